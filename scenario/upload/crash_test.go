@@ -326,11 +326,11 @@ func TestUploadResumeKeepsWhatWasGivenUp(t *testing.T) {
 			b := newUploadBench(t, nil, uploadCell(2, 100))
 			b.must()
 			j := b.ledger.jobs[0]
-			check(t, b.mem.Delete(t.Context(), system.Ref(j.Ref)))
+			must(t, b.mem.Delete(t.Context(), system.Ref(j.Ref)))
 			from, err := b.set().Open(0)
-			check(t, err)
+			must(t, err)
 			_, err = b.mem.Put(t.Context(), j.Name, c.size, io.LimitReader(from, c.size))
-			check(t, err)
+			must(t, err)
 			b.ledger.jobs[0] = record.Job{Name: j.Name, Size: 100, State: record.JobFailed, Attempts: 4, Began: j.Began}
 			b.node = &mem.Hooked{Node: b.mem, Before: on("get", func() error { return c.get })}
 			y := b.must()

@@ -12,35 +12,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// rules are those of load tests.
-func rules() []analysis.Rule {
-	return []analysis.Rule{
-		{ID: "money-unexplained", Rank: analysis.Unreliable, Tone: analysis.Bad, Holds: each(unexplained),
-			Title:  `Money is missing, or a total fell: {{.Systems}}`,
-			Each:   `{{.Name}}: {{.Text}}`,
-			Advice: `Compare the wallet's transactions of that time with the contracts. See the log for a restart.`},
-		{ID: "objects-lost", Rank: analysis.Failure, Tone: analysis.Bad, Holds: each(objectsThat(lost...)),
-			Title:  `{{plural .Total "object was" "objects were"}} lost or not stored: {{.Systems}}`,
-			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} {{.Text}}`,
-			Advice: `Query the table jobs of run.db for these objects and their errors.`},
-		{ID: "not-durable", Rank: analysis.Failure, Tone: analysis.Warn, Holds: each(objectsThat(notDurable...)),
-			Title:  `{{plural .Total "object" "objects"}} without full redundancy: {{.Systems}}`,
-			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} {{.Text}}`,
-			Advice: `These objects depend on fewer servers than asked for. Look at the health of hosts and contracts.`},
-		{ID: "storage-full", Rank: analysis.Failure, Tone: analysis.Warn, Holds: each(full),
-			Title:  `The storage is full: {{.Systems}}`,
-			Each:   `{{.Name}}: after {{plural .N "object" "objects"}} ({{show .Value "B"}}); {{.Text}}`,
-			Advice: `The system reports that it can take no more.`},
-		{ID: "slows-down", Rank: analysis.Slow, Tone: analysis.Warn, Holds: each(slowing),
-			Title: `Slows down over time: {{.Systems}}`,
-			Each: "{{.Name}}: {{.Text}}, {{show .Limit .Unit}} in the first quarter " +
-				"and {{show .Value .Unit}} in the last",
-			Advice: `See in the figures over time when it began, and what else changed then.`},
-		{ID: "poll-gaps", Rank: analysis.Notable, Tone: analysis.Neutral, Holds: each(pollGaps),
-			Title:  `Not every poll was answered: {{.Systems}}`,
-			Each:   `{{.Name}}: {{count .N}} of {{count .Of}} polls missed, or with a call that failed`,
-			Advice: `Figures and sums leave these gaps out.`},
-	}
+// conditions are those of the rules of load tests.
+func conditions() map[string]func(*analysis.Result) []analysis.Case {
+	return map[string]func(*analysis.Result) []analysis.Case{"money-unexplained": each(unexplained),
+		"objects-lost": each(objectsThat(lost...)), "not-durable": each(objectsThat(notDurable...)),
+		"storage-full": each(full), "slows-down": each(slowing), "poll-gaps": each(pollGaps)}
 }
 
 // key names a row of a trial.
@@ -256,7 +232,7 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 		parts = append(parts, analysis.Fill(verdictWords, said))
 	}
 	for _, f := range r.Findings {
-		own := slices.ContainsFunc(rules(), func(own analysis.Rule) bool { return own.ID == f.Rule })
+		own := slices.ContainsFunc(r.View.Rules, func(own analysis.Rule) bool { return own.ID == f.Rule })
 		if own && (f.Tone == analysis.Bad || f.Tone == analysis.Warn) {
 			parts = append(parts, f.Title+".")
 			if v.Tone != analysis.Bad {

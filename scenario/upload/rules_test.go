@@ -183,8 +183,8 @@ func TestEveryRule(t *testing.T) {
 		f.Rows = append(f.Rows, analysis.Row{Trial: trial, Metric: k.metric, Entity: k.entity, Value: v})
 	}
 	r, err := analysis.Analyse(f)
-	check(t, err)
-	for _, rule := range rules() {
+	must(t, err)
+	for _, rule := range f.View.Rules {
 		want := map[string]int{"money-unexplained": 2, "objects-lost": 2}[rule.ID]
 		if n := len(rule.Holds(r)); n != max(1, want) {
 			t.Errorf("%s: %d cases", rule.ID, n)

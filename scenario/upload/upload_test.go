@@ -672,3 +672,10 @@ type yield struct {
 	load    scenario.Load
 	metrics map[string]float64
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -18,16 +18,17 @@ var collectText string
 // View is how the numbers of upload are read.
 func View() *analysis.View { return viewOf(viewText) }
 
-// CollectView is how the numbers of collect are read, with the tables of upload.
+// CollectView is how the numbers of collect are read, with the tables and rules of upload.
 func CollectView() *analysis.View {
-	v := viewOf(collectText)
-	v.Heads = analysis.ParseView(viewText).Heads
+	v, of := viewOf(collectText), View()
+	v.Heads, v.Rules = of.Heads, of.Rules
 	return v
 }
 
 func viewOf(text string) *analysis.View {
 	v := analysis.ParseView(text)
 	v.Headline = func(*experiment.Plan) string { return "file_bandwidth" }
-	v.Rules, v.Read, v.Tables, v.Verdict = rules(), read, tables, verdict
+	v.Read, v.Tables, v.Verdict = read, tables, verdict
+	v.Hold(conditions())
 	return v
 }

@@ -25,14 +25,9 @@ var update = flag.Bool("update", false, "write testdata/rows/*.txt anew")
 func unpack(t *testing.T, name string) *record.Reader {
 	t.Helper()
 	r, err := record.Open(facts.Unpack(t, name))
-	check(t, err)
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	must(t, err)
 }
 
 func result(t *testing.T, name string) *analysis.Result {
@@ -43,11 +38,11 @@ func result(t *testing.T, name string) *analysis.Result {
 	}
 	run := unpack(t, name)
 	plan, err := analysis.ReadPlan(run)
-	check(t, err)
+	must(t, err)
 	f, err := analysis.Load(run, plan, v, nil)
-	check(t, err)
+	must(t, err)
 	r, err := analysis.Analyse(f)
-	check(t, err)
+	must(t, err)
 	return r
 }
 
@@ -63,11 +58,11 @@ func TestRows(t *testing.T) {
 		slices.Sort(lines)
 		got, path := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", "rows", name+".txt")
 		if *update {
-			check(t, os.WriteFile(path, []byte(got), 0o644))
+			must(t, os.WriteFile(path, []byte(got), 0o644))
 			continue
 		}
 		want, err := os.ReadFile(path)
-		check(t, err)
+		must(t, err)
 		had := strings.Split(strings.TrimSuffix(string(want), "\n"), "\n")
 		for _, line := range lines {
 			if !slices.Contains(had, line) {
@@ -89,7 +84,7 @@ func TestNumbersOfAnUnfinishedTrial(t *testing.T) {
 		trial := *result(t, name).Frame.Trials[0]
 		trial.Metrics = nil
 		all, err := read(&trial, run)
-		check(t, err)
+		must(t, err)
 		seen := map[[2]string]bool{}
 		for _, row := range all.Rows {
 			key := [2]string{row.Metric, row.Entity}
@@ -151,7 +146,7 @@ func TestFindings(t *testing.T) {
 		r := result(t, name)
 		var own []string
 		for _, f := range r.Findings {
-			for _, rule := range rules() {
+			for _, rule := range r.View.Rules {
 				if rule.ID == f.Rule {
 					own = append(own, f.Rule)
 				}
