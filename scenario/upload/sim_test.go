@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -63,74 +62,36 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 
 const simPassword = "PLIMSOLL_TEST_WEEKS"
 
-// reading of a poll; false: it is not there or not to be used.
-func reading(p record.Poll, name string) (float64, bool) {
-	for _, r := range p.Readings {
-		if r.Name == name {
-			return r.Value, r.Bad == ""
-		}
-	}
-	return 0, false
+// polls are what the scenario reads of them.
+func (w *weeks) polls() *readings {
+	return readPolls(&scenario.Measured{Polls: slices.Values(w.ledger.polls)})
 }
 
-func exactly(p record.Poll, name string) (*big.Int, bool) {
-	for _, r := range p.Readings {
-		if r.Name == name && r.Bad == "" {
-			return new(big.Int).SetString(r.Exact, 10)
+// near holds the last reading of each name to the truth.
+func (w *weeks) near(tolerance float64, truth map[string]float64) {
+	w.t.Helper()
+	polls := w.polls()
+	for name, want := range truth {
+		if got := polls.values[name].upTo(math.Inf(1)); !(math.Abs(got-want) <= tolerance*want) {
+			w.t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	return nil, false
 }
 
-// wealth is wallet and contracts together, with what is under way.
-func wealth(p record.Poll) (*big.Int, bool) {
-	sum := new(big.Int)
-	for name, sign := range map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1,
-		system.ReadSpent: 1} {
-		a, ok := exactly(p, name)
-		if !ok {
-			return nil, false
+// moneySteps are the changes of wallet and contracts together, from poll to poll.
+func (w *weeks) moneySteps() (all []moneyStep) {
+	polls := w.polls().wealth
+	for i := 1; i < len(polls); i++ {
+		if by := minus(polls[i].level, polls[i-1].level); by.Sign() != 0 {
+			all = append(all, moneyStep{polls[i].start, by})
 		}
-		sum.Add(sum, a.Mul(a, big.NewInt(sign)))
-	}
-	return sum, true
-}
-
-// steps are the changes of an amount from poll to poll, by the later one.
-func (w *weeks) steps(of func(p record.Poll) (*big.Int, bool)) (all []wealthStep) {
-	var last *big.Int
-	for _, p := range w.ledger.polls {
-		v, ok := of(p)
-		if !ok {
-			continue
-		}
-		if last != nil && v.Cmp(last) != 0 {
-			all = append(all, wealthStep{p.Start, new(big.Int).Sub(v, last)})
-		}
-		last = v
 	}
 	return all
 }
 
-type wealthStep struct {
-	at time.Duration
+type moneyStep struct {
+	at float64
 	by *big.Int
-}
-
-// gaps are the polls in which a call failed, with a part of why.
-func (w *weeks) gaps(why string) (n int, from, to time.Duration) {
-	for _, p := range w.ledger.polls {
-		if slices.ContainsFunc(p.Calls, func(c record.PollCall) bool {
-			return strings.Contains(c.Error, why) &&
-				c.Error != ""
-		}) {
-			if n++; n == 1 {
-				from = p.Start
-			}
-			to = p.Start
-		}
-	}
-	return n, from, to
 }
 
 // check holds the journal to what the simulator knows: what is called stored is
@@ -191,11 +152,13 @@ func TestUploadWeeksOnSia(t *testing.T) {
 	const objects = 60
 	leak, renewal, extra := siasim.SC(2_033_000), siasim.SC(69_300), siasim.SC(1_000_000)
 	constant := func(w *weeks) {
-		if s := w.steps(wealth); len(s) > 0 {
+		if s := w.moneySteps(); len(s) > 0 {
 			w.t.Errorf("money came or went: %v", s)
 		}
 	}
-	within := func(at, from time.Duration) bool { return at >= from && at <= from+weeksPoll }
+	within := func(at float64, from time.Duration) bool {
+		return at >= from.Seconds() && at <= (from+weeksPoll).Seconds()
+	}
 	for _, test := range []struct {
 		name   string
 		faults siasim.Faults
@@ -204,70 +167,57 @@ func TestUploadWeeksOnSia(t *testing.T) {
 	}{
 		{"none", siasim.Faults{}, objects, func(w *weeks) {
 			constant(w)
-			if n, _, _ := w.gaps(""); n > 0 {
-				w.t.Errorf("%d gaps", n)
-			}
-			last, truth := w.ledger.polls[len(w.ledger.polls)-1], w.sim.Truth()
-			for name, want := range map[string]float64{
+			polls, truth := w.polls(), w.sim.Truth()
+			w.near(1e-6, map[string]float64{
 				system.ReadFiles: objects, system.ReadContracts: 50, system.ReadBelow: 0, system.ReadHosts: 60,
 				system.ReadAbsolute: float64(truth.Absolute), system.ReadRedundancyMin: 3, system.ReadRedundancyMax: 3,
-			} {
-				if got, ok := reading(last, name); !ok || math.Abs(got-want) > 1e-6*want {
-					w.t.Errorf("%s is %v, want %v", name, got, want)
-				}
-			}
-			if spent, ok := exactly(last, system.ReadSpent); !ok || spent.Cmp(truth.Total) != 0 {
-				w.t.Errorf("spent %v, truth %v", spent, truth.Total)
+			})
+			if spent := polls.last[system.ReadSpent]; len(polls.trouble) > 0 || spent == nil || spent.Cmp(truth.Total) != 0 {
+				w.t.Errorf("spent %v, truth %v; in trouble: %v", spent, truth.Total, polls.trouble)
 			}
 		}},
 		{"money", siasim.Faults{Events: []siasim.Event{
 			{At: 10 * day, Do: siasim.Vanish(leak)}, {At: 13 * day, Do: siasim.RenewEarly(renewal)},
 			{At: 16 * day, Do: siasim.Overfund(extra)},
 		}}, objects, func(w *weeks) {
-			all := w.steps(wealth)
+			all := w.moneySteps()
 			if len(all) != 2 || !within(all[0].at, 10*day) || !within(all[1].at, 13*day) ||
 				all[0].by.CmpAbs(leak) != 0 || all[1].by.CmpAbs(renewal) != 0 || all[0].by.Sign() > 0 ||
 				all[1].by.Sign() > 0 {
 				w.t.Errorf("of the losses of %v on day 10 and %v on day 13 the polls show %v", leak, renewal, all)
 			}
-			bought := false
-			for _, step := range w.steps(func(p record.Poll) (*big.Int, bool) { return exactly(p, system.ReadSpent) }) {
-				bought = bought || within(step.at, 16*day) && step.by.Cmp(extra) > 0
-			}
-			if !bought {
+			spent := w.polls().values[system.ReadSpent]
+			if i := spent.find((16 * day).Seconds()); !(1e24*(spent[i+1].Value-spent[i-1].Value) > float(extra)) {
 				w.t.Error("no poll shows that contracts were bought on day 16")
 			}
 		}},
 		{"dead host", siasim.Faults{Events: siasim.DeadHost(10*day, 7, 2*day)}, objects, func(w *weeks) {
-			for _, p := range w.ledger.polls {
-				hosts, ok1 := reading(p, system.ReadHosts)
-				below, ok2 := reading(p, system.ReadBelow)
-				switch {
-				case !ok1 || !ok2:
-					w.t.Fatalf("poll at %v lacks hosts or files", p.Start)
-				case p.Start < 10*day && (hosts != 60 || below != 0), p.Start > 10*day+time.Hour && hosts != 59,
-					p.Start < 12*day && below != 0, p.Start > 12*day+time.Hour && below == 0: // and it stays so
+			hosts, below := w.polls().values[system.ReadHosts], w.polls().values[system.ReadBelow]
+			if len(hosts) < len(w.ledger.polls) || len(below) < len(w.ledger.polls) {
+				w.t.Fatalf("%d polls have hosts, %d files, of %d", len(hosts), len(below), len(w.ledger.polls))
+			}
+			for i, p := range w.ledger.polls {
+				hosts, below := hosts[i].Value, below[i].Value
+				if p.Start < 10*day && (hosts != 60 || below != 0) || p.Start > 10*day+time.Hour && hosts != 59 ||
+					p.Start < 12*day && below != 0 || p.Start > 12*day+time.Hour && below == 0 { // and it stays so
 					w.t.Fatalf("at %v: %v hosts, %v files below their redundancy", p.Start, hosts, below)
 				}
 			}
 		}},
 		{"overshoot", siasim.Faults{Overshoot: &siasim.Overshoot{Mean: 5.3, Max: 11.3}}, objects, func(w *weeks) {
 			constant(w)
-			last, truth := w.ledger.polls[len(w.ledger.polls)-1], w.sim.Truth()
-			for name, want := range map[string]float64{system.ReadRedundancyMean: truth.RedundancyMean,
-				system.ReadRedundancyMax: truth.RedundancyMax, system.ReadRedundancyMin: truth.RedundancyMin} {
-				if got, ok := reading(last, name); !ok || math.Abs(got-want) > 0.02*want { // some are under way
-					w.t.Errorf("%s is %v, truth %v", name, got, want)
-				}
-			}
+			truth := w.sim.Truth()
+			w.near(0.02, map[string]float64{system.ReadRedundancyMean: truth.RedundancyMean, // some are under way
+				system.ReadRedundancyMax: truth.RedundancyMax, system.ReadRedundancyMin: truth.RedundancyMin})
 			if truth.RedundancyMean < 4.5 || truth.RedundancyMax < 9 {
 				w.t.Errorf("truth %+v", truth)
 			}
 		}},
 		{"down for a day", siasim.Faults{Down: []siasim.Window{{From: 10 * day, For: day}}}, -1, func(w *weeks) {
 			constant(w)
-			if n, from, _ := w.gaps("refused"); n == 0 || from < 10*day {
-				w.t.Errorf("%d gaps from %v on", n, from)
+			if all := w.polls().trouble; len(all) == 0 || all[0].class != "connection refused" ||
+				all[0].from < (10*day).Seconds() {
+				w.t.Errorf("gaps %+v", all)
 			}
 		}},
 		// No object is accepted in the first two: they come ten hours apart.
@@ -278,12 +228,6 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			Stall:     []siasim.Window{{From: 18 * day, For: 3 * day}},
 		}, objects, func(w *weeks) {
 			constant(w)
-			if n, from, to := w.gaps("refused"); n != 1 || !within(from, 5*day) {
-				w.t.Errorf("%d gaps by the restart, from %v to %v", n, from, to)
-			}
-			if n, from, to := w.gaps(""); n != 3 || !within(from, 5*day) || !within(to, 10*day) {
-				w.t.Errorf("%d gaps, from %v to %v", n, from, to)
-			}
 			for _, p := range w.ledger.polls {
 				absurd := slices.ContainsFunc(p.Readings, func(r record.Reading) bool { return r.Bad != "" })
 				if inside := p.Start >= 15*day && p.Start < 16*day; inside != absurd {
@@ -291,8 +235,12 @@ func TestUploadWeeksOnSia(t *testing.T) {
 				}
 			}
 			kinds := map[string]int64{}
-			for _, k := range readPolls(&scenario.Measured{Polls: slices.Values(w.ledger.polls)}).trouble {
+			for _, k := range w.polls().trouble {
 				kinds[k.subject+", "+k.class] = k.count
+				if k.class == "connection refused" && !within(k.from, 5*day) ||
+					k.class == "HTML instead of JSON" && !within(k.to, 10*day) {
+					w.t.Errorf("gaps %+v", k)
+				}
 				if k.what == "reading not used" && (k.count != 12 || k.from < (15*day).Seconds() ||
 					k.to >= (16*day).Seconds()) {
 					w.t.Errorf("absurd readings: %+v", k)
