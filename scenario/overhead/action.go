@@ -219,9 +219,9 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 	return load, nil
 }
 
-// memoryMetrics are the metrics that follow from the operations one by one, of which
+// operationMetrics are the metrics that follow from the operations one by one, of which
 // there are few.
-func memoryMetrics(in *scenario.Measured, put func(string, float64)) {
+func operationMetrics(in *scenario.Measured, put func(string, float64)) {
 	o, c := in.Cell.Overhead, in.Summary.Counts()
 	var busy time.Duration
 	for op := range scenario.Stream(in.Ops) {

@@ -20,7 +20,8 @@ import (
 type fit struct {
 	task
 	trials    []*analysis.Trial
-	model     stats.CostModel // Points 0: nothing was fitted
+	cells     map[*analysis.Cell]int // of the trials, numbered
+	model     stats.CostModel        // Points 0: nothing was fitted
 	notes     []string
 	tested    bool // there are trials and cells enough to say whether the model holds
 	misfit    float64
@@ -59,7 +60,7 @@ func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) 
 
 // fit is nil where no trial of a task is valid.
 func (r *reading) fit(k task) *fit {
-	f := &fit{task: k, misfit: math.NaN(), lineShare: analysis.Text(""), inline: r.inlines[k]}
+	f := &fit{task: k, cells: map[*analysis.Cell]int{}, misfit: math.NaN(), lineShare: analysis.Text(""), inline: r.inlines[k]}
 	late := 0
 	if f.trials, late = r.timed(k, f.inline); len(f.trials)+late == 0 {
 		if f.inline.stays == 0 {
@@ -73,21 +74,20 @@ func (r *reading) fit(k task) *fit {
 	if slices.ContainsFunc(f.trials, checked) { // else the round trip is left out
 		f.trials = slices.DeleteFunc(f.trials, func(t *analysis.Trial) bool { return !checked(t) })
 	}
-	cells := map[*analysis.Cell]int{}
 	var points []stats.CostPoint
 	for _, t := range f.trials {
-		if _, ok := cells[t.Info]; !ok {
-			cells[t.Info] = len(cells)
+		if _, ok := f.cells[t.Info]; !ok {
+			f.cells[t.Info] = len(f.cells)
 		}
 		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info),
-			Time: t.Metrics["duration_p50"], Cell: cells[t.Info], Block: t.Block})
+			Time: t.Metrics["duration_p50"], Cell: f.cells[t.Info], Block: t.Block})
 	}
 	var err error
 	if f.model, err = stats.FitCost(points, analysis.Confidence); err != nil {
 		f.note(strings.TrimPrefix(err.Error(), "cost: "))
 		return f
 	}
-	f.judge(cells)
+	f.judge()
 	f.noteTrials(late, "took longer than the deadline and")
 	f.noteTrials(all-len(f.trials), "without a measured round trip")
 	f.lineShare = r.lineShare(f)
@@ -97,8 +97,8 @@ func (r *reading) fit(k task) *fit {
 	return f
 }
 
-// judge says what the model of these cells leaves open, and by how much it is off.
-func (f *fit) judge(cells map[*analysis.Cell]int) {
+// judge says what the model leaves open, and by how much it is off.
+func (f *fit) judge() {
 	m, parameters := f.model, 3
 	f.note(m.Why)
 	if math.IsNaN(m.R.Mid) {
@@ -109,10 +109,10 @@ func (f *fit) judge(cells map[*analysis.Cell]int) {
 		parameters--
 		f.note("the size did not vary: A contains the bytes")
 	}
-	f.tested = len(f.trials) > len(cells) && len(cells) > parameters
-	residuals := make([][]float64, len(cells))
+	f.tested = len(f.trials) > len(f.cells) && len(f.cells) > parameters
+	residuals := make([][]float64, len(f.cells))
 	for i, t := range f.trials {
-		residuals[cells[t.Info]] = append(residuals[cells[t.Info]], m.Residual[i])
+		residuals[f.cells[t.Info]] = append(residuals[f.cells[t.Info]], m.Residual[i])
 	}
 	f.misfit = 0
 	for _, xs := range residuals {
@@ -232,9 +232,8 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 		return analysis.Text("")
 	}
 	off := base.byBlock()
-	cells := map[*analysis.Cell]int{}
-	var logs [][]float64   // of ratios, by cell and block, less what the block's baseline is off by
-	var ratios [][]float64 // by cell
+	ratios := make([][]float64, len(f.cells)) // by cell
+	logs := make([][]float64, len(f.cells))   // by cell and block, less what the block's baseline is off by
 	for _, t := range f.trials {
 		rtt, expansion := 0.0, 1.0
 		if f.rounds() {
@@ -248,18 +247,15 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 			continue
 		}
 		ratio := t.Metrics["duration_p50"] / want
-		i, known := cells[t.Info]
-		if !known {
-			i = len(cells)
-			cells[t.Info], logs, ratios = i, append(logs, nil), append(ratios, nil)
-		}
+		i := f.cells[t.Info]
 		for len(logs[i]) <= t.Block {
 			logs[i] = append(logs[i], math.NaN())
 		}
 		logs[i][t.Block] = math.Log(ratio) - off(t.Block)
 		ratios[i] = append(ratios[i], ratio)
 	}
-	if len(cells) == 0 {
+	none := func(xs []float64) bool { return len(xs) == 0 }
+	if logs, ratios = slices.DeleteFunc(logs, none), slices.DeleteFunc(ratios, none); len(ratios) == 0 {
 		return analysis.Text("")
 	}
 	var centres []float64

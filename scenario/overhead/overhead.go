@@ -98,7 +98,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	put := scenario.Numbers(m)
 	s, o := in.Summary, in.Cell.Overhead
 	c := s.Counts()
-	memoryMetrics(&in, put)
+	operationMetrics(&in, put)
 	storedMetrics(&in, put)
 	if finished := c.Finished(); finished > 0 {
 		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))

@@ -114,6 +114,17 @@ func (l mortalLedger) Event(e record.Event) error {
 // object, or has stored half of one that was in doubt, or nothing happens. So it
 // is where accepted objects become durable and where they are not asked about.
 func TestUploadSurvivesAnyCrash(t *testing.T) {
+	// stored leaves a part of an object that was being put, of other bytes.
+	stored := func(divided int64) func(*testing.T, *uploadBench) {
+		return func(t *testing.T, b *uploadBench) {
+			for _, j := range b.ledger.jobs {
+				if size := j.Size / divided; j.State == record.JobPutting {
+					_, err := b.mem.Put(t.Context(), j.Name, size, bytes.NewReader(make([]byte, size)))
+					must(t, err)
+				}
+			}
+		}
+	}
 	sabotages := map[string]func(t *testing.T, b *uploadBench){
 		"nothing": func(*testing.T, *uploadBench) {},
 		"lost": func(t *testing.T, b *uploadBench) {
@@ -127,26 +138,8 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 				}
 			}
 		},
-		"half": func(t *testing.T, b *uploadBench) {
-			for _, j := range b.ledger.jobs {
-				if j.State == record.JobPutting {
-					if _, err := b.mem.Put(t.Context(), j.Name, j.Size/2, bytes.NewReader(make([]byte,
-						j.Size/2))); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		},
-		"wrong": func(t *testing.T, b *uploadBench) {
-			for _, j := range b.ledger.jobs {
-				if j.State == record.JobPutting {
-					if _, err := b.mem.Put(t.Context(), j.Name, j.Size, bytes.NewReader(make([]byte,
-						j.Size))); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		},
+		"half":  stored(2),
+		"wrong": stored(1),
 	}
 	for name, sabotage := range sabotages {
 		for _, settles := range []bool{true, false} {

@@ -643,30 +643,6 @@ func TestUploadStops(t *testing.T) {
 	})
 }
 
-// An interrupted trial ends quickly, although the system does not answer, and
-// another session goes on with it.
-func TestUploadInterrupted(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(10, 10))
-		ctx, cancel := context.WithTimeout(t.Context(), 55*time.Second)
-		defer cancel()
-		from := time.Now()
-		if _, err := b.session(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(from) > 56*time.Second {
-			t.Fatalf("%v after %v", err, time.Since(from))
-		}
-		if b.ledger.count(record.JobPutting) != 1 || b.ledger.count(record.JobDurable) != 5 {
-			t.Errorf("jobs %v", b.ledger.jobs)
-		}
-		y := b.must()
-		if err := b.holds(); err != nil {
-			t.Error(err)
-		}
-		if n := len(puts(y.ops)); n != 5 || y.metrics["accepted"] != 10 || y.metrics["success_rate"] != 1 {
-			t.Errorf("%d puts, metrics %v", n, y.metrics)
-		}
-	})
-}
-
 type yield struct {
 	ops     []record.Op
 	load    scenario.Load

@@ -4,6 +4,7 @@ package upload
 
 import (
 	_ "embed"
+	"slices"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -18,10 +19,12 @@ var collectText string
 // View is how the numbers of upload are read.
 func View() *analysis.View { return viewOf(viewText) }
 
-// CollectView is how the numbers of collect are read, with the tables and rules of upload.
+// CollectView is how the numbers of collect are read, with the tables, rules and figures of upload, but
+// for that of times of objects.
 func CollectView() *analysis.View {
 	v, of := viewOf(collectText), View()
 	v.Heads, v.Rules = of.Heads, of.Rules
+	v.Figures = slices.DeleteFunc(of.Figures, func(f analysis.Figure) bool { return f.ID == "store-time" })
 	return v
 }
 
