@@ -127,7 +127,7 @@ func TestMeshIsJoinedAgain(t *testing.T) {
 		return nil
 	}
 	mended("an emulator died", 2)
-	r.link.shaped = true
+	r.link.shaped, r.link.spec = true, testbed.ShapeSpec{Up: map[string]link.Params{"b": {}}}
 	at["b"].lost = down
 	mended("b is lost", 3)
 	spec := r.shapeSpec(r.sites["a"], experiment.Cell{System: "a"})

@@ -35,15 +35,7 @@ type execProcess struct {
 
 func (p *execProcess) PID() int              { return p.cmd.Process.Pid }
 func (p *execProcess) Done() <-chan struct{} { return p.done }
-
-func (p *execProcess) Err() error {
-	select {
-	case <-p.done:
-		return p.err
-	default:
-		return nil
-	}
-}
+func (p *execProcess) Err() error            { return p.err }
 
 func (p *execProcess) Stop(context.Context) error {
 	p.cmd.Process.Kill()

@@ -263,6 +263,7 @@ func (l *loop) take(device int, frame []byte, at int64) {
 	}
 }
 
+// stats is what the thread has done.
 func (l *loop) stats() (s Stats, err error) {
 	err = l.do(func() {
 		l.net.drops.add(DropUnread, l.packets.missed(), 0)
@@ -276,14 +277,4 @@ func (l *loop) stats() (s Stats, err error) {
 		}
 	})
 	return s, err
-}
-
-// allStats is what all threads have done together.
-func allStats(all []*loop) (Stats, error) {
-	sum, err := all[0].stats()
-	for _, l := range all[1:] {
-		s, e := l.stats()
-		sum, err = sum.Merge(s), errors.Join(err, e)
-	}
-	return sum, err
 }

@@ -75,55 +75,38 @@ func (s *service) Probe(adopt bool, rtts *[]time.Duration) error {
 	}
 	l := s.loops[0]
 	peers := l.carrier.others()
-	for i := range probes {
-		err := l.do(func() {
+	do := func(f func(p *peer)) (err error) {
+		return l.do(func() {
 			for _, p := range peers {
-				if i == 0 {
-					p.rtts = nil
-				}
-				l.carrier.send(p, carryPing, packet{}, l.now())
+				f(p)
 			}
 		})
-		if err != nil {
-			return err
-		}
+	}
+	err := do(func(p *peer) { p.rtts = nil })
+	for range probes {
+		err = errors.Join(err, do(func(p *peer) { l.carrier.send(p, carryPing, packet{}, l.now()) }))
 		time.Sleep(probePace)
 	}
-	for end := time.Now().Add(probeTime); ; time.Sleep(probePace) {
-		missing := 0
-		err := l.do(func() {
-			for _, p := range peers {
-				missing += probes - len(p.rtts)
-			}
-		})
-		if err != nil {
-			return err
-		}
-		if missing == 0 || time.Now().After(end) {
-			break
-		}
+	for end, missing := time.Now().Add(probeTime), 1; err == nil && missing > 0 && time.Now().Before(end); {
+		time.Sleep(probePace)
+		missing = 0
+		err = do(func(p *peer) { missing += probes - len(p.rtts) })
 	}
 	var silent error
 	*rtts = make([]time.Duration, len(l.carrier.peers))
-	err := l.do(func() {
-		for _, p := range peers {
-			rtt, err := p.measured()
-			if silent = errors.Join(silent, err); err == nil && adopt {
-				l.net.hosts[p.number].lead, p.way = int64(rtt/2), fastest{}
-			}
-			(*rtts)[p.number] = rtt
+	err = errors.Join(err, do(func(p *peer) {
+		if len(p.rtts) < probes/2 {
+			silent = errors.Join(silent, fmt.Errorf("link: %d of %d datagrams came back from %s at %s: "+
+				"UDP must pass between the machines, at any port", len(p.rtts), probes, p.Host, p.At))
+			return
 		}
-		l.net.setPatience()
-	})
+		slices.Sort(p.rtts)
+		rtt := quantile(p.rtts, 0.5)
+		(*rtts)[p.number] = rtt
+		if adopt {
+			l.net.hosts[p.number].lead, p.way = int64(rtt/2), fastest{}
+			l.net.setPatience()
+		}
+	}))
 	return errors.Join(err, silent)
-}
-
-// measured is the round trip to a peer by the probes that have come back.
-func (p *peer) measured() (time.Duration, error) {
-	if len(p.rtts) < probes/2 {
-		return 0, fmt.Errorf("link: %d of %d datagrams came back from %s at %s: "+
-			"UDP must pass between the machines, at any port", len(p.rtts), probes, p.Host, p.At)
-	}
-	slices.Sort(p.rtts)
-	return quantile(p.rtts, 0.5), nil
 }
