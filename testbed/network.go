@@ -148,30 +148,24 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	if err := n.introduce(h, others); err != nil {
 		return err
 	}
-	return awaitUp(cable{n.nl, la.Name}, cable{h.nl, vethName})
-}
-
-// cable is one end of a veth pair.
-type cable struct {
-	nl   *netlink.Handle
-	name string
+	return awaitUp(n.ports(h))
 }
 
 // awaitUp waits until the kernel has noticed, in its own time, that a cable is
 // plugged in: before that the bridge drops what comes.
-func awaitUp(ends ...cable) error {
+func awaitUp(ends link.Ports) error {
 	deadline := time.Now().Add(5 * time.Second)
-	for _, c := range ends {
+	for _, c := range []link.Port{ends.Up, ends.Down} {
 		for {
-			l, err := c.nl.LinkByName(c.name)
+			l, err := c.NL.LinkByName(c.Device)
 			if err != nil {
-				return fmt.Errorf("find %s: %w", c.name, err)
+				return fmt.Errorf("find %s: %w", c.Device, err)
 			}
 			if l.Attrs().OperState == netlink.OperUp {
 				break
 			}
 			if time.Now().After(deadline) {
-				return fmt.Errorf("%s does not come up, it is %s", c.name, l.Attrs().OperState)
+				return fmt.Errorf("%s does not come up, it is %s", c.Device, l.Attrs().OperState)
 			}
 			time.Sleep(time.Millisecond)
 		}
