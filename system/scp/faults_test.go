@@ -2,7 +2,6 @@ package scp
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,12 +37,7 @@ func TestProtocols(t *testing.T) {
 	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
 	for _, protocol := range []string{"sftp", "scp"} {
 		t.Run(protocol, func(t *testing.T) {
-			hosts := systemtest.Hosts(t, 2)
-			c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{
-				Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"protocol": protocol},
-			})
-			must(t, err)
-			defer c.Stop(context.WithoutCancel(t.Context()))
+			c := systemtest.Start(t, System{}, system.Options{"protocol": protocol}, systemtest.Hosts(t, 2))
 			n := c.Nodes()[0].(*node)
 			if got := c.Identity()["protocol"]; got != protocol {
 				t.Errorf("protocol %s", got)
@@ -56,7 +50,7 @@ func TestProtocols(t *testing.T) {
 			n.tidying.Wait()
 			right := n.server.KeyFile
 			n.server.KeyFile = filepath.Join(filepath.Dir(n.server.Path), "host_key")
-			err = n.Get(systemtest.Context(t), "none", io.Discard)
+			err := n.Get(systemtest.Context(t), "none", io.Discard)
 			if !errors.Is(err, system.ErrAuth) || errors.Is(err, system.ErrNotFound) {
 				t.Errorf("get with a wrong key: %v", err)
 			}
