@@ -50,11 +50,6 @@ func Calls(node system.Node) []system.Call {
 	return calls
 }
 
-func isMonitored(node system.Node) bool {
-	_, is := node.(system.Monitored)
-	return is
-}
-
 // holdings leaves out what the system does not tell.
 func holdings(h system.Holdings) (out []system.Reading) {
 	for _, r := range []struct {

@@ -37,7 +37,7 @@ func (c *Collector) poll(ctx context.Context, tick *int64, out *record.Poll) err
 		p.Missed = int(max(0, int64(p.Intended/c.Every)-int64(c.latest/c.Every)-1))
 	}
 	p.Seq = c.next + int64(p.Missed)
-	own := isMonitored(c.Node)
+	_, own := c.Node.(system.Monitored)
 	var answers []Answer
 	names := map[string]bool{}
 	for _, call := range c.calls {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 		t.Errorf("%d trials were executed, want 6", len(s.trials))
 	}
 	after := 0 // trials that follow one with a dead seeder
-	dead, valid := map[string]bool{}, map[string]bool{}
+	dead := map[string]bool{}
 	for i := range s.trials {
 		trial := &s.trials[i]
 		t.Logf("%s: %.3g s, %v %v", trial.name(), trial.Seconds, trial.Outcomes, trial.Classes)
@@ -43,7 +42,6 @@ func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 		}
 		dead[sys] = trial.cell.Disseminate.Faults != nil
 		if dead[sys] {
-			valid[sys] = len(trial.Invalid) == 0
 			trial.wantUnfinished(t)
 		} else if trial.ok() != len(trial.fetches) {
 			t.Errorf("%s: outcomes %v %v, events %v", trial.name(), trial.Outcomes, trial.Classes, trial.events)
@@ -51,17 +49,6 @@ func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 	}
 	if after == 0 {
 		t.Error("no trial came after one whose seeder died")
-	}
-	found := s.finding("leechers-unfinished")
-	t.Logf("the report says: %q", found)
-	for sys, ok := range valid { // the report is of valid trials
-		unfinished := regexp.MustCompile("^" + sys + ",.*2 of 2 .(stalled|deadline).*with faults")
-		if ok && !slices.ContainsFunc(found, unfinished.MatchString) {
-			t.Errorf("the report does not say that the leechers of %s never came to the end", sys)
-		}
-	}
-	if slices.ContainsFunc(found, func(e string) bool { return !strings.Contains(e, "with faults") }) {
-		t.Errorf("without faults: %q", found)
 	}
 }
 
@@ -125,9 +112,6 @@ func TestSwarmGoesOnAfterFaults(t *testing.T) {
 					m["time_median"], m["recovery"], m["recovered"])
 				if trial.ok() != len(trial.fetches) {
 					t.Errorf("%s: outcomes %v %v", trial.name(), trial.Outcomes, trial.Classes)
-				}
-				if found := s.finding("leechers-unfinished"); found != nil {
-					t.Errorf("the report says %q", found)
 				}
 				return trial
 			}

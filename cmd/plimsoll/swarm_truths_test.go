@@ -5,11 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/deluge"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -49,7 +47,6 @@ type swarmRun struct {
 	plan   *experiment.Plan
 	rec    *record.Reader
 	trials []swarmTrial
-	report *analysis.Result
 }
 
 // swarmTrial is a trial with its cell and its leechers' fetches.
@@ -78,9 +75,6 @@ func readSwarm(t *testing.T, dir string) *swarmRun {
 	t.Cleanup(func() { rec.Close() })
 	s := &swarmRun{t: t, dir: dir, rec: rec}
 	if s.plan, err = experiment.LoadPlan(rec.Plan()); err != nil {
-		t.Fatal(err)
-	}
-	if s.report, err = report.Build(rec); err != nil {
 		t.Fatal(err)
 	}
 	trials, err := rec.Trials()
@@ -150,14 +144,4 @@ func (s *swarmRun) of(which func(experiment.Cell) bool) swarmTrial {
 	}
 	s.t.Fatal("no trial was executed")
 	return swarmTrial{}
-}
-
-// finding is the evidence of one of the report's findings; nil: it is not there.
-func (s *swarmRun) finding(rule string) []string {
-	for _, f := range s.report.Findings {
-		if f.Rule == rule {
-			return f.Evidence
-		}
-	}
-	return nil
 }
