@@ -6,7 +6,6 @@ import (
 	"embed"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -34,7 +33,6 @@ func List() []Preset {
 		}
 		all = append(all, Preset{strings.TrimSuffix(e.Name(), path.Ext(e.Name())), summary(string(src)), src})
 	}
-	slices.SortFunc(all, func(a, b Preset) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

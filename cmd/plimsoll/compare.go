@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +42,7 @@ func (p *program) compareCommand() *cobra.Command {
 		"show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
 	o.judgement.flags(c)
-	c.Flags().StringVar(&o.format, "format", comparisonFormats[0], "one of "+strings.Join(comparisonFormats, ", "))
+	c.Flags().StringVar(&o.format, "format", "text", "one of "+comparisonFormats)
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c
 }
@@ -123,26 +122,25 @@ func gateVerdict(all []analysis.Ruling) error {
 	return nil
 }
 
-// comparisonFormats are what a comparison can be written as, the default first.
-var comparisonFormats = []string{"text", "markdown", "json", "page"}
+// comparisonFormats names what a comparison can be written as.
+const comparisonFormats = "text, markdown, json, page"
 
 func (p *program) comparisonWriter(c *analysis.Comparison, format string) (func(io.Writer) error, error) {
 	if p.ui.JSON { // on one line, like every message
 		return func(w io.Writer) error { return json.NewEncoder(w).Encode(c) }, nil
 	}
-	switch format {
-	case "text":
-		return func(w io.Writer) error { return page.CompareText(ui.Plain(w), c, p.ui.Width()) }, nil
-	case "json":
-		return func(w io.Writer) error {
+	write, known := map[string]func(io.Writer) error{
+		"text":     func(w io.Writer) error { return page.CompareText(ui.Plain(w), c, p.ui.Width()) },
+		"markdown": func(w io.Writer) error { return page.CompareMarkdown(ui.Plain(w), c) },
+		"page":     func(w io.Writer) error { return page.CompareHTML(w, c) },
+		"json": func(w io.Writer) error {
 			e := json.NewEncoder(w)
 			e.SetIndent("", " ")
 			return e.Encode(c)
-		}, nil
-	case "page":
-		return func(w io.Writer) error { return page.CompareHTML(w, c) }, nil
-	case "markdown":
-		return func(w io.Writer) error { return page.CompareMarkdown(ui.Plain(w), c) }, nil
+		},
+	}[format]
+	if !known {
+		return nil, usage(fmt.Errorf("unknown format %q", format), "formats: "+comparisonFormats)
 	}
-	return nil, usage(fmt.Errorf("unknown format %q", format), "formats: "+strings.Join(comparisonFormats, ", "))
+	return write, nil
 }
