@@ -173,7 +173,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 	if err := engine.Placeable(l.cfg.Plan, l.cfg.Systems, l.cfg.Clients); err != nil {
 		return err
 	}
-	need := engine.MachinesFor(l.cfg.Plan, l.cfg.Clients)
+	need := Needs(l.cfg.Plan, l.cfg.Clients)
 	if err := l.check(ctx, need); err != nil {
 		return err
 	}
@@ -193,22 +193,18 @@ func (l *Launcher) launch(ctx context.Context) error {
 		Plan:        plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet,
 		Clients: l.cfg.Clients, StopInvalid: l.cfg.StopInvalid, RetryInvalid: l.cfg.RetryInvalid,
 	}
-	binary, err := os.Executable()
-	if err != nil {
+	if need.Binary, err = os.Executable(); err != nil {
 		return err
 	}
-	l.where = Where{On: l.On, Run: "r" + strings.ToLower(rand.Text()[:11])}
+	need.Run, need.Credentials = "r"+strings.ToLower(rand.Text()[:11]), theirs
+	l.where = Where{On: l.On, Run: need.Run}
 	if err := l.keepWhere(); err != nil { // first, lest we die between the two
 		return err
 	}
-	l.say.Phase(fmt.Sprintf("making %d machines ready", need))
+	l.say.Phase(fmt.Sprintf("making %d machines ready", need.Machines))
 	making, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
-	l.machines, err = l.Place.Create(making, Spec{
-		Run: l.where.Run, Machines: need, Emulate: engine.EmulatesBetween(l.cfg.Plan), Credentials: theirs,
-		Binary: binary,
-	})
-	if err != nil {
+	if l.machines, err = l.Place.Create(making, need); err != nil {
 		return err
 	}
 	o.Machines, l.where.First = l.machines, &l.machines[0]
@@ -218,17 +214,22 @@ func (l *Launcher) launch(ctx context.Context) error {
 	return l.start(making, o)
 }
 
-// check refuses a place that cannot give so many machines.
-func (l *Launcher) check(ctx context.Context, machines int) error {
+// Needs is what a plan with so many load generators wants of a place.
+func Needs(plan *experiment.Plan, clients int) Spec {
+	return Spec{Machines: engine.MachinesFor(plan, clients), Emulate: engine.EmulatesBetween(plan)}
+}
+
+// check refuses a place that cannot give such machines.
+func (l *Launcher) check(ctx context.Context, want Spec) error {
 	var missing engine.PreconditionError
 	looking, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	for _, p := range l.Place.Check(looking, machines) {
+	for _, p := range l.Place.Check(looking, want) {
 		if p.Severity == testbed.Fatal {
 			missing.Problems = append(missing.Problems,
 				engine.Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: true})
 		} else {
-			l.say.Note(p.What)
+			l.say.Note(strings.TrimSuffix(p.What+"; "+p.Hint, "; "))
 		}
 	}
 	if len(missing.Problems) > 0 {

@@ -27,7 +27,7 @@ type fake struct {
 	deleted int
 }
 
-func (f *fake) Check(context.Context, int) []testbed.Problem { return nil }
+func (f *fake) Check(context.Context, Spec) []testbed.Problem { return nil }
 func (f *fake) Create(context.Context, Spec) ([]Machine, error) {
 	return nil, errors.New("no machines")
 }

@@ -17,9 +17,9 @@ import (
 // Its methods end with their context. A run is known by its ID alone, so that another
 // launcher, or this one after a crash, finds what the first has made.
 type Place interface {
-	// Check says what keeps the place from giving so many machines. It changes nothing, but
-	// removes what dead runs left there, and says so in a Note.
-	Check(ctx context.Context, machines int) []testbed.Problem
+	// Check says what keeps the place from giving the machines of a run that is not made yet. It changes
+	// nothing, but removes what dead runs left there, and says so in a Note.
+	Check(ctx context.Context, want Spec) []testbed.Problem
 	// Create makes the machines of a run and waits until the agents on them listen. When it
 	// fails, the caller calls Delete.
 	Create(ctx context.Context, spec Spec) ([]Machine, error)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/remote"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -78,13 +79,12 @@ func (p *program) doctorOn(ctx context.Context, arg string, set []string, on str
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
-	need := engine.MachinesFor(plan, 1)
 	var refused *engine.PreconditionError
 	var problems []engine.Problem
 	if errors.As(engine.Placeable(plan, all.All(), 1), &refused) {
 		problems = refused.Problems
 	}
-	for _, pr := range place.Check(ctx, need) {
+	for _, pr := range place.Check(ctx, remote.Needs(plan, 1)) {
 		problems = append(problems,
 			engine.Problem{Name: pr.Name, What: pr.What, Hint: pr.Hint, Blocking: pr.Severity == testbed.Fatal})
 	}

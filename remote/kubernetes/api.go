@@ -23,9 +23,10 @@ import (
 
 // Groups of the API.
 const (
-	coreAPI       = "/api/v1"
-	batchAPI      = "/apis/batch/v1"
-	networkingAPI = "/apis/networking.k8s.io/v1"
+	coreAPI          = "/api/v1"
+	batchAPI         = "/apis/batch/v1"
+	networkingAPI    = "/apis/networking.k8s.io/v1"
+	authorizationAPI = "/apis/authorization.k8s.io/v1"
 )
 
 // at is the path of a resource in a namespace of the cluster; empty: in none.

@@ -110,6 +110,10 @@ var hopeless = []string{
 	"CreateContainerError", "RunContainerError",
 }
 
+// pushImage is how a cluster gets the agents' image.
+const pushImage = "push plimsoll_VERSION_image.tar of a release to a registry of yours (skopeo copy --all " +
+	"oci-archive:FILE docker://NAME), and say --image NAME"
+
 // reason is why a pod is not ready.
 func reason(p *core.Pod) obstacle {
 	if c := condition(p, core.PodScheduled); c.Status == core.ConditionFalse {
@@ -129,8 +133,7 @@ func reason(p *core.Pod) obstacle {
 			o.log = p.Name
 		}
 		if strings.Contains(w.Reason, "Image") {
-			o.what += "; push plimsoll_VERSION_image.tar of a release to a registry of yours (skopeo copy --all " +
-				"oci-archive:FILE docker://NAME), and say --image NAME"
+			o.what += "; " + pushImage
 		}
 		return o
 	}

@@ -2,24 +2,158 @@ package kubernetes
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	authorization "k8s.io/api/authorization/v1"
+	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
 // Check implements remote.Place.
-func (c *Cluster) Check(ctx context.Context, _ int) []testbed.Problem {
-	path := coreAPI
-	if c.given != "" {
-		path = at(coreAPI, c.given, "pods") + "?limit=1"
-	}
-	if err := c.get(ctx, path, nil); err != nil {
+func (c *Cluster) Check(ctx context.Context, want remote.Spec) []testbed.Problem {
+	problems, err := c.rights(ctx)
+	if err != nil {
 		what := "the cluster at " + c.config.Host + " does not answer: " + err.Error()
 		return []testbed.Problem{problem(testbed.Fatal, "kubernetes", what, "`kubectl get pods` must work first")}
 	}
-	return c.sweep(ctx)
+	if want.Emulate {
+		problems = append(problems, c.podSecurity(ctx)...)
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	problems = c.sweep(ctx)
+	var nodes core.NodeList
+	if err := c.get(ctx, at(coreAPI, "", "nodes"), &nodes); err != nil {
+		problems = append(problems, problem(testbed.Note, "nodes", "how many there are cannot be seen: "+err.Error(), ""))
+	} else {
+		problems = append(problems, c.room(nodes.Items, want.Machines)...)
+	}
+	return append(problems, c.findImage(ctx, nodes.Items)...)
+}
+
+// right is what a run does to one kind of object.
+type right struct{ group, resource, verbs string }
+
+// rights says what the user may not do that a run needs.
+func (c *Cluster) rights(ctx context.Context) ([]testbed.Problem, error) {
+	needs := []right{
+		{"batch", "jobs", "create get patch"},
+		{"", "pods", "list"},
+		{"", "pods/exec", "get create"}, // by WebSocket it is a GET, which newer clusters allow only with create
+		{"", "secrets", "create"},
+		{"", "serviceaccounts", "create"},
+		{"networking.k8s.io", "networkpolicies", "create"},
+	}
+	if c.given == "" {
+		needs = append(needs, right{"", "namespaces", "create get list delete"})
+	} else {
+		needs = append(needs, right{"batch", "jobs", "list delete"})
+	}
+	var lacking, rules []string
+	for _, need := range needs {
+		var verbs []string
+		for verb := range strings.FieldsSeq(need.verbs) {
+			allowed, err := c.may(ctx, verb, need)
+			if err != nil {
+				return nil, err
+			}
+			if !allowed {
+				verbs = append(verbs, verb)
+				lacking = append(lacking, verb+" "+need.resource)
+			}
+		}
+		if len(verbs) > 0 {
+			rules = append(rules, fmt.Sprintf(`{apiGroups: ["%s"], resources: ["%s"], verbs: [%s]}`,
+				need.group, need.resource, strings.Join(verbs, ", ")))
+		}
+	}
+	if len(lacking) == 0 {
+		return nil, nil
+	}
+	where, role, other := "in namespace "+c.given, "Role there", ""
+	if c.given == "" {
+		where, role, other = "in the cluster", "ClusterRole", "; or name a namespace in which you may more: --on kubernetes:"+
+			c.name+"/NAMESPACE"
+	}
+	return []testbed.Problem{problem(testbed.Fatal, "rights", "you may not, "+where+": "+strings.Join(lacking, ", "),
+		"who administers the cluster can bind you to a "+role+" with rules: ["+strings.Join(rules, ", ")+"]"+other)}, nil
+}
+
+// may asks the cluster whether the user may do that where runs are.
+func (c *Cluster) may(ctx context.Context, verb string, on right) (bool, error) {
+	resource, sub, _ := strings.Cut(on.resource, "/")
+	var review authorization.SelfSubjectAccessReview
+	review.Kind, review.APIVersion = "SelfSubjectAccessReview", "authorization.k8s.io/v1"
+	review.Spec.ResourceAttributes = &authorization.ResourceAttributes{
+		Namespace: c.given, Verb: verb, Group: on.group, Resource: resource, Subresource: sub,
+	}
+	err := c.call(ctx, http.MethodPost, at(authorizationAPI, "", "selfsubjectaccessreviews"), review, &review)
+	return review.Status.Allowed, err
+}
+
+// podSecurity refuses a namespace of the user's that admits no pods with user namespaces, in which links are
+// emulated. Who may not look at it learns that from the cluster later.
+func (c *Cluster) podSecurity(ctx context.Context) []testbed.Problem {
+	var ns meta.PartialObjectMetadata
+	if c.given == "" || c.get(ctx, at(coreAPI, "", "namespaces", c.given), &ns) != nil ||
+		ns.Labels[enforceLabel] != "restricted" {
+		return nil
+	}
+	return []testbed.Problem{problem(testbed.Fatal, "links", "links are emulated by pods at Pod Security level baseline, "+
+		"and namespace "+c.given+" enforces restricted",
+		"label it "+enforceLabel+"=baseline, name another, or use the links that are there: --set link=")}
+}
+
+// room says whether so many machines find nodes.
+func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
+	usable := 0
+	for _, n := range nodes {
+		ready := slices.ContainsFunc(n.Status.Conditions, func(c core.NodeCondition) bool {
+			return c.Type == core.NodeReady && c.Status == core.ConditionTrue
+		})
+		tainted := slices.ContainsFunc(n.Spec.Taints, func(t core.Taint) bool {
+			return t.Effect != core.TaintEffectPreferNoSchedule // agents tolerate none
+		})
+		if ready && !tainted && !n.Spec.Unschedulable {
+			usable++
+		}
+	}
+	if usable >= machines || usable > 0 && c.pack {
+		return nil
+	}
+	what := fmt.Sprintf("the run needs %d machines, each on a node of its own, and %d of the cluster's %d nodes take pods",
+		machines, usable, len(nodes))
+	return []testbed.Problem{problem(testbed.Warning, "nodes", what,
+		"--pack puts several on a node, which then share its CPU and link; or let the cluster add nodes")}
+}
+
+// findImage says whether the agents' image can be had: from a node, which names some that it has, or a registry.
+func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []testbed.Problem {
+	for _, n := range nodes {
+		for _, i := range n.Status.Images {
+			if slices.ContainsFunc(i.Names, func(name string) bool {
+				return name == c.image || strings.HasSuffix(name, "/"+c.image)
+			}) {
+				return nil
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if _, err := (image.Store{Stall: callTimeout}).Size(ctx, c.image); err != nil {
+		return []testbed.Problem{problem(testbed.Warning, "image",
+			"no node is seen to have image "+c.image+", and it is not found from here: "+err.Error(), pushImage)}
+	}
+	return nil
 }
 
 func problem(s testbed.Severity, name, what, hint string) testbed.Problem {

@@ -1,20 +1,25 @@
 package kubernetes
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	authorization "k8s.io/api/authorization/v1"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 func TestWhere(t *testing.T) {
@@ -159,5 +164,102 @@ func TestRefusedWebSocket(t *testing.T) {
 			strings.Contains(ui.Hint(err), "WebSocket") != hinted {
 			t.Errorf("%v; %s", err, ui.Hint(err))
 		}
+	}
+}
+
+// What keeps a run from its machines is said before it begins: all rights that are missing with the rules that
+// give them, too few nodes, a namespace that admits no emulated links, and an image that is nowhere.
+func TestCheck(t *testing.T) {
+	const here, absent = "registry.example/plimsoll:1", "127.0.0.1:1/plimsoll:1"
+	node := func(change func(*core.Node)) (n core.Node) {
+		n.Status.Conditions = []core.NodeCondition{{Type: core.NodeReady, Status: core.ConditionTrue}}
+		n.Status.Images = []core.ContainerImage{{Names: []string{"docker.io/" + here}}}
+		if change != nil {
+			change(&n)
+		}
+		return n
+	}
+	tainted := func(e core.TaintEffect) core.Node {
+		return node(func(n *core.Node) { n.Spec.Taints = []core.Taint{{Key: "k", Effect: e}} })
+	}
+	good := []core.Node{node(nil), tainted(core.TaintEffectPreferNoSchedule)}
+	bad := []core.Node{
+		node(nil), tainted(core.TaintEffectNoSchedule), node(func(n *core.Node) { n.Spec.Unschedulable = true }),
+		node(func(n *core.Node) { n.Status.Conditions[0].Status = core.ConditionUnknown }),
+	}
+	for name, tt := range map[string]struct {
+		denied  string // verbs and resources; "all"
+		ns      string // empty: each run has its own
+		level   string // that the namespace enforces
+		nodes   []core.Node
+		hidden  bool // nodes
+		pack    bool
+		emulate bool
+		image   string
+		want    string // problems' severities, names and parts of their texts and hints
+	}{
+		"all is there":         {nodes: good},
+		"in a namespace":       {nodes: good, ns: "ns", level: "restricted"},
+		"too few nodes":        {nodes: bad, want: "warning nodes 2 machines 1 of the cluster's 4 nodes --pack"},
+		"several on a node":    {nodes: bad, pack: true},
+		"no node":              {nodes: bad[1:], pack: true, want: "warning nodes 0 of the cluster's 3 nodes"},
+		"nodes cannot be seen": {hidden: true, image: absent, want: "note nodes forbidden\nwarning image " + absent},
+		"no image":             {nodes: good, image: absent, want: "warning image cannot be reached --image NAME"},
+		"no level for links": {nodes: good, ns: "ns", level: "restricted", emulate: true,
+			want: "fatal links namespace ns restricted"},
+		"a level for links": {nodes: good, ns: "ns", level: "baseline", emulate: true},
+		"one right": {denied: "create pods/exec", ns: "ns", want: "fatal rights in namespace ns: create pods/exec " +
+			`Role [{apiGroups: [""], resources: ["pods/exec"], verbs: [create]}]`},
+		"no right": {denied: "all", want: "fatal rights create jobs, get jobs, patch jobs, list pods delete namespaces " +
+			`ClusterRole {apiGroups: ["batch"], resources: ["jobs"], verbs: [create, get, patch]} NAMESPACE`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := server(t, func(w http.ResponseWriter, r *http.Request) {
+				var answer any
+				switch r.URL.Path {
+				case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
+					var review authorization.SelfSubjectAccessReview
+					if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+						t.Error(err)
+						return
+					}
+					on := review.Spec.ResourceAttributes
+					asked := on.Verb + " " + strings.TrimSuffix(on.Resource+"/"+on.Subresource, "/")
+					review.Status.Allowed = tt.denied != "all" && tt.denied != asked
+					if on.Namespace != tt.ns {
+						t.Errorf("%s in namespace %q", asked, on.Namespace)
+					}
+					answer = review
+				case "/api/v1/nodes":
+					if tt.hidden {
+						http.Error(w, `{"kind": "Status", "apiVersion": "v1", "message": "forbidden"}`, http.StatusForbidden)
+						return
+					}
+					answer = core.NodeList{Items: tt.nodes}
+				case "/api/v1/namespaces/ns":
+					answer = core.Namespace{ObjectMeta: meta.ObjectMeta{Labels: map[string]string{enforceLabel: tt.level}}}
+				case "/api/v1/namespaces", "/apis/batch/v1/namespaces/ns/jobs":
+					answer = meta.PartialObjectMetadataList{}
+				default:
+					t.Errorf("asked for %s", r.URL)
+				}
+				_ = json.NewEncoder(w).Encode(answer)
+			})
+			c.given, c.pack, c.image = tt.ns, tt.pack, cmp.Or(tt.image, here)
+			problems := c.Check(t.Context(), remote.Spec{Machines: 2, Emulate: tt.emulate})
+			want := slices.DeleteFunc(strings.Split(tt.want, "\n"), func(s string) bool { return s == "" })
+			if len(problems) != len(want) {
+				t.Fatalf("%+v, want %q", problems, want)
+			}
+			for i, p := range problems {
+				severity := map[testbed.Severity]string{testbed.Fatal: "fatal", testbed.Warning: "warning", testbed.Note: "note"}
+				said := severity[p.Severity] + " " + p.Name + ": " + p.What + "; " + p.Hint
+				for _, word := range strings.Fields(want[i]) {
+					if !strings.Contains(said, word) {
+						t.Errorf("%s: no %q", said, word)
+					}
+				}
+			}
+		})
 	}
 }

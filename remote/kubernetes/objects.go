@@ -18,6 +18,7 @@ import (
 const (
 	runLabel      = "plimsoll.run"   // of every object and pod, with the run's ID
 	linksLabel    = "plimsoll.links" // of pods between which links are emulated
+	enforceLabel  = "pod-security.kubernetes.io/enforce"
 	containerName = "agent"
 	program       = "plimsoll" // in the PATH of the image
 	agentPort     = 7700

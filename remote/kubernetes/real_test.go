@@ -196,11 +196,11 @@ func TestClusterCheck(t *testing.T) {
 	const run = "dead00000001"
 	dead := fields{"metadata": fields{"name": nameOf(run), "labels": fields{runLabel: run}}}
 	must(t, c.create(t.Context(), at(coreAPI, "", "namespaces"), dead, nil))
-	if p := c.Check(t.Context(), 1); len(p) > 0 {
+	if p := c.Check(t.Context(), remote.Spec{Machines: 1}); len(p) > 0 {
 		t.Errorf("a run that is being made: %+v", p)
 	}
 	unborn = 0
-	p := c.Check(t.Context(), 1)
+	p := c.Check(t.Context(), remote.Spec{Machines: 1})
 	unborn = 10 * time.Minute
 	if len(p) != 1 || p[0].Severity != testbed.Note || !strings.Contains(p[0].What, "removed what run "+run+" left") {
 		t.Errorf("%+v", p)

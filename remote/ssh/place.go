@@ -40,16 +40,16 @@ func Open(file string) (*Place, error) {
 }
 
 // Check implements remote.Place: it logs in to each machine that a run would have.
-func (p *Place) Check(ctx context.Context, machines int) (all []testbed.Problem) {
-	if have := len(p.list.Hosts); have < machines {
+func (p *Place) Check(ctx context.Context, want remote.Spec) (all []testbed.Problem) {
+	if have := len(p.list.Hosts); have < want.Machines {
 		return []testbed.Problem{{
 			Name: "machines", Severity: testbed.Fatal,
 			What: fmt.Sprintf("the plan needs %d machines, one for the client and one for each node of its largest "+
-				"system, and the list has %d", machines, have),
+				"system, and the list has %d", want.Machines, have),
 			Hint: "name more, or say fewer nodes (disseminate.nodes, sync.peers)",
 		}}
 	}
-	for _, err := range p.each(p.list.Hosts[:machines], func(_ int, h *host) error {
+	for _, err := range p.each(p.list.Hosts[:want.Machines], func(_ int, h *host) error {
 		got, err := p.ask(ctx, h, "uname -s -m", nil)
 		if err == nil && !strings.HasPrefix(got, "Linux ") {
 			err = fmt.Errorf("it runs %s, and agents are for Linux", got)
