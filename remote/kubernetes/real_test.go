@@ -189,15 +189,29 @@ func namespace(t *testing.T, c *Cluster, name string) {
 	})
 }
 
-// What dead runs have left is removed.
+// What a run would lack is said, and what dead runs have left is removed.
 func TestClusterCheck(t *testing.T) {
-	notShort(t)
 	c := real(t, "")
 	const run = "dead00000001"
 	dead := fields{"metadata": fields{"name": nameOf(run), "labels": fields{runLabel: run}}}
 	must(t, c.create(t.Context(), at(coreAPI, "", "namespaces"), dead, nil))
 	if p := c.Check(t.Context(), remote.Spec{Machines: 1}); len(p) > 0 {
 		t.Errorf("a run that is being made: %+v", p)
+	}
+	if p := c.Check(t.Context(), remote.Spec{Machines: 4}); len(p) != 1 || p[0].Name != "nodes" {
+		t.Errorf("more machines than nodes: %+v", p)
+	}
+	inside, strange := real(t, "/strict"), real(t, "/strict")
+	namespace(t, inside, "strict")
+	label := fields{"metadata": fields{"labels": fields{enforceLabel: "restricted"}}}
+	must(t, c.call(t.Context(), http.MethodPatch, at(coreAPI, "", "namespaces", "strict"), label, nil))
+	if p := inside.Check(t.Context(), remote.Spec{Machines: 1, Emulate: true}); len(p) != 1 || p[0].Name != "links" {
+		t.Errorf("emulated links at level restricted: %+v", p)
+	}
+	strange.config.Impersonate.UserName = "stranger"
+	must(t, strange.connect())
+	if p := strange.Check(t.Context(), remote.Spec{Machines: 1}); len(p) != 1 || p[0].Name != "rights" {
+		t.Errorf("a user without rights: %+v", p)
 	}
 	unborn = 0
 	p := c.Check(t.Context(), remote.Spec{Machines: 1})
