@@ -59,7 +59,7 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 		me = b.self.poll([]stat{s})
 	}
 	me.Process, me.Role, me.PID = SelfSample, RoleEngine, self
-	if s := throttled(ourGroups("cpu")); !math.IsNaN(s) {
+	if s := throttled(ourGroups()); !math.IsNaN(s) {
 		held := whole
 		held.Process, held.CPU, held.RSS = ThrottledSample, s, nan
 		return []record.Sample{whole, others, held, me}

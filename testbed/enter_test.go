@@ -154,53 +154,40 @@ func report(t *testing.T, cmd *exec.Cmd) entered {
 	return r
 }
 
-func TestOrdinaryUser(t *testing.T) {
-	cmd, dir := asUser(t)
-	r := report(t, cmd)
-	if strings.Contains(r.Error, "no user namespaces") {
-		t.Skip(r.Error)
-	}
-	if r.Error != "" || r.UID != 0 || !r.Mode.Namespaces || !r.Echo || r.RAM != "tmpfs of 1 MiB" {
-		t.Errorf("got %+v", r)
-	}
-	if r.Mode.Emulator == "none" || r.RTT < 0.01 || r.Want != 0.01 {
-		t.Errorf("link not emulated: %+v", r)
-	}
-	left, _ := filepath.Glob(filepath.Join(dir, "plimsoll-54321", "*"))
-	if len(left) != 0 {
-		t.Errorf("left: %q", left)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "plimsoll-54321")); err != nil {
-		t.Errorf("the state was not kept under the user's own number: %v", err)
-	}
-}
-
-// Root in an ordinary container may make no namespaces of its own: it uses a
-// user namespace, as an ordinary user does, and links are emulated all the same.
-func TestRootWithoutTheCapability(t *testing.T) {
-	setpriv, err := exec.LookPath("setpriv")
-	if err != nil {
-		t.Skip(err)
-	}
-	for name, drop := range map[string]string{
+// An ordinary user, and root in an ordinary container, who may make no namespaces, use a user namespace, and
+// links are emulated all the same.
+func TestWithoutTheRight(t *testing.T) {
+	for name, drop := range map[string]string{ // capabilities of root; empty: an ordinary user
+		"ordinary user":     "",
 		"as in a container": "-sys_admin,-net_admin",
 		"no packet sockets": "-net_raw",
 		"one user only":     "-sys_admin,-net_admin,-setuid,-setgid",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd, dir := asUser(t)
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // still root
-			must(t, os.Chown(dir, 0, 0))
-			cmd.Path, cmd.Args = setpriv, append([]string{setpriv, "--bounding-set", drop}, cmd.Args...)
+			if drop != "" {
+				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // still root
+				must(t, os.Chown(dir, 0, 0))
+				setpriv, err := exec.LookPath("setpriv")
+				if err != nil {
+					t.Skip(err)
+				}
+				cmd.Path, cmd.Args = setpriv, append([]string{setpriv, "--bounding-set", drop}, cmd.Args...)
+			}
 			r := report(t, cmd)
 			if strings.Contains(r.Error, "no user namespaces") {
 				t.Skip(r.Error)
 			}
-			if r.Error != "" || r.UID != 0 || !r.Mode.Namespaces || !r.Echo {
+			if r.Error != "" || r.UID != 0 || !r.Mode.Namespaces || !r.Echo || drop == "" && r.RAM != "tmpfs of 1 MiB" {
 				t.Errorf("got %+v", r)
 			}
 			if r.Mode.Emulator == "none" || r.RTT < 0.01 || r.Want != 0.01 {
 				t.Errorf("link not emulated: %+v", r)
+			}
+			state := filepath.Join(dir, "plimsoll-54321")
+			left, _ := filepath.Glob(filepath.Join(state, "*"))
+			if _, err := os.Stat(state); drop == "" && err != nil || len(left) != 0 {
+				t.Errorf("the state under the user's own number: %v; left: %q", err, left)
 			}
 		})
 	}

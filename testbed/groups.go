@@ -5,30 +5,19 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/prometheus/procfs"
 )
 
-// groupsOf are the directories below root of the control groups, in a /proc/PID/cgroup, that a
-// controller limits: each with those around it, as each may hold back what is in it. In a container
-// its own group is the top of what can be seen: a path that is not there has no files.
-func groupsOf(root, own, controller string) (dirs []string) {
+// groupsOf are the directories below root of the control groups (version 2) in a /proc/PID/cgroup: the group's
+// own and those around it, as each may hold back what is in it. In a container its own group is the top of what
+// can be seen: a path that is not there has no files.
+func groupsOf(root, own string) (dirs []string) {
 	for line := range strings.Lines(own) {
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(f) != 3 {
-			continue
-		}
-		top := root
-		if f[1] != "" { // version 1
-			if !slices.Contains(strings.Split(f[1], ","), controller) {
-				continue
-			}
-			top = filepath.Join(root, f[1])
-		}
-		for dir := filepath.Join(top, f[2]); strings.HasPrefix(dir, top); dir = filepath.Dir(dir) {
+		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		for dir := filepath.Join(root, path); ok && strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -36,25 +25,23 @@ func groupsOf(root, own, controller string) (dirs []string) {
 }
 
 // ourGroups are those of this process; without control groups none.
-func ourGroups(controller string) []string {
+func ourGroups() []string {
 	own, _ := os.ReadFile("/proc/self/cgroup")
-	return groupsOf("/sys/fs/cgroup", string(own), controller)
+	return groupsOf("/sys/fs/cgroup", string(own))
 }
 
-// groupNumber is the last word of a group's file, which has another name in version 1, or that of one line of
-// it; NaN where it is no number, as where there is no limit ("max").
-func groupNumber(dir, line string, files ...string) float64 {
-	for _, file := range files {
-		b, err := os.ReadFile(filepath.Join(dir, file))
-		text := "\n" + string(b)
-		if line != "" {
-			_, text, _ = strings.Cut(text, "\n"+line+" ")
-			text, _, _ = strings.Cut(text, "\n")
-		}
-		if words := strings.Fields(text); err == nil && len(words) > 0 {
-			if v, err := strconv.ParseFloat(words[len(words)-1], 64); err == nil {
-				return v
-			}
+// groupNumber is the last word of a group's file, or of one line of it; NaN where it is no number, as where
+// there is no limit ("max").
+func groupNumber(dir, file, line string) float64 {
+	b, err := os.ReadFile(filepath.Join(dir, file))
+	text := "\n" + string(b)
+	if line != "" {
+		_, text, _ = strings.Cut(text, "\n"+line+" ")
+		text, _, _ = strings.Cut(text, "\n")
+	}
+	if words := strings.Fields(text); err == nil && len(words) > 0 {
+		if v, err := strconv.ParseFloat(words[len(words)-1], 64); err == nil {
+			return v
 		}
 	}
 	return math.NaN()
@@ -74,7 +61,7 @@ func (here) AvailableMemory() (bytes float64, err error) {
 	if m.MemAvailableBytes == nil {
 		return 0, fmt.Errorf("testbed: available memory: the kernel does not tell it")
 	}
-	return min(float64(*m.MemAvailableBytes), memoryLeft(ourGroups("memory"))), nil
+	return min(float64(*m.MemAvailableBytes), memoryLeft(ourGroups())), nil
 }
 
 // memoryLeft is what groups leave of their limits, the tightest of them; without a limit infinite.
@@ -82,10 +69,9 @@ func (here) AvailableMemory() (bytes float64, err error) {
 func memoryLeft(groups []string) float64 {
 	left := math.Inf(1)
 	for _, dir := range groups {
-		free := groupNumber(dir, "", "memory.max", "memory.limit_in_bytes") -
-			groupNumber(dir, "", "memory.current", "memory.usage_in_bytes")
+		free := groupNumber(dir, "memory.max", "") - groupNumber(dir, "memory.current", "")
 		for _, pages := range []string{"active_file", "inactive_file"} {
-			if n := groupNumber(dir, pages, "memory.stat"); !math.IsNaN(n) {
+			if n := groupNumber(dir, "memory.stat", pages); !math.IsNaN(n) {
 				free += n
 			}
 		}
@@ -105,14 +91,14 @@ const ThrottledSample = "throttled"
 func throttled(groups []string) float64 {
 	sum := math.NaN()
 	for _, dir := range groups {
-		if !(groupNumber(dir, "nr_periods", "cpu.stat") > 0) { // no limit
+		if !(groupNumber(dir, "cpu.stat", "nr_periods") > 0) { // no limit
 			continue
 		}
-		period := groupNumber(dir, "", "cpu.max", "cpu.cfs_period_us") / 1e6
+		period := groupNumber(dir, "cpu.max", "") / 1e6
 		if !(period > 0) {
 			period = 0.1 // the kernel's default
 		}
-		if held := groupNumber(dir, "nr_throttled", "cpu.stat") * period; math.IsNaN(sum) {
+		if held := groupNumber(dir, "cpu.stat", "nr_throttled") * period; math.IsNaN(sum) {
 			sum = held
 		} else {
 			sum += held

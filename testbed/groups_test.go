@@ -24,13 +24,12 @@ func TestMemoryLeft(t *testing.T) {
 		"a/memory.stat":  "anon 500\nactive_file 50\ninactive_file 150\n",
 		"a/b/memory.max": "max\n", "a/b/memory.current": "10\n",
 		"c/memory.max": "300\n", "c/memory.current": "400\n",
-		"memory/d/memory.limit_in_bytes": "90\n", "memory/d/memory.usage_in_bytes": "20\n",
 	})
 	for own, want := range map[string]float64{
 		"0::/a/b\n": 500, "0::/c\n": 0, "0::/\n": math.Inf(1), "0::/elsewhere\n": math.Inf(1), "": math.Inf(1),
-		"12:memory:/d\n0::/\n": 70, "3:cpu:/d\n": math.Inf(1),
+		"12:memory:/c\n": math.Inf(1), // of version 1
 	} {
-		if left := memoryLeft(groupsOf(root, own, "memory")); left != want {
+		if left := memoryLeft(groupsOf(root, own)); left != want {
 			t.Errorf("%q: %v, want %v", own, left, want)
 		}
 	}
@@ -45,11 +44,8 @@ func TestThrottled(t *testing.T) {
 		files     map[string]string
 		want      float64
 	}{
-		{"version 2", "0::/own", map[string]string{
+		{"held back", "0::/own", map[string]string{
 			"own/cpu.stat": "usage_usec 5\nnr_periods 10\nnr_throttled 3\nthrottled_usec 9900000\n"}, 0.3},
-		{"version 1", "4:cpu,cpuacct:/own", map[string]string{
-			"cpu,cpuacct/own/cpu.stat":          "nr_periods 10\nnr_throttled 3\nthrottled_time 9900000000\n",
-			"cpu,cpuacct/own/cpu.cfs_period_us": "50000\n"}, 0.15},
 		{"a shorter period", "0::/own", map[string]string{
 			"own/cpu.stat": "nr_periods 10\nnr_throttled 3\n", "own/cpu.max": "5000 10000\n"}, 0.03},
 		{"never held back", "0::/own", map[string]string{
@@ -61,7 +57,7 @@ func TestThrottled(t *testing.T) {
 		}, 1060},
 		{"no file", "0::/own", nil, math.NaN()},
 	} {
-		got := throttled(groupsOf(groupFiles(t, c.files), c.own, "cpu"))
+		got := throttled(groupsOf(groupFiles(t, c.files), c.own))
 		if math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) {
 			t.Errorf("%s: %g s, want %g", c.name, got, c.want)
 		}

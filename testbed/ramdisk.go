@@ -73,16 +73,15 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 	}
 	if err != nil {
 		return d, errors.Join(fmt.Errorf("testbed: mount a RAM disk on %s: %w; run as root, or allow user namespaces",
-			dir, err), m.t.removeRAM(dir))
+			dir, err), removeMount(dir))
 	}
-	return RAMDisk{dir, "tmpfs of " + inGiB(float64(size)), func() error { return m.t.removeRAM(dir) }}, nil
-}
-
-func (t *Testbed) removeRAM(dir string) error {
-	if err := removeMount(dir); err != nil {
-		return fmt.Errorf("testbed: remove the RAM disk %s: %w", dir, err)
+	remove := func() error {
+		if err := removeMount(dir); err != nil {
+			return fmt.Errorf("testbed: remove the RAM disk %s: %w", dir, err)
+		}
+		return nil
 	}
-	return t.state.drop(dir)
+	return RAMDisk{dir, "tmpfs of " + inGiB(float64(size)), remove}, nil
 }
 
 // removeMount removes a directory and what is mounted there, if anything is.

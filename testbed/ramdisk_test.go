@@ -5,8 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -57,14 +55,6 @@ func TestRAMDisk(t *testing.T) {
 	if err := d.Remove(); err != nil {
 		t.Errorf("once more: %v", err)
 	}
-	// Neither the testbed nor its watchdog has anything left to do about it: one is made
-	// for each trial.
-	b, err := os.ReadFile(tb.state.path)
-	must(t, err)
-	if w, err := readWill(b); err != nil || slices.Contains(w.dirs, d.Path) || slices.Contains(tb.state.dirs, d.Path) ||
-		!bytes.Contains(b, []byte(d.Path)) {
-		t.Errorf("what is removed is still to be removed (%v): %q", err, w.dirs)
-	}
 	other, err := (here{tb}).RAMDisk("other", 1<<20)
 	must(t, err)
 	if err := tb.Close(t.Context()); err != nil {
@@ -87,8 +77,7 @@ func mounted(t *testing.T, dir string) bool {
 	return bytes.Contains(b, []byte(dir))
 }
 
-// One for which there is not enough memory is refused before anything is made, and
-// the message says how much there would have to be.
+// One for which there is not enough memory is refused before anything is made.
 func TestRAMDiskOfTooMuch(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -99,11 +88,6 @@ func TestRAMDiskOfTooMuch(t *testing.T) {
 	var missing *MemoryError
 	if !errors.As(err, &missing) || missing.Want != float64(int64(free)) || missing.Free <= 0 || missing.Hint() == "" {
 		t.Fatalf("got %v", err)
-	}
-	for _, want := range []string{inGiB(missing.Want), inGiB(missing.Want + RAMReserve), inGiB(missing.Free)} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not say %s", err, want)
-		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(tmp, scratchPrefix+"ram-*")); len(left) > 0 {
 		t.Errorf("made nonetheless: %q", left)

@@ -45,7 +45,7 @@ type reaper struct {
 
 // entry is one line of the file.
 type entry struct {
-	// "run" (first line), "group", "gone" (a group that ended), "dir", "removed" (a directory that is no more)
+	// "run" (first line), "group", "gone" (a group that ended), "dir" (which may be gone, too)
 	Kind  string `json:"kind"`
 	PID   int    `json:"pid,omitempty"`   // ours, or the group's
 	Birth uint64 `json:"birth,omitempty"` // of PID, in clock ticks since boot
@@ -197,15 +197,8 @@ func (s *state) write(e entry) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch e.Kind {
-	case "dir":
+	if e.Kind == "dir" {
 		s.dirs = append(s.dirs, e.Path)
-	case "removed":
-		i := slices.Index(s.dirs, e.Path)
-		if i < 0 {
-			return nil // it is forgotten already, perhaps together with the file
-		}
-		s.dirs = slices.Delete(s.dirs, i, i+1)
 	}
 	_, err = s.f.Write(append(b, '\n'))
 	return err
@@ -220,9 +213,6 @@ func (s *state) dropGroup(pid int) error { return s.write(entry{Kind: "gone", PI
 // addDir takes a directory that is to be removed, with what is mounted on it.
 func (s *state) addDir(path string) error { return s.write(entry{Kind: "dir", Path: path}) }
 
-// drop forgets a directory that has been removed.
-func (s *state) drop(path string) error { return s.write(entry{Kind: "removed", Path: path}) }
-
 // close removes the directories and the file, and lets the watchdog go.
 func (s *state) close() error {
 	s.mu.Lock()
@@ -231,7 +221,6 @@ func (s *state) close() error {
 	for _, d := range s.dirs {
 		errs = append(errs, removeMount(d))
 	}
-	s.dirs = nil // who removes one of them later finds nothing to write down
 	errs = append(errs, os.Remove(s.path), s.f.Close(), s.reaper.end())
 	return errors.Join(errs...)
 }
@@ -268,8 +257,6 @@ func readWill(b []byte) (will, error) {
 			delete(w.groups, e.PID)
 		case "dir":
 			w.dirs = append(w.dirs, e.Path)
-		case "removed":
-			w.dirs = slices.DeleteFunc(w.dirs, func(p string) bool { return p == e.Path })
 		}
 	}
 	if w.run.Kind == "" {

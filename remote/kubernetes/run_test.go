@@ -232,66 +232,6 @@ func TestClusterEmulatedLinks(t *testing.T) {
 	nothingLeft(t, c)
 }
 
-const sharded = `
-scenario: retrieve
-systems: [static]
-data: {objects: 2, size: 1MiB}
-retrieve: {range: 64KiB, concurrency: 4, requests: 200}
-repetitions: 5
-warmup: 0
-limits: {others: none, machine: none}
-`
-
-// Two generators on machines of their own do what one does: the same operations, as quickly.
-func TestClusterClients(t *testing.T) {
-	c := real(t, "")
-	type operation struct {
-		object         uint32
-		offset, length int64
-		outcome        record.Outcome
-	}
-	of := func(clients int) (ops []map[operation]int, p50 []float64) {
-		dir, args := options(t, "")
-		call(t, append([]string{"run", experimentFile(t, sharded), "--clients", strconv.Itoa(clients)}, args...)...).
-			ends(3 * time.Minute)
-		r, err := record.Open(dir)
-		must(t, err)
-		defer r.Close()
-		all, err := r.Trials()
-		must(t, err)
-		for _, trial := range all {
-			p50 = append(p50, trial.Metrics["duration_p50"])
-			did := map[operation]int{}
-			for op, err := range r.Ops(trial.ID) {
-				must(t, err)
-				if op.Kind != record.OpWarmup {
-					did[operation{op.Object, op.Offset, op.Length, op.Outcome}]++
-				}
-			}
-			ops = append(ops, did)
-			if slices.Contains(trial.Invalid, record.ReasonClock) {
-				t.Logf("trial %d: %v", trial.ID, trial.Notes) // on a busy machine
-			}
-		}
-		if len(all) != 5 {
-			t.Fatalf("%d trials, want 5", len(all))
-		}
-		return ops, p50
-	}
-	one, ofOne := of(1)
-	two, ofTwo := of(2)
-	for i := range one {
-		if !maps.Equal(one[i], two[i]) {
-			t.Errorf("trial %d: %d operations, of one generator %d", i, len(two[i]), len(one[i]))
-		}
-	}
-	t.Logf("median durations %v, of one generator %v", ofTwo, ofOne)
-	if slices.Min(ofTwo) > 3*slices.Max(ofOne) || slices.Min(ofOne) > 3*slices.Max(ofTwo) {
-		t.Errorf("median durations %v, of one generator %v", ofTwo, ofOne)
-	}
-	nothingLeft(t, c)
-}
-
 // Pods that the cluster gives a CPU limit say so in each trial that it held back.
 func TestClusterThrottled(t *testing.T) {
 	notShort(t)

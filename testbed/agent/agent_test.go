@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -36,10 +37,16 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// bed is a testbed whose hosts are behind agents.
+// both runs a test with hosts of this machine, and with hosts behind agents: they do the same.
+func both(t *testing.T, test func(*testing.T, *testbed.Testbed)) {
+	for name, hosts := range map[string]testbed.Hosts{"here": nil, "behind agents": Behind} {
+		t.Run(name, func(t *testing.T) { test(t, bed(t, testbed.Options{Plain: true, Hosts: hosts})) })
+	}
+}
+
 func bed(t *testing.T, opt testbed.Options) *testbed.Testbed {
 	t.Helper()
-	opt.Dir, opt.Log, opt.Hosts = t.TempDir(), func(s string) { t.Log(s) }, Behind
+	opt.Dir, opt.Log = t.TempDir(), func(s string) { t.Log(s) }
 	tb, err := testbed.New(t.Context(), opt)
 	must(t, err)
 	t.Cleanup(func() {
@@ -90,8 +97,12 @@ func gone(t *testing.T, pid int) {
 
 func TestProcesses(t *testing.T) {
 	t.Parallel()
-	tb := bed(t, testbed.Options{Plain: true})
+	both(t, testProcesses)
+}
+
+func testProcesses(t *testing.T, tb *testbed.Testbed) {
 	h, other := addHost(t, tb, "a"), addHost(t, tb, "b")
+	held := start(t, h, shell("held", "cat")) // its input stays open
 
 	t.Run("input, output and log", func(t *testing.T) {
 		in, feed := io.Pipe()
@@ -145,13 +156,44 @@ func TestProcesses(t *testing.T) {
 		}
 		gone(t, p.ID().PID)
 	})
-	t.Run("never ready", func(t *testing.T) {
-		c := shell("never", "echo here I am; sleep 60")
-		c.ReadyTimeout, c.Ready = 300*time.Millisecond, func(context.Context) error { return fs.ErrNotExist }
-		_, err := h.Start(t.Context(), c)
-		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "not ready after") ||
-			!strings.Contains(err.Error(), "here I am") {
-			t.Errorf("error %v", err)
+	t.Run("cannot start", func(t *testing.T) {
+		never := func(context.Context) error { return fs.ErrNotExist }
+		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		interrupted, interrupt := context.WithCancel(t.Context())
+		interrupting := func(context.Context) error { interrupt(); return fs.ErrNotExist }
+		for _, c := range []struct {
+			name  string
+			ctx   context.Context
+			args  []string
+			ready func(context.Context) error
+			want  string // words of the error
+		}{
+			{"slow", t.Context(), []string{"sh", "-c", "echo here >&2; sleep 60"}, never,
+				"start\x00not ready after 300 ms\x00here\x00file does not exist"},
+			{"hangs", t.Context(), []string{"sleep", "60"}, hang, "not ready after 300 ms"},
+			{"ends", t.Context(), []string{"sh", "-c", "echo why >&2; exit 3"}, hang,
+				"ended before it was ready\x00exit status 3\x00why\x00ends.log"},
+			{"missing", t.Context(), []string{"no-such-program-anywhere"}, nil,
+				"start missing\x00no-such-program\x00installed"},
+			{"interrupted", interrupted, []string{"sleep", "60"}, interrupting, "context canceled\x00not exist"},
+			{"", t.Context(), nil, nil, "needs a name"},
+		} {
+			in, feed := io.Pipe()
+			result, out := io.Pipe()
+			_, err := h.Start(c.ctx, testbed.Command{Name: c.name, Args: c.args, Ready: c.ready, Stdin: in, Stdout: out,
+				ReadyTimeout: 300 * time.Millisecond})
+			for want := range strings.SplitSeq(c.want, "\x00") {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %v, want %q", c.name, err, want)
+				}
+			}
+			if _, err := io.ReadAll(result); err != nil {
+				t.Errorf("%s: output: %v", c.name, err)
+			}
+			_, _ = feed.Write([]byte("x")) // may be on its way to what has just ended
+			if _, err := feed.Write([]byte("x")); err == nil {
+				t.Errorf("%s: what was not started reads", c.name)
+			}
 		}
 	})
 	t.Run("ends badly", func(t *testing.T) {
@@ -159,6 +201,12 @@ func TestProcesses(t *testing.T) {
 		awaitEnd(t, p)
 		if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 3") ||
 			!strings.Contains(err.Error(), "alas") || !strings.Contains(err.Error(), p.LogPath()) {
+			t.Errorf("error %v", err)
+		}
+		p = start(t, h, shell("bad", "sleep 60"))
+		must(t, syscall.Kill(p.ID().PID, syscall.SIGKILL))
+		awaitEnd(t, p)
+		if err := p.Err(); err == nil || !strings.Contains(err.Error(), "signal: killed") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -175,10 +223,14 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		awaitEnd(t, p)
-		if err := p.Err(); err != nil {
+		if err := p.Err(); err != nil || p.Stop(t.Context()) != nil {
 			t.Errorf("it was stopped, yet: %v", err)
 		}
 	})
+	if testbed.Ended(held) {
+		t.Errorf("the process whose input is open has ended: %v", held.Err())
+	}
+	must(t, held.Stop(t.Context()))
 	t.Run("observed", func(t *testing.T) {
 		traced := testbed.Trace(h)
 		p, q := start(t, h, shell("twin", "sleep 60")), start(t, other, shell("twin", "sleep 60"))
@@ -217,7 +269,7 @@ func TestProcesses(t *testing.T) {
 }
 
 func TestConnections(t *testing.T) {
-	tb := bed(t, testbed.Options{Plain: true})
+	tb := bed(t, testbed.Options{Plain: true, Hosts: Behind})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	port, err := b.Port(t.Context(), 0)
 	must(t, err)
@@ -275,53 +327,56 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-func TestFiles(t *testing.T) {
-	f := addHost(t, bed(t, testbed.Options{Plain: true}), "a").Files()
-	dir := t.TempDir()
+// A file is there whole or not at all, with its mode, and its directories are made.
+func TestFiles(t *testing.T) { both(t, testFiles) }
+
+func testFiles(t *testing.T, tb *testbed.Testbed) {
+	f, dir := addHost(t, tb, "a").Files(), t.TempDir()
 	path := filepath.Join(dir, "x", "file")
-	content := strings.Repeat("content ", 1<<17)
-	must(t, f.Write(t.Context(), path, 0o640, strings.NewReader(content)))
-	if b, err := f.ReadFile(path); err != nil || string(b) != content {
-		t.Errorf("%d bytes, %v", len(b), err)
+	large := bytes.Repeat([]byte("0123456789abcdef"), 200_000) // several chunks
+	for _, content := range [][]byte{{}, []byte("first"), large} {
+		must(t, f.Write(t.Context(), path, 0o640, iotest.HalfReader(bytes.NewReader(content))))
+		if b, err := f.ReadFile(path); err != nil || !bytes.Equal(b, content) {
+			t.Errorf("%d bytes instead of %d, %v", len(b), len(content), err)
+		}
 	}
-	if _, err := f.ReadFile(path + "2"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("there is none: %v", err)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	broken := io.MultiReader(strings.NewReader("new"), iotest.ErrReader(errors.New("broken")))
+	if f.Write(t.Context(), path, 0o600, broken) == nil || f.Write(ended, path, 0o600, strings.NewReader("new")) == nil {
+		t.Error("half a file was written")
 	}
-	broken := io.MultiReader(strings.NewReader("half"), iotestErr{})
-	if err := f.Write(t.Context(), path+"3", 0o640, broken); err == nil {
-		t.Error("a file of a broken reader was written")
+	if e, err := testbed.Stat(f, path); err != nil || e.Size != int64(len(large)) || e.Mode != 0o640 {
+		t.Errorf("stat %+v, %v", e, err)
 	}
-	if err := f.Rename(path, path+"2"); err != nil {
-		t.Error(err)
-	}
-	if err := f.MkdirAll(filepath.Join(dir, "y"), 0o700); err != nil {
-		t.Error(err)
-	}
+	must(t, f.Rename(path, path+"2"))
+	must(t, f.MkdirAll(filepath.Join(dir, "y"), 0o700))
+	must(t, os.Link(path+"2", filepath.Join(dir, "y", "linked")))
+	must(t, os.Symlink("/", filepath.Join(dir, "z")))
 	var seen []string
+	inodes := map[uint64]bool{}
 	walk := func(e testbed.Entry) error {
-		seen = append(seen, fmt.Sprint(e.Path, e.Mode.IsDir()))
+		seen, inodes[e.Inode] = append(seen, fmt.Sprint(e.Path, e.Mode.IsDir())), true
 		return nil
 	}
-	if err := f.Walk(dir, walk); err != nil || fmt.Sprint(seen) != "[.true xtrue x/file2false ytrue]" {
-		t.Errorf("walk %v, %v", seen, err)
+	if err := f.Walk(dir, walk); err != nil || len(inodes) != 5 ||
+		fmt.Sprint(seen) != "[.true xtrue x/file2false ytrue y/linkedfalse zfalse]" {
+		t.Errorf("walk %v with %d inodes, %v", seen, len(inodes), err)
+	}
+	if err := f.Walk(dir, func(testbed.Entry) error { return fs.ErrClosed }); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("a walk that is ended: %v", err)
 	}
 	if err := f.Walk(path, walk); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("walk nothing: %v", err)
 	}
-	if e, err := testbed.Stat(f, path+"2"); err != nil || e.Size != int64(len(content)) || e.Mode != 0o640 {
-		t.Errorf("stat %+v, %v", e, err)
+	if _, err := f.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is none: %v", err)
 	}
-	if err := f.RemoveAll(filepath.Join(dir, "x")); err != nil {
-		t.Error(err)
-	}
+	must(t, f.RemoveAll(filepath.Join(dir, "x")))
 }
 
-type iotestErr struct{}
-
-func (iotestErr) Read([]byte) (int, error) { return 0, errors.New("broken") }
-
 func TestMachine(t *testing.T) {
-	h := addHost(t, bed(t, testbed.Options{Plain: true}), "a").(*Host)
+	h := addHost(t, bed(t, testbed.Options{Plain: true, Hosts: Behind}), "a").(*Host)
 	if m := h.Machine(); m.Name() != "" {
 		t.Errorf("hosts of this machine are said to be on %q", m.Name())
 	}
@@ -359,7 +414,7 @@ func TestMachine(t *testing.T) {
 // measures what the emulator does.
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
-	tb := bed(t, testbed.Options{})
+	tb := bed(t, testbed.Options{Hosts: Behind})
 	if m := tb.Mode(); m.Emulator == "none" {
 		t.Skip(m.Why)
 	}

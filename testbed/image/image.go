@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -128,16 +130,13 @@ func (s Store) digest(key string) (string, error) {
 
 // point makes a name stand for an image, in one step.
 func (s Store) point(key string, i Image) error {
-	file := s.file(key)
-	fresh := file + ".new"
-	err := os.MkdirAll(s.Names, 0o755)
-	if err == nil {
-		err = os.WriteFile(fresh, []byte(i.Digest+"\n"), 0o644)
+	if err := os.MkdirAll(s.Names, 0o755); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Rename(fresh, file)
-	}
-	return err
+	return atomicfile.Write(s.file(key), func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, i.Digest)
+		return err
+	})
 }
 
 func read(dir string) (Image, error) {

@@ -2,7 +2,6 @@ package image
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -179,7 +178,7 @@ func (u unpacker) one(h *tar.Header, to string, in io.Reader) error {
 	case tar.TypeLink:
 		return u.Link(path.Clean(strings.TrimPrefix(h.Linkname, "/")), to)
 	case tar.TypeReg, tar.TypeGNUSparse:
-		return u.file(to, mode, h.Size, in)
+		return u.file(to, mode, in)
 	}
 	return fmt.Errorf("an entry of type %q is not known", h.Typeflag)
 }
@@ -202,24 +201,12 @@ func (u unpacker) hideOlder(dir string) error {
 	return err
 }
 
-// file writes a file, with holes for zeros.
-func (u unpacker) file(to string, mode fs.FileMode, size int64, in io.Reader) error {
+// file writes a file.
+func (u unpacker) file(to string, mode fs.FileMode, in io.Reader) error {
 	f, err := u.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyBuffer(sparse{f}, struct{ io.Reader }{in}, make([]byte, 64<<10))
-	return errors.Join(err, f.Truncate(size), f.Chmod(mode), f.Close())
-}
-
-type sparse struct{ f *os.File }
-
-var zeros [64 << 10]byte
-
-func (s sparse) Write(p []byte) (int, error) {
-	if bytes.Equal(p, zeros[:len(p)]) {
-		_, err := s.f.Seek(int64(len(p)), io.SeekCurrent)
-		return len(p), err
-	}
-	return s.f.Write(p)
+	_, err = io.Copy(f, in)
+	return errors.Join(err, f.Chmod(mode), f.Close())
 }
