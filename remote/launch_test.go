@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,13 +22,14 @@ import (
 
 // fake is a place whose machine does what a test says.
 type fake struct {
-	verbs   map[string]func(ctx context.Context, out io.Writer) error
-	find    error
-	undying bool // Delete fails
-	deleted int
+	verbs    map[string]func(ctx context.Context, out io.Writer) error
+	find     error
+	undying  bool // Delete fails
+	problems []testbed.Problem
+	deleted  int
 }
 
-func (f *fake) Check(context.Context, Spec) []testbed.Problem { return nil }
+func (f *fake) Check(context.Context, Spec) []testbed.Problem { return f.problems }
 func (f *fake) Create(context.Context, Spec) ([]Machine, error) {
 	return nil, errors.New("no machines")
 }
@@ -155,6 +157,26 @@ func TestClear(t *testing.T) {
 	res, err := l.Run(t.Context(), engine.Config{Dir: l.cfg.Dir, Resume: true, Plan: l.cfg.Plan, Progress: l.say})
 	if err != nil || !res.Complete {
 		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// A run is refused for what the place lacks before anything is made; what is less than that is said.
+func TestRefused(t *testing.T) {
+	f := &fake{problems: []testbed.Problem{{What: "few nodes", Hint: "--pack", Severity: testbed.Warning}}}
+	said, dir := &quiet{}, filepath.Join(t.TempDir(), "run")
+	cfg := engine.Config{Dir: dir, Plan: &experiment.Plan{}, Progress: said}
+	l := &Launcher{Place: f}
+	if _, err := l.Run(t.Context(), cfg); err == nil || err.Error() != "no machines" ||
+		!slices.Equal(said.notes, []string{"few nodes; --pack"}) {
+		t.Errorf("%v, %q", err, said.notes)
+	}
+	f.problems = append(f.problems, testbed.Problem{Name: "rights", What: "none", Severity: testbed.Fatal})
+	var refused *engine.PreconditionError
+	if _, err := l.Run(t.Context(), cfg); !errors.As(err, &refused) || len(refused.Problems) != 1 || f.deleted != 1 {
+		t.Errorf("%v, deleted %d times", err, f.deleted)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the directory of a run that was refused is left")
 	}
 }
 
