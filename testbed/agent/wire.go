@@ -153,6 +153,9 @@ func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader
 	if why := c.lost.Load(); why != nil {
 		return nil, fmt.Errorf("agent of host %s: it is lost: %w", c.name, *why)
 	}
+	if ctx.Err() != nil { // what was sent might be done all the same
+		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, context.Cause(ctx))
+	}
 	var head bytes.Buffer
 	if err := gob.NewEncoder(&head).Encode(q); err != nil {
 		return nil, fmt.Errorf("agent: %s: %w", path, err)
