@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -51,15 +52,15 @@ func groupNumber(dir, file, line string) float64 {
 // which counts on the page cache) or, where a control group of ours leaves less, that.
 func (here) AvailableMemory() (bytes float64, err error) {
 	fs, err := procfs.NewDefaultFS()
+	var m procfs.Meminfo
+	if err == nil {
+		m, err = fs.Meminfo()
+	}
+	if err == nil && m.MemAvailableBytes == nil {
+		err = errors.New("the kernel does not tell it")
+	}
 	if err != nil {
 		return 0, fmt.Errorf("testbed: available memory: %w", err)
-	}
-	m, err := fs.Meminfo()
-	if err != nil {
-		return 0, fmt.Errorf("testbed: available memory: %w", err)
-	}
-	if m.MemAvailableBytes == nil {
-		return 0, fmt.Errorf("testbed: available memory: the kernel does not tell it")
 	}
 	return min(float64(*m.MemAvailableBytes), memoryLeft(ourGroups())), nil
 }

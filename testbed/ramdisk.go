@@ -1,13 +1,11 @@
 package testbed
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,12 +56,9 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 	if float64(size) > free-RAMReserve {
 		return d, &MemoryError{Want: float64(size), Free: free}
 	}
-	dir := filepath.Join(os.TempDir(), scratchPrefix+"ram-"+sanitize(name)+"-"+rand.Text()[:10])
-	if err := m.t.state.addDir(dir); err != nil { // first, lest we die between the two
-		return d, fmt.Errorf("testbed: RAM disk: %w", err)
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return d, fmt.Errorf("testbed: RAM disk: %w", err)
+	dir, err := m.t.Scratch("ram-" + name)
+	if err != nil {
+		return d, err
 	}
 	options := fmt.Sprintf("size=%d,mode=0700", size)
 	// Without noswap (Linux 6.4, root of the machine) a RAM disk may be on the disk.

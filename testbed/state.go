@@ -97,10 +97,7 @@ func outerUID() int {
 	return uid
 }
 
-func bootID() string {
-	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(b))
-}
+func bootID() string { return readLine("/proc/sys/kernel/random/boot_id") }
 
 func newState(self []string) (*state, error) {
 	dir, err := stateDir()
