@@ -52,12 +52,9 @@ func EmulatesBetween(plan *experiment.Plan) bool {
 	return shaped || changes
 }
 
-// Placeable refuses a plan that cannot run on many machines, before any is asked for.
-func Placeable(plan *experiment.Plan, systems []system.System, clients int) error {
-	if problems := append(checkLinksBetween(plan, clients), checkLocal(plan, systems)...); len(problems) > 0 {
-		return &PreconditionError{problems}
-	}
-	return nil
+// Placeable is what keeps a plan from running on many machines, whichever these are.
+func Placeable(plan *experiment.Plan, systems []system.System, clients int) []Problem {
+	return append(checkLinksBetween(plan, clients), checkLocal(plan, systems)...)
 }
 
 // checkLocal refuses what is on the user's machine alone: files of data, and secrets in its environment.

@@ -181,12 +181,12 @@ func TestAttachedSystemBetweenMachines(t *testing.T) {
 	cell.Link.Delay = experiment.Duration(time.Millisecond)
 	for clients, refused := range map[int]bool{0: false, 1: false, 2: true} {
 		plan.Cells = []experiment.Cell{cell}
-		if err := Placeable(plan, nil, clients); (err != nil) != refused {
-			t.Errorf("%d clients: %v", clients, err)
+		if problems := Placeable(plan, nil, clients); (len(problems) > 0) != refused {
+			t.Errorf("%d clients: %+v", clients, problems)
 		}
 		plan.Cells = nil // no emulated links
-		if err := Placeable(plan, nil, clients); err != nil {
-			t.Errorf("%d clients: %v", clients, err)
+		if problems := Placeable(plan, nil, clients); len(problems) > 0 {
+			t.Errorf("%d clients: %+v", clients, problems)
 		}
 	}
 }

@@ -170,13 +170,10 @@ func (l *Launcher) launch(ctx context.Context) error {
 		l.cfg.Clients = engine.ClientsOf(l.cfg.Clients, r)
 		r.Close()
 	}
-	if err := engine.Placeable(l.cfg.Plan, l.cfg.Systems, l.cfg.Clients); err != nil {
+	if err := l.check(ctx); err != nil {
 		return err
 	}
-	need := Needs(l.cfg.Plan, l.cfg.Clients)
-	if err := l.check(ctx, need); err != nil {
-		return err
-	}
+	need := needs(l.cfg.Plan, l.cfg.Clients)
 	plan, err := l.cfg.Plan.Marshal()
 	if err != nil {
 		return err
@@ -214,26 +211,16 @@ func (l *Launcher) launch(ctx context.Context) error {
 	return l.start(making, o)
 }
 
-// Needs is what a plan with so many load generators wants of a place.
-func Needs(plan *experiment.Plan, clients int) Spec {
-	return Spec{Machines: engine.MachinesFor(plan, clients), Emulate: engine.EmulatesBetween(plan)}
-}
-
-// check refuses a place that cannot give such machines.
-func (l *Launcher) check(ctx context.Context, want Spec) error {
-	var missing engine.PreconditionError
+// check refuses a plan that the place cannot have.
+func (l *Launcher) check(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	for _, p := range l.Place.Check(looking, want) {
-		if p.Severity == testbed.Fatal {
-			missing.Problems = append(missing.Problems,
-				engine.Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: true})
-		} else {
-			l.say.Note(strings.TrimSuffix(p.What+"; "+p.Hint, "; "))
-		}
+	problems := Check(looking, l.Place, l.cfg)
+	if blocking := engine.Blocking(problems); len(blocking) > 0 {
+		return &engine.PreconditionError{Problems: blocking}
 	}
-	if len(missing.Problems) > 0 {
-		return &missing
+	for _, p := range problems {
+		l.say.Note(strings.TrimSuffix(p.What+"; "+p.Hint, "; "))
 	}
 	return ctx.Err()
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // fake is a place whose machine does what a test says.
@@ -25,11 +24,11 @@ type fake struct {
 	verbs    map[string]func(ctx context.Context, out io.Writer) error
 	find     error
 	undying  bool // Delete fails
-	problems []testbed.Problem
+	problems []engine.Problem
 	deleted  int
 }
 
-func (f *fake) Check(context.Context, Spec) []testbed.Problem { return f.problems }
+func (f *fake) Check(context.Context, Spec) []engine.Problem { return f.problems }
 func (f *fake) Create(context.Context, Spec) ([]Machine, error) {
 	return nil, errors.New("no machines")
 }
@@ -162,7 +161,7 @@ func TestClear(t *testing.T) {
 
 // A run is refused for what the place lacks before anything is made; what is less than that is said.
 func TestRefused(t *testing.T) {
-	f := &fake{problems: []testbed.Problem{{What: "few nodes", Hint: "--pack", Severity: testbed.Warning}}}
+	f := &fake{problems: []engine.Problem{{What: "few nodes", Hint: "--pack"}}}
 	said, dir := &quiet{}, filepath.Join(t.TempDir(), "run")
 	cfg := engine.Config{Dir: dir, Plan: &experiment.Plan{}, Progress: said}
 	l := &Launcher{Place: f}
@@ -170,7 +169,7 @@ func TestRefused(t *testing.T) {
 		!slices.Equal(said.notes, []string{"few nodes; --pack"}) {
 		t.Errorf("%v, %q", err, said.notes)
 	}
-	f.problems = append(f.problems, testbed.Problem{Name: "rights", What: "none", Severity: testbed.Fatal})
+	f.problems = append(f.problems, engine.Problem{Name: "rights", What: "none", Blocking: true})
 	var refused *engine.PreconditionError
 	if _, err := l.Run(t.Context(), cfg); !errors.As(err, &refused) || len(refused.Problems) != 1 || f.deleted != 1 {
 		t.Errorf("%v, deleted %d times", err, f.deleted)

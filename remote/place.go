@@ -9,7 +9,8 @@ import (
 	"io"
 	"net/netip"
 
-	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
@@ -18,8 +19,8 @@ import (
 // launcher, or this one after a crash, finds what the first has made.
 type Place interface {
 	// Check says what keeps the place from giving the machines of a run that is not made yet. It changes
-	// nothing, but removes what dead runs left there, and says so in a Note.
-	Check(ctx context.Context, want Spec) []testbed.Problem
+	// nothing, but removes what dead runs left there, and says so.
+	Check(ctx context.Context, want Spec) []engine.Problem
 	// Create makes the machines of a run and waits until the agents on them listen. When it
 	// fails, the caller calls Delete.
 	Create(ctx context.Context, spec Spec) ([]Machine, error)
@@ -61,6 +62,16 @@ type Machine struct {
 	Dir   string         `json:"dir"`     // a directory of this run alone, of the same path on all
 	// Number, from 1, of its host where links are emulated; the first machine has 1.
 	Number int `json:"number,omitempty"`
+}
+
+// Check is what keeps the plan of a run from a place, or would make it worse there.
+func Check(ctx context.Context, place Place, cfg engine.Config) []engine.Problem {
+	return append(engine.Placeable(cfg.Plan, cfg.Systems, cfg.Clients), place.Check(ctx, needs(cfg.Plan, cfg.Clients))...)
+}
+
+// needs is what a plan wants of a place.
+func needs(plan *experiment.Plan, clients int) Spec {
+	return Spec{Machines: engine.MachinesFor(plan, clients), Emulate: engine.EmulatesBetween(plan)}
 }
 
 // ErrGone: nothing of the run is left in its place.

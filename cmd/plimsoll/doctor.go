@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -79,16 +78,7 @@ func (p *program) doctorOn(ctx context.Context, arg string, set []string, on str
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
-	var refused *engine.PreconditionError
-	var problems []engine.Problem
-	if errors.As(engine.Placeable(plan, all.All(), 1), &refused) {
-		problems = refused.Problems
-	}
-	for _, pr := range place.Check(ctx, remote.Needs(plan, 1)) {
-		problems = append(problems,
-			engine.Problem{Name: pr.Name, What: pr.What, Hint: pr.Hint, Blocking: pr.Severity == testbed.Fatal})
-	}
-	return p.sayProblems(arg, problems)
+	return p.sayProblems(arg, remote.Check(ctx, place, engine.Config{Plan: plan, Systems: all.All(), Clients: 1}))
 }
 
 // sayProblems lists problems; when one of them is blocking, that is an error.

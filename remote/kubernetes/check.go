@@ -12,17 +12,17 @@ import (
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/remote"
-	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
 // Check implements remote.Place.
-func (c *Cluster) Check(ctx context.Context, want remote.Spec) []testbed.Problem {
+func (c *Cluster) Check(ctx context.Context, want remote.Spec) []engine.Problem {
 	problems, err := c.rights(ctx)
 	if err != nil {
 		what := "the cluster at " + c.config.Host + " does not answer: " + err.Error()
-		return []testbed.Problem{problem(testbed.Fatal, "kubernetes", what, "`kubectl get pods` must work first")}
+		return []engine.Problem{refuse("kubernetes", what, "`kubectl get pods` must work first")}
 	}
 	if want.Emulate {
 		problems = append(problems, c.podSecurity(ctx)...)
@@ -33,18 +33,26 @@ func (c *Cluster) Check(ctx context.Context, want remote.Spec) []testbed.Problem
 	problems = c.sweep(ctx)
 	var nodes core.NodeList
 	if err := c.get(ctx, at(coreAPI, "", "nodes"), &nodes); err != nil {
-		problems = append(problems, problem(testbed.Note, "nodes", "how many there are cannot be seen: "+err.Error(), ""))
+		problems = append(problems, note("nodes", "how many there are cannot be seen: "+err.Error(), ""))
 	} else {
 		problems = append(problems, c.room(nodes.Items, want.Machines)...)
 	}
 	return append(problems, c.findImage(ctx, nodes.Items)...)
 }
 
+func refuse(name, what, hint string) engine.Problem {
+	return engine.Problem{Name: name, What: what, Hint: hint, Blocking: true}
+}
+
+func note(name, what, hint string) engine.Problem {
+	return engine.Problem{Name: name, What: what, Hint: hint}
+}
+
 // right is what a run does to one kind of object.
 type right struct{ group, resource, verbs string }
 
 // rights says what the user may not do that a run needs.
-func (c *Cluster) rights(ctx context.Context) ([]testbed.Problem, error) {
+func (c *Cluster) rights(ctx context.Context) ([]engine.Problem, error) {
 	needs := []right{
 		{"batch", "jobs", "create get patch"},
 		{"", "pods", "list"},
@@ -84,7 +92,7 @@ func (c *Cluster) rights(ctx context.Context) ([]testbed.Problem, error) {
 		where, role, other = "in the cluster", "ClusterRole", "; or name a namespace in which you may more: --on kubernetes:"+
 			c.name+"/NAMESPACE"
 	}
-	return []testbed.Problem{problem(testbed.Fatal, "rights", "you may not, "+where+": "+strings.Join(lacking, ", "),
+	return []engine.Problem{refuse("rights", "you may not, "+where+": "+strings.Join(lacking, ", "),
 		"who administers the cluster can bind you to a "+role+" with rules: ["+strings.Join(rules, ", ")+"]"+other)}, nil
 }
 
@@ -102,19 +110,19 @@ func (c *Cluster) may(ctx context.Context, verb string, on right) (bool, error) 
 
 // podSecurity refuses a namespace of the user's that admits no pods with user namespaces, in which links are
 // emulated. Who may not look at it learns that from the cluster later.
-func (c *Cluster) podSecurity(ctx context.Context) []testbed.Problem {
+func (c *Cluster) podSecurity(ctx context.Context) []engine.Problem {
 	var ns meta.PartialObjectMetadata
 	if c.given == "" || c.get(ctx, at(coreAPI, "", "namespaces", c.given), &ns) != nil ||
 		ns.Labels[enforceLabel] != "restricted" {
 		return nil
 	}
-	return []testbed.Problem{problem(testbed.Fatal, "links", "links are emulated by pods at Pod Security level baseline, "+
+	return []engine.Problem{refuse("links", "links are emulated by pods at Pod Security level baseline, "+
 		"and namespace "+c.given+" enforces restricted",
 		"label it "+enforceLabel+"=baseline, name another, or use the links that are there: --set link=")}
 }
 
 // room says whether so many machines find nodes.
-func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
+func (c *Cluster) room(nodes []core.Node, machines int) []engine.Problem {
 	usable := 0
 	for _, n := range nodes {
 		ready := slices.ContainsFunc(n.Status.Conditions, func(c core.NodeCondition) bool {
@@ -132,12 +140,12 @@ func (c *Cluster) room(nodes []core.Node, machines int) []testbed.Problem {
 	}
 	what := fmt.Sprintf("the run needs %d machines, each on a node of its own, and %d of the cluster's %d nodes take pods",
 		machines, usable, len(nodes))
-	return []testbed.Problem{problem(testbed.Warning, "nodes", what,
+	return []engine.Problem{note("nodes", what,
 		"--pack puts several on a node, which then share its CPU and link; or let the cluster add nodes")}
 }
 
 // findImage says whether the agents' image can be had: from a node, which names some that it has, or a registry.
-func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []testbed.Problem {
+func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []engine.Problem {
 	for _, n := range nodes {
 		for _, i := range n.Status.Images {
 			if slices.ContainsFunc(i.Names, func(name string) bool {
@@ -150,21 +158,17 @@ func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []testbed.Pr
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if _, err := (image.Store{Stall: callTimeout}).Size(ctx, c.image); err != nil {
-		return []testbed.Problem{problem(testbed.Warning, "image",
+		return []engine.Problem{note("image",
 			"no node is seen to have image "+c.image+", and it is not found from here: "+err.Error(), pushImage)}
 	}
 	return nil
-}
-
-func problem(s testbed.Severity, name, what, hint string) testbed.Problem {
-	return testbed.Problem{Name: name, Severity: s, What: what, Hint: hint}
 }
 
 // unborn is how old a run without a living Job is when it is dead, and not just being made.
 var unborn = 10 * time.Minute // less in a test
 
 // sweep removes what is left of runs that have no living Job.
-func (c *Cluster) sweep(ctx context.Context) (problems []testbed.Problem) {
+func (c *Cluster) sweep(ctx context.Context) (problems []engine.Problem) {
 	var runs meta.PartialObjectMetadataList
 	path := at(coreAPI, "", "namespaces")
 	if c.given != "" {
@@ -172,7 +176,7 @@ func (c *Cluster) sweep(ctx context.Context) (problems []testbed.Problem) {
 	}
 	if err := c.get(ctx, path+ofRuns(""), &runs); err != nil {
 		what := "what dead runs left cannot be seen: " + err.Error()
-		return []testbed.Problem{problem(testbed.Note, "left over", what, "")}
+		return []engine.Problem{note("left over", what, "")}
 	}
 	for _, o := range runs.Items {
 		run := o.Labels[runLabel]
@@ -187,7 +191,7 @@ func (c *Cluster) sweep(ctx context.Context) (problems []testbed.Problem) {
 		if err := c.Delete(ctx, run); err != nil {
 			what = "a dead run has left something: " + err.Error()
 		}
-		problems = append(problems, problem(testbed.Note, "left over", what, ""))
+		problems = append(problems, note("left over", what, ""))
 	}
 	return problems
 }

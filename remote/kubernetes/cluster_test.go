@@ -19,7 +19,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 func TestWhere(t *testing.T) {
@@ -200,11 +199,11 @@ func TestCheck(t *testing.T) {
 	}{
 		"all is there":         {nodes: good},
 		"in a namespace":       {nodes: good, ns: "ns", level: "restricted"},
-		"too few nodes":        {nodes: bad, want: "warning nodes 2 machines 1 of the cluster's 4 nodes --pack"},
+		"too few nodes":        {nodes: bad, want: "note nodes 2 machines 1 of the cluster's 4 nodes --pack"},
 		"several on a node":    {nodes: bad, pack: true},
-		"no node":              {nodes: bad[1:], pack: true, want: "warning nodes 0 of the cluster's 3 nodes"},
-		"nodes cannot be seen": {hidden: true, image: absent, want: "note nodes forbidden\nwarning image " + absent},
-		"no image":             {nodes: good, image: absent, want: "warning image cannot be reached --image NAME"},
+		"no node":              {nodes: bad[1:], pack: true, want: "note nodes 0 of the cluster's 3 nodes"},
+		"nodes cannot be seen": {hidden: true, image: absent, want: "note nodes forbidden\nnote image " + absent},
+		"no image":             {nodes: good, image: absent, want: "note image cannot be reached --image NAME"},
 		"no level for links": {nodes: good, ns: "ns", level: "restricted", emulate: true,
 			want: "fatal links namespace ns restricted"},
 		"a level for links": {nodes: good, ns: "ns", level: "baseline", emulate: true},
@@ -252,8 +251,7 @@ func TestCheck(t *testing.T) {
 				t.Fatalf("%+v, want %q", problems, want)
 			}
 			for i, p := range problems {
-				severity := map[testbed.Severity]string{testbed.Fatal: "fatal", testbed.Warning: "warning", testbed.Note: "note"}
-				said := severity[p.Severity] + " " + p.Name + ": " + p.What + "; " + p.Hint
+				said := map[bool]string{true: "fatal", false: "note"}[p.Blocking] + " " + p.Name + ": " + p.What + "; " + p.Hint
 				for _, word := range strings.Fields(want[i]) {
 					if !strings.Contains(said, word) {
 						t.Errorf("%s: no %q", said, word)

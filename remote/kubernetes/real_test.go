@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/remote"
-	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
@@ -216,7 +215,7 @@ func TestClusterCheck(t *testing.T) {
 	unborn = 0
 	p := c.Check(t.Context(), remote.Spec{Machines: 1})
 	unborn = 10 * time.Minute
-	if len(p) != 1 || p[0].Severity != testbed.Note || !strings.Contains(p[0].What, "removed what run "+run+" left") {
+	if len(p) != 1 || p[0].Blocking || !strings.Contains(p[0].What, "removed what run "+run+" left") {
 		t.Errorf("%+v", p)
 	}
 	if c.left(t.Context(), run) {

@@ -21,8 +21,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/remote"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Place is the machines of a list.
@@ -40,10 +40,10 @@ func Open(file string) (*Place, error) {
 }
 
 // Check implements remote.Place: it logs in to each machine that a run would have.
-func (p *Place) Check(ctx context.Context, want remote.Spec) (all []testbed.Problem) {
+func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Problem) {
 	if have := len(p.list.Hosts); have < want.Machines {
-		return []testbed.Problem{{
-			Name: "machines", Severity: testbed.Fatal,
+		return []engine.Problem{{
+			Name: "machines", Blocking: true,
 			What: fmt.Sprintf("the plan needs %d machines, one for the client and one for each node of its largest "+
 				"system, and the list has %d", want.Machines, have),
 			Hint: "name more, or say fewer nodes (disseminate.nodes, sync.peers)",
@@ -57,7 +57,7 @@ func (p *Place) Check(ctx context.Context, want remote.Spec) (all []testbed.Prob
 		return err
 	}) {
 		if err != nil {
-			all = append(all, testbed.Problem{Name: "machines", Severity: testbed.Fatal, What: err.Error(),
+			all = append(all, engine.Problem{Name: "machines", Blocking: true, What: err.Error(),
 				Hint: "`ssh` must reach it without a question: the key of the host is known, and one of yours is accepted"})
 		}
 	}
