@@ -156,10 +156,9 @@ func TestScenariosRecordWhatIsDefined(t *testing.T) {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		src, err := os.ReadFile(path)
-		must(t, err)
-		if strings.Contains(string(src), `plimsoll/analysis"`) {
-			continue // of a view, which reads metrics
+		switch filepath.Base(path) {
+		case "view.go", "rules.go", "tables.go", "effects.go":
+			continue // they read metrics
 		}
 		keys, literals := keysIn(t, path)
 		for _, w := range literals {
@@ -179,9 +178,9 @@ func TestScenariosRecordWhatIsDefined(t *testing.T) {
 	}
 	for s, keys := range defined {
 		for key := range keys {
-			before, _, _ := strings.Cut(key, "_")
+			before, after, _ := strings.Cut(key, "_")
 			whole, _ := strings.CutSuffix(key, "_share") // key + "_share" of what is a word itself
-			if !words[key] && !words[before+"_"] && !words[whole] {
+			if !words[key] && !words[before+"_"] && !words["_"+after] && !words[whole] {
 				t.Errorf("%s defines %s, and no file yields that", s, key)
 			}
 		}
