@@ -68,7 +68,7 @@ func run(ctx context.Context, out string, arches []string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	completions, err := completions(ctx, filepath.Join(work, "host"), version)
+	completions, err := completions(ctx, filepath.Join(work, "host"), version, when)
 	if err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ func build(ctx context.Context, out, version, arch string) error {
 	return err
 }
 
-// completions are the scripts for the shells, as the program itself writes them.
-func completions(ctx context.Context, binary, version string) ([]entry, error) {
+// completions are the scripts for the shells and the man page, as the program itself writes them.
+func completions(ctx context.Context, binary, version string, when time.Time) ([]entry, error) {
 	if err := build(ctx, binary, version, runtime.GOARCH); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,8 @@ func completions(ctx context.Context, binary, version string) ([]entry, error) {
 		}
 		files = append(files, entry{name: "completions/plimsoll." + shell, data: []byte(script + "\n")})
 	}
-	return files, nil
+	page, err := manual(ctx, binary, version, when)
+	return append(files, page), err
 }
 
 // output runs a command in the repository and returns what it prints, without the

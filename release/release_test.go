@@ -147,6 +147,25 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// A man page has a section for each command, and nothing that troff would take for a request.
+func TestManual(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "plimsoll")
+	script := "#!/bin/sh\ncase $1 in\n--help) echo 'Plimsoll.'; echo '.run';;\n" +
+		"__complete) printf 'run\\tRuns.\\nhelp\\tHelps.\\n:4\\n';;\n*) echo \"$1: --out DIR\";;\nesac\n"
+	must(t, os.WriteFile(program, []byte(script), 0o700))
+	page, err := manual(t.Context(), program, "v1.2.3", time.Unix(0, 0).UTC())
+	must(t, err)
+	for _, want := range []string{`.TH PLIMSOLL 1 "1970-01-01" "plimsoll v1.2.3"`, "\n\\&.run\n",
+		"\n.SS run\n.in 0\n.nf\n\\&run: \\-\\-out DIR\n"} {
+		if !strings.Contains(string(page.data), want) {
+			t.Errorf("no %q in\n%s", want, page.data)
+		}
+	}
+	if strings.Contains(string(page.data), ".SS help") {
+		t.Error("help has a section")
+	}
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

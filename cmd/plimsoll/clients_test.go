@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -71,5 +72,34 @@ func TestClients(t *testing.T) {
 	// Both are the link's: 6 × 64 KiB at 40 Mbit/s take 79 ms. A busy machine adds some.
 	if slices.Min(b) > 1.15*slices.Max(a) || slices.Min(a) > 1.15*slices.Max(b) {
 		t.Errorf("median durations %v, of one generator %v", b, a)
+	}
+}
+
+// TestGeneratorKilled: the trial fails and names the generator, and the others are whole.
+func TestGeneratorKilled(t *testing.T) {
+	t.Parallel()
+	s := startRunWith(t, faultExperiment, []string{"--clients", "2"})
+	s.await("block 2 of 4")
+	s.kill("node load")
+	s.end()
+	trials := s.trials()
+	if len(trials) != 4 {
+		t.Fatalf("%d trials, want 4:\n%s", len(trials), s.output())
+	}
+	failed := 0
+	for _, tr := range trials {
+		switch {
+		case tr.State != record.Failed:
+			if tr.Outcomes["ok"] == 0 {
+				t.Errorf("nothing was ok: %v", tr.Outcomes)
+			}
+		case !strings.Contains(tr.Error, "the process load") || !strings.Contains(tr.Error, "killed"):
+			t.Errorf("a trial failed: %s", tr.Error)
+		default:
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d trials without a generator, want 1:\n%s", failed, s.output())
 	}
 }

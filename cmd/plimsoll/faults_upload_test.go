@@ -82,6 +82,21 @@ func TestSystemKilledUnderALoadTest(t *testing.T) {
 	s.whole("daemon died: process nginx")
 }
 
+// So it is with the link.
+func TestEmulatorKilledUnderALoadTest(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	needLinks(t)
+	s := startRun(t, strings.Replace(uploadExperiment, "{delay: 20ms}", "{delay: 20ms, emulator: user}", 1))
+	s.await("0 of 150 objects accepted")
+	time.Sleep(800 * time.Millisecond)
+	s.kill("node link")
+	if code := s.end(); code != ui.CodeOK {
+		t.Errorf("status %d", code)
+	}
+	s.whole("the link was down")
+}
+
 // Ctrl-C: a report of what there is, and the way to go on, which then does.
 func TestInterruptedLoadTest(t *testing.T) {
 	t.Parallel()

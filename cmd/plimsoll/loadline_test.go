@@ -82,3 +82,55 @@ func TestNobodyBeatsTheLoadLine(t *testing.T) {
 		})
 	}
 }
+
+const warmFile = `
+scenario: retrieve
+systems: [static]
+link: {rate: 100Mbit, delay: 20ms}
+data: {size: 16MiB}
+retrieve: {range: 256KiB, concurrency: 1, duration: 600ms}
+repetitions: 3
+warmup: 0
+limits: {others: 100%}
+skip: [machine]
+`
+
+// The first operation of a kept connection is as fast as those that follow: TCP's
+// beginning, four round trips more, is before the window.
+func TestKeptConnectionsAreWarm(t *testing.T) {
+	t.Parallel()
+	s := startRun(t, warmFile)
+	if code := s.end(); code != ui.CodeOK && code != ui.CodeInvalid {
+		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
+	}
+	r, err := record.Open(s.dir)
+	must(t, err)
+	defer r.Close()
+	var cold []float64
+	for _, trial := range s.trials() {
+		if slices.Contains(trial.Notes, record.NoteNotEmulated) {
+			t.Skip("links are not emulated on this machine")
+		}
+		var took []int64
+		warmups := 0
+		for op, err := range r.Ops(trial.ID) {
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case op.Kind == record.OpWarmup:
+				warmups++
+			case op.Outcome == record.OK:
+				took = append(took, op.LastByte-op.Start)
+			}
+		}
+		if warmups != 1 || len(took) < 3 || trial.Outcomes["ok"] != int64(len(took)) {
+			t.Fatalf("trial %d: %d warm-ups, %d operations, outcomes %v", trial.ID, warmups, len(took), trial.Outcomes)
+		}
+		first := took[0]
+		slices.Sort(took)
+		cold = append(cold, float64(first)/float64(took[len(took)/2]))
+	}
+	if slices.Sort(cold); cold[0] > 1.5 {
+		t.Errorf("the first operations took %.2f of the median of their trials", cold)
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -144,4 +145,43 @@ func (s *swarmRun) of(which func(experiment.Cell) bool) swarmTrial {
 	}
 	s.t.Fatal("no trial was executed")
 	return swarmTrial{}
+}
+
+// wantBytes checks that what the leechers have has crossed their links, and the
+// seeders' links.
+func (s *swarmTrial) wantBytes(t *testing.T) {
+	t.Helper()
+	var seeders, received, sent float64
+	nodes := s.cell.Disseminate.Nodes
+	all := map[string][]float64{}
+	for _, d := range s.Details {
+		all[d.Kind] = append(all[d.Kind], d.Value)
+	}
+	for _, kind := range []string{record.DetailSeeder, record.DetailLinkReceived, record.DetailLinkSent} {
+		if len(all[kind]) < nodes {
+			t.Errorf("%s: %d details of kind %s for %d nodes", s.name(), len(all[kind]), kind, nodes)
+			return
+		}
+	}
+	for i := range nodes {
+		if all[record.DetailSeeder][i] == 1 {
+			seeders++
+			sent += all[record.DetailLinkSent][i]
+		} else {
+			received += all[record.DetailLinkReceived][i]
+		}
+	}
+	size := float64(s.cell.Data.Size)
+	if want := size * float64(len(s.fetches)); received < want ||
+		math.Abs(received/want-s.Metrics["overhead"]) > 0.001 {
+		t.Errorf("%s: %g bytes came to the leechers, whose content is %g; overhead is said to be %v", s.name(),
+			received, want, s.Metrics["overhead"])
+	}
+	if seeders != float64(s.cell.Disseminate.Seeders) || sent < size {
+		t.Errorf("%s: %g seeders sent %g bytes of a content of %g", s.name(), seeders, sent, size)
+	}
+	// Headers are 4 % of full packets, and less where several are counted as one.
+	if o := s.Metrics["overhead"]; o < 1.005 || o > 1.3 {
+		t.Errorf("%s: %v bytes crossed the leechers' links for each byte of content", s.name(), o)
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -20,6 +21,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
 const killedUpload = `
@@ -254,5 +256,86 @@ func TestUploadKilledS3(t *testing.T) {
 		if puts[key] != 1 {
 			t.Errorf("%s was put %d times", key, puts[key])
 		}
+	}
+}
+
+const killedUploadStarted = `
+scenario: upload
+systems: [%s]
+data: {directory: %q}
+upload: {concurrency: 5, poll: 500ms, backoff: 100ms, until: accepted, verify: 100%%}
+limits: {others: none, machine: none, deadline: 1m}
+skip: [machine]
+`
+
+// cameBack holds the run to its own verification: every object was fetched.
+func cameBack(t *testing.T, r *record.Reader, objects int) {
+	t.Helper()
+	trials, err := r.Trials()
+	must(t, err)
+	same := 0
+	for op, err := range r.Ops(trials[0].ID) {
+		must(t, err)
+		if op.Kind == record.OpGet && op.Outcome == record.OK {
+			same++
+		}
+	}
+	if same != objects {
+		t.Errorf("%d of %d objects came back byte for byte: %v", same, objects, trials[0].Outcomes)
+	}
+}
+
+// The same on a Tahoe-LAFS grid of our own, which dies with each session and is
+// brought up again on its directories. It does not tell what it stores: what was
+// in doubt is put again, and the same bytes are the same object there.
+func TestUploadKilledTahoe(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some minutes")
+	}
+	systemtest.Need(t, "tahoe", system.Check(t.Context(), tahoe.System{}, nil))
+	t.Parallel()
+	kills := killsOr(3) // a grid takes seconds of CPU time to come up
+	dir, files := tree(t, 100+12*kills, 3_000)
+	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}",
+		dir), kills, 13)
+	refs, reach := map[string]bool{}, 0
+	for _, j := range jobs {
+		_, name, _ := strings.Cut(j.Name, "/")
+		_, name, _ = strings.Cut(name, "/") // the run's mark and the cell's
+		content, ok := files[name]
+		if !ok {
+			t.Errorf("job %d: %q was never a file of the data set", j.Object, j.Name)
+			continue
+		}
+		if sum := fmt.Sprintf("%x", sha256.Sum256(content)); j.SHA256 != sum {
+			t.Errorf("%s: %s was sent, the file has %s", name, j.SHA256, sum)
+		}
+		if !refs[j.Ref] && !strings.HasPrefix(j.Ref, "URI:LIT:") {
+			reach++
+		}
+		refs[j.Ref] = true
+		delete(files, name)
+	}
+	for name := range files {
+		t.Errorf("%s was not stored", name)
+	}
+	cameBack(t, r, len(jobs))
+	trials, err := r.Trials()
+	must(t, err)
+	first, held := -1.0, -1.0 // the first poll comes before the first object
+	for p, err := range r.Polls(trials[0].ID) {
+		must(t, err)
+		for _, reading := range p.Readings {
+			if reading.Name == "objects" {
+				held = reading.Value
+				if p.Seq == 0 {
+					first = held
+				}
+			}
+		}
+	}
+	if first < 0 || held-first != float64(reach) {
+		t.Errorf("the storage nodes held %v objects at first and hold %v in the end, the run has stored %d that "+
+			"reach them", first, held, reach)
 	}
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
+)
+
+// emptyPiece is the commitment of a piece of 8 MiB in which all is zero.
+const emptyPiece = "baga6ea4seaqgl4u6lwmnerwdrm4iz7ag3mpwwaqtapc2fciabpooqmvjypweeha"
+
+// A storage provider is measured as docs/retrieve.md gives it, alone and beside a
+// system that is started here: link and data apply to the latter alone.
+func TestAttachedProvider(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for some seconds")
+	}
+	t.Parallel()
+	served := make([]byte, 8<<20/128*127)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/piece/"+emptyPiece {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeContent(w, r, "", time.UnixMilli(1), bytes.NewReader(served))
+	}))
+	defer provider.Close()
+	list := filepath.Join(t.TempDir(), "pieces.txt")
+	must(t, os.WriteFile(list, []byte(emptyPiece+" 8000000\n"), 0o600))
+	for systems, cells := range map[string]int{"boost": 1, "static,boost": 3} {
+		t.Run(systems, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			args := []string{"run", "boost-retrieval", "--out", dir}
+			for _, set := range []string{"systems=" + systems, "systems.boost.with.url=" + provider.URL,
+				"systems.boost.with.list=" + list,
+				"link.rate=100Mbit,200Mbit", "data.size=4MiB", "retrieve.range=1MiB", "retrieve.concurrency=10",
+				"retrieve.bytes=10MiB",
+				"repetitions=1", "warmup=0", "limits.others=100%", "skip=machine"} {
+				args = append(args, "--set", set)
+			}
+			cmd := exec.CommandContext(ctx, os.Args[0], args...)
+			cmd.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1")
+			out, err := cmd.CombinedOutput()
+			if _, exited := err.(*exec.ExitError); err != nil &&
+				(!exited || strings.Contains(string(out), "precondition")) {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			run, err := record.Open(dir)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			defer run.Close()
+			plan, err := experiment.LoadPlan(run.Plan())
+			must(t, err)
+			if len(plan.Cells) != cells {
+				t.Errorf("%d cells, want %d", len(plan.Cells), cells)
+			}
+			system := map[string]string{}
+			for _, c := range plan.Cells {
+				attached := c.System == "boost"
+				system[c.ID] = c.System
+				if (c.Link.Rate == 0) != attached || (c.Data.Size == 0) != attached {
+					t.Errorf("%s has a link of %v bit/s and data of %v bytes", c.System, c.Link.Rate, c.Data.Size)
+				}
+				for _, f := range c.Factors {
+					if f.Path == "link.rate" && (f.Value == "own") != attached {
+						t.Errorf("%s has the factor %+v", c.System, f)
+					}
+				}
+			}
+			trials, err := run.Trials()
+			must(t, err)
+			if len(trials) != cells {
+				t.Errorf("%d trials, want %d", len(trials), cells)
+			}
+			for _, tr := range trials {
+				if tr.State != record.Done || tr.Outcomes["ok"] < 8 || len(tr.Outcomes) != 1 {
+					t.Errorf("%s: %s, %v, %s", system[tr.Cell], tr.State, tr.Outcomes, tr.Error)
+				}
+			}
+			links, err := run.Links()
+			must(t, err)
+			for _, l := range links {
+				if l.From != "static" {
+					t.Errorf("a link was measured from %s to %s", l.From, l.To)
+				}
+			}
+			report, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+			if err != nil || !bytes.Contains(report, []byte("boost is attached")) &&
+				!bytes.Contains(report, []byte("Boost is attached")) {
+				t.Errorf("the report does not say what boost was given: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// manual is the man page plimsoll.1: what the program says of itself and of each command.
+func manual(ctx context.Context, binary, version string, when time.Time) (entry, error) {
+	about, err := output(ctx, nil, binary, "--help")
+	if err != nil {
+		return entry{}, err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH PLIMSOLL 1 %q %q\n.SH NAME\nplimsoll \\- measures decentralized storage\n.SH SYNOPSIS\n",
+		when.Format(time.DateOnly), "plimsoll "+version)
+	fmt.Fprintf(&b, ".B plimsoll\nCOMMAND [ARGUMENT]...\n.SH DESCRIPTION\n%s.SH COMMANDS\n", verbatim(about))
+	commands, err := output(ctx, nil, binary, "__complete", "")
+	if err != nil {
+		return entry{}, err
+	}
+	for line := range strings.Lines(commands) {
+		name, _, is := strings.Cut(strings.TrimSpace(line), "\t")
+		if !is || name == "help" || name == "completion" {
+			continue
+		}
+		help, err := output(ctx, nil, binary, name, "--help")
+		if err != nil {
+			return entry{}, err
+		}
+		fmt.Fprintf(&b, ".SS %s\n%s", name, verbatim(help))
+	}
+	return entry{name: "man/plimsoll.1", data: []byte(b.String())}, nil
+}
+
+// verbatim is text that troff prints as it is.
+func verbatim(text string) string {
+	var b strings.Builder
+	b.WriteString(".in 0\n.nf\n")
+	for line := range strings.Lines(text) {
+		b.WriteString(`\&` + strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(strings.TrimRight(line, "\n")) + "\n")
+	}
+	return b.String() + ".fi\n.in\n"
+}
