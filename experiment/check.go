@@ -19,8 +19,7 @@ func (d *decoder) refuse(wrong bool, path, hint, format string, args ...any) {
 
 // check finds the mistakes that lie between values, not in one of them.
 func (d *decoder) check(e *Experiment) {
-	section, _ := e.scenarioSection()
-	d.refuse(!section.IsValid(), "scenario", "write `"+e.Scenario+":` and its settings below it",
+	d.refuse(!e.section().IsValid(), "scenario", "write `"+e.Scenario+":` and its settings below it",
 		"missing section `%s` for the scenario %[1]s", e.Scenario)
 	d.suits(e)
 	d.baseline(e)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -66,20 +67,18 @@ type combination struct {
 
 // level is what a condition sees.
 func (c *combination) level(path string) gate.Level {
-	for i, a := range c.axes {
-		if a.path != path || c.levels[i] < 0 {
-			continue
-		}
-		l := levelOf(a.field, a.levels[c.levels[i]])
-		if path == rangePath && a.levels[c.levels[i]].IsZero() {
+	i := slices.IndexFunc(c.axes, func(a axis) bool { return a.path == path })
+	switch {
+	case path == systemPath:
+		return gate.Level{Text: c.system.Name, Number: math.NaN()}
+	case i >= 0 && c.levels[i] >= 0:
+		level := c.axes[i].levels[c.levels[i]]
+		l := levelOf(c.axes[i].field, level)
+		if path == rangePath && level.IsZero() { // the whole object
 			l.Number = c.level(dataSizePath).Number
 		}
 		return l
-	}
-	switch path {
-	case systemPath:
-		return gate.Level{Text: c.system.Name, Number: math.NaN()}
-	case dataSizePath:
+	case path == dataSizePath:
 		return gate.Level{Number: math.Inf(1)} // unknown: as large as it needs to be
 	}
 	return gate.Level{Number: math.NaN()}
@@ -111,9 +110,10 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 	refuse := func(path, hint, format string, args ...any) ([]Cell, []*Error) {
 		return nil, []*Error{{Message: fmt.Sprintf(format, args...), Hint: hint, path: path}}
 	}
+	const hint = "shorten the lists, narrow them with `where`, or make several experiments"
 	if all := total * float64(max(1, len(e.Systems))); all > maxCombinations {
-		return refuse(longest.path, "shorten the lists, or make several experiments",
-			"the factors have %.0f combinations; at most %d are possible", all, maxCombinations)
+		return refuse(longest.path, hint, "%.0f combinations of the factors; at most %d are possible", all,
+			maxCombinations)
 	}
 	var combos []combination
 	seen := map[string]bool{}
@@ -141,17 +141,15 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 	case count == 0:
 		return refuse("where", "", "no cell is left: `where` excludes every combination of the factors")
 	case e.Scenario == "sync" && count > maxSyncCells:
-		return refuse(longest.path, "choose fewer factors or levels, or leave combinations out with `where`",
-			"%d cells are too many for a sync; at most %d are possible", count, maxSyncCells)
+		return refuse(longest.path, hint, "%d cells; a sync can have %d", count, maxSyncCells)
 	case count*blocks > maxTrials:
-		return refuse(longest.path, "shorten the lists, narrow them with `where`, or repeat less",
-			"%d trials (%s × %d repetitions, warm-up included); at most %d are possible", count*blocks,
-			plural(count, "cell"), blocks, maxTrials)
+		return refuse(longest.path, hint, "%d trials (%s × %d repetitions, warm-up included); at most %d are possible",
+			count*blocks, plural(count, "cell"), blocks, maxTrials)
 	}
 	cells, bad := e.cells(combos)
 	if bad == nil && !slices.ContainsFunc(cells, func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
 		return refuse("overhead.longest", "raise it, or make the objects smaller",
-			"no cell is left: in all of them one operation is expected to take longer than `overhead.longest`")
+			"no cell is left: one operation of each would take longer than `overhead.longest`")
 	}
 	return cells, bad
 }
@@ -166,8 +164,8 @@ const ownLevel = "own"
 func (c *combination) applied() []int {
 	levels := slices.Clone(c.levels)
 	for i, a := range c.axes {
-		if c.system.Mode == "attach" && (strings.HasPrefix(a.path, "link.") || strings.HasPrefix(a.path, "data.") &&
-			!c.e.allows("write")) {
+		section, _, _ := strings.Cut(a.path, ".")
+		if c.system.Attached() && (section == "link" || section == "data" && !c.e.allows("write")) {
 			levels[i] = -1
 		}
 	}
@@ -241,21 +239,21 @@ func factorOf(a axis, v reflect.Value) Factor {
 // can be had together.
 func (c *combination) resolve(cell *Cell) *Error {
 	cell.Link = c.e.Link
-	if c.e.Scenario != "sync" && (c.system.Mode == "start" || c.e.allows("write")) {
+	if c.e.Scenario != "sync" && (!c.system.Attached() || c.e.allows("write")) {
 		// Else the system has its own objects, and their sizes are not known here.
 		cell.Data = c.e.Data
 	}
-	if from, key := c.e.scenarioSection(); from.IsValid() {
-		section := cellField(reflect.ValueOf(cell).Elem(), key)
-		section.Set(reflect.New(from.Type()))
-		section.Elem().Set(from)
+	at := func(path string) reflect.Value { return cellField(reflect.ValueOf(cell).Elem(), path) }
+	if from := c.e.section(); from.IsValid() {
+		at(c.e.Scenario).Set(reflect.New(from.Type()))
+		at(c.e.Scenario).Elem().Set(from)
 	}
-	if cell.Retrieve != nil && cell.Retrieve.Arrivals != nil {
-		arrivals := *cell.Retrieve.Arrivals
-		cell.Retrieve.Arrivals = &arrivals
+	if r := cell.Retrieve; r != nil && r.Arrivals != nil {
+		arrivals := *r.Arrivals
+		r.Arrivals = &arrivals
 	}
 	for i, a := range c.axes {
-		if v := cellField(reflect.ValueOf(cell).Elem(), a.path); v.IsValid() && c.levels[i] >= 0 {
+		if v := at(a.path); v.IsValid() && c.levels[i] >= 0 {
 			v.Set(a.levels[c.levels[i]])
 		} else if v.IsValid() {
 			v.SetZero()
@@ -268,16 +266,18 @@ func (c *combination) resolve(cell *Cell) *Error {
 		return c.impossible("data."+cell.Data.Source(), "at most 4 EiB (4,611 PB) in all",
 			"%s is more than a data set can have", words.Bytes(bytes))
 	case l.Emulator == "none" && cell.shaped():
-		return c.impossible("link.emulator", "let the emulator be auto",
-			"its links need an emulator, and `link.emulator` is none")
+		return c.impossible("link.emulator", "let the emulator be auto", "its links need an emulator")
 	case l.Regions != nil && l.Delay > 0:
-		return c.impossible("link.delay", "take one of them away",
-			"the round trips of `link.regions` replace `link.delay`, which is %s", l.Delay)
+		return c.impossible("link.delay", "take one of them away", "`link.regions` replaces the delay of %s", l.Delay)
 	case l.Jitter > l.Delay && l.Regions == nil:
 		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`",
 			"a delay of %s cannot vary by %s to either side", l.Delay, l.Jitter)
 	}
-	c.override(cell)
+	for key, text := range c.system.Override {
+		if err := tableOf(c.e.section().Type()).field(key).parse(text, at(c.e.Scenario+"."+key)); err != nil {
+			panic("experiment: override " + key + " was read before: " + err.Error())
+		}
+	}
 	switch {
 	case cell.Sync != nil:
 		cell.Sync.Vary = nil
@@ -310,44 +310,31 @@ func cellField(v reflect.Value, path string) reflect.Value {
 	return v.Field(f.index)
 }
 
-// override applies the settings that are the system's own, which were read before.
-func (c *combination) override(cell *Cell) {
-	section, key := c.e.scenarioSection()
-	for name, text := range c.system.Override {
-		if f := tableOf(section.Type()).field(name); f.parse(text, cellField(reflect.ValueOf(cell).Elem(),
-			key+"."+name)) != nil {
-			panic("experiment: override " + name + " was read before")
-		}
-	}
-}
-
 // checkRetrieve refuses cells that cannot be executed, and turns a bound in
 // bytes into one in requests where sizes are known.
 func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *Error {
-	size, log := int64(cell.Data.Size), r.Replays()
+	size, log := cell.Data.Size, r.Replays()
 	switch {
-	case size > 0 && int64(r.Range) > size:
+	case size > 0 && r.Range > size:
 		return c.impossible(rangePath, "make the objects larger", "a range of %s does not fit into an object of %s",
-			r.Range, cell.Data.Size)
+			r.Range, size)
 	case r.Receive == "drop" && r.HTTP == "2":
 		return c.impossible("retrieve.receive", "use receive: verify, or http: auto",
-			"receive: drop works on plain HTTP/1.1 only, not with http: \"2\"")
+			"receive: drop is for HTTP/1.1")
 	case log != nil && log.Found != nil && log.Found.Paths == 0 && cell.Data.Objects > 0:
-		return c.impossible("retrieve.arrivals.log",
-			"replay a part of the log, or attach to a server that has the objects",
+		return c.impossible("retrieve.arrivals.log", "replay a part of the log, or attach to a server with the objects",
 			"the log has more than %d different paths, for each of which an object would be stored", MaxPaths)
 	case r.Zipf > 0 && r.Order == "sequential":
 		return c.impossible("retrieve.zipf", "use order: random or aligned, or zipf: uniform",
 			"in sequential order no object is more popular than another")
 	case r.Mix != nil && size == 0:
-		return c.impossible(dataSizePath, "write `data: {size: 64MiB}`",
-			"`retrieve.mix` reads and stores objects of a known size")
+		return c.impossible(dataSizePath, "write `data: {size: 64MiB}`", "`retrieve.mix` needs objects of a known size")
 	}
 	if r.Arrivals != nil {
 		r.Concurrency = 0
 	}
 	if n := requestBytes(cell.Data, r); r.Bytes > 0 && n > 0 {
-		requests := max(int64(r.Concurrency), (int64(r.Bytes)-1)/n+1)
+		requests := max(int64(r.Concurrency), int64((r.Bytes-1)/n+1))
 		if r.Requests == 0 || requests < r.Requests {
 			r.Requests = requests
 		}
@@ -358,12 +345,7 @@ func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *Error {
 
 // requestBytes is the file bytes of one request, or 0 when the size of the
 // objects is not known.
-func requestBytes(d Data, r *Retrieve) int64 {
-	if r.Range != 0 {
-		return int64(r.Range)
-	}
-	return int64(d.Size)
-}
+func requestBytes(d Data, r *Retrieve) Bytes { return cmp.Or(r.Range, d.Size) }
 
 // impossible is a cell that cannot be had, for what is at path.
 func (c *combination) impossible(path, hint, format string, args ...any) *Error {

@@ -75,7 +75,7 @@ func TestSetErrors(t *testing.T) {
 		{"retreive.concurrency=4", "unknown key `retreive` in the file", "did you mean `retrieve`?"},
 		{"retrieve.concurency=4", "unknown key `concurency` in `retrieve`", "did you mean `concurrency`?"},
 		{"link.rate=1Gbit,100MB", "`link.rate`: \"100MB\" is not a rate such as 100Mbit",
-			"rates are in bits per second; 100MB/s is `800Mbit`"},
+			"rates are in bits per second: 8Mbit for 1MB/s"},
 		{"data.size=[1MiB, 10M]", "`data.size`: \"10M\" is not a size such as 10MiB",
 			"did you mean `10MiB` or `10MB`?"},
 		{"systems=nginx,boksoo", "unknown system `boksoo`",

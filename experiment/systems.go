@@ -183,16 +183,15 @@ func (d *decoder) secret(opt *OptionSpec, text, path string) (string, bool) {
 	return "", false
 }
 
-// scenarioSection is the struct of the chosen scenario's section and the key
-// it has, or an invalid value.
-func (e *Experiment) scenarioSection() (reflect.Value, string) {
-	return reflect.Indirect(cellField(reflect.ValueOf(e), e.Scenario)), e.Scenario
+// section is the struct of the chosen scenario's section, or an invalid value.
+func (e *Experiment) section() reflect.Value {
+	return reflect.Indirect(cellField(reflect.ValueOf(e), e.Scenario))
 }
 
 // overrides reads the settings that are this system's own.
 func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 	n := d.at[path]
-	section, name := e.scenarioSection()
+	section, name := e.section(), e.Scenario
 	if n == nil || !section.IsValid() {
 		return
 	}

@@ -53,34 +53,27 @@ func (p *Plan) WriteText(w io.Writer) error {
 
 // settings are the keys of a section that differ from their defaults, or are factors.
 func (e *Experiment) settings(section string) string {
-	v := reflect.Indirect(cellField(reflect.ValueOf(e).Elem(), section))
-	return strings.Join(e.settingsOf(v, section+"."), ", ")
-}
-
-func (e *Experiment) settingsOf(v reflect.Value, prefix string) (parts []string) {
-	if !v.IsValid() {
-		return nil
-	}
-	for _, f := range tableOf(v.Type()).fields {
-		fv, path := v.Field(f.index), prefix+f.key
-		_, words := fv.Interface().(fmt.Stringer)
-		switch {
-		case path == varyPath:
-			vary := fv.Interface().(map[string]Varied)
-			for _, name := range sortedKeys(vary) {
-				parts = append(parts, name+" "+strings.Join(vary[name].values(), " / "))
-			}
-		case f.section() == nil || f.list() || words:
-			if text := e.setting(path, f, fv); text != "" && text != f.def {
-				parts = append(parts, f.key+" "+text)
-			}
-		case f.typ.Kind() == reflect.Struct:
-			parts = append(parts, e.settingsOf(fv, path+".")...)
-		case !fv.IsNil():
-			parts = append(parts, f.key+" {"+strings.Join(e.settingsOf(fv.Elem(), path+"."), ", ")+"}")
+	var parts []string
+	whole := "-" // what was written with all that is in it
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		v := cellField(reflect.ValueOf(e), path)
+		key, inside := strings.CutPrefix(path, section+".")
+		if !inside || strings.HasPrefix(path, whole+".") || !v.IsValid() {
+			return
 		}
-	}
-	return parts
+		_, words := v.Interface().(fmt.Stringer)
+		if path == varyPath {
+			for _, name := range sortedKeys(e.Sync.Vary) {
+				parts = append(parts, name+" "+strings.Join(e.Sync.Vary[name].values(), " / "))
+			}
+		} else if f.section() == nil || f.list() || words {
+			whole = path
+			if text := e.setting(path, f, v); text != "" && text != f.def {
+				parts = append(parts, key+" "+text)
+			}
+		}
+	})
+	return strings.Join(parts, ", ")
 }
 
 // setting is the value of a key, or its levels; empty where it has none.

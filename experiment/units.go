@@ -3,6 +3,7 @@ package experiment
 import (
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,12 +39,13 @@ var decimalUnits = []unitSize{{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e
 // quantity is how values of one type are written.
 type quantity struct {
 	scalarKind
-	units []unitSize        // of the base unit or, where that is the smallest, of its per
-	per   int64             // parts that the base unit has; 0: 1
-	also  map[string]string // other spellings of units
-	sums  bool              // several may stand one after the other: 1m30s
-	most  string            // the largest value
-	zero  string            // what is wrong with 0; empty: nothing
+	units    []unitSize        // each in the smallest one
+	per      int64             // how many of the smallest the base unit has
+	spelling *strings.Replacer // from other spellings of units
+	sums     bool              // several may follow one another: 1m30s; 0 needs no unit
+	positive bool              // 0 is no value
+	largest  int64             // in the base unit
+	most     string            // that in words
 }
 
 // timePattern is that of a duration above 0.
@@ -54,8 +56,8 @@ var (
 		scalarKind: scalarKind{name: "size", noun: "a size such as 10MiB", unit: "B", pattern: `^` + sizePattern + `$`,
 			doc: "Bytes, with a binary unit (`KiB` to `PiB`, powers of 1024) or a decimal one (`kB` to `PB`, powers " +
 				"of 1000): `10MiB`, `1.5GB`, `512`. `10M` is refused as ambiguous."},
-		units: append(append([]unitSize{{"", 1}, {"B", 1}}, binaryUnits...), decimalUnits...),
-		also:  map[string]string{"KB": "kB"},
+		units: slices.Concat([]unitSize{{"", 1}, {"B", 1}}, binaryUnits, decimalUnits),
+		per:   1, largest: 8191 << 50, most: "8191PiB", spelling: strings.NewReplacer("KB", "kB"),
 	}
 	rateQuantity = &quantity{
 		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s",
@@ -63,124 +65,91 @@ var (
 			doc: "Bits per second, decimal: `1Gbit` (also `1Gbit/s`, `1Gbps`), `512kbit`. `100MB` is refused, " +
 				"because that is bytes."},
 		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}},
-		also:  map[string]string{"Kbit": "kbit"},
-		most:  "1000Tbit", zero: "a rate of 0 lets nothing through",
+		per:   1, largest: 1e15, most: "1000Tbit", positive: true,
+		spelling: strings.NewReplacer("Kbit/s", "kbit", "Kbit", "kbit", "Kbps", "kbit", "bit/s", "bit", "bps", "bit"),
 	}
 	durationQuantity = &quantity{
 		scalarKind: scalarKind{name: "duration", noun: "a duration such as 40ms", unit: "s",
 			pattern: `^(0|` + timePattern + `)$`,
 			doc:     "Time in `ns`, `us`, `ms`, `s`, `m`, `h`, `d`: `40ms`, `1m30s`."},
 		units: []unitSize{{"d", 86400e9}, {"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}},
-		per:   1e9,
-		also:  map[string]string{"µs": "us"},
-		sums:  true, most: "2562047h",
+		per:   1e9, largest: 2562047 * 3600, most: "2562047h", sums: true, spelling: strings.NewReplacer("µs", "us"),
 	}
 	shareQuantity = &quantity{
 		scalarKind: scalarKind{name: "share", noun: "a share such as 1% or 0.01", unit: "ratio",
 			pattern: `^[0-9]+(\.[0-9]+)?%?$`,
 			doc:     "A share of the whole: `1%` or `0.01`."},
-		units: []unitSize{{"", 100}, {"%", 1}}, per: 100, most: "100%",
+		units: []unitSize{{"", 100}, {"%", 1}}, spelling: strings.NewReplacer(),
+		per: 100, largest: 1, most: "100%, written like 5% or 0.05",
 	}
 	opsQuantity = &quantity{
 		scalarKind: scalarKind{name: "arrival rate", noun: "a rate of operations such as 100/s", unit: "1/s",
 			pattern: `^[0-9]+(\.[0-9]+)?/[smh]$`,
 			doc:     "Operations per second, minute or hour: `100/s`, `90/m`, `12/h`."},
-		units: []unitSize{{"/s", 3600}, {"/m", 60}, {"/h", 1}}, per: 3600,
-		most: "1000000000/s", zero: "a rate of 0 never starts an operation",
+		units: []unitSize{{"/s", 3600}, {"/m", 60}, {"/h", 1}}, spelling: strings.NewReplacer(),
+		per: 3600, largest: 1e9, most: "1000000000/s", positive: true,
 	}
 )
 
-var numberRE = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)([^0-9]*)`)
-
-// splitNumber splits "1.5MiB" into 3/2 and "MiB".
-func splitNumber(s string) (num *big.Rat, text, unit string, ok bool) {
-	m := numberRE.FindStringSubmatch(s)
-	// The length limit keeps big.Rat from being asked for absurd precision.
-	if m == nil || len(m[1]) > 40 {
-		return nil, "", "", false
-	}
-	num, ok = new(big.Rat).SetString(m[1])
-	return num, m[1], s[len(m[1]):], ok
-}
+// numberRE finds numbers, each with its unit behind it.
+var numberRE = regexp.MustCompile(`([0-9]+(?:\.[0-9]+)?)([^0-9]*)`)
 
 // read is the value of s in the base unit.
 func (q *quantity) read(s string) (*big.Rat, error) {
-	v, err := q.sum(s)
-	if err != nil || q.most == "" {
-		return v, err
+	parts, total := numberRE.FindAllStringSubmatch(s, -1), new(big.Rat)
+	// The length limit keeps big.Rat from being asked for absurd precision.
+	if len(s) > 60 || parts == nil || !strings.HasPrefix(s, parts[0][0]) {
+		return nil, mistake("", "%q is not %s", s, q.noun)
 	}
-	if v.Sign() == 0 && q.zero != "" {
-		return nil, mistake("", "%s", q.zero)
+	for _, part := range parts {
+		number, unit := part[1], q.spelling.Replace(part[2])
+		i := slices.IndexFunc(q.units, func(u unitSize) bool { return u.name == unit })
+		switch {
+		case q.sums && s == "0":
+		case i < 0 || len(parts) > 1 && !q.sums:
+			return nil, mistake(q.hint(number, unit), "%q is not %s", s, q.noun)
+		default:
+			n, _ := new(big.Rat).SetString(number)
+			total.Add(total, n.Mul(n, big.NewRat(q.units[i].size, q.per)))
+		}
 	}
-	if most, _ := q.sum(q.most); v.Cmp(most) > 0 {
-		hint := "at most " + q.most
-		if q == shareQuantity && !strings.HasSuffix(s, "%") && v.Cmp(big.NewRat(100, 1)) <= 0 {
-			hint = "did you mean `" + s + "%`?"
-		}
-		return nil, mistake(hint, "%q is too large", s)
-	}
-	return v, nil
-}
-
-// float is the value of s in the base unit as a number.
-func (q *quantity) float(s string) (float64, error) {
-	v, err := q.read(s)
-	if err != nil {
-		return 0, err
-	}
-	f, _ := v.Float64()
-	return f, nil
-}
-
-func (q *quantity) sum(s string) (*big.Rat, error) {
-	total := new(big.Rat)
-	for rest := s; rest != "" || s == ""; {
-		num, text, unit, ok := splitNumber(rest)
-		if q.sums && ok {
-			unit = numberRE.FindStringSubmatch(rest)[2]
-		}
-		size := q.size(unit)
-		if q.sums && s == "0" {
-			size = 1
-		}
-		if !ok || size == 0 {
-			return nil, mistake(q.hint(text, unit), "%q is not %s", s, q.noun)
-		}
-		total.Add(total, num.Mul(num, big.NewRat(size, max(1, q.per))))
-		rest = rest[len(text)+len(unit):]
+	switch {
+	case total.Cmp(big.NewRat(q.largest, 1)) > 0:
+		return nil, mistake("at most "+q.most, "%q is too large", s)
+	case q.positive && total.Sign() == 0:
+		return nil, mistake("", "%q is not above 0", s)
 	}
 	return total, nil
 }
 
-// size is how many of the smallest unit a unit has; 0: there is no such unit.
-func (q *quantity) size(unit string) int64 {
-	if q == rateQuantity {
-		if prefix, is := strings.CutSuffix(unit, "bps"); is {
-			unit = prefix + "bit/s"
-		}
-		unit = strings.TrimSuffix(unit, "/s")
+// whole sets to to the value of s, which must be a whole number of the smallest unit.
+func whole[T ~int64](q *quantity, s, smallest string, to *T) error {
+	v, err := q.read(s)
+	if err != nil {
+		return err
 	}
-	if name, is := q.also[unit]; is {
-		unit = name
+	if v.Mul(v, big.NewRat(q.per, 1)); !v.IsInt() {
+		return mistake("", "%q is not a whole number of %s", s, smallest)
 	}
-	for _, u := range q.units {
-		if u.name == unit {
-			return u.size
-		}
+	*to = T(v.Num().Int64())
+	return nil
+}
+
+// real sets to to the value of s in the base unit.
+func real[T ~float64](q *quantity, s string, to *T) error {
+	v, err := q.read(s)
+	if err == nil {
+		f, _ := v.Float64()
+		*to = T(f)
 	}
-	return 0
+	return err
 }
 
 // hint names the units that a number with an unknown one was probably meant to have: those
 // that it abbreviates, or that a time begins with; else all.
-func (q *quantity) hint(num, unit string) string {
-	each := strings.TrimSuffix(unit, "/s")
-	if num == "" {
-		return ""
-	} else if q == rateQuantity && strings.HasSuffix(each, "B") {
-		if b, err := ParseBytes(num + each); err == nil && b > 0 && b < 1e14 {
-			return "rates are in bits per second; " + b.String() + "/s is `" + BitRate(8*float64(b)).String() + "`"
-		}
+func (q *quantity) hint(number, unit string) string {
+	if q == rateQuantity && strings.Contains(unit, "B") {
+		return "rates are in bits per second: 8Mbit for 1MB/s"
 	}
 	lower := strings.ToLower(strings.TrimSpace(unit))
 	var near, all []string
@@ -191,7 +160,7 @@ func (q *quantity) hint(num, unit string) string {
 		}
 		all = append(all, u.name)
 		if lower != "" && (strings.HasPrefix(name, lower) || q.sums && strings.HasPrefix(lower, name)) {
-			near = append(near, "`"+num+u.name+"`")
+			near = append(near, "`"+number+u.name+"`")
 		}
 	}
 	if near != nil {
@@ -212,20 +181,7 @@ func ParseBytes(s string) (Bytes, error) {
 	return b, err
 }
 
-func (b *Bytes) parse(s string) error {
-	v, err := bytesQuantity.read(s)
-	if err != nil {
-		return err
-	}
-	if !v.IsInt() {
-		return mistake("", "%q is not a whole number of bytes", s)
-	}
-	if !v.Num().IsInt64() {
-		return mistake("at most 8191PiB", "%q is too large", s)
-	}
-	*b = Bytes(v.Num().Int64())
-	return nil
-}
+func (b *Bytes) parse(s string) error { return whole(bytesQuantity, s, "bytes", b) }
 
 // String is the shortest exact way to write b, binary when both are as short;
 // it always says which of the two it is.
@@ -250,11 +206,7 @@ func (Bytes) describe() scalarKind { return bytesQuantity.scalarKind }
 // BitRate is a rate in bits per second; 0 is unlimited. Its units are decimal.
 type BitRate float64
 
-func (r *BitRate) parse(s string) error {
-	v, err := rateQuantity.float(s)
-	*r = BitRate(v)
-	return err
-}
+func (r *BitRate) parse(s string) error { return real(rateQuantity, s, r) }
 
 // String is the rate with the largest unit in which it is at least 1.
 func (r BitRate) String() string {
@@ -283,30 +235,16 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 // Seconds is d in seconds.
 func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
 
-func (d *Duration) parse(s string) error {
-	v, err := durationQuantity.read(s)
-	if err != nil {
-		return err
-	}
-	v.Mul(v, big.NewRat(int64(time.Second), 1))
-	if !v.IsInt() || !v.Num().IsInt64() {
-		return mistake("", "%s is not a whole number of nanoseconds within 292 years", s)
-	}
-	*d = Duration(v.Num().Int64())
-	return nil
-}
+func (d *Duration) parse(s string) error { return whole(durationQuantity, s, "nanoseconds", d) }
+
+// zeroParts are what the standard library writes behind the minutes of 1m0s and the hours of 1h0m0s.
+var zeroParts = regexp.MustCompile(`(m|h)(0m)?0s$`)
 
 // String is like the standard library's, without parts that are zero: "1m",
 // not "1m0s".
 func (d Duration) String() string {
 	s := strings.Replace(time.Duration(d).String(), "µs", "us", 1)
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+	return zeroParts.ReplaceAllString(s, "$1")
 }
 
 // MarshalJSON writes exact decimal seconds.
@@ -323,11 +261,7 @@ func (Duration) describe() scalarKind { return durationQuantity.scalarKind }
 // Fraction is a share between 0 and 1.
 type Fraction float64
 
-func (f *Fraction) parse(s string) error {
-	v, err := shareQuantity.float(s)
-	*f = Fraction(v)
-	return err
-}
+func (f *Fraction) parse(s string) error { return real(shareQuantity, s, f) }
 
 // String is the percentage in as few digits as mean f, else the plain number.
 func (f Fraction) String() string {
@@ -346,11 +280,7 @@ func (Fraction) describe() scalarKind { return shareQuantity.scalarKind }
 // OpRate is a rate of operations per second.
 type OpRate float64
 
-func (r *OpRate) parse(s string) error {
-	v, err := opsQuantity.float(s)
-	*r = OpRate(v)
-	return err
-}
+func (r *OpRate) parse(s string) error { return real(opsQuantity, s, r) }
 
 // String is the rate per second.
 func (r OpRate) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }
