@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +34,8 @@ file that --print shows: keep that to change more, and give it to plimsoll run.`
 				return usage(errors.New("--print does not write --set into the file"),
 					"leave out --set here, and give it to plimsoll run with the file")
 			}
-			plan, err := planOf("plimsoll bench", ask.experiment(), set, ".")
+			base := baseOf("-")
+			plan, err := planOf("plimsoll bench", ask.experiment(), set, base)
 			if err != nil {
 				return err
 			}
@@ -43,11 +43,7 @@ file that --print shows: keep that to change more, and give it to plimsoll run.`
 				_, err := p.stdout.Write(ask.experiment())
 				return err
 			}
-			dir, err := os.Getwd()
-			if err != nil {
-				return err
-			}
-			return p.perform(c, manner, "bench-"+ask.host(), out, engine.Config{Plan: plan, Base: dir})
+			return p.perform(c, manner, "bench-"+ask.host(), out, engine.Config{Plan: plan, Base: base})
 		},
 	}
 	f := c.Flags()

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/report/page"
@@ -80,11 +79,7 @@ func (p *program) compare(dirs []string, o comparison) error {
 	if err != nil {
 		return err
 	}
-	if o.out != "" {
-		err = atomicfile.Write(o.out, write)
-	} else {
-		err = write(p.stdout)
-	}
+	err = p.writeTo(o.out, write)
 	if err == nil && len(c.Cells) == 0 {
 		err = ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("the runs have no cell in common that can be compared"),
 			"cells are the same when their system and all their settings are; see `What differed`"))
@@ -126,8 +121,8 @@ func gateVerdict(all []analysis.Ruling) error {
 const comparisonFormats = "text, markdown, json, page"
 
 func (p *program) comparisonWriter(c *analysis.Comparison, format string) (func(io.Writer) error, error) {
-	if p.ui.JSON { // on one line, like every message
-		return func(w io.Writer) error { return json.NewEncoder(w).Encode(c) }, nil
+	if p.ui.JSON {
+		format = "json"
 	}
 	write, known := map[string]func(io.Writer) error{
 		"text":     func(w io.Writer) error { return page.CompareText(ui.Plain(w), c, p.ui.Width()) },
@@ -135,7 +130,9 @@ func (p *program) comparisonWriter(c *analysis.Comparison, format string) (func(
 		"page":     func(w io.Writer) error { return page.CompareHTML(w, c) },
 		"json": func(w io.Writer) error {
 			e := json.NewEncoder(w)
-			e.SetIndent("", " ")
+			if !p.ui.JSON { // else on one line, like every message
+				e.SetIndent("", " ")
+			}
 			return e.Encode(c)
 		},
 	}[format]

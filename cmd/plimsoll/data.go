@@ -32,15 +32,16 @@ same file and seed give the same bytes. If data is a factor, its first value
 is used; --set chooses another.`,
 		Args: exactly(2, "one preset or experiment file, and one directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			plan, _, err := p.loadPlan(args[0], set)
+			cfg, _, err := p.load(args[0], set)
 			if err != nil {
 				return err
 			}
-			if plan.Cells[0].Data.Source() == "directory" {
+			data := cfg.Plan.Cells[0].Data
+			if data.Source() == "directory" {
 				return usage(errors.New("data.directory is a directory of files already"),
 					"copy it, or describe a data set by objects and size, mix, spread or trace")
 			}
-			objects, err := scenario.DataSet(c.Context(), plan.Cells[0].Data, plan.Experiment.Seed, baseOf(args[0]))
+			objects, err := scenario.DataSet(c.Context(), data, cfg.Plan.Experiment.Seed, cfg.Base)
 			if err != nil {
 				return ui.Exit(ui.CodeUsage, err)
 			}
@@ -68,14 +69,9 @@ func (p *program) writeData(ctx context.Context, set workload.Set, dir string) e
 		}
 		bytes += o.Size
 	}
-	if p.ui.JSON {
-		p.ui.Emit(map[string]any{"type": "data", "dir": dir, "objects": set.Len(), "bytes": bytes,
-			"fingerprint": set.Fingerprint()})
-		return nil
-	}
-	_, err := fmt.Fprintf(p.stdout, "%s, %s, in %s\n", words.Plural(int64(set.Len()), "object", "objects"),
-		words.Plural(bytes, "byte", "bytes"), dir)
-	return err
+	return p.result(
+		map[string]any{"type": "data", "dir": dir, "objects": set.Len(), "bytes": bytes, "fingerprint": set.Fingerprint()},
+		"%s, %s, in %s", words.Plural(int64(set.Len()), "object", "objects"), words.Plural(bytes, "byte", "bytes"), dir)
 }
 
 func writeObject(set workload.Set, i int, path string) error {

@@ -8,8 +8,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
-	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
-	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/spf13/cobra"
 )
@@ -29,10 +27,14 @@ removes what a dead run left behind.`,
 			if len(args) == 1 {
 				arg = args[0]
 			}
-			if on.place != "" {
-				return p.doctorOn(c.Context(), arg, set, on.where())
+			cfg, _, err := p.load(arg, set)
+			if err != nil {
+				return err
 			}
-			return p.doctor(c.Context(), arg, set)
+			if on.place != "" {
+				return p.doctorOn(c.Context(), arg, cfg, on.where())
+			}
+			return p.doctor(c.Context(), arg, cfg)
 		},
 	}
 	setFlag(c, &set)
@@ -40,17 +42,13 @@ removes what a dead run left behind.`,
 	return c
 }
 
-func (p *program) doctor(ctx context.Context, arg string, set []string) error {
-	plan, _, err := p.loadPlan(arg, set)
-	if err != nil {
-		return err
-	}
+func (p *program) doctor(ctx context.Context, arg string, cfg engine.Config) error {
 	if os.Getenv(testbed.EnteredVariable) == "" { // in there, no registry is reached
-		if err := p.sayMissingImages(ctx, plan); err != nil {
+		if err := p.sayMissingImages(ctx, cfg.Plan); err != nil {
 			return err
 		}
 	}
-	if code, done, err := enterNamespace(plan); done || err != nil {
+	if code, done, err := enterNamespace(cfg.Plan); done || err != nil {
 		return exitWith(code, err)
 	}
 	removed, err := testbed.CleanDead(ctx)
@@ -60,25 +58,18 @@ func (p *program) doctor(ctx context.Context, arg string, set []string) error {
 	for _, r := range removed {
 		p.ui.Say("removed what a dead run left: %s", r)
 	}
-	cfg := engine.Config{
-		Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario), Base: baseOf(arg),
-	}
-	problems := append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...)
-	return p.sayProblems(arg, problems)
+	return p.sayProblems(arg, append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...))
 }
 
 // doctorOn checks what a run on other machines needs before it is started there, where
 // the rest is checked.
-func (p *program) doctorOn(ctx context.Context, arg string, set []string, on string) error {
-	plan, _, err := p.loadPlan(arg, set)
-	if err != nil {
-		return err
-	}
+func (p *program) doctorOn(ctx context.Context, arg string, cfg engine.Config, on string) error {
 	place, _, err := openPlace(on, p.note)
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
-	return p.sayProblems(arg, remote.Check(ctx, place, engine.Config{Plan: plan, Systems: all.All(), Clients: 1}))
+	cfg.Clients = 1
+	return p.sayProblems(arg, remote.Check(ctx, place, cfg))
 }
 
 // sayProblems lists problems; when one of them is blocking, that is an error.

@@ -27,15 +27,18 @@ func setFlag(c *cobra.Command, set *[]string) {
 	c.Flags().StringArrayVar(set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
 }
 
-// loadPlan reads a preset or an experiment file ("-": standard input), with the
-// --set changes, and returns its plan. name is for the run directory.
-func (p *program) loadPlan(arg string, set []string) (plan *experiment.Plan, name string, err error) {
+// load reads a preset or an experiment file ("-": standard input), with the --set
+// changes, and returns how to run it. name is for the run directory.
+func (p *program) load(arg string, set []string) (cfg engine.Config, name string, err error) {
 	src, file, name, err := p.source(arg)
 	if err != nil {
-		return nil, "", err
+		return cfg, "", err
 	}
-	plan, err = planOf(file, src, set, baseOf(arg))
-	return plan, name, err
+	cfg.Base = baseOf(arg)
+	if cfg.Plan, err = planOf(file, src, set, cfg.Base); err != nil {
+		return cfg, "", err
+	}
+	return cfg, name, fill(&cfg)
 }
 
 // planOf is the plan of an experiment file's text, whose relative paths start at base.

@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/report/studylog"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 )
@@ -48,13 +47,5 @@ func (p *program) importLogs(ctx context.Context, files []string, out string) er
 	if err != nil {
 		return err
 	}
-	if p.ui.JSON {
-		p.ui.Emit(res)
-		return nil
-	}
-	for _, w := range res.Words() {
-		fmt.Fprintln(ui.Plain(p.stdout), w)
-	}
-	fmt.Fprintf(p.stdout, "The run: %s; plimsoll report %s\n", out, out)
-	return nil
+	return p.result(res, "%s\nThe run: %s; plimsoll report %[2]s", strings.Join(res.Words(), "\n"), out)
 }

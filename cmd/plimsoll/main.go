@@ -168,6 +168,16 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// result writes what a command has found or done: one object with --json, else a line.
+func (p *program) result(object any, line string, args ...any) error {
+	if p.ui.JSON {
+		p.ui.Emit(object)
+		return nil
+	}
+	_, err := fmt.Fprintf(ui.Plain(p.stdout), line+"\n", args...)
+	return err
+}
+
 // usage is a mistake on the command line or in a file, and what to do about it.
 func usage(err error, hint string) error { return ui.Exit(ui.CodeUsage, ui.WithHint(err, hint)) }
 

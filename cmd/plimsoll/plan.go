@@ -6,8 +6,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
-	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
-	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/spf13/cobra"
 )
 
@@ -18,18 +16,14 @@ func (p *program) planCommand() *cobra.Command {
 		Short: "print what an experiment would do, and how long it would take",
 		Args:  exactly(1, "one preset or experiment file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			plan, _, err := p.loadPlan(args[0], set)
+			cfg, _, err := p.load(args[0], set)
 			if err != nil {
 				return err
 			}
-			if err := p.writePlan(plan); err != nil {
+			if err := p.writePlan(cfg.Plan); err != nil {
 				return err
 			}
-			cfg := engine.Config{
-				Plan: plan, Systems: all.All(), Scenario: scenarios.ByName(plan.Experiment.Scenario),
-				Base: baseOf(args[0]),
-			}
-			if err := p.sayMissingImages(c.Context(), plan); err != nil {
+			if err := p.sayMissingImages(c.Context(), cfg.Plan); err != nil {
 				return err
 			}
 			var wrong []engine.Problem

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -39,11 +37,8 @@ type progress struct {
 	block     int
 	trials    int
 	first     time.Time
-	skipped   map[string]bool // cells, by ID
-	explained map[string]bool // reasons why trials are invalid
+	mentioned map[string]bool // cells that are skipped, and reasons why trials are invalid
 	invalid   int
-
-	measured, spoilt int // trials, and those that a busy machine made invalid
 
 	// Of a trial that lasts long: its first and its latest state, and when the last plain
 	// line was written.
@@ -54,8 +49,7 @@ type progress struct {
 var _ engine.Progress = (*progress)(nil)
 
 func newProgress(u *ui.UI, plan *experiment.Plan, dir string, resumed bool) *progress {
-	return &progress{ui: u, plan: plan, dir: dir, resumed: resumed, block: math.MinInt, skipped: map[string]bool{},
-		explained: map[string]bool{}}
+	return &progress{ui: u, plan: plan, dir: dir, resumed: resumed, block: math.MinInt, mentioned: map[string]bool{}}
 }
 
 // Start implements engine.Progress.
@@ -139,7 +133,6 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trials++
-	p.countBusy(t)
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "trial", "cell": cell.ID, "factors": cell.Factors, "trial": t})
 	} else {
@@ -160,9 +153,9 @@ func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 		p.ui.Say("%s", line)
 	}
 	switch {
-	case t.State == record.Skipped && !p.skipped[cell.ID]:
+	case t.State == record.Skipped && !p.mentioned[cell.ID]:
+		p.mentioned[cell.ID] = true
 		p.ui.Say("%s is skipped: %s", p.current, t.Error)
-		p.skipped[cell.ID] = true
 	case t.State == record.Failed:
 		p.ui.Say("%s could not be executed: %s", p.current, t.Error)
 	case len(t.Invalid) == 0:
@@ -177,10 +170,10 @@ func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 		}
 		p.ui.Say("%s %d (%s) is invalid: %s", what, t.ID, p.current, strings.Join(t.Invalid, ", "))
 		for _, why := range t.Invalid {
-			if !p.explained[why] {
+			if !p.mentioned[why] {
+				p.mentioned[why] = true
 				p.ui.Say("  %s: %s", why, record.Meaning(why))
 			}
-			p.explained[why] = true
 		}
 	}
 }
@@ -200,35 +193,6 @@ func (p *progress) left(before, after string) string {
 		return before + words.Span(e.Seconds) + after
 	}
 	return ""
-}
-
-// busyReasons are those of a busy machine.
-var busyReasons = []string{record.ReasonBoxBusy, record.ReasonMachineLimited, record.ReasonGeneratorLate,
-	record.ReasonGeneratorSaturated, record.ReasonEmulatorLate}
-
-// countBusy counts measured trials, and those that a quieter machine would have made valid.
-func (p *progress) countBusy(t record.Trial) {
-	if t.Warmup || t.State != record.Done {
-		return
-	}
-	p.measured++
-	if slices.ContainsFunc(t.Invalid, func(why string) bool { return slices.Contains(busyReasons, why) }) {
-		p.spoilt++
-	}
-}
-
-// busyHint is what to do when a third of the trials or more are invalid because the
-// machine was busy; else empty.
-func (p *progress) busyHint() string {
-	if p.measured == 0 || 3*p.spoilt < p.measured {
-		return ""
-	}
-	what := "run them again: " + suggest.Command("plimsoll", "resume", "--retry-invalid", p.dir)
-	if p.plan.Experiment.LoadTest() { // resume runs none of them again
-		what = "start a new run"
-	}
-	return fmt.Sprintf("the machine was too busy for %d of %s; when nothing else uses the CPUs (plimsoll doctor "+
-		"checks), %s", p.spoilt, words.Plural(int64(p.measured), "trial", "trials"), what)
 }
 
 // State implements engine.Progress.

@@ -170,13 +170,31 @@ func (p *program) export(dir, format, out string, sets []string) error {
 		return err
 	}
 	defer r.Close()
-	to, known := exporters()[format]
+	result := func(to func(*analysis.Result, io.Writer) error) func(io.Writer) error {
+		return func(w io.Writer) error {
+			rep, err := report.Build(r, sets...)
+			if err != nil {
+				return err
+			}
+			return to(rep, w)
+		}
+	}
+	write, known := map[string]func(io.Writer) error{
+		"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
+		"json":        result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
+		"ops-csv":     func(w io.Writer) error { return export.OperationsCSV(r, w) },
+		"ops-parquet": func(w io.Writer) error { return export.OperationsParquet(r, w) },
+	}[format]
 	if !known {
 		return usage(fmt.Errorf("unknown format %q", format), "formats: "+exportFormats)
 	}
-	write := func(w io.Writer) error { return to(w, r, sets) }
-	if out != "" {
-		return atomicfile.Write(out, write)
+	return p.writeTo(out, write)
+}
+
+// writeTo writes a file or, without a name, standard output.
+func (p *program) writeTo(file string, write func(io.Writer) error) error {
+	if file != "" {
+		return atomicfile.Write(file, write)
 	}
 	return write(p.stdout)
 }
@@ -184,27 +202,6 @@ func (p *program) export(dir, format, out string, sets []string) error {
 // exportFormats names the formats.
 const exportFormats = "csv, parquet, json or benchfmt; of operations ops-csv or ops-parquet; " +
 	"other tables: sqlite3 -csv DIR/run.db (docs/run-db.md)"
-
-// exporters write a run in a format, its trials judged by sets.
-func exporters() map[string]func(w io.Writer, r *record.Reader, sets []string) error {
-	result := func(write func(*analysis.Result, io.Writer) error) func(io.Writer, *record.Reader, []string) error {
-		return func(w io.Writer, r *record.Reader, sets []string) error {
-			rep, err := report.Build(r, sets...)
-			if err != nil {
-				return err
-			}
-			return write(rep, w)
-		}
-	}
-	operations := func(write func(*record.Reader, io.Writer) error) func(io.Writer, *record.Reader, []string) error {
-		return func(w io.Writer, r *record.Reader, _ []string) error { return write(r, w) }
-	}
-	return map[string]func(io.Writer, *record.Reader, []string) error{
-		"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
-		"json":    result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
-		"ops-csv": operations(export.OperationsCSV), "ops-parquet": operations(export.OperationsParquet),
-	}
-}
 
 // runsIn counts the runs below a directory that is no run itself; 0: it is one, or
 // has none.
@@ -222,10 +219,6 @@ func (p *program) reportIndex(dir string, runs int) error {
 	if err := atomicfile.Write(page, func(w io.Writer) error { return report.WriteIndex(w, dir) }); err != nil {
 		return err
 	}
-	if p.ui.JSON {
-		p.ui.Emit(map[string]any{"type": "index", "page": page, "runs": runs})
-		return nil
-	}
-	_, err := fmt.Fprintf(p.stdout, "The index of %s: %s\n", words.Plural(int64(runs), "run", "runs"), page)
-	return err
+	return p.result(map[string]any{"type": "index", "page": page, "runs": runs},
+		"The index of %s: %s", words.Plural(int64(runs), "run", "runs"), page)
 }

@@ -50,11 +50,11 @@ over the links that are there. HOSTS.yaml lists them, the client's first:
   plimsoll run my-experiment.yaml --on ssh:HOSTS.yaml`,
 		Args: exactly(1, "one preset or experiment file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			plan, name, err := p.loadPlan(args[0], set)
+			cfg, name, err := p.load(args[0], set)
 			if err != nil {
 				return err
 			}
-			return p.perform(c, manner, name, out, engine.Config{Plan: plan, Base: baseOf(args[0])})
+			return p.perform(c, manner, name, out, cfg)
 		},
 	}
 	setFlag(c, &set)
@@ -229,8 +229,7 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 		}
 		run = (&remote.Launcher{Place: place, On: name, Sync: on.sync}).Run
 	}
-	progress := newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
-	cfg.Command, cfg.Progress = os.Args, progress
+	cfg.Command, cfg.Progress = os.Args, newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
 	res, err := run(ctx, cfg)
 	p.ui.Progress("")
 	var broken *record.WriteError
@@ -249,9 +248,6 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 	}
 	// The report of a partial run is worth as much as its trials.
 	rulings, e := p.writeReport(dir, reportOptions{})
-	if hint := progress.busyHint(); hint != "" && res.Invalid == nil { // else the error has one
-		p.ui.Say("hint: %s", hint)
-	}
 	// How the run ended is graver than its gates, which then have less to go by: the
 	// first error's status counts.
 	return errors.Join(err, e, verdict(res, dir), gateVerdict(rulings))

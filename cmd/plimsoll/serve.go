@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -106,23 +107,13 @@ func (p *program) listen(
 
 // browse opens a file in the user's browser.
 func (p *program) browse(page string) {
-	for _, opener := range []string{"xdg-open", "open"} {
-		path, err := exec.LookPath(opener)
-		if err != nil {
-			continue
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- exec.Command(path, page).Run() }()
-		select {
-		case err = <-ended:
-		case <-time.After(3 * time.Second): // it stays as long as the browser does
-		}
-		if err != nil {
-			p.ui.Say("note: %s could not open the page (%v); it is %s", opener, err, page)
-		}
-		return
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
 	}
-	p.ui.Say("note: nothing here opens a browser (no xdg-open, no open); the page is %s", page)
+	if err := exec.Command(opener, page).Start(); err != nil {
+		p.ui.Say("note: the page is %s; no browser was opened: %v", page, err)
+	}
 }
 
 // servedHandler is what a directory is served as, a run or a directory of runs,
