@@ -54,11 +54,8 @@ func (s *SystemSpec) option(name string) *OptionSpec {
 	return nil
 }
 
-// unknownOption is the hint for an option that the system has not.
-func (s *SystemSpec) unknownOption(name string) string {
-	if s.Options == nil {
-		return "it has none"
-	}
+// nearOption is the hint for an option that the system has not.
+func (s *SystemSpec) nearOption(name string) string {
 	return suggest.DidYouMean(name, each(s.Options, func(o OptionSpec) string { return o.Name }))
 }
 

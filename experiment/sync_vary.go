@@ -56,7 +56,7 @@ func (v Varied) axis(name string) axis {
 // file does not matter.
 func (s *Sync) varied() []axis {
 	var axes []axis
-	for _, name := range slices.Sorted(maps.Keys(s.Vary)) {
+	for _, name := range sortedKeys(s.Vary) {
 		axes = append(axes, s.Vary[name].axis(name))
 	}
 	return axes
@@ -78,86 +78,61 @@ func (d *decoder) vary(e *Experiment) {
 	if n == nil || e.Sync == nil {
 		return
 	}
-	owners := map[string]string{}
 	e.Sync.Vary = map[string]Varied{}
-	for _, en := range n.entries {
-		path := join(varyPath, en.key.text)
-		d.at[path] = en.value
-		if !nameRE.MatchString(en.key.text) {
-			d.fail(path, nameHint, "%q cannot be the name of a factor", en.key.text)
+	owners := map[string]string{} // the factor that each option belongs to
+	for _, factor := range n.entries {
+		name, path := factor.key.text, join(varyPath, factor.key.text)
+		d.at[path] = factor.value
+		d.refuse(!nameRE.MatchString(name), path, nameHint, "%q cannot be the name of a factor", name)
+		items, v := elements(factor.value, field{}), Varied{}
+		d.refuse(len(items) == 0, path, "give at least one value, or take the key away", "`%s` has no values", path)
+		for i, item := range items {
+			p, failed := fmt.Sprintf("%s[%d]", path, i), len(d.errs)
+			d.at[p] = item
+			level := d.variedLevel(e, owners, name, item, p, &v)
+			same := func(l VariedLevel) bool { return l.Value == level.Value || maps.Equal(l.Options, level.Options) }
+			switch {
+			case len(d.errs) > failed:
+			case len(level.Options) == 0 || level.Value == "" || item.kind == mappingNode && !nameRE.MatchString(level.Value):
+				d.fail(p, "a value of the option, or a name with options: `- short: {sync_interval: 500ms}`",
+					"`%s`: this is no value", path)
+			case slices.ContainsFunc(v.Levels, same):
+				d.fail(p, "a factor has each of its levels once", "`%s` has the value %s twice", path, level.Value)
+			default:
+				v.Levels = append(v.Levels, level)
+			}
 		}
-		v := variedReader{d, e.Systems, owners, en.key.text, path}
-		e.Sync.Vary[en.key.text] = v.read(elements(en.value, field{}))
+		if slices.ContainsFunc(items, func(item *node) bool { return item.kind == mappingNode }) {
+			v.Type = typeOfAll(v.values())
+		}
+		e.Sync.Vary[name] = v
 	}
 }
 
-// variedReader reads one factor.
-type variedReader struct {
-	*decoder
-	systems []SystemUse
-	owners  map[string]string // the factor that each option belongs to, of all factors
-	name    string
-	path    string
-}
-
-// read reads values of the option that the factor is named after, or named sets of options.
-func (v *variedReader) read(items []*node) (read Varied) {
-	if len(items) == 0 {
-		v.fail(v.path, "give at least one value, or take the key away", "`%s` has no values", v.path)
-	}
-	for i, item := range items {
-		p, failed := fmt.Sprintf("%s[%d]", v.path, i), len(v.errs)
-		v.at[p] = item
-		level := v.level(&read, item, p)
-		var first []string
-		if len(read.Levels) > 0 {
-			first = sortedKeys(read.Levels[0].Options)
-		}
-		switch {
-		case len(v.errs) > failed:
-		case len(level.Options) == 0 || level.Value == "",
-			item.kind == mappingNode && !nameRE.MatchString(level.Value):
-			v.fail(p, "a value of the option, or a name with options: `- short: {sync_interval: 500ms}`",
-				"`%s`: this is no value", v.path)
-		case slices.ContainsFunc(read.Levels, func(l VariedLevel) bool {
-			return l.Value == level.Value || maps.Equal(l.Options, level.Options)
-		}):
-			v.fail(p, "a factor has each of its levels once", "`%s` has the value %s twice", v.path, level.Value)
-		case first != nil && !slices.Equal(sortedKeys(level.Options), first):
-			v.fail(p, "name the same options in each, so that the file says what changes",
-				"the set `%s` has the options %s, the first one of `%s` has %s", level.Value,
-				strings.Join(sortedKeys(level.Options), ", "), v.path, strings.Join(first, ", "))
-		default:
-			read.Levels = append(read.Levels, level)
-		}
-	}
-	if read.Type == "" || slices.ContainsFunc(items, func(item *node) bool { return item.kind == mappingNode }) {
-		read.Type = typeOfAll(read.values())
-	}
-	return read
-}
-
-// level reads a value of the option or a named set of options.
-func (v *variedReader) level(of *Varied, item *node, path string) VariedLevel {
-	set, bare := []entry{{item.scalar(v.name), item}}, true
-	level := VariedLevel{item.text, map[string]string{}}
-	if item.kind == mappingNode && len(item.entries) == 1 {
-		level.Value, set, bare = item.entries[0].key.text, item.entries[0].value.entries, false
+// variedLevel reads one level of a factor: a value of the option that has the factor's name, or
+// a name with options.
+func (d *decoder) variedLevel(
+	e *Experiment, owners map[string]string, name string, item *node, path string, v *Varied,
+) VariedLevel {
+	level, set := VariedLevel{item.text, map[string]string{}}, []entry{{item.scalar(name), item}}
+	bare := item.kind != mappingNode || len(item.entries) != 1
+	if !bare {
+		level.Value, set = item.entries[0].key.text, item.entries[0].value.entries
 	}
 	for _, o := range set {
-		spec, opt := v.option(o.key, path)
+		spec, opt := d.factorOption(e, owners, name, o.key.text, path)
 		if opt == nil {
 			continue
 		}
-		if text, ok := v.decoder.option(spec, opt, o.value, path); ok {
+		if text, ok := d.option(spec, opt, o.value, path); ok {
 			level.Options[opt.Name] = text
 		}
 		if bare {
-			of.Type = opt.Type
+			v.Type = opt.Type
 			level.Value, _, _ = opt.read(item.text)
 		}
-		if opt.Network && !slices.Contains(of.Network, opt.Name) {
-			of.Network = append(of.Network, opt.Name)
+		if opt.Network && !slices.Contains(v.Network, opt.Name) {
+			v.Network = append(v.Network, opt.Name)
 		}
 	}
 	return level
@@ -178,30 +153,32 @@ func typeOfAll(texts []string) string {
 	return bundleType
 }
 
-// option is the option that key names, if it can be a factor of all systems.
-func (v *variedReader) option(key *node, path string) (spec *SystemSpec, opt *OptionSpec) {
-	for _, use := range v.systems {
-		spec = v.cat.find(use.Use)
-		o := spec.option(key.text)
+// factorOption is an option of all systems, if a factor can have it.
+func (d *decoder) factorOption(
+	e *Experiment, owners map[string]string, name, option, path string,
+) (spec *SystemSpec, opt *OptionSpec) {
+	for _, use := range e.Systems {
+		spec = d.cat.find(use.Use)
+		o := spec.option(option)
 		switch {
 		case o == nil:
-			v.fail(path, spec.unknownOption(key.text), "system `%s` has no option `%s`", spec.Name, key.text)
+			d.fail(path, spec.nearOption(option), "system `%s` has no option `%s`", spec.Name, option)
 		case opt != nil && opt.Type != o.Type:
-			v.fail(path, "make two experiments", "the option `%s` is %s in one system and %s in another", o.Name,
+			d.fail(path, "make two experiments", "the option `%s` is %s in one system and %s in another", option,
 				opt.Noun(), o.Noun())
 		case o.Secret:
-			v.fail(path, "it belongs into `with`, as the name of an environment variable",
-				"the option `%s` is a secret and cannot be a factor", o.Name)
-		case v.owners[o.Name] != "" && v.owners[o.Name] != v.name:
-			v.fail(path, "let one of them have it", "the option `%s` belongs to the factor `%s`, too", o.Name,
-				v.owners[o.Name])
+			d.fail(path, "it belongs into `with`, as the name of an environment variable",
+				"the option `%s` is a secret and cannot be a factor", option)
+		case owners[option] != "" && owners[option] != name:
+			d.fail(path, "let one of them have it", "the option `%s` belongs to the factor `%s`, too", option,
+				owners[option])
 		default:
 			opt = o
 			continue
 		}
 		return nil, nil
 	}
-	v.owners[key.text] = v.name
+	owners[option] = name
 	return spec, opt
 }
 

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -16,25 +17,19 @@ const nameHint = "letters, digits, dots, dashes and underscores; not `none`"
 
 // systems checks the systems against the catalog and completes them.
 func (d *decoder) systems(e *Experiment) {
-	if len(e.Systems) == 0 && d.at["systems"] != nil {
-		d.fail("systems", "name at least one, such as `- nginx`", "`systems` is an empty list")
-	}
-	names := map[string]*node{}
+	d.refuse(len(e.Systems) == 0 && d.at["systems"] != nil, "systems", "name at least one, such as `- nginx`",
+		"`systems` is an empty list")
+	names := map[string]bool{}
 	for i := range e.Systems {
 		use, path := &e.Systems[i], fmt.Sprintf("systems[%d]", i)
 		if use.Use == "" && d.at[path+".use"] == nil {
 			continue // that is reported already
 		}
-		if use.Name == "" {
-			use.Name = use.Use
-		}
-		if !nameRE.MatchString(use.Name) || use.Name == "none" {
-			d.fail(path+".name", nameHint, "%q cannot be the name of a system", use.Name)
-		} else if first := names[use.Name]; first != nil {
-			d.fail(path+".name", "give one of them another `name:`", "two systems are named `%s`, the first %s",
-				use.Name, first.place())
-		}
-		names[use.Name] = d.at[path]
+		use.Name = cmp.Or(use.Name, use.Use)
+		d.refuse(!nameRE.MatchString(use.Name) || use.Name == "none", path+".name", nameHint,
+			"%q cannot be the name of a system", use.Name)
+		d.refuse(names[use.Name], path+".name", "give one of them another `name:`", "two systems are named `%s`", use.Name)
+		names[use.Name] = true
 		spec := d.cat.find(use.Use)
 		if spec == nil {
 			d.fail(path+".use", suggest.DidYouMean(use.Use, d.cat.names()), "unknown system `%s`", use.Use)
@@ -45,10 +40,9 @@ func (d *decoder) systems(e *Experiment) {
 			if !slices.Contains(spec.Modes, "start") && len(spec.Modes) > 0 {
 				use.Mode = spec.Modes[0]
 			}
-		} else if !slices.Contains(spec.Modes, use.Mode) {
-			d.fail(path+".mode", "its modes: "+strings.Join(spec.Modes, ", "),
-				"system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
 		}
+		d.refuse(d.at[path+".mode"] != nil && !slices.Contains(spec.Modes, use.Mode), path+".mode",
+			"its modes: "+strings.Join(spec.Modes, ", "), "system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
 		d.with(use, spec, path+".with")
 		d.overrides(e, use, path+".override")
 	}
@@ -67,6 +61,7 @@ var asked = map[string]struct {
 // suits refuses systems that the scenario cannot use.
 func (d *decoder) suits(e *Experiment) {
 	ask, asks := asked[e.Scenario]
+	swarm := e.Scenario == "disseminate" || e.Scenario == "sync"
 	for i := range e.Systems {
 		use, path := &e.Systems[i], fmt.Sprintf("systems[%d]", i)
 		spec := d.cat.find(use.Use)
@@ -75,44 +70,36 @@ func (d *decoder) suits(e *Experiment) {
 			d.fail(path+".use", "systems that can: "+strings.Join(can.names(), ", "),
 				"system `%s` cannot %s, which the scenario %s needs", spec.Name, ask.what, e.Scenario)
 		}
-		if e.Scenario != "disseminate" && e.Scenario != "sync" {
-			continue
-		}
 		use.Alone = spec.Baseline && e.Scenario == "disseminate"
-		if use.Override != nil {
-			d.fail(path+".override", "make two experiments, or a factor",
-				"system `%s`: in the scenario %s settings are the same for all", use.Name, e.Scenario)
-		}
-		if use.Attached() {
-			d.fail(path+".mode",
-				"write `mode: start`; a node that runs already is watched by `plimsoll collect "+use.Use+"`",
-				"system `%s` is attached, and the scenario %s starts its nodes", use.Name, e.Scenario)
-		}
+		d.refuse(swarm && use.Override != nil, path+".override", "make two experiments, or a factor",
+			"system `%s`: in the scenario %s settings are the same for all", use.Name, e.Scenario)
+		d.refuse(swarm && use.Attached(), path+".mode",
+			"write `mode: start`; a node that runs already is watched by `plimsoll collect "+use.Use+"`",
+			"system `%s` is attached, and the scenario %s starts its nodes", use.Name, e.Scenario)
 	}
 }
 
 // with reads the options of a system.
 func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
-	n := d.at[path]
-	if n == nil {
-		n = &node{}
-	}
-	given := map[string]string{}
-	for _, e := range n.entries {
-		if opt := spec.option(e.key.text); opt == nil {
-			d.errs = append(d.errs, e.key.errorf(spec.unknownOption(e.key.text), "system `%s` has no option `%s`",
-				spec.Name, e.key.text))
-		} else if text, ok := d.option(spec, opt, e.value, path+"."+opt.Name); ok {
-			given[opt.Name] = text
+	given, n := map[string]string{}, d.at[path]
+	if n != nil {
+		for _, e := range n.entries {
+			if opt := spec.option(e.key.text); opt == nil {
+				d.errs = append(d.errs, e.key.errorf(spec.nearOption(e.key.text), "system `%s` has no option `%s`",
+					spec.Name, e.key.text))
+			} else if text, ok := d.option(spec, opt, e.value, path+"."+opt.Name); ok {
+				given[opt.Name] = text
+			}
 		}
 	}
 	for i := range spec.Options {
 		opt := &spec.Options[i]
-		switch {
-		case n.get(opt.Name) != nil, opt.Required && d.varies(opt.Name):
-		case opt.Required:
-			d.fail(path+"."+opt.Name, opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
-		case opt.Default != "":
+		p := path + "." + opt.Name
+		if d.at[p] != nil {
+			continue
+		}
+		d.refuse(opt.Required && !d.varies(opt.Name), p, opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
+		if opt.Default != "" {
 			_, text, err := opt.read(opt.Default)
 			if err != nil {
 				text = opt.Default // the catalog's own: the system will judge
@@ -129,7 +116,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 // be a secret in the wrong place.
 func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string) (text string, ok bool) {
 	d.at[path] = n
-	parts, err := []*node{n}, error(nil)
+	failed, parts := len(d.errs), []*node{n}
 	if opt.Type == "strings" {
 		parts = elements(n, field{})
 	}
@@ -146,22 +133,17 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 		return d.secret(opt, text, path)
 	}
 	if opt.Type != "strings" {
-		_, text, err = opt.read(n.text)
+		_, value, err := opt.read(n.text)
+		d.refuse(err != nil, path, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, opt.Noun())
+		text = value
 	}
-	switch {
-	case err != nil:
-		d.fail(path, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, opt.Noun())
-	case hasCredentials(text):
-		hint := "take them out; the system has no option for credentials"
-		if i := slices.IndexFunc(spec.Options, func(o OptionSpec) bool { return o.Secret }); i >= 0 {
-			hint = "take them out, put them into an environment variable and write `" + spec.Options[i].Name +
-				": MY_VARIABLE`"
-		}
-		d.fail(path, hint, "option `%s` has credentials in its URL, and they would be recorded", opt.Name)
-	default:
-		return text, true
+	hint := "take them out; the system has no option for credentials"
+	if i := slices.IndexFunc(spec.Options, func(o OptionSpec) bool { return o.Secret }); i >= 0 {
+		hint = "put them into an environment variable and write `" + spec.Options[i].Name + ": MY_VARIABLE`"
 	}
-	return "", false
+	d.refuse(hasCredentials(text), path, hint, "option `%s` has credentials in its URL, and they would be recorded",
+		opt.Name)
+	return text, len(d.errs) == failed
 }
 
 var (
@@ -197,6 +179,7 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 	}
 	tab := tableOf(section.Type())
 	tab.fields = slices.DeleteFunc(slices.Clone(tab.fields), func(f field) bool { return !f.axis || f.compound() })
+	use.Override = map[string]string{}
 	for _, en := range n.entries {
 		p := path + "." + en.key.text
 		d.at[p] = en.value
@@ -209,11 +192,7 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 			d.fail(p, "give `"+name+"."+f.key+"` one value, or leave the override away",
 				"`%s` is a factor of this experiment, so no system can have its own", f.key)
 		default:
-			v := reflect.New(f.typ).Elem()
-			if d.value(en.value, v, *f, p) {
-				if use.Override == nil {
-					use.Override = map[string]string{}
-				}
+			if v := reflect.New(f.typ).Elem(); d.value(en.value, v, *f, p) {
 				use.Override[f.key] = f.text(v)
 			}
 		}
