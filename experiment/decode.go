@@ -120,8 +120,8 @@ func called(path string) string {
 // section decodes the mapping n into the struct v.
 func (d *decoder) section(n *node, v reflect.Value, path string) {
 	tab := tableOf(v.Type())
-	if n.kind == scalarNode && tab.short != "" {
-		n = n.expand(tab.short)
+	if tab.short != "" {
+		n = n.shortFor(tab.short)
 	}
 	if n.kind != mappingNode {
 		d.fail(path, "its keys: "+strings.Join(tab.keys(), ", "), "%s must be a mapping, not %s", called(path), n.kind)

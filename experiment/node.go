@@ -58,10 +58,24 @@ func (n *node) scalar(text string) *node {
 	return &node{kind: scalarNode, text: text, file: n.file, line: n.line, column: n.column, split: n.split}
 }
 
-// expand is the mapping that a bare value is short for.
-func (n *node) expand(key string) *node {
+// expand is a bare value as a mapping: it has no key yet.
+func (n *node) expand() *node {
 	return &node{kind: mappingNode, file: n.file, line: n.line, column: n.column,
-		entries: []entry{{n.scalar(key), n.scalar(n.text)}}}
+		entries: []entry{{n.scalar(""), n.scalar(n.text)}}}
+}
+
+// shortFor is n with a bare value under the key that it is short for, if there is one.
+func (n *node) shortFor(key string) *node {
+	if n.kind == scalarNode {
+		n = n.expand()
+	}
+	if bare := n.get(""); bare != nil {
+		n.put(n.scalar(""), nil)
+		if n.get(key) == nil {
+			n.put(n.scalar(key), bare)
+		}
+	}
+	return n
 }
 
 // errorf is an error at n.

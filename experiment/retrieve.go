@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
@@ -82,21 +81,9 @@ func (l *RequestLog) Text() string {
 	for _, n := range l.Skipped {
 		skipped += n
 	}
-	text := fmt.Sprintf("%s requests, %s in %s, sha256 %.12s", words.Count(l.Requests), words.Bytes(float64(l.Bytes)),
-		words.Span(l.Seconds), l.SHA256)
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{
-		{int64(l.Paths), "paths"}, {l.Unplaced, "ranges without their beginning, taken from byte 0"},
-		{l.Unordered, "requests earlier than the one before, taken as of the same time"},
-		{skipped, "lines left out: " + strings.Join(sortedKeys(l.Skipped), ", ")},
-	} {
-		if part.n > 0 {
-			text += fmt.Sprintf("; %s %s", words.Count(part.n), part.what)
-		}
-	}
-	return text
+	return fmt.Sprintf("%s requests of %s in %s, sha256 %.12s; %s ranges without their beginning, %s requests out "+
+		"of order, %s lines left out", words.Count(l.Requests), words.Bytes(float64(l.Bytes)), words.Span(l.Seconds),
+		l.SHA256, words.Count(l.Unplaced), words.Count(l.Unordered), words.Count(skipped))
 }
 
 // Replays are the arrivals of a log that is replayed; nil: none is.

@@ -30,7 +30,7 @@ func (d *decoder) applySets(root *node, sets []string) {
 		case path == "systems" && value != nil && value.split && list != nil && list.kind == listNode:
 			d.chooseSystems(list, value)
 		default:
-			d.set(root, reflect.TypeFor[Experiment](), path, at, value)
+			d.set(root, strings.Split(path, "."), at, value)
 		}
 	}
 }
@@ -50,42 +50,29 @@ func (at *node) value(text string) (*node, Errors) {
 	return parseYAML(at.file, []byte(text), false)
 }
 
-// set puts a value at a path under n, whose keys are those of t, or any when t is nil; nil
-// takes away what is there. Sections that are missing on the way are made.
-func (d *decoder) set(n *node, t reflect.Type, path string, at, value *node) {
-	part, rest, more := strings.Cut(path, ".")
-	var f *field
-	if t == nil {
-		part, more = path, false // options may have dots in their names
-	} else {
-		tab := tableOf(t)
-		if n.kind == scalarNode && tab.short != "" {
-			*n = *n.expand(tab.short)
-		}
-		f = tab.field(part)
+// set puts a value at a path below n; nil takes away what is there. Sections that are missing
+// on the way are made.
+func (d *decoder) set(n *node, path []string, at, value *node) {
+	if n.kind == scalarNode {
+		*n = *n.expand()
 	}
-	switch {
-	case n.kind == listNode && t != nil:
-		d.setInList(n, t, part, rest, at, value)
-	case n.kind != mappingNode:
-		d.errs = append(d.errs, at.errorf("", "there is %s, which has no key `%s`", n.kind, part))
-	case f == nil || !more:
-		n.put(at.scalar(part), value)
+	key, rest := path[0], path[1:]
+	switch below := n.get(key); {
+	case n.kind == listNode:
+		d.setInList(n, key, rest, at, value)
+	case len(rest) == 0:
+		n.put(at.scalar(key), value)
 	default:
-		below := n.get(part)
 		if below == nil || below.kind == nullNode {
 			below = &node{kind: mappingNode, file: at.file}
-			if f.list() {
-				below.kind = listNode
-			}
-			n.put(at.scalar(part), below)
+			n.put(at.scalar(key), below)
 		}
-		d.set(below, f.section(), rest, at, value)
+		d.set(below, rest, at, value)
 	}
 }
 
 // setInList goes on with the entry of a list that has a name, or a number from 1.
-func (d *decoder) setInList(list *node, t reflect.Type, name, rest string, at, value *node) {
+func (d *decoder) setInList(list *node, name string, rest []string, at, value *node) {
 	names := each(list.items, func(item *node) string { name, _ := systemName(item); return name })
 	i := slices.Index(names, name)
 	if number, err := strconv.Atoi(name); err == nil && i < 0 && number >= 1 && number <= len(names) {
@@ -94,12 +81,12 @@ func (d *decoder) setInList(list *node, t reflect.Type, name, rest string, at, v
 	switch {
 	case i < 0:
 		hint := suggest.DidYouMean(name, names)
-		if t == reflect.TypeFor[SystemUse]() && d.cat.find(name) != nil {
+		if d.cat.find(name) != nil {
 			hint = "add it first: --set systems=…," + name
 		}
 		d.errs = append(d.errs, at.errorf(hint, "the list has no entry `%s`", name))
-	case rest != "":
-		d.set(list.items[i], t, rest, at, value)
+	case len(rest) > 0:
+		d.set(list.items[i], rest, at, value)
 	case value == nil:
 		d.dropped = append(d.dropped, names[i])
 		list.items = slices.Delete(list.items, i, i+1)
@@ -118,16 +105,16 @@ func (n *node) put(key, value *node) {
 
 // systemName is the name that an entry of a list goes by, and what it uses.
 func systemName(item *node) (name, use string) {
-	if item.kind == scalarNode {
-		return item.text, item.text
+	text := item.text // of a single value
+	for _, key := range []string{"", "use", "name"} {
+		if n := item.get(key); n != nil {
+			text = n.text
+		}
+		if key == "use" {
+			use = text
+		}
 	}
-	if u := item.get("use"); u != nil {
-		use = u.text
-	}
-	if n := item.get("name"); n != nil {
-		return n.text, use
-	}
-	return use, use
+	return text, use
 }
 
 // chooseSystems keeps the systems that value names, in the order of value. A
@@ -144,13 +131,14 @@ func (d *decoder) chooseSystems(list, value *node) {
 				byUse = append(byUse, item)
 			}
 		}
-		if byName == nil && byUse == nil {
-			byUse = []*node{want}
+		switch {
+		case byName != nil:
+			kept = append(kept, byName...)
+		case byUse != nil:
+			kept = append(kept, byUse...)
+		default:
+			kept = append(kept, want)
 		}
-		if byName == nil {
-			byName = byUse
-		}
-		kept = append(kept, byName...)
 	}
 	for _, item := range list.items {
 		if name, _ := systemName(item); !slices.Contains(kept, item) && name != "" {

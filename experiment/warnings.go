@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -42,25 +41,22 @@ func (p *Plan) Warnings() []string {
 // Unapplied says of each attached system what of the experiment does not apply to it.
 func (p *Plan) Unapplied() []string {
 	e := p.Experiment
-	var texts []string
+	var parts, texts []string
+	varied := func(section string) bool {
+		return slices.ContainsFunc(sortedKeys(e.Factors), func(path string) bool {
+			return strings.HasPrefix(path, section+".")
+		})
+	}
+	if e.Link.Shaped() || varied("link") {
+		parts = append(parts, "link")
+	}
+	if (e.Data.Given() || varied("data")) && !e.allows("write") {
+		parts = append(parts, "data")
+	}
 	for _, s := range e.Systems {
-		if s.Mode != "attach" || e.Collect != nil {
-			continue
-		}
-		var parts []string
-		for _, section := range []string{"link", "data"} {
-			given := slices.ContainsFunc(e.axes(), func(a axis) bool {
-				return strings.HasPrefix(a.path, section+".") &&
-					slices.ContainsFunc(a.levels, func(v reflect.Value) bool { return !v.IsZero() })
-			})
-			if given && (section == "link" || !e.allows("write")) {
-				parts = append(parts, section)
-			}
-		}
-		if parts != nil {
-			texts = append(texts,
-				fmt.Sprintf("%s is attached, with its own network and objects; only systems that are started have "+
-					"this: %s", s.Name, strings.Join(parts, ", ")))
+		if parts != nil && s.Attached() && e.Collect == nil {
+			texts = append(texts, fmt.Sprintf("%s is attached, with its own network and objects; only systems that are "+
+				"started have this: %s", s.Name, strings.Join(parts, ", ")))
 		}
 	}
 	return texts

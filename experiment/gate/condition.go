@@ -72,10 +72,9 @@ func ParseCondition(text string, factors []Factor) (c Condition, err error) {
 func parseCondition(what, text string, from int, factors []Factor) (c Condition, err error) {
 	defer caught(&err)
 	p := &parser{what: what, text: text, factors: factors}
-	column := utf8.RuneCountInString(text[:from]) + 1
 	for _, at := range split.FindAllStringIndex(text[from:], -1) {
 		word := text[from+at[0] : from+at[1]]
-		t := token{text: word, at: column + utf8.RuneCountInString(text[from:from+at[0]]),
+		t := token{text: word, at: utf8.RuneCountInString(text[:from+at[0]]) + 1,
 			operator: strings.Contains("=!<>&|()[],*", word[:1])}
 		if quote := word[:1]; quote == `"` || quote == "'" {
 			if t.text, t.quoted = strings.CutSuffix(word[1:], quote); !t.quoted {
@@ -84,53 +83,52 @@ func parseCondition(what, text string, from int, factors []Factor) (c Condition,
 		}
 		p.tokens = append(p.tokens, t)
 	}
+	// an empty operator is the end
+	p.tokens = append(p.tokens, token{at: utf8.RuneCountInString(text) + 1, operator: true})
 	c = p.or()
-	if t := p.peek(); t.at <= utf8.RuneCountInString(text) {
-		p.fail(t, example, "unexpected %s", quoted(t.text))
+	if len(p.tokens) > 1 {
+		p.fail(p.tokens[0], example, "unexpected %s", quoted(p.tokens[0].text))
 	}
 	return c, nil
 }
 
-// peek is the next token; at the end an empty operator behind the expression.
-func (p *parser) peek() token {
-	if len(p.tokens) == 0 {
-		return token{at: utf8.RuneCountInString(p.text) + 1, operator: true}
-	}
-	return p.tokens[0]
-}
-
+// next takes the next token; the end stays.
 func (p *parser) next() token {
-	t := p.peek()
-	p.tokens = p.tokens[min(1, len(p.tokens)):]
+	t := p.tokens[0]
+	p.tokens = p.tokens[min(1, len(p.tokens)-1):]
 	return t
 }
 
 // take takes the next token if it is one of these words.
 func (p *parser) take(words ...string) bool {
-	if t := p.peek(); t.quoted || !slices.Contains(words, t.text) {
-		return false
+	is := !p.tokens[0].quoted && slices.Contains(words, p.tokens[0].text)
+	if is {
+		p.next()
 	}
-	p.next()
-	return true
+	return is
+}
+
+func (p *parser) expect(word string) {
+	if !p.take(word) {
+		p.fail(p.tokens[0], example, "%s expected", quoted(word))
+	}
 }
 
 func (p *parser) fail(t token, fix, format string, args ...any) {
 	fail(p.what, p.text, t.at, fix, format, args...)
 }
 
-// anyOf holds where one of the conditions holds.
-func anyOf(all []Condition) Condition {
-	return func(level func(string) Level) bool {
-		return slices.ContainsFunc(all, func(c Condition) bool { return c(level) })
+func (p *parser) or() Condition {
+	c := p.and()
+	for p.take("||", "or") {
+		c = either(c, p.and())
 	}
+	return c
 }
 
-func (p *parser) or() Condition {
-	all := []Condition{p.and()}
-	for p.take("||", "or") {
-		all = append(all, p.and())
-	}
-	return anyOf(all)
+// either holds where one of two conditions holds.
+func either(a, b Condition) Condition {
+	return func(level func(string) Level) bool { return a(level) || b(level) }
 }
 
 func (p *parser) and() Condition {
@@ -165,18 +163,12 @@ func (p *parser) not() Condition {
 	}
 	op := token{text: "==", at: left.at}
 	p.expect("[")
-	all := []Condition{p.compare(left, op, p.operand(false))}
+	c := p.compare(left, op, p.operand(false))
 	for p.take(",") {
-		all = append(all, p.compare(left, op, p.operand(false)))
+		c = either(c, p.compare(left, op, p.operand(false)))
 	}
 	p.expect("]")
-	return anyOf(all)
-}
-
-func (p *parser) expect(word string) {
-	if t := p.peek(); !p.take(word) {
-		p.fail(t, example, "%s expected", quoted(word))
-	}
+	return c
 }
 
 // operand is one side of a comparison: a factor or the text of a value.
@@ -208,45 +200,50 @@ func (p *parser) operand(left bool) operand {
 
 // factor is that of a path, or with short also that of the end of one path alone.
 func (p *parser) factor(name string, short bool) *Factor {
-	var ends []*Factor
-	for i, f := range p.factors {
-		if f.Path == name {
-			return &p.factors[i]
-		}
-		if strings.HasSuffix(f.Path, "."+name) {
-			ends = append(ends, &p.factors[i])
+	var found *Factor
+	for i := range p.factors {
+		switch f := &p.factors[i]; {
+		case f.Path == name:
+			return f
+		case short && strings.HasSuffix(f.Path, "."+name) && found == nil:
+			found = f
+		case short && strings.HasSuffix(f.Path, "."+name):
+			short, found = false, nil // of several
 		}
 	}
-	if short && len(ends) == 1 {
-		return ends[0]
-	}
-	return nil
+	return found
 }
 
 // near is the hint for a name that is none of a factor.
 func (p *parser) near(name string) string {
 	var names []string
 	for _, f := range p.factors {
-		full := f.Path
 		if !strings.Contains(name, ".") {
-			full = full[strings.LastIndex(full, ".")+1:]
+			f.Path = f.Path[strings.LastIndex(f.Path, ".")+1:]
 		}
-		names = append(names, full)
+		names = append(names, f.Path)
 	}
 	slices.Sort(names)
 	return suggest.DidYouMean(name, names)
 }
 
-// comparisons are what an operator says of two levels, by their order.
-var comparisons = map[string]func(order int) bool{
-	"<":  func(order int) bool { return order < 0 },
-	"<=": func(order int) bool { return order <= 0 },
-	">":  func(order int) bool { return order > 0 },
-	">=": func(order int) bool { return order >= 0 },
+// holds reports what an operator says of two levels, by their order.
+func holds(op string, order int) bool {
+	switch op {
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	case ">":
+		return order > 0
+	case ">=":
+		return order >= 0
+	}
+	return (order == 0) == (op != "!=")
 }
 
 func (p *parser) compare(a operand, op token, b operand) Condition {
-	order, ordered := comparisons[op.text]
+	ordered := strings.ContainsAny(op.text, "<>")
 	switch typed := a.factor; {
 	case b.factor != nil && typed.Unit != b.factor.Unit:
 		p.fail(b.token, "", "%s is %s, %s is %s: they do not compare", quoted(typed.Path), typed.Noun,
@@ -255,16 +252,16 @@ func (p *parser) compare(a operand, op token, b operand) Condition {
 		p.fail(op, "words only compare with == and !=", "%s has no order", quoted(typed.Path))
 	}
 	x, y := p.side(a, a.factor, ordered), p.side(b, a.factor, ordered)
-	numbers := a.times != 0 || b.times != 0
+	numbers := ordered || a.times != 0 || b.times != 0
 	return func(level func(string) Level) bool {
 		u, v := x(level), y(level)
-		switch {
-		case ordered:
-			return !math.IsNaN(u.Number) && !math.IsNaN(v.Number) && order(cmp.Compare(u.Number, v.Number))
-		case numbers:
-			return (u.Number == v.Number) == (op.text != "!=")
+		if !numbers {
+			return holds(op.text, strings.Compare(u.Text, v.Text))
 		}
-		return (u.Text == v.Text) == (op.text != "!=")
+		if math.IsNaN(u.Number) || math.IsNaN(v.Number) {
+			return op.text == "!="
+		}
+		return holds(op.text, cmp.Compare(u.Number, v.Number))
 	}
 }
 
