@@ -38,7 +38,8 @@ func catalog() experiment.Catalog {
 	return c
 }
 
-// TestExperimentFormat makes the tables of keys from the structs of the format, and the list of systems.
+// TestExperimentFormat makes the list of values and that of systems; the tables of keys are made by
+// TestReference of package experiment.
 func TestExperimentFormat(t *testing.T) {
 	var values, systems []byte
 	src, err := experiment.Schema(catalog())
@@ -56,60 +57,8 @@ func TestExperimentFormat(t *testing.T) {
 		systems = fmt.Appendf(systems, ", [`%s`](systems/%s.md)", s.Name, s.Name)
 	}
 	generate(t, "experiment-format.md", map[string]string{
-		"values": string(values), "keys": tables(experiment.Keys(), "", map[string]string{}),
-		"systems": string(systems[2:]) + ".\n",
+		"values": string(values), "systems": string(systems[2:]) + ".\n",
 	})
-}
-
-// tables has the keys of a section, and below them those of its sections. seen has
-// the sections that were written before, by their tables.
-func tables(keys []experiment.Key, section string, seen map[string]string) string {
-	var page, below string
-	for _, k := range keys {
-		name := strings.TrimPrefix(k.Path, section)
-		if name == k.Path && section != "" || strings.Contains(name, ".") {
-			continue
-		}
-		if k.Section {
-			below += "\n### `" + k.Path + "`\n\n" + k.Meaning
-			if strings.HasPrefix(k.Value, "list") {
-				below += " A list."
-			}
-			if k.Factor {
-				below += " *(factor)*"
-			}
-			if k.Required {
-				below += " Required."
-			}
-			if k.Short != "" {
-				below += " A bare value is short for `" + k.Short + "`."
-			}
-			inner := tables(keys, k.Path+".", seen)
-			if first := seen[inner]; first != "" {
-				inner = "Keys as in [`" + first + "`](#" + strings.ReplaceAll(first, ".", "") + ").\n"
-			} else {
-				seen[inner] = k.Path
-			}
-			below += "\n\n" + inner
-			continue
-		}
-		value := k.Value
-		if k.Factor {
-			value += " *(factor)*"
-		}
-		page += fmt.Sprintf("|`%s`|%s|%s|%s|\n", name, value, defaultOf(k.Default, k.Required), cell(k.Meaning))
-	}
-	return "|key|value|default|meaning|\n|---|---|---|---|\n" + page + below
-}
-
-func defaultOf(text string, required bool) string {
-	switch {
-	case required:
-		return "*required*"
-	case text != "":
-		return "`" + text + "`"
-	}
-	return ""
 }
 
 // TestFindings makes the tables of rules from the rules.

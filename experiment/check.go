@@ -20,7 +20,7 @@ func (d *decoder) refuse(wrong bool, path, hint, format string, args ...any) {
 // check finds the mistakes that lie between values, not in one of them.
 func (d *decoder) check(e *Experiment) {
 	d.refuse(!e.section().IsValid(), "scenario", "write `"+e.Scenario+":` and its settings below it",
-		"missing section `%s` for the scenario %[1]s", e.Scenario)
+		"missing section `%s`", e.Scenario)
 	d.suits(e)
 	d.baseline(e)
 	d.data(e)
@@ -30,25 +30,21 @@ func (d *decoder) check(e *Experiment) {
 		}
 		inner, outer := cellField(reflect.ValueOf(e), path), cellField(reflect.ValueOf(e), f.below)
 		d.refuse(number(outer) > 0 && number(inner) > number(outer), path, "make it shorter, or `"+f.below+"` longer",
-			"`%s` (%v) is longer than `%s` (%v), which comes first", path, inner, f.below, outer)
+			"`%s` (%v) is longer than `%s` (%v)", path, inner, f.below, outer)
 	})
 	for i, name := range e.Skip {
 		known := d.known.Preconditions
 		d.refuse(known != nil && !slices.Contains(known, name), fmt.Sprintf("skip[%d]", i), suggest.DidYouMean(name, known),
 			"`skip`: there is no precondition %q", name)
 	}
-	switch {
-	case e.Retrieve != nil:
-		d.retrieve(e.Retrieve)
-	case e.Disseminate != nil:
-		s := e.Disseminate
-		d.refuse(s.SeederSets > e.Repetitions.Max, "disseminate.seeder_sets",
-			"repeat more often, or write 0: a new choice in each repetition",
-			"%d seeder sets are more than the %s that take them in turn", s.SeederSets,
-			plural(e.Repetitions.Max, "repetition"))
+	if s := e.Disseminate; s != nil {
+		d.refuse(s.SeederSets > e.Repetitions.Max, "disseminate.seeder_sets", "repeat more often, or write 0",
+			"%d seeder sets are more than the repetitions", s.SeederSets)
 		d.refuse(s.Gate != 0 && e.Baseline == "none" && len(d.dropped) == 0, "disseminate.gate",
-			"name one of the systems as `baseline`, or take the key away",
-			"`disseminate.gate` compares with the baseline, and there is none")
+			"name one of the systems as `baseline`", "there is no baseline to compare with")
+	}
+	if e.Retrieve != nil {
+		d.retrieve(e.Retrieve)
 	}
 }
 
@@ -61,8 +57,8 @@ func (d *decoder) combined(e *Experiment) {
 		}
 		failed := len(d.errs)
 		d.refuse(f.scenarios != nil && e.Scenario != "" && !slices.Contains(f.scenarios, e.Scenario), path,
-			"take it away, or change `scenario`", "`%s` is for the scenario %s, not for %s", path,
-			strings.Join(f.scenarios, " or "), e.Scenario)
+			"take it away, or change `scenario`", "`%s` is for the scenario %s only", path,
+			strings.Join(f.scenarios, " or "))
 		for _, other := range f.without {
 			d.refuse(d.at[other] != nil, path, "take one of them away", "`%s` has no meaning with `%s`", path, other)
 		}
@@ -99,15 +95,12 @@ func (d *decoder) data(e *Experiment) {
 	if d.at[path] == nil {
 		path = e.Scenario
 	}
-	d.refuse(!own && !e.Data.Given(), path,
-		"such as `data: {size: 64MiB}`; the systems that are started here are empty",
-		"missing key `data.size`: how large are the objects?")
+	d.refuse(!own && !e.Data.Given(), path, "such as `data: {size: 64MiB}`", "missing key `data.size`")
 	if !e.Data.Known() {
 		e.Data.Objects = 0
 	}
 	d.refuse(stores && attached >= 0 && !e.allows("write"), fmt.Sprintf("systems[%d]", attached),
-		"write `allow: [write]`, and spend for systems that are paid",
-		"the scenario %s stores objects, and may not write to the attached systems", e.Scenario)
+		"write `allow: [write]`, and spend for systems that are paid", "objects would be stored in an attached system")
 }
 
 func (e *Experiment) allows(what string) bool { return slices.Contains(e.Allow, what) }
@@ -117,8 +110,7 @@ func (d *decoder) retrieve(r *Retrieve) {
 	a := r.Arrivals
 	ended := r.Requests != 0 || r.Bytes != 0 || r.Duration != 0 || r.PerWorker != 0 || r.Replays() != nil ||
 		a != nil && a.Process == "steps"
-	d.refuse(!ended, "retrieve", "give at least one of requests, bytes, duration, per_worker",
-		"nothing ends a trial")
+	d.refuse(!ended, "retrieve", "give one of requests, bytes, duration, per_worker", "nothing ends a trial")
 	if a == nil {
 		return
 	}

@@ -175,10 +175,14 @@ func (d *decoder) together(n *node, tab table, path string) {
 }
 
 func unknownKeyHint(key string, tab table) string {
-	for _, k := range Keys() {
-		if section, is := strings.CutSuffix(k.Path, "."+key); is && suggest.Nearest(key, tab.keys()) == "" {
-			return "`" + key + "` belongs under `" + section + "`"
+	elsewhere := ""
+	walk(reflect.TypeFor[Experiment](), "", func(path string, _ field) {
+		if section, is := strings.CutSuffix(path, "."+key); is && elsewhere == "" {
+			elsewhere = "`" + key + "` belongs under `" + section + "`"
 		}
+	})
+	if elsewhere != "" && suggest.Nearest(key, tab.keys()) == "" {
+		return elsewhere
 	}
 	return suggest.DidYouMean(key, tab.keys())
 }

@@ -45,8 +45,7 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *Error {
 	up, down := cell.Link.UpRate(), cell.Link.DownRate()
 	switch {
 	case s.Leechers() < 1:
-		return c.impossible("disseminate.seeders", "add nodes", "%s of %s leave no leecher",
-			plural(s.Seeders, "seeder"), plural(s.Nodes, "node"))
+		return c.impossible("disseminate.seeders", "add nodes", "all nodes are seeders")
 	case cell.Link.unlimited() && s.Slow > 0:
 		return c.impossible("disseminate.slow", giveRate, "slow leechers differ from a rate that is unlimited")
 	case s.Slow > 0 && (s.SlowUp == 0 && s.SlowDown == 0 || s.SlowUp > up || s.SlowDown > down):
@@ -58,21 +57,19 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *Error {
 
 // checkFaults refuses faults that a cell with such groups of nodes cannot have.
 func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
-	path := c.e.Scenario + ".faults"
+	path, swarm := c.e.Scenario+".faults", cell.Disseminate != nil
 	for _, f := range cell.faults() {
 		n, is := groups[f.Who()]
 		switch {
 		case !is:
-			return c.impossible(path, "one of "+strings.Join(sortedKeys(groups), ", "), "the scenario has no %s",
-				f.Who())
+			return c.impossible(path, "one of "+strings.Join(sortedKeys(groups), ", "), "there are no %s", f.Who())
 		case f.Of(n) > n:
-			return c.impossible(path, "name fewer, or a share such as 50%",
-				"the fault `%s` needs %d %s, and there is only %d", f, f.Count.Count, f.Who(), n)
-		case cell.Disseminate != nil && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
-			return c.impossible(path, "cut fewer",
-				"the fault `%s` cuts off all %d nodes, so the cut has no other side", f, n)
-		case cell.Disseminate != nil && f.Kind() == FaultRate && cell.Link.unlimited():
-			return c.impossible(path, giveRate, "the fault `%s` changes a rate that is unlimited", f)
+			return c.impossible(path, "name fewer, or a share such as 50%", "`%s` is about more than the %d there are", f,
+				n)
+		case swarm && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
+			return c.impossible(path, "cut fewer", "`%s` cuts off all %d nodes", f, n)
+		case swarm && f.Kind() == FaultRate && cell.Link.unlimited():
+			return c.impossible(path, giveRate, "`%s` changes a rate that is unlimited", f)
 		}
 	}
 	return nil

@@ -41,10 +41,10 @@ func (c *combination) checkOverhead(cell *Cell, o *Overhead) *Error {
 	switch {
 	case o.Operation == "range" && cell.Data.Size > o.RangeOf:
 		return c.impossible(dataSizePath, "make overhead.range_of larger",
-			"a range of %s does not fit into an object of %s", cell.Data.Size, o.RangeOf)
+			"the range does not fit into an object of %s", o.RangeOf)
 	case o.Connections == "fresh" && o.Concurrency > 1:
 		return c.impossible("overhead.connections", "fresh connections need concurrency 1",
-			"with several operations under way, none of them can be given connections of its own")
+			"no operation of several at once can have connections of its own")
 	}
 	return nil
 }

@@ -3,8 +3,10 @@ package experiment
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,6 +46,113 @@ func TestTable(t *testing.T) {
 		}
 	}
 	walk(reflect.TypeFor[Experiment](), "")
+}
+
+// TestReference makes the tables of keys in the manual from the structs of the format; with
+// -update it writes them.
+func TestReference(t *testing.T) {
+	const page = "../docs/experiment-format.md"
+	part := "<!-- keys -->\n" + keyTables(referenceKeys(), "", map[string]string{}) + "<!-- /keys -->"
+	between := regexp.MustCompile(`(?s)<!-- keys -->\n.*<!-- /keys -->`)
+	golden(t, page, between.ReplaceAllLiteral(read(t, page), []byte(part)))
+}
+
+// referenceKey is a key of the format, for its reference.
+type referenceKey struct {
+	Path     string // dotted
+	Value    string // what it takes
+	Default  string // empty: none, or the key is required
+	Meaning  string // sentences
+	Factor   bool   // it may be a list
+	Required bool
+	Section  bool   // it has keys of its own
+	Short    string // of those, what a bare value sets
+}
+
+// referenceKeys are all keys of the format, sections before what they have.
+func referenceKeys() []referenceKey {
+	var keys []referenceKey
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		k := referenceKey{Path: path, Value: f.valueText(), Default: f.def, Meaning: f.meaning(), Factor: f.axis ||
+			path == varyPath,
+			Required: f.required}
+		if s := f.section(); s != nil {
+			k.Section, k.Short = true, tableOf(s).short
+		}
+		keys = append(keys, k)
+	})
+	return keys
+}
+
+// valueText is the type of f in the table of keys.
+func (f *field) valueText() string {
+	text := f.kind().name
+	switch {
+	case f.enum != nil:
+		text = "`" + strings.Join(f.enum, "`, `") + "`"
+	case f.list() && f.section() == nil:
+		text = "texts"
+	case f.list():
+		text = "mappings"
+	}
+	switch {
+	case f.list():
+		return "list of " + text
+	case f.zero != "" && f.section() == nil:
+		text += " or `" + f.zero + "`"
+	}
+	return text
+}
+
+// keyTables has the keys of a section, and below them those of its sections. seen has
+// the sections that were written before, by their tables.
+func keyTables(keys []referenceKey, section string, seen map[string]string) string {
+	var page, below string
+	for _, k := range keys {
+		name := strings.TrimPrefix(k.Path, section)
+		if name == k.Path && section != "" || strings.Contains(name, ".") {
+			continue
+		}
+		if k.Section {
+			below += "\n### `" + k.Path + "`\n\n" + k.Meaning
+			if strings.HasPrefix(k.Value, "list") {
+				below += " A list."
+			}
+			if k.Factor {
+				below += " *(factor)*"
+			}
+			if k.Required {
+				below += " Required."
+			}
+			if k.Short != "" {
+				below += " A bare value is short for `" + k.Short + "`."
+			}
+			inner := keyTables(keys, k.Path+".", seen)
+			if first := seen[inner]; first != "" {
+				inner = "Keys as in [`" + first + "`](#" + strings.ReplaceAll(first, ".", "") + ").\n"
+			} else {
+				seen[inner] = k.Path
+			}
+			below += "\n\n" + inner
+			continue
+		}
+		value := k.Value
+		if k.Factor {
+			value += " *(factor)*"
+		}
+		page += fmt.Sprintf("|`%s`|%s|%s|%s|\n", name, value, defaultOf(k.Default, k.Required), strings.ReplaceAll(k.Meaning, "|", "\\|"))
+	}
+	return "|key|value|default|meaning|\n|---|---|---|---|\n" + page + below
+}
+
+func defaultOf(text string, required bool) string {
+	switch {
+	case required:
+		return "*required*"
+	case text != "":
+		return "`" + text + "`"
+	}
+	return ""
 }
 
 func schema(t *testing.T) *jsonschema.Schema {

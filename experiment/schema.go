@@ -131,3 +131,6 @@ func (f *field) limits() string {
 	}
 	return ""
 }
+
+// meaning is the doc of f with what else is to be known of it.
+func (f *field) meaning() string { return f.doc() + f.only() + f.limits() }

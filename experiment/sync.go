@@ -50,8 +50,7 @@ func (c *combination) checkSync(cell *Cell, s *Sync) *Error {
 	}
 	switch {
 	case all > s.Peers:
-		return c.impossible("sync.trouble", "add peers", "`%s` is about %s, and there is only %d", s.Trouble,
-			plural(all, "peer"), s.Peers)
+		return c.impossible("sync.trouble", "add peers", "`%s` is about %d peers, of %d", s.Trouble, all, s.Peers)
 	case useless >= s.Peers:
 		return c.impossible("sync.trouble", "add peers", "`%s` leaves no peer that has the chain", s.Trouble)
 	}

@@ -94,8 +94,7 @@ func (d *decoder) vary(e *Experiment) {
 			switch {
 			case len(d.errs) > failed:
 			case len(level.Options) == 0 || level.Value == "" || item.kind == mappingNode && !nameRE.MatchString(level.Value):
-				d.fail(p, "a value of the option, or a name with options: `- short: {sync_interval: 500ms}`",
-					"`%s`: this is no value", path)
+				d.fail(p, "a value, or a name with options: `- short: {sync_interval: 500ms}`", "`%s`: no value", path)
 			case slices.ContainsFunc(v.Levels, same):
 				d.fail(p, "a factor has each of its levels once", "`%s` has the value %s twice", path, level.Value)
 			default:
@@ -164,14 +163,11 @@ func (d *decoder) factorOption(
 		case o == nil:
 			d.fail(path, spec.nearOption(option), "system `%s` has no option `%s`", spec.Name, option)
 		case opt != nil && opt.Type != o.Type:
-			d.fail(path, "make two experiments", "the option `%s` is %s in one system and %s in another", option,
-				opt.Noun(), o.Noun())
+			d.fail(path, "make two experiments", "option `%s` is not the same in all systems", option)
 		case o.Secret:
-			d.fail(path, "it belongs into `with`, as the name of an environment variable",
-				"the option `%s` is a secret and cannot be a factor", option)
+			d.fail(path, "give it in `with`", "option `%s` is a secret and cannot be a factor", option)
 		case owners[option] != "" && owners[option] != name:
-			d.fail(path, "let one of them have it", "the option `%s` belongs to the factor `%s`, too", option,
-				owners[option])
+			d.fail(path, "let one of them have it", "option `%s` is in the factor `%s`, too", option, owners[option])
 		default:
 			opt = o
 			continue

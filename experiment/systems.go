@@ -67,15 +67,15 @@ func (d *decoder) suits(e *Experiment) {
 		spec := d.cat.find(use.Use)
 		if asks && !ask.of(spec) {
 			can := slices.DeleteFunc(slices.Clone(d.cat), func(s SystemSpec) bool { return !ask.of(&s) })
-			d.fail(path+".use", "systems that can: "+strings.Join(can.names(), ", "),
-				"system `%s` cannot %s, which the scenario %s needs", spec.Name, ask.what, e.Scenario)
+			d.fail(path+".use", "systems that can: "+strings.Join(can.names(), ", "), "system `%s` cannot %s", spec.Name,
+				ask.what)
 		}
 		use.Alone = spec.Baseline && e.Scenario == "disseminate"
 		d.refuse(swarm && use.Override != nil, path+".override", "make two experiments, or a factor",
-			"system `%s`: in the scenario %s settings are the same for all", use.Name, e.Scenario)
+			"in %s settings are the same for all systems", e.Scenario)
 		d.refuse(swarm && use.Attached(), path+".mode",
 			"write `mode: start`; a node that runs already is watched by `plimsoll collect "+use.Use+"`",
-			"system `%s` is attached, and the scenario %s starts its nodes", use.Name, e.Scenario)
+			"%s starts the nodes of its systems", e.Scenario)
 	}
 }
 
@@ -159,9 +159,8 @@ func (d *decoder) secret(opt *OptionSpec, text, path string) (string, bool) {
 	if envRE.MatchString(name) && (len(name) < 16 || !keyRE.MatchString(name)) {
 		return name, true
 	}
-	d.fail(path, "keep secrets out of files: put it into a variable and write `"+opt.Name+": MY_VARIABLE`",
-		"option `%s` is a secret: give the name of an environment variable, in capitals (the value is not shown here)",
-		opt.Name)
+	d.fail(path, "put it into a variable and write `"+opt.Name+": MY_VARIABLE`",
+		"option `%s` is a secret: name an environment variable (the value is not shown here)", opt.Name)
 	return "", false
 }
 
@@ -186,11 +185,9 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		f := tab.field(en.key.text)
 		switch {
 		case f == nil:
-			d.fail(p, suggest.DidYouMean(en.key.text, tab.keys()), "`%s` cannot be overridden for one system",
-				en.key.text)
+			d.fail(p, suggest.DidYouMean(en.key.text, tab.keys()), "`%s` cannot be overridden", en.key.text)
 		case d.factors[name+"."+f.key] != nil:
-			d.fail(p, "give `"+name+"."+f.key+"` one value, or leave the override away",
-				"`%s` is a factor of this experiment, so no system can have its own", f.key)
+			d.fail(p, "give `"+name+"."+f.key+"` one value, or leave the override away", "`%s` is a factor", f.key)
 		default:
 			if v := reflect.New(f.typ).Elem(); d.value(en.value, v, *f, p) {
 				use.Override[f.key] = f.text(v)
