@@ -27,9 +27,15 @@ type axis struct {
 	levels []reflect.Value // none where it was not given and has no default
 }
 
-// axes lists the axes of the experiment in the order of the format, so that
-// the plan does not depend on the order of keys in a file.
-func (e *Experiment) axes() (all []axis) {
+// axes lists the axes of the experiment: the system, then the others in the order of the
+// format, so that the plan does not depend on the order of keys in a file.
+func (e *Experiment) axes() []axis {
+	system := axis{path: systemPath, field: field{key: systemPath, label: systemPath, typ: reflect.TypeFor[string](),
+		enum: append(e.systemNames(), e.Dropped...)}}
+	for _, name := range e.systemNames() {
+		system.levels = append(system.levels, reflect.ValueOf(name))
+	}
+	all := []axis{system}
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
 		v := cellField(reflect.ValueOf(e), path)
 		switch {
@@ -69,8 +75,6 @@ type combination struct {
 func (c *combination) level(path string) gate.Level {
 	i := slices.IndexFunc(c.axes, func(a axis) bool { return a.path == path })
 	switch {
-	case path == systemPath:
-		return gate.Level{Text: c.system.Name, Number: math.NaN()}
 	case i >= 0 && c.levels[i] >= 0:
 		level := c.axes[i].levels[c.levels[i]]
 		l := levelOf(c.axes[i].field, level)
@@ -88,7 +92,7 @@ func (c *combination) level(path string) gate.Level {
 func (c *combination) name() string {
 	parts := []string{c.system.Name}
 	for i, a := range c.axes {
-		if len(a.levels) > 1 && c.levels[i] >= 0 {
+		if i > 0 && len(a.levels) > 1 && c.levels[i] >= 0 {
 			parts = append(parts, a.field.label+" "+a.field.text(a.levels[c.levels[i]]))
 		}
 	}
@@ -100,8 +104,8 @@ func (c *combination) name() string {
 // compared stand side by side.
 func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 	axes := e.axes()
-	total, longest := 1.0, axes[0]
-	for _, a := range axes {
+	total, longest := float64(len(e.Systems)), axes[1]
+	for _, a := range axes[1:] {
 		total *= float64(max(1, len(a.levels)))
 		if len(a.levels) > len(longest.levels) {
 			longest = a
@@ -111,29 +115,28 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 		return nil, []*Error{{Message: fmt.Sprintf(format, args...), Hint: hint, path: path}}
 	}
 	const hint = "shorten the lists, narrow them with `where`, or make several experiments"
-	if all := total * float64(max(1, len(e.Systems))); all > maxCombinations {
-		return refuse(longest.path, hint, "%.0f combinations of the factors; at most %d are possible", all,
+	if total > maxCombinations {
+		return refuse(longest.path, hint, "%.0f combinations of the factors; at most %d are possible", total,
 			maxCombinations)
 	}
 	var combos []combination
 	seen := map[string]bool{}
 	for k := range int(total) {
-		levels := make([]int, len(axes))
+		system, rest := k%len(e.Systems), k/len(e.Systems)
+		c := combination{e: e, axes: axes, levels: make([]int, len(axes)), system: &e.Systems[system]}
 		for i, a := range slices.Backward(axes) {
 			n := len(a.levels)
-			levels[i] = k%max(1, n) - boolInt(n == 0) // -1 where it has none
-			k /= max(1, n)
+			c.levels[i] = rest%max(1, n) - boolInt(n == 0) // -1 where it has none
+			rest /= max(1, n)
 		}
-		for i := range e.Systems {
-			c := combination{e: e, axes: axes, levels: levels, system: &e.Systems[i]}
-			if slices.ContainsFunc(conditions, func(keep gate.Condition) bool { return !keep(c.level) }) {
-				continue
-			}
-			c.levels = c.applied()
-			if key := fmt.Sprint(i, c.levels); !seen[key] {
-				seen[key] = true
-				combos = append(combos, c)
-			}
+		c.levels[0] = system
+		if slices.ContainsFunc(conditions, func(keep gate.Condition) bool { return !keep(c.level) }) {
+			continue
+		}
+		c.apply()
+		if key := fmt.Sprint(c.levels); !seen[key] {
+			seen[key] = true
+			combos = append(combos, c)
 		}
 	}
 	count, blocks := len(combos), e.Repetitions.Max+e.Warmup.Trials
@@ -158,18 +161,16 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 // objects of its own.
 const ownLevel = "own"
 
-// applied are the levels that apply to the combination's system; -1 for the others. An
-// attached system is reached over the network there is, and has objects of its own
+// apply leaves the levels out that do not apply to the combination's system: they become -1.
+// An attached system is reached over the network there is, and has objects of its own
 // unless it may be written to.
-func (c *combination) applied() []int {
-	levels := slices.Clone(c.levels)
+func (c *combination) apply() {
 	for i, a := range c.axes {
 		section, _, _ := strings.Cut(a.path, ".")
 		if c.system.Attached() && (section == "link" || section == "data" && !c.e.allows("write")) {
-			levels[i] = -1
+			c.levels[i] = -1
 		}
 	}
-	return levels
 }
 
 func (e *Experiment) cells(combos []combination) ([]Cell, []*Error) {
@@ -179,10 +180,7 @@ func (e *Experiment) cells(combos []combination) ([]Cell, []*Error) {
 	var bad []*Error
 	for i := range combos {
 		c := &combos[i]
-		cell := Cell{
-			ID: fmt.Sprintf("c%0*d", width, i+1), System: c.system.Name, Baseline: c.system.Baseline,
-			Factors: []Factor{{Path: systemPath, Label: systemPath, Value: c.system.Name}},
-		}
+		cell := Cell{ID: fmt.Sprintf("c%0*d", width, i+1), System: c.system.Name, Baseline: c.system.Baseline}
 		for k, a := range c.axes {
 			switch {
 			case varies[k] && c.levels[k] < 0:
@@ -214,7 +212,7 @@ func varying(combos []combination) []bool {
 		}
 		own[i] = levels[-1] && len(levels) > 1
 		delete(levels, -1)
-		varies[i] = len(levels) > 1
+		varies[i] = len(levels) > 1 || a.path == systemPath
 		section, _, _ := strings.Cut(a.path, ".")
 		apart[section] = apart[section] || varies[i]
 	}

@@ -14,10 +14,8 @@ const (
 
 // factors are what conditions may name: the system, and all axes.
 func (e *Experiment) factors() []gate.Factor {
-	system := axis{path: systemPath, field: field{key: systemPath, typ: reflect.TypeFor[string](),
-		enum: append(e.systemNames(), e.Dropped...)}}
 	var all []gate.Factor
-	for _, a := range append([]axis{system}, e.axes()...) {
+	for _, a := range e.axes() {
 		f, k := a.compared(), a.field.kind()
 		all = append(all, gate.Factor{Path: a.path, Noun: k.noun, Unit: k.unit,
 			Read: func(text string) (gate.Level, error) {
