@@ -290,10 +290,7 @@ func (f *field) noun() string {
 	if f.enum != nil {
 		noun = "one of " + strings.Join(f.enum, ", ")
 	}
-	if f.zero != "" {
-		noun += ", or " + f.zero
-	}
-	return noun
+	return f.orZero(noun)
 }
 
 // parse reads the text of one value into v and checks its limits.
@@ -310,7 +307,7 @@ func (f *field) parse(text string, v reflect.Value) error {
 	}
 	if err := f.parsePlain(text, v); err != nil {
 		if m := err.(*Error); m.Hint == "" && f.zero != "" {
-			m.Hint = "a value with its unit, or `" + f.zero + "`"
+			m.Hint = f.orZero("a value with its unit")
 		}
 		return err
 	}
@@ -322,20 +319,25 @@ func (f *field) within(text string, v reflect.Value) error {
 	n, hint := number(v), ""
 	switch {
 	case v.Kind() == reflect.String:
+		return nil
 	case f.min != "" && n < number(f.constant(f.min)):
 		hint = "at least " + f.min
 	case f.max != "" && n > number(f.constant(f.max)):
 		hint = "at most " + f.max
 	case f.zero != "" && n == 0:
 		hint = "a value above 0"
-	}
-	if hint == "" {
+	default:
 		return nil
 	}
+	return mistake(f.orZero(hint), "%s is out of limits", text)
+}
+
+// orZero is what a value must be, and the word for none.
+func (f *field) orZero(text string) string {
 	if f.zero != "" {
-		hint += ", or " + f.zero
+		text += ", or " + f.zero
 	}
-	return mistake(hint, "%s is out of limits", text)
+	return text
 }
 
 // constant is a value that a tag of f has.

@@ -182,18 +182,13 @@ func (f Fault) String() string {
 	case f.Count.Count == 1:
 		who = "1 " + strings.TrimSuffix(who, "s")
 	case f.Count.Count > 0:
-		who = fmt.Sprintf("%d %s", f.Count.Count, who)
+		who = f.Count.String() + " " + who
 	case f.Count.Share > 0:
 		who = f.Count.String() + " of " + who
 	}
-	text := string(f.Kind())
-	switch {
-	case f.Kind() != FaultRate:
-		text += " " + who
-	case who == "nodes":
-		text += " " + f.Rate.String()
-	default:
-		text += " " + f.Rate.String() + " of " + who
+	text := string(f.Kind()) + " " + who
+	if f.Kind() == FaultRate {
+		text = strings.TrimSuffix("rate "+f.Rate.String()+" of "+who, " of nodes")
 	}
 	text += " at " + f.At.String()
 	if f.For > 0 {

@@ -22,14 +22,13 @@ func (m *Money) parse(s string) error {
 		return mistake("all its digits, without separators, exponent and currency", "%q is not %s", s,
 			m.describe().noun)
 	}
-	whole, part, _ := strings.Cut(s, ".")
-	if whole = strings.TrimLeft(whole, "0"); whole == "" {
-		whole = "0"
+	if s = strings.TrimLeft(s, "0"); strings.Contains(s, ".") {
+		s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 	}
-	if part = strings.TrimRight(part, "0"); part != "" {
-		whole += "." + part
+	if s == "" || s[0] == '.' {
+		s = "0" + s
 	}
-	*m = Money(whole)
+	*m = Money(s)
 	return nil
 }
 

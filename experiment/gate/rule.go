@@ -171,25 +171,25 @@ func (p *rule) share(part string) float64 {
 // limit reads a number with a unit of the metric's, after an operator.
 func (p *rule) limit() float64 {
 	m, number, unit := p.metric, p.part("number"), p.part("unit")
+	units := unitsOf(m.Unit)
+	if m.Unit == anyUnit { // it is read again once the metric is known
+		units = map[string]float64{unit: 1}
+	}
 	v, err := strconv.ParseFloat(number, 64)
-	scale, is := unitsOf(m.Unit)[unit]
-	if m.Unit == anyUnit {
-		scale, is = 1, true // what is read again once the metric is known
-	}
+	scale, is := units[unit]
 	if err != nil || !is {
-		units := slices.Sorted(maps.Keys(unitsOf(m.Unit)))
-		p.fail("number", "units: "+strings.TrimPrefix(strings.Join(units, ", "), ", "), "%s is in %s, and %s is not",
-			m.Key, cmp.Or(unitWords[m.Unit], m.Unit), quoted(number+unit))
+		known := strings.Join(slices.Sorted(maps.Keys(units)), ", ")
+		p.fail("number", "units: "+strings.TrimPrefix(known, ", "), "%s is in %s, and %s is not", m.Key,
+			cmp.Or(unitWords[m.Unit], m.Unit), quoted(number+unit))
 	}
-	limit := v * scale
-	if unit == "%" {
-		limit, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'f', -1, 64)+"e-2", 64) // 99.9/100 is not 0.999
+	if m.Unit == "ratio" && unit == "" && v > 10 { // an estimated share of a line can be above 1
+		p.fail("number", "did you mean "+quoted(number+"%")+"?", "%s is a share: %s is %g %%", m.Key, quoted(number), 100*v)
 	}
-	if m.Unit == "ratio" && unit == "" && v > 10 && v <= 1000 { // an estimated share of a line can be above 1
-		p.fail("number", "did you mean "+quoted(number+"%")+"?", "%s is a share: %s is %g %%", m.Key, quoted(number),
-			100*limit)
+	if unit == "%" { // 99.9/100 is not 0.999
+		v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'f', -1, 64)+"e-2", 64)
+		return v
 	}
-	return limit
+	return v * scale
 }
 
 // anyUnit is the unit of a metric that is not known.
