@@ -92,19 +92,19 @@ func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
 		}
 		with[key] = value
 	}
-	section := map[string]string{"every": ask.every, "for": ask.length}
+	var set []string
 	if ask.price != "" {
-		section["price"] = ask.price
+		set = []string{"collect.price=" + ask.price}
 	}
 	src, err := json.Marshal(map[string]any{ // which is YAML, too
 		"scenario": "collect",
 		"systems":  []any{map[string]any{"use": ask.system, "mode": string(system.Attach), "with": with}},
-		"collect":  section,
+		"collect":  map[string]string{"every": ask.every, "for": ask.length},
 	})
 	if err != nil {
 		return nil, err
 	}
-	e, err := experiment.Parse("plimsoll collect", src, nil, known)
+	e, err := experiment.Parse("plimsoll collect", src, set, known)
 	if err != nil {
 		return nil, err
 	}

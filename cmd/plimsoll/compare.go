@@ -29,13 +29,8 @@ func (p *program) compareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare BASE NEW...",
 		Short: "compare runs with a base run: ratios with intervals, gates",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return usageError(c, "a base run directory and at least one other")
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error { return p.compare(args, o) },
+		Args:  atLeast(2, "a base run directory and at least one other"),
+		RunE:  func(c *cobra.Command, args []string) error { return p.compare(args, o) },
 	}
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil,
 		"show all cells of this metric, too; all: of every metric")

@@ -23,12 +23,7 @@ export, which says what such a log does not contain. docs/study-logs.md
 describes the format.`,
 		Example: `  plimsoll import benchmarks-2025-02-20.jsonl.gz --out runs/study
   plimsoll import g1740079931.tar.gz g1740320977.tar.gz --out runs/study`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError(c, "at least one file or directory")
-			}
-			return nil
-		},
+		Args: atLeast(1, "at least one file or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.importLogs(c.Context(), args, outOr(out, "imported"))
 		},

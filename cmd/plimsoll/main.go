@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -159,12 +160,19 @@ func programVersion() string {
 }
 
 // exactly is cobra.ExactArgs with our exit status and a hint.
-func exactly(n int, what string) cobra.PositionalArgs {
+func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
+
+// atLeast is cobra.MinimumNArgs likewise.
+func atLeast(n int, what string) cobra.PositionalArgs { return between(n, math.MaxInt, what) }
+
+func between(least, most int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) == n {
+		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		return usageError(c, what)
+		return usage(
+			fmt.Errorf("%s wants %s", c.CommandPath(), what),
+			strings.TrimSuffix(c.UseLine(), " [flags]")+"; see "+c.CommandPath()+" --help")
 	}
 }
 
@@ -180,9 +188,3 @@ func (p *program) result(object any, line string, args ...any) error {
 
 // usage is a mistake on the command line or in a file, and what to do about it.
 func usage(err error, hint string) error { return ui.Exit(ui.CodeUsage, ui.WithHint(err, hint)) }
-
-func usageError(c *cobra.Command, what string) error {
-	return usage(
-		fmt.Errorf("%s wants %s", c.CommandPath(), what),
-		strings.TrimSuffix(c.UseLine(), " [flags]")+"; see "+c.CommandPath()+" --help")
-}

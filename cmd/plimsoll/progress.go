@@ -82,12 +82,11 @@ func (p *progress) Start() {
 
 // Phase implements engine.Progress.
 func (p *progress) Phase(what string) {
-	switch {
-	case p.ui.JSON:
+	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "phase", "text": what})
-	case p.ui.Terminal():
+	} else if p.ui.Terminal() {
 		p.ui.Progress(what)
-	default:
+	} else {
 		p.ui.Say("%s", what)
 	}
 }
@@ -230,11 +229,11 @@ func (p *progress) State(s scenario.State, cell experiment.Cell) {
 // rates are objects and bytes accepted per second in this session; 0 when there is nothing
 // to compute them from.
 func (p *progress) rates() (objects, bytes float64) {
-	seconds := (p.state.At - p.since.At).Seconds()
-	if seconds < 1 {
-		return 0, 0
+	if seconds := (p.state.At - p.since.At).Seconds(); seconds >= 1 {
+		objects = float64(p.state.Accepted-p.since.Accepted) / seconds
+		bytes = float64(p.state.Bytes-p.since.Bytes) / seconds
 	}
-	return float64(p.state.Accepted-p.since.Accepted) / seconds, float64(p.state.Bytes-p.since.Bytes) / seconds
+	return objects, bytes
 }
 
 // longLine is the state of a long trial on one line.
@@ -245,24 +244,21 @@ func (p *progress) longLine() string {
 	}
 	objects, bytes := p.rates()
 	parts := []string{fmt.Sprintf("%d of %d objects accepted", s.Accepted, s.Objects)}
-	if s.Durable > 0 {
-		parts = append(parts, fmt.Sprintf("%d durable", s.Durable))
+	add := func(when bool, format string, args ...any) {
+		if when {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
 	}
-	if n := s.Failed + s.Refused; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d given up", n))
-	}
-	parts = append(parts, words.Bytes(float64(s.Bytes)))
-	if bytes > 0 {
-		parts = append(parts, words.Bytes(bytes)+"/s")
-	}
+	add(s.Durable > 0, "%d durable", s.Durable)
+	add(s.Failed+s.Refused > 0, "%d given up", s.Failed+s.Refused)
+	add(true, "%s", words.Bytes(float64(s.Bytes)))
+	add(bytes > 0, "%s/s", words.Bytes(bytes))
 	if s.Spent != nil && s.Spent.Sign() != 0 {
 		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.Decimals)), nil)
-		parts = append(parts, "spent "+new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
+		add(true, "spent %s", new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
 	}
-	if rest := s.Objects - s.Accepted - s.Failed - s.Refused; rest <= 0 {
-		parts = append(parts, "all are stored")
-	} else if objects > 0 {
-		parts = append(parts, words.Span(float64(rest)/objects)+" left")
-	}
+	rest := s.Objects - s.Accepted - s.Failed - s.Refused
+	add(rest <= 0, "all are stored")
+	add(rest > 0 && objects > 0, "%s left", words.Span(float64(rest)/objects))
 	return strings.Join(parts, " · ")
 }

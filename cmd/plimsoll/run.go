@@ -276,36 +276,36 @@ func withStatus(err error) error {
 
 // verdict turns the end of a run into an exit status.
 func verdict(res engine.Result, dir string) error {
-	end := func(code ui.Code, err error, hint string) error { return ui.Exit(code, ui.WithHint(err, hint)) }
+	end := func(code ui.Code, hint, format string, args ...any) error {
+		return ui.Exit(code, ui.WithHint(fmt.Errorf(format, args...), hint))
+	}
+	resume := func(flags ...string) string {
+		return suggest.Command(append(append([]string{"plimsoll", "resume"}, flags...), dir)...)
+	}
 	switch {
 	case res.WrongBytes > 0:
-		return end(ui.CodeCorruption,
-			fmt.Errorf("%d operations returned bytes that are not the object's", res.WrongBytes),
-			"the report lists them by system; keep the run directory as evidence")
+		return end(ui.CodeCorruption, "the report lists them by system; keep the run directory as evidence",
+			"%d operations returned bytes that are not the object's", res.WrongBytes)
 	case res.Interrupt:
 		return interruptedError(res, dir)
 	case res.Stopped != nil:
-		return end(ui.CodeExit, res.Stopped, "the plan of this run is fixed: to go further, begin a new run with "+
-			"another exit."+res.Stopped.Condition)
+		return end(ui.CodeExit, "the plan of this run is fixed: to go further, begin a new run with another exit."+
+			res.Stopped.Condition, "%w", res.Stopped)
 	case res.Invalid != nil:
-		return end(ui.CodeInvalid, fmt.Errorf("stopped: %w", res.Invalid),
-			"fix what the report names, then run them again: "+
-				suggest.Command("plimsoll", "resume", "--retry-invalid", dir)+
-				"; or continue regardless: "+suggest.Command("plimsoll", "resume", "--keep-going", dir))
+		return end(ui.CodeInvalid, "fix what the report names, then run them again: "+resume("--retry-invalid")+
+			"; or continue regardless: "+resume("--keep-going"), "stopped: %w", res.Invalid)
 	case res.Lost > 0:
-		return end(ui.CodeLost, fmt.Errorf("a load test came to its end, and %d of its objects are not stored, not "+
-			"seen durable, or were not got back", res.Lost),
-			"the report says which and why; what was given up is not tried again by resume")
+		return end(ui.CodeLost, "the report says which and why; what was given up is not tried again by resume",
+			"a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got back",
+			res.Lost)
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
-		return end(ui.CodeInvalid, errors.New("no trial is valid; the report says why"),
-			"see the table of validity in the report")
+		return end(ui.CodeInvalid, "see the table of validity in the report", "no trial is valid; the report says why")
 	case len(res.Failing) > 0:
-		return end(ui.CodeInvalid, fmt.Errorf("no operation of %s succeeded", strings.Join(res.Failing, ", ")),
-			"the report lists the failures by their cause; check the system's address and its logs")
+		return end(ui.CodeInvalid, "the report lists the failures by their cause; check the system's address and its logs",
+			"no operation of %s succeeded", strings.Join(res.Failing, ", "))
 	case res.Failed > 0:
-		return end(ui.CodeIncomplete,
-			fmt.Errorf("trials that could not be executed: %d; the report is of the others", res.Failed),
-			"it says why they could not; to try them again: "+suggest.Command("plimsoll", "resume", dir))
+		return end(ui.CodeIncomplete, "it says why they could not; to try them again: "+resume(),
+			"trials that could not be executed: %d; the report is of the others", res.Failed)
 	}
 	return nil
 }
