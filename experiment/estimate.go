@@ -203,20 +203,23 @@ func (b Bound) text(seconds, bytes float64) (took, moved string) {
 	return took, moved
 }
 
+// content is what the bytes of the plan are.
+func (p *Plan) content() string {
+	if p.Experiment.Sync != nil {
+		return "chain bytes"
+	}
+	return "file bytes"
+}
+
 // EstimateText is the estimate in words: "2.7 s and 151 MB of file bytes", "at
 // least 3 h 03 min and …", or why there is none.
 func (p *Plan) EstimateText() string {
-	e := &p.Experiment
 	took, moved := p.Estimate.Bound.text(p.Estimate.Seconds, p.Estimate.Bytes)
 	switch {
 	case p.Estimate.Bound == Unknown:
 		return "unknown: the data set is read when the run begins"
-	case p.Estimate.Bound == Open:
-		return "goes on until it is interrupted or an exit condition fires"
 	case p.Estimate.Bytes == 0:
 		return took
-	case e.Sync != nil:
-		return took + " and " + moved + " of chain bytes"
 	}
-	return took + " and " + moved + " of file bytes"
+	return took + " and " + moved + " of " + p.content()
 }

@@ -43,14 +43,16 @@ func (rs Regions) String() string { return joined(rs) }
 
 func (rs *Regions) check() error {
 	names, trips := rs.table()
-	for i, t := range *rs {
-		if t.Table != "" && len(*rs) > 1 {
+	seen := map[[2]string]bool{}
+	for _, t := range *rs {
+		pair := pairOf(t.Between...)
+		switch {
+		case t.Table != "" && len(*rs) > 1:
 			return mistake("write the table alone", "a table has all round trips")
-		}
-		same := func(o RoundTrip) bool { return pairOf(o.Between...) == pairOf(t.Between...) }
-		if slices.ContainsFunc((*rs)[:i], same) {
+		case seen[pair]:
 			return mistake("", "two round trips of %s", strings.Join(t.Between, " and "))
 		}
+		seen[pair] = true
 	}
 	for i, a := range names {
 		for _, b := range names[:i] {

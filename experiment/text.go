@@ -94,7 +94,7 @@ func (s SystemUse) text() string {
 	if s.Name != s.Use {
 		about = append(about, s.Use)
 	}
-	if s.Mode == "attach" {
+	if s.Attached() {
 		about = append(about, "attached")
 	}
 	if s.Baseline {
@@ -135,11 +135,7 @@ func (t *textPage) wrap(label string, texts ...string) {
 func (t *textPage) cells(p *Plan) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	content := "file bytes"
-	if p.Experiment.Sync != nil {
-		content = "chain bytes"
-	}
-	fmt.Fprintf(w, "cell\tone trial\t%s\tlimited by", content)
+	fmt.Fprintf(w, "cell\tone trial\t%s\tlimited by", p.content())
 	for _, f := range p.Cells[0].Factors {
 		fmt.Fprintf(w, "\t%s", f.Label)
 	}
