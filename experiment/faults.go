@@ -18,10 +18,10 @@ const mostNodes = 256
 
 func (p *Part) parse(s string) error {
 	var share Fraction
-	n, err := strconv.Atoi(s)
+	n, err := strconv.ParseUint(s, 10, 16) // which takes no sign
 	switch {
-	case err == nil && n >= 1 && n <= mostNodes:
-		*p = Part{Count: n}
+	case err == nil && n >= 1 && n <= mostNodes && len(s) <= 3:
+		*p = Part{Count: int(n)}
 	case strings.HasSuffix(s, "%") && share.parse(s) == nil && share > 0:
 		*p = Part{Share: share}
 	default:

@@ -79,7 +79,7 @@ func newScalars() []scalar {
 func FuzzUnits(f *testing.F) {
 	for _, seed := range []string{"10MiB", "10MB", "512", "1.5GiB", "0.1", "7%", "0.007%", "40ms", "1h2m3.000000004s",
 		"100Mbit", "0.3Gbps", "3/h", "whole", "unlimited", "0", "33.333333333333333333%", "9007199254740993B",
-		"0.0000001bit", "123456789.123456789kbit"} {
+		"0.0000001bit", "123456789.123456789kbit", "+1", "0002"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
