@@ -81,7 +81,7 @@ func (l *RequestLog) Text() string {
 	for _, n := range l.Skipped {
 		skipped += n
 	}
-	return fmt.Sprintf("%s requests of %s in %s, sha256 %.12s; %s ranges without their beginning, %s requests out "+
+	return fmt.Sprintf("%s requests, %s in %s, sha256 %.12s; %s ranges without their beginning, %s requests out "+
 		"of order, %s lines left out", words.Count(l.Requests), words.Bytes(float64(l.Bytes)), words.Span(l.Seconds),
 		l.SHA256, words.Count(l.Unplaced), words.Count(l.Unordered), words.Count(skipped))
 }
