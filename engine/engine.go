@@ -16,13 +16,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // Config is everything a run needs.
@@ -329,7 +329,7 @@ func (r *run) readEarlier() error {
 	if err != nil {
 		return err
 	}
-	validity.Judge(r.plan, trials)
+	analysis.Judge(r.plan, trials)
 	for _, t := range trials {
 		if t.State == record.Done || t.State == record.Skipped {
 			r.done[trialKey{t.Cell, t.Block}] = t
@@ -412,7 +412,7 @@ func (r *run) vacate() error {
 func (r *run) result() Result {
 	res := Result{Ended: r.ended, Paused: r.paused, Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
 	trials := slices.Collect(maps.Values(r.done))
-	validity.Judge(r.plan, trials)
+	analysis.Judge(r.plan, trials)
 	succeeded, failed := map[string]int64{}, map[string]int64{}
 	for _, t := range trials {
 		if t.Warmup {

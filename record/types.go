@@ -32,7 +32,7 @@ const (
 	ReasonGeneratorSaturated = "generator-saturated"
 	ReasonGeneratorLate      = "generator-late"
 	ReasonBoxBusy            = "box-busy"
-	ReasonMachineLimited     = "machine-limited" // see package validity, as the one below
+	ReasonMachineLimited     = "machine-limited" // package analysis decides it, as the one below
 	ReasonBeyondLine         = "beyond-line"
 	ReasonLinkOff            = "link-off"
 	ReasonEmulatorLate       = "emulator-late"
