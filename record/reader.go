@@ -181,22 +181,22 @@ func (r *Reader) Trials() ([]Trial, error) {
 		}
 		results, _, err1 := list(tx, resultTable, "true", -1)
 		for _, v := range results {
-			setKey(&byID[v.trial].Metrics, v.metric, v.value)
+			setKey(&byID[v.Trial].Metrics, v.Metric, v.Value)
 		}
 		sums, _, err2 := list(tx, totalsTable, "true", -1)
 		for _, v := range sums {
-			byID[v.trial].Bytes = v.Bytes
+			byID[v.Trial].Bytes = v.Bytes
 		}
 		details, _, err3 := list(tx, detailTable, "true", -1)
 		for _, v := range details {
-			byID[v.trial].Details = append(byID[v.trial].Details, v.Detail)
+			byID[v.Trial].Details = append(byID[v.Trial].Details, v.Detail)
 		}
 		counts, _, err4 := list(tx, countTable, "true", -1)
 		for _, v := range counts {
-			if t := byID[v.trial]; v.kind == "class" {
-				setKey(&t.Classes, v.name, v.n)
+			if t := byID[v.Trial]; v.Kind == "class" {
+				setKey(&t.Classes, v.Name, v.N)
 			} else {
-				setKey(&t.Outcomes, v.name, v.n)
+				setKey(&t.Outcomes, v.Name, v.N)
 			}
 		}
 		return errors.Join(err1, err2, err3, err4)
@@ -268,15 +268,15 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 		stored, s.counts = true, sums[0].Counts
 		counts, _, err := list(tx, countTable, "trial = ?", -1, trial)
 		for _, v := range counts {
-			outcome, unknown := ParseOutcome(v.name)
+			outcome, unknown := ParseOutcome(v.Name)
 			switch {
 			case s.counts.Ops == 0: // counted by the scenario, not from operations
-			case v.kind == "class":
-				s.counts.class(v.name, v.n)
+			case v.Kind == "class":
+				s.counts.class(v.Name, v.N)
 			case unknown != nil:
 				err = errors.Join(err, unknown)
 			default:
-				s.counts.Outcomes[outcome] = v.n
+				s.counts.Outcomes[outcome] = v.N
 			}
 		}
 		histograms, _, err2 := list(tx, histogramTable, "trial = ?", -1, trial)
@@ -306,14 +306,14 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 func (s *Summary) restore(stored storedHistogram) error {
 	for m := range numMeasures {
 		h := s.hist[m]
-		if stored.censored {
+		if stored.Censored {
 			h = s.censored[m]
 		}
-		if m.String() == stored.measure && h != nil {
-			return h.decode(stored.hdr, stored.over)
+		if m.String() == stored.Measure && h != nil {
+			return h.decode(stored.HDR, stored.Over)
 		}
 	}
-	return fmt.Errorf("%w: histogram %q", ErrCorrupt, stored.measure)
+	return fmt.Errorf("%w: histogram %q", ErrCorrupt, stored.Measure)
 }
 
 // Samples streams a trial's samples in the order in which they were recorded.

@@ -9,36 +9,75 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"reflect"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// table says how values of T lie in a table of run.db: its columns, and the
-// fields of T that they hold, in the same order. Writing and reading use both.
+// table says how values of T lie in a table of run.db: each field with a tag `db:"column"` in that
+// column. Writing and reading use both.
 type table[T any] struct {
-	name    string
-	key     string // orders the rows of a trial
-	columns string
-	fields  func(*T) []any // pointers: arguments of an INSERT, destinations of a SELECT
-	insert  string
-	page    int // rows read at a time
+	name     string
+	key      string // orders the rows of a trial
+	columns  []column
+	selected string // the names of the columns
+	insert   string
+	page     int // rows read at a time
 }
 
-// newTable makes a table. The columns that are given are no fields of T: they are
-// written from the arguments of [put]. A row of a key that is there fails, unless conflict
-// says what to do.
-func newTable[T any](name, key, given, columns, conflict string, fields func(*T) []any) *table[T] {
-	all := given + columns
-	return &table[T]{
-		name: name, key: key, columns: columns, fields: fields, page: 200,
-		insert: fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) %s", name, all, strings.Repeat(", ?",
-			strings.Count(all, ",")), conflict),
+// column is where a field of a row lies.
+type column struct {
+	name  string
+	field reflect.StructField
+	place int // in a field that is an array, each element of which has a column
+}
+
+// newTable makes a table. The columns that are given are no fields of T: they are written from
+// the arguments of [put].
+func newTable[T any](name, key, given string) *table[T] {
+	t := &table[T]{name: name, key: key, page: 200}
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		at := field.Tag.Get("db")
+		switch {
+		case at == "":
+			continue
+		case field.Type == reflect.TypeFor[[numOutcomes]int64]():
+			for o, outcome := range outcomeNames {
+				t.columns = append(t.columns, column{strings.ReplaceAll(outcome, "-", "_"), field, o})
+			}
+		default:
+			t.columns = append(t.columns, column{name: at, field: field})
+		}
 	}
+	for _, c := range t.columns {
+		names = append(names, c.name)
+	}
+	t.selected = strings.Join(names, ", ")
+	if given != "" {
+		names = append(strings.Split(given, ", "), names...)
+	}
+	t.insert = fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", name, strings.Join(names, ", "),
+		strings.Repeat(", ?", len(names)-1))
+	return t
 }
 
-// replacing has a row take the place of one of the same key.
+// replacing has a row take the place of one of the same key, which else fails.
 func (t *table[T]) replacing() *table[T] {
 	t.insert = strings.Replace(t.insert, "INSERT", "INSERT OR REPLACE", 1)
+	return t
+}
+
+// adding has the numbers of a row added to those of one of the same key.
+func (t *table[T]) adding(key string) *table[T] {
+	var sums []string
+	for _, c := range t.columns {
+		if c.name != t.key {
+			sums = append(sums, fmt.Sprintf("%[1]s = %[1]s + excluded.%[1]s", c.name))
+		}
+	}
+	t.insert += fmt.Sprintf(" ON CONFLICT (%s) DO UPDATE SET %s", key, strings.Join(sums, ", "))
 	return t
 }
 
@@ -46,6 +85,19 @@ func (t *table[T]) replacing() *table[T] {
 func (t *table[T]) paged(rows int) *table[T] {
 	t.page = rows
 	return t
+}
+
+// fields are the arguments of an INSERT of a row, or the destinations of a SELECT.
+func (t *table[T]) fields(row *T) []any {
+	all := make([]any, len(t.columns))
+	for i, c := range t.columns {
+		field := reflect.ValueOf(row).Elem().FieldByIndex(c.field.Index)
+		if field.Kind() == reflect.Array {
+			field = field.Index(c.place)
+		}
+		all[i] = stored(field, c.field.Tag)
+	}
+	return all
 }
 
 // put writes a row into the open transaction.
@@ -65,7 +117,7 @@ type queryer interface {
 // list reads rows in the order of their key, the last of which it gives, too; a
 // limit of -1 is none.
 func list[T any](db queryer, t *table[T], where string, limit int, args ...any) (all []T, last int64, err error) {
-	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key, t.columns,
+	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key, t.selected,
 		t.name, where, limit)
 	err = eachRow(db, query, args, func(rows *sql.Rows) error {
 		var v T
@@ -115,7 +167,25 @@ func eachRow(db queryer, query string, args []any, fn func(*sql.Rows) error) err
 	return rows.Err()
 }
 
-// The types below are fields whose columns have another form.
+// stored is a field as it lies in its column: most as they are.
+func stored(field reflect.Value, tag reflect.StructTag) any {
+	switch v := field.Addr().Interface().(type) {
+	case *float64:
+		return number{v}
+	case *time.Time:
+		return moment{v}
+	case *[]string, *[]PollCall, *[]Reading:
+		return jsonList{v}
+	case *string:
+		if tag.Get("form") == "hex" {
+			return hexText{v}
+		}
+	}
+	if none, err := strconv.ParseInt(tag.Get("none"), 10, 64); err == nil {
+		return optional{field, none}
+	}
+	return field.Addr().Interface()
+}
 
 // number is NULL when it is not a number.
 type number struct{ v *float64 }
@@ -131,32 +201,24 @@ func (n number) Scan(from any) error {
 	return err
 }
 
-func numbers(all ...*float64) []any {
-	fields := make([]any, len(all))
-	for i, v := range all {
-		fields[i] = number{v}
-	}
-	return fields
-}
-
 // optional is NULL when it has the value that means none.
-type optional[T ~int | ~int64] struct {
-	v    *T
-	none T
+type optional struct {
+	v    reflect.Value // an integer
+	none int64
 }
 
-func (o optional[T]) Value() (driver.Value, error) {
-	if *o.v == o.none {
+func (o optional) Value() (driver.Value, error) {
+	if o.v.Int() == o.none {
 		return nil, nil
 	}
-	return int64(*o.v), nil
+	return o.v.Int(), nil
 }
 
-func (o optional[T]) Scan(from any) error {
+func (o optional) Scan(from any) error {
 	var v sql.NullInt64
 	err := v.Scan(from)
-	if *o.v = T(v.Int64); !v.Valid {
-		*o.v = o.none
+	if o.v.SetInt(v.Int64); !v.Valid {
+		o.v.SetInt(o.none)
 	}
 	return err
 }
@@ -190,14 +252,17 @@ func (h hexText) Scan(from any) error {
 }
 
 // jsonList is a JSON array, so that SQL can look into it.
-type jsonList[T any] struct{ v *[]T }
+type jsonList struct{ v any } // a pointer to a slice
 
-func (l jsonList[T]) Value() (driver.Value, error) {
-	b, err := json.Marshal(append([]T{}, *l.v...))
+func (l jsonList) Value() (driver.Value, error) {
+	if reflect.ValueOf(l.v).Elem().Len() == 0 {
+		return "[]", nil
+	}
+	b, err := json.Marshal(l.v)
 	return string(b), err
 }
 
-func (l jsonList[T]) Scan(from any) error {
+func (l jsonList) Scan(from any) error {
 	var text sql.RawBytes
 	switch from := from.(type) {
 	case string:
