@@ -70,14 +70,11 @@ func (w *TrialWriter) restore() error {
 	if err := r.clearEnd(id); err != nil {
 		return err
 	}
-	var ops []Op
 	// Nothing of the trial is in the open transaction, so that readers see it all.
-	for b, err := range r.Reader.Blocks(id) {
+	for ops, err := range r.batches(id) {
 		if err == nil {
-			ops, err = DecodeBlock(b, ops[:0])
-		}
-		if err == nil {
-			err = w.count(ops)
+			w.count(ops)
+			err = w.flushWindows() // weeks of them need not be in memory
 		}
 		if err != nil {
 			return err
@@ -125,11 +122,7 @@ func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, e
 }
 
 // ID names the run directory: random, made by [Create], the same for its life.
-func (r *Reader) ID() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.meta[keyID]
-}
+func (r *Reader) ID() string { return r.id }
 
 func newID() string {
 	var id [8]byte

@@ -53,7 +53,7 @@ func (w *TrialWriter) Jobs(jobs ...Job) error {
 	})
 }
 
-var jobTable = newTable[Job]("jobs", "object", "trial").replacing()
+var jobTable = newTable[Job]("jobs", "object", "trial, ", "").replacing()
 
 // Jobs reads a trial's jobs in the order of their objects, in constant memory. After an error it ends.
 func (r *Reader) Jobs(trial int64) iter.Seq2[Job, error] { return stream(r, jobTable, trial, -1) }

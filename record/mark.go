@@ -46,7 +46,7 @@ func (w *TrialWriter) Marks(marks []Mark) error {
 	})
 }
 
-var markTable = newTable[Mark]("marks", "seq", "trial, seq")
+var markTable = newTable[Mark]("marks", "seq", "trial, seq, ", "")
 
 // Marks reads a trial's marks in the order in which they were recorded, in
 // constant memory. After an error it ends.

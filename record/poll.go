@@ -2,7 +2,6 @@ package record
 
 import (
 	"encoding/json"
-	"errors"
 	"iter"
 	"math"
 	"strconv"
@@ -48,7 +47,7 @@ func (w *TrialWriter) Poll(p Poll) error {
 	})
 }
 
-var pollTable = newTable[Poll]("polls", "seq", "trial").replacing()
+var pollTable = newTable[Poll]("polls", "seq", "trial, ", "").replacing()
 
 // Polls reads a trial's polls in their order, in constant memory. After
 // an error it ends.
@@ -113,14 +112,10 @@ func (r *Reading) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &[]any{&r.Name, &value, &r.Exact, &r.Bad}); err != nil {
 		return err
 	}
-	if r.Value = math.NaN(); value == "" {
-		return nil
+	if r.Value = math.NaN(); value != "" {
+		r.Value, _ = value.Float64() // what does not fit is infinite
 	}
-	var err error
-	if r.Value, err = value.Float64(); errors.Is(err, strconv.ErrRange) {
-		err = nil
-	}
-	return err
+	return nil
 }
 
 func shortArray(values ...any) ([]byte, error) {

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"maps"
 	"sync"
 )
@@ -26,12 +25,7 @@ const (
 var measureNames = [...]string{"ttfb", "duration", "lag"}
 
 // String is the measure's name in run.db.
-func (m Measure) String() string {
-	if m >= 0 && int(m) < len(measureNames) {
-		return measureNames[m]
-	}
-	return fmt.Sprintf("measure(%d)", int(m))
-}
+func (m Measure) String() string { return measureNames[m] }
 
 // maxClasses bounds the distinct classes a summary counts; later ones count
 // together as OtherClasses.

@@ -18,84 +18,59 @@ import (
 // table says how values of T lie in a table of run.db: each field with a tag `db:"column"` in that
 // column. Writing and reading use both.
 type table[T any] struct {
-	name     string
-	key      string // orders the rows of a trial
-	columns  []column
-	selected string // the names of the columns
-	insert   string
-	page     int // rows read at a time
+	name    string
+	key     string // orders the rows of a trial
+	columns []string
+	fields  []field // of the columns
+	insert  string
 }
 
-// column is where a field of a row lies.
-type column struct {
-	name  string
-	field reflect.StructField
-	place int // in a field that is an array, each element of which has a column
+// field is a place in a row: a field of T or, of an array by outcomes, an element of it.
+type field struct {
+	reflect.StructField
+	outcome int
 }
+
+// page is how many rows are read at a time: a block of operations takes a tenth of a megabyte.
+const page = 100
 
 // newTable makes a table. The columns that are given are no fields of T: they are written from
-// the arguments of [put].
-func newTable[T any](name, key, given string) *table[T] {
-	t := &table[T]{name: name, key: key, page: 200}
-	var names []string
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		at := field.Tag.Get("db")
-		switch {
-		case at == "":
-			continue
-		case field.Type == reflect.TypeFor[[numOutcomes]int64]():
-			for o, outcome := range outcomeNames {
-				t.columns = append(t.columns, column{strings.ReplaceAll(outcome, "-", "_"), field, o})
+// the arguments of [put]. A row of a key that is there fails, unless conflict says what to do.
+func newTable[T any](name, key, given, conflict string) *table[T] {
+	t := &table[T]{name: name, key: key}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		switch column := f.Tag.Get("db"); column {
+		case "":
+		case "outcomes":
+			for o, name := range outcomeNames {
+				t.columns = append(t.columns, strings.ReplaceAll(name, "-", "_"))
+				t.fields = append(t.fields, field{f, o})
 			}
 		default:
-			t.columns = append(t.columns, column{name: at, field: field})
+			t.columns, t.fields = append(t.columns, column), append(t.fields, field{f, 0})
 		}
 	}
-	for _, c := range t.columns {
-		names = append(names, c.name)
-	}
-	t.selected = strings.Join(names, ", ")
-	if given != "" {
-		names = append(strings.Split(given, ", "), names...)
-	}
-	t.insert = fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", name, strings.Join(names, ", "),
-		strings.Repeat(", ?", len(names)-1))
+	all := given + strings.Join(t.columns, ", ")
+	t.insert = fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) %s", name, all,
+		strings.Repeat(", ?", strings.Count(all, ",")), conflict)
 	return t
 }
 
-// replacing has a row take the place of one of the same key, which else fails.
+// replacing has a row take the place of one of the same key.
 func (t *table[T]) replacing() *table[T] {
 	t.insert = strings.Replace(t.insert, "INSERT", "INSERT OR REPLACE", 1)
 	return t
 }
 
-// adding has the numbers of a row added to those of one of the same key.
-func (t *table[T]) adding(key string) *table[T] {
-	var sums []string
-	for _, c := range t.columns {
-		if c.name != t.key {
-			sums = append(sums, fmt.Sprintf("%[1]s = %[1]s + excluded.%[1]s", c.name))
+// stored are the arguments of an INSERT of a row, or the destinations of a SELECT.
+func (t *table[T]) stored(row *T) []any {
+	all := make([]any, len(t.fields))
+	for i, f := range t.fields {
+		v := reflect.ValueOf(row).Elem().FieldByIndex(f.Index)
+		if v.Kind() == reflect.Array {
+			v = v.Index(f.outcome)
 		}
-	}
-	t.insert += fmt.Sprintf(" ON CONFLICT (%s) DO UPDATE SET %s", key, strings.Join(sums, ", "))
-	return t
-}
-
-// paged reads other than the usual number of rows at a time.
-func (t *table[T]) paged(rows int) *table[T] {
-	t.page = rows
-	return t
-}
-
-// fields are the arguments of an INSERT of a row, or the destinations of a SELECT.
-func (t *table[T]) fields(row *T) []any {
-	all := make([]any, len(t.columns))
-	for i, c := range t.columns {
-		field := reflect.ValueOf(row).Elem().FieldByIndex(c.field.Index)
-		if field.Kind() == reflect.Array {
-			field = field.Index(c.place)
-		}
-		all[i] = stored(field, c.field.Tag)
+		all[i] = stored(v, f.Tag)
 	}
 	return all
 }
@@ -105,7 +80,7 @@ func put[T any](r *Run, t *table[T], v *T, given ...any) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	return r.exec(t.insert, append(given, t.fields(v)...)...)
+	return r.exec(t.insert, append(given, t.stored(v)...)...)
 }
 
 // queryer is a database, a connection to it or a transaction.
@@ -117,11 +92,11 @@ type queryer interface {
 // list reads rows in the order of their key, the last of which it gives, too; a
 // limit of -1 is none.
 func list[T any](db queryer, t *table[T], where string, limit int, args ...any) (all []T, last int64, err error) {
-	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key, t.selected,
-		t.name, where, limit)
+	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key,
+		strings.Join(t.columns, ", "), t.name, where, limit)
 	err = eachRow(db, query, args, func(rows *sql.Rows) error {
 		var v T
-		err := rows.Scan(append([]any{&last}, t.fields(&v)...)...)
+		err := rows.Scan(append([]any{&last}, t.stored(&v)...)...)
 		all = append(all, v)
 		return err
 	})
@@ -134,18 +109,18 @@ func list[T any](db queryer, t *table[T], where string, limit int, args ...any) 
 func stream[T any](r *Reader, t *table[T], trial, after int64) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
-			page, last, err := list(r.db, t, "trial = ? AND "+t.key+" > ?", t.page, trial, after)
+			rows, last, err := list(r.db, t, "trial = ? AND "+t.key+" > ?", page, trial, after)
 			if err != nil {
 				var none T
 				yield(none, r.errorf(fmt.Sprintf("%s of trial %d", t.name, trial), err))
 				return
 			}
-			for _, v := range page {
+			for _, v := range rows {
 				if !yield(v, nil) {
 					return
 				}
 			}
-			if len(page) < t.page {
+			if len(rows) < page {
 				return
 			}
 			after = last
@@ -169,22 +144,22 @@ func eachRow(db queryer, query string, args []any, fn func(*sql.Rows) error) err
 
 // stored is a field as it lies in its column: most as they are.
 func stored(field reflect.Value, tag reflect.StructTag) any {
-	switch v := field.Addr().Interface().(type) {
+	at := field.Addr().Interface()
+	if none, err := strconv.ParseInt(tag.Get("none"), 10, 64); err == nil {
+		return optional{field, none}
+	}
+	if tag.Get("form") == "hex" {
+		return hexText{at.(*string)}
+	}
+	switch v := at.(type) {
 	case *float64:
 		return number{v}
 	case *time.Time:
 		return moment{v}
 	case *[]string, *[]PollCall, *[]Reading:
 		return jsonList{v}
-	case *string:
-		if tag.Get("form") == "hex" {
-			return hexText{v}
-		}
 	}
-	if none, err := strconv.ParseInt(tag.Get("none"), 10, 64); err == nil {
-		return optional{field, none}
-	}
-	return field.Addr().Interface()
+	return at
 }
 
 // number is NULL when it is not a number.
@@ -201,17 +176,14 @@ func (n number) Scan(from any) error {
 	return err
 }
 
-// optional is NULL when it has the value that means none.
+// optional is an integer that is NULL when it has the value that means none.
 type optional struct {
-	v    reflect.Value // an integer
+	v    reflect.Value
 	none int64
 }
 
 func (o optional) Value() (driver.Value, error) {
-	if o.v.Int() == o.none {
-		return nil, nil
-	}
-	return o.v.Int(), nil
+	return sql.NullInt64{Int64: o.v.Int(), Valid: o.v.Int() != o.none}.Value()
 }
 
 func (o optional) Scan(from any) error {
@@ -263,14 +235,8 @@ func (l jsonList) Value() (driver.Value, error) {
 }
 
 func (l jsonList) Scan(from any) error {
-	var text sql.RawBytes
-	switch from := from.(type) {
-	case string:
-		text = sql.RawBytes(from)
-	case []byte:
-		text = from
-	}
-	if err := json.Unmarshal(text, l.v); err != nil {
+	text, _ := from.(string)
+	if err := json.Unmarshal([]byte(text), l.v); err != nil {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return nil

@@ -242,9 +242,9 @@ type Event struct {
 }
 
 var (
-	metricTable = newTable[Metric]("metrics", "place", "place")
-	sampleTable = newTable[Sample]("samples", "id", "trial")
-	linkTable   = newTable[LinkCheck]("links", "id", "")
-	eventTable  = newTable[Event]("events", "id", "")
-	trialTable  = newTable[Trial]("trials", "id", "") // only read: statements of its own begin and end a trial
+	metricTable = newTable[Metric]("metrics", "place", "place, ", "")
+	sampleTable = newTable[Sample]("samples", "id", "trial, ", "")
+	linkTable   = newTable[LinkCheck]("links", "id", "", "")
+	eventTable  = newTable[Event]("events", "id", "", "")
+	trialTable  = newTable[Trial]("trials", "id", "", "") // only read: statements of its own begin and end a trial
 )

@@ -3,6 +3,8 @@ package record
 import (
 	"iter"
 	"math"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -29,13 +31,9 @@ func (w Window) Ops() (n int64) {
 	return n
 }
 
-const (
-	// maxOpenWindows bounds the memory of windows not yet written.
-	maxOpenWindows = 1 << 14
-	// maxSpread is how many windows the bytes of one operation are spread
-	// over; those of a longer one all count in its last.
-	maxSpread = 24 * 3600
-)
+// maxSpread is how many windows the bytes of one operation are spread over; those of a longer
+// one all count in its last.
+const maxSpread = 24 * 3600
 
 // windower gathers what has to be added to the windows of a trial. It keeps
 // only what was not written yet.
@@ -102,7 +100,10 @@ func floorDiv(a, b int64) int64 {
 }
 
 // windowTable adds what is written to what is there.
-var windowTable = newTable[Window]("windows", "second", "trial").adding("trial, second")
+var windowTable = newTable[Window]("windows", "second", "trial, ", "ON CONFLICT (trial, second) DO UPDATE SET "+
+	regexp.MustCompile(`\w+`).ReplaceAllString(windowSums, "$0 = $0 + excluded.$0"))
+
+var windowSums = "bytes, " + strings.ReplaceAll(strings.Join(outcomeNames[:], ", "), "-", "_")
 
 // Windows streams the seconds of a trial in which something happened, ascending,
 // in constant memory. After an error it ends. While the trial runs, a window of
@@ -110,7 +111,8 @@ var windowTable = newTable[Window]("windows", "second", "trial").adding("trial, 
 func (r *Reader) Windows(trial int64) iter.Seq2[Window, error] {
 	t := *windowTable
 	if r.schema < starvedSince {
-		t.selected = strings.ReplaceAll(t.selected, "starved", "0")
+		t.columns = slices.Clone(t.columns)
+		t.columns[slices.Index(t.columns, "starved")] = "0"
 	}
 	return stream(r, &t, trial, math.MinInt64)
 }

@@ -67,9 +67,7 @@ func (w *TrialWriter) Ops(ops []Op) error {
 		return w.errorf("%w", err)
 	}
 	return w.locked(func() error {
-		if err := w.count(ops); err != nil {
-			return err
-		}
+		w.count(ops)
 		w.pending = append(w.pending, ops...)
 		for len(w.pending) >= BlockSize {
 			if err := w.insertBlock(w.pending[:BlockSize]); err != nil {
@@ -124,17 +122,11 @@ func Check(ops []Op) error {
 }
 
 // count adds operations to the summary and the windows.
-func (w *TrialWriter) count(ops []Op) error {
+func (w *TrialWriter) count(ops []Op) {
 	_ = w.summary.Ops(ops) // never fails
 	for i := range ops {
 		w.windows.add(&ops[i])
-		if len(w.windows.open) > maxOpenWindows {
-			if err := w.flushWindows(); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
 }
 
 // flushWindows adds what the windower holds to the table.
@@ -177,7 +169,7 @@ type storedBlock struct {
 	Data  []byte `db:"data"`
 }
 
-var blockTable = newTable[storedBlock]("ops", "seq", "trial").paged(16)
+var blockTable = newTable[storedBlock]("ops", "seq", "trial, ", "")
 
 func (w *TrialWriter) insertBlock(ops []Op) error {
 	w.block = AppendBlock(w.block[:0], ops)
@@ -309,11 +301,11 @@ type (
 )
 
 var (
-	resultTable    = newTable[result]("results", "trial", "")
-	detailTable    = newTable[detail]("details", "place", "")
-	countTable     = newTable[count]("counts", "trial", "").replacing()
-	totalsTable    = newTable[totals]("summaries", "trial", "").replacing()
-	histogramTable = newTable[storedHistogram]("histograms", "trial", "")
+	resultTable    = newTable[result]("results", "trial", "", "")
+	detailTable    = newTable[detail]("details", "place", "", "")
+	countTable     = newTable[count]("counts", "trial", "", "").replacing()
+	totalsTable    = newTable[totals]("summaries", "trial", "", "").replacing()
+	histogramTable = newTable[storedHistogram]("histograms", "trial", "", "")
 )
 
 // locked runs fn while the trial is open for writing. An error of fn ends the
