@@ -85,7 +85,7 @@ const (
 // Run executes a plan. The run directory is complete and readable whatever the
 // error; a cancelled context ends the run cleanly with Result.Interrupt.
 func Run(ctx context.Context, cfg Config) (res Result, err error) {
-	r := &run{cfg: cfg, plan: cfg.Plan, begun: time.Now(), say: cfg.Progress}
+	r := &run{cfg: cfg, plan: cfg.Plan, begun: time.Now(), say: cfg.Progress, others: recentOthers{}}
 	if r.say == nil {
 		r.say = silent{}
 	}

@@ -19,7 +19,7 @@ import (
 const checkTime = 30 * time.Second
 
 // checkSystems asks every system of the plan what it misses.
-func checkSystems(ctx context.Context, cfg Config) []Problem {
+func checkSystems(ctx context.Context, cfg Config, _ nodePlace) []Problem {
 	var all []Problem
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys := findSystem(cfg.Systems, use.Use)
@@ -79,7 +79,7 @@ func readsObjects(cfg Config, use experiment.SystemUse) bool {
 const attachHint = "is the server running, and is its address right?"
 
 // checkScenario asks the scenario whether it can run on the systems.
-func checkScenario(_ context.Context, cfg Config) []Problem {
+func checkScenario(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var all []Problem
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys := findSystem(cfg.Systems, use.Use)
@@ -109,7 +109,7 @@ func checkScenario(_ context.Context, cfg Config) []Problem {
 
 // checkBudget refuses a load test that may spend without an end: it runs for weeks
 // unattended.
-func checkBudget(_ context.Context, cfg Config) []Problem {
+func checkBudget(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	e := cfg.Plan.Experiment
 	var all []Problem
 	problem := func(what, hint string) { all = append(all, refuse(what, hint)) }
@@ -133,7 +133,7 @@ func checkBudget(_ context.Context, cfg Config) []Problem {
 }
 
 // checkNeeds refuses to wait for what a system cannot report.
-func checkNeeds(_ context.Context, cfg Config) (all []Problem) {
+func checkNeeds(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	if cfg.Plan.Experiment.Upload == nil {
 		return nil
 	}
