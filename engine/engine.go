@@ -331,16 +331,14 @@ func (r *run) readEarlier() error {
 	}
 	analysis.Judge(r.plan, trials)
 	for _, t := range trials {
-		if t.State == record.Done || t.State == record.Skipped {
-			r.done[trialKey{t.Cell, t.Block}] = t
-		}
+		key := trialKey{t.Cell, t.Block}
 		switch t.State {
-		case record.Pending: // it was to be executed again
-			delete(r.done, trialKey{t.Cell, t.Block})
-		case record.Failed:
-			delete(r.done, trialKey{t.Cell, t.Block})
+		case record.Done, record.Skipped:
+			r.done[key] = t
+		case record.Pending, record.Failed: // it is executed again
+			delete(r.done, key)
 		case record.Running:
-			r.kept[trialKey{t.Cell, t.Block}] = t
+			r.kept[key] = t
 			continue // what it has moved is counted when it ends
 		}
 		r.bytes += t.Bytes

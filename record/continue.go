@@ -51,14 +51,12 @@ func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) 
 }
 
 func (r *Run) runningTrial(id int64) (Trial, error) {
-	found, _, err := list(r.conn, trialTable, "id = ?", 1, id)
-	switch {
-	case err != nil:
+	found, _, err := list(r.conn, trialTable, "id = ? AND state = ?", 1, id, string(Running))
+	if err == nil && len(found) == 0 {
+		err = errors.New("only one that is running goes on")
+	}
+	if err != nil {
 		return Trial{}, err
-	case len(found) == 0:
-		return Trial{}, errors.New("there is none")
-	case found[0].State != Running:
-		return Trial{}, fmt.Errorf("it is %s; only one that is running goes on", found[0].State)
 	}
 	return found[0], nil
 }

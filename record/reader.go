@@ -310,13 +310,7 @@ func (r *Reader) Samples(trial int64) iter.Seq2[Sample, error] {
 }
 
 // Links are the link checks of all trials.
-func (r *Reader) Links() ([]LinkCheck, error) {
-	all, _, err := list(r.db, linkTable, "true", -1)
-	if err != nil {
-		return nil, r.errorf("links", err)
-	}
-	return all, nil
-}
+func (r *Reader) Links() ([]LinkCheck, error) { return whole(r, linkTable) }
 
 // LinksOf are the link checks of one trial.
 func (r *Reader) LinksOf(trial int64) ([]LinkCheck, error) {
@@ -326,10 +320,13 @@ func (r *Reader) LinksOf(trial int64) ([]LinkCheck, error) {
 
 // Events are the events of the run and all trials in the order in which they
 // were recorded.
-func (r *Reader) Events() ([]Event, error) {
-	all, _, err := list(r.db, eventTable, "true", -1)
+func (r *Reader) Events() ([]Event, error) { return whole(r, eventTable) }
+
+// whole is a whole table.
+func whole[T any](r *Reader, t *table[T]) ([]T, error) {
+	all, _, err := list(r.db, t, "true", -1)
 	if err != nil {
-		return nil, r.errorf("events", err)
+		return nil, r.errorf(t.name, err)
 	}
 	return all, nil
 }
