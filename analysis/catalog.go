@@ -11,7 +11,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // CommonRules are those of every scenario; views add their own.
@@ -144,8 +143,8 @@ func beyondLine(r *Result) []Case {
 			if t.Info != c || !t.ValidBut(record.ReasonBeyondLine) {
 				continue
 			}
-			for _, s := range validity.LineShares(c.Plan, t.Trial) {
-				if validity.Beyond(s.Share, float64(c.Plan.Link.Tolerance)) && !(x.Value > Num(s.Share)) {
+			for _, s := range LineShares(c.Plan, t.Trial) {
+				if Beyond(s.Share, float64(c.Plan.Link.Tolerance)) && !(x.Value > Num(s.Share)) {
 					m, _ := r.Frame.Metric(s.Metric)
 					x.Value, x.Text = Num(s.Share), m.Name
 				}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // Link is a verified link: all checks of one kind of link together.
@@ -194,7 +193,7 @@ func (f *Frame) MachineLine(c *Cell, m record.Metric) Num {
 	var all []float64
 	for _, t := range f.Trials {
 		v, has := t.Metrics[m.Key]
-		share := validity.MachineShare(t.Trial)
+		share := MachineShare(t.Trial)
 		if t.Info != c || !has || !(v > 0) || !(share > 0) || !t.ValidBut(record.ReasonMachineLimited) {
 			continue
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // Load reads the frame of a run directory with its plan. Trials are judged by the
@@ -76,7 +75,7 @@ func judged(
 		}
 		return recompute(t, plan.Cells[at])
 	})
-	validity.Judge(plan, trials)
+	Judge(plan, trials)
 	each(func(t *record.Trial) error {
 		if view.Prepare == nil || t.State == record.Pending {
 			return nil

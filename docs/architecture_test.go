@@ -19,7 +19,7 @@ const module = "github.com/plimsoll-project/plimsoll/"
 var parts = map[string]string{
 	"cmd":        "the command",
 	"engine":     "runs a plan",
-	"analysis":   "judges a run",
+	"analysis":   "judges trials and runs",
 	"report":     "page and text",
 	"scenario":   "the questions",
 	"system":     "the storage systems",
@@ -27,7 +27,6 @@ var parts = map[string]string{
 	"testbed":    "hosts, links, processes",
 	"httpload":   "HTTP load generator",
 	"experiment": "file format and plan",
-	"validity":   "which trials count",
 	"workload":   "objects and arrivals",
 	"record":     "run.db",
 	"remote":     "machines elsewhere",

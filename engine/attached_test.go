@@ -131,7 +131,7 @@ func TestSpendingNeedsLeave(t *testing.T) {
 	for allow, want := range map[string]bool{"write": false, "write, spend": true} {
 		plan := memPlan(t, strings.Replace(attachedExperiment, "write, spend", allow, 1))
 		problems := Blocking(checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{l},
-			Scenario: overhead.Scenario{}}))
+			Scenario: overhead.Scenario{}}, nodePlace{}))
 		switch {
 		case want && len(problems) != 0:
 			t.Errorf("allow: [%s]: %v", allow, problems)
@@ -143,7 +143,7 @@ func TestSpendingNeedsLeave(t *testing.T) {
 	// One that is started spends play money.
 	plan := memPlan(t, skippedExperiment)
 	if problems := checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}},
-		Scenario: overhead.Scenario{}}); len(problems) != 0 {
+		Scenario: overhead.Scenario{}}, nodePlace{}); len(problems) != 0 {
 		t.Errorf("started: %v", problems)
 	}
 }

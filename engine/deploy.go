@@ -173,9 +173,9 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Generators: s.generators, Self: r.bed.Self(), Dir: s.dir,
 		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base,
 		Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
-		Disk: func(ctx context.Context) (scenario.StoreDir, error) { return r.diskStore(ctx, s.hosts[0]) },
+		Disk: func(ctx context.Context) (scenario.StoreDir, error) { return r.storeOn(ctx, s.hosts[0], 0) },
 		RAM: func(ctx context.Context, size int64) (scenario.StoreDir, error) {
-			return ramStore(ctx, s.hosts[0], size)
+			return r.storeOn(ctx, s.hosts[0], size)
 		},
 	}
 	if s.network != nil {

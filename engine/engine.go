@@ -16,13 +16,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // Config is everything a run needs.
@@ -85,7 +85,7 @@ const (
 // Run executes a plan. The run directory is complete and readable whatever the
 // error; a cancelled context ends the run cleanly with Result.Interrupt.
 func Run(ctx context.Context, cfg Config) (res Result, err error) {
-	r := &run{cfg: cfg, plan: cfg.Plan, begun: time.Now(), say: cfg.Progress}
+	r := &run{cfg: cfg, plan: cfg.Plan, begun: time.Now(), say: cfg.Progress, others: recentOthers{}}
 	if r.say == nil {
 		r.say = silent{}
 	}
@@ -151,7 +151,7 @@ func (e *DeployError) Hint() string {
 	case errors.As(e.Err, &h):
 		return h.Hint()
 	case e.Attached:
-		return attachHint
+		return "is the server running, and is its address right?"
 	default:
 		return "see `with:` of the system in the experiment file, and its log in " + logs
 	}
@@ -329,18 +329,16 @@ func (r *run) readEarlier() error {
 	if err != nil {
 		return err
 	}
-	validity.Judge(r.plan, trials)
+	analysis.Judge(r.plan, trials)
 	for _, t := range trials {
-		if t.State == record.Done || t.State == record.Skipped {
-			r.done[trialKey{t.Cell, t.Block}] = t
-		}
+		key := trialKey{t.Cell, t.Block}
 		switch t.State {
-		case record.Pending: // it was to be executed again
-			delete(r.done, trialKey{t.Cell, t.Block})
-		case record.Failed:
-			delete(r.done, trialKey{t.Cell, t.Block})
+		case record.Done, record.Skipped:
+			r.done[key] = t
+		case record.Pending, record.Failed: // it is executed again
+			delete(r.done, key)
 		case record.Running:
-			r.kept[trialKey{t.Cell, t.Block}] = t
+			r.kept[key] = t
 			continue // what it has moved is counted when it ends
 		}
 		r.bytes += t.Bytes
@@ -412,7 +410,7 @@ func (r *run) vacate() error {
 func (r *run) result() Result {
 	res := Result{Ended: r.ended, Paused: r.paused, Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
 	trials := slices.Collect(maps.Values(r.done))
-	validity.Judge(r.plan, trials)
+	analysis.Judge(r.plan, trials)
 	succeeded, failed := map[string]int64{}, map[string]int64{}
 	for _, t := range trials {
 		if t.Warmup {

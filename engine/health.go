@@ -92,19 +92,15 @@ func probeOnce(ctx context.Context, c system.Cluster) error {
 func (r *run) restart(ctx context.Context, s *site, why string) error {
 	r.say.Note(fmt.Sprintf("%s: restarting it: %s", s.use.Name, why))
 	r.event("health", "restart", s.use.Name+": "+why, 0)
-	if err := r.stopSite(ctx, s); err != nil {
-		r.event("error", "stop before restart", err.Error(), 0)
-	}
-	return r.deploy(ctx, s, s.used)
+	return r.redeploy(ctx, s, s.used)
 }
 
-// redeploy brings a system up as if it had never been.
-func (r *run) redeploy(ctx context.Context, s *site, why string) error {
-	r.event("phase", "fresh deployment", s.use.Name+": "+why, 0)
+// redeploy stops a system and brings it up again: on its data, or as if it had never been.
+func (r *run) redeploy(ctx context.Context, s *site, goesOn bool) error {
 	if err := r.stopSite(ctx, s); err != nil {
-		r.event("error", "stop before fresh deployment", err.Error(), 0)
+		r.event("error", "stop before it is started again", err.Error(), 0)
 	}
-	return r.deploy(ctx, s, false)
+	return r.deploy(ctx, s, goesOn)
 }
 
 // How the end of a process is judged. In most scenarios a system is one server to

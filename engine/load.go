@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 // observeEvery is the interval at which processes are observed.
@@ -173,12 +173,12 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 		trial.Invalid = append(trial.Invalid, record.ReasonDaemonRestarted)
 		trial.Notes = append(trial.Notes, "the system was restarted before this trial")
 	}
-	trial.Invalid = validity.Reasons(t.cell, r.plan.Experiment.Limits, trial)
+	trial.Invalid = analysis.InvalidReasons(t.cell, r.plan.Experiment.Limits, trial)
 	return trial, nil
 }
 
 // spoiledBy names what happened during a trial that speaks against it, apart from what
-// the generator says of itself; package validity adds what limits decide. A trial that
+// the generator says of itself; package analysis adds what limits decide. A trial that
 // continues lasts so long that daemons die and links are late in it: that is marked.
 func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]float64) []string {
 	var why []string

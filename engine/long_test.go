@@ -349,7 +349,7 @@ func runOfLoad(t *testing.T, bed *testbed.Testbed, plan *experiment.Plan, load *
 	rec, err := record.Create(dir, canonical, nil, nil)
 	must(t, err)
 	t.Cleanup(func() { rec.Close() })
-	return &run{
+	return &run{others: recentOthers{},
 		cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(),
 		rec: rec, bed: bed, done: map[trialKey]record.Trial{}, kept: map[trialKey]record.Trial{},
 		sites: map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}},
@@ -417,7 +417,8 @@ func TestFloorAfterADeath(t *testing.T) {
 			silent: func(at time.Duration) bool { return at > slow },
 		}
 		r := runOfLoad(t, bed, plan, load)
-		trial := &execution{r: r, s: r.sites["mem"], cell: plan.Cells[0], continues: true}
+		trial := &execution{r: r, s: r.sites["mem"], cell: plan.Cells[0], continues: true,
+			others: byMachine{}}
 		unready, err := trial.open(t.Context())
 		must(t, errors.Join(unready, err))
 		during := func(d time.Duration) error {

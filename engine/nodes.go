@@ -115,33 +115,24 @@ func hostNamesOf(hosts []testbed.Host) []string {
 	return names
 }
 
-// diskStore makes a directory for a store on a disk of the host.
-func (r *run) diskStore(ctx context.Context, h testbed.Host) (scenario.StoreDir, error) {
+// storeOn makes a directory for a store on a host: on a disk or, of a size above 0, in memory.
+func (r *run) storeOn(ctx context.Context, h testbed.Host, size int64) (scenario.StoreDir, error) {
 	if err := ctx.Err(); err != nil {
 		return scenario.StoreDir{}, err
 	}
-	dir, files := filepath.Join(r.scratch, "store-"+rand.Text()), h.Files()
-	if err := files.MkdirAll(dir, 0o700); err != nil {
+	files := h.Files()
+	if size > 0 {
+		d, err := h.Machine().RAMDisk("store", size)
+		return scenario.StoreDir{Files: files, Path: d.Path, On: d.On, Remove: d.Remove}, err
+	}
+	dir := filepath.Join(r.scratch, "store-"+rand.Text())
+	err := files.MkdirAll(dir, 0o700)
+	if err != nil {
 		return scenario.StoreDir{}, fmt.Errorf("engine: directory of a store: %w", err)
 	}
 	on, err := h.Machine().Filesystem(dir)
-	if err != nil {
-		return scenario.StoreDir{}, fmt.Errorf("engine: %w", err)
-	}
 	return scenario.StoreDir{Files: files, Path: dir, On: on.String(),
-		Remove: func() error { return files.RemoveAll(dir) }}, nil
-}
-
-// ramStore makes one in memory of the host.
-func ramStore(ctx context.Context, h testbed.Host, size int64) (scenario.StoreDir, error) {
-	if err := ctx.Err(); err != nil {
-		return scenario.StoreDir{}, err
-	}
-	d, err := h.Machine().RAMDisk("store", size)
-	if err != nil {
-		return scenario.StoreDir{}, fmt.Errorf("engine: %w", err)
-	}
-	return scenario.StoreDir{Files: h.Files(), Path: d.Path, On: d.On, Remove: d.Remove}, nil
+		Remove: func() error { return files.RemoveAll(dir) }}, err
 }
 
 // ChainCache is the directory where chains are kept that were made, for all runs of

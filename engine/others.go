@@ -27,8 +27,12 @@ type othersUsed struct {
 // kernel counts it in ticks of 10 ms.
 const leastWindow = time.Second
 
-func usedBetween(first, last record.Sample) othersUsed {
-	return othersUsed{last.CPU - first.CPU, last.End - first.End}
+// add adds what was used between two polls.
+func (b byMachine) add(first, last record.Sample) {
+	if wall := last.End - first.End; wall > 0 && !math.IsNaN(last.CPU-first.CPU) {
+		sum := b[last.Process]
+		b[last.Process] = othersUsed{sum.cpu + last.CPU - first.CPU, sum.wall + wall}
+	}
 }
 
 // share of the machine's CPUs; NaN where it is not known.
@@ -60,24 +64,20 @@ type counted struct {
 // longestWindow bounds how far before its end a short trial is looked at.
 const longestWindow = 10 * time.Second
 
-// recentOthers are the counts at the begin and at the end of the trials of a session, by
-// the names of samples.
+// recentOthers are the counts at the begin and at the end of the latest trials of a session,
+// by the names of samples.
 type recentOthers map[string][]counted
 
-// add takes the edges of a trial that began at epoch.
-func (r *recentOthers) add(epoch time.Time, edges ...record.Sample) {
-	if *r == nil {
-		*r = recentOthers{}
-	}
+// add takes the edges of a trial that began at epoch, and forgets what is too old for a window.
+func (r recentOthers) add(epoch time.Time, edges ...record.Sample) {
 	for _, s := range edges {
 		if s.Process == "" || math.IsNaN(s.CPU) {
 			continue
 		}
-		all := append((*r)[s.Process], counted{epoch.Add(s.End), s.CPU})
-		if n := len(all); n > 64 {
-			all = slices.Clone(all[n-32:])
-		}
-		(*r)[s.Process] = all
+		now := counted{epoch.Add(s.End), s.CPU}
+		r[s.Process] = append(slices.DeleteFunc(r[s.Process], func(c counted) bool {
+			return now.at.Sub(c.at) > longestWindow
+		}), now)
 	}
 }
 
@@ -86,43 +86,26 @@ func (r *recentOthers) add(epoch time.Time, edges ...record.Sample) {
 func (r recentOthers) window() byMachine {
 	all := byMachine{}
 	for name, counts := range r {
-		all[name] = latest(counts)
-	}
-	return all
-}
-
-func latest(r []counted) othersUsed {
-	for i := len(r) - 2; i >= 0; i-- {
-		last := r[len(r)-1]
-		switch w := (othersUsed{last.cpu - r[i].cpu, last.at.Sub(r[i].at)}); {
-		case w.wall > longestWindow || w.cpu < 0:
-			return othersUsed{}
-		case w.wall >= leastWindow:
-			return w
+		last := counts[len(counts)-1]
+		for _, c := range slices.Backward(counts) {
+			w := othersUsed{last.cpu - c.cpu, last.at.Sub(c.at)}
+			if w.cpu < 0 { // another machine has taken its place
+				break
+			}
+			if w.wall >= leastWindow {
+				all[name] = w
+				break
+			}
 		}
 	}
-	return othersUsed{}
-}
-
-func (o othersUsed) plus(p othersUsed) othersUsed {
-	if math.IsNaN(p.cpu) || p.wall <= 0 {
-		return o
-	}
-	return othersUsed{o.cpu + p.cpu, o.wall + p.wall}
-}
-
-// add adds what was used between two polls.
-func (b *byMachine) add(first, last record.Sample) {
-	if *b == nil {
-		*b = byMachine{}
-	}
-	(*b)[last.Process] = (*b)[last.Process].plus(usedBetween(first, last))
+	return all
 }
 
 // recordedOthers is what the recorded samples of a trial's earlier sessions say.
 // The counters of others begin at 0 with each session, which another process of
 // ours belongs to.
 func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum byMachine, err error) {
+	sum = byMachine{}
 	// the latter of a session
 	polled, first, last := map[string]record.Sample{}, map[string]record.Sample{}, map[string]record.Sample{}
 	end := func() {

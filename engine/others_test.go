@@ -119,7 +119,7 @@ func TestShortTrialsAreJudgedByAWindow(t *testing.T) {
 		return record.Sample{Process: testbed.OthersSample, End: time.Duration(seconds * 1e9),
 			CPU: seconds * share * cpus}
 	}
-	var r recentOthers
+	r := recentOthers{}
 	trial := func(from, to, share float64) float64 {
 		r.add(epoch, sample(from, share), sample(to, share))
 		return r.window()[testbed.OthersSample].share(cpus)

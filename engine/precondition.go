@@ -25,9 +25,9 @@ func refuse(what, hint string) Problem { return Problem{What: what, Hint: hint, 
 // precondition is one named check. It changes nothing.
 type precondition struct {
 	name  string
-	check func(ctx context.Context, cfg Config) []Problem
-	here  bool                                     // all of its problems are of this machine
-	on    func(cfg Config, at nodePlace) []Problem // instead: of every machine with nodes
+	check func(ctx context.Context, cfg Config, at nodePlace) []Problem
+	here  bool // all of its problems are of this machine
+	each  bool // every machine with nodes is asked, at; else this one
 }
 
 // nodePlace is a machine and how many nodes of a system run on it.
@@ -52,7 +52,7 @@ func ourPlace(cfg Config) nodePlace {
 // `plimsoll plan` those that do not look at this machine.
 func preconditions() []precondition {
 	return []precondition{
-		{name: "machine", on: checkMachine, here: true},
+		{name: "machine", check: checkMachine, here: true, each: true},
 		{name: "systems", check: checkSystems},
 		{name: "scenario", check: checkScenario},
 		{name: "links", check: checkLinks},
@@ -60,8 +60,8 @@ func preconditions() []precondition {
 		{name: "data-readable", check: checkData, here: true},
 		{name: "budget", check: checkBudget},
 		{check: checkNeeds}, // its problems have names
-		{name: "memory", on: checkMemory, here: true},
-		{name: "storage", on: checkStorage, here: true},
+		{name: "memory", check: checkMemory, here: true, each: true},
+		{name: "storage", check: checkStorage, here: true, each: true},
 		{name: "disk-space", check: checkDisk, here: true},
 		{name: "run-directory", check: checkDirectory, here: true},
 	}
@@ -85,11 +85,7 @@ func problems(ctx context.Context, cfg Config, at nodePlace, wanted func(precond
 		if skipped(p.name) || !wanted(p) {
 			continue
 		}
-		check := p.check
-		if p.on != nil {
-			check = func(_ context.Context, cfg Config) []Problem { return p.on(cfg, at) }
-		}
-		for _, problem := range check(ctx, cfg) {
+		for _, problem := range p.check(ctx, cfg, at) {
 			if problem.Name == "" {
 				problem.Name = p.name
 			}
@@ -121,7 +117,7 @@ func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host
 		}, slices.ContainsFunc(cfg.Plan.Experiment.Systems, func(use experiment.SystemUse) bool {
 			return len(hosts[use.Name]) > 0 && hosts[use.Name][0].Machine() == m
 		})}
-		for _, p := range Blocking(problems(ctx, cfg, at, func(p precondition) bool { return p.on != nil })) {
+		for _, p := range Blocking(problems(ctx, cfg, at, func(p precondition) bool { return p.each })) {
 			p.What = m.Name() + ": " + p.What
 			all = append(all, p)
 		}

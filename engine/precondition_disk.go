@@ -25,7 +25,7 @@ const recordingRoom = 256 << 20
 // checkDisk compares the free space with what the data sets of all systems
 // take, with room for a system that keeps a second copy while it imports. What a
 // load test stores in a system that can be revived is kept in the run directory.
-func checkDisk(_ context.Context, cfg Config) []Problem {
+func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var need, kept float64 = recordingRoom, recordingRoom
 	var swarm, chains float64
 	for _, use := range cfg.Plan.Experiment.Systems {
@@ -135,7 +135,7 @@ func existing(dir string) string {
 }
 
 // checkDirectory makes sure that a new run overwrites nothing.
-func checkDirectory(_ context.Context, cfg Config) []Problem {
+func checkDirectory(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	if cfg.Dir == "" || cfg.Resume {
 		return nil
 	}
@@ -158,7 +158,7 @@ func checkDirectory(_ context.Context, cfg Config) []Problem {
 
 // checkData opens every file of the data sets that are read from this machine:
 // one that cannot be read should not be found out after a week.
-func checkData(ctx context.Context, cfg Config) []Problem {
+func checkData(ctx context.Context, cfg Config, _ nodePlace) []Problem {
 	var all []Problem
 	seen := map[string]bool{}
 	if a := cfg.Plan.Experiment.Retrieve.Replays(); a != nil {

@@ -25,7 +25,7 @@ func TestMoreConnectionsThanFiles(t *testing.T) {
 		int(min(was.Max, 1<<30)) + 1: 1} {
 		plan := &experiment.Plan{Cells: []experiment.Cell{{},
 			{Retrieve: &experiment.Retrieve{Concurrency: connections}}}}
-		got := checkFiles(t.Context(), Config{Plan: plan})
+		got := checkFiles(t.Context(), Config{Plan: plan}, nodePlace{})
 		if len(got) != want || want == 1 && !got[0].Blocking {
 			t.Errorf("%d connections of %d: %+v", connections, was.Max, got)
 		}
@@ -58,7 +58,7 @@ func TestDiskSpace(t *testing.T) {
 			plan.Cells[i].Data.Objects, plan.Cells[i].Data.Size = c.objects, experiment.Bytes(size)
 		}
 		problems := checkDisk(t.Context(), Config{Plan: plan, Scenario: upload.Scenario{},
-			Systems: []system.System{c.sys}, Dir: c.dir})
+			Systems: []system.System{c.sys}, Dir: c.dir}, nodePlace{})
 		if got := len(Blocking(problems)) > 0; got != c.full || c.full &&
 			!strings.Contains(problems[0].What, "4612 PB") {
 			t.Errorf("%s: %+v", c.name, problems)

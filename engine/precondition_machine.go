@@ -14,7 +14,7 @@ import (
 )
 
 // checkMachine asks what a machine lacks for the run. Links are emulated on this one.
-func checkMachine(cfg Config, at nodePlace) []Problem {
+func checkMachine(_ context.Context, cfg Config, at nodePlace) []Problem {
 	var all []Problem
 	changes, _ := plansChanges(cfg.Plan)
 	opt := testbedOptions(cfg)
@@ -50,7 +50,7 @@ func testbedOptions(cfg Config) testbed.Options {
 
 // checkLinks refuses changes of links that no emulator makes here. An attached system
 // is reached over the network there is, so its cells have no link to check.
-func checkLinks(_ context.Context, cfg Config) []Problem {
+func checkLinks(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	if cfg.Machines > 0 {
 		return checkLinksBetween(cfg.Plan, cfg.Clients)
 	}
@@ -74,7 +74,7 @@ func checkLinks(_ context.Context, cfg Config) []Problem {
 
 // checkMemory compares what the nodes of all systems take, which are there at the
 // same time, and the RAM disk of a trial with what the machine has left.
-func checkMemory(cfg Config, at nodePlace) []Problem {
+func checkMemory(_ context.Context, cfg Config, at nodePlace) []Problem {
 	need := nodeMemory(cfg, at)
 	if need.bytes == 0 {
 		return nil
@@ -136,7 +136,7 @@ const spareFiles = 256
 
 // checkFiles refuses more connections than a process may have open files. The
 // soft limit does not count: a run raises it to the hard one.
-func checkFiles(_ context.Context, cfg Config) []Problem {
+func checkFiles(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return nil
@@ -166,7 +166,7 @@ const (
 
 // checkStorage refuses to compare a RAM disk with a "disk" that is in memory itself,
 // as the directory for temporary files is on some machines.
-func checkStorage(cfg Config, at nodePlace) []Problem {
+func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
 	disk, ram := false, false
 	for _, c := range chainCells(cfg.Plan) {
 		disk, ram = disk || c.Sync.Storage == diskStorage, ram || c.Sync.Storage == ramStorage

@@ -96,7 +96,7 @@ func TestFaultsChooseTheEmulator(t *testing.T) {
 		if got := testbedOptions(cfg).Emulate; got != c.want {
 			t.Errorf("%s with %s: the testbed is asked for %s, not %s", c.more, c.emulator, got, c.want)
 		}
-		got := Blocking(checkLinks(t.Context(), cfg))
+		got := Blocking(checkLinks(t.Context(), cfg, nodePlace{}))
 		if (c.problem == "") != (len(got) == 0) || len(got) > 0 && !strings.Contains(got[0].What, c.problem) {
 			t.Errorf("%s with %s: %+v", c.more, c.emulator, got)
 		}

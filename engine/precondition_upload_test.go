@@ -90,7 +90,7 @@ func TestDataReadable(t *testing.T) {
 	}
 	check := func(directory string) []Problem {
 		plan := &experiment.Plan{Cells: []experiment.Cell{{Data: experiment.Data{Directory: directory, Copies: 3}}}}
-		return checkData(context.Background(), Config{Plan: plan, Base: base})
+		return checkData(context.Background(), Config{Plan: plan, Base: base}, nodePlace{})
 	}
 	if p := check("set"); len(p) != 0 {
 		t.Errorf("all can be read: %+v", p)

@@ -251,17 +251,17 @@ func TestPreconditionsOfChains(t *testing.T) {
 		t.Errorf("without a RAM disk %+v", need)
 	}
 	cfg.Plan.Cells = all
-	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) > 0 {
+	if got := Blocking(checkDisk(t.Context(), cfg, nodePlace{})); len(got) > 0 {
 		t.Errorf("a small chain: %+v", got)
 	}
 	for i := range cfg.Plan.Cells {
 		cfg.Plan.Cells[i].Estimate.Bytes = 1 << 60
 	}
-	if got := Blocking(checkDisk(t.Context(), cfg)); len(got) != 2 ||
+	if got := Blocking(checkDisk(t.Context(), cfg, nodePlace{})); len(got) != 2 ||
 		!strings.Contains(got[1].Hint, testbed.CacheVariable) {
 		t.Errorf("an exbibyte: %+v", got)
 	}
-	if got := Blocking(checkMemory(cfg, ourPlace(cfg))); len(got) != 1 {
+	if got := Blocking(checkMemory(t.Context(), cfg, ourPlace(cfg))); len(got) != 1 {
 		t.Errorf("an exbibyte in memory: %+v", got)
 	}
 	t.Setenv(testbed.CacheVariable, "")
@@ -288,7 +288,7 @@ func TestDiskInMemory(t *testing.T) {
 	if on, err := testbed.Here().Filesystem("/dev/shm"); err == nil && on.Memory() {
 		t.Setenv("TMPDIR", "/dev/shm")
 		cfg := syncConfig(t, &syncing{}, ", storage: [disk, ram]", "2")
-		if got := Blocking(checkStorage(cfg, ourPlace(cfg))); len(got) != 1 {
+		if got := Blocking(checkStorage(t.Context(), cfg, ourPlace(cfg))); len(got) != 1 {
 			t.Errorf("stores in /dev/shm: %+v", got)
 		}
 	}

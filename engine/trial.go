@@ -55,7 +55,8 @@ var (
 // trial executes one cell once, or goes on with it. The error is of the run as a
 // whole; a trial that could not be executed comes back as failed, with its reason.
 func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
-	t := &execution{r: r, s: r.sites[cell.System], cell: cell, block: block, continues: r.cfg.continues(cell)}
+	t := &execution{r: r, s: r.sites[cell.System], cell: cell, block: block, continues: r.cfg.continues(cell),
+		others: byMachine{}}
 	if !t.continues {
 		limit := r.trialTime(cell)
 		limited, cancel := context.WithTimeoutCause(ctx, limit,
@@ -98,7 +99,8 @@ func (t *execution) open(ctx context.Context) (unready, err error) {
 	ready, cancel := context.WithTimeout(ctx, r.readyTime(s))
 	defer cancel()
 	if t.continues && !kept && s.used && !s.attached() {
-		unready = r.redeploy(ready, s, "each trial begins with a fresh deployment")
+		r.event("phase", "fresh deployment", s.use.Name+": each trial begins with one", 0)
+		unready = r.redeploy(ready, s, false)
 	}
 	if unready == nil {
 		unready = t.ready(ready)

@@ -297,7 +297,7 @@ func TestFaults(t *testing.T) {
 			t.Run(path+"/"+f.name, func(t *testing.T) {
 				t.Parallel()
 				url := faulty(t, path == "https", data, f.script)
-				s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c, Insecure: true}}, Concurrency: 2,
+				s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Insecure: true, Concurrency: 2,
 					Requests: 6, Range: 200_000,
 					Stall: 10 * time.Second, Deadline: 10 * time.Second, Duration: 15 * time.Second}
 				if f.outcome == record.Stalled {

@@ -45,7 +45,7 @@ func TestStarvedIsNotStalled(t *testing.T) {
 		for _, secure := range []bool{false, true} {
 			url := oneHeld(t, secure, data)
 			s := Spec{
-				Objects:     []Object{{URL: url, Size: int64(len(data)), Insecure: secure}},
+				Objects: []Object{{URL: url, Size: int64(len(data))}}, Insecure: secure,
 				Concurrency: 4, Duration: 1500 * time.Millisecond, Stall: 700 * time.Millisecond, Rate: c.rate,
 			}
 			var got ops

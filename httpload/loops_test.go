@@ -242,7 +242,7 @@ func TestHTTPS(t *testing.T) {
 	}
 	for want, version := range map[string]string{"h2": "auto", "http/1.1": "1.1"} {
 		for _, connections := range []string{"keep", "fresh"} {
-			res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c, CAFile: ca}},
+			res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, CAFile: ca,
 				Concurrency: 4, Requests: 20, Range: 10_000, HTTP: version, Connections: connections})
 			dials := map[string]int64{"keep": 4, "fresh": 20}[connections]
 			if res.Outcomes["ok"] != 20 || res.Protocol != want || res.Dials > dials ||
@@ -252,14 +252,14 @@ func TestHTTPS(t *testing.T) {
 			}
 		}
 	}
-	res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c, CAFile: ca}},
+	res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, CAFile: ca,
 		Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 100}, Requests: 30, Range: 10})
 	if res.Outcomes["ok"] != 30 {
 		t.Errorf("open loop: outcomes %v %v", res.Outcomes, res.Classes)
 	}
 	old := httptest.NewTLSServer(s.Config.Handler)
 	t.Cleanup(old.Close)
-	res, _ = runSpec(t, Spec{Objects: []Object{{URL: old.URL, Size: c.Size, Insecure: true}}, Concurrency: 1,
+	res, _ = runSpec(t, Spec{Objects: []Object{{URL: old.URL, Size: c.Size}}, Insecure: true, Concurrency: 1,
 		Requests: 2, HTTP: "2"})
 	if res.Classes["http/2 not offered"] != 2 {
 		t.Errorf("a server without HTTP/2: %v %v", res.Outcomes, res.Classes)

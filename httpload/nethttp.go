@@ -38,7 +38,6 @@ var (
 // netRun is a trial through net/http: TLS, HTTP/2.
 type netRun struct {
 	*trial
-	tls     []*tls.Config // of each object
 	buffers sync.Pool
 	ctx     context.Context // ends with the window
 	started int64
@@ -48,20 +47,21 @@ type netRun struct {
 	protocols map[string]bool
 }
 
-// netWorker is a connection slot: its transports are its own, so that
+// netWorker is a connection slot: its transport is its own, so that
 // concurrency means connections with HTTP/2 as well.
 type netWorker struct {
 	*netRun
-	id         int
-	transports map[*tls.Config]*http.Transport
-	fails      int
+	id        int
+	transport *http.Transport
+	fails     int
 }
 
 func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	s := t.spec
 	r := &netRun{trial: t, tally: newTally(t.rec, t.link), protocols: map[string]bool{},
 		buffers: sync.Pool{New: func() any { return new([netBuffer]byte) }}}
-	if err := r.loadTLS(); err != nil {
+	config, err := TLSConfig(s.CAFile, s.Insecure)
+	if err != nil {
 		return err
 	}
 	user := ctx
@@ -70,8 +70,8 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	r.ctx = ctx
 	workers := make([]*netWorker, s.connections())
 	for i := range workers {
-		workers[i] = &netWorker{netRun: r, id: s.FirstWorker + i, transports: map[*tls.Config]*http.Transport{}}
-		defer workers[i].close()
+		workers[i] = &netWorker{netRun: r, id: s.FirstWorker + i, transport: r.newTransport(config)}
+		defer workers[i].transport.CloseIdleConnections()
 	}
 	if s.Warmup > 0 {
 		r.warmUp(workers)
@@ -202,29 +202,20 @@ func (r *netRun) pause(d time.Duration) {
 	}
 }
 
-func (w *netWorker) close() {
-	for _, t := range w.transports {
-		t.CloseIdleConnections()
-	}
-}
-
-func (w *netWorker) transport(c *tls.Config) *http.Transport {
-	if t := w.transports[c]; t != nil {
-		return t
-	}
+// newTransport makes that of a worker.
+func (r *netRun) newTransport(c *tls.Config) *http.Transport {
 	t := &http.Transport{
 		TLSClientConfig:        c.Clone(), // net/http changes it
 		DisableCompression:     true,      // identity is asked for; what comes is looked at
-		DisableKeepAlives:      w.spec.Connections == connFresh,
+		DisableKeepAlives:      r.spec.Connections == connFresh,
 		MaxConnsPerHost:        1,
 		MaxResponseHeaderBytes: maxHead,
 		ReadBufferSize:         16 << 10,
-		ForceAttemptHTTP2:      w.spec.HTTP != http11,
+		ForceAttemptHTTP2:      r.spec.HTTP != http11,
 	}
-	if w.spec.HTTP == http11 {
+	if r.spec.HTTP == http11 {
 		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
 	}
-	w.transports[c] = t
 	return t
 }
 
@@ -309,7 +300,7 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 		hr.Header.Set("Range", string(appendRange(nil, &f.req)))
 	}
 	var resp *http.Response
-	trip := w.transport(w.tls[f.req.object]).RoundTrip
+	trip := w.transport.RoundTrip
 	if object.Follow {
 		resp, f.redirects, err = redirect.Do(hr, object.Header, trip)
 	} else {
@@ -448,25 +439,6 @@ func protocolFailure(err error, inBody bool) string {
 		return "broken body"
 	}
 	return errMalformedHead.Error()
-}
-
-// loadTLS makes one TLS configuration for each kind that the objects ask for.
-func (r *netRun) loadTLS() (err error) {
-	type kind struct {
-		file     string
-		insecure bool
-	}
-	made := map[kind]*tls.Config{}
-	for i := range r.spec.Objects {
-		k := kind{r.spec.Objects[i].CAFile, r.spec.Objects[i].Insecure}
-		if made[k] == nil {
-			if made[k], err = TLSConfig(k.file, k.insecure); err != nil {
-				return err
-			}
-		}
-		r.tls = append(r.tls, made[k])
-	}
-	return nil
 }
 
 // TLSConfig trusts a root certificate beside those of the system, or, insecure, any.

@@ -12,14 +12,9 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-const (
-	resolveTimeout = 10 * time.Second
-	spareFiles     = 64
-)
+const resolveTimeout = 10 * time.Second
 
 // raw is a trial over plain HTTP/1.1: what its event loops share.
 type raw struct {
@@ -74,11 +69,6 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 	}
 	n := s.connections()
 	r.receiveWindow(n)
-	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil && files.Cur < uint64(n+spareFiles) {
-		return fmt.Errorf("httpload: %d connections need %d open files, the limit is %d; raise it (ulimit -n)", n,
-			n+spareFiles, files.Cur)
-	}
 	threads := min(runtime.NumCPU(), maxThreads, n)
 	for i := range threads {
 		l, err := newLoop(r)

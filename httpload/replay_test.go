@@ -79,7 +79,7 @@ func TestReplayAsIs(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		s, seen := recording(t, secure, bytes.Repeat([]byte("x"), 1000))
 		res, got := runSpec(t, Spec{
-			Objects: []Object{{URL: s.URL + "/other", Size: -1, Insecure: true}},
+			Objects: []Object{{URL: s.URL + "/other", Size: -1}}, Insecure: true,
 			Arrivals: &workload.ArrivalSpec{Process: "log", Log: path, LogSize: int64(len(loggedAsIs)), Speed: 2,
 				AsIs: true}, MaxInFlight: 10, HTTP: "1.1",
 		})

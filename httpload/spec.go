@@ -39,6 +39,8 @@ type Spec struct {
 	Connections string  `json:"connections,omitempty"` // keep (default), fresh: a new connection for every request
 	HTTP        string  `json:"http,omitempty"`        // auto (default), 1.1, 2
 	Receive     string  `json:"receive,omitempty"`     // verify (default), drop
+	CAFile      string  `json:"ca_file,omitempty"`     // extra root certificate for https
+	Insecure    bool    `json:"insecure,omitempty"`    // do not check certificates
 
 	// Warmup is how many bytes each kept connection of a closed loop fetches before
 	// the clock starts, with one request that is no longer than those of the trial, and as
@@ -98,8 +100,6 @@ type Object struct {
 	// process). With neither, only the length is checked.
 	Content   *workload.Content `json:"content,omitempty"`
 	Reference string            `json:"reference,omitempty"`
-	CAFile    string            `json:"ca_file,omitempty"`  // extra root certificate for https
-	Insecure  bool              `json:"insecure,omitempty"` // do not check the certificate
 	// Follow redirects, at most redirect.Most for a request, where a trial goes through
 	// net/http. A redirect that begins in a trial over plain HTTP is an error.
 	Follow bool `json:"follow,omitempty"`

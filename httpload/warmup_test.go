@@ -68,7 +68,7 @@ func TestWarmup(t *testing.T) {
 					return err == nil
 				})
 				spec := Spec{
-					Objects:     []Object{{URL: url, Size: int64(len(data)), Insecure: secure}},
+					Objects: []Object{{URL: url, Size: int64(len(data))}}, Insecure: secure,
 					Concurrency: 4, Range: 32 << 10, Warmup: 16 << 10, Requests: 200, Stall: stall,
 				}
 				var got ops

@@ -54,10 +54,8 @@ var opColumns = [...]struct {
 }{
 	{get: func(o *Op) int64 { return int64(o.Kind) }, set: func(o *Op, v int64) { o.Kind = OpKind(v) },
 		below: int64(numOpKinds)},
-	{
-		get: func(o *Op) int64 { return int64(o.Outcome) }, set: func(o *Op, v int64) { o.Outcome = Outcome(v) },
-		below: int64(numOutcomes),
-	},
+	{get: func(o *Op) int64 { return int64(o.Outcome) }, set: func(o *Op, v int64) { o.Outcome = Outcome(v) },
+		below: int64(numOutcomes)},
 	{get: func(o *Op) int64 { return int64(o.Status) }, set: func(o *Op, v int64) { o.Status = uint16(v) }},
 	{get: func(o *Op) int64 { return int64(o.Worker) }, set: func(o *Op, v int64) { o.Worker = uint32(v) }},
 	{get: func(o *Op) int64 { return int64(o.Object) }, set: func(o *Op, v int64) { o.Object = uint32(v) }},

@@ -51,14 +51,12 @@ func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) 
 }
 
 func (r *Run) runningTrial(id int64) (Trial, error) {
-	found, _, err := list(r.conn, trialTable, "id = ?", 1, id)
-	switch {
-	case err != nil:
+	found, _, err := list(r.conn, trialTable, "id = ? AND state = ?", 1, id, string(Running))
+	if err == nil && len(found) == 0 {
+		err = errors.New("only one that is running goes on")
+	}
+	if err != nil {
 		return Trial{}, err
-	case len(found) == 0:
-		return Trial{}, errors.New("there is none")
-	case found[0].State != Running:
-		return Trial{}, fmt.Errorf("it is %s; only one that is running goes on", found[0].State)
 	}
 	return found[0], nil
 }
@@ -70,14 +68,11 @@ func (w *TrialWriter) restore() error {
 	if err := r.clearEnd(id); err != nil {
 		return err
 	}
-	var ops []Op
 	// Nothing of the trial is in the open transaction, so that readers see it all.
-	for b, err := range r.Reader.Blocks(id) {
+	for ops, err := range r.batches(id) {
 		if err == nil {
-			ops, err = DecodeBlock(b, ops[:0])
-		}
-		if err == nil {
-			err = w.count(ops)
+			w.count(ops)
+			err = w.flushWindows() // weeks of them need not be in memory
 		}
 		if err != nil {
 			return err
@@ -125,11 +120,7 @@ func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, e
 }
 
 // ID names the run directory: random, made by [Create], the same for its life.
-func (r *Reader) ID() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.meta[keyID]
-}
+func (r *Reader) ID() string { return r.id }
 
 func newID() string {
 	var id [8]byte

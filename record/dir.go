@@ -135,18 +135,21 @@ func explain(dir string, err error) error {
 	return fmt.Errorf("record: %s: %w", dir, err)
 }
 
-// there makes sure that run.db is still the file that was opened: what goes into one that
+// check makes sure that run.db is still the file that was opened: what goes into one that
 // was removed or replaced is lost.
-func (r *Run) there() error {
-	now, err := os.Stat(filepath.Join(r.dir, dbFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s was removed during the run", dbFile)
-	} else if err == nil && !os.SameFile(r.file, now) {
-		err = fmt.Errorf("%s was replaced during the run", dbFile)
-	} else {
+func (r *Run) check() error {
+	why := ""
+	switch now, err := os.Stat(filepath.Join(r.dir, dbFile)); {
+	case errors.Is(err, fs.ErrNotExist):
+		why = "removed"
+	case err == nil && !os.SameFile(r.file, now):
+		why = "replaced"
+	default:
 		return nil // what else is wrong shows when something is written
 	}
-	return &WriteError{Dir: r.dir, Gone: true, Err: err}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fail(&WriteError{Dir: r.dir, Gone: true, Err: fmt.Errorf("%s was %s during the run", dbFile, why)})
 }
 
 func freeSpace(dir string) string {

@@ -9,18 +9,18 @@ import (
 // kind of end: what became of it so far. Objects that nothing was done with have
 // none.
 type Job struct {
-	Object   int64         // index into the trial's data set
-	State    JobState      //
-	Attempts int           // puts begun
-	Name     string        // under which it was put
-	Ref      string        // of the object in the system; empty until it is accepted
-	Size     int64         // bytes
-	SHA256   string        // of the bytes that were sent, lower-case hex; empty until they were
-	Began    time.Duration // of the latest attempt, since the trial's epoch
-	Accepted time.Duration // 0: not accepted
-	Durable  time.Duration // 0: not known to be durable
-	Adopted  bool          // found stored by a later session: its times are those of the finding
-	Error    string        // of the latest attempt that failed
+	Object   int64         `db:"object"` // index into the trial's data set
+	State    JobState      `db:"state"`
+	Attempts int           `db:"attempts"`             // puts begun
+	Name     string        `db:"name"`                 // under which it was put
+	Ref      string        `db:"ref"`                  // of the object in the system; empty until it is accepted
+	Size     int64         `db:"size"`                 // bytes
+	SHA256   string        `db:"sha256" form:"hex"`    // of the bytes that were sent; empty until they were
+	Began    time.Duration `db:"began_ns"`             // of the latest attempt, since the trial's epoch
+	Accepted time.Duration `db:"accepted_ns" none:"0"` // 0: not accepted
+	Durable  time.Duration `db:"durable_ns" none:"0"`  // 0: not known to be durable
+	Adopted  bool          `db:"adopted"`              // found stored by a later session, at these times
+	Error    string        `db:"error"`                // of the latest attempt that failed
 }
 
 // JobState is where an object is in its life.
@@ -53,14 +53,7 @@ func (w *TrialWriter) Jobs(jobs ...Job) error {
 	})
 }
 
-var jobTable = newTable("jobs", "object", "trial, ",
-	"object, state, attempts, name, ref, size, sha256, began_ns, accepted_ns, durable_ns, adopted, error", "",
-	func(j *Job) []any {
-		return []any{
-			&j.Object, &j.State, &j.Attempts, &j.Name, &j.Ref, &j.Size, hexText{&j.SHA256}, &j.Began,
-			optional[time.Duration]{&j.Accepted, 0}, optional[time.Duration]{&j.Durable, 0}, &j.Adopted, &j.Error,
-		}
-	}).replacing()
+var jobTable = newTable[Job]("jobs", "object", "trial, ", "").replacing()
 
 // Jobs reads a trial's jobs in the order of their objects, in constant memory. After an error it ends.
 func (r *Reader) Jobs(trial int64) iter.Seq2[Job, error] { return stream(r, jobTable, trial, -1) }

@@ -138,7 +138,7 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 	w, err := r.Begin("c001", 0, false, time.Now())
 	must(t, err)
 	var jobs []Job
-	for i := range int64(jobTable.page + 10) {
+	for i := range int64(page + 10) {
 		jobs = append(jobs, syntheticJob(3*i))
 	}
 	jobs[1] = Job{Object: 3, State: JobPutting, Attempts: 1, Name: "ü \x00 \" \xff", Began: -time.Second}
@@ -152,7 +152,7 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 		t.Errorf("jobs (-want +got):\n%s", d)
 	}
 	var polls []Poll
-	for i := range int64(2*pollTable.page + 1) {
+	for i := range int64(2*page + 1) {
 		polls = append(polls, syntheticPoll(2*i, 6, 25))
 	}
 	polls[3] = Poll{Seq: 6, Missed: 1}

@@ -17,19 +17,19 @@ import (
 // Not every poll leaves a mark: those do in which a further percent of the
 // content was verified, anything came to an end, or trouble began.
 type Mark struct {
-	Node int // index into the trial's nodes, see DetailRole
-	// start of the poll of this node whose mark this follows, since the trial's epoch; the node's start when there was
-	// none
-	Before   time.Duration
-	Start    time.Duration // of the poll that reported it
-	End      time.Duration
-	Verified int64  // bytes of the content that the node has and has checked
-	Written  int64  // bytes of them that it says are on its disk; −1: it does not report it
-	Received int64  // payload bytes received, duplicates included; −1: it does not report it
-	Sent     int64  // payload bytes sent; −1 likewise
-	Peers    int    // connected; −1 likewise
-	Complete bool   // the node says that it has all
-	Trouble  string // why it cannot go on, in its own words
+	Node int `db:"node"` // index into the trial's nodes, see DetailRole
+	// start of the poll of this node whose mark this follows, since the trial's epoch; the node's start
+	// when there was none
+	Before   time.Duration `db:"before_ns"`
+	Start    time.Duration `db:"start_ns"` // of the poll that reported it
+	End      time.Duration `db:"end_ns"`
+	Verified int64         `db:"verified"`           // bytes of the content that the node has and has checked
+	Written  int64         `db:"written" none:"-1"`  // of them, on its disk by its word; −1: it does not report it
+	Received int64         `db:"received" none:"-1"` // payload bytes, duplicates included; −1 likewise
+	Sent     int64         `db:"sent" none:"-1"`     // payload bytes sent; −1 likewise
+	Peers    int           `db:"peers" none:"-1"`    // connected; −1 likewise
+	Complete bool          `db:"complete"`           // the node says that it has all
+	Trouble  string        `db:"trouble"`            // why it cannot go on, in its own words
 }
 
 // Marks records marks, in the order in which their polls ended as far as
@@ -46,15 +46,7 @@ func (w *TrialWriter) Marks(marks []Mark) error {
 	})
 }
 
-var markTable = newTable("marks", "seq", "trial, seq, ",
-	"node, before_ns, start_ns, end_ns, verified, written, received, sent, peers, complete, trouble", "",
-	func(m *Mark) []any {
-		return []any{
-			&m.Node, &m.Before, &m.Start, &m.End, &m.Verified, optional[int64]{&m.Written, -1},
-			optional[int64]{&m.Received, -1},
-			optional[int64]{&m.Sent, -1}, optional[int]{&m.Peers, -1}, &m.Complete, &m.Trouble,
-		}
-	})
+var markTable = newTable[Mark]("marks", "seq", "trial, seq, ", "")
 
 // Marks reads a trial's marks in the order in which they were recorded, in
 // constant memory. After an error it ends.

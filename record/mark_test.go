@@ -48,7 +48,7 @@ func TestMarksAreReadBack(t *testing.T) {
 		must(t, err)
 		writers = append(writers, w)
 	}
-	n := int64(2*markTable.page + 3)
+	n := int64(2*page + 3)
 	for from := int64(0); from < n; from += 501 {
 		for i, w := range writers { // two trials at once do not mix
 			must(t, w.Marks(syntheticMarks(from+int64(i)*n, min(501, n-from))))

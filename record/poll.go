@@ -2,7 +2,6 @@ package record
 
 import (
 	"encoding/json"
-	"errors"
 	"iter"
 	"math"
 	"strconv"
@@ -12,15 +11,15 @@ import (
 // Poll is one round of questions to a system. Times are since the trial's epoch.
 // What was read is the state at some moment between Start and End.
 type Poll struct {
-	Seq      int64         // 0, 1, …; one that is left out was missed, see Missed
-	Intended time.Duration // on the absolute schedule
-	Start    time.Duration
-	End      time.Duration
+	Seq      int64         `db:"seq"`         // 0, 1, …; one that is left out was missed, see Missed
+	Intended time.Duration `db:"intended_ns"` // on the absolute schedule
+	Start    time.Duration `db:"start_ns"`
+	End      time.Duration `db:"end_ns"`
 	// polls of the schedule before this one that were left out, because an earlier one took
 	// too long or no collector was running
-	Missed   int
-	Calls    []PollCall
-	Readings []Reading
+	Missed   int        `db:"missed"`
+	Calls    []PollCall `db:"calls"`
+	Readings []Reading  `db:"readings"`
 }
 
 // PollCall is one request of a poll.
@@ -48,11 +47,7 @@ func (w *TrialWriter) Poll(p Poll) error {
 	})
 }
 
-var pollTable = newTable("polls", "seq", "trial, ", "seq, intended_ns, start_ns, end_ns, missed, calls, readings", "",
-	func(p *Poll) []any {
-		return []any{&p.Seq, &p.Intended, &p.Start, &p.End, &p.Missed, jsonList[PollCall]{&p.Calls},
-			jsonList[Reading]{&p.Readings}}
-	}).replacing()
+var pollTable = newTable[Poll]("polls", "seq", "trial, ", "").replacing()
 
 // Polls reads a trial's polls in their order, in constant memory. After
 // an error it ends.
@@ -117,14 +112,10 @@ func (r *Reading) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &[]any{&r.Name, &value, &r.Exact, &r.Bad}); err != nil {
 		return err
 	}
-	if r.Value = math.NaN(); value == "" {
-		return nil
+	if r.Value = math.NaN(); value != "" {
+		r.Value, _ = value.Float64() // what does not fit is infinite
 	}
-	var err error
-	if r.Value, err = value.Float64(); errors.Is(err, strconv.ErrRange) {
-		err = nil
-	}
-	return err
+	return nil
 }
 
 func shortArray(values ...any) ([]byte, error) {

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 
 	sqlite "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -27,9 +25,7 @@ type Reader struct {
 	plan    []byte
 	metrics []Metric
 	schema  int
-
-	mu   sync.Mutex
-	meta map[string]string // as last read
+	id      string
 }
 
 // Open opens a run directory for reading.
@@ -42,11 +38,8 @@ func Open(dir string) (*Reader, error) {
 	if r.db, r.schema, err = openToRead(dir); err != nil {
 		return nil, err
 	}
-	r.metrics, _, err = list(r.db, metricTable, "true", -1)
-	if err == nil {
-		r.meta, err = r.readMeta()
-	}
-	if err != nil {
+	r.id = r.Meta()[keyID]
+	if r.metrics, _, err = list(r.db, metricTable, "true", -1); err != nil {
 		r.db.Close()
 		return nil, err
 	}
@@ -136,33 +129,20 @@ func (r *Reader) errorf(what string, err error) error {
 	return fmt.Errorf("record: read %s of %s: %w", what, r.dir, err)
 }
 
-// Meta is the run's metadata, the package's own keys ("record.…") included. It
-// is read anew each time, since a run adds to it; when that fails it is what
-// was last read.
+// Meta is the run's metadata, the package's own keys ("record.…") included. It is read
+// anew each time, since a run adds to it; nil when that fails.
 func (r *Reader) Meta() map[string]string {
-	all, err := r.readMeta()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err == nil {
-		r.meta = all
-	}
-	return maps.Clone(r.meta)
-}
-
-func (r *Reader) readMeta() (map[string]string, error) {
 	all := make(map[string]string)
 	err := eachRow(r.db, `SELECT key, value FROM meta`, nil, func(rows *sql.Rows) error {
 		var k, v string
-		if err := rows.Scan(&k, &v); err != nil {
-			return err
-		}
+		err := rows.Scan(&k, &v)
 		all[k] = v
-		return nil
+		return err
 	})
 	if err != nil {
-		return nil, r.errorf("meta", err)
+		return nil
 	}
-	return all, nil
+	return all
 }
 
 // Trials are all trials in the order in which they began, with what they
@@ -179,32 +159,33 @@ func (r *Reader) Trials() ([]Trial, error) {
 		for i := range all {
 			byID[all[i].ID] = &all[i]
 		}
-		results, _, err1 := list(tx, resultTable, "true", -1)
-		for _, v := range results {
-			setKey(&byID[v.trial].Metrics, v.metric, v.value)
-		}
-		sums, _, err2 := list(tx, totalsTable, "true", -1)
-		for _, v := range sums {
-			byID[v.trial].Bytes = v.Bytes
-		}
-		details, _, err3 := list(tx, detailTable, "true", -1)
-		for _, v := range details {
-			byID[v.trial].Details = append(byID[v.trial].Details, v.Detail)
-		}
-		counts, _, err4 := list(tx, countTable, "true", -1)
-		for _, v := range counts {
-			if t := byID[v.trial]; v.kind == "class" {
-				setKey(&t.Classes, v.name, v.n)
-			} else {
-				setKey(&t.Outcomes, v.name, v.n)
-			}
-		}
-		return errors.Join(err1, err2, err3, err4)
+		return errors.Join(
+			each(tx, resultTable, func(v result) { setKey(&byID[v.Trial].Metrics, v.Metric, v.Value) }),
+			each(tx, totalsTable, func(v totals) { byID[v.Trial].Bytes = v.Bytes }),
+			each(tx, detailTable, func(v detail) {
+				byID[v.Trial].Details = append(byID[v.Trial].Details, v.Detail)
+			}),
+			each(tx, countTable, func(v count) {
+				if t := byID[v.Trial]; v.Kind == "class" {
+					setKey(&t.Classes, v.Name, v.N)
+				} else {
+					setKey(&t.Outcomes, v.Name, v.N)
+				}
+			}))
 	})
 	if err != nil {
 		return nil, r.errorf("trials", err)
 	}
 	return all, nil
+}
+
+// each calls do with every row of a table.
+func each[T any](db queryer, t *table[T], do func(T)) error {
+	rows, _, err := list(db, t, "true", -1)
+	for _, v := range rows {
+		do(v)
+	}
+	return err
 }
 
 func setKey[V any](m *map[string]V, key string, v V) {
@@ -231,15 +212,26 @@ func (r *Reader) Blocks(trial int64) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Ops streams a trial's operations in the order in which they were recorded,
-// in constant memory. After an error it ends.
-func (r *Reader) Ops(trial int64) iter.Seq2[Op, error] {
-	return func(yield func(Op, error) bool) {
+// batches streams them decoded. Each is valid until the next comes.
+func (r *Reader) batches(trial int64) iter.Seq2[[]Op, error] {
+	return func(yield func([]Op, error) bool) {
 		var ops []Op
 		for b, err := range r.Blocks(trial) {
 			if err == nil {
 				ops, err = DecodeBlock(b, ops[:0])
 			}
+			if !yield(ops, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Ops streams a trial's operations in the order in which they were recorded,
+// in constant memory. After an error it ends.
+func (r *Reader) Ops(trial int64) iter.Seq2[Op, error] {
+	return func(yield func(Op, error) bool) {
+		for ops, err := range r.batches(trial) {
 			if err != nil {
 				yield(Op{}, err)
 				return
@@ -268,15 +260,15 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 		stored, s.counts = true, sums[0].Counts
 		counts, _, err := list(tx, countTable, "trial = ?", -1, trial)
 		for _, v := range counts {
-			outcome, unknown := ParseOutcome(v.name)
+			outcome, unknown := ParseOutcome(v.Name)
 			switch {
 			case s.counts.Ops == 0: // counted by the scenario, not from operations
-			case v.kind == "class":
-				s.counts.class(v.name, v.n)
+			case v.Kind == "class":
+				s.counts.class(v.Name, v.N)
 			case unknown != nil:
 				err = errors.Join(err, unknown)
 			default:
-				s.counts.Outcomes[outcome] = v.n
+				s.counts.Outcomes[outcome] = v.N
 			}
 		}
 		histograms, _, err2 := list(tx, histogramTable, "trial = ?", -1, trial)
@@ -286,13 +278,9 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 		return errors.Join(err, err2)
 	})
 	if err == nil && !stored {
-		var ops []Op
-		for b, berr := range r.Blocks(trial) {
-			if berr == nil {
-				ops, berr = DecodeBlock(b, ops[:0])
-			}
-			if berr != nil {
-				return nil, berr
+		for ops, err := range r.batches(trial) {
+			if err != nil {
+				return nil, err
 			}
 			_ = s.Ops(ops) // never fails
 		}
@@ -306,14 +294,14 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 func (s *Summary) restore(stored storedHistogram) error {
 	for m := range numMeasures {
 		h := s.hist[m]
-		if stored.censored {
+		if stored.Censored {
 			h = s.censored[m]
 		}
-		if m.String() == stored.measure && h != nil {
-			return h.decode(stored.hdr, stored.over)
+		if m.String() == stored.Measure && h != nil {
+			return h.decode(stored.HDR, stored.Over)
 		}
 	}
-	return fmt.Errorf("%w: histogram %q", ErrCorrupt, stored.measure)
+	return fmt.Errorf("%w: histogram %q", ErrCorrupt, stored.Measure)
 }
 
 // Samples streams a trial's samples in the order in which they were recorded.
@@ -322,13 +310,7 @@ func (r *Reader) Samples(trial int64) iter.Seq2[Sample, error] {
 }
 
 // Links are the link checks of all trials.
-func (r *Reader) Links() ([]LinkCheck, error) {
-	all, _, err := list(r.db, linkTable, "true", -1)
-	if err != nil {
-		return nil, r.errorf("links", err)
-	}
-	return all, nil
-}
+func (r *Reader) Links() ([]LinkCheck, error) { return whole(r, linkTable) }
 
 // LinksOf are the link checks of one trial.
 func (r *Reader) LinksOf(trial int64) ([]LinkCheck, error) {
@@ -338,10 +320,13 @@ func (r *Reader) LinksOf(trial int64) ([]LinkCheck, error) {
 
 // Events are the events of the run and all trials in the order in which they
 // were recorded.
-func (r *Reader) Events() ([]Event, error) {
-	all, _, err := list(r.db, eventTable, "true", -1)
+func (r *Reader) Events() ([]Event, error) { return whole(r, eventTable) }
+
+// whole is a whole table.
+func whole[T any](r *Reader, t *table[T]) ([]T, error) {
+	all, _, err := list(r.db, t, "true", -1)
 	if err != nil {
-		return nil, r.errorf("events", err)
+		return nil, r.errorf(t.name, err)
 	}
 	return all, nil
 }

@@ -309,14 +309,6 @@ func (r *Run) start() error {
 	return nil
 }
 
-// check makes sure that what is written can be found again.
-func (r *Run) check() error {
-	err := r.there()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fail(err)
-}
-
 // Broken is closed as soon as nothing more can be recorded; Err then says why.
 func (r *Run) Broken() <-chan struct{} { return r.broken }
 

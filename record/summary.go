@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"maps"
 	"sync"
 )
@@ -26,12 +25,7 @@ const (
 var measureNames = [...]string{"ttfb", "duration", "lag"}
 
 // String is the measure's name in run.db.
-func (m Measure) String() string {
-	if m >= 0 && int(m) < len(measureNames) {
-		return measureNames[m]
-	}
-	return fmt.Sprintf("measure(%d)", int(m))
-}
+func (m Measure) String() string { return measureNames[m] }
 
 // maxClasses bounds the distinct classes a summary counts; later ones count
 // together as OtherClasses.
@@ -58,16 +52,16 @@ type Summary struct {
 
 // Counts are the plain numbers of a [Summary].
 type Counts struct {
-	Ops      int64
+	Ops      int64              `db:"ops"`
 	Outcomes [numOutcomes]int64 // indexed by Outcome
 	Classes  map[string]int64   // of operations that have one
-	Bytes    int64              // body bytes of all operations
-	OKBytes  int64              // body bytes of those that were ok
+	Bytes    int64              `db:"bytes"`    // body bytes of all operations
+	OKBytes  int64              `db:"ok_bytes"` // body bytes of those that were ok
 	// InFlightBytes are the body bytes, so far, of operations that were in flight
 	// at the end of the window: work done in it, if not finished.
-	InFlightBytes int64
-	First         int64 // earliest start, nanoseconds since the epoch
-	Last          int64 // latest last byte, nanoseconds since the epoch
+	InFlightBytes int64 `db:"in_flight_bytes"`
+	First         int64 `db:"first_ns"` // earliest start, nanoseconds since the epoch
+	Last          int64 `db:"last_ns"`  // latest last byte, nanoseconds since the epoch
 }
 
 // OutcomeMap is Outcomes by name, zeros left out.

@@ -9,31 +9,51 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"reflect"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// table says how values of T lie in a table of run.db: its columns, and the
-// fields of T that they hold, in the same order. Writing and reading use both.
+// table says how values of T lie in a table of run.db: each field with a tag `db:"column"` in that
+// column. Writing and reading use both.
 type table[T any] struct {
 	name    string
 	key     string // orders the rows of a trial
-	columns string
-	fields  func(*T) []any // pointers: arguments of an INSERT, destinations of a SELECT
+	columns []string
+	fields  []field // of the columns
 	insert  string
-	page    int // rows read at a time
 }
 
-// newTable makes a table. The columns that are given are no fields of T: they are
-// written from the arguments of [put]. A row of a key that is there fails, unless conflict
-// says what to do.
-func newTable[T any](name, key, given, columns, conflict string, fields func(*T) []any) *table[T] {
-	all := given + columns
-	return &table[T]{
-		name: name, key: key, columns: columns, fields: fields, page: 200,
-		insert: fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) %s", name, all, strings.Repeat(", ?",
-			strings.Count(all, ",")), conflict),
+// field is a place in a row: a field of T or, of an array by outcomes, an element of it.
+type field struct {
+	reflect.StructField
+	outcome int
+}
+
+// page is how many rows are read at a time: a block of operations takes a tenth of a megabyte.
+const page = 100
+
+// newTable makes a table. The columns that are given are no fields of T: they are written from
+// the arguments of [put]. A row of a key that is there fails, unless conflict says what to do.
+func newTable[T any](name, key, given, conflict string) *table[T] {
+	t := &table[T]{name: name, key: key}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		switch column := f.Tag.Get("db"); column {
+		case "":
+		case "outcomes":
+			for o, name := range outcomeNames {
+				t.columns = append(t.columns, strings.ReplaceAll(name, "-", "_"))
+				t.fields = append(t.fields, field{f, o})
+			}
+		default:
+			t.columns, t.fields = append(t.columns, column), append(t.fields, field{f, 0})
+		}
 	}
+	all := given + strings.Join(t.columns, ", ")
+	t.insert = fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) %s", name, all,
+		strings.Repeat(", ?", strings.Count(all, ",")), conflict)
+	return t
 }
 
 // replacing has a row take the place of one of the same key.
@@ -42,10 +62,17 @@ func (t *table[T]) replacing() *table[T] {
 	return t
 }
 
-// paged reads other than the usual number of rows at a time.
-func (t *table[T]) paged(rows int) *table[T] {
-	t.page = rows
-	return t
+// stored are the arguments of an INSERT of a row, or the destinations of a SELECT.
+func (t *table[T]) stored(row *T) []any {
+	all := make([]any, len(t.fields))
+	for i, f := range t.fields {
+		v := reflect.ValueOf(row).Elem().FieldByIndex(f.Index)
+		if v.Kind() == reflect.Array {
+			v = v.Index(f.outcome)
+		}
+		all[i] = stored(v, f.Tag)
+	}
+	return all
 }
 
 // put writes a row into the open transaction.
@@ -53,7 +80,7 @@ func put[T any](r *Run, t *table[T], v *T, given ...any) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	return r.exec(t.insert, append(given, t.fields(v)...)...)
+	return r.exec(t.insert, append(given, t.stored(v)...)...)
 }
 
 // queryer is a database, a connection to it or a transaction.
@@ -65,11 +92,11 @@ type queryer interface {
 // list reads rows in the order of their key, the last of which it gives, too; a
 // limit of -1 is none.
 func list[T any](db queryer, t *table[T], where string, limit int, args ...any) (all []T, last int64, err error) {
-	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key, t.columns,
-		t.name, where, limit)
+	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key,
+		strings.Join(t.columns, ", "), t.name, where, limit)
 	err = eachRow(db, query, args, func(rows *sql.Rows) error {
 		var v T
-		err := rows.Scan(append([]any{&last}, t.fields(&v)...)...)
+		err := rows.Scan(append([]any{&last}, t.stored(&v)...)...)
 		all = append(all, v)
 		return err
 	})
@@ -82,18 +109,18 @@ func list[T any](db queryer, t *table[T], where string, limit int, args ...any) 
 func stream[T any](r *Reader, t *table[T], trial, after int64) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
-			page, last, err := list(r.db, t, "trial = ? AND "+t.key+" > ?", t.page, trial, after)
+			rows, last, err := list(r.db, t, "trial = ? AND "+t.key+" > ?", page, trial, after)
 			if err != nil {
 				var none T
 				yield(none, r.errorf(fmt.Sprintf("%s of trial %d", t.name, trial), err))
 				return
 			}
-			for _, v := range page {
+			for _, v := range rows {
 				if !yield(v, nil) {
 					return
 				}
 			}
-			if len(page) < t.page {
+			if len(rows) < page {
 				return
 			}
 			after = last
@@ -115,7 +142,25 @@ func eachRow(db queryer, query string, args []any, fn func(*sql.Rows) error) err
 	return rows.Err()
 }
 
-// The types below are fields whose columns have another form.
+// stored is a field as it lies in its column: most as they are.
+func stored(field reflect.Value, tag reflect.StructTag) any {
+	at := field.Addr().Interface()
+	if none, err := strconv.ParseInt(tag.Get("none"), 10, 64); err == nil {
+		return optional{field, none}
+	}
+	if tag.Get("form") == "hex" {
+		return hexText{at.(*string)}
+	}
+	switch v := at.(type) {
+	case *float64:
+		return number{v}
+	case *time.Time:
+		return moment{v}
+	case *[]string, *[]PollCall, *[]Reading:
+		return jsonList{v}
+	}
+	return at
+}
 
 // number is NULL when it is not a number.
 type number struct{ v *float64 }
@@ -131,32 +176,21 @@ func (n number) Scan(from any) error {
 	return err
 }
 
-func numbers(all ...*float64) []any {
-	fields := make([]any, len(all))
-	for i, v := range all {
-		fields[i] = number{v}
-	}
-	return fields
+// optional is an integer that is NULL when it has the value that means none.
+type optional struct {
+	v    reflect.Value
+	none int64
 }
 
-// optional is NULL when it has the value that means none.
-type optional[T ~int | ~int64] struct {
-	v    *T
-	none T
+func (o optional) Value() (driver.Value, error) {
+	return sql.NullInt64{Int64: o.v.Int(), Valid: o.v.Int() != o.none}.Value()
 }
 
-func (o optional[T]) Value() (driver.Value, error) {
-	if *o.v == o.none {
-		return nil, nil
-	}
-	return int64(*o.v), nil
-}
-
-func (o optional[T]) Scan(from any) error {
+func (o optional) Scan(from any) error {
 	var v sql.NullInt64
 	err := v.Scan(from)
-	if *o.v = T(v.Int64); !v.Valid {
-		*o.v = o.none
+	if o.v.SetInt(v.Int64); !v.Valid {
+		o.v.SetInt(o.none)
 	}
 	return err
 }
@@ -190,22 +224,19 @@ func (h hexText) Scan(from any) error {
 }
 
 // jsonList is a JSON array, so that SQL can look into it.
-type jsonList[T any] struct{ v *[]T }
+type jsonList struct{ v any } // a pointer to a slice
 
-func (l jsonList[T]) Value() (driver.Value, error) {
-	b, err := json.Marshal(append([]T{}, *l.v...))
+func (l jsonList) Value() (driver.Value, error) {
+	if reflect.ValueOf(l.v).Elem().Len() == 0 {
+		return "[]", nil
+	}
+	b, err := json.Marshal(l.v)
 	return string(b), err
 }
 
-func (l jsonList[T]) Scan(from any) error {
-	var text sql.RawBytes
-	switch from := from.(type) {
-	case string:
-		text = sql.RawBytes(from)
-	case []byte:
-		text = from
-	}
-	if err := json.Unmarshal(text, l.v); err != nil {
+func (l jsonList) Scan(from any) error {
+	text, _ := from.(string)
+	if err := json.Unmarshal([]byte(text), l.v); err != nil {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return nil

@@ -10,11 +10,11 @@ import (
 // Metric defines one number that a trial yields. Definitions are stored in
 // run.db, so that a run directory explains itself years later.
 type Metric struct {
-	Key    string `json:"key"`    // "ttfb_p50"
-	Name   string `json:"name"`   // "time to first byte, median"
-	Unit   string `json:"unit"`   // SI or a plain word: "s", "B/s", "ratio", "s/GB", "B"
-	Better Better `json:"better"` // which way is better
-	Help   string `json:"help"`   // one sentence: how it is computed, from what
+	Key    string `json:"key" db:"key"`       // "ttfb_p50"
+	Name   string `json:"name" db:"name"`     // "time to first byte, median"
+	Unit   string `json:"unit" db:"unit"`     // SI or a plain word: "s", "B/s", "ratio", "s/GB", "B"
+	Better Better `json:"better" db:"better"` // which way is better
+	Help   string `json:"help" db:"help"`     // one sentence: how it is computed, from what
 }
 
 // Better is the direction in which a metric improves.
@@ -32,7 +32,7 @@ const (
 	ReasonGeneratorSaturated = "generator-saturated"
 	ReasonGeneratorLate      = "generator-late"
 	ReasonBoxBusy            = "box-busy"
-	ReasonMachineLimited     = "machine-limited" // see package validity, as the one below
+	ReasonMachineLimited     = "machine-limited" // package analysis decides it, as the one below
 	ReasonBeyondLine         = "beyond-line"
 	ReasonLinkOff            = "link-off"
 	ReasonEmulatorLate       = "emulator-late"
@@ -99,21 +99,21 @@ const (
 
 // Trial is one execution of a cell: the unit of replication.
 type Trial struct {
-	ID       int64              `json:"id"`
-	Cell     string             `json:"cell"` // the plan's cell ID
-	Block    int                `json:"block"`
-	Warmup   bool               `json:"warmup,omitempty"` // executed, recorded, never part of a statistic
-	State    TrialState         `json:"state"`
-	Epoch    time.Time          `json:"epoch"` // wall clock at nanosecond 0 of its operations
-	Seconds  float64            `json:"seconds"`
+	ID       int64              `json:"id" db:"id"`
+	Cell     string             `json:"cell" db:"cell"` // the plan's cell ID
+	Block    int                `json:"block" db:"block"`
+	Warmup   bool               `json:"warmup,omitempty" db:"warmup"` // executed, recorded, never part of a statistic
+	State    TrialState         `json:"state" db:"state"`
+	Epoch    time.Time          `json:"epoch" db:"epoch_ns"` // wall clock at nanosecond 0 of its operations
+	Seconds  float64            `json:"seconds" db:"coalesce(seconds, 0)"`
 	Metrics  map[string]float64 `json:"metrics,omitempty"` // by Metric.Key
 	Outcomes map[string]int64   `json:"outcomes,omitempty"`
-	Bytes    int64              `json:"-"`                 // body bytes of all operations, read only
-	Classes  map[string]int64   `json:"classes,omitempty"` // error classes, counted
-	Invalid  []string           `json:"invalid,omitempty"` // validity reasons; empty: valid
-	Notes    []string           `json:"notes,omitempty"`   // "receive: drop (content not compared)", …
-	Details  []Detail           `json:"details,omitempty"` // numbers with names of their own
-	Error    string             `json:"error,omitempty"`
+	Bytes    int64              `json:"-"`                              // body bytes of all operations, read only
+	Classes  map[string]int64   `json:"classes,omitempty"`              // error classes, counted
+	Invalid  []string           `json:"invalid,omitempty" db:"invalid"` // validity reasons; empty: valid
+	Notes    []string           `json:"notes,omitempty" db:"notes"`     // "receive: drop (content not compared)", …
+	Details  []Detail           `json:"details,omitempty"`              // numbers with names of their own
+	Error    string             `json:"error,omitempty" db:"error"`
 }
 
 // BlockName is how a block is called where people read: "block 1" is the first
@@ -128,9 +128,9 @@ func BlockName(block int) string {
 // Detail is a number that a trial has for something the system names: a phase
 // of its operations, a process.
 type Detail struct {
-	Kind  string  `json:"kind"` // one of the Detail constants
-	Name  string  `json:"name"` // the phase, the process
-	Value float64 `json:"value"`
+	Kind  string  `json:"kind" db:"kind"` // one of the Detail constants
+	Name  string  `json:"name" db:"name"` // the phase, the process
+	Value float64 `json:"value" db:"value"`
 }
 
 // Kinds of details.
@@ -186,19 +186,20 @@ func (t Trial) Valid() bool { return t.State == Done && len(t.Invalid) == 0 && !
 // Cumulative counters are since the process started. A field that the kernel
 // would not tell is NaN.
 type Sample struct {
-	Start, End time.Duration // of the poll, since the trial's epoch
-	Process    string        // "nginx/server", "load", "link", "box"
-	Role       string        // "system", "generator", "emulator", "box"
-	PID        int
-	CPU        float64 // user + system seconds, children included
-	RSS        float64 // bytes
-	PSS        float64 // bytes; NaN unless asked for
-	ReadBytes  float64 // bytes from storage
-	WriteBytes float64 // bytes to storage
-	FDs        float64
-	NetRx      float64 // bytes received by the host's interface
-	NetTx      float64 // bytes sent by the host's interface
-	Threads    float64
+	Start      time.Duration `db:"start_ns"` // of the poll, since the trial's epoch
+	End        time.Duration `db:"end_ns"`
+	Process    string        `db:"process"` // "nginx/server", "load", "link", "box"
+	Role       string        `db:"role"`    // "system", "generator", "emulator", "box"
+	PID        int           `db:"pid"`
+	CPU        float64       `db:"cpu"`         // user + system seconds, children included
+	RSS        float64       `db:"rss"`         // bytes
+	PSS        float64       `db:"pss"`         // bytes; NaN unless asked for
+	ReadBytes  float64       `db:"read_bytes"`  // bytes from storage
+	WriteBytes float64       `db:"write_bytes"` // bytes to storage
+	FDs        float64       `db:"fds"`
+	NetRx      float64       `db:"net_rx"` // bytes received by the host's interface
+	NetTx      float64       `db:"net_tx"` // bytes sent by the host's interface
+	Threads    float64       `db:"threads"`
 }
 
 // RealLink is the emulator of a link between machines, of which nothing was asked: it is
@@ -211,63 +212,39 @@ const MeshLink = "user over UDP"
 // LinkCheck is what was measured through a link before a cell used it,
 // beside what was asked for. Times in seconds, rates in bit/s.
 type LinkCheck struct {
-	Trial      int64   `json:"trial"`
-	From       string  `json:"from"`
-	To         string  `json:"to"`
-	Emulator   string  `json:"emulator"`   // "netem", "user", "tbf", "none", [RealLink] or [MeshLink]
-	Congestion string  `json:"congestion"` // TCP congestion control of both ends
-	WantRTT    float64 `json:"want_rtt"`
-	RTT        float64 `json:"rtt"`       // median
-	RTTP99     float64 `json:"rtt_p99"`   // 99th percentile
-	WantRate   float64 `json:"want_rate"` // TCP payload rate the link should carry; 0: unlimited
-	Rate       float64 `json:"rate"`      // TCP payload rate measured, From → To
-	WantLoss   float64 `json:"want_loss"`
-	Loss       float64 `json:"loss"`         // NaN when not measured
-	Lateness   float64 `json:"lateness_p99"` // the emulator's own, seconds; NaN when it has none
-	Tolerance  float64 `json:"tolerance"`
-	OK         bool    `json:"ok"`
-	Why        string  `json:"why,omitempty"`
+	Trial      int64   `json:"trial" db:"trial"`
+	From       string  `json:"from" db:"from_host"`
+	To         string  `json:"to" db:"to_host"`
+	Emulator   string  `json:"emulator" db:"emulator"`     // "netem", "user", "tbf", "none", [RealLink] or [MeshLink]
+	Congestion string  `json:"congestion" db:"congestion"` // TCP congestion control of both ends
+	WantRTT    float64 `json:"want_rtt" db:"want_rtt"`
+	RTT        float64 `json:"rtt" db:"rtt"`             // median
+	RTTP99     float64 `json:"rtt_p99" db:"rtt_p99"`     // 99th percentile
+	WantRate   float64 `json:"want_rate" db:"want_rate"` // TCP payload rate the link should carry; 0: unlimited
+	Rate       float64 `json:"rate" db:"rate"`           // TCP payload rate measured, From → To
+	WantLoss   float64 `json:"want_loss" db:"want_loss"`
+	Loss       float64 `json:"loss" db:"loss"`             // NaN when not measured
+	Lateness   float64 `json:"lateness_p99" db:"lateness"` // the emulator's own, seconds; NaN when it has none
+	Tolerance  float64 `json:"tolerance" db:"tolerance"`
+	OK         bool    `json:"ok" db:"ok"`
+	Why        string  `json:"why,omitempty" db:"why"`
 }
 
 // Event is something that happened at a moment: a phase, a fault, a probe, a
 // violation.
 type Event struct {
-	Trial  int64         `json:"trial,omitempty"` // 0: the run
-	At     time.Time     `json:"at"`
-	Kind   string        `json:"kind"` // "phase", "fault", "health", "note", "error", …
-	What   string        `json:"what"`
-	Detail string        `json:"detail,omitempty"`
-	Took   time.Duration `json:"took,omitempty"`
+	Trial  int64         `json:"trial,omitempty" db:"trial"` // 0: the run
+	At     time.Time     `json:"at" db:"at_ns"`
+	Kind   string        `json:"kind" db:"kind"` // "phase", "fault", "health", "note", "error", …
+	What   string        `json:"what" db:"what"`
+	Detail string        `json:"detail,omitempty" db:"detail"`
+	Took   time.Duration `json:"took,omitempty" db:"took_ns"`
 }
 
 var (
-	metricTable = newTable("metrics", "place", "place, ", "key, name, unit, better, help", "", func(m *Metric) []any {
-		return []any{&m.Key, &m.Name, &m.Unit, &m.Better, &m.Help}
-	})
-	sampleTable = newTable("samples", "id", "trial, ",
-		"start_ns, end_ns, process, role, pid, cpu, rss, pss, read_bytes, write_bytes, fds, net_rx, net_tx, threads",
-		"",
-		func(s *Sample) []any {
-			return append([]any{&s.Start, &s.End, &s.Process, &s.Role, &s.PID},
-				numbers(&s.CPU, &s.RSS, &s.PSS, &s.ReadBytes, &s.WriteBytes, &s.FDs, &s.NetRx, &s.NetTx, &s.Threads)...)
-		})
-	linkTable = newTable("links", "id", "",
-		"trial, from_host, to_host, emulator, congestion, ok, why, want_rtt, rtt, rtt_p99, want_rate, rate, "+
-			"want_loss, loss, lateness, tolerance", "",
-		func(l *LinkCheck) []any {
-			return append([]any{&l.Trial, &l.From, &l.To, &l.Emulator, &l.Congestion, &l.OK, &l.Why},
-				numbers(&l.WantRTT, &l.RTT, &l.RTTP99, &l.WantRate, &l.Rate, &l.WantLoss, &l.Loss, &l.Lateness,
-					&l.Tolerance)...)
-		})
-	eventTable = newTable("events", "id", "", "trial, at_ns, kind, what, detail, took_ns", "", func(e *Event) []any {
-		return []any{&e.Trial, moment{&e.At}, &e.Kind, &e.What, &e.Detail, &e.Took}
-	})
-	trialTable = newTable("trials", "id", "", // only read: a trial is begun and ended by statements of its own
-		"id, cell, block, warmup, state, epoch_ns, coalesce(seconds, 0), invalid, notes, error", "",
-		func(t *Trial) []any {
-			return []any{
-				&t.ID, &t.Cell, &t.Block, &t.Warmup, &t.State, moment{&t.Epoch}, &t.Seconds,
-				jsonList[string]{&t.Invalid}, jsonList[string]{&t.Notes}, &t.Error,
-			}
-		})
+	metricTable = newTable[Metric]("metrics", "place", "place, ", "")
+	sampleTable = newTable[Sample]("samples", "id", "trial, ", "")
+	linkTable   = newTable[LinkCheck]("links", "id", "", "")
+	eventTable  = newTable[Event]("events", "id", "", "")
+	trialTable  = newTable[Trial]("trials", "id", "", "") // only read: statements of its own begin and end a trial
 )

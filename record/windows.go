@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,12 +15,12 @@ const windowNs = int64(WindowSeconds * 1e9)
 
 // Window is what happened in one second of a trial.
 type Window struct {
-	Second   int64              // begins Second × WindowSeconds after the epoch
-	Outcomes [numOutcomes]int64 // operations that ended in it, by Outcome
+	Second   int64              `db:"second"`   // begins Second × WindowSeconds after the epoch
+	Outcomes [numOutcomes]int64 `db:"outcomes"` // operations that ended in it, by Outcome
 	// Bytes is the body bytes that came in it. An operation's bytes are spread
 	// evenly from its first byte to its last, so that a long transfer does not
 	// show as a burst at its end; the sum over all windows is exact.
-	Bytes int64
+	Bytes int64 `db:"bytes"`
 }
 
 // Ops is the number of operations that ended in the window.
@@ -30,13 +31,9 @@ func (w Window) Ops() (n int64) {
 	return n
 }
 
-const (
-	// maxOpenWindows bounds the memory of windows not yet written.
-	maxOpenWindows = 1 << 14
-	// maxSpread is how many windows the bytes of one operation are spread
-	// over; those of a longer one all count in its last.
-	maxSpread = 24 * 3600
-)
+// maxSpread is how many windows the bytes of one operation are spread over; those of a longer
+// one all count in its last.
+const maxSpread = 24 * 3600
 
 // windower gathers what has to be added to the windows of a trial. It keeps
 // only what was not written yet.
@@ -102,23 +99,11 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// windowColumns are those of Window, in the order of the outcomes.
-var windowColumns = "second, bytes, " + strings.ReplaceAll(strings.Join(outcomeNames[:], ", "), "-", "_")
-
 // windowTable adds what is written to what is there.
-var windowTable = newTable("windows", "second", "trial, ", windowColumns,
-	"ON CONFLICT (trial, second) DO UPDATE SET "+
-		regexp.MustCompile(`\w+`).ReplaceAllString(strings.TrimPrefix(windowColumns, "second, "),
-			"$0 = $0 + excluded.$0"),
-	windowFields)
+var windowTable = newTable[Window]("windows", "second", "trial, ", "ON CONFLICT (trial, second) DO UPDATE SET "+
+	regexp.MustCompile(`\w+`).ReplaceAllString(windowSums, "$0 = $0 + excluded.$0"))
 
-func windowFields(w *Window) []any {
-	fields := []any{&w.Second, &w.Bytes}
-	for o := range w.Outcomes {
-		fields = append(fields, &w.Outcomes[o])
-	}
-	return fields
-}
+var windowSums = "bytes, " + strings.ReplaceAll(strings.Join(outcomeNames[:], ", "), "-", "_")
 
 // Windows streams the seconds of a trial in which something happened, ascending,
 // in constant memory. After an error it ends. While the trial runs, a window of
@@ -126,7 +111,8 @@ func windowFields(w *Window) []any {
 func (r *Reader) Windows(trial int64) iter.Seq2[Window, error] {
 	t := *windowTable
 	if r.schema < starvedSince {
-		t.columns = strings.ReplaceAll(t.columns, "starved", "0")
+		t.columns = slices.Clone(t.columns)
+		t.columns[slices.Index(t.columns, "starved")] = "0"
 	}
 	return stream(r, &t, trial, math.MinInt64)
 }

@@ -87,7 +87,7 @@ func TestBytesAreSpreadOverTheTransfer(t *testing.T) {
 // More seconds than are read at a time, some of them empty.
 func TestWindowsOfALongTrial(t *testing.T) {
 	var ops []Op
-	for i := range int64(2*windowTable.page + 1) {
+	for i := range int64(2*page + 1) {
 		at := 3 * i * 1e9
 		ops = append(ops, Op{Start: at, Intended: at, FirstByte: at + 1, LastByte: at + 2, Bytes: i, Length: i})
 	}

@@ -67,9 +67,7 @@ func (w *TrialWriter) Ops(ops []Op) error {
 		return w.errorf("%w", err)
 	}
 	return w.locked(func() error {
-		if err := w.count(ops); err != nil {
-			return err
-		}
+		w.count(ops)
 		w.pending = append(w.pending, ops...)
 		for len(w.pending) >= BlockSize {
 			if err := w.insertBlock(w.pending[:BlockSize]); err != nil {
@@ -124,17 +122,11 @@ func Check(ops []Op) error {
 }
 
 // count adds operations to the summary and the windows.
-func (w *TrialWriter) count(ops []Op) error {
+func (w *TrialWriter) count(ops []Op) {
 	_ = w.summary.Ops(ops) // never fails
 	for i := range ops {
 		w.windows.add(&ops[i])
-		if len(w.windows.open) > maxOpenWindows {
-			if err := w.flushWindows(); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
 }
 
 // flushWindows adds what the windower holds to the table.
@@ -170,13 +162,14 @@ func (w *TrialWriter) flush() error {
 
 // storedBlock is a row of operations.
 type storedBlock struct {
-	Seq, N, First, Last int64
-	Data                []byte
+	Seq   int64  `db:"seq"`
+	N     int64  `db:"n"`
+	First int64  `db:"first_ns"`
+	Last  int64  `db:"last_ns"`
+	Data  []byte `db:"data"`
 }
 
-var blockTable = newTable("ops", "seq", "trial, ", "seq, n, first_ns, last_ns, data", "", func(b *storedBlock) []any {
-	return []any{&b.Seq, &b.N, &b.First, &b.Last, &b.Data}
-}).paged(16)
+var blockTable = newTable[storedBlock]("ops", "seq", "trial, ", "")
 
 func (w *TrialWriter) insertBlock(ops []Op) error {
 	w.block = AppendBlock(w.block[:0], ops)
@@ -234,7 +227,7 @@ func (w *TrialWriter) End(t Trial) error {
 		err := w.run.durably(func() error {
 			err := w.run.exec(`UPDATE trials SET state = ?, seconds = ?, invalid = ?, notes = ?, error = ?
 				WHERE id = ?`,
-				t.State, t.Seconds, jsonList[string]{&t.Invalid}, jsonList[string]{&t.Notes}, t.Error, id)
+				t.State, t.Seconds, jsonList{&t.Invalid}, jsonList{&t.Notes}, t.Error, id)
 			for key, v := range t.Metrics {
 				err = errors.Join(err, put(w.run, resultTable, &result{id, key, v}))
 			}
@@ -279,49 +272,40 @@ func (w *TrialWriter) writeHistograms() error {
 // The rows of what a trial comes to.
 type (
 	result struct {
-		trial  int64
-		metric string
-		value  float64
+		Trial  int64   `db:"trial"`
+		Metric string  `db:"metric"`
+		Value  float64 `db:"value"`
 	}
 	detail struct {
-		trial int64
-		place int
+		Trial int64 `db:"trial"`
+		Place int   `db:"place"`
 		Detail
 	}
 	count struct {
-		trial      int64
-		kind, name string // kind: "outcome" or "class"
-		n          int64
+		Trial int64  `db:"trial"`
+		Kind  string `db:"kind"` // "outcome" or "class"
+		Name  string `db:"name"`
+		N     int64  `db:"n"`
 	}
 	totals struct {
-		trial int64
+		Trial int64 `db:"trial"`
 		Counts
 	}
 	storedHistogram struct {
-		trial    int64
-		measure  string
-		censored bool
-		over     int64
-		hdr      string
+		Trial    int64  `db:"trial"`
+		Measure  string `db:"measure"`
+		Censored bool   `db:"censored"`
+		Over     int64  `db:"overflow"`
+		HDR      string `db:"hdr"`
 	}
 )
 
 var (
-	resultTable = newTable("results", "trial", "", "trial, metric, value", "", func(r *result) []any {
-		return []any{&r.trial, &r.metric, number{&r.value}}
-	})
-	detailTable = newTable("details", "place", "", "trial, place, kind, name, value", "", func(d *detail) []any {
-		return []any{&d.trial, &d.place, &d.Kind, &d.Name, number{&d.Value}}
-	})
-	countTable = newTable("counts", "trial", "", "trial, kind, name, n", "", func(c *count) []any {
-		return []any{&c.trial, &c.kind, &c.name, &c.n}
-	}).replacing()
-	totalsTable = newTable("summaries", "trial", "",
-		"trial, ops, bytes, ok_bytes, in_flight_bytes, first_ns, last_ns", "", func(t *totals) []any {
-			return []any{&t.trial, &t.Ops, &t.Bytes, &t.OKBytes, &t.InFlightBytes, &t.First, &t.Last}
-		}).replacing()
-	histogramTable = newTable("histograms", "trial", "", "trial, measure, censored, overflow, hdr", "",
-		func(h *storedHistogram) []any { return []any{&h.trial, &h.measure, &h.censored, &h.over, &h.hdr} })
+	resultTable    = newTable[result]("results", "trial", "", "")
+	detailTable    = newTable[detail]("details", "place", "", "")
+	countTable     = newTable[count]("counts", "trial", "", "").replacing()
+	totalsTable    = newTable[totals]("summaries", "trial", "", "").replacing()
+	histogramTable = newTable[storedHistogram]("histograms", "trial", "", "")
 )
 
 // locked runs fn while the trial is open for writing. An error of fn ends the

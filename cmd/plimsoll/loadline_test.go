@@ -4,13 +4,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/sftp"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 const retrieveLine = `
@@ -73,7 +73,7 @@ func TestNobodyBeatsTheLoadLine(t *testing.T) {
 				}
 				for _, key := range c.shares {
 					share, has := trial.Metrics[key]
-					if !has || share > 1+0.05+validity.BeyondSlack {
+					if !has || share > 1+0.05+analysis.BeyondSlack {
 						t.Errorf("trial %d (%s): %s is %v (there: %v)", trial.ID, trial.Cell, key, share, has)
 					}
 					t.Logf("trial %d (%s): %s %.3f", trial.ID, trial.Cell, key, share)

@@ -162,9 +162,10 @@ func (r *runner) bring(ctx context.Context, host testbed.Host, spec *httpload.Sp
 		spec.Arrivals = &arrivals
 		paths = append(paths, &arrivals.Log)
 	}
+	paths = append(paths, &spec.CAFile)
 	spec.Objects = slices.Clone(spec.Objects)
 	for i := range spec.Objects {
-		paths = append(paths, &spec.Objects[i].Reference, &spec.Objects[i].CAFile)
+		paths = append(paths, &spec.Objects[i].Reference)
 	}
 	for _, path := range paths {
 		if *path == "" {
@@ -273,10 +274,10 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		if err != nil {
 			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
+		spec.CAFile, spec.Insecure = t.CAFile, t.Insecure // as those of all objects of a system
 		spec.Objects = append(spec.Objects, httpload.Object{
-			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header, CAFile: t.CAFile,
-			Insecure: t.Insecure,
-			Content:  o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
+			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header,
+			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
 		})
 	}
 	return spec, nil

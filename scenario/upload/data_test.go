@@ -19,7 +19,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
 func tree(t *testing.T, files map[string]string) string {
@@ -298,7 +297,7 @@ func TestUploadBeyondItsLine(t *testing.T) {
 			if math.Abs(m["line_share"]-c.want) > 1e-9 {
 				t.Errorf("share %v, want %v", m["line_share"], c.want)
 			}
-			why := validity.Reasons(cell, experiment.Limits{}, record.Trial{State: record.Done, Metrics: m})
+			why := analysis.InvalidReasons(cell, experiment.Limits{}, record.Trial{State: record.Done, Metrics: m})
 			if slices.Contains(why, record.ReasonBeyondLine) == c.valid {
 				t.Errorf("reasons %v", why)
 			}

@@ -1,15 +1,15 @@
-package validity_test
+package analysis_test
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/validity"
 )
 
-var retrieve = experiment.Cell{ID: "a", Retrieve: &experiment.Retrieve{}, Link: experiment.Link{Tolerance: 0.05}}
+var retrieveCell = experiment.Cell{ID: "a", Retrieve: &experiment.Retrieve{}, Link: experiment.Link{Tolerance: 0.05}}
 
 func done(metrics map[string]float64, recorded ...string) record.Trial {
 	return record.Trial{Cell: "a", State: record.Done, Metrics: metrics, Invalid: recorded}
@@ -29,24 +29,24 @@ func TestReasons(t *testing.T) {
 		trial  record.Trial
 		want   []string
 	}{
-		{"quiet", retrieve, usual, done(m{"others_busy": 0.25, "box_cpu": 0.84}), nil},
-		{"others above the limit", retrieve, usual, done(m{"others_busy": 0.26}), []string{busy}},
-		{"a higher limit", retrieve, experiment.Limits{Others: 0.5}, done(m{"others_busy": 0.26}, busy), nil},
-		{"a lower limit", retrieve, experiment.Limits{Others: 0.1}, done(m{"others_busy": 0.2}), []string{busy}},
-		{"no limit", retrieve, experiment.Limits{}, done(m{"others_busy": 0.9, "box_cpu": 1}, busy, limited), nil},
-		{"no limit, and nothing recorded of others", retrieve, experiment.Limits{}, done(nil, busy, died),
+		{"quiet", retrieveCell, usual, done(m{"others_busy": 0.25, "box_cpu": 0.84}), nil},
+		{"others above the limit", retrieveCell, usual, done(m{"others_busy": 0.26}), []string{busy}},
+		{"a higher limit", retrieveCell, experiment.Limits{Others: 0.5}, done(m{"others_busy": 0.26}, busy), nil},
+		{"a lower limit", retrieveCell, experiment.Limits{Others: 0.1}, done(m{"others_busy": 0.2}), []string{busy}},
+		{"no limit", retrieveCell, experiment.Limits{}, done(m{"others_busy": 0.9, "box_cpu": 1}, busy, limited), nil},
+		{"no limit, and nothing recorded of others", retrieveCell, experiment.Limits{}, done(nil, busy, died),
 			[]string{died}},
-		{"nothing recorded", retrieve, usual, done(nil, busy), []string{busy}},
-		{"more than the machine has is an error of measurement", retrieve, usual, done(m{"others_busy": 3.79}), nil},
-		{"machine line at its limit", retrieve, usual, done(m{"box_cpu": 0.85}), []string{limited}},
-		{"one thread of the emulator", retrieve, usual, done(m{"box_cpu": 0.5, "emulator_thread": 0.9}),
+		{"nothing recorded", retrieveCell, usual, done(nil, busy), []string{busy}},
+		{"more than the machine has is an error of measurement", retrieveCell, usual, done(m{"others_busy": 3.79}), nil},
+		{"machine line at its limit", retrieveCell, usual, done(m{"box_cpu": 0.85}), []string{limited}},
+		{"one thread of the emulator", retrieveCell, usual, done(m{"box_cpu": 0.5, "emulator_thread": 0.9}),
 			[]string{limited}},
 		{"polls alone", experiment.Cell{Collect: &experiment.Collect{}}, usual,
 			done(m{"others_busy": 0.9, "box_cpu": 1}), nil},
-		{"what happened stays", retrieve, usual, done(m{"others_busy": 0.9}, died), []string{died, busy}},
-		{"within the link's tolerance", retrieve, usual, done(m{"load_line_share": 1.069}), nil},
-		{"159 % of the line", retrieve, usual, done(m{"load_line_share": 1.59}), []string{beyond}},
-		{"first byte before the line", retrieve, usual, done(m{"ttfb_line_share": 1.2}), []string{beyond}},
+		{"what happened stays", retrieveCell, usual, done(m{"others_busy": 0.9}, died), []string{died, busy}},
+		{"within the link's tolerance", retrieveCell, usual, done(m{"load_line_share": 1.069}), nil},
+		{"159 % of the line", retrieveCell, usual, done(m{"load_line_share": 1.59}), []string{beyond}},
+		{"first byte before the line", retrieveCell, usual, done(m{"ttfb_line_share": 1.2}), []string{beyond}},
 		{"overhead", experiment.Cell{Overhead: &experiment.Overhead{}}, usual, done(m{"line_share": 1.2}),
 			[]string{beyond}},
 		{"swarm", experiment.Cell{Disseminate: &experiment.Disseminate{}}, usual, done(m{"line_share": 1.2}),
@@ -58,7 +58,7 @@ func TestReasons(t *testing.T) {
 			record.Trial{State: record.Done, Outcomes: map[string]int64{"ok": 1},
 				Metrics: m{"link_line": 9, "chain_time": 5}}, []string{beyond}},
 	} {
-		got := validity.Reasons(c.cell, c.limits, c.trial)
+		got := analysis.InvalidReasons(c.cell, c.limits, c.trial)
 		slices.Sort(got)
 		slices.Sort(c.want)
 		if !slices.Equal(got, c.want) {
@@ -70,9 +70,9 @@ func TestReasons(t *testing.T) {
 // One trial beyond its line puts out its cell, and no other; executed again within the
 // line, it counts no more. Warm-up trials and failed ones are left alone.
 func TestJudgeByCell(t *testing.T) {
-	other := retrieve
+	other := retrieveCell
 	other.ID = "b"
-	plan := &experiment.Plan{Cells: []experiment.Cell{retrieve, other},
+	plan := &experiment.Plan{Cells: []experiment.Cell{retrieveCell, other},
 		Experiment: experiment.Experiment{Limits: experiment.Limits{Others: 0.25}}}
 	trial := func(id int64, cell string, block int, share float64) record.Trial {
 		return record.Trial{ID: id, Cell: cell, Block: block, Warmup: block < 0, State: record.Done,
@@ -83,7 +83,7 @@ func TestJudgeByCell(t *testing.T) {
 		{ID: 4, Cell: "a", Block: 2, State: record.Failed},
 		trial(5, "b", -1, 1.3), trial(6, "b", 0, 1.3), trial(7, "b", 0, 0.9), trial(8, "b", 1, 0.9),
 	}
-	validity.Judge(plan, trials)
+	analysis.Judge(plan, trials)
 	var valid []int64
 	for _, t := range trials {
 		if t.Valid() {
@@ -93,7 +93,7 @@ func TestJudgeByCell(t *testing.T) {
 	if !slices.Equal(valid, []int64{7, 8}) || trials[3].Invalid != nil {
 		t.Errorf("valid are %v, want 7 and 8; failed: %v", valid, trials[3].Invalid)
 	}
-	validity.Judge(plan, trials) // is not changed by what it decided
+	analysis.Judge(plan, trials) // is not changed by what it decided
 	if trials[7].Invalid != nil || !slices.Equal(trials[1].Invalid, []string{record.ReasonBeyondLine}) {
 		t.Errorf("judged twice: %v, %v", trials[1].Invalid, trials[7].Invalid)
 	}

@@ -1,6 +1,4 @@
-// Package validity says which trials of a run count. It judges by what was recorded
-// of them, so that a finished run can be judged again by other limits.
-package validity
+package analysis
 
 import (
 	"math"
@@ -30,8 +28,9 @@ func BeyondFrom(tolerance float64) float64 {
 	return 1 + tolerance + BeyondSlack
 }
 
-// Judge sets the reasons against each trial that was executed: afterwards
-// [record.Trial.Valid] says whether it counts. Recorded reasons stay, except those
+// Judge says which trials of a run count: it sets the reasons against each that was executed,
+// by what was recorded of it, so that a finished run can be judged again by other limits.
+// Afterwards [record.Trial.Valid] says whether it counts. Recorded reasons stay, except those
 // that are decided here and whose facts were recorded.
 //
 // One trial beyond its load line puts out all trials of its cell, for those that are
@@ -57,7 +56,7 @@ func Judge(plan *experiment.Plan, trials []record.Trial) {
 		if !ok || t.State != record.Done {
 			continue
 		}
-		t.Invalid = Reasons(c, plan.Experiment.Limits, *t)
+		t.Invalid = InvalidReasons(c, plan.Experiment.Limits, *t)
 		if slices.Contains(t.Invalid, record.ReasonBeyondLine) && !t.Warmup && latest[place{t.Cell, t.Block}] == t.ID {
 			beyond[t.Cell] = true
 		}
@@ -70,8 +69,8 @@ func Judge(plan *experiment.Plan, trials []record.Trial) {
 	}
 }
 
-// Reasons are those against one executed trial by itself; none: it is valid.
-func Reasons(c experiment.Cell, limits experiment.Limits, t record.Trial) []string {
+// InvalidReasons are those against one executed trial by itself; none: it is valid.
+func InvalidReasons(c experiment.Cell, limits experiment.Limits, t record.Trial) []string {
 	var why []string
 	known := map[string]bool{}
 	judge := func(reason string, against, isKnown bool) {
