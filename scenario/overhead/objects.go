@@ -87,21 +87,12 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 // system has: nothing of it is measured.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner,
 	err error) {
-	first := site.Cluster.Nodes()[0]
-	node, _ := first.(system.Store) // else unfit
 	r := &runner{
-		CreatedObjects: scenario.NewCreatedObjects(site.Use),
-		site:           site, node: node, sets: map[set][]object{}, filled: map[int64][]object{},
+		CreatedObjects: scenario.NewCreatedObjects(site.Use), site: site, node: site.Cluster.Nodes()[0].(system.Store),
+		sets: map[set][]object{}, filled: map[int64][]object{},
 	}
-	// What its options leave of what the kind of system can do.
-	can := system.Abilities(first)
-	alwaysFresh := r.onlyFresh()
-	if alwaysFresh {
-		can = append(can, "fresh")
+	if site.Cluster.Identity()["connections"] == "fresh" {
 		r.notes = []string{"connections: fresh (the system has no others)"}
-	}
-	if problems := unfit(site.Use, can, alwaysFresh, cells); len(problems) > 0 {
-		return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
 	}
 	defer func() {
 		if err != nil {

@@ -234,11 +234,6 @@ func (t *trial) redial(ctx context.Context) error {
 	return t.within(ctx, "make it connect anew", d.Redial)
 }
 
-// onlyFresh reports whether every operation connects anew anyway.
-func (r *runner) onlyFresh() bool {
-	return r.site.Cluster.Identity()["connections"] == "fresh"
-}
-
 // do times one action and records it. alone: nothing else crosses the client's
 // interface meanwhile, and the system's account of its latest operation is this
 // one's.

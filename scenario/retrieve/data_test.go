@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
@@ -71,7 +72,7 @@ func TestCloseRemovesItsData(t *testing.T) {
 			if err != nil || scenariotest.Objects(t, n.Node) != 4 {
 				t.Fatalf("%s: %v, %d objects", mode, err, scenariotest.Objects(t, n.Node))
 			}
-			if err := runner.Close(t.Context()); err != nil || scenariotest.Objects(t, n.Node) != want {
+			if err := runner.(scenario.Closer).Close(t.Context()); err != nil || scenariotest.Objects(t, n.Node) != want {
 				t.Errorf("%s: %v, %d objects are left, want %d", mode, err, scenariotest.Objects(t, n.Node), want)
 			}
 		}

@@ -36,24 +36,25 @@ func (Scenario) Metrics() []record.Metric {
 
 // Problems implements Scenario.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	if !info.Able("http") {
-		return []system.Problem{{What: "its objects cannot be fetched over HTTP, which the scenario retrieve needs"}}
-	}
+	needs := []scenario.Need{{Ability: "http", By: "the scenario retrieve"}}
 	for _, c := range cells {
-		if m := c.Retrieve.Mix; m != nil && (!info.Able("put") || m.Delete > 0 && !info.Able("delete")) {
-			return []system.Problem{{What: "it cannot do all operations of retrieve.mix",
-				Hint: "a mix needs put for its objects, and delete if it removes any; see plimsoll systems"}}
+		if m := c.Retrieve.Mix; m != nil {
+			needs = append(needs, scenario.Need{Ability: "put", By: "retrieve.mix"})
+			if m.Delete > 0 {
+				needs = append(needs, scenario.Need{Ability: "delete", By: "retrieve.mix.delete"})
+			}
 		}
 	}
+	problems := scenario.Unmet(info.Can, needs)
 	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
 	if dropped && scenario.OverTLS(use) {
-		return []system.Problem{{
+		problems = append(problems, system.Problem{
 			What: "receive: drop does not work over https, because the kernel cannot discard what has to be decrypted",
 			Hint: "use receive: verify for it, for instance under systems with {use: " + use.Use +
 				", override: {receive: verify}}, or plain http",
-		}}
+		})
 	}
-	return nil
+	return problems
 }
 
 // Prepares implements Scenario.
@@ -76,12 +77,7 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner,
 	err error) {
 	first := site.Cluster.Nodes()[0]
-	server, ok := first.(system.HTTPServer)
-	if !ok {
-		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs",
-			site.Use.Name)
-	}
-	r := &runner{site: site, node: first, server: server, copyMost: copyMost,
+	r := &runner{site: site, node: first, server: first.(system.HTTPServer), copyMost: copyMost,
 		ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]string{}, sets: map[string][]object{}}
 	defer func() {
 		if err != nil {

@@ -1,10 +1,8 @@
 package sync
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -25,12 +23,10 @@ func (Scenario) Name() string { return "sync" }
 
 // Problems implements Scenario: which of the cells' chains and peers a system cannot have.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) (all []system.Problem) {
-	if !info.Able("follow") {
-		return []system.Problem{{
-			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability "+
-				"\"follow\"; it can: %s)", strings.Join(info.Can, ", ")),
-			Hint: "take it out of the experiment",
-		}}
+	all = scenario.Unmet(info.Can, []scenario.Need{{Ability: "follow", By: "the scenario sync",
+		Hint: "take it out of the experiment"}})
+	if len(all) > 0 {
+		return all
 	}
 	for _, c := range cells {
 		var manners []string

@@ -195,9 +195,6 @@ type collectRunner struct {
 	node system.Node
 }
 
-// Close implements Runner: nothing was stored.
-func (*collectRunner) Close(context.Context) error { return nil }
-
 // Trial implements Runner: it polls for as long as was asked for, counted from
 // the trial's epoch, or until ctx ends.
 func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink,
