@@ -3,7 +3,9 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -266,6 +268,58 @@ func Workers(ctx context.Context, n int, do func(ctx context.Context, worker int
 	}
 	group.Wait()
 	return context.Cause(ctx)
+}
+
+// Tally adds up the operations that a trial does in this process, and passes them on. It is
+// safe for concurrent use.
+type Tally struct {
+	sink Sink
+	log  *OpLog
+
+	mu          sync.Mutex
+	Ended       int64         // operations
+	Failed      int64         // of them: those that were not ok
+	Busy        time.Duration // of all of them, from call to return
+	moved       int64         // bytes of objects
+	first, last int64         // start of the first and end of the last, in nanoseconds since the epoch
+}
+
+// NewTally makes one for a trial.
+func NewTally(sink Sink) *Tally { return &Tally{sink: sink, log: NewOpLog(sink.Block)} }
+
+// Add takes an operation that has ended.
+func (y *Tally) Add(op record.Op) error {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.Ended++; y.Ended == 1 {
+		y.first = op.Start
+	}
+	if op.Outcome != record.OK {
+		y.Failed++
+	}
+	y.first, y.last = min(y.first, op.Start), max(y.last, op.LastByte)
+	y.Busy += time.Duration(op.LastByte - op.Start)
+	y.moved += op.Bytes
+	y.sink.Progress(y.Ended, y.moved)
+	return y.log.Add(op)
+}
+
+// Flush passes on what it has.
+func (y *Tally) Flush() error { return y.log.Flush() }
+
+// Load is what the trial says of itself. cpu is this process's in the whole of it, and
+// loop in the operations and what lies between them, of so many workers.
+func (y *Tally) Load(cpu, loop float64, workers int) Load {
+	load := Load{Seconds: time.Duration(y.last - y.first).Seconds(), CPU: cpu}
+	if load.Seconds > 0 {
+		load.AchievedRate = float64(y.Ended) / load.Seconds
+	}
+	if Saturated(loop, y.Busy.Seconds(), workers, runtime.GOMAXPROCS(0)) {
+		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
+		load.Notes = append(load.Notes, fmt.Sprintf("generator: it used %.2g s of CPU in %.2g s of operations", loop,
+			y.Busy.Seconds()/float64(workers)))
+	}
+	return load
 }
 
 // flushEvery is how long operations wait at most before they are passed on with the next.

@@ -7,6 +7,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -30,8 +31,8 @@ type Scenario interface {
 	Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem
 	// Prepares says how many objects and file bytes Prepare stores for these cells.
 	Prepares(cells []experiment.Cell) (objects, bytes int64)
-	// Prepare brings what the cells of one system need into its deployment. When
-	// it fails it leaves nothing behind that it can remove. The nodes were checked: see the function [Prepare].
+	// Prepare brings what the cells of one system need into its deployment, whose nodes were
+	// checked: see the function [Prepare]. When it fails, a Closer that it returns removes what it stored.
 	Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error)
 	// Measure turns what was recorded in a trial into metrics, by Metric.Key.
 	// It is a pure function; a metric that does not apply is left out.
@@ -241,7 +242,16 @@ func Prepare(ctx context.Context, s Scenario, info system.Info, site Site, cells
 			return nil, &UnfitError{System: site.Use.Name, Problems: problems}
 		}
 	}
-	return s.Prepare(ctx, site, cells)
+	r, err := s.Prepare(ctx, site, cells)
+	if err == nil {
+		return r, nil
+	}
+	if made, ok := r.(Closer); ok {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)
+		defer cancel()
+		err = errors.Join(err, made.Close(ctx))
+	}
+	return nil, err
 }
 
 // SkipError is a trial that was left out on purpose: it would take too long.

@@ -91,6 +91,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("system_cpu_per_gb", cpu/(verified/1e9)) // infinite, which is none, where nothing is verified
 		put("node_rss_peak", peak)
 	}
-	nodes.PutMachine(in.Usage, put)
+	scenario.PutMachine(in.Usage, put)
 	return m
 }

@@ -17,7 +17,7 @@ var definitions string
 
 // Metrics of a trial. The trial is the unit: its leechers are summed up first.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["disseminate"], nodes.MachineMetrics()...)
+	return append(scenario.Definitions(definitions)["disseminate"], scenario.Machine()...)
 }
 
 // lifetime is how long a leecher took until a moment of it; 0: it did not come.
@@ -145,15 +145,9 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 		factor, _ = nodes.Correction(*in.Link, 0)
 	}
 	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, in.Cell.Link.IPv6) }
-	for _, l := range []struct {
-		key, of  string
-		leechers int
-	}{{"line", "time_last", d.Leechers()}, {"line_median", "time_median", MedianLeecher(d.Leechers())}} {
-		if line := in.Cell.LoadLineOf(l.leechers, payload) / factor; line > 0 {
-			put(l.key, line)
-			put(l.key+"_share", line/m[l.of])
-		}
-	}
+	scenario.PutLine(m, "line", in.Cell.LoadLineOf(d.Leechers(), payload)/factor, "time_last")
+	half := MedianLeecher(d.Leechers())
+	scenario.PutLine(m, "line_median", in.Cell.LoadLineOf(half, payload)/factor, "time_median")
 	put("speed_line", float64(in.Cell.Data.Size)/m["line_median"])
 }
 

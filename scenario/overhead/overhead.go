@@ -25,8 +25,7 @@ var definitions string
 
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["overhead"],
-		scenario.Machine("others_busy", "box_cpu", "emulator_thread", "busiest_cpu", "io_pressure")...)
+	return append(scenario.Definitions(definitions)["overhead"], scenario.Machine()...)
 }
 
 // abilities that an operation asks of a node, where it has not the same name.
@@ -91,12 +90,13 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	if d := m["duration_p50"]; d > 0 && o.Operation != "stat" && o.Operation != "delete" {
 		put("throughput", float64(in.Cell.Data.Size)/d)
 	}
-	loadLines(in, m, put)
+	loadLines(in, m)
 	if c.Ops > 0 {
 		put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
 		put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
 	}
-	scenario.PutUsage(in.Usage, put)
+	put("system_rss_peak", in.Usage.SystemRSSPeak)
+	scenario.PutMachine(in.Usage, put)
 	return m
 }
 
@@ -108,7 +108,7 @@ const leastWire = 200
 // loadLines are the load lines of a trial, of operations that cross the link.
 // Slow start is not in them: a system may spread an object over connections to many
 // servers, each with a window of its own.
-func loadLines(in scenario.Measured, m map[string]float64, put func(string, float64)) {
+func loadLines(in scenario.Measured, m map[string]float64) {
 	p, ok := scenario.PathOf(in.Link)
 	wire, counted := m["wire_bytes"]
 	if !ok || !counted {
@@ -129,12 +129,10 @@ func loadLines(in scenario.Measured, m map[string]float64, put func(string, floa
 	}
 	q := scenario.Request{Fresh: o.Connections == "fresh", TLS: in.TLS}
 	first := p.Wait(q)
-	add := func(key, share string, line float64, of string) {
-		if took := m[of]; line > 0 && took > 0 {
-			put(key, line)
-			put(share, line/took)
-		}
+	if m["duration_p50"] > 0 {
+		scenario.PutLine(m, "line", first+moved/p.Rate, "duration_p50")
 	}
-	add("line", "line_share", first+moved/p.Rate, "duration_p50")
-	add("first_byte_line", "first_byte_line_share", first, "first_byte_p50")
+	if m["first_byte_p50"] > 0 {
+		scenario.PutLine(m, "first_byte_line", first, "first_byte_p50")
+	}
 }

@@ -53,7 +53,8 @@ func cellOf(objects int) experiment.Cell {
 func TestFailedPrepareLeavesNothing(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		n := &served{scenariotest.MemNode(t, nil), 3}
-		_, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{cellOf(4)})
+		_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, scenariotest.Site(system.Attach, n),
+			[]experiment.Cell{cellOf(4)})
 		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
 			t.Error(err)
 		}

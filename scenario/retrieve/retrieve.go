@@ -3,7 +3,6 @@ package retrieve
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,8 +29,7 @@ var definitions string
 // Metrics of a trial. Times of operations are from the intended start, which in
 // a closed loop is the start.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["retrieve"],
-		scenario.Machine("others_busy", "box_cpu", "emulator_thread", "busiest_cpu", "io_pressure")...)
+	return append(scenario.Definitions(definitions)["retrieve"], scenario.Machine()...)
 }
 
 // Problems implements Scenario.
@@ -74,24 +72,17 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 }
 
 // Prepare stores the data sets of the cells, or finds the objects that are there.
-func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner,
-	err error) {
+func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	first := site.Cluster.Nodes()[0]
 	r := &runner{site: site, node: first, server: first.(system.HTTPServer), copyMost: copyMost,
 		ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]string{}, sets: map[string][]object{}}
-	defer func() {
-		if err != nil {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
-			defer cancel()
-			err = errors.Join(err, r.Close(ctx))
-		}
-	}()
 	for _, c := range cells {
 		set, done := r.sets[c.Data.Key()]
 		if !done {
 			begun := time.Now()
+			var err error
 			if set, err = r.dataSet(ctx, first, c.Data, cells); err != nil {
-				return nil, err
+				return r, err
 			}
 			r.sets[c.Data.Key()] = set
 			site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size),
@@ -99,7 +90,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		}
 		for _, o := range set {
 			if err := o.fits(c.Retrieve.Range); err != nil {
-				return nil, fmt.Errorf("%s: %w", site.Use.Name, err)
+				return r, fmt.Errorf("%s: %w", site.Use.Name, err)
 			}
 		}
 	}
@@ -125,7 +116,8 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("generator_cpu_per_gb", in.Load.CPU/(received/1e9))
 	}
 	put("generator_rss_peak", in.Load.RSSPeak)
-	scenario.PutUsage(in.Usage, put)
+	put("system_rss_peak", in.Usage.SystemRSSPeak)
+	scenario.PutMachine(in.Usage, put)
 	return m
 }
 
@@ -157,7 +149,7 @@ func enough(n int64, q float64) bool {
 	return ok || q <= 0.5 && n > 0
 }
 
-// retrieveLines are the load lines of the trial, and the shares of what was
+// loadLines are the load lines of the trial, and the shares of what was
 // measured in them.
 func loadLines(in scenario.Measured, m map[string]float64, put func(string, float64)) {
 	p, ok := scenario.PathOf(in.Link)
@@ -169,17 +161,11 @@ func loadLines(in scenario.Measured, m map[string]float64, put func(string, floa
 	if q.Size == 0 {
 		q.Size = float64(in.Cell.Data.Size)
 	}
-	add := func(key string, line float64, of string) {
-		if line > 0 {
-			put(key, line)
-			put(key+"_share", line/m[of])
-		}
-	}
-	add("ttfb_line", p.Wait(q), "ttfb_p50")
+	scenario.PutLine(m, "ttfb_line", p.Wait(q), "ttfb_p50")
 	if spec.Replays() != nil || spec.Mix != nil { // of many sizes, or in both directions
 		return
 	}
-	add("duration_line", p.Time(q), "duration_p50")
+	scenario.PutLine(m, "duration_line", p.Time(q), "duration_p50")
 	// In an open loop it is the offered load that bounds the throughput.
 	if line := p.LoadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {
 		put("load_line", line)

@@ -7,7 +7,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -83,6 +82,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("overhead", wire/bytes)
 	}
 	loadLines(&in, bytes, m, put)
-	nodes.PutMachine(in.Usage, put)
+	scenario.PutMachine(in.Usage, put)
 	return m
 }

@@ -174,7 +174,7 @@ func (Collect) Continues(experiment.Cell) bool { return true }
 
 // Metrics of a trial.
 func (Collect) Metrics() []record.Metric {
-	return append(metricsOf("polls", "system"), scenario.Machine("others_busy")...)
+	return append(metricsOf("polls", "system"), scenario.Machine()...)
 }
 
 // Problems implements Scenario: whatever a system reports can be collected.

@@ -42,8 +42,7 @@ func metricsOf(sets ...string) (all []record.Metric) {
 
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return append(metricsOf("upload", "servers", "polls", "generator", "system"),
-		scenario.Machine("others_busy", "box_cpu", "emulator_thread", "busiest_cpu", "io_pressure")...)
+	return append(metricsOf("upload", "servers", "polls", "generator", "system"), scenario.Machine()...)
 }
 
 // Problems implements Scenario.
