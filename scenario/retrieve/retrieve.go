@@ -35,11 +35,12 @@ func (Scenario) Metrics() []record.Metric {
 // Problems implements Scenario.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
 	needs := []scenario.Need{{Ability: "http", By: "the scenario retrieve"}}
+	const hint = "`plimsoll systems` lists what each system can do"
 	for _, c := range cells {
 		if m := c.Retrieve.Mix; m != nil {
-			needs = append(needs, scenario.Need{Ability: "put", By: "retrieve.mix"})
+			needs = append(needs, scenario.Need{Ability: "put", By: "retrieve.mix", Hint: hint})
 			if m.Delete > 0 {
-				needs = append(needs, scenario.Need{Ability: "delete", By: "retrieve.mix.delete"})
+				needs = append(needs, scenario.Need{Ability: "delete", By: "retrieve.mix.delete", Hint: hint})
 			}
 		}
 	}
