@@ -25,73 +25,29 @@ type Operation struct {
 	Ctx   context.Context
 	end   context.CancelCauseFunc
 	limit time.Duration // of a stall
-	note  func() bool   // forgets to note when it is cut off
 
-	mu     sync.Mutex
-	cut    time.Time   // when it was cut off; zero: it was not
-	timer  *time.Timer // nil: cannot stall
-	closed bool
-	moved  int64
-	first  time.Time     // the first byte to us
-	ours   time.Duration // in which content was made or compared
-	wrong  bool          // other bytes than the object's came
-	sends  bool          // bytes go to the system
+	mu    sync.Mutex
+	cut   time.Time   // when it was cut off; zero: it was not
+	timer *time.Timer // nil: cannot stall
+	moved int64
+	first time.Time     // the first byte to us
+	ours  time.Duration // in which content was made or compared
+	wrong bool          // other bytes than the object's came
+	sends bool          // bytes go to the system
 }
 
-// Watch begins to watch an operation. Its caller calls stop.
-func Watch(ctx context.Context, limits experiment.Limits) *Operation {
-	ctx, forget := context.WithTimeoutCause(ctx, limits.Deadline.Std(), ErrDeadline)
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &Operation{Ctx: ctx, limit: limits.Stall.Std(), end: func(cause error) { cancel(cause); forget() }}
-	w.note = context.AfterFunc(ctx, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.cut = time.Now()
-	})
-	return w
-}
-
-// CutOff is how long ago an operation that failed with err was cut off: what the
-// system's code did since then, removing what it had left behind, is no part of the
-// operation. 0 when it was not cut off.
-func (w *Operation) CutOff(err error) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err == nil || w.cut.IsZero() {
-		return 0
-	}
-	return time.Since(w.cut)
-}
-
-// Stop ends the watch and gives the cause for which the operation was cut off;
-// nil when it was not.
-func (w *Operation) Stop() error {
-	w.mu.Lock()
-	w.closed = true
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	w.mu.Unlock()
-	cause := context.Cause(w.Ctx)
-	w.note()
-	w.end(nil)
-	return cause
-}
-
-// Moved counts n bytes and puts the stall off. done says that no byte is to come.
-func (w *Operation) Moved(n int, done bool) {
+// count adds n bytes that moved and puts the stall off. done says that no byte is to come.
+func (w *Operation) count(n int, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.moved += int64(n)
 	switch {
-	case w.closed:
-	case done:
-		if w.timer != nil {
-			w.timer.Stop()
-		}
-	case w.timer == nil:
+	case w.Ctx.Err() != nil:
+	case w.timer == nil && !done:
 		w.timer = time.AfterFunc(w.limit, func() { w.end(ErrStalled) })
-	default:
+	case done && w.timer != nil:
+		w.timer.Stop()
+	case !done:
 		w.timer.Reset(w.limit)
 	}
 }
@@ -105,7 +61,7 @@ func (w *Operation) Received(n int) {
 		}
 		w.mu.Unlock()
 	}
-	w.Moved(n, false)
+	w.count(n, false)
 }
 
 // Bytes is how many have moved.
@@ -135,7 +91,7 @@ func (w *Operation) Sending(c workload.Content) io.Reader { return w.SendingFrom
 
 // SendingFrom is likewise for size bytes of from.
 func (w *Operation) SendingFrom(from io.Reader, size int64) io.Reader {
-	w.Moved(0, false)
+	w.count(0, false)
 	w.sends = true
 	return &sender{w: w, from: from, left: size}
 }
@@ -151,7 +107,7 @@ func (s *sender) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	s.w.content(begun)
 	s.left -= int64(n)
-	s.w.Moved(n, s.left == 0)
+	s.w.count(n, s.left == 0)
 	return n, err
 }
 
@@ -175,7 +131,7 @@ func (w *Operation) Receiving(c workload.Content, off int64) (io.Writer, error) 
 // Comparing gives what a system writes to same. Its error ends the operation: more bytes
 // of another object say nothing new.
 func (w *Operation) Comparing(same func(p []byte) bool) io.Writer {
-	w.Moved(0, false)
+	w.count(0, false)
 	return receiver{w, same}
 }
 
@@ -200,15 +156,32 @@ func (r receiver) Write(p []byte) (int, error) {
 // Timed does one operation under the limits, and adds to op, which says what it is, how it
 // went by the trial's clock. Its error is that of do or, where do gave none, why the
 // operation is not ok.
+//
+// What the system's code did after an operation that failed was cut off, removing what it
+// had left behind, is no part of the operation.
 func Timed(ctx context.Context, limits experiment.Limits, now func() time.Duration, op *record.Op,
 	do func(*Operation) error) (*Operation, error) {
-	w := Watch(ctx, limits)
+	ctx, cancel := context.WithTimeoutCause(ctx, limits.Deadline.Std(), ErrDeadline)
+	defer cancel()
+	w := &Operation{limit: limits.Stall.Std()}
+	w.Ctx, w.end = context.WithCancelCause(ctx)
+	defer w.end(nil)
+	defer context.AfterFunc(w.Ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.cut = time.Now()
+	})()
 	begun, start := time.Now(), now()
 	err := do(w)
-	end := now() - w.CutOff(err)
-	cause := w.Stop()
+	end, cause := now(), context.Cause(w.Ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if err != nil && !w.cut.IsZero() {
+		end -= time.Since(w.cut)
+	}
 	op.Start, op.LastByte, op.Bytes = Nanos(start), Nanos(end), w.moved
 	op.Intended = op.Start
 	if !w.first.IsZero() {

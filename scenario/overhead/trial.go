@@ -60,6 +60,8 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	return load, err
 }
 
+func (t *trial) now() time.Duration { return time.Since(t.sink.Epoch) }
+
 // repeat does the cell's operation again and again.
 func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 	defer t.remove(ctx)
@@ -135,9 +137,8 @@ func (t *trial) prime(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w := scenario.Watch(ctx, t.site.Limits)
-		err = a.do(w)
-		if w.Stop(); err != nil {
+		op := record.Op{Length: a.length}
+		if _, failed := scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do); failed != nil {
 			return nil
 		}
 		return t.conclude(ctx, a)
@@ -240,7 +241,7 @@ func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error 
 	if alone {
 		spent.wire, spent.cpu = -t.traffic(), -scenario.SelfCPU()
 	}
-	w, _ := scenario.Timed(ctx, t.site.Limits, func() time.Duration { return time.Since(t.sink.Epoch) }, &op, a.do)
+	w, _ := scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do)
 	if alone {
 		spent.wire += t.traffic()
 		spent.cpu += scenario.SelfCPU()
