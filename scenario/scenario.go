@@ -143,7 +143,6 @@ type State struct {
 	Objects    int64         // of the data set
 	Accepted   int64         // objects
 	Durable    int64         // of them
-	Settles    bool          // the system reports when one is durable
 	Failed     int64         // given up
 	Refused    int64         // given up
 	Unreadable int64         // our own data could not be read

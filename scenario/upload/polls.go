@@ -112,7 +112,7 @@ func (p *polls) during(outer context.Context, work func(ctx context.Context,
 func (p *polls) once(ctx context.Context) error {
 	one, cancel := p.collector.Bounded(ctx)
 	defer cancel()
-	if _, err := p.collector.Once(one); err != nil && ctx.Err() == nil {
+	if err := p.collector.Once(one); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return context.Cause(ctx)

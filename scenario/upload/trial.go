@@ -181,7 +181,6 @@ func (t *trial) state() scenario.State {
 	at, n := t.sink.Now(), t.queue.counts()
 	s := scenario.State{
 		At: at, Objects: int64(t.set.Len()), Accepted: n.accepted(), Durable: n.in[record.JobDurable],
-		Settles: t.settler() != nil,
 		Failed:  n.in[record.JobFailed], Refused: n.in[record.JobRefused], Unreadable: n.in[record.JobUnreadable],
 		Bytes: n.bytes,
 	}
