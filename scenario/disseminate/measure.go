@@ -63,9 +63,6 @@ func leecherOps(in *scenario.Measured) (all []leecherOp) {
 	return all
 }
 
-// speeds are the metrics that are the content over a time.
-var speeds = map[string]string{"speed_median": "time_median", "speed_p25": "time_p75", "speed_p75": "time_p25"}
-
 // swarmTimes are the metrics that follow from what became of the leechers.
 func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)) {
 	var fetch, disk, first []stats.Lifetime
@@ -101,10 +98,8 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 	put("time_median", stats.ProductLimit(fetch, 0.5))
 	put("time_p25", stats.ProductLimit(fetch, 0.25))
 	put("time_p75", stats.ProductLimit(fetch, 0.75))
-	for speed, of := range speeds {
-		if at := m[of]; at > 0 {
-			put(speed, float64(ops[0].fetch.Length)/at)
-		}
+	if half := m["time_median"]; half > 0 {
+		put("speed_median", float64(ops[0].fetch.Length)/half)
 	}
 	put("disk_median", stats.ProductLimit(disk, 0.5))
 	put("first_byte", stats.ProductLimit(first, 0.5))

@@ -76,7 +76,6 @@ func ofPeers(blocks []float64, whole bool, chain float64, put func(string, float
 	if math.IsNaN(delivered) {
 		return
 	}
-	put("peers_useful", useful)
 	put("useful_share", useful/float64(len(blocks)))
 	put("peer_share_max", most/delivered)
 	if whole {
