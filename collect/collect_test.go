@@ -181,7 +181,8 @@ func TestFailures(t *testing.T) {
 				p.Calls[1].Error != "failed: x: out of luck and more" || p.Calls[2].Error != "" {
 				t.Errorf("%+v", p.Calls)
 			}
-			if len(p.Readings) != 1 || p.Readings[0].Name != "fine" || p.Readings[0].Value != 1 || p.End-p.Start != 12*time.Second {
+			if len(p.Readings) != 1 || p.Readings[0].Name != "fine" || p.Readings[0].Value != 1 ||
+				p.End-p.Start != 12*time.Second {
 				t.Errorf("%+v", p)
 			}
 		}

@@ -90,7 +90,8 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun = time.Now()
-		if err := runner.(scenario.Closer).Close(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+		err := runner.(scenario.Closer).Close(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
 			t.Errorf("bounded by a second: %v after %s", err, time.Since(begun))
 		}
 		// Later it may be well again.
