@@ -45,7 +45,7 @@ func TestCallsFromAbilities(t *testing.T) {
 	var p record.Poll
 	c := &Collector{Node: able{lists: &lists, sick: errors.New("ill")}, Now: since(time.Now()),
 		Keep: func(got record.Poll) error { p = got; return nil }}
-	if _, err := c.Once(t.Context()); err != nil {
+	if err := c.Once(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]float64{

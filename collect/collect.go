@@ -32,7 +32,6 @@ type Collector struct {
 	First   int64                   // number of the first poll: where an earlier session ended
 	Earlier time.Duration           // start of the last poll of earlier sessions; with First > 0
 	Keep    func(record.Poll) error // takes each poll
-	Seen    func(calls []Answer)    // optional: the same in the system's own words, for exit conditions
 
 	once   sync.Once
 	turn   chan struct{} // held by whoever polls: one at a time
@@ -42,13 +41,6 @@ type Collector struct {
 	latest time.Duration // its moment, or its place in the schedule if that is later
 	rests  map[string]time.Duration
 	sane   sanity
-}
-
-// Answer is what one call brought.
-type Answer struct {
-	Call     string
-	Readings []system.Reading
-	Err      error
 }
 
 // ErrAtOnce, as the cause of the end of Run's context, leaves out the last poll,
@@ -68,7 +60,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 	for tick := c.begin(); c.wait(ctx, tick); tick = max(tick+1, int64((c.Now()+c.Every-1)/c.Every)) {
 		tick = max(tick, int64(c.Now()/c.Every))
-		err := c.poll(ctx, &tick, nil)
+		err := c.poll(ctx, &tick)
 		if ctx.Err() != nil && errors.Is(err, errCutOff) {
 			break
 		}
@@ -81,22 +73,21 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 	last, cancel := c.Bounded(context.WithoutCancel(ctx))
 	defer cancel()
-	_, err := c.Once(last)
-	return err
+	return c.Once(last)
 }
 
 // Once is a single poll, beyond the schedule.
-func (c *Collector) Once(ctx context.Context) (record.Poll, error) {
-	var p record.Poll
-	err := c.poll(ctx, nil, &p)
-	return p, err
-}
+func (c *Collector) Once(ctx context.Context) error { return c.poll(ctx, nil) }
 
 // take waits for the turn to poll and returns what gives it back. The turn is a
 // channel and not a mutex, because a poll may take long, and virtual time
 // (testing/synctest) does not advance while a goroutine waits for a mutex.
 func (c *Collector) take() (release func()) {
-	c.once.Do(func() { c.turn = make(chan struct{}, 1) })
+	c.once.Do(func() {
+		c.turn = make(chan struct{}, 1)
+		c.calls, c.rests = Calls(c.Node), map[string]time.Duration{}
+		c.next, c.polled, c.latest = c.First, c.First > 0, c.Earlier
+	})
 	c.turn <- struct{}{}
 	return func() { <-c.turn }
 }
@@ -105,7 +96,6 @@ func (c *Collector) take() (release func()) {
 // polled since, or else the next.
 func (c *Collector) begin() int64 {
 	defer c.take()()
-	c.prepare()
 	tick := int64(c.Now() / c.Every)
 	if c.polled {
 		tick = max(tick, int64(c.latest/c.Every)+1)

@@ -11,23 +11,9 @@ import (
 
 var errCutOff = errors.New("collect: the poll was cut off")
 
-// prepare makes what a collector needs that is not said.
-func (c *Collector) prepare() {
-	if c.calls != nil {
-		return
-	}
-	c.calls, c.rests = Calls(c.Node), map[string]time.Duration{}
-	c.next, c.polled, c.latest = c.First, c.First > 0, c.Earlier
-	if c.polled && c.latest == 0 {
-		c.latest = time.Duration(c.First-1) * c.Every
-	}
-}
-
-// poll makes one and has it kept; out, when not nil, gets it too. tick is its
-// place in the schedule; nil: it is beyond that.
-func (c *Collector) poll(ctx context.Context, tick *int64, out *record.Poll) error {
+// poll makes one and has it kept. tick is its place in the schedule; nil: it is beyond that.
+func (c *Collector) poll(ctx context.Context, tick *int64) error {
 	defer c.take()()
-	c.prepare()
 	p := record.Poll{Start: c.Now()}
 	p.Intended = p.Start
 	if tick != nil {
@@ -38,31 +24,24 @@ func (c *Collector) poll(ctx context.Context, tick *int64, out *record.Poll) err
 	}
 	p.Seq = c.next + int64(p.Missed)
 	_, own := c.Node.(system.Monitored)
-	var answers []Answer
 	names := map[string]bool{}
 	for _, call := range c.calls {
 		if tick != nil && c.Now() < c.rests[call.Name] {
 			continue
 		}
-		a, took := c.ask(ctx, call)
+		readings, took := c.ask(ctx, call)
 		if ctx.Err() != nil && (tick != nil || errors.Is(ctx.Err(), context.Canceled)) {
 			return errCutOff
 		}
 		if !own {
 			c.rests[call.Name] = took.End + (rest-1)*(took.End-took.Start)
 		}
-		kept := a.Readings[:0]
-		for _, r := range a.Readings {
-			if names[r.Name] {
-				continue // two calls returned it: the first one counts
+		for _, r := range readings {
+			if !names[r.Name] { // where two calls return it, the first one counts
+				names[r.Name] = true
+				p.Readings = append(p.Readings, recorded(c.sane.check(r)))
 			}
-			names[r.Name] = true
-			r = c.sane.check(r)
-			kept = append(kept, r)
-			p.Readings = append(p.Readings, recorded(r))
 		}
-		a.Readings = kept
-		answers = append(answers, a)
 		p.Calls = append(p.Calls, took)
 	}
 	p.End = c.Now()
@@ -70,28 +49,21 @@ func (c *Collector) poll(ctx context.Context, tick *int64, out *record.Poll) err
 		return err
 	}
 	c.next, c.polled, c.latest = p.Seq+1, true, max(p.Intended, p.Start)
-	if c.Seen != nil {
-		c.Seen(answers)
-	}
-	if out != nil {
-		*out = p
-	}
 	return nil
 }
 
 // ask makes one call. One that fails brings no readings.
-func (c *Collector) ask(ctx context.Context, call system.Call) (Answer, record.PollCall) {
+func (c *Collector) ask(ctx context.Context, call system.Call) ([]system.Reading, record.PollCall) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
 	took := record.PollCall{Name: call.Name, Start: c.Now()}
 	readings, err := call.Read(ctx)
 	took.End = c.Now()
-	a := Answer{Call: call.Name, Readings: readings, Err: err}
 	if err != nil {
-		a.Readings = nil
 		took.Error = Reason(err, took.End-took.Start)
+		return nil, took
 	}
-	return a, took
+	return readings, took
 }
 
 // recorded is a reading as the record keeps it. An absurd one keeps its number

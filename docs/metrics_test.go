@@ -31,12 +31,12 @@ var instruments = []struct{ name, how, keys string }{
 		"objects accepted adopted failed refused unreadable missing attempts_per_object accepted_bytes stored_objects"},
 	{"polls", "questions to the system or its nodes on an absolute schedule; an event happened between the start of " +
 		"the poll before and the end of the poll that first reported it",
-		"time_last time_median time_p25 time_p75 speed_median speed_p25 speed_p75 disk_median disk_last first_byte " +
+		"time_last time_median time_p25 time_p75 speed_median disk_median disk_last first_byte " +
 			"start_spread resolution stalls outage recovery recovered sync_time chain_time first_block net_time " +
 			"block_rate byte_rate index_lag polls polls_missed poll_gaps poll_p50 poll_first_quarter " +
 			"poll_last_quarter durable durable_p50 durable_p95 not_durable"},
 	{"self-report", "what the system says of itself, unchecked",
-		"spent duplicates commits peers_connected peers_useful useful_share peer_share_max timeouts rerequests"},
+		"spent duplicates commits peers_connected useful_share peer_share_max timeouts rerequests"},
 	{"storage", "contents of the storage nodes before and after: as they report, and if started by Plimsoll their " +
 		"directories",
 		"absolute_per_op expansion disk_per_byte entries_per_object inodes_per_object absolute_bytes " +
@@ -44,7 +44,7 @@ var instruments = []struct{ name, how, keys string }{
 	{"link", "counters of IP packets on the emulated links; rate and round trip as measured before the trial",
 		"wire_bytes overhead seeder_share load_line load_line_share line line_share link_line ttfb_line " +
 			"ttfb_line_share duration_line duration_line_share first_byte_line first_byte_line_share bandwidth_line " +
-			"wait_line line_median line_median_share speed_line wire_line"},
+			"line_median line_median_share speed_line wire_line"},
 	{"processes", "`/proc` of each process, once a second (long trials: less often) and at the edges of the load",
 		"system_cpu system_cpu_per_gb system_cpu_per_op generator_cpu_per_gb generator_cpu_per_op system_rss_peak " +
 			"generator_rss_peak node_rss_peak disk_written write_amplification busiest_cpu harness_cpu emulator_cpu"},

@@ -181,7 +181,7 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 	if s.network != nil {
 		at.Network = s.network
 	}
-	s.runner, err = r.cfg.Scenario.Prepare(preparing, at, cells)
+	s.runner, err = scenario.Prepare(preparing, r.cfg.Scenario, s.sys.Info(), at, cells)
 	return err
 }
 
@@ -298,16 +298,16 @@ func cellsOf(plan *experiment.Plan, name string) []experiment.Cell {
 // what stays. It may be called when any part of the run is missing.
 func (r *run) clear(ctx context.Context) {
 	for name, s := range r.sites {
-		if s.runner == nil {
+		stored, ok := s.runner.(scenario.Closer)
+		if !ok {
 			continue
 		}
-		// A trial that goes on has removed what it was to remove by itself.
-		if _, goesOn := r.cfg.Scenario.(scenario.Continuer); s.attached() && !goesOn && r.writes() {
+		if s.attached() && r.writes() {
 			r.say.Phase("removing from " + name + " what was stored there")
 		}
 		begun := time.Now()
 		closing, cancel := context.WithTimeout(ctx, removeTime)
-		err := s.runner.Close(closing)
+		err := stored.Close(closing)
 		cancel()
 		if err != nil {
 			r.event("note", "objects not removed", name+": "+err.Error(), time.Since(begun))

@@ -213,8 +213,8 @@ func (s syncTruth) made(c *experiment.Cell, block int, pace float64) (record.Tri
 			trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: p.name, Value: v})
 		}
 	}
-	m["peers_useful"], m["useful_share"], m["timeouts"], m["rerequests"], m["peer_share_max"] = useful,
-		useful/float64(d.Peers), timeouts, timeouts, most
+	m["useful_share"], m["timeouts"], m["rerequests"], m["peer_share_max"] = useful/float64(d.Peers), timeouts, timeouts,
+		most
 	m["line"] = max(m["link_line"], m["replay"])
 	if f.height > 0 {
 		m["first_block"] = f.first

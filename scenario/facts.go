@@ -256,6 +256,15 @@ func orNaN(v float64) float64 {
 	return v
 }
 
+// PutLine adds a load line, if there is one, and its share of what was measured, which is m[of].
+func PutLine(m map[string]float64, key string, line float64, of string) {
+	put := Numbers(m)
+	if line > 0 {
+		put(key, line)
+		put(key+"_share", line/m[of]) // infinite, which is none, where nothing was measured
+	}
+}
+
 // Fact is a detail of the load.
 func Fact(name string, v float64) record.Detail {
 	return record.Detail{Kind: record.DetailLoad, Name: name, Value: v}

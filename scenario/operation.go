@@ -3,7 +3,9 @@ package scenario
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -23,73 +25,29 @@ type Operation struct {
 	Ctx   context.Context
 	end   context.CancelCauseFunc
 	limit time.Duration // of a stall
-	note  func() bool   // forgets to note when it is cut off
 
-	mu     sync.Mutex
-	cut    time.Time   // when it was cut off; zero: it was not
-	timer  *time.Timer // nil: cannot stall
-	closed bool
-	moved  int64
-	first  time.Time     // the first byte to us
-	ours   time.Duration // in which content was made or compared
-	wrong  bool          // other bytes than the object's came
-	sends  bool          // bytes go to the system
+	mu    sync.Mutex
+	cut   time.Time   // when it was cut off; zero: it was not
+	timer *time.Timer // nil: cannot stall
+	moved int64
+	first time.Time     // the first byte to us
+	ours  time.Duration // in which content was made or compared
+	wrong bool          // other bytes than the object's came
+	sends bool          // bytes go to the system
 }
 
-// Watch begins to watch an operation. Its caller calls stop.
-func Watch(ctx context.Context, limits experiment.Limits) *Operation {
-	ctx, forget := context.WithTimeoutCause(ctx, limits.Deadline.Std(), ErrDeadline)
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &Operation{Ctx: ctx, limit: limits.Stall.Std(), end: func(cause error) { cancel(cause); forget() }}
-	w.note = context.AfterFunc(ctx, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.cut = time.Now()
-	})
-	return w
-}
-
-// CutOff is how long ago an operation that failed with err was cut off: what the
-// system's code did since then, removing what it had left behind, is no part of the
-// operation. 0 when it was not cut off.
-func (w *Operation) CutOff(err error) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err == nil || w.cut.IsZero() {
-		return 0
-	}
-	return time.Since(w.cut)
-}
-
-// Stop ends the watch and gives the cause for which the operation was cut off;
-// nil when it was not.
-func (w *Operation) Stop() error {
-	w.mu.Lock()
-	w.closed = true
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	w.mu.Unlock()
-	cause := context.Cause(w.Ctx)
-	w.note()
-	w.end(nil)
-	return cause
-}
-
-// Moved counts n bytes and puts the stall off. done says that no byte is to come.
-func (w *Operation) Moved(n int, done bool) {
+// count adds n bytes that moved and puts the stall off. done says that no byte is to come.
+func (w *Operation) count(n int, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.moved += int64(n)
 	switch {
-	case w.closed:
-	case done:
-		if w.timer != nil {
-			w.timer.Stop()
-		}
-	case w.timer == nil:
+	case w.Ctx.Err() != nil:
+	case w.timer == nil && !done:
 		w.timer = time.AfterFunc(w.limit, func() { w.end(ErrStalled) })
-	default:
+	case done && w.timer != nil:
+		w.timer.Stop()
+	case !done:
 		w.timer.Reset(w.limit)
 	}
 }
@@ -103,7 +61,7 @@ func (w *Operation) Received(n int) {
 		}
 		w.mu.Unlock()
 	}
-	w.Moved(n, false)
+	w.count(n, false)
 }
 
 // Bytes is how many have moved.
@@ -133,7 +91,7 @@ func (w *Operation) Sending(c workload.Content) io.Reader { return w.SendingFrom
 
 // SendingFrom is likewise for size bytes of from.
 func (w *Operation) SendingFrom(from io.Reader, size int64) io.Reader {
-	w.Moved(0, false)
+	w.count(0, false)
 	w.sends = true
 	return &sender{w: w, from: from, left: size}
 }
@@ -149,7 +107,7 @@ func (s *sender) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	s.w.content(begun)
 	s.left -= int64(n)
-	s.w.Moved(n, s.left == 0)
+	s.w.count(n, s.left == 0)
 	return n, err
 }
 
@@ -173,7 +131,7 @@ func (w *Operation) Receiving(c workload.Content, off int64) (io.Writer, error) 
 // Comparing gives what a system writes to same. Its error ends the operation: more bytes
 // of another object say nothing new.
 func (w *Operation) Comparing(same func(p []byte) bool) io.Writer {
-	w.Moved(0, false)
+	w.count(0, false)
 	return receiver{w, same}
 }
 
@@ -198,15 +156,32 @@ func (r receiver) Write(p []byte) (int, error) {
 // Timed does one operation under the limits, and adds to op, which says what it is, how it
 // went by the trial's clock. Its error is that of do or, where do gave none, why the
 // operation is not ok.
+//
+// What the system's code did after an operation that failed was cut off, removing what it
+// had left behind, is no part of the operation.
 func Timed(ctx context.Context, limits experiment.Limits, now func() time.Duration, op *record.Op,
 	do func(*Operation) error) (*Operation, error) {
-	w := Watch(ctx, limits)
+	ctx, cancel := context.WithTimeoutCause(ctx, limits.Deadline.Std(), ErrDeadline)
+	defer cancel()
+	w := &Operation{limit: limits.Stall.Std()}
+	w.Ctx, w.end = context.WithCancelCause(ctx)
+	defer w.end(nil)
+	defer context.AfterFunc(w.Ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.cut = time.Now()
+	})()
 	begun, start := time.Now(), now()
 	err := do(w)
-	end := now() - w.CutOff(err)
-	cause := w.Stop()
+	end, cause := now(), context.Cause(w.Ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if err != nil && !w.cut.IsZero() {
+		end -= time.Since(w.cut)
+	}
 	op.Start, op.LastByte, op.Bytes = Nanos(start), Nanos(end), w.moved
 	op.Intended = op.Start
 	if !w.first.IsZero() {
@@ -266,6 +241,58 @@ func Workers(ctx context.Context, n int, do func(ctx context.Context, worker int
 	}
 	group.Wait()
 	return context.Cause(ctx)
+}
+
+// Tally adds up the operations that a trial does in this process, and passes them on. It is
+// safe for concurrent use.
+type Tally struct {
+	sink Sink
+	log  *OpLog
+
+	mu          sync.Mutex
+	Ended       int64         // operations
+	Failed      int64         // of them: those that were not ok
+	Busy        time.Duration // of all of them, from call to return
+	moved       int64         // bytes of objects
+	first, last int64         // start of the first and end of the last, in nanoseconds since the epoch
+}
+
+// NewTally makes one for a trial.
+func NewTally(sink Sink) *Tally { return &Tally{sink: sink, log: NewOpLog(sink.Block)} }
+
+// Add takes an operation that has ended.
+func (y *Tally) Add(op record.Op) error {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.Ended++; y.Ended == 1 {
+		y.first = op.Start
+	}
+	if op.Outcome != record.OK {
+		y.Failed++
+	}
+	y.first, y.last = min(y.first, op.Start), max(y.last, op.LastByte)
+	y.Busy += time.Duration(op.LastByte - op.Start)
+	y.moved += op.Bytes
+	y.sink.Progress(y.Ended, y.moved)
+	return y.log.Add(op)
+}
+
+// Flush passes on what it has.
+func (y *Tally) Flush() error { return y.log.Flush() }
+
+// Load is what the trial says of itself. cpu is this process's in the whole of it, and
+// loop in the operations and what lies between them, of so many workers.
+func (y *Tally) Load(cpu, loop float64, workers int) Load {
+	load := Load{Seconds: time.Duration(y.last - y.first).Seconds(), CPU: cpu}
+	if load.Seconds > 0 {
+		load.AchievedRate = float64(y.Ended) / load.Seconds
+	}
+	if Saturated(loop, y.Busy.Seconds(), workers, runtime.GOMAXPROCS(0)) {
+		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
+		load.Notes = append(load.Notes, fmt.Sprintf("generator: it used %.2g s of CPU in %.2g s of operations", loop,
+			y.Busy.Seconds()/float64(workers)))
+	}
+	return load
 }
 
 // flushEvery is how long operations wait at most before they are passed on with the next.

@@ -35,11 +35,10 @@ func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, begun := Watch(t.Context(), limits), time.Now()
-				err := c.act(w)
-				took := time.Since(begun) - w.CutOff(err)
-				w.Stop()
-				if took != c.want {
+				var op record.Op
+				epoch := time.Now().Add(-time.Second)
+				_, _ = Timed(t.Context(), limits, func() time.Duration { return time.Since(epoch) }, &op, c.act)
+				if took := time.Duration(op.LastByte - op.Start); took != c.want {
 					t.Errorf("took %v, want %v", took, c.want)
 				}
 			})

@@ -7,6 +7,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -30,9 +31,8 @@ type Scenario interface {
 	Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem
 	// Prepares says how many objects and file bytes Prepare stores for these cells.
 	Prepares(cells []experiment.Cell) (objects, bytes int64)
-	// Prepare brings what the cells of one system need into its deployment. When
-	// it fails it leaves nothing behind that it can remove. What the options of
-	// the system make impossible is an [UnfitError].
+	// Prepare brings what the cells of one system need into its deployment, whose nodes were
+	// checked: see the function [Prepare]. When it fails, a Closer that it returns removes what it stored.
 	Prepare(ctx context.Context, site Site, cells []experiment.Cell) (Runner, error)
 	// Measure turns what was recorded in a trial into metrics, by Metric.Key.
 	// It is a pure function; a metric that does not apply is left out.
@@ -42,6 +42,10 @@ type Scenario interface {
 // Runner executes the trials of one prepared system.
 type Runner interface {
 	Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink Sink) (Load, error)
+}
+
+// Closer is a Runner that stores objects before its trials.
+type Closer interface {
 	// Close removes from an attached system what was stored there; a started one
 	// goes as a whole. Its error says what stays there, and why. It is called
 	// once, before the cluster is stopped, and is bounded by ctx.
@@ -139,7 +143,6 @@ type State struct {
 	Objects    int64         // of the data set
 	Accepted   int64         // objects
 	Durable    int64         // of them
-	Settles    bool          // the system reports when one is durable
 	Failed     int64         // given up
 	Refused    int64         // given up
 	Unreadable int64         // our own data could not be read
@@ -204,6 +207,50 @@ func (e *UnfitError) Hint() string {
 		hints = append(hints, p.Hint)
 	}
 	return strings.Join(slices.Compact(hints), "; ")
+}
+
+// Need is an ability that cells ask of a system.
+type Need struct {
+	Ability string
+	By      string // what needs it
+	Hint    string // for a system that lacks it
+}
+
+// Unmet are the needs that abilities do not meet, each said once.
+func Unmet(can []string, needs []Need) (all []system.Problem) {
+	for _, n := range needs {
+		p := system.Problem{What: fmt.Sprintf("it has no ability %q, which %s needs (it can: %s)", n.Ability, n.By,
+			strings.Join(can, ", ")), Hint: n.Hint}
+		if !slices.Contains(can, n.Ability) && !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Prepare prepares a deployment for the cells of its system, of whose kind is info. What
+// its options leave of what the kind can do shows in its nodes; where they lack what the
+// cells need, the error is an [UnfitError].
+func Prepare(ctx context.Context, s Scenario, info system.Info, site Site, cells []experiment.Cell) (Runner, error) {
+	info.Fresh = site.Cluster.Identity()["connections"] == "fresh"
+	for _, n := range site.Cluster.Nodes() {
+		if info.Can = system.Abilities(n); info.Fresh {
+			info.Can = append(info.Can, "fresh")
+		}
+		if problems := s.Problems(site.Use, info, cells); len(problems) > 0 {
+			return nil, &UnfitError{System: site.Use.Name, Problems: problems}
+		}
+	}
+	r, err := s.Prepare(ctx, site, cells)
+	if err == nil {
+		return r, nil
+	}
+	if made, ok := r.(Closer); ok {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)
+		defer cancel()
+		err = errors.Join(err, made.Close(ctx))
+	}
+	return nil, err
 }
 
 // SkipError is a trial that was left out on purpose: it would take too long.

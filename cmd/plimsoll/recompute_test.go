@@ -56,8 +56,7 @@ func recomputed(t *testing.T, dir string) (n int) {
 var fromFixtures = map[string][]string{
 	"retrieve": {"throughput", "ops_rate", "success_rate", "duration_p50", "ttfb_p50"},
 	"overhead": {"throughput", "success_rate", "duration_p50"},
-	"disseminate": {"time_p25", "time_median", "time_p75", "time_last", "first_byte", "speed_p25", "speed_median",
-		"speed_p75",
+	"disseminate": {"time_p25", "time_median", "time_p75", "time_last", "first_byte", "speed_median",
 		"ok_rate", "overhead", "seeder_share", "stalls", "system_cpu", "node_rss_peak"},
 	"sync": {"sync_time", "chain_time", "net_time", "first_block", "index_lag", "ok_rate"},
 }

@@ -62,9 +62,9 @@ func TestAnImportHasTheNumbersOfTheLog(t *testing.T) {
 			if got, want := one.Trial.Metrics["time_median"], times[(leechers+1)/2-1]; math.Abs(got-want) > 1e-9 {
 				t.Errorf("%s: time_median %v, want %v", s.system, got, want)
 			}
-			if got, want := one.Trial.Metrics["speed_p25"],
-				float64(s.size)/times[int(math.Ceil(.75*float64(leechers)))-1]; math.Abs(got/want-1) > 1e-9 {
-				t.Errorf("%s: speed_p25 %v, want %v", s.system, got, want)
+			if got, want := one.Trial.Metrics["time_p75"],
+				times[int(math.Ceil(.75*float64(leechers)))-1]; math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("%s: time_p75 %v, want %v", s.system, got, want)
 			}
 			// A mark for each percent, and none that goes back.
 			marks := map[int]int64{}

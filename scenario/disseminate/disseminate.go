@@ -3,8 +3,6 @@ package disseminate
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -24,11 +22,6 @@ func (Scenario) Name() string { return "disseminate" }
 
 // Problems implements Scenario.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	return unfit(use, info.Can, cells)
-}
-
-// unfit says why cells cannot be executed on a system with these abilities.
-func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []system.Problem {
 	if use.Attached() {
 		return []system.Problem{{
 			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and " +
@@ -36,37 +29,22 @@ func unfit(use experiment.SystemUse, can []string, cells []experiment.Cell) []sy
 			Hint: "leave `attach` out, so that it is started",
 		}}
 	}
-	if !slices.Contains(can, "spread") {
-		return []system.Problem{{
-			What: fmt.Sprintf("its nodes do not get content from each other, which the scenario disseminate needs "+
-				"(it has no ability \"spread\"; it can: %s)", strings.Join(can, ", ")),
-			Hint: "take it out of the experiment, or choose the option of it that makes a swarm",
-		}}
-	}
-	if slices.Contains(can, "restart") {
-		return nil
-	}
-	crash, fresh := false, false
+	needs := []scenario.Need{{Ability: "spread", By: "the scenario disseminate",
+		Hint: "take it out of the experiment, or choose the option of it that makes a swarm"}}
 	for _, c := range cells {
-		fresh = fresh || c.Disseminate.Fresh
+		if c.Disseminate.Fresh {
+			needs = append(needs, scenario.Need{Ability: "restart", By: "disseminate.fresh",
+				Hint: "say fresh: false: only what the trial before has left is removed then"})
+		}
 		for _, f := range c.Disseminate.Faults {
-			crash = crash || f.Kind() == experiment.FaultCrash
+			if f.Kind() == experiment.FaultCrash {
+				needs = append(needs, scenario.Need{Ability: "restart", By: "a fault of the kind crash",
+					Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]",
+						use.Name)})
+			}
 		}
 	}
-	var problems []system.Problem
-	if crash {
-		problems = append(problems, system.Problem{
-			What: `its nodes cannot be killed, which faults of the kind crash need (it has no ability "restart")`,
-			Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]",
-				use.Name)})
-	}
-	if fresh {
-		problems = append(problems, system.Problem{
-			What: "its nodes cannot be started anew before each trial, which disseminate.fresh needs " +
-				`(it has no ability "restart")`,
-			Hint: "say fresh: false: only what the trial before has left is removed then"})
-	}
-	return problems
+	return scenario.Unmet(info.Can, needs)
 }
 
 // Prepares implements Scenario. Nothing is stored before the trials; what the
@@ -81,19 +59,13 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	return objects, bytes
 }
 
-// Prepare implements Scenario: it looks whether the nodes are there and can do
-// what the cells ask.
+// Prepare implements Scenario: it looks whether there are as many nodes as the cells ask for.
 func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	need := 0
 	for _, c := range cells {
 		need = max(need, c.Disseminate.Nodes)
 	}
 	all, err := nodes.Take(site, need)
-	for _, n := range all {
-		if problems := unfit(site.Use, system.Abilities(n.System), cells); len(problems) > 0 {
-			return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
-		}
-	}
 	return &runner{site: site, nodes: all}, err
 }
 
@@ -119,6 +91,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("system_cpu_per_gb", cpu/(verified/1e9)) // infinite, which is none, where nothing is verified
 		put("node_rss_peak", peak)
 	}
-	nodes.PutMachine(in.Usage, put)
+	scenario.PutMachine(in.Usage, put)
 	return m
 }

@@ -660,9 +660,9 @@ func TestSwarmProblems(t *testing.T) {
 	const crash = "nodes: 3, faults: [{crash: seeders, at: 50%}]"
 	for _, c := range []struct{ mode, want, can, section string }{
 		{"attach", "cannot attach", "spread restart", "nodes: 3"},
-		{"start", "get content from each other", "put", "nodes: 3"},
-		{"start", "killed", "spread", crash},
-		{"start", "started anew", "spread", "nodes: 3, fresh: true"},
+		{"start", "the scenario disseminate needs", "put", "nodes: 3"},
+		{"start", "kind crash needs", "spread", crash},
+		{"start", "disseminate.fresh needs", "spread", "nodes: 3, fresh: true"},
 		{"start", "", "spread", "nodes: 3, faults: [{cut: leechers, count: '1', at: 2s}]"},
 		{"start", "", "spread restart", crash + ", fresh: true"},
 	} {

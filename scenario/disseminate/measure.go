@@ -17,7 +17,7 @@ var definitions string
 
 // Metrics of a trial. The trial is the unit: its leechers are summed up first.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["disseminate"], nodes.MachineMetrics()...)
+	return append(scenario.Definitions(definitions)["disseminate"], scenario.Machine()...)
 }
 
 // lifetime is how long a leecher took until a moment of it; 0: it did not come.
@@ -63,9 +63,6 @@ func leecherOps(in *scenario.Measured) (all []leecherOp) {
 	return all
 }
 
-// speeds are the metrics that are the content over a time.
-var speeds = map[string]string{"speed_median": "time_median", "speed_p25": "time_p75", "speed_p75": "time_p25"}
-
 // swarmTimes are the metrics that follow from what became of the leechers.
 func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)) {
 	var fetch, disk, first []stats.Lifetime
@@ -101,10 +98,8 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 	put("time_median", stats.ProductLimit(fetch, 0.5))
 	put("time_p25", stats.ProductLimit(fetch, 0.25))
 	put("time_p75", stats.ProductLimit(fetch, 0.75))
-	for speed, of := range speeds {
-		if at := m[of]; at > 0 {
-			put(speed, float64(ops[0].fetch.Length)/at)
-		}
+	if half := m["time_median"]; half > 0 {
+		put("speed_median", float64(ops[0].fetch.Length)/half)
 	}
 	put("disk_median", stats.ProductLimit(disk, 0.5))
 	put("first_byte", stats.ProductLimit(first, 0.5))
@@ -145,15 +140,9 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 		factor, _ = nodes.Correction(*in.Link, 0)
 	}
 	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, in.Cell.Link.IPv6) }
-	for _, l := range []struct {
-		key, of  string
-		leechers int
-	}{{"line", "time_last", d.Leechers()}, {"line_median", "time_median", MedianLeecher(d.Leechers())}} {
-		if line := in.Cell.LoadLineOf(l.leechers, payload) / factor; line > 0 {
-			put(l.key, line)
-			put(l.key+"_share", line/m[l.of])
-		}
-	}
+	scenario.PutLine(m, "line", in.Cell.LoadLineOf(d.Leechers(), payload)/factor, "time_last")
+	half := MedianLeecher(d.Leechers())
+	scenario.PutLine(m, "line_median", in.Cell.LoadLineOf(half, payload)/factor, "time_median")
 	put("speed_line", float64(in.Cell.Data.Size)/m["line_median"])
 }
 

@@ -3,21 +3,18 @@ package disseminate
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// tables are faults and recovery, the way to completion, and what nodes used.
+// tables are faults and recovery, and the way to completion.
 func tables(f *analysis.Frame) []analysis.Table {
-	return []analysis.Table{faultTable(f), completionTable(f), nodeTable(f)}
+	return []analysis.Table{faultTable(f), completionTable(f)}
 }
 
 // summary is a metric of a cell as an entry.
@@ -144,60 +141,4 @@ func completionTable(f *analysis.Frame) analysis.Table {
 		}
 	}
 	return t
-}
-
-// nodeColumns are what nodes used, in the order of the table's columns: of the median node of
-// a kind, or of the one that used most.
-var nodeColumns = []struct {
-	detail  string
-	most    bool
-	perByte bool // for each byte of content
-}{
-	{detail: record.DetailLinkReceived, perByte: true},
-	{detail: record.DetailLinkSent, perByte: true},
-	{detail: record.DetailLinkSent, most: true, perByte: true},
-	{detail: record.DetailNodeCPU},
-	{detail: record.DetailNodeRSS},
-	{detail: record.DetailNodeRSS, most: true},
-}
-
-// nodeTable is what nodes of each kind used, as medians over trials.
-func nodeTable(f *analysis.Frame) analysis.Table {
-	t := f.View.Head("nodes")
-	for _, c := range f.Cells {
-		for _, kind := range []string{"seeder", "leecher"} {
-			row, n := []any{c.System, f.Layout.Where(c), kind, 0.0}, 0
-			for _, column := range nodeColumns {
-				var each []float64
-				for _, trial := range f.ValidTrials(c) {
-					if xs := ofKind(trial, column.detail, kind); len(xs) > 0 && column.most {
-						each = append(each, slices.Max(xs))
-					} else if n = max(n, len(xs)); len(xs) > 0 {
-						each = append(each, stats.Median(xs))
-					}
-				}
-				v := stats.Median(each)
-				if column.perByte {
-					v /= float64(c.Plan.Data.Size)
-				}
-				row = append(row, v)
-			}
-			if row[3] = float64(n); n > 0 {
-				t.Add(row...)
-			}
-		}
-	}
-	return t
-}
-
-// ofKind are the numbers of a trial's seeders or of its leechers.
-func ofKind(t *analysis.Trial, detail, kind string) (xs []float64) {
-	in := scenario.Measured{Load: scenario.Load{Details: t.Details}}
-	roles := in.EachDetail(record.DetailSeeder)
-	for i, x := range in.EachDetail(detail) {
-		if i < len(roles) && (roles[i] == 1) == (kind == "seeder") && !math.IsNaN(roles[i]+x) {
-			xs = append(xs, x)
-		}
-	}
-	return xs
 }

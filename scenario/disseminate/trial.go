@@ -294,6 +294,3 @@ func (t *trial) leecherDetails(n *nodes.Node) [6]float64 {
 	}
 	return [...]float64{0, payload, called, n.Gap.Seconds(), disk.Seconds(), float64(outcome)}
 }
-
-// Close implements Runner: the deployment goes as a whole.
-func (r *runner) Close(context.Context) error { return nil }

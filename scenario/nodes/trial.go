@@ -492,19 +492,3 @@ func Draw(from []int, n int, seed uint64) []int {
 
 // Shuffled are the first n numbers in an order of chance.
 func Shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, 1)).Perm(n) }
-
-// MachineMetrics are of the machine that carries all nodes, its links and the
-// measurement, in the load.
-func MachineMetrics() []record.Metric {
-	return scenario.Machine("harness_cpu", "emulator_cpu", "box_cpu", "emulator_thread", "others_busy", "io_pressure")
-}
-
-// PutMachine adds what the engine saw of these.
-func PutMachine(u scenario.Usage, put func(string, float64)) {
-	put("harness_cpu", u.HarnessCPU)
-	put("emulator_cpu", u.EmulatorCPU)
-	put("box_cpu", u.BoxCPU)
-	put("emulator_thread", u.EmulatorThread)
-	put("others_busy", u.OthersBusy)
-	put("io_pressure", u.IOPressure)
-}

@@ -208,7 +208,7 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 	}
 	load := t.load(cpu)
 	load.Details = append(load.Details, scenario.Fact(scenario.LoadHeld, held))
-	if t.tally.failed > 0 || t.unsettled.Load() {
+	if t.tally.Failed > 0 || t.unsettled.Load() {
 		return load, nil
 	}
 	after, err := t.inventory(ctx)

@@ -43,7 +43,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 			if h := scenariotest.Objects(t, n); h != stay {
 				t.Errorf("%s: %d objects are there before Close, want %d", mode, h, stay)
 			}
-			if err := runner.Close(t.Context()); err != nil {
+			if err := runner.(scenario.Closer).Close(t.Context()); err != nil {
 				t.Error(err)
 			}
 			want := 0
@@ -66,21 +66,21 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		return runner
 	}
 	scenariotest.Virtual(t, func(t *testing.T) {
-		if err := prepared(t, onlyNode{scenariotest.MemNode(t, nil)}).Close(t.Context()); err == nil ||
+		if err := prepared(t, onlyNode{scenariotest.MemNode(t, nil)}).(scenario.Closer).Close(t.Context()); err == nil ||
 			!strings.Contains(err.Error(), "8 objects of ours stay: it cannot remove") {
 			t.Errorf("a node that cannot delete: %v", err)
 		}
 		n := scenariotest.MemNode(t, nil)
 		runner := prepared(t, n)
 		n.Change(func(m *mem.Model) { m.Errors = 1 })
-		if err := runner.Close(t.Context()); !errors.Is(err, mem.ErrInjected) ||
+		if err := runner.(scenario.Closer).Close(t.Context()); !errors.Is(err, mem.ErrInjected) ||
 			!strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
 			t.Errorf("a node that fails: %v", err)
 		}
 		// A server that hangs is not waited for with every object anew.
 		n.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0, 1 })
 		begun := time.Now()
-		if err := runner.Close(t.Context()); err == nil || !strings.Contains(err.Error(),
+		if err := runner.(scenario.Closer).Close(t.Context()); err == nil || !strings.Contains(err.Error(),
 			"8 of 8 objects of ours stay") {
 			t.Errorf("a node that hangs: %v", err)
 		}
@@ -90,12 +90,13 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun = time.Now()
-		if err := runner.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
+		err := runner.(scenario.Closer).Close(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
 			t.Errorf("bounded by a second: %v after %s", err, time.Since(begun))
 		}
 		// Later it may be well again.
 		n.Change(func(m *mem.Model) { m.Hangs = 0 })
-		if err := runner.Close(t.Context()); err != nil || scenariotest.Objects(t, n) != 0 {
+		if err := runner.(scenario.Closer).Close(t.Context()); err != nil || scenariotest.Objects(t, n) != 0 {
 			t.Errorf("well again: %v, %d objects", err, scenariotest.Objects(t, n))
 		}
 	})
@@ -123,7 +124,7 @@ func TestCloseAfterFailedPuts(t *testing.T) {
 				Block: func([]byte) error { return nil }}))
 			must(t, err)
 			before := scenariotest.Objects(t, broken.Node)
-			err = runner.Close(t.Context())
+			err = runner.(scenario.Closer).Close(t.Context())
 			after := scenariotest.Objects(t, broken.Node)
 			if before != 6 || named && (err != nil || after != 0) || !named && (err == nil || after != 6 ||
 				!strings.Contains(err.Error(), "6 operations that failed may each have left an object")) {
@@ -144,7 +145,8 @@ func TestFailedPrepareLeavesNothing(t *testing.T) {
 			}
 			return nil
 		}}
-		_, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{c})
+		_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, scenariotest.Site(system.Attach, n),
+			[]experiment.Cell{c})
 		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
 			t.Error(err)
 		}

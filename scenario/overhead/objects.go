@@ -2,7 +2,6 @@ package overhead
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -85,48 +84,32 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 
 // Prepare stores what the cells read and change, in the quickest way that the
 // system has: nothing of it is measured.
-func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner,
-	err error) {
-	first := site.Cluster.Nodes()[0]
-	node, _ := first.(system.Store) // else unfit
+func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	r := &runner{
-		CreatedObjects: scenario.NewCreatedObjects(site.Use),
-		site:           site, node: node, sets: map[set][]object{}, filled: map[int64][]object{},
+		CreatedObjects: scenario.NewCreatedObjects(site.Use), site: site, node: site.Cluster.Nodes()[0].(system.Store),
+		sets: map[set][]object{}, filled: map[int64][]object{},
 	}
-	// What its options leave of what the kind of system can do.
-	can := system.Abilities(first)
-	alwaysFresh := r.onlyFresh()
-	if alwaysFresh {
-		can = append(can, "fresh")
+	if site.Cluster.Identity()["connections"] == "fresh" {
 		r.notes = []string{"connections: fresh (the system has no others)"}
 	}
-	if problems := unfit(site.Use, can, alwaysFresh, cells); len(problems) > 0 {
-		return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
-	}
-	defer func() {
-		if err != nil {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
-			defer cancel()
-			err = errors.Join(err, r.Close(ctx))
-		}
-	}()
 	begun := time.Now()
 	needed := wants(cells)
 	for _, c := range cells { // in their order
 		s, _ := wantOf(c)
 		if err := r.prepare(ctx, s, needed[s]); err != nil {
-			return nil, err
+			return r, err
 		}
 		delete(needed, s)
 	}
 	for _, set := range r.sets { // so that none of it is on the link in a trial
 		if _, err := r.settle(ctx, set...); err != nil {
-			return nil, err
+			return r, err
 		}
 	}
 	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Overhead.Operation == "fill" }) {
+		var err error
 		if r.before, err = r.inventory(ctx); err != nil {
-			return nil, err
+			return r, err
 		}
 	}
 	site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects", site.Use.Name, r.held.Load()), time.Since(begun))

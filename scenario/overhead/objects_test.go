@@ -23,8 +23,8 @@ func TestProblems(t *testing.T) {
 	}{
 		{"what it can", nil, []experiment.Cell{cell("put", 1), cell("get", 1), cell("fill", 1)}, nil},
 		{"operations", nil, []experiment.Cell{cell("get", 1), cell("stat", 1), cell("stat", 2), cell("delete", 1)},
-			[]string{"do the operation stat", "system != it || overhead.operation != stat",
-				"do the operation delete", "system != it || overhead.operation != delete"}},
+			[]string{"which the operation stat needs", "system != it || overhead.operation != stat",
+				"which the operation delete needs", "system != it || overhead.operation != delete"}},
 		{"durable", nil, []experiment.Cell{cell("put-durable", 1)}, []string{"durable", "overhead.operation != put-durable"}},
 		{"directory", nil, []experiment.Cell{cell("put-dir", 1)}, []string{"directory", "!= put-dir"}},
 		{"fresh", nil, []experiment.Cell{cell("put", 1, fresh)}, []string{"fresh",
@@ -38,7 +38,7 @@ func TestProblems(t *testing.T) {
 			n := scenariotest.MemNode(t, nil)
 			site := scenariotest.Site(system.Start, onlyNode{n})
 			site.Cluster = scenariotest.Cluster{Node: onlyNode{n}, Details: c.identity}
-			_, err := Scenario{}.Prepare(t.Context(), site, c.cells)
+			_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, site, c.cells)
 			var unfit *scenario.UnfitError
 			if errors.As(err, &unfit) != (c.want != nil) || err != nil && scenariotest.Objects(t, n) > 0 {
 				t.Fatalf("%s: %v, %d objects were stored", c.name, err, scenariotest.Objects(t, n))

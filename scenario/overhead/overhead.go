@@ -1,10 +1,10 @@
 package overhead
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -25,69 +25,42 @@ var definitions string
 
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["overhead"],
-		scenario.Machine("others_busy", "box_cpu", "emulator_thread", "busiest_cpu", "io_pressure")...)
+	return append(scenario.Definitions(definitions)["overhead"], scenario.Machine()...)
 }
 
-// needs are the abilities that an operation asks of a node, beside being able to
-// place objects there.
-func needs(c experiment.Cell) []string {
-	switch o := c.Overhead.Operation; o {
-	case "put", "fill":
-		return []string{"put"}
-	case "put-durable":
-		return []string{"put", "durable"}
-	case "put-dir":
-		return []string{"directory"}
-	case "range", "stat", "update", "delete":
-		return []string{o}
-	}
-	return nil
-}
+// abilities that an operation asks of a node, where it has not the same name.
+var abilities = map[string]string{"fill": "put", "put-durable": "durable", "put-dir": "directory", "get": "put"}
 
 // Problems implements Scenario.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	return unfit(use, info.Can, info.Fresh, cells)
-}
-
-// unfit says why cells cannot be executed on a system with these abilities.
-// alwaysFresh: each of its operations connects anew.
-func unfit(use experiment.SystemUse, can []string, alwaysFresh bool, cells []experiment.Cell) []system.Problem {
-	var problems []system.Problem
-	say := func(what, hint string) []system.Problem {
-		if !slices.ContainsFunc(problems, func(p system.Problem) bool { return p.What == what }) {
-			problems = append(problems, system.Problem{What: what, Hint: hint})
-		}
-		return problems
-	}
 	leaveOut := func(where string) string {
 		return fmt.Sprintf("leave these cells out: where: [\"system != %s || %s\"]", use.Name, where)
 	}
+	needs := []scenario.Need{{Ability: "put", By: "the scenario overhead", Hint: "take it out of the experiment"}}
+	kept := false
 	for _, c := range cells {
 		o := c.Overhead
 		if c.Data.Size == 0 {
-			return say("the scenario overhead measures objects that it stores, and may not write to this system",
-				"say allow: [write] if it may")
+			return []system.Problem{{What: "the scenario overhead measures objects that it stores, and may not write " +
+				"to this system", Hint: "say allow: [write] if it may"}}
 		}
-		if !slices.Contains(can, "put") {
-			return say("objects cannot be stored in it, which the scenario overhead needs",
-				"take it out of the experiment")
+		needs = append(needs, scenario.Need{Ability: cmp.Or(abilities[o.Operation], o.Operation),
+			By: "the operation " + o.Operation, Hint: leaveOut("overhead.operation != " + o.Operation)})
+		if o.Connections == "fresh" {
+			needs = append(needs, scenario.Need{Ability: "fresh", By: "connections: fresh",
+				Hint: leaveOut("overhead.connections != fresh")})
 		}
-		for _, ability := range needs(c) {
-			if !slices.Contains(can, ability) {
-				say(fmt.Sprintf("it cannot do the operation %s (it has no ability %q; it can: %s)", o.Operation, ability,
-					strings.Join(can, ", ")), leaveOut("overhead.operation != "+o.Operation))
-			}
-		}
-		if o.Connections == "fresh" && !slices.Contains(can, "fresh") {
-			say(`it cannot be made to connect anew, which connections: fresh needs (it has no ability "fresh")`,
-				leaveOut("overhead.connections != fresh"))
-		}
-		if o.Connections == "keep" && alwaysFresh {
-			say("each of its operations connects anew, so there is nothing that connections: keep could keep",
-				fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, where "+
-					"both are measured, %s", use.Use, use.Name, leaveOut("overhead.connections != keep")))
-		}
+		kept = kept || o.Connections == "keep"
+	}
+	if !slices.Contains(info.Can, "put") {
+		needs = needs[:1] // nothing can be measured
+	}
+	problems := scenario.Unmet(info.Can, needs)
+	if kept && info.Fresh {
+		problems = append(problems, system.Problem{
+			What: "each of its operations connects anew, so there is nothing that connections: keep could keep",
+			Hint: fmt.Sprintf("under systems, write {use: %s, override: {connections: fresh}} in place of %s or, where "+
+				"both are measured, %s", use.Use, use.Name, leaveOut("overhead.connections != keep"))})
 	}
 	return problems
 }
@@ -117,12 +90,13 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	if d := m["duration_p50"]; d > 0 && o.Operation != "stat" && o.Operation != "delete" {
 		put("throughput", float64(in.Cell.Data.Size)/d)
 	}
-	loadLines(in, m, put)
+	loadLines(in, m)
 	if c.Ops > 0 {
 		put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
 		put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
 	}
-	scenario.PutUsage(in.Usage, put)
+	put("system_rss_peak", in.Usage.SystemRSSPeak)
+	scenario.PutMachine(in.Usage, put)
 	return m
 }
 
@@ -134,7 +108,7 @@ const leastWire = 200
 // loadLines are the load lines of a trial, of operations that cross the link.
 // Slow start is not in them: a system may spread an object over connections to many
 // servers, each with a window of its own.
-func loadLines(in scenario.Measured, m map[string]float64, put func(string, float64)) {
+func loadLines(in scenario.Measured, m map[string]float64) {
 	p, ok := scenario.PathOf(in.Link)
 	wire, counted := m["wire_bytes"]
 	if !ok || !counted {
@@ -155,12 +129,10 @@ func loadLines(in scenario.Measured, m map[string]float64, put func(string, floa
 	}
 	q := scenario.Request{Fresh: o.Connections == "fresh", TLS: in.TLS}
 	first := p.Wait(q)
-	add := func(key, share string, line float64, of string) {
-		if took := m[of]; line > 0 && took > 0 {
-			put(key, line)
-			put(share, line/took)
-		}
+	if m["duration_p50"] > 0 {
+		scenario.PutLine(m, "line", first+moved/p.Rate, "duration_p50")
 	}
-	add("line", "line_share", first+moved/p.Rate, "duration_p50")
-	add("first_byte_line", "first_byte_line_share", first, "first_byte_p50")
+	if m["first_byte_p50"] > 0 {
+		scenario.PutLine(m, "first_byte_line", first, "first_byte_p50")
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
@@ -15,73 +14,37 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// tally adds up the operations of a trial.
-type tally struct {
-	count  int64 // operations timed
-	failed int64 // those that were not ok
-	moved  int64 // bytes of objects
-	first  int64 // start of the first, in nanoseconds since the trial's epoch
-	last   int64 // end of the last
-	spent        // of all of them; wire NaN: not counted, or not theirs alone
-
-	phases map[string][]float64 // seconds, by phase
-	order  []string             // of the phases
-}
-
-// spent is what an operation took of us.
+// spent is what operations took of us.
 type spent struct {
-	took    time.Duration // from call to return
 	content time.Duration // in which we made or compared content
 	cpu     float64       // seconds, of this process
-	wire    float64       // bytes through the client's interface
+	wire    float64       // bytes through the client's interface; NaN: not counted, or not theirs alone
 }
 
-// record takes one operation.
-func (t *trial) record(op record.Op, c spent) error {
+// spend adds what one operation took.
+func (t *trial) spend(s spent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	y := &t.tally
-	if y.count++; y.count == 1 {
-		y.first = op.Start
-	}
-	y.first, y.last = min(y.first, op.Start), max(y.last, op.LastByte)
-	if op.Outcome != record.OK {
-		y.failed++
-	}
-	y.moved += op.Bytes
-	y.took += c.took
-	y.content += c.content
-	y.cpu += c.cpu
-	y.wire += c.wire
-	t.sink.Progress(y.count, y.moved)
-	return t.log.Add(op)
+	t.spent.content += s.content
+	t.spent.cpu += s.cpu
+	t.spent.wire += s.wire
 }
 
 // load is what the trial says of itself. cpu is this process's at its beginning.
 func (t *trial) load(cpu float64) scenario.Load {
-	y := &t.tally
-	load := scenario.Load{Seconds: time.Duration(y.last - y.first).Seconds(), CPU: scenario.SelfCPU() - cpu}
-	if load.Seconds > 0 {
-		load.AchievedRate = float64(y.count) / load.Seconds
+	load := t.tally.Load(scenario.SelfCPU()-cpu, t.spent.cpu, t.o.Concurrency)
+	if !math.IsNaN(t.spent.wire) {
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.spent.wire))
 	}
-	if !math.IsNaN(y.wire) {
-		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, y.wire))
-	}
-	busy := y.took.Seconds()
-	for _, name := range y.order {
+	for _, name := range t.order {
 		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name,
-			Value: stats.Median(y.phases[name])})
+			Value: stats.Median(t.phases[name])})
 	}
 	if t.unsettled.Load() {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadGaveUp, 1))
 		load.Notes = append(load.Notes, noteUnsettled)
 	}
-	if scenario.Saturated(y.cpu, busy, t.o.Concurrency, runtime.GOMAXPROCS(0)) {
-		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
-		load.Notes = append(load.Notes, fmt.Sprintf("generator: it used %.2g s of CPU in %.2g s of operations", y.cpu,
-			busy/float64(t.o.Concurrency)))
-	}
-	if share := y.content.Seconds() / busy; busy > 0 && share > contentShare {
+	if share := t.spent.content.Seconds() / t.tally.Busy.Seconds(); share > contentShare { // not NaN: nothing was done
 		load.Notes = append(load.Notes, fmt.Sprintf("generator: to make and compare content took %.0f %% of the "+
 			"operations' time", 100*share))
 	}

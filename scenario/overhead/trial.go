@@ -1,6 +1,7 @@
 package overhead
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -22,13 +23,15 @@ type trial struct {
 	o    *experiment.Overhead
 	seed uint64 // of the content
 	sink scenario.Sink
-	log  *scenario.OpLog
 
 	directories []system.Ref // one for each worker, for put-dir
+	tally       *scenario.Tally
 
-	mu    sync.Mutex
-	tally tally
-	made  []object // stored in this trial
+	mu     sync.Mutex
+	spent  spent                // in all operations
+	made   []object             // stored in this trial
+	phases map[string][]float64 // seconds, by phase
+	order  []string             // of the phases
 
 	unsettled atomic.Bool // the trial has given up waiting until objects are durable
 }
@@ -37,9 +40,8 @@ type trial struct {
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	sink scenario.Sink) (scenario.Load, error) {
 	t := &trial{
-		runner: r, cell: cell, o: cell.Overhead, sink: sink, log: scenario.NewOpLog(sink.Block),
-		seed:  scenario.MixSeed(seed, "content", 0),
-		tally: tally{phases: map[string][]float64{}},
+		runner: r, cell: cell, o: cell.Overhead, sink: sink, seed: scenario.MixSeed(seed, "content", 0),
+		tally: scenario.NewTally(sink), phases: map[string][]float64{},
 	}
 	if r.site.Use.Attached() {
 		// An attached system outlives the run: what an earlier run of the same
@@ -53,15 +55,12 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	} else {
 		load, err = t.repeat(ctx)
 	}
-	if e := t.log.Flush(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
+	err = cmp.Or(err, t.tally.Flush(), ctx.Err())
 	load.Notes = append(load.Notes, r.notes...)
 	return load, err
 }
+
+func (t *trial) now() time.Duration { return time.Since(t.sink.Epoch) }
 
 // repeat does the cell's operation again and again.
 func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
@@ -84,7 +83,7 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 		return t.load(cpu), err
 	}
 	load := t.load(cpu)
-	if before != nil && t.tally.failed == 0 && !t.unsettled.Load() {
+	if before != nil && t.tally.Failed == 0 && !t.unsettled.Load() {
 		// What failed may have left something behind: then what one object takes
 		// is not known.
 		after, err := t.inventory(ctx)
@@ -138,9 +137,8 @@ func (t *trial) prime(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w := scenario.Watch(ctx, t.site.Limits)
-		err = a.do(w)
-		if w.Stop(); err != nil {
+		op := record.Op{Length: a.length}
+		if _, failed := scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do); failed != nil {
 			return nil
 		}
 		return t.conclude(ctx, a)
@@ -195,11 +193,11 @@ func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time
 	})
 	if !alone {
 		// What lies between the operations of one worker is beside those of the others.
-		t.tally.cpu += scenario.SelfCPU() - cpu
+		t.spent.cpu += scenario.SelfCPU() - cpu
 		if t.silentBetween() {
-			t.tally.wire += t.traffic() - wire
+			t.spent.wire += t.traffic() - wire
 		} else {
-			t.tally.wire = math.NaN()
+			t.spent.wire = math.NaN()
 		}
 	}
 	return err
@@ -234,11 +232,6 @@ func (t *trial) redial(ctx context.Context) error {
 	return t.within(ctx, "make it connect anew", d.Redial)
 }
 
-// onlyFresh reports whether every operation connects anew anyway.
-func (r *runner) onlyFresh() bool {
-	return r.site.Cluster.Identity()["connections"] == "fresh"
-}
-
 // do times one action and records it. alone: nothing else crosses the client's
 // interface meanwhile, and the system's account of its latest operation is this
 // one's.
@@ -248,13 +241,14 @@ func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error 
 	if alone {
 		spent.wire, spent.cpu = -t.traffic(), -scenario.SelfCPU()
 	}
-	w, _ := scenario.Timed(ctx, t.site.Limits, func() time.Duration { return time.Since(t.sink.Epoch) }, &op, a.do)
+	w, _ := scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do)
 	if alone {
 		spent.wire += t.traffic()
 		spent.cpu += scenario.SelfCPU()
 	}
-	spent.took, spent.content = time.Duration(op.LastByte-op.Start), w.ContentTime()
-	if err := t.record(op, spent); err != nil || op.Outcome != record.OK {
+	spent.content = w.ContentTime()
+	t.spend(spent)
+	if err := t.tally.Add(op); err != nil || op.Outcome != record.OK {
 		return err
 	}
 	if alone {
@@ -279,10 +273,10 @@ func (t *trial) account(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, phase := range phases {
-		if t.tally.phases[phase.Name] == nil {
-			t.tally.order = append(t.tally.order, phase.Name)
+		if t.phases[phase.Name] == nil {
+			t.order = append(t.order, phase.Name)
 		}
-		t.tally.phases[phase.Name] = append(t.tally.phases[phase.Name], phase.Took.Seconds())
+		t.phases[phase.Name] = append(t.phases[phase.Name], phase.Took.Seconds())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
@@ -52,7 +53,8 @@ func cellOf(objects int) experiment.Cell {
 func TestFailedPrepareLeavesNothing(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		n := &served{scenariotest.MemNode(t, nil), 3}
-		_, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{cellOf(4)})
+		_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, scenariotest.Site(system.Attach, n),
+			[]experiment.Cell{cellOf(4)})
 		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
 			t.Error(err)
 		}
@@ -71,7 +73,7 @@ func TestCloseRemovesItsData(t *testing.T) {
 			if err != nil || scenariotest.Objects(t, n.Node) != 4 {
 				t.Fatalf("%s: %v, %d objects", mode, err, scenariotest.Objects(t, n.Node))
 			}
-			if err := runner.Close(t.Context()); err != nil || scenariotest.Objects(t, n.Node) != want {
+			if err := runner.(scenario.Closer).Close(t.Context()); err != nil || scenariotest.Objects(t, n.Node) != want {
 				t.Errorf("%s: %v, %d objects are left, want %d", mode, err, scenariotest.Objects(t, n.Node), want)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,14 +31,11 @@ type mixed struct {
 	seed    uint64
 	names   string // what the names of what it writes begin with
 	sink    scenario.Sink
-	log     *scenario.OpLog
+	tally   *scenario.Tally
 	begun   atomic.Int64 // operations
 
-	mu    sync.Mutex
-	ended int64        // operations
-	moved int64        // bytes
-	last  int64        // end of the latest, ns since the epoch
-	puts  []system.Ref // stored by the trial and still there, the oldest first
+	mu   sync.Mutex
+	puts []system.Ref // stored by the trial and still there, the oldest first
 }
 
 // mixed executes such a trial.
@@ -48,7 +44,7 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 	t := &mixed{
 		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed,
 		names: fmt.Sprintf("plimsoll-%d-%x-", r.site.Seed, sink.Epoch.UnixNano()), sink: sink,
-		log: scenario.NewOpLog(sink.Block), store: r.node.(system.Store), // Problems has looked
+		tally: scenario.NewTally(sink), store: r.node.(system.Store), // Problems has looked
 	}
 	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
 	defer t.clear(ctx)
@@ -60,15 +56,10 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 	})
 	used := scenario.SelfCPU() - cpu
 	sink.End()
-	load := scenario.Load{
-		Seconds: float64(t.last-int64(first)) / 1e9, CPU: used,
-		Notes: []string{"operations: through the system's own client, in this process; every byte read is compared"},
-	}
-	load.AchievedRate = float64(t.ended) / max(load.Seconds, 1e-9)
-	if scenario.Saturated(load.CPU, load.Seconds*float64(n), n, runtime.GOMAXPROCS(0)) {
-		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
-	}
-	return load, errors.Join(t.log.Flush(), err)
+	load := t.tally.Load(used, used, n)
+	load.Notes = append(load.Notes, "operations: through the system's own client, in this process; every byte read "+
+		"is compared")
+	return load, errors.Join(t.tally.Flush(), err)
 }
 
 func (t *mixed) now() time.Duration { return time.Since(t.sink.Epoch) }
@@ -84,7 +75,7 @@ func (t *mixed) work(ctx context.Context, worker uint32, first time.Duration) er
 		}
 		op := record.Op{Worker: worker, Object: uint32(k)}
 		failed := t.operate(ctx, &op, k)
-		if err := t.record(op); err != nil {
+		if err := t.tally.Add(op); err != nil {
 			return err
 		}
 		if failed != nil { // asking again at once would be a busy loop
@@ -163,16 +154,6 @@ func (t *mixed) keep(ref system.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.puts = append(t.puts, ref)
-}
-
-func (t *mixed) record(op record.Op) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ended++
-	t.moved += op.Bytes
-	t.last = max(t.last, op.LastByte)
-	t.sink.Progress(t.ended, t.moved)
-	return t.log.Add(op)
 }
 
 // clear removes what is left of the trial's objects.

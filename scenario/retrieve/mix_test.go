@@ -81,14 +81,14 @@ func TestMixedOperations(t *testing.T) {
 		if kinds, _ := trial(); kinds[record.OpDelete] != kinds[record.OpPut] || len(kinds) != 2 {
 			t.Errorf("removals alone: %v", kinds)
 		}
-		if err := runner.Close(t.Context()); err == nil || scenariotest.Objects(t, n.Node) != 10 {
+		if err := runner.(scenario.Closer).Close(t.Context()); err == nil || scenariotest.Objects(t, n.Node) != 10 {
 			t.Error("the node refused to remove its data set, and nothing was said")
 		}
 	})
 }
 
 func TestMixNeeds(t *testing.T) {
-	for able, want := range map[string][3]int{"http": {1, 1, 1}, "http put": {0, 0, 1}, "http put delete": {}} {
+	for able, want := range map[string][3]int{"http": {1, 1, 2}, "http put": {0, 0, 1}, "http put delete": {}} {
 		for i, mix := range []experiment.OperationMix{{Get: 1}, {Put: 1}, {Get: 1, Delete: 1}} {
 			cell := experiment.Cell{Retrieve: &experiment.Retrieve{Mix: &mix}}
 			info := system.Info{Can: strings.Fields(able)}

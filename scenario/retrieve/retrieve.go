@@ -3,7 +3,6 @@ package retrieve
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,30 +29,31 @@ var definitions string
 // Metrics of a trial. Times of operations are from the intended start, which in
 // a closed loop is the start.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["retrieve"],
-		scenario.Machine("others_busy", "box_cpu", "emulator_thread", "busiest_cpu", "io_pressure")...)
+	return append(scenario.Definitions(definitions)["retrieve"], scenario.Machine()...)
 }
 
 // Problems implements Scenario.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	if !info.Able("http") {
-		return []system.Problem{{What: "its objects cannot be fetched over HTTP, which the scenario retrieve needs"}}
-	}
+	needs := []scenario.Need{{Ability: "http", By: "the scenario retrieve"}}
+	const hint = "`plimsoll systems` lists what each system can do"
 	for _, c := range cells {
-		if m := c.Retrieve.Mix; m != nil && (!info.Able("put") || m.Delete > 0 && !info.Able("delete")) {
-			return []system.Problem{{What: "it cannot do all operations of retrieve.mix",
-				Hint: "a mix needs put for its objects, and delete if it removes any; see plimsoll systems"}}
+		if m := c.Retrieve.Mix; m != nil {
+			needs = append(needs, scenario.Need{Ability: "put", By: "retrieve.mix", Hint: hint})
+			if m.Delete > 0 {
+				needs = append(needs, scenario.Need{Ability: "delete", By: "retrieve.mix.delete", Hint: hint})
+			}
 		}
 	}
+	problems := scenario.Unmet(info.Can, needs)
 	dropped := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.Receive == "drop" })
 	if dropped && scenario.OverTLS(use) {
-		return []system.Problem{{
+		problems = append(problems, system.Problem{
 			What: "receive: drop does not work over https, because the kernel cannot discard what has to be decrypted",
 			Hint: "use receive: verify for it, for instance under systems with {use: " + use.Use +
 				", override: {receive: verify}}, or plain http",
-		}}
+		})
 	}
-	return nil
+	return problems
 }
 
 // Prepares implements Scenario.
@@ -73,29 +73,17 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 }
 
 // Prepare stores the data sets of the cells, or finds the objects that are there.
-func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (_ scenario.Runner,
-	err error) {
+func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	first := site.Cluster.Nodes()[0]
-	server, ok := first.(system.HTTPServer)
-	if !ok {
-		return nil, fmt.Errorf("%s: its objects cannot be fetched over HTTP, which the scenario retrieve needs",
-			site.Use.Name)
-	}
-	r := &runner{site: site, node: first, server: server, copyMost: copyMost,
+	r := &runner{site: site, node: first, server: first.(system.HTTPServer), copyMost: copyMost,
 		ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]string{}, sets: map[string][]object{}}
-	defer func() {
-		if err != nil {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenario.RemoveTimeout)
-			defer cancel()
-			err = errors.Join(err, r.Close(ctx))
-		}
-	}()
 	for _, c := range cells {
 		set, done := r.sets[c.Data.Key()]
 		if !done {
 			begun := time.Now()
+			var err error
 			if set, err = r.dataSet(ctx, first, c.Data, cells); err != nil {
-				return nil, err
+				return r, err
 			}
 			r.sets[c.Data.Key()] = set
 			site.Event("phase", "data ready", fmt.Sprintf("%s: %d objects of %s", site.Use.Name, len(set), c.Data.Size),
@@ -103,7 +91,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		}
 		for _, o := range set {
 			if err := o.fits(c.Retrieve.Range); err != nil {
-				return nil, fmt.Errorf("%s: %w", site.Use.Name, err)
+				return r, fmt.Errorf("%s: %w", site.Use.Name, err)
 			}
 		}
 	}
@@ -129,7 +117,8 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("generator_cpu_per_gb", in.Load.CPU/(received/1e9))
 	}
 	put("generator_rss_peak", in.Load.RSSPeak)
-	scenario.PutUsage(in.Usage, put)
+	put("system_rss_peak", in.Usage.SystemRSSPeak)
+	scenario.PutMachine(in.Usage, put)
 	return m
 }
 
@@ -161,7 +150,7 @@ func enough(n int64, q float64) bool {
 	return ok || q <= 0.5 && n > 0
 }
 
-// retrieveLines are the load lines of the trial, and the shares of what was
+// loadLines are the load lines of the trial, and the shares of what was
 // measured in them.
 func loadLines(in scenario.Measured, m map[string]float64, put func(string, float64)) {
 	p, ok := scenario.PathOf(in.Link)
@@ -173,17 +162,11 @@ func loadLines(in scenario.Measured, m map[string]float64, put func(string, floa
 	if q.Size == 0 {
 		q.Size = float64(in.Cell.Data.Size)
 	}
-	add := func(key string, line float64, of string) {
-		if line > 0 {
-			put(key, line)
-			put(key+"_share", line/m[of])
-		}
-	}
-	add("ttfb_line", p.Wait(q), "ttfb_p50")
+	scenario.PutLine(m, "ttfb_line", p.Wait(q), "ttfb_p50")
 	if spec.Replays() != nil || spec.Mix != nil { // of many sizes, or in both directions
 		return
 	}
-	add("duration_line", p.Time(q), "duration_p50")
+	scenario.PutLine(m, "duration_line", p.Time(q), "duration_p50")
 	// In an open loop it is the offered load that bounds the throughput.
 	if line := p.LoadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {
 		put("load_line", line)

@@ -26,10 +26,7 @@ func loadLines(in *scenario.Measured, bytes float64, m map[string]float64, put f
 		put("link_line", bytes*8/link.TCPPayloadRate(wire, in.Cell.Link.IPv6)+rtt)
 		put("wire_line", wire/8*link.MTU/link.FullFrame)
 	}
-	if line := max(m["link_line"], m["replay"]); line > 0 {
-		put("line", line)
-		put("line_share", line/m["sync_time"])
-	}
+	scenario.PutLine(m, "line", max(m["link_line"], m["replay"]), "sync_time")
 }
 
 // towardsNode is the rate on the wire, in bit/s, at which a chain can come to a

@@ -7,7 +7,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 )
 
 //go:embed metrics.txt
@@ -15,7 +14,7 @@ var definitions string
 
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["sync"], nodes.MachineMetrics()...)
+	return append(scenario.Definitions(definitions)["sync"], scenario.Machine()...)
 }
 
 // Names of details of the kind [record.DetailFollower]. A value that the node does not report has none.
@@ -77,7 +76,6 @@ func ofPeers(blocks []float64, whole bool, chain float64, put func(string, float
 	if math.IsNaN(delivered) {
 		return
 	}
-	put("peers_useful", useful)
 	put("useful_share", useful/float64(len(blocks)))
 	put("peer_share_max", most/delivered)
 	if whole {

@@ -52,9 +52,6 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	return r, nil
 }
 
-// Close implements Runner: what was started goes as a whole.
-func (*runner) Close(context.Context) error { return nil }
-
 // settingsOf are the options of a cell's nodes.
 func (r *runner) settingsOf(s *experiment.Sync) system.Options {
 	opt := system.Options{}

@@ -1,15 +1,12 @@
 package sync
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -25,12 +22,10 @@ func (Scenario) Name() string { return "sync" }
 
 // Problems implements Scenario: which of the cells' chains and peers a system cannot have.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) (all []system.Problem) {
-	if !info.Able("follow") {
-		return []system.Problem{{
-			What: fmt.Sprintf("its nodes follow no chain of blocks, which the scenario sync needs (it has no ability "+
-				"\"follow\"; it can: %s)", strings.Join(info.Can, ", ")),
-			Hint: "take it out of the experiment",
-		}}
+	all = scenario.Unmet(info.Can, []scenario.Need{{Ability: "follow", By: "the scenario sync",
+		Hint: "take it out of the experiment"}})
+	if len(all) > 0 {
+		return all
 	}
 	for _, c := range cells {
 		var manners []string
@@ -87,6 +82,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("overhead", wire/bytes)
 	}
 	loadLines(&in, bytes, m, put)
-	nodes.PutMachine(in.Usage, put)
+	scenario.PutMachine(in.Usage, put)
 	return m
 }

@@ -56,7 +56,7 @@ func TestSyncTimes(t *testing.T) {
 				t.Errorf("lag %v, want %v", got, lag)
 			}
 			w.exact(map[string]float64{
-				"ok_rate": 1, "peers_connected": peers, "peers_useful": peers, "useful_share": 1, "timeouts": peers,
+				"ok_rate": 1, "peers_connected": peers, "useful_share": 1, "timeouts": peers,
 				"rerequests": 3 * peers, "commits": fakeBlocks, "replay": 1, "replay_cpu": 0.5, "system_cpu": 3,
 				"node_rss_peak": 4, "disk_written": 2 * fakeBytes, "write_amplification": 2, "overhead": 1.1,
 				"wire_bytes": 1.1 * fakeBytes, "net_time": w.M["sync_time"] - w.M["first_block"],

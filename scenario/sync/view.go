@@ -18,7 +18,7 @@ import (
 var viewText string
 
 // view keeps what is computed once of a frame: findings and verdict follow the tables.
-type view struct{ tunings []*tuning }
+type view struct{ tunings []*analysis.Tuning }
 
 // View is how the numbers of sync are read.
 func View() *analysis.View {

@@ -344,9 +344,8 @@ func TestUploadProblems(t *testing.T) {
 	durable := uploadCell(1, 1, func(u *experiment.Upload) { u.Slot = "durable" })
 	for want, problems := range map[string][]system.Problem{
 		"":                     Scenario{}.Problems(use, info("put"), []experiment.Cell{uploadCell(1, 1)}),
-		"cannot be stored":     Scenario{}.Problems(use, info("http"), []experiment.Cell{uploadCell(1, 1)}),
-		"may not write":        Scenario{}.Problems(use, info("put"), []experiment.Cell{{Upload: durable.Upload}}),
-		"when an object is du": Scenario{}.Problems(use, info("put"), []experiment.Cell{durable}),
+		`no ability "put"`:     Scenario{}.Problems(use, info("http"), []experiment.Cell{uploadCell(1, 1)}),
+		`no ability "durable"`: Scenario{}.Problems(use, info("put"), []experiment.Cell{durable}),
 	} {
 		text := fmt.Sprint(problems)
 		if (len(problems) == 0) != (want == "") || !strings.Contains(text, want) {

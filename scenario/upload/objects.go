@@ -306,8 +306,5 @@ func (s *objects) measure(in *scenario.Measured, put func(string, float64)) {
 	if p, ok := scenario.PathOf(in.Link); ok {
 		put("bandwidth_line", p.Rate)
 		put("line_share", s.carried(in)/p.Rate)
-		if p.RTT > 0 {
-			put("wait_line", p.RTT)
-		}
 	}
 }

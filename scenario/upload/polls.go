@@ -112,7 +112,7 @@ func (p *polls) during(outer context.Context, work func(ctx context.Context,
 func (p *polls) once(ctx context.Context) error {
 	one, cancel := p.collector.Bounded(ctx)
 	defer cancel()
-	if _, err := p.collector.Once(one); err != nil && ctx.Err() == nil {
+	if err := p.collector.Once(one); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return context.Cause(ctx)
@@ -174,7 +174,7 @@ func (Collect) Continues(experiment.Cell) bool { return true }
 
 // Metrics of a trial.
 func (Collect) Metrics() []record.Metric {
-	return append(metricsOf("polls", "system"), scenario.Machine("others_busy")...)
+	return append(metricsOf("polls", "system"), scenario.Machine()...)
 }
 
 // Problems implements Scenario: whatever a system reports can be collected.
@@ -194,9 +194,6 @@ type collectRunner struct {
 	site scenario.Site
 	node system.Node
 }
-
-// Close implements Runner: nothing was stored.
-func (*collectRunner) Close(context.Context) error { return nil }
 
 // Trial implements Runner: it polls for as long as was asked for, counted from
 // the trial's epoch, or until ctx ends.

@@ -59,7 +59,8 @@ func (l *loadTest) measure(in *scenario.Measured) {
 	}
 	l.efficient(put)
 	put("system_cpu", in.Usage.SystemCPU)
-	scenario.PutUsage(in.Usage, put)
+	put("system_rss_peak", in.Usage.SystemRSSPeak)
+	scenario.PutMachine(in.Usage, put)
 }
 
 // settleLimit is how long an object may take to its full redundancy, in seconds.

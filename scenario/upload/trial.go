@@ -181,8 +181,7 @@ func (t *trial) state() scenario.State {
 	at, n := t.sink.Now(), t.queue.counts()
 	s := scenario.State{
 		At: at, Objects: int64(t.set.Len()), Accepted: n.accepted(), Durable: n.in[record.JobDurable],
-		Settles: t.settler() != nil,
-		Failed:  n.in[record.JobFailed], Refused: n.in[record.JobRefused], Unreadable: n.in[record.JobUnreadable],
+		Failed: n.in[record.JobFailed], Refused: n.in[record.JobRefused], Unreadable: n.in[record.JobUnreadable],
 		Bytes: n.bytes,
 	}
 	t.polls.sofar(&s)
@@ -257,64 +256,49 @@ func isStored(s record.JobState) bool { return s == record.JobAccepted || s == r
 type queue struct {
 	now  func() time.Duration
 	size func(object int) int64
-	due  chan int      // to be put again, now; has room for all
-	over chan struct{} // closed when none is left to be put
 
-	mu    sync.Mutex
-	state []record.JobState
-	total counts
-	next  int // none before it is new
+	mu      sync.Mutex
+	changed *sync.Cond // a state, or what is due
+	state   []record.JobState
+	total   counts
+	next    int   // none before it is new
+	due     []int // to be put again, now
 }
 
 func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
-	return &queue{
-		now: now, size: size, state: make([]record.JobState, n), due: make(chan int, n), over: make(chan struct{}),
-		total: counts{in: map[record.JobState]int64{"": int64(n)}},
-	}
+	q := &queue{now: now, size: size, state: make([]record.JobState, n),
+		total: counts{in: map[record.JobState]int64{"": int64(n)}}}
+	q.changed = sync.NewCond(&q.mu)
+	return q
 }
 
 // take gives the next object, which is then under way. It waits while one may come; ok is
 // false when none does, or ctx has ended.
 func (q *queue) take(ctx context.Context) (object int, ok bool) {
-	if ctx.Err() != nil {
-		return 0, false
-	}
-	select {
-	case object = <-q.due:
-	default:
-		if object, ok = q.fresh(); ok {
-			return object, true
-		}
-		select {
-		case object = <-q.due:
-		case <-q.over:
-			return 0, false
-		case <-ctx.Done():
-			return 0, false
-		}
-	}
-	q.set(object, record.JobPutting)
-	return object, true
-}
-
-// fresh gives out the first object that nothing was done with. Who finds that there is none,
-// nor one under way or to be put again, ends the wait of all.
-func (q *queue) fresh() (object int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.next < len(q.state) && q.state[q.next] != "" {
-		q.next++
-	}
-	if q.next < len(q.state) {
-		q.move(q.next, record.JobPutting)
-		return q.next, true
-	}
-	if q.total.in[record.JobPutting]+q.total.in[record.JobWaiting] == 0 {
-		select {
-		case <-q.over:
-		default:
-			close(q.over)
+	defer context.AfterFunc(ctx, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.changed.Broadcast()
+	})()
+	for ctx.Err() == nil {
+		for q.next < len(q.state) && q.state[q.next] != "" {
+			q.next++
 		}
+		switch {
+		case len(q.due) > 0:
+			object, q.due = q.due[0], q.due[1:]
+		case q.next < len(q.state):
+			object = q.next
+		case q.total.in[record.JobPutting]+q.total.in[record.JobWaiting] > 0:
+			q.changed.Wait()
+			continue
+		default:
+			return 0, false
+		}
+		q.move(object, record.JobPutting)
+		return object, true
 	}
 	return 0, false
 }
@@ -331,6 +315,7 @@ func (q *queue) move(object int, to record.JobState) {
 	q.total.in[from]--
 	q.total.in[to]++
 	q.state[object] = to
+	q.changed.Broadcast()
 }
 
 func (q *queue) set(object int, state record.JobState) {
@@ -342,10 +327,16 @@ func (q *queue) set(object int, state record.JobState) {
 // later gives an object out again when it is due, before all new ones.
 func (q *queue) later(object int, due time.Duration) {
 	q.set(object, record.JobWaiting)
+	ready := func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.due = append(q.due, object)
+		q.changed.Broadcast()
+	}
 	if wait := due - q.now(); wait > 0 {
-		time.AfterFunc(wait, func() { q.due <- object })
+		time.AfterFunc(wait, ready)
 	} else {
-		q.due <- object
+		ready()
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -43,37 +42,18 @@ func metricsOf(sets ...string) (all []record.Metric) {
 
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return append(metricsOf("upload", "servers", "polls", "generator", "system"),
-		scenario.Machine("others_busy", "box_cpu", "emulator_thread", "busiest_cpu", "io_pressure")...)
+	return append(metricsOf("upload", "servers", "polls", "generator", "system"), scenario.Machine()...)
 }
 
 // Problems implements Scenario.
 func (Scenario) Problems(_ experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	return unfit(info.Can, cells)
-}
-
-// unfit says why cells cannot be executed on a system with these abilities.
-func unfit(can []string, cells []experiment.Cell) []system.Problem {
+	needs := []scenario.Need{{Ability: "put", By: "the scenario upload", Hint: "take it out of the experiment"}}
 	for _, c := range cells {
-		if c.Data.Objects == 0 && c.Data.Directory == "" && c.Data.Trace == "" {
-			return []system.Problem{{What: "the scenario upload stores objects, and may not write to this system",
-				Hint: "say allow: [write] if it may"}}
+		if c.Upload.Slot == "durable" {
+			needs = append(needs, scenario.Need{Ability: "durable", By: "upload.slot: durable", Hint: "say slot: auto"})
 		}
 	}
-	if !slices.Contains(can, "put") {
-		return []system.Problem{{What: "objects cannot be stored in it, which the scenario upload needs",
-			Hint: "take it out of the experiment"}}
-	}
-	for _, c := range cells {
-		if c.Upload.Slot == "durable" && !slices.Contains(can, "durable") {
-			return []system.Problem{{
-				What: fmt.Sprintf("it does not say when an object is durable, which upload.slot: durable needs (it "+
-					"can: %v)", can),
-				Hint: "say slot: auto",
-			}}
-		}
-	}
-	return nil
+	return scenario.Unmet(info.Can, needs)
 }
 
 // runner is one prepared system.
@@ -95,18 +75,10 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	return objects, bytes
 }
 
-// Prepare implements Scenario: it looks whether the node can do what its cells ask.
-func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
-	first := site.Cluster.Nodes()[0]
-	if problems := unfit(system.Abilities(first), cells); len(problems) > 0 {
-		return nil, &scenario.UnfitError{System: site.Use.Name, Problems: problems}
-	}
-	return &runner{site, first.(system.Store), time.Second}, nil
+// Prepare implements Scenario.
+func (Scenario) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
+	return &runner{site, site.Cluster.Nodes()[0].(system.Store), time.Second}, nil
 }
-
-// Close implements Runner. What an upload has stored is removed at the end of
-// its trial where that was asked for, and stays else: an interrupted trial goes on.
-func (r *runner) Close(context.Context) error { return nil }
 
 // settler is the node when accepted is less than durable there; nil: it is not,
 // or the system does not say.

@@ -1,0 +1,232 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
+)
+
+// gainConfidence is that of the gain of the best configuration: every report names
+// one, so of those in which no knob does anything fewer than one in a hundred may
+// praise one.
+const gainConfidence = 0.99
+
+// Tuning is the factorial of one system under one set of conditions: what each of its
+// knobs, the factors that may be chosen, does to a time.
+type Tuning struct {
+	Name     string // system and conditions, where there are several
+	Factors  []stats.FactorialFactor
+	Effects  []Effect
+	Best     *Cell // the best configuration; nil: none is known
+	Base     *Cell // the default; nil: it is not among the cells
+	Tied     []*Cell
+	Gain     stats.Interval // time of the best divided by that of the default
+	Warnings []string
+
+	metric string
+	knob   func(path string) bool
+	cells  []*Cell
+	levels map[*Cell][]int
+}
+
+// Effect is what a level, or two levels together, multiplies the time by.
+type Effect struct {
+	stats.FactorialEffect
+	Name        string
+	significant bool
+	partial     bool // significant among the trials that succeeded, and not among all
+}
+
+// Tune fits the model of main effects and interactions of two for each system and set
+// of conditions, and finds the best configuration. preset are the knobs' default values.
+func Tune(f *Frame, metric string, knob func(path string) bool, preset map[string]string) []*Tuning {
+	var all []*Tuning
+	at := map[string]*Tuning{}
+	for _, c := range f.Cells {
+		t := at[c.Pair]
+		if t == nil {
+			t = &Tuning{metric: metric, knob: knob, levels: map[*Cell][]int{}}
+			t.Name = t.names(c, false)
+			if len(f.Systems) > 1 {
+				t.Name = strings.TrimSuffix(c.System+", "+t.Name, ", ")
+			}
+			at[c.Pair], all = t, append(all, t)
+		}
+		t.cells = append(t.cells, c)
+	}
+	for _, t := range all {
+		t.setFactors(f, preset)
+		t.fit(f)
+	}
+	return all
+}
+
+// Levels are those of a cell's knobs.
+func (t *Tuning) Levels(c *Cell) string { return t.names(c, true) }
+
+// names are the levels of a cell's knobs or, with false, of its conditions.
+func (t *Tuning) names(c *Cell, knobs bool) string {
+	var names []string
+	for _, x := range c.Factors {
+		if x.Path != "system" && t.knob(x.Path) == knobs {
+			names = append(names, x.Label+" "+x.Text())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// setFactors takes the knobs that vary, their levels in the order of the plan: the first
+// cell of the system has every default, also where these cells lack it.
+func (t *Tuning) setFactors(f *Frame, preset map[string]string) {
+	var paths, first []string
+	for _, of := range t.cells[0].Factors {
+		value := func(c *Cell) string { x, _ := c.Factor(of.Path); return x.Value }
+		varies := func(c *Cell) bool { return value(c) != of.Value }
+		if t.knob(of.Path) && slices.ContainsFunc(t.cells, varies) {
+			paths = append(paths, of.Path)
+			first = append(first, of.Label+" "+preset[of.Path])
+			t.Factors = append(t.Factors, stats.FactorialFactor{Name: of.Label})
+		}
+	}
+	for k, path := range paths {
+		var values []string
+		for _, c := range f.Cells {
+			x, has := c.Factor(path)
+			if has && c.System == t.cells[0].System && !slices.Contains(values, x.Value) {
+				values, t.Factors[k].Levels = append(values, x.Value), append(t.Factors[k].Levels, x.Text())
+			}
+		}
+		for _, c := range t.cells {
+			x, _ := c.Factor(path)
+			t.levels[c] = append(t.levels[c], slices.Index(values, x.Value))
+		}
+	}
+	if i := slices.IndexFunc(t.cells, func(c *Cell) bool { return c.Baseline }); i >= 0 {
+		t.Base = t.cells[i]
+	} else if len(paths) > 0 {
+		t.Warnings = append(t.Warnings, "the default ("+strings.Join(first, ", ")+
+			") is not among the cells, so nothing is compared with it: let `where` keep it")
+	}
+}
+
+// fit computes effects, the best configuration and its gain. Effects are of the trials that
+// succeeded, and significant only if they are with the others, too, which then count as
+// long as they were watched, or as the longest. Cells with such a trial are not considered
+// for the best: their others would flatter them.
+func (t *Tuning) fit(f *Frame) {
+	var done, whole, never []stats.FactorialObs
+	longest := 0.0
+	for _, c := range t.cells {
+		var own []stats.FactorialObs
+		lost := len(never)
+		for _, tr := range f.ValidTrials(c) {
+			o := stats.FactorialObs{Levels: t.levels[c], Block: tr.Block, Value: tr.Metrics[t.metric]}
+			if tr.Outcomes[record.OK.String()] > 0 && o.Value > 0 {
+				own, longest = append(own, o), max(longest, o.Value)
+				continue
+			}
+			o.Value = tr.Seconds
+			never = append(never, o)
+		}
+		done = append(done, own...)
+		if len(never) == lost {
+			whole = append(whole, own...)
+		}
+	}
+	if len(t.Factors) == 0 || len(done) == 0 {
+		return
+	}
+	for i := range never {
+		never[i].Value = max(never[i].Value, longest)
+	}
+	model, err := stats.Factorial(t.Factors, done, Confidence)
+	if err != nil {
+		t.Warnings = append(t.Warnings, "effects could not be computed: "+err.Error())
+		return
+	}
+	all, err := stats.Factorial(t.Factors, append(done, never...), Confidence)
+	t.Warnings = append(t.Warnings, model.Warnings...)
+	for i, e := range model.Effects {
+		var names []string
+		for i, k := range e.Factors {
+			names = append(names, t.Factors[k].Name+" "+t.Factors[k].Levels[e.Levels[i]])
+		}
+		x := Effect{FactorialEffect: e, Name: strings.Join(names, " × "), significant: significant(e)}
+		if a := all.Effects; x.significant && (err != nil || !significant(a[i]) ||
+			(a[i].Ratio.Mid > 1) != (e.Ratio.Mid > 1)) {
+			x.significant, x.partial = false, true
+		}
+		t.Effects = append(t.Effects, x)
+	}
+	if len(whole) > 0 {
+		t.compareBest(whole)
+	}
+}
+
+func significant(e stats.FactorialEffect) bool {
+	return e.Ratio.Bounded() && (e.Ratio.Lo > 1 || e.Ratio.Hi < 1) && e.PHolm <= 1-Confidence
+}
+
+// compareBest finds the best configuration, its gain over the default, and those that
+// are not significantly worse (multiple comparisons with the best).
+func (t *Tuning) compareBest(obs []stats.FactorialObs) {
+	best, err := stats.Best(t.Factors, obs, Confidence)
+	if err != nil {
+		t.Warnings = append(t.Warnings, "configurations could not be compared: "+err.Error())
+		return
+	}
+	hasBase := false
+	for _, c := range best.Cells {
+		has := func(x *Cell) bool { return slices.Equal(t.levels[x], c.Levels) }
+		cell := t.cells[slices.IndexFunc(t.cells, has)]
+		hasBase = hasBase || cell == t.Base
+		switch {
+		case c.Ratio.Lo == 1 && c.Ratio.Hi == 1:
+			t.Best = cell
+		case c.Tied:
+			t.Tied = append(t.Tied, cell)
+		}
+	}
+	if !hasBase || t.Base == t.Best {
+		return
+	}
+	g, err := stats.BestGain(t.Factors, obs, gainConfidence)
+	if err != nil {
+		t.Warnings = append(t.Warnings, "the best could not be compared with the default: "+err.Error())
+		return
+	}
+	t.Gain = g.Ratio
+}
+
+// NoGain is why there is no gain over the default; empty: there is one.
+func (t *Tuning) NoGain() string {
+	switch {
+	case t.Best == t.Base:
+		return "the default itself"
+	case t.Base == nil:
+		return "the default is not among the cells"
+	case t.Gain.N == 0:
+		return "not all trials of the default succeeded"
+	}
+	return ""
+}
+
+// Result says what is known of an effect.
+func (e *Effect) Result() Value {
+	v := Text("not significant")
+	switch {
+	case !e.Ratio.Bounded():
+		v.Text = "inconclusive"
+	case e.partial:
+		v.Text = "only of trials that succeeded"
+	case e.significant && e.Kind == stats.Interaction:
+		v.Text, v.Tone = "interaction", Neutral
+	case e.significant && e.Ratio.Mid < 1:
+		v.Text, v.Tone = "faster", Good
+	case e.significant:
+		v.Text, v.Tone = "slower", Warn
+	}
+	return v
+}
