@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vishvananda/netlink"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -228,17 +231,15 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-func TestParseNetDev(t *testing.T) {
-	text := "Inter-|   Receive                                                |  Transmit\n" +
-		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n" +
-		"    lo: 999 9 0 0 0 0 0 0 999 9 0 0 0 0 0 0\n  eth0: 100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n" +
-		" eth1:50 2 0 0 0 0 0 0 66 1 0 0 0 0 0 0\n"
-	// Without Ethernet's headers of 14 bytes.
-	if rx, tx := parseNetDev(strings.NewReader(text)); rx != 86+22 || tx != 172+52 {
-		t.Errorf("got %v, %v", rx, tx)
+func TestTraffic(t *testing.T) {
+	device := func(flags net.Flags, rx, tx, received, sent uint64) netlink.Link {
+		return &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Flags: flags, Statistics: &netlink.LinkStatistics{
+			RxBytes: rx, TxBytes: tx, RxPackets: received, TxPackets: sent}}}
 	}
-	if rx, _ := parseNetDev(strings.NewReader("")); !math.IsNaN(rx) {
-		t.Errorf("nothing: %v", rx)
+	rx, tx := traffic([]netlink.Link{device(net.FlagLoopback, 999, 999, 9, 9), device(0, 100, 200, 1, 2),
+		device(0, 50, 66, 2, 1)})
+	if rx != 86+22 || tx != 172+52 { // without Ethernet's headers of 14 bytes
+		t.Errorf("got %v, %v", rx, tx)
 	}
 }
 

@@ -30,7 +30,6 @@ type process struct {
 	started time.Time
 	birth   uint64 // the kernel's start time of pid, in clock ticks since boot
 	log     string
-	stdin   *os.File // our end of the pipe that it reads; nil when it reads a file of the caller's
 	done    chan struct{}
 
 	mu       sync.Mutex
@@ -69,7 +68,7 @@ func (h *host) Start(ctx context.Context, c Command) (Process, error) {
 func (h *host) start(ctx context.Context, c Command) (*process, error) {
 	p, err := h.spawn(ctx, c)
 	if err != nil {
-		c.close()
+		c.Close()
 		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
 	}
 	if err := AwaitReady(ctx, p, c); err != nil {
@@ -110,21 +109,12 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	cmd.Dir = c.Dir
 	p.marks = []string{tokenEnv + "=" + h.t.state.token, processEnv + "=" + label + "#" + rand.Text()}
 	cmd.Env = append(h.environ(c), p.marks...)
-	in, feed, err := input(c.Stdin)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	p.stdin = feed
-	out, result, err := output(c.Stdout, logFile)
-	if err != nil {
-		p.closeStdin()
-		return nil, err
-	}
-	defer out.Close()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = in, out, logFile, c.files
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = logFile, logFile, c.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-
+	carry, err := p.pipes(cmd)
+	if err != nil {
+		return nil, err
+	}
 	err = h.keeper.do(func() error {
 		if err := cmd.Start(); err != nil {
 			return err
@@ -133,11 +123,9 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 		p.birth, _ = birth(p.pid)
 		return h.t.state.addGroup(p.pid, p.birth)
 	})
+	carry()
 	if err != nil {
-		p.closeStdin()
-		if result != nil {
-			result.Close()
-		}
+		close(p.done)
 		if cmd.Process != nil { // it runs, and no later run could find it after a crash
 			_ = killGroup(p.pid, syscall.SIGKILL)
 			_ = cmd.Wait()
@@ -150,54 +138,59 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	h.mu.Lock()
 	h.procs, h.started = append(h.procs, p), append(h.started, p)
 	h.mu.Unlock()
-	p.carry(feed, result)
 	go p.wait(cmd)
 	return p, nil
 }
 
-// input is what a process reads: a file itself, else a pipe whose other end is feed.
-func input(from io.Reader) (in, feed *os.File, err error) {
-	if f, ok := from.(*os.File); ok {
-		return f, nil, nil
+// pipes gives the process what it reads and writes: files of ours themselves, and pipes for the
+// rest. Once it has started, carry moves what goes through the pipes and closes what is its own.
+func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
+	var feed io.WriteCloser // closed when it has ended
+	from, to := p.cmd.Stdin, p.cmd.Stdout
+	input, isFile := from.(*os.File)
+	if isFile {
+		cmd.Stdin = input
+	} else if feed, err = cmd.StdinPipe(); err != nil {
+		return nil, err
 	}
-	return os.Pipe()
+	var result *os.File
+	output, _ := to.(*os.File)
+	if to != nil && output == nil {
+		if result, output, err = os.Pipe(); err != nil {
+			return nil, err
+		}
+	}
+	if output != nil {
+		cmd.Stdout = output
+	}
+	return func() {
+		if isFile {
+			input.Close()
+		} else if from != nil {
+			go func() {
+				_, _ = io.Copy(feed, from)
+				feed.Close()
+			}()
+			go func() {
+				<-p.done
+				from.Close()
+			}()
+		}
+		if output != nil {
+			output.Close()
+		}
+		if result != nil {
+			go func() {
+				_, _ = io.Copy(to, result)
+				result.Close()
+				to.Close()
+			}()
+		}
+	}, nil
 }
 
-// output is where a process writes: a file itself, else a pipe whose other end is result.
-func output(to io.Writer, log *os.File) (out, result *os.File, err error) {
-	switch f, ok := to.(*os.File); {
-	case ok:
-		return f, nil, nil
-	case to == nil:
-		return log, nil, nil
-	}
-	result, out, err = os.Pipe()
-	return out, result, err
-}
-
-// carry moves what goes through pipes of ours.
-func (p *process) carry(feed, result *os.File) {
-	if from := p.cmd.Stdin; feed != nil && from != nil {
-		go func() {
-			_, _ = io.Copy(feed, from)
-			feed.Close()
-		}()
-		go func() {
-			<-p.done
-			from.Close()
-		}()
-	}
-	if to := p.cmd.Stdout; result != nil {
-		go func() {
-			_, _ = io.Copy(to, result)
-			result.Close()
-			to.Close()
-		}()
-	}
-}
-
-// close ends what the process was to have.
-func (c Command) close() {
+// Close closes what the process was to read and write.
+func (c Command) Close() {
 	if c.Stdin != nil {
 		c.Stdin.Close()
 	}
@@ -265,18 +258,11 @@ func (p *process) wait(cmd *exec.Cmd) {
 	p.mu.Lock()
 	p.state = cmd.ProcessState
 	if err != nil && !p.stopping {
-		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, words.Duration(time.Since(p.started)),
-			describe(cmd.ProcessState, err), logHint(p.log))
+		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %w%s", p.label, words.Duration(time.Since(p.started)),
+			err, logHint(p.log)) // "exit status 1", "signal: killed (core dumped)"
 	}
 	p.mu.Unlock()
 	close(p.done)
-}
-
-func describe(s *os.ProcessState, err error) string {
-	if s == nil {
-		return err.Error()
-	}
-	return s.String() // "exit status 1", "signal: killed (core dumped)"
 }
 
 // AwaitReady waits until a process that was just started is ready, and stops one that is not in time.
@@ -356,18 +342,15 @@ func earlyExit(p Process) error {
 // logHint shows the last lines of the log and says where the rest is.
 func logHint(log string) string {
 	hint := "; see " + log
-	if tail := strings.TrimSpace(logTail(log, tailBytes, tailLines)); tail != "" {
+	if tail := strings.TrimSpace(logTail(log)); tail != "" {
 		hint += "; it ends:\n    " + strings.ReplaceAll(tail, "\n", "\n    ")
 	}
 	return hint
 }
 
-const (
-	tailBytes = 4 << 10
-	tailLines = 12
-)
-
-func logTail(path string, bytes int64, lines int) string {
+// logTail is the last lines of a log, not more than some kilobytes.
+func logTail(path string) string {
+	const size, lines = 4 << 10, 12
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
@@ -377,7 +360,7 @@ func logTail(path string, bytes int64, lines int) string {
 	if err != nil {
 		return ""
 	}
-	b := make([]byte, min(bytes, info.Size()))
+	b := make([]byte, min(size, info.Size()))
 	n, _ := f.ReadAt(b, info.Size()-int64(len(b)))
 	all := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(b[:n]), "?"), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
@@ -500,7 +483,6 @@ func (p *process) ended(ctx context.Context, d time.Duration) bool {
 // forget takes the process off the books: nothing of it is left to observe or
 // to kill.
 func (p *process) forget() {
-	p.closeStdin()
 	p.lastWord()
 	h := p.host
 	h.mu.Lock()
@@ -512,12 +494,6 @@ func (p *process) forget() {
 	}
 	h.mu.Unlock()
 	_ = h.t.state.dropGroup(p.pid)
-}
-
-func (p *process) closeStdin() {
-	if p.stdin != nil {
-		_ = p.stdin.Close()
-	}
 }
 
 // killGroup signals the whole process group.

@@ -214,14 +214,8 @@ func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, e
 // start asks the agent. What the process reads and writes is carried until it has ended.
 func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err error) {
 	defer func() {
-		if err == nil {
-			return
-		}
-		if c.Stdin != nil {
-			_ = c.Stdin.Close()
-		}
-		if c.Stdout != nil {
-			_ = c.Stdout.Close()
+		if err != nil {
+			c.Close()
 		}
 	}()
 	q := startCall{c, c.Stdin != nil, c.Stdout != nil}
