@@ -235,7 +235,7 @@ func (s stat) cpu() float64 {
 	return own + s.children
 }
 
-func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+func (s stat) dead() bool { return s.state == "Z" || s.state == "X" }
 
 func gone(pid int) bool {
 	_, err := os.Stat("/proc/" + strconv.Itoa(pid))

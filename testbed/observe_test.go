@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"github.com/vishvananda/netlink"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -214,18 +216,27 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-func TestParseStat(t *testing.T) {
-	line := "42 (a) b (c)) S 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 " +
-		"18446744073709551615 0 0"
-	s, err := parseStat([]byte(line))
+func TestReadStat(t *testing.T) {
+	dir := t.TempDir()
+	fs, err := procfs.NewFS(dir)
 	must(t, err)
-	want := stat{pid: 42, ppid: 1, pgrp: 40, session: 39, state: 'S', comm: "a) b (c)", own: 3, children: 0.5,
-		threads: 7, birth: 1234, rss: 300 * int64(os.Getpagesize())}
+	must(t, os.Mkdir(filepath.Join(dir, "42"), 0o755))
+	read := func(line string) (stat, error) {
+		must(t, os.WriteFile(filepath.Join(dir, "42/stat"), []byte(line), 0o644))
+		p, err := fs.Proc(42)
+		must(t, err)
+		return readStat(p)
+	}
+	s, err := read("42 (a) b (c)) S 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 " +
+		"18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0")
+	must(t, err)
+	want := stat{pid: 42, ppid: 1, pgrp: 40, session: 39, state: "S", comm: "a) b (c)", own: 3, children: 0.5,
+		threads: 7, birth: 1234, rss: 300 * os.Getpagesize()}
 	if s != want {
 		t.Errorf("got %+v, want %+v", s, want)
 	}
 	for _, bad := range []string{"1 (x", "1 (x) S 1"} {
-		if _, err := parseStat([]byte(bad)); err == nil {
+		if _, err := read(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
