@@ -53,12 +53,15 @@ func ownDir() string {
 	return "/"
 }
 
+// ImagePath is where programs of an image are when it does not say it, as of Docker.
+const ImagePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // imageEnvironment is that of the image with ours over it, but for PATH, which means
 // nothing in there.
 func imageEnvironment(image, ours []string) []string {
 	all := slices.Clone(image)
 	if !slices.ContainsFunc(all, func(e string) bool { return strings.HasPrefix(e, "PATH=") }) {
-		all = append(all, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+		all = append(all, "PATH="+ImagePath)
 	}
 	for _, e := range ours {
 		key, _, _ := strings.Cut(e, "=")

@@ -62,15 +62,16 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 	t.Poll(epoch) // forgets who ended before
 	go func() {
 		defer close(done)
-		began := time.Now()
-		timer := time.NewTimer(0)
-		defer timer.Stop()
+		tick := time.NewTicker(every)
+		defer tick.Stop()
 		for {
+			sink(t.Poll(epoch))
 			select {
-			case <-timer.C:
-				sink(t.Poll(epoch))
-				next := time.Since(began)/every + 1
-				timer.Reset(time.Until(began.Add(next * every)))
+			case <-tick.C: // of which the poll has taken the time
+			default:
+			}
+			select {
+			case <-tick.C:
 			case <-quit:
 				sink(t.Poll(epoch))
 				return

@@ -87,11 +87,11 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	if err := h.bury(c.Name); err != nil {
 		return nil, err
 	}
-	label, err := h.claim(c.Name)
-	if err != nil {
+	if err := h.t.beginStart(); err != nil {
 		return nil, err
 	}
 	defer h.t.starting.Done()
+	label := h.t.Label(h.name, c.Name)
 	p := &process{host: h, cmd: c, label: label, done: make(chan struct{})}
 	p.log = filepath.Join(h.t.opt.Dir, "logs", sanitize(label)+".log")
 	logFile, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -218,10 +218,6 @@ func (h *host) bury(name string) error {
 func (t *Testbed) Label(host, name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.label(host, name)
-}
-
-func (t *Testbed) label(host, name string) string {
 	label := name
 	if owner, ok := t.labels[label]; ok && owner != host {
 		label = host + "/" + name
@@ -230,17 +226,15 @@ func (t *Testbed) label(host, name string) string {
 	return label
 }
 
-// claim gives the process its label and holds up Close until it is started; the
-// caller says Done to t.starting. A name that another host uses too gets
-// the host's in front, so that samples and logs tell them apart.
-func (h *host) claim(name string) (label string, err error) {
-	h.t.mu.Lock()
-	defer h.t.mu.Unlock()
-	if h.t.closed {
-		return "", errHostClosed
+// beginStart holds up Close until the caller says Done to t.starting.
+func (t *Testbed) beginStart() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errHostClosed
 	}
-	h.t.starting.Add(1)
-	return h.t.label(h.name, name), nil
+	t.starting.Add(1)
+	return nil
 }
 
 // environ is minimal: a run should not depend on who started it.
@@ -283,56 +277,41 @@ func AwaitReady(ctx context.Context, p Process, c Command) error {
 	return errors.Join(err, stopped)
 }
 
+// probeTimeout bounds one question whether a process is ready.
+const probeTimeout = 10 * time.Second
+
 // pollReady polls the command's Ready until it is content.
 func pollReady(ctx context.Context, p Process, c Command) error {
 	limit := cmp.Or(c.ReadyTimeout, defaultReadyTimeout)
-	waiting, cancel := context.WithTimeoutCause(ctx, limit, errNotReady)
+	late := fmt.Errorf("not ready after %s", words.Duration(limit))
+	waiting, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
-	asking, end := context.WithCancel(waiting) // the process's end cuts a probe short
-	defer end()
-	go func() {
+	go func() { // the process's end cuts a probe short
 		select {
 		case <-p.Done():
-			end()
-		case <-asking.Done():
+			cancel()
+		case <-waiting.Done():
 		}
 	}()
 	var last error
-	for pause := 5 * time.Millisecond; ; pause = min(pause*3/2, 250*time.Millisecond) {
-		probing, cancel := context.WithTimeout(asking, probeTimeout)
+	for pause := 5 * time.Millisecond; !Ended(p); pause = min(pause*3/2, 250*time.Millisecond) {
+		probing, end := context.WithTimeout(waiting, probeTimeout)
 		err := c.Ready(probing)
-		cancel()
-		switch {
-		case Ended(p):
-			return earlyExit(p)
-		case err == nil:
+		end()
+		if err == nil && !Ended(p) {
 			return nil
 		}
 		if waiting.Err() == nil || last == nil { // a probe cut short by the deadline says less than the one before
 			last = err
 		}
 		select {
-		case <-asking.Done():
 		case <-time.After(pause):
-			continue
-		}
-		switch cause := context.Cause(waiting); cause {
-		case nil:
-			return earlyExit(p)
-		case errNotReady:
-			return fmt.Errorf("not ready after %s (last: %w)", words.Duration(limit), last)
-		default:
-			return fmt.Errorf("%w while waiting until it is ready (last: %w)", cause, last)
+		case <-waiting.Done():
+			if !Ended(p) {
+				return fmt.Errorf("%w (last: %w)", context.Cause(waiting), last)
+			}
 		}
 	}
-}
-
-var errNotReady = errors.New("not ready in time")
-
-// probeTimeout bounds one question whether a process is ready.
-const probeTimeout = 10 * time.Second
-
-func earlyExit(p Process) error {
 	if err := p.Err(); err != nil {
 		return fmt.Errorf("ended before it was ready: %w", err)
 	}

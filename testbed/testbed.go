@@ -199,15 +199,11 @@ func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 
 // LocalHost adds a host of this machine, whatever the options say of AddHost.
 func (t *Testbed) LocalHost(ctx context.Context, name string) (Host, error) {
-	h, err := t.addLocal(ctx, name, 0)
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
+	return t.addLocal(ctx, name, 0)
 }
 
 // addLocal adds a host with a number, from which its addresses are; 0: the next.
-func (t *Testbed) addLocal(ctx context.Context, name string, number int) (*host, error) {
+func (t *Testbed) addLocal(ctx context.Context, name string, number int) (Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 type facts struct {
 	CPUs        int
 	Memory      float64
-	MemoryErr   *remoteError
 	IOPressure  float64
 	Environment map[string]string
 }
@@ -31,9 +30,8 @@ func (s *server) machineCalls(mux map[string]handler) {
 	m := s.host.Machine()
 	mux["/facts"] = call(func(context.Context, none) (f facts, err error) {
 		f.Memory, err = m.AvailableMemory()
-		f.MemoryErr = toRemote(err)
 		f.CPUs, f.IOPressure, f.Environment = m.CPUs(), m.IOPressure(), m.Environment()
-		return f, nil
+		return f, err
 	})
 	mux["/filesystem"] = call(func(_ context.Context, q machineCall) (testbed.Filesystem, error) {
 		return m.Filesystem(q.Name)
@@ -79,9 +77,6 @@ func (m machine) CPUs() int {
 // AvailableMemory implements testbed.Machine.
 func (m machine) AvailableMemory() (float64, error) {
 	f, err := m.facts()
-	if err == nil && f.MemoryErr != nil {
-		err = f.MemoryErr
-	}
 	return f.Memory, err
 }
 

@@ -148,13 +148,10 @@ func read(dir string) (Image, error) {
 	return i, nil
 }
 
-// defaultPath is where programs are when an image does not say it, as of Docker.
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
 // Program is a command of this machine that runs the first of these programs that the
 // image has: a path in it, or a name in its PATH or of its entry point.
 func (i Image) Program(names ...string) (string, error) {
-	dirs := filepath.SplitList(defaultPath)
+	dirs := filepath.SplitList(testbed.ImagePath)
 	for _, e := range i.Env {
 		if v, ok := strings.CutPrefix(e, "PATH="); ok {
 			dirs = filepath.SplitList(v)
