@@ -342,8 +342,9 @@ func (r *run) stopSite(ctx context.Context, s *site) error {
 func (s *site) remove(dir string) error {
 	err := os.RemoveAll(dir)
 	for _, h := range s.hosts {
+		failed := h.Files().RemoveAll(dir)
 		if gone, _ := lost([]testbed.Host{h}); gone == nil { // else its place removes all of the run
-			err = errors.Join(err, h.Files().RemoveAll(dir))
+			err = errors.Join(err, failed)
 		}
 	}
 	return err

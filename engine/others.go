@@ -150,7 +150,7 @@ func Busy(ctx context.Context, cfg Config) []Problem {
 	if limit <= 0 || e.Collect != nil || slices.Contains(e.Skip, "machine") || slices.Contains(e.Skip, busyName) {
 		return nil
 	}
-	what := testbed.Here().Busy(ctx, limit)
+	what := testbed.Busy(ctx, limit)
 	if what == "" {
 		return nil
 	}

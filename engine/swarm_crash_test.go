@@ -46,11 +46,8 @@ func killVictim(t *testing.T, what, nodes string) (procs []string) {
 	}
 	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		left := marked(tmp)
-		for _, glob := range []string{filepath.Join(tmp, "plimsoll-run-*"), filepath.Join(tmp, "plimsoll-ram-*"),
-			filepath.Join(tmp, "*", "*.run.jsonl")} {
-			files, _ := filepath.Glob(glob)
-			left = append(left, files...)
-		}
+		files, _ := filepath.Glob(filepath.Join(tmp, "plimsoll-testbed-*"))
+		left = append(left, files...)
 		if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || bytes.Contains(mounts, []byte(tmp)) {
 			left = append(left, fmt.Sprint("a mount in ", tmp, err))
 		}

@@ -135,13 +135,12 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 			f.say.event(event{Kind: lost})
 		}
 	}
-	label := func(process string) string { return t.Label(name, process) }
 	if r := f.reached[i]; r != nil {
-		return r.Beside(name, label), nil
+		return r.Beside(name), nil
 	}
 	for deadline := time.Now().Add(patience); ; {
 		opt := f.options(i, name)
-		opt.Logs, opt.Label = t.Logs(), label
+		opt.Bed = t
 		h, err := agent.Reach(ctx, opt)
 		if err == nil {
 			f.reached[i] = h

@@ -3,7 +3,6 @@ package testbed
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -27,7 +26,7 @@ func parent(dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("state", tb.state.path)
+	fmt.Println("state", tb.state.dir)
 	fmt.Println("reaper", tb.state.reaper.cmd.Process.Pid)
 	scratch, err := tb.Scratch("data")
 	if err != nil {
@@ -168,13 +167,9 @@ func (v *victim) remains(said map[string][]string) []string {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		out = append(out, fmt.Sprintf("process %d %q", pid, b))
 	}
-	for _, glob := range []string{v.dir + "/" + scratchPrefix + "*-*", v.dir + "/" + scratchPrefix + "*/*"} {
+	for _, glob := range []string{v.dir + "/" + statePrefix + "*", v.dir + "/" + statePrefix + "*/*"} {
 		files, _ := filepath.Glob(glob)
-		for _, f := range files {
-			if filepath.Base(f) != scratchPrefix+strconv.Itoa(outerUID()) {
-				out = append(out, f)
-			}
-		}
+		out = append(out, files...)
 	}
 	for pid := range scan() {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
@@ -234,7 +229,6 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	v := startVictim(t)
 	said := v.until(t, "all")
 	t.Setenv("TMPDIR", v.dir)
-	t.Setenv("XDG_RUNTIME_DIR", "")
 	if removed, err := CleanDead(t.Context()); err != nil || len(removed) != 0 {
 		t.Fatalf("a live run was touched: %q, %v", removed, err)
 	}
@@ -259,7 +253,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	})
 	t.Logf("%q", removed)
 	all := strings.Join(removed, "\n")
-	if !strings.Contains(all, said["scratch"][0]) || !strings.Contains(all, "plimsoll-ram-") ||
+	if !strings.Contains(all, said["scratch"][0]) || !strings.Contains(all, "/ram-store-") ||
 		!strings.Contains(all, "process ") {
 		t.Errorf("removed only %q", removed)
 	}
@@ -271,41 +265,50 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	}
 }
 
-// A state file names pids that others have by now, and a directory that is no
-// scratch directory: neither may be touched.
+// The directory of a dead run names process groups whose numbers others have by now, and one
+// that was half written; a link and the directory of another user only look like one. None
+// of what they name may be touched.
 func TestCleanDeadTouchesNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	t.Setenv("XDG_RUNTIME_DIR", "")
 	other := exec.Command(self(t), "fake", "sleep")
 	other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	must(t, other.Start())
 	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
 	born, err := birth(other.Process.Pid)
 	must(t, err)
-	precious := filepath.Join(dir, "precious")
-	must(t, os.Mkdir(precious, 0o700))
-	sd, err := stateDir()
-	must(t, err)
-	for i, boot := range []string{bootID(), "another boot"} {
-		shift := uint64(1 - i) // right birth, but another boot; wrong birth
-		var lines []byte
-		for _, e := range []entry{{Kind: "run", PID: 1, Boot: boot, Token: "none"},
-			{Kind: "group", PID: other.Process.Pid, Birth: born - shift}, {Kind: "dir", Path: precious}} {
-			b, _ := json.Marshal(e)
-			lines = append(append(lines, b...), '\n')
+	precious := []string{filepath.Join(dir, "precious"), filepath.Join(dir, statePrefix+"link")}
+	must(t, os.Mkdir(precious[0], 0o700))
+	must(t, os.Symlink(precious[0], precious[1]))
+	if os.Geteuid() == 0 {
+		others := filepath.Join(dir, statePrefix+"others")
+		must(t, os.Mkdir(others, 0o700))
+		must(t, os.Chown(others, 54321, 54321))
+		precious = append(precious, others)
+	}
+	dead := filepath.Join(dir, statePrefix+"dead")
+	for i, groups := range []string{groupsDir(dead), filepath.Join(dead, "another boot")} {
+		shift := uint64(1 - i) // wrong birth; right birth, but another boot
+		must(t, os.MkdirAll(groups, 0o700))
+		write := func(pid int, text string) {
+			must(t, os.WriteFile(filepath.Join(groups, strconv.Itoa(pid)), []byte(text), 0o600))
 		}
-		lines = append(lines, `{"kind":"dir","path":"/half a li`...)
-		must(t, os.WriteFile(filepath.Join(sd, "x"+stateSuffix), lines, 0o600))
+		write(other.Process.Pid, fmt.Sprint(born-shift))
+		write(os.Getpid(), "")
 		removed, err := CleanDead(t.Context())
-		if err != nil || len(removed) != 0 {
+		if err != nil || len(removed) != i {
 			t.Errorf("removed %q, %v", removed, err)
 		}
-		if _, err := os.Stat(precious); err != nil || !alive(other.Process.Pid) {
-			t.Errorf("touched: directory %v, process alive %v", err, alive(other.Process.Pid))
+		if !alive(other.Process.Pid) {
+			t.Error("a process of others was ended")
 		}
-		if files, _ := os.ReadDir(sd); len(files) != 0 {
-			t.Errorf("state files left: %v", files)
+		for _, p := range precious {
+			if _, err := os.Lstat(p); err != nil {
+				t.Errorf("touched: %v", err)
+			}
+		}
+		if _, err := os.Stat(dead); err == nil {
+			t.Error("the dead run's directory is left")
 		}
 	}
 }
@@ -323,32 +326,5 @@ func TestWatchdogMustBePlimsoll(t *testing.T) {
 	if _, err := New(t.Context(), Options{Dir: t.TempDir()}); err == nil ||
 		!strings.Contains(err.Error(), "ServeNode") {
 		t.Errorf("within the watchdog: %v", err)
-	}
-}
-
-func TestStateDirectory(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
-	t.Setenv("XDG_RUNTIME_DIR", "")
-	own := filepath.Join(dir, "plimsoll-"+strconv.Itoa(outerUID()))
-	must(t, os.Mkdir(own, 0o700))
-	must(t, os.Chmod(own, 0o777))
-	if _, err := stateDir(); err == nil || !strings.Contains(err.Error(), "not ours alone") {
-		t.Errorf("got %v", err)
-	}
-	must(t, os.Chmod(own, 0o700))
-	t.Setenv("XDG_RUNTIME_DIR", dir)
-	if got, err := stateDir(); err != nil || got != filepath.Join(dir, "plimsoll") {
-		t.Errorf("got %s, %v", got, err)
-	}
-	if os.Geteuid() != 0 {
-		return
-	}
-	others := filepath.Join(dir, "others") // as sudo leaves it
-	must(t, os.Mkdir(others, 0o700))
-	must(t, os.Chown(others, 54321, 54321))
-	t.Setenv("XDG_RUNTIME_DIR", others)
-	if got, err := stateDir(); err != nil || got != own {
-		t.Errorf("got %s, %v", got, err)
 	}
 }

@@ -28,16 +28,18 @@ const EnteredVariable = "PLIMSOLL_ENTERED"
 // caller goes on by itself: it may make namespaces, or is the command run in
 // there, or there are no namespaces (err says why; New then makes plain hosts
 // and records why).
-//
-// EnterHere does so without a network namespace: for a command that reaches other machines from
-// the network that it is in, and makes namespaces for hosts.
 func Enter() (code int, done bool, err error) { return enterAs(namespaced()) }
 
-// EnterHere is described at Enter.
-func EnterHere() (code int, done bool, err error) {
+// EnterHere is Enter without a network namespace: for a command that reaches other machines from
+// the network that it is in, and makes namespaces for hosts. Ending badly in there is an error.
+func EnterHere() (done bool, err error) {
 	attr := namespaced()
 	attr.Cloneflags &^= unix.CLONE_NEWNET
-	return enterAs(attr)
+	code, done, err := enterAs(attr)
+	if code != 0 && err == nil {
+		err = fmt.Errorf("testbed: the command ended in its namespaces with status %d", code)
+	}
+	return done, err
 }
 
 func enterAs(attr *syscall.SysProcAttr) (code int, done bool, err error) {

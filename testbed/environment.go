@@ -129,6 +129,17 @@ func (here) Environment() map[string]string {
 	return env
 }
 
+// outerUID is the user's ID outside the user namespace that Enter made.
+func outerUID() int {
+	uid := os.Geteuid()
+	for _, m := range idMap("/proc/self/uid_map") {
+		if uid >= m.ContainerID && uid < m.ContainerID+m.Size {
+			return m.HostID + uid - m.ContainerID
+		}
+	}
+	return uid
+}
+
 func readLine(file string) string {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -36,7 +36,11 @@ func (LocalFiles) RemoveAll(path string) error { return os.RemoveAll(path) }
 
 // Write implements Files.
 func (LocalFiles) Write(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
-	f, err := createBeside(path)
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".put-*")
 	if err != nil {
 		return err
 	}
@@ -49,18 +53,6 @@ func (LocalFiles) Write(ctx context.Context, path string, mode fs.FileMode, r io
 		return err
 	}
 	return os.Rename(f.Name(), path)
-}
-
-func createBeside(path string) (*os.File, error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".put-*")
-	if !errors.Is(err, fs.ErrNotExist) {
-		return f, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	return os.CreateTemp(dir, ".put-*")
 }
 
 // chunks are buffers of what is written at once. How a file came into the page cache

@@ -3,10 +3,10 @@ package testbed
 import (
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,9 +36,9 @@ func (here) Filesystem(dir string) (f Filesystem, err error) {
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
-	var mounts []byte
+	var mounts []*procfs.MountInfo
 	if err == nil {
-		mounts, err = os.ReadFile("/proc/self/mountinfo")
+		mounts, err = procfs.GetMounts()
 	}
 	var s unix.Statfs_t
 	if err == nil {
@@ -47,7 +47,7 @@ func (here) Filesystem(dir string) (f Filesystem, err error) {
 	if err != nil {
 		return f, fmt.Errorf("testbed: what %s is on: %w", dir, err)
 	}
-	f, ok := mountOf(path, string(mounts))
+	f, ok := mountOf(path, mounts)
 	if !ok {
 		return f, fmt.Errorf("testbed: what %s is on: no mount that holds it is known to /proc/self/mountinfo", dir)
 	}
@@ -58,18 +58,12 @@ func (here) Filesystem(dir string) (f Filesystem, err error) {
 	return f, nil
 }
 
-func mountOf(path, mountinfo string) (f Filesystem, ok bool) {
+func mountOf(path string, mounts []*procfs.MountInfo) (f Filesystem, ok bool) {
 	longest := -1
-	for line := range strings.Lines(mountinfo) {
-		// 36 35 98:0 /root /mount/point options optional… - type source super
-		before, after, cut := strings.Cut(line, " - ")
-		fields, what := strings.Fields(before), strings.Fields(after)
-		if !cut || len(fields) < 5 || len(what) < 2 {
-			continue
-		}
-		point := unescape(fields[4])
+	for _, m := range mounts {
+		point := unescape(m.MountPoint)
 		if len(point) >= longest && within(path, point) { // a later mount hides an earlier one
-			longest, f, ok = len(point), Filesystem{Type: unescape(what[0]), Source: unescape(what[1])}, true
+			longest, f, ok = len(point), Filesystem{Type: m.FSType, Source: unescape(m.Source)}, true
 		}
 	}
 	return f, ok

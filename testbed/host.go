@@ -194,17 +194,9 @@ type Machine interface {
 	// of Linux).
 	IOPressure() float64
 	// Problems says what the machine lacks for a testbed with these options. It changes
-	// nothing. See Busy for what it leaves out.
+	// nothing. See [Busy] for what it leaves out.
 	Problems(Options) []Problem
-	// Busy watches the machine for a second and says what others use of its CPU,
-	// counted as during a trial (see [OthersSample]), when that is more than a share
-	// of all of it; empty: it is not.
-	Busy(ctx context.Context, limit float64) string
 	// Environment is what the machine and the settings of its hosts are: enough to
 	// judge a number by, nothing secret.
 	Environment() map[string]string
-	// Poll looks at every process of the hosts on the machine, and at the machine, once,
-	// and returns the final samples of processes that ended since the last. Who asks
-	// knows when: Start and End of the samples are not set.
-	Poll() []record.Sample
 }

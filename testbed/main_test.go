@@ -71,7 +71,7 @@ func fake(what string, args []string) error {
 		return swell(args)
 	case "busy": // busy LIMIT: what Busy says of the machine
 		limit, err := strconv.ParseFloat(args[0], 64)
-		fmt.Println(Here().Busy(context.Background(), limit))
+		fmt.Println(Busy(context.Background(), limit))
 		return err
 	case "sleep":
 	case "env":

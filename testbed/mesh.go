@@ -46,12 +46,8 @@ func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at neti
 	if t.net == nil {
 		return nil, fmt.Errorf("testbed: add host %s: %s", name, t.Mode().Why)
 	}
-	h, err := t.addLocal(ctx, name, number)
-	if err != nil {
-		return nil, err
-	}
 	t.shape.machine = at
-	return h, nil
+	return t.addLocal(ctx, name, number)
 }
 
 // Mesh does this machine's part.

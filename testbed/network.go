@@ -111,7 +111,7 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	if h.nl, err = netlinkIn(h.ns); err != nil {
 		return err
 	}
-	if err := h.keeper.do(h.prepare); err != nil {
+	if err := h.keeper.do(setSysctls); err != nil {
 		return err
 	}
 	lo, err := h.nl.LinkByName("lo")

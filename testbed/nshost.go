@@ -28,9 +28,8 @@ type host struct {
 	addr4, addr6 netip.Addr
 	keeper       *keeper
 	ns           *os.File        // nil: plain
-	nl           *netlink.Handle // nil: plain
+	nl           *netlink.Handle // nil: it has no interface of its own
 	veth         netlink.Link
-	netdev       *os.File // /proc/…/net/dev of the namespace
 
 	mu      sync.Mutex
 	procs   []*process // running ones
@@ -180,20 +179,7 @@ func (h *host) Port(ctx context.Context, want int) (int, error) {
 		tries, first, last)
 }
 
-// prepare runs on the host's thread, once.
-func (h *host) prepare() (err error) {
-	for _, s := range hostSysctls() { // what the kernel refuses is seen in the record, which reads them back
-		_ = writeSysctl(s.key, s.value)
-	}
-	h.netdev, err = os.Open("/proc/thread-self/net/dev")
-	return err
-}
-
 func (h *host) close() error {
-	var errs []error
-	if h.netdev != nil {
-		errs = append(errs, h.netdev.Close())
-	}
 	if h.keeper != nil {
 		h.keeper.stop()
 	}
@@ -201,7 +187,7 @@ func (h *host) close() error {
 		h.nl.Close()
 	}
 	if h.ns != nil {
-		errs = append(errs, h.ns.Close())
+		return h.ns.Close()
 	}
-	return errors.Join(errs...)
+	return nil
 }

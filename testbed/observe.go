@@ -1,20 +1,18 @@
 package testbed
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"io"
 	"math"
+	"net"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/procfs"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -64,15 +62,16 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 	t.Poll(epoch) // forgets who ended before
 	go func() {
 		defer close(done)
-		began := time.Now()
-		timer := time.NewTimer(0)
-		defer timer.Stop()
+		tick := time.NewTicker(every)
+		defer tick.Stop()
 		for {
+			sink(t.Poll(epoch))
 			select {
-			case <-timer.C:
-				sink(t.Poll(epoch))
-				next := time.Since(began)/every + 1
-				timer.Reset(time.Until(began.Add(next * every)))
+			case <-tick.C: // of which the poll has taken the time
+			default:
+			}
+			select {
+			case <-tick.C:
 			case <-quit:
 				sink(t.Poll(epoch))
 				return
@@ -92,7 +91,7 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 // processes that ended since the last poll.
 func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	start := time.Since(epoch)
-	samples := here{t}.Poll()
+	samples := t.look()
 	end := time.Since(epoch)
 	for i := range samples {
 		samples[i].Start, samples[i].End = start, end
@@ -237,43 +236,32 @@ func (s stat) cpu() float64 {
 	return own + s.children
 }
 
-func (s stat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+func (s stat) dead() bool { return s.state == "Z" || s.state == "X" }
 
 func gone(pid int) bool {
 	_, err := os.Stat("/proc/" + strconv.Itoa(pid))
 	return err != nil
 }
 
-// Traffic implements Host: IP packets. A super-packet counts with the headers of one segment.
+// Traffic implements Host.
 func (h *host) Traffic() (rx, tx float64) {
-	if h.netdev == nil {
+	if h.nl == nil {
 		return math.NaN(), math.NaN()
 	}
-	// Bound to the namespace when it was opened; reading at 0 asks anew.
-	return parseNetDev(io.NewSectionReader(h.netdev, 0, 1<<20))
+	links, err := h.nl.LinkList()
+	if err != nil {
+		return math.NaN(), math.NaN()
+	}
+	return traffic(links)
 }
 
-func parseNetDev(r io.Reader) (rx, tx float64) {
-	sc := bufio.NewScanner(r)
-	for seen := false; ; seen = true {
-		if !sc.Scan() {
-			if !seen || sc.Err() != nil {
-				return math.NaN(), math.NaN()
-			}
-			return rx, tx
-		}
-		name, rest, ok := strings.Cut(sc.Text(), ":")
-		f := strings.Fields(rest)
-		if !ok || strings.TrimSpace(name) == "lo" || len(f) < 10 {
-			continue
-		}
-		var n [4]float64 // bytes and packets, received and sent
-		var errs [4]error
-		for i, at := range []int{0, 1, 8, 9} {
-			n[i], errs[i] = strconv.ParseFloat(f[at], 64)
-		}
-		if errors.Join(errs[:]...) == nil {
-			rx, tx = rx+n[0]-link.Framing*n[1], tx+n[2]-link.Framing*n[3]
+// traffic is IP packets. A super-packet counts with the headers of one segment.
+func traffic(links []netlink.Link) (rx, tx float64) {
+	for _, l := range links {
+		if a := l.Attrs(); a.Flags&net.FlagLoopback == 0 && a.Statistics != nil {
+			rx += float64(a.Statistics.RxBytes) - link.Framing*float64(a.Statistics.RxPackets)
+			tx += float64(a.Statistics.TxBytes) - link.Framing*float64(a.Statistics.TxPackets)
 		}
 	}
+	return rx, tx
 }

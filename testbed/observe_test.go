@@ -4,13 +4,18 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/procfs"
+	"github.com/vishvananda/netlink"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -211,34 +216,41 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-func TestParseStat(t *testing.T) {
-	line := "42 (a) b (c)) S 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 " +
-		"18446744073709551615 0 0"
-	s, err := parseStat([]byte(line))
+func TestReadStat(t *testing.T) {
+	dir := t.TempDir()
+	fs, err := procfs.NewFS(dir)
 	must(t, err)
-	want := stat{pid: 42, ppid: 1, pgrp: 40, session: 39, state: 'S', comm: "a) b (c)", own: 3, children: 0.5,
-		threads: 7, birth: 1234, rss: 300 * int64(os.Getpagesize())}
+	must(t, os.Mkdir(filepath.Join(dir, "42"), 0o755))
+	read := func(line string) (stat, error) {
+		must(t, os.WriteFile(filepath.Join(dir, "42/stat"), []byte(line), 0o644))
+		p, err := fs.Proc(42)
+		must(t, err)
+		return readStat(p)
+	}
+	s, err := read("42 (a) b (c)) S 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 " +
+		"18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0")
+	must(t, err)
+	want := stat{pid: 42, ppid: 1, pgrp: 40, session: 39, state: "S", comm: "a) b (c)", own: 3, children: 0.5,
+		threads: 7, birth: 1234, rss: 300 * os.Getpagesize()}
 	if s != want {
 		t.Errorf("got %+v, want %+v", s, want)
 	}
 	for _, bad := range []string{"1 (x", "1 (x) S 1"} {
-		if _, err := parseStat([]byte(bad)); err == nil {
+		if _, err := read(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
 }
 
-func TestParseNetDev(t *testing.T) {
-	text := "Inter-|   Receive                                                |  Transmit\n" +
-		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n" +
-		"    lo: 999 9 0 0 0 0 0 0 999 9 0 0 0 0 0 0\n  eth0: 100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n" +
-		" eth1:50 2 0 0 0 0 0 0 66 1 0 0 0 0 0 0\n"
-	// Without Ethernet's headers of 14 bytes.
-	if rx, tx := parseNetDev(strings.NewReader(text)); rx != 86+22 || tx != 172+52 {
-		t.Errorf("got %v, %v", rx, tx)
+func TestTraffic(t *testing.T) {
+	device := func(flags net.Flags, rx, tx, received, sent uint64) netlink.Link {
+		return &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Flags: flags, Statistics: &netlink.LinkStatistics{
+			RxBytes: rx, TxBytes: tx, RxPackets: received, TxPackets: sent}}}
 	}
-	if rx, _ := parseNetDev(strings.NewReader("")); !math.IsNaN(rx) {
-		t.Errorf("nothing: %v", rx)
+	rx, tx := traffic([]netlink.Link{device(net.FlagLoopback, 999, 999, 9, 9), device(0, 100, 200, 1, 2),
+		device(0, 50, 66, 2, 1)})
+	if rx != 86+22 || tx != 172+52 { // without Ethernet's headers of 14 bytes
+		t.Errorf("got %v, %v", rx, tx)
 	}
 }
 

@@ -145,8 +145,10 @@ func clockProblems() []Problem {
 	return out
 }
 
-// Busy implements Machine.
-func (here) Busy(ctx context.Context, limit float64) string {
+// Busy watches this machine for a second and says what others use of its CPU,
+// counted as during a trial (see [OthersSample]), when that is more than a share
+// of all of it; empty: it is not.
+func Busy(ctx context.Context, limit float64) string {
 	var b box
 	before := scan()
 	b.poll(before, map[int]bool{})

@@ -50,7 +50,7 @@ func TestBusy(t *testing.T) {
 	if out, err := look.CombinedOutput(); err != nil || !strings.Contains(string(out), "busy") {
 		t.Errorf("two loops: %q, %v", out, err)
 	}
-	if what := Here().Busy(t.Context(), 1); what != "" {
+	if what := Busy(t.Context(), 1); what != "" {
 		t.Errorf("above 100 %%: %s", what)
 	}
 }

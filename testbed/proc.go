@@ -1,87 +1,57 @@
 package testbed
 
 import (
-	"bytes"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
 // stat is what /proc/PID/stat says about a process.
 type stat struct {
 	pid, ppid, pgrp, session int
-	state                    byte
-	comm                     string
+	state, comm              string
 	own, children            float64 // CPU seconds: itself, its children that ended and were waited for
 	threads                  int
 	birth                    uint64 // clock ticks since boot
-	rss                      int64  // bytes
+	rss                      int    // bytes
 }
 
 // clockTicks is USER_HZ, which is 100 on every architecture Linux and Go share.
 const clockTicks = 100
 
-func readStat(pid int) (stat, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+func readStat(p procfs.Proc) (stat, error) {
+	s, err := p.Stat()
 	if err != nil {
 		return stat{}, err
 	}
-	return parseStat(b)
-}
-
-// parseStat reads proc_pid_stat(5). The name is in parentheses and may hold
-// anything, parentheses included.
-func parseStat(b []byte) (stat, error) {
-	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 0 || end < open {
-		return stat{}, strconv.ErrSyntax
-	}
-	f := strings.Fields(string(b[end+1:]))
-	if len(f) < 22 {
-		return stat{}, strconv.ErrSyntax
-	}
-	var err error
-	num := func(s string) int64 {
-		n, e := strconv.ParseInt(s, 10, 64)
-		if e != nil {
-			err = e
-		}
-		return n
-	}
-	s := stat{
-		pid: int(num(strings.TrimSpace(string(b[:open])))), comm: string(b[open+1 : end]), state: f[0][0],
-		ppid: int(num(f[1])), pgrp: int(num(f[2])), session: int(num(f[3])),
-		own:      float64(num(f[11])+num(f[12])) / clockTicks,
-		children: float64(num(f[13])+num(f[14])) / clockTicks,
-		threads:  int(num(f[17])), birth: uint64(num(f[19])), rss: num(f[21]) * int64(os.Getpagesize()),
-	}
-	return s, err
+	return stat{
+		pid: s.PID, ppid: s.PPID, pgrp: s.PGRP, session: s.Session, state: s.State, comm: s.Comm,
+		own: float64(s.UTime+s.STime) / clockTicks, children: float64(s.CUTime+s.CSTime) / clockTicks,
+		threads: s.NumThreads, birth: s.Starttime, rss: s.ResidentMemory(),
+	}, nil
 }
 
 // birth is when pid started: with the pid it names a process for good, pids
 // alone are used again.
 func birth(pid int) (uint64, error) {
-	s, err := readStat(pid)
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, err
+	}
+	s, err := readStat(p)
 	return s.birth, err
 }
 
 // scan reads every process of the machine that we can see, by pid.
 func scan() map[int]stat {
-	d, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	all := make(map[int]stat, len(names))
-	for _, n := range names {
-		pid, err := strconv.Atoi(n)
-		if err != nil {
-			continue
-		}
-		if s, err := readStat(pid); err == nil { // it may have ended meanwhile
-			all[pid] = s
+	procs, _ := procfs.AllProcs()
+	all := make(map[int]stat, len(procs))
+	for _, p := range procs {
+		if s, err := readStat(p); err == nil { // it may have ended meanwhile
+			all[p.PID] = s
 		}
 	}
 	return all

@@ -30,7 +30,6 @@ type process struct {
 	started time.Time
 	birth   uint64 // the kernel's start time of pid, in clock ticks since boot
 	log     string
-	stdin   *os.File // our end of the pipe that it reads; nil when it reads a file of the caller's
 	done    chan struct{}
 
 	mu       sync.Mutex
@@ -69,7 +68,7 @@ func (h *host) Start(ctx context.Context, c Command) (Process, error) {
 func (h *host) start(ctx context.Context, c Command) (*process, error) {
 	p, err := h.spawn(ctx, c)
 	if err != nil {
-		c.close()
+		c.Close()
 		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
 	}
 	if err := AwaitReady(ctx, p, c); err != nil {
@@ -88,11 +87,11 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	if err := h.bury(c.Name); err != nil {
 		return nil, err
 	}
-	label, err := h.claim(c.Name)
-	if err != nil {
+	if err := h.t.beginStart(); err != nil {
 		return nil, err
 	}
 	defer h.t.starting.Done()
+	label := h.t.Label(h.name, c.Name)
 	p := &process{host: h, cmd: c, label: label, done: make(chan struct{})}
 	p.log = filepath.Join(h.t.opt.Dir, "logs", sanitize(label)+".log")
 	logFile, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -110,21 +109,12 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	cmd.Dir = c.Dir
 	p.marks = []string{tokenEnv + "=" + h.t.state.token, processEnv + "=" + label + "#" + rand.Text()}
 	cmd.Env = append(h.environ(c), p.marks...)
-	in, feed, err := input(c.Stdin)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	p.stdin = feed
-	out, result, err := output(c.Stdout, logFile)
-	if err != nil {
-		p.closeStdin()
-		return nil, err
-	}
-	defer out.Close()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = in, out, logFile, c.files
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = logFile, logFile, c.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-
+	carry, err := p.pipes(cmd)
+	if err != nil {
+		return nil, err
+	}
 	err = h.keeper.do(func() error {
 		if err := cmd.Start(); err != nil {
 			return err
@@ -133,11 +123,9 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 		p.birth, _ = birth(p.pid)
 		return h.t.state.addGroup(p.pid, p.birth)
 	})
+	carry()
 	if err != nil {
-		p.closeStdin()
-		if result != nil {
-			result.Close()
-		}
+		close(p.done)
 		if cmd.Process != nil { // it runs, and no later run could find it after a crash
 			_ = killGroup(p.pid, syscall.SIGKILL)
 			_ = cmd.Wait()
@@ -150,54 +138,59 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	h.mu.Lock()
 	h.procs, h.started = append(h.procs, p), append(h.started, p)
 	h.mu.Unlock()
-	p.carry(feed, result)
 	go p.wait(cmd)
 	return p, nil
 }
 
-// input is what a process reads: a file itself, else a pipe whose other end is feed.
-func input(from io.Reader) (in, feed *os.File, err error) {
-	if f, ok := from.(*os.File); ok {
-		return f, nil, nil
+// pipes gives the process what it reads and writes: files of ours themselves, and pipes for the
+// rest. Once it has started, carry moves what goes through the pipes and closes what is its own.
+func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
+	var feed io.WriteCloser // closed when it has ended
+	from, to := p.cmd.Stdin, p.cmd.Stdout
+	input, isFile := from.(*os.File)
+	if isFile {
+		cmd.Stdin = input
+	} else if feed, err = cmd.StdinPipe(); err != nil {
+		return nil, err
 	}
-	return os.Pipe()
+	var result *os.File
+	output, _ := to.(*os.File)
+	if to != nil && output == nil {
+		if result, output, err = os.Pipe(); err != nil {
+			return nil, err
+		}
+	}
+	if output != nil {
+		cmd.Stdout = output
+	}
+	return func() {
+		if isFile {
+			input.Close()
+		} else if from != nil {
+			go func() {
+				_, _ = io.Copy(feed, from)
+				feed.Close()
+			}()
+			go func() {
+				<-p.done
+				from.Close()
+			}()
+		}
+		if output != nil {
+			output.Close()
+		}
+		if result != nil {
+			go func() {
+				_, _ = io.Copy(to, result)
+				result.Close()
+				to.Close()
+			}()
+		}
+	}, nil
 }
 
-// output is where a process writes: a file itself, else a pipe whose other end is result.
-func output(to io.Writer, log *os.File) (out, result *os.File, err error) {
-	switch f, ok := to.(*os.File); {
-	case ok:
-		return f, nil, nil
-	case to == nil:
-		return log, nil, nil
-	}
-	result, out, err = os.Pipe()
-	return out, result, err
-}
-
-// carry moves what goes through pipes of ours.
-func (p *process) carry(feed, result *os.File) {
-	if from := p.cmd.Stdin; feed != nil && from != nil {
-		go func() {
-			_, _ = io.Copy(feed, from)
-			feed.Close()
-		}()
-		go func() {
-			<-p.done
-			from.Close()
-		}()
-	}
-	if to := p.cmd.Stdout; result != nil {
-		go func() {
-			_, _ = io.Copy(to, result)
-			result.Close()
-			to.Close()
-		}()
-	}
-}
-
-// close ends what the process was to have.
-func (c Command) close() {
+// Close closes what the process was to read and write.
+func (c Command) Close() {
 	if c.Stdin != nil {
 		c.Stdin.Close()
 	}
@@ -225,10 +218,6 @@ func (h *host) bury(name string) error {
 func (t *Testbed) Label(host, name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.label(host, name)
-}
-
-func (t *Testbed) label(host, name string) string {
 	label := name
 	if owner, ok := t.labels[label]; ok && owner != host {
 		label = host + "/" + name
@@ -237,17 +226,15 @@ func (t *Testbed) label(host, name string) string {
 	return label
 }
 
-// claim gives the process its label and holds up Close until it is started; the
-// caller says Done to t.starting. A name that another host uses too gets
-// the host's in front, so that samples and logs tell them apart.
-func (h *host) claim(name string) (label string, err error) {
-	h.t.mu.Lock()
-	defer h.t.mu.Unlock()
-	if h.t.closed {
-		return "", errHostClosed
+// beginStart holds up Close until the caller says Done to t.starting.
+func (t *Testbed) beginStart() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errHostClosed
 	}
-	h.t.starting.Add(1)
-	return h.t.label(h.name, name), nil
+	t.starting.Add(1)
+	return nil
 }
 
 // environ is minimal: a run should not depend on who started it.
@@ -265,18 +252,11 @@ func (p *process) wait(cmd *exec.Cmd) {
 	p.mu.Lock()
 	p.state = cmd.ProcessState
 	if err != nil && !p.stopping {
-		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %s%s", p.label, words.Duration(time.Since(p.started)),
-			describe(cmd.ProcessState, err), logHint(p.log))
+		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %w%s", p.label, words.Duration(time.Since(p.started)),
+			err, logHint(p.log)) // "exit status 1", "signal: killed (core dumped)"
 	}
 	p.mu.Unlock()
 	close(p.done)
-}
-
-func describe(s *os.ProcessState, err error) string {
-	if s == nil {
-		return err.Error()
-	}
-	return s.String() // "exit status 1", "signal: killed (core dumped)"
 }
 
 // AwaitReady waits until a process that was just started is ready, and stops one that is not in time.
@@ -297,56 +277,41 @@ func AwaitReady(ctx context.Context, p Process, c Command) error {
 	return errors.Join(err, stopped)
 }
 
+// probeTimeout bounds one question whether a process is ready.
+const probeTimeout = 10 * time.Second
+
 // pollReady polls the command's Ready until it is content.
 func pollReady(ctx context.Context, p Process, c Command) error {
 	limit := cmp.Or(c.ReadyTimeout, defaultReadyTimeout)
-	waiting, cancel := context.WithTimeoutCause(ctx, limit, errNotReady)
+	late := fmt.Errorf("not ready after %s", words.Duration(limit))
+	waiting, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
-	asking, end := context.WithCancel(waiting) // the process's end cuts a probe short
-	defer end()
-	go func() {
+	go func() { // the process's end cuts a probe short
 		select {
 		case <-p.Done():
-			end()
-		case <-asking.Done():
+			cancel()
+		case <-waiting.Done():
 		}
 	}()
 	var last error
-	for pause := 5 * time.Millisecond; ; pause = min(pause*3/2, 250*time.Millisecond) {
-		probing, cancel := context.WithTimeout(asking, probeTimeout)
+	for pause := 5 * time.Millisecond; !Ended(p); pause = min(pause*3/2, 250*time.Millisecond) {
+		probing, end := context.WithTimeout(waiting, probeTimeout)
 		err := c.Ready(probing)
-		cancel()
-		switch {
-		case Ended(p):
-			return earlyExit(p)
-		case err == nil:
+		end()
+		if err == nil && !Ended(p) {
 			return nil
 		}
 		if waiting.Err() == nil || last == nil { // a probe cut short by the deadline says less than the one before
 			last = err
 		}
 		select {
-		case <-asking.Done():
 		case <-time.After(pause):
-			continue
-		}
-		switch cause := context.Cause(waiting); cause {
-		case nil:
-			return earlyExit(p)
-		case errNotReady:
-			return fmt.Errorf("not ready after %s (last: %w)", words.Duration(limit), last)
-		default:
-			return fmt.Errorf("%w while waiting until it is ready (last: %w)", cause, last)
+		case <-waiting.Done():
+			if !Ended(p) {
+				return fmt.Errorf("%w (last: %w)", context.Cause(waiting), last)
+			}
 		}
 	}
-}
-
-var errNotReady = errors.New("not ready in time")
-
-// probeTimeout bounds one question whether a process is ready.
-const probeTimeout = 10 * time.Second
-
-func earlyExit(p Process) error {
 	if err := p.Err(); err != nil {
 		return fmt.Errorf("ended before it was ready: %w", err)
 	}
@@ -356,18 +321,15 @@ func earlyExit(p Process) error {
 // logHint shows the last lines of the log and says where the rest is.
 func logHint(log string) string {
 	hint := "; see " + log
-	if tail := strings.TrimSpace(logTail(log, tailBytes, tailLines)); tail != "" {
+	if tail := strings.TrimSpace(logTail(log)); tail != "" {
 		hint += "; it ends:\n    " + strings.ReplaceAll(tail, "\n", "\n    ")
 	}
 	return hint
 }
 
-const (
-	tailBytes = 4 << 10
-	tailLines = 12
-)
-
-func logTail(path string, bytes int64, lines int) string {
+// logTail is the last lines of a log, not more than some kilobytes.
+func logTail(path string) string {
+	const size, lines = 4 << 10, 12
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
@@ -377,7 +339,7 @@ func logTail(path string, bytes int64, lines int) string {
 	if err != nil {
 		return ""
 	}
-	b := make([]byte, min(bytes, info.Size()))
+	b := make([]byte, min(size, info.Size()))
 	n, _ := f.ReadAt(b, info.Size()-int64(len(b)))
 	all := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(b[:n]), "?"), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
@@ -500,7 +462,6 @@ func (p *process) ended(ctx context.Context, d time.Duration) bool {
 // forget takes the process off the books: nothing of it is left to observe or
 // to kill.
 func (p *process) forget() {
-	p.closeStdin()
 	p.lastWord()
 	h := p.host
 	h.mu.Lock()
@@ -512,12 +473,6 @@ func (p *process) forget() {
 	}
 	h.mu.Unlock()
 	_ = h.t.state.dropGroup(p.pid)
-}
-
-func (p *process) closeStdin() {
-	if p.stdin != nil {
-		_ = p.stdin.Close()
-	}
 }
 
 // killGroup signals the whole process group.

@@ -24,8 +24,8 @@ func fakeCommand(t *testing.T, name string, args ...string) Command {
 
 // alive reports whether pid runs (a zombie does not).
 func alive(pid int) bool {
-	s, err := readStat(pid)
-	return err == nil && !s.dead()
+	s, is := scan()[pid]
+	return is && !s.dead()
 }
 
 // eventually polls for what the kernel does in its own time.

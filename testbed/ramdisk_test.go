@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -89,7 +90,7 @@ func TestRAMDiskOfTooMuch(t *testing.T) {
 	if !errors.As(err, &missing) || missing.Want != float64(int64(free)) || missing.Free <= 0 || missing.Hint() == "" {
 		t.Fatalf("got %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(tmp, scratchPrefix+"ram-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(tmp, statePrefix+"*", "ram-*")); len(left) > 0 {
 		t.Errorf("made nonetheless: %q", left)
 	}
 }
@@ -103,17 +104,24 @@ func TestMountOf(t *testing.T) {
 27 26 0:25 / /tmp/over rw - overlay overlay rw
 28 22 0:26 / /net rw - nfs4 server:/export rw
 `
+	proc := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(proc, "self"), 0o755))
+	must(t, os.WriteFile(filepath.Join(proc, "self/mountinfo"), []byte(mounts), 0o644))
+	fs, err := procfs.NewFS(proc)
+	must(t, err)
+	all, err := fs.GetMounts()
+	must(t, err)
 	for path, want := range map[string]string{
 		"/home/x": "ext4 on /dev/vda", "/tmp/x": "tmpfs", "/tmpx": "ext4 on /dev/vda",
 		"/tmp/with space/x": `xfs on /dev/mapper/a\b`,
 		"/tmp/over":         "overlay", "/net/x": "nfs4 on server:/export",
 	} {
-		got, ok := mountOf(path, mounts)
+		got, ok := mountOf(path, all)
 		if !ok || got.String() != want || got.Memory() != (want == "tmpfs") {
 			t.Errorf("%s is on %q (%v), want %q", path, got, ok, want)
 		}
 	}
-	if _, ok := mountOf("/x", "nonsense\n"); ok {
+	if _, ok := mountOf("/x", nil); ok {
 		t.Error("something is known of nothing")
 	}
 }

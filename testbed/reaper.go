@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -37,13 +38,13 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	return false, nil
 }
 
-// ServeReaper is `plimsoll node reaper FILE`, the watchdog of a run: it waits
+// ServeReaper is `plimsoll node reaper DIR`, the watchdog of a run: it waits
 // until its input closes, which is when plimsoll has died or ended, and then
-// removes what the run's state file still names. It says on its output when it
-// is ready.
+// removes the run's directory, if it is still there, and what it names. It says on
+// its output when it is ready.
 func ServeReaper(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 1 {
-		return errors.New("testbed: reaper: want the state file as the only argument")
+		return errors.New("testbed: reaper: want the run's directory as the only argument")
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	if _, err := io.WriteString(stdout, reaperReady); err != nil {
@@ -52,91 +53,117 @@ func ServeReaper(ctx context.Context, args []string, stdin io.Reader, stdout io.
 	if _, err := io.Copy(io.Discard, stdin); err != nil {
 		return fmt.Errorf("testbed: reaper: %w", err)
 	}
-	_ = os.Remove(args[0] + bornSuffix) // of a run that died being born
 	// The kernel closes the dying run's descriptors one after the other: wait
 	// for its lock, not just for its pipe.
-	f, err := lockWill(args[0], unix.LOCK_EX)
-	if f == nil {
+	lock, err := lockState(args[0], unix.LOCK_EX)
+	if lock == nil {
 		return err
 	}
-	defer f.Close()
-	_, err = execute(ctx, f, args[0])
+	defer lock.Close()
+	_, err = clean(ctx, args[0])
 	return err
 }
 
-const reaperReady = "ready\n"
-
-// CleanDead removes what dead runs of this user left behind: process groups,
-// RAM disks and scratch directories. It says what it removed. Runs that live are not
-// touched.
-func CleanDead(ctx context.Context) ([]string, error) {
-	dir, err := stateDir()
-	if err != nil {
-		return nil, err
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*"+stateSuffix+"*"))
-	if err != nil {
-		return nil, err
-	}
-	var removed []string
-	var errs []error
-	for _, path := range files {
-		if info, err := os.Stat(path); err != nil || strings.HasSuffix(path, bornSuffix) &&
-			time.Since(info.ModTime()) < time.Minute {
-			continue // gone, or about to be locked
-		}
-		f, err := lockWill(path, unix.LOCK_EX|unix.LOCK_NB)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		if f == nil {
-			continue
-		}
-		r, err := execute(ctx, f, path)
-		removed = append(removed, r...)
-		errs = append(errs, err, f.Close())
-	}
-	return removed, errors.Join(errs...)
+// reaper is the watchdog as its run sees it.
+type reaper struct {
+	cmd  *exec.Cmd
+	pipe io.Closer // it reads the other end: our death closes ours
 }
 
-// execute does what a dead run's file asks for and removes it.
-func execute(ctx context.Context, f *os.File, path string) ([]string, error) {
-	b, err := io.ReadAll(f)
+const (
+	reaperReady   = "ready\n"
+	reaperEnv     = "PLIMSOLL_REAPER"
+	reaperTimeout = 20 * time.Second
+)
+
+// startReaper starts the watchdog of a run with this directory, and waits until it watches.
+func startReaper(self []string, dir string) (_ *reaper, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("testbed: start the watchdog, %s node reaper: %w", strings.Join(self, " "), err)
+		}
+	}()
+	if os.Getenv(reaperEnv) != "" {
+		return nil, errors.New("this is the watchdog itself: the program does not know the command (a test's " +
+			"TestMain calls testbed.ServeNode)")
+	}
+	cmd := exec.Command(self[0], append(slices.Clone(self[1:]), "node", "reaper", dir)...)
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), reaperEnv + "=1"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
+	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	w, err := readWill(b)
-	if err != nil { // nothing was started before the first line was written
-		return nil, os.Remove(path)
+	answer, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
-	var removed []string
-	var errs []error
-	if w.run.Boot == bootID() {
-		killed, err := w.kill(ctx)
-		removed, errs = append(removed, killed...), append(errs, err)
+	if err != nil {
+		return nil, err
 	}
-	for _, d := range w.dirs {
-		if !strings.HasPrefix(filepath.Base(d), scratchPrefix) {
-			continue // not made by Scratch or RAMDisk
+	_ = answer.(*os.File).SetReadDeadline(time.Now().Add(reaperTimeout))
+	said := make([]byte, len(reaperReady))
+	if _, err = io.ReadFull(answer, said); err != nil || string(said) != reaperReady {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, fmt.Errorf("it did not say that it is ready (%q, %v)", said, err)
+	}
+	return &reaper{cmd, pipe}, nil
+}
+
+// end lets the watchdog go.
+func (r *reaper) end() error {
+	err := r.pipe.Close()
+	if bad := r.cmd.Wait(); bad != nil {
+		err = errors.Join(err, fmt.Errorf("testbed: the watchdog ended badly: %w", bad))
+	}
+	return err
+}
+
+// CleanDead removes what dead runs of this user left behind: processes,
+// RAM disks and scratch directories. It says what it removed. Runs that live are not
+// touched.
+func CleanDead(ctx context.Context) (removed []string, err error) {
+	states, err := filepath.Glob(filepath.Join(os.TempDir(), statePrefix+"*"))
+	for _, dir := range states {
+		if !ownedByUs(dir) {
+			continue
 		}
-		if _, err := os.Lstat(d); err == nil {
-			errs = append(errs, removeMount(d))
+		lock, failed := lockState(dir, unix.LOCK_EX|unix.LOCK_NB)
+		if lock != nil {
+			var some []string
+			some, failed = clean(ctx, dir)
+			removed = append(removed, some...)
+			_ = lock.Close()
+		}
+		err = errors.Join(err, failed)
+	}
+	return removed, err
+}
+
+// clean ends the processes of a dead run and removes its directory. It says what it removed.
+func clean(ctx context.Context, state string) (removed []string, err error) {
+	token := strings.TrimPrefix(filepath.Base(state), statePrefix)
+	removed, err = kill(ctx, token, readGroups(state))
+	if err == nil { // else the directory stays for the next attempt
+		var dirs []string
+		dirs, err = removeState(state)
+		for _, d := range dirs {
 			removed = append(removed, "directory "+d)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		// the file stays for the next attempt
-		return removed, fmt.Errorf("testbed: remove what run %d left: %w", w.run.PID, err)
+	if err != nil {
+		err = fmt.Errorf("testbed: remove what a dead run left in %s: %w", state, err)
 	}
-	return removed, os.Remove(path)
+	return removed, err
 }
 
-// kill ends what the run started, until nothing of it is seen any more.
-func (w will) kill(ctx context.Context) ([]string, error) {
-	var removed []string
+// kill ends what a run started, until nothing of it is seen any more.
+func kill(ctx context.Context, token string, groups map[int]uint64) (removed []string, err error) {
 	deadline := time.Now().Add(killGrace)
 	for {
-		left := w.survivors(scan())
+		left := survivors(scan(), token, groups)
 		for _, s := range left {
 			if err := unix.Kill(s.pid, unix.SIGKILL); err == nil {
 				line := fmt.Sprintf("process %d (%s)", s.pid, s.comm)
@@ -162,17 +189,16 @@ func (w will) kill(ctx context.Context) ([]string, error) {
 // survivors are the live processes that are certainly the run's: in the session
 // of a leader it recorded and not older than that leader, or carrying the
 // run's token. A pid alone proves nothing, pids are used again.
-func (w will) survivors(all map[int]stat) []stat {
-	var out []stat
+func survivors(all map[int]stat, token string, groups map[int]uint64) (out []stat) {
 	for pid, s := range all {
 		if s.dead() || pid == os.Getpid() {
 			continue
 		}
-		born, ours := w.groups[s.session]
+		born, ours := groups[s.session]
 		if leader, alive := all[s.session]; ours && alive && leader.birth != born {
 			ours = false // another session by now
 		}
-		if ours && s.birth >= born || w.run.Token != "" && carries(pid, tokenEnv+"="+w.run.Token) {
+		if ours && s.birth >= born || carries(pid, tokenEnv+"="+token) {
 			out = append(out, s)
 		}
 	}

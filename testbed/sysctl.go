@@ -28,6 +28,14 @@ func hostSysctls() []sysctl {
 	}
 }
 
+// setSysctls runs on a host's thread. What the kernel refuses is seen in the record, which reads them back.
+func setSysctls() error {
+	for _, s := range hostSysctls() {
+		_ = writeSysctl(s.key, s.value)
+	}
+	return nil
+}
+
 // recordedSysctls are read in a host's namespace for the record.
 var recordedSysctls = strings.Fields(`
 	net.ipv4.tcp_congestion_control net.ipv4.tcp_allowed_congestion_control

@@ -3,7 +3,6 @@ package testbed
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -13,6 +12,9 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -197,15 +199,11 @@ func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 
 // LocalHost adds a host of this machine, whatever the options say of AddHost.
 func (t *Testbed) LocalHost(ctx context.Context, name string) (Host, error) {
-	h, err := t.addLocal(ctx, name, 0)
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
+	return t.addLocal(ctx, name, 0)
 }
 
 // addLocal adds a host with a number, from which its addresses are; 0: the next.
-func (t *Testbed) addLocal(ctx context.Context, name string, number int) (*host, error) {
+func (t *Testbed) addLocal(ctx context.Context, name string, number int) (Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -249,7 +247,7 @@ func (t *Testbed) OwnNetwork(name string, addr netip.Addr) (Host, error) {
 	h := &host{t: t, name: name, addr: addr, keeper: startKeeper(nil)}
 	if !addr.IsLoopback() { // which all share
 		var err error
-		if h.netdev, err = os.Open("/proc/self/net/dev"); err != nil {
+		if h.nl, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 			return nil, fmt.Errorf("testbed: add host %s: %w", name, err)
 		}
 	}
@@ -272,11 +270,7 @@ func (t *Testbed) Logs() string { return filepath.Join(t.opt.Dir, "logs") }
 // Scratch makes a directory that is removed with the testbed, also when
 // plimsoll is killed.
 func (t *Testbed) Scratch(name string) (string, error) {
-	dir := filepath.Join(os.TempDir(), scratchPrefix+sanitize(name)+"-"+rand.Text()[:10])
-	err := t.state.addDir(dir) // first, lest we die between the two
-	if err == nil {
-		err = os.Mkdir(dir, 0o700)
-	}
+	dir, err := os.MkdirTemp(t.state.dir, sanitize(name)+"-")
 	if err != nil {
 		return "", fmt.Errorf("testbed: scratch directory: %w", err)
 	}

@@ -117,10 +117,10 @@ func TestClusterMachines(t *testing.T) {
 	if err == nil || !strings.Contains(errOut.String(), "/none") {
 		t.Errorf("%v: %s", err, &errOut)
 	}
-	h, err := agent.Reach(t.Context(), agent.Options{
+	reached := agent.Options{
 		Name: "host", On: machines[2].Name, Addr: machines[2].Addr, Credentials: ours, Dial: dial(machines[2]),
-		Logs: t.TempDir(),
-	})
+	}
+	h, err := agent.Reach(t.Context(), reached)
 	must(t, err)
 	defer h.Close()
 	file := machines[2].Dir + "/file"
@@ -137,7 +137,12 @@ func TestClusterMachines(t *testing.T) {
 
 	must(t, syscall.Kill(agentPID(t, machines[2]), syscall.SIGKILL))
 	within(t, 30*time.Second, "the agent is back with its files", func() bool {
-		b, err := h.Files().ReadFile(file)
+		again, err := agent.Reach(t.Context(), reached)
+		if err != nil {
+			return false
+		}
+		defer again.Close()
+		b, err := again.Files().ReadFile(file)
 		return err == nil && string(b) == "content"
 	})
 	within(t, 30*time.Second, "all machines are found again", func() bool {

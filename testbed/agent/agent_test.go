@@ -390,8 +390,11 @@ func TestMachine(t *testing.T) {
 		m.Environment()["kernel"] != here.Environment()["kernel"] {
 		t.Errorf("%s: %d CPUs, %v free, %v", m.Name(), m.CPUs(), free, err)
 	}
-	if len(m.Poll()) < 3 {
-		t.Errorf("poll: %v", m.Poll())
+	polled := h.Poll()
+	for _, name := range []string{testbed.BoxSample + "@a", testbed.OthersSample + "@a"} {
+		if !slices.ContainsFunc(polled, func(s record.Sample) bool { return s.Process == name }) {
+			t.Errorf("no sample of %s: %v", name, polled)
+		}
 	}
 	if on, err := m.Filesystem(t.TempDir()); err != nil || on.Type == "" {
 		t.Errorf("%+v, %v", on, err)
@@ -548,6 +551,34 @@ func TestAgentEndsDuringStop(t *testing.T) {
 	must(t, <-stopped)
 	gone(t, p.ID().PID)
 }
+
+// An agent that ends during a call is known to be lost when the call has failed.
+func TestAgentEndsDuringCall(t *testing.T) {
+	t.Parallel()
+	tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
+	must(t, err)
+	defer tb.Close(context.Background())
+	at := addHost(t, tb, "a")
+	traced := testbed.Trace(at)
+	h, err := launch(t.Context(), tb, at, DefaultOrphaned)
+	must(t, err)
+	agent := traced()[0]
+	endless := readerFunc(func(b []byte) (int, error) {
+		if !testbed.Ended(agent) {
+			must(t, agent.Signal(syscall.SIGKILL))
+			awaitEnd(t, agent)
+		}
+		return len(b), nil
+	})
+	if err := h.Files().Write(t.Context(), filepath.Join(t.TempDir(), "file"), 0o600, endless); err == nil ||
+		h.Lost() == nil {
+		t.Errorf("%v; lost: %v", err, h.Lost())
+	}
+}
+
+type readerFunc func(b []byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // A machine that was lost and is reached again does nothing that it was asked to do before. One that has its
 // address by now is left alone.

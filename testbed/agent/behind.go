@@ -47,8 +47,7 @@ func launch(ctx context.Context, t *testbed.Testbed, at testbed.Host, orphaned t
 		return nil, err
 	}
 	opt := Options{
-		Name: at.Name(), Addr: at.Addr(), Credentials: ours, Logs: t.Logs(), Machine: at.Machine(), Alive: orphaned / 10,
-		Label: func(name string) string { return t.Label(at.Name(), name) },
+		Name: at.Name(), Addr: at.Addr(), Credentials: ours, Bed: t, Machine: at.Machine(), Alive: orphaned / 10,
 	}
 	dir, err := t.Scratch("agent")
 	if err != nil {

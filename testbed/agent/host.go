@@ -29,10 +29,9 @@ type Options struct {
 	// Dial reaches the agent.
 	Dial func(ctx context.Context) (net.Conn, error)
 
-	Logs    string                   // directory of this machine for the logs of its processes
-	Label   func(name string) string // of a process, see [testbed.Testbed.Label]; nil: its name
-	Machine testbed.Machine          // that it runs on; nil: one that the agent is asked about
-	Alive   time.Duration            // how often it hears of us; 0: often enough for DefaultOrphaned
+	Bed     *testbed.Testbed // has the names and logs of its processes; nil: none is started
+	Machine testbed.Machine  // that it runs on; nil: one that the agent is asked about
+	Alive   time.Duration    // how often it hears of us; 0: often enough for DefaultOrphaned
 }
 
 // Host is a host behind an agent.
@@ -86,9 +85,9 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 }
 
 // Beside is another host on the same machine, behind the same agent.
-func (h *Host) Beside(name string, label func(string) string) *Host {
+func (h *Host) Beside(name string) *Host {
 	opt := h.opt
-	opt.Name, opt.Label = name, label
+	opt.Name = name
 	return &Host{
 		client: client{h.http, name, h.on, h.lost}, opt: opt, close: func() {}, of: h, logs: map[string]*logCopy{},
 	}
@@ -214,21 +213,13 @@ func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, e
 // start asks the agent. What the process reads and writes is carried until it has ended.
 func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err error) {
 	defer func() {
-		if err == nil {
-			return
-		}
-		if c.Stdin != nil {
-			_ = c.Stdin.Close()
-		}
-		if c.Stdout != nil {
-			_ = c.Stdout.Close()
+		if err != nil {
+			c.Close()
 		}
 	}()
 	q := startCall{c, c.Stdin != nil, c.Stdout != nil}
 	q.Command.Stdin, q.Command.Stdout, q.Command.Ready = nil, nil, nil
-	if h.opt.Label != nil {
-		q.Command.Name = h.opt.Label(c.Name)
-	}
+	q.Command.Name = h.opt.Bed.Label(h.opt.Name, c.Name)
 	var body io.Reader
 	if q.Stdin {
 		body = c.Stdin
@@ -239,7 +230,7 @@ func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err er
 		return nil, err
 	}
 	p := &process{host: h, started: s, role: c.Role, done: make(chan struct{})}
-	p.log = filepath.Join(h.opt.Logs, filepath.Base(s.Log))
+	p.log = filepath.Join(h.opt.Bed.Logs(), filepath.Base(s.Log))
 	if !q.Stdin && !q.Stdout {
 		o.end()
 		return p, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -13,7 +14,6 @@ import (
 type facts struct {
 	CPUs        int
 	Memory      float64
-	MemoryErr   *remoteError
 	IOPressure  float64
 	Environment map[string]string
 }
@@ -22,7 +22,6 @@ type facts struct {
 type machineCall struct {
 	Name    string
 	Size    int64
-	Limit   float64
 	Options testbed.Options
 }
 
@@ -31,9 +30,8 @@ func (s *server) machineCalls(mux map[string]handler) {
 	m := s.host.Machine()
 	mux["/facts"] = call(func(context.Context, none) (f facts, err error) {
 		f.Memory, err = m.AvailableMemory()
-		f.MemoryErr = toRemote(err)
 		f.CPUs, f.IOPressure, f.Environment = m.CPUs(), m.IOPressure(), m.Environment()
-		return f, nil
+		return f, err
 	})
 	mux["/filesystem"] = call(func(_ context.Context, q machineCall) (testbed.Filesystem, error) {
 		return m.Filesystem(q.Name)
@@ -41,10 +39,7 @@ func (s *server) machineCalls(mux map[string]handler) {
 	mux["/problems"] = call(func(_ context.Context, q machineCall) ([]testbed.Problem, error) {
 		return m.Problems(q.Options), nil
 	})
-	mux["/busy"] = call(func(ctx context.Context, q machineCall) (string, error) {
-		return m.Busy(ctx, q.Limit), nil
-	})
-	mux["/poll"] = call(func(context.Context, none) ([]record.Sample, error) { return m.Poll(), nil })
+	mux["/poll"] = call(func(context.Context, none) ([]record.Sample, error) { return s.bed.Poll(time.Now()), nil })
 	mux["/ramdisk"] = stream(func(_ context.Context, x *exchange, q machineCall) {
 		d, err := m.RAMDisk(q.Name, q.Size)
 		if err != nil {
@@ -82,9 +77,6 @@ func (m machine) CPUs() int {
 // AvailableMemory implements testbed.Machine.
 func (m machine) AvailableMemory() (float64, error) {
 	f, err := m.facts()
-	if err == nil && f.MemoryErr != nil {
-		err = f.MemoryErr
-	}
 	return f.Memory, err
 }
 
@@ -126,25 +118,10 @@ func (m machine) Problems(opt testbed.Options) []testbed.Problem {
 	return all
 }
 
-// Busy implements testbed.Machine.
-func (m machine) Busy(ctx context.Context, limit float64) string {
-	why, err := ask[string](ctx, &m.h.client, "/busy", machineCall{Limit: limit})
-	if err != nil {
-		return err.Error()
-	}
-	return why
-}
-
 // Environment implements testbed.Machine.
 func (m machine) Environment() map[string]string {
 	f, _ := m.facts()
 	return f.Environment
-}
-
-// Poll implements testbed.Machine.
-func (m machine) Poll() []record.Sample {
-	all, _ := ask[[]record.Sample](context.Background(), &m.h.client, "/poll", none{})
-	return all
 }
 
 // Poll implements testbed.Remote.
@@ -152,18 +129,20 @@ func (h *Host) Poll() (all []record.Sample) {
 	if h.of != nil { // who polls all that the agent has started
 		return nil
 	}
-	for _, s := range (machine{h}).Poll() {
-		switch {
-		case s.Role == testbed.RoleEngine: // the agent itself
-		case s.Role == testbed.RoleEmulator:
-			s.Process += "@" + machine{h}.Name()
-			all = append(all, s)
-		case s.Role != testbed.RoleBox:
-			all = append(all, s)
-		case h.opt.Machine == nil: // else the testbed looks at it
-			s.Process += "@" + machine{h}.Name()
-			all = append(all, s)
+	samples, _ := ask[[]record.Sample](context.Background(), &h.client, "/poll", none{})
+	for _, s := range samples {
+		switch s.Role {
+		case testbed.RoleEngine: // the agent itself
+			continue
+		case testbed.RoleBox:
+			if h.opt.Machine != nil { // the testbed looks at it
+				continue
+			}
+			s.Process += "@" + h.on
+		case testbed.RoleEmulator:
+			s.Process += "@" + h.on
 		}
+		all = append(all, s)
 	}
 	return all
 }

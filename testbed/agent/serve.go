@@ -68,15 +68,8 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 		return err
 	}
 	if *index >= 0 {
-		code, done, err := testbed.EnterHere()
-		if err != nil {
-			return fmt.Errorf("agent: links are emulated in network namespaces: %w", err)
-		}
-		if done && code != 0 {
-			return fmt.Errorf("agent: it ended in its namespaces with status %d", code)
-		}
-		if done {
-			return nil
+		if done, err := testbed.EnterHere(); done || err != nil {
+			return err
 		}
 	}
 	if *file != "" {

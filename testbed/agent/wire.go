@@ -190,8 +190,11 @@ func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		if errors.Is(err, syscall.ECONNREFUSED) { // there is a machine, and no agent on it
+		switch {
+		case errors.Is(err, syscall.ECONNREFUSED): // there is a machine, and no agent on it
 			c.lost.Store(&err)
+		case resp == nil && ctx.Err() == nil && path != "/alive": // the connection broke: is there still an agent?
+			_, _ = ask[none](ctx, c, "/alive", none{})
 		}
 		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, err)
 	}

@@ -1,20 +1,15 @@
 package image
 
 import (
-	"errors"
 	"io"
-	"os"
-	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 )
 
-// download is an image in a registry whose layers are kept in files until it is here: an attempt
-// goes on with those that an earlier one has brought.
+// download is an image in a registry that says how much of its layers has come.
 type download struct {
 	v1.Image
-	store       Store
 	say         Progress // may be nil
 	done, total int64
 }
@@ -24,7 +19,7 @@ func (d *download) Layers() ([]v1.Layer, error) {
 	layers, err := d.Image.Layers()
 	for n, l := range layers {
 		if err == nil {
-			layers[n], err = partial.CompressedToLayer(downloaded{l, d})
+			layers[n], err = partial.CompressedToLayer(counted{l, d})
 		}
 	}
 	return layers, err
@@ -39,49 +34,19 @@ func (d *download) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-type downloaded struct {
+type counted struct {
 	v1.Layer
-	of *download
+	by *download
 }
 
 // Compressed implements partial.CompressedLayer.
-func (l downloaded) Compressed() (io.ReadCloser, error) {
-	digest, err := l.Digest()
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(l.of.store.parts(), digest.Hex)
-	begun := l.of.done
-	if f, err := os.Open(path); err == nil {
-		got, _, err := v1.SHA256(io.TeeReader(f, l.of))
-		if f.Close(); err == nil && got == digest {
-			return os.Open(path)
-		}
-	}
-	l.of.done = begun
-	if err := l.fetch(path); err != nil {
-		return nil, err
-	}
-	return os.Open(path)
-}
-
-// fetch brings all of the layer, which the registry's client verifies.
-func (l downloaded) fetch(path string) error {
+func (l counted) Compressed() (io.ReadCloser, error) {
 	from, err := l.Layer.Compressed()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer from.Close()
-	to, err := os.CreateTemp(l.of.store.Dir, unpacking)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, io.TeeReader(from, l.of))
-	if err = errors.Join(err, to.Close()); err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o755)
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(to.Name(), path)
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(from, l.by), from}, nil
 }

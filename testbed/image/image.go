@@ -44,9 +44,6 @@ func Default() (Store, error) {
 	return Store{Dir: dir, Names: names, Limit: 20 << 30, Stall: 30 * time.Second}, err
 }
 
-// parts is the directory of the layers of an image that is not yet whole.
-func (s Store) parts() string { return filepath.Join(s.Dir, "parts") }
-
 // at is the directory of the image with a digest.
 func (s Store) at(digest string) string {
 	return filepath.Join(s.Dir, strings.ReplaceAll(digest, ":", "-"))
@@ -151,13 +148,10 @@ func read(dir string) (Image, error) {
 	return i, nil
 }
 
-// defaultPath is where programs are when an image does not say it, as of Docker.
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
 // Program is a command of this machine that runs the first of these programs that the
 // image has: a path in it, or a name in its PATH or of its entry point.
 func (i Image) Program(names ...string) (string, error) {
-	dirs := filepath.SplitList(defaultPath)
+	dirs := filepath.SplitList(testbed.ImagePath)
 	for _, e := range i.Env {
 		if v, ok := strings.CutPrefix(e, "PATH="); ok {
 			dirs = filepath.SplitList(v)
