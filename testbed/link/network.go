@@ -23,11 +23,11 @@ type network struct {
 	shape   Topology
 	pending eventHeap
 	pool    *pool
-	due     []event                                           // to leave now
-	deliver func(due []event, done func(ev event, sent bool)) // sends them to their hosts
-	forward func(ev event) bool                               // takes what another thread delivers; nil: there is one
-	carry   func(ev event)                                    // takes what is due at a host on another machine
-	clock   func() int64                                      // for lateness alone
+	due     []event             // to leave now
+	deliver func(due []event)   // sends them to their hosts, and notes those that are refused
+	forward func(ev event) bool // takes what another thread delivers; nil: there is one
+	carry   func(ev event)      // takes what is due at a host on another machine
+	clock   func() int64        // for lateness alone
 
 	patience int64 // how long no packet that arrives needs to be looked at
 	slack    int64 // how late packets may leave, for several to leave together
@@ -105,9 +105,9 @@ func (n *network) reshape(t Topology) {
 const mostPatience = 200e3 // ns
 
 // mostSlack is little beside how late the timers of a busy machine are.
-const mostSlack = 100e3 // ns
+const mostSlack = 200e3 // ns
 
-// setPatience makes patience half of the least delay that there is, slack a hundredth.
+// setPatience makes patience half of the least delay that there is, slack a fiftieth.
 func (n *network) setPatience() {
 	least := int64(math.MaxInt64)
 	delayed := false
@@ -122,7 +122,7 @@ func (n *network) setPatience() {
 	}
 	n.patience, n.slack = 0, 0
 	if delayed {
-		n.patience, n.slack = min(max(least/2, 0), mostPatience), min(max(least/100, 0), mostSlack)
+		n.patience, n.slack = min(max(least/2, 0), mostPatience), min(max(least/50, 0), mostSlack)
 	}
 }
 
@@ -195,6 +195,17 @@ func (n *network) queue(s *shaper, p packet, at *int64, cause string) (packet, b
 	return p, true
 }
 
+// wakesAt is when something is to be done, given when the next step is due: a little later if others are due by then.
+func (n *network) wakesAt(next int64) int64 {
+	pending := n.pending.e
+	for _, ev := range pending[1:min(3, len(pending))] { // one of these is second
+		if ev.at <= next+n.slack {
+			return next + n.slack
+		}
+	}
+	return next
+}
+
 // advance moves what is due at now, but sends no more than sendBatch packets: each may be answered at
 // once, and the ring must have room. It returns when the next step is due, or false when nothing is under way.
 func (n *network) advance(now int64) (next int64, any bool) {
@@ -218,7 +229,11 @@ func (n *network) advance(now int64) (next int64, any bool) {
 		n.due = append(n.due, ev)
 	}
 	if len(n.due) > 0 {
-		n.deliver(n.due, n.departed)
+		n.deliver(n.due)
+		now := n.clock()
+		for i := range n.due {
+			n.departed(&n.due[i], now)
+		}
 		n.due = n.due[:0]
 	}
 	if len(n.pending.e) == 0 {
@@ -227,13 +242,14 @@ func (n *network) advance(now int64) (next int64, any bool) {
 	return n.pending.e[0].at, true
 }
 
-func (n *network) departed(ev event, sent bool) {
-	late := min(max(n.clock()-ev.at+ev.late, 0), int64(longestLateness))
+// departed counts a packet that has left, or was refused.
+func (n *network) departed(ev *event, now int64) {
+	late := min(max(now-ev.at+ev.late, 0), int64(longestLateness))
 	_ = n.lateness.RecordValue(late) // it is in the range
-	if sent {
-		n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
-	} else {
+	if ev.refused {
 		n.drops.add(DropWrite, ev.p.segs, ev.p.wire())
+	} else {
+		n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
 	}
 	n.pool.put(ev.p.buf)
 }
