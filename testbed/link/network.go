@@ -104,7 +104,7 @@ func (n *network) reshape(t Topology) {
 // mostPatience is how late a packet may be that has no delay, while others are on their way.
 const mostPatience = 200e3 // ns
 
-// mostSlack is little beside how late the timers of a busy machine are.
+// mostSlack bounds the slack of long delays.
 const mostSlack = 200e3 // ns
 
 // setPatience makes patience half of the least delay that there is, slack a fiftieth.
@@ -195,10 +195,10 @@ func (n *network) queue(s *shaper, p packet, at *int64, cause string) (packet, b
 	return p, true
 }
 
-// wakesAt is when something is to be done, given when the next step is due: a little later if others are due by then.
+// wakesAt is when to go on, given when the next step is due: then, or, if others are due within the slack, after it.
 func (n *network) wakesAt(next int64) int64 {
 	pending := n.pending.e
-	for _, ev := range pending[1:min(3, len(pending))] { // one of these is second
+	for _, ev := range pending[1:min(3, len(pending))] { // the second step is one of these
 		if ev.at <= next+n.slack {
 			return next + n.slack
 		}

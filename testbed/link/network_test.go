@@ -130,7 +130,8 @@ func TestPathTimes(t *testing.T) {
 // A packet that is due alone is waited for; one that others follow leaves with those that are due a fiftieth of the
 // delay later, and none may ever be early.
 func TestPacketsLeaveTogether(t *testing.T) {
-	s := newSim(t, 3, Topology{Up: map[string]Params{"a": {Delay: 5 * time.Millisecond}, "b": {Delay: 6 * time.Millisecond}}})
+	const ms = time.Millisecond
+	s := newSim(t, 3, Topology{Up: map[string]Params{"a": {Delay: 5 * ms}, "b": {Delay: 6 * ms}}})
 	s.send(0, 1, 1, 0)
 	wakes := func() int64 {
 		next, _ := s.n.advance(s.now)
