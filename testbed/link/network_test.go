@@ -127,8 +127,8 @@ func TestPathTimes(t *testing.T) {
 	}
 }
 
-// A packet that is due alone is waited for; one that others follow leaves with those that are due a fiftieth of the
-// delay later, and none may ever be early.
+// One or two packets leave when they are due; one that more follow leaves with those that are due a fiftieth of the
+// delay later, and none is ever early.
 func TestPacketsLeaveTogether(t *testing.T) {
 	const ms = time.Millisecond
 	s := newSim(t, 3, Topology{Up: map[string]Params{"a": {Delay: 5 * ms}, "b": {Delay: 6 * ms}}})
@@ -142,15 +142,20 @@ func TestPacketsLeaveTogether(t *testing.T) {
 	}
 	s.until(0.05e6)
 	s.send(0, 2, 1, 1)
+	if at := wakes(); at != 5e6 {
+		t.Errorf("wakes at %d for two packets that are due at 5 and 5.05 ms", at)
+	}
+	s.send(0, 1, 1, 1)
 	if at := wakes(); at != 5.1e6 {
-		t.Errorf("wakes at %d for packets that are due at 5 and 5.05 ms", at)
+		t.Errorf("wakes at %d for packets that are due at 5 and, twice, 5.05 ms", at)
 	}
 	s.until(5.1e6)
-	if len(s.got) != 2 {
+	if len(s.got) != 3 {
 		t.Errorf("%d packets have left", len(s.got))
 	}
 	s.send(0, 1, 1, 2) // due at 10.1 ms
-	s.send(1, 0, 1, 3) // and at 11.1
+	s.send(1, 0, 1, 3) // and, twice, at 11.1
+	s.send(1, 0, 1, 4)
 	if at := wakes(); at != 10.1e6 {
 		t.Errorf("wakes at %d for packets that are due at 10.1 and 11.1 ms", at)
 	}
