@@ -1,6 +1,7 @@
 package link
 
 import (
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -47,6 +48,63 @@ func BenchmarkLink(b *testing.B) {
 			}
 			for b.Loop() {
 				benchStreams(b, c.p, hosts, names, emulator)
+			}
+		})
+	}
+}
+
+// BenchmarkSwarm measures what a swarm of 16 costs whose links are half used: each host sends blocks of
+// 16 KiB to all others in turn.
+func BenchmarkSwarm(b *testing.B) {
+	const (
+		hosts = 16
+		block = 16 << 10
+		rate  = 1e8
+		load  = 0.5
+	)
+	var names []string
+	for i := range hosts {
+		names = append(names, hostName(i))
+	}
+	for _, threads := range []int{1, 2} {
+		b.Run(fmt.Sprint(threads), func(b *testing.B) {
+			l := newLabWith(b, Options{Seed: 7, Threads: threads}, names...)
+			l.shape(symmetric(Params{Rate: rate, Delay: 5 * time.Millisecond}, names...))
+			stop := make(chan struct{})
+			defer close(stop)
+			for _, from := range names {
+				var senders []*net.TCPConn
+				for _, to := range names {
+					if from != to {
+						sender, receiver := tcpPair(b, l.hosts[from], l.hosts[to])
+						go discard(receiver)
+						senders = append(senders, sender)
+					}
+				}
+				go func() {
+					t := time.NewTicker(time.Duration(block * 8e9 / (rate * load)))
+					defer t.Stop()
+					buf := make([]byte, block)
+					for i := 0; ; i++ {
+						select {
+						case <-t.C:
+						case <-stop:
+							return
+						}
+						senders[i%len(senders)].Write(buf)
+					}
+				}()
+			}
+			time.Sleep(time.Second)
+			for b.Loop() {
+				s, cpu := l.stats(), ownCPU()
+				time.Sleep(5 * time.Second)
+				s, cpu = l.stats().Since(s), ownCPU()-cpu
+				gb := float64(s.all().Received.Bytes) / 1e9
+				b.ReportMetric(s.CPU.Seconds()/gb, "cpu-s/GB-emulator")
+				b.ReportMetric((s.CPU+cpu).Seconds()/gb, "cpu-s/GB")
+				b.ReportMetric(float64(s.Lateness.Quantile(0.99))/1e6, "late-p99-ms")
+				b.ReportMetric(0, "ns/op")
 			}
 		})
 	}

@@ -2,12 +2,13 @@ package link
 
 // event is a packet on its way and the moment of its next step.
 type event struct {
-	at   int64
-	seq  uint64
-	p    packet
-	dst  int32
-	down bool  // it has passed the downlink queue
-	late int64 // how much later than due it came from another machine
+	at      int64
+	seq     uint64
+	p       packet
+	dst     int32
+	down    bool  // it has passed the downlink queue
+	refused bool  // by the kernel
+	late    int64 // how much later than due it came from another machine
 }
 
 // eventHeap is a binary heap ordered by time, then by order of entry. It is not
@@ -17,46 +18,39 @@ type eventHeap struct {
 	seq uint64
 }
 
-func (h *eventHeap) less(i, j int) bool {
-	if h.e[i].at != h.e[j].at {
-		return h.e[i].at < h.e[j].at
-	}
-	return h.e[i].seq < h.e[j].seq
-}
+// before reports whether a is due before b.
+func (a *event) before(b *event) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
 
 func (h *eventHeap) push(ev event) {
 	h.seq++
 	ev.seq = h.seq
 	h.e = append(h.e, ev)
-	for i := len(h.e) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !h.less(i, up) {
-			break
-		}
-		h.e[i], h.e[up] = h.e[up], h.e[i]
+	i := len(h.e) - 1
+	for up := (i - 1) / 2; i > 0 && ev.before(&h.e[up]); up = (i - 1) / 2 {
+		h.e[i] = h.e[up]
 		i = up
 	}
+	h.e[i] = ev
 }
 
 func (h *eventHeap) pop() event {
 	top := h.e[0]
 	n := len(h.e) - 1
-	h.e[0] = h.e[n]
-	h.e[n] = event{}
+	last := h.e[n]
 	h.e = h.e[:n]
-	for i := 0; ; {
-		l := 2*i + 1
-		if l >= n {
-			break
-		}
-		if r := l + 1; r < n && h.less(r, l) {
+	i := 0
+	for l := 1; l < n; l = 2*i + 1 {
+		if r := l + 1; r < n && h.e[r].before(&h.e[l]) {
 			l = r
 		}
-		if !h.less(l, i) {
+		if last.before(&h.e[l]) {
 			break
 		}
-		h.e[i], h.e[l] = h.e[l], h.e[i]
+		h.e[i] = h.e[l]
 		i = l
+	}
+	if n > 0 {
+		h.e[i] = last
 	}
 	return top
 }

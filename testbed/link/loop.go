@@ -26,7 +26,6 @@ type loop struct {
 	devices []int         // by host; 0: of another machine
 	hosts   map[int]int32 // by device
 	carrier *carrier      // to other machines; nil: there is none
-	woke    int64         // when it last went on
 
 	mu       sync.Mutex // guards what follows
 	commands []func()
@@ -50,9 +49,7 @@ func newLoops(o Options, first int) (all []*loop, err error) {
 			net: newNetwork(o.Seed, buffers), index: i, start: start, done: make(chan struct{}),
 			hosts: map[int]int32{},
 		}
-		l.net.clock, l.net.deliver = l.now, func(due []event, done func(event, bool)) {
-			l.packets.send(due, l.devices, done)
-		}
+		l.net.clock, l.net.deliver = l.now, func(due []event) { l.packets.send(due, l.devices) }
 		if o.Threads > 1 {
 			l.net.forward = l.forward
 		}
@@ -205,7 +202,7 @@ func (l *loop) run() {
 		more := l.packets.receive(l.now, l.take)
 		wakesAt := int64(math.MaxInt64)
 		if next, any := l.net.advance(l.now()); any {
-			wakesAt = next
+			wakesAt = l.net.wakesAt(next)
 			more = more || next <= l.now()
 		}
 		l.poll(wakesAt, more)
@@ -214,7 +211,7 @@ func (l *loop) run() {
 
 // poll serves commands and other machines; unless there is more to do, it waits
 // for any until wakesAt. While packets are on their way, others may wait a little: they are
-// stamped when they arrive, and due long after. It never wakes twice within the slack.
+// stamped when they arrive, and due long after.
 func (l *loop) poll(wakesAt int64, more bool) {
 	all := [3]unix.PollFd{{Fd: int32(l.wake)}, {Fd: -1}, {Fd: int32(l.packets.fd)}}
 	for i := range all {
@@ -227,7 +224,7 @@ func (l *loop) poll(wakesAt int64, more bool) {
 	now := l.now()
 	if l.net.patience > 0 && wakesAt < math.MaxInt64 {
 		fds = fds[:2]
-		wakesAt = max(min(wakesAt, now+l.net.patience), l.woke+l.net.slack)
+		wakesAt = min(wakesAt, now+l.net.patience)
 	}
 	l.mu.Lock()
 	if more = more || len(l.inbox) > 0; !more {
@@ -247,7 +244,6 @@ func (l *loop) poll(wakesAt int64, more bool) {
 	l.mu.Lock()
 	l.wakesAt = 0
 	l.mu.Unlock()
-	l.woke = l.now()
 	if fds[0].Revents != 0 {
 		l.runCommands()
 	}

@@ -47,7 +47,7 @@ func carriers(t *testing.T, keys ...string) (a, b *carrier, arrived func() [][]b
 	return all[0], all[1], func() (got [][]byte) {
 		time.Sleep(20 * time.Millisecond)
 		n := all[1].net
-		n.deliver = func(due []event, _ func(event, bool)) {
+		n.deliver = func(due []event) {
 			for _, ev := range due {
 				got = append(got, bytes.Clone(ev.p.buf))
 			}

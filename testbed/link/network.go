@@ -23,11 +23,11 @@ type network struct {
 	shape   Topology
 	pending eventHeap
 	pool    *pool
-	due     []event                                           // to leave now
-	deliver func(due []event, done func(ev event, sent bool)) // sends them to their hosts
-	forward func(ev event) bool                               // takes what another thread delivers; nil: there is one
-	carry   func(ev event)                                    // takes what is due at a host on another machine
-	clock   func() int64                                      // for lateness alone
+	due     []event             // to leave now
+	deliver func(due []event)   // sends them to their hosts, and notes those that are refused
+	forward func(ev event) bool // takes what another thread delivers; nil: there is one
+	carry   func(ev event)      // takes what is due at a host on another machine
+	clock   func() int64        // for lateness alone
 
 	patience int64 // how long no packet that arrives needs to be looked at
 	slack    int64 // how late packets may leave, for several to leave together
@@ -104,10 +104,10 @@ func (n *network) reshape(t Topology) {
 // mostPatience is how late a packet may be that has no delay, while others are on their way.
 const mostPatience = 200e3 // ns
 
-// mostSlack is little beside how late the timers of a busy machine are.
-const mostSlack = 100e3 // ns
+// mostSlack bounds the slack of long delays.
+const mostSlack = 200e3 // ns
 
-// setPatience makes patience half of the least delay that there is, slack a hundredth.
+// setPatience makes patience half of the least delay that there is, slack a fiftieth.
 func (n *network) setPatience() {
 	least := int64(math.MaxInt64)
 	delayed := false
@@ -122,7 +122,7 @@ func (n *network) setPatience() {
 	}
 	n.patience, n.slack = 0, 0
 	if delayed {
-		n.patience, n.slack = min(max(least/2, 0), mostPatience), min(max(least/100, 0), mostSlack)
+		n.patience, n.slack = min(max(least/2, 0), mostPatience), min(max(least/50, 0), mostSlack)
 	}
 }
 
@@ -195,6 +195,16 @@ func (n *network) queue(s *shaper, p packet, at *int64, cause string) (packet, b
 	return p, true
 }
 
+// wakesAt is when to go on, given when the next step is due: then, or, if at least two more are due within the
+// slack, after it. So a few packets on an idle link leave on time.
+func (n *network) wakesAt(next int64) int64 {
+	p := n.pending.e // a heap: if its second and third are due, those are two more
+	if len(p) > 2 && max(p[1].at, p[2].at) <= next+n.slack {
+		return next + n.slack
+	}
+	return next
+}
+
 // advance moves what is due at now, but sends no more than sendBatch packets: each may be answered at
 // once, and the ring must have room. It returns when the next step is due, or false when nothing is under way.
 func (n *network) advance(now int64) (next int64, any bool) {
@@ -218,7 +228,11 @@ func (n *network) advance(now int64) (next int64, any bool) {
 		n.due = append(n.due, ev)
 	}
 	if len(n.due) > 0 {
-		n.deliver(n.due, n.departed)
+		n.deliver(n.due)
+		now := n.clock()
+		for i := range n.due {
+			n.departed(&n.due[i], now)
+		}
 		n.due = n.due[:0]
 	}
 	if len(n.pending.e) == 0 {
@@ -227,13 +241,14 @@ func (n *network) advance(now int64) (next int64, any bool) {
 	return n.pending.e[0].at, true
 }
 
-func (n *network) departed(ev event, sent bool) {
-	late := min(max(n.clock()-ev.at+ev.late, 0), int64(longestLateness))
+// departed counts a packet that has left, or was refused.
+func (n *network) departed(ev *event, now int64) {
+	late := min(max(now-ev.at+ev.late, 0), int64(longestLateness))
 	_ = n.lateness.RecordValue(late) // it is in the range
-	if sent {
-		n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
-	} else {
+	if ev.refused {
 		n.drops.add(DropWrite, ev.p.segs, ev.p.wire())
+	} else {
+		n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
 	}
 	n.pool.put(ev.p.buf)
 }

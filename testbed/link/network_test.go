@@ -32,7 +32,7 @@ type delivery struct {
 func newSim(t *testing.T, hosts int, top Topology) *sim {
 	s := &sim{n: newNetwork(1, &pool{limit: 1 << 30})}
 	s.n.clock = func() int64 { return s.now }
-	s.n.deliver = func(due []event, done func(event, bool)) {
+	s.n.deliver = func(due []event) {
 		for _, ev := range due {
 			ip := ev.p.ip()
 			l4 := 20
@@ -44,7 +44,6 @@ func newSim(t *testing.T, hosts int, top Topology) *sim {
 				d.buf = bytes.Clone(ev.p.buf)
 			}
 			s.got = append(s.got, d)
-			done(ev, true)
 		}
 	}
 	for i := range hosts {
@@ -125,6 +124,40 @@ func TestPathTimes(t *testing.T) {
 	}
 	if w := top.Want("a", "b"); w.RTT != 15*time.Millisecond || w.Rate != 1e8 {
 		t.Errorf("want %+v", w)
+	}
+}
+
+// One or two packets leave when they are due; one that more follow leaves with those that are due a fiftieth of the
+// delay later, and none is ever early.
+func TestPacketsLeaveTogether(t *testing.T) {
+	const ms = time.Millisecond
+	s := newSim(t, 3, Topology{Up: map[string]Params{"a": {Delay: 5 * ms}, "b": {Delay: 6 * ms}}})
+	s.send(0, 1, 1, 0)
+	wakes := func() int64 {
+		next, _ := s.n.advance(s.now)
+		return s.n.wakesAt(next)
+	}
+	if at := wakes(); at != 5e6 {
+		t.Errorf("wakes at %d for a packet that is due alone at 5 ms", at)
+	}
+	s.until(0.05e6)
+	s.send(0, 2, 1, 1)
+	if at := wakes(); at != 5e6 {
+		t.Errorf("wakes at %d for two packets that are due at 5 and 5.05 ms", at)
+	}
+	s.send(0, 1, 1, 1)
+	if at := wakes(); at != 5.1e6 {
+		t.Errorf("wakes at %d for packets that are due at 5 and, twice, 5.05 ms", at)
+	}
+	s.until(5.1e6)
+	if len(s.got) != 3 {
+		t.Errorf("%d packets have left", len(s.got))
+	}
+	s.send(0, 1, 1, 2) // due at 10.1 ms
+	s.send(1, 0, 1, 3) // and, twice, at 11.1
+	s.send(1, 0, 1, 4)
+	if at := wakes(); at != 10.1e6 {
+		t.Errorf("wakes at %d for packets that are due at 10.1 and 11.1 ms", at)
 	}
 }
 

@@ -150,9 +150,10 @@ func (s *stamps) came(stamp int64, clock func() int64) int64 {
 	return s.last
 }
 
-// send sends frames to devices and says which could not be.
-func (s *packetSocket) send(all []event, devices []int, done func(ev event, sent bool)) {
-	for i, ev := range all {
+// send sends frames to devices and notes those that could not be.
+func (s *packetSocket) send(all []event, devices []int) {
+	for i := range all {
+		ev := &all[i]
 		s.vectors[i].Base = &ev.p.buf[0]
 		s.vectors[i].SetLen(len(ev.p.buf))
 		s.to[i].Ifindex = int32(devices[ev.dst])
@@ -168,14 +169,9 @@ func (s *packetSocket) send(all []event, devices []int, done func(ev event, sent
 			continue
 		}
 		if e != 0 { // the first one failed
-			done(all[i], false)
-			i++
-			continue
+			all[i].refused, n = true, 1
 		}
-		for range n {
-			done(all[i], true)
-			i++
-		}
+		i += int(n)
 	}
 }
 

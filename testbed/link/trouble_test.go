@@ -8,9 +8,8 @@ import (
 
 func lateness(times ...time.Duration) Lateness {
 	n := newNetwork(1, &pool{})
-	n.clock = func() int64 { return 0 }
 	for _, t := range times {
-		n.departed(event{at: -int64(t), p: sized(100, 1)}, false)
+		n.departed(&event{at: -int64(t), p: sized(100, 1), refused: true}, 0)
 	}
 	return n.stats().Lateness
 }
