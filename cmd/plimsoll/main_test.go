@@ -31,7 +31,7 @@ func (m ownCache) Run() int {
 	defer os.RemoveAll(dir)
 	os.Setenv("PLIMSOLL_CACHE", dir)
 	// Parallel tests wait for links and pauses more than they compute.
-	if err := flag.Set("test.parallel", "6"); err != nil {
+	if err := flag.Set("test.parallel", "5"); err != nil {
 		panic(err)
 	}
 	return m.M.Run()
