@@ -205,19 +205,19 @@ func TestNullRuns(t *testing.T) {
 		few  int
 		run  func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result
 	}{
-		"retrieve": {simulated, 1000, func(plan *experiment.Plan, seed uint64,
+		"retrieve": {simulated, 300, func(plan *experiment.Plan, seed uint64,
 			noise func(*rand.Rand) func() float64) *analysis.Result {
 			return simulate(t, plan, seed, noise, 1, 0.05)
 		}},
-		"one cell": {strings.Replace(simulated, "[1, 8, 64]", "8", 1), 1000,
+		"one cell": {strings.Replace(simulated, "[1, 8, 64]", "8", 1), 300,
 			func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
 				return simulate(t, plan, seed, noise, 1, 0.05)
 			}},
-		"overhead": {simulatedCosts, 100,
+		"overhead": {simulatedCosts, 50,
 			func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
 				return simulateCosts(t, plan, seed, noise, nullCosts, 0.05)
 			}},
-		"fill": {simulatedFills, 1000,
+		"fill": {simulatedFills, 300,
 			func(plan *experiment.Plan, seed uint64, noise func(*rand.Rand) func() float64) *analysis.Result {
 				return simulateCosts(t, plan, seed, noise, nullCosts, 0.05)
 			}},
@@ -301,7 +301,7 @@ func TestCostTableCovers(t *testing.T) {
 			map[string]string{"process": "client"}},
 		"objects": {simulatedFills, "objects", map[string]float64{"slope": 0.002 * 1.2}, nil},
 	} {
-		plan, runs := simulatedPlan(t, c.file), simulations(t, 60)
+		plan, runs := simulatedPlan(t, c.file), simulations(t, 40)
 		for name, noise := range noises {
 			t.Run(scenario+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -341,7 +341,7 @@ func TestCellsCover(t *testing.T) {
 	const truth = 0.9
 	for _, blocks := range []int{4, 5, 6, 8} {
 		plan := simulatedPlan(t, strings.Replace(simulated, "repetitions: 8", fmt.Sprint("repetitions: ", blocks), 1))
-		runs := simulations(t, 200)
+		runs := simulations(t, 120)
 		for name, noise := range noises {
 			t.Run(fmt.Sprint(blocks, "/", name), func(t *testing.T) {
 				t.Parallel()

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,6 +19,9 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/nginx"
+	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -74,7 +74,7 @@ func benchHTTPLoad(ctx context.Context) error {
 		k6, _ = exec.LookPath("k6")
 	}
 	wrk, _ := exec.LookPath("wrk")
-	fmt.Printf("server   %s\n", version("nginx", "-v"))
+	fmt.Printf("server   %s\n", srv.cluster.Identity()["version"])
 	for _, tool := range []struct{ name, path, flag string }{{"k6", k6, "version"}, {"wrk", wrk, "-v"}} {
 		if tool.path == "" {
 			fmt.Printf("%-8s not found: its rows are missing (k6 is found by PATH or PLIMSOLL_K6)\n", tool.name)
@@ -84,15 +84,14 @@ func benchHTTPLoad(ctx context.Context) error {
 	}
 	fmt.Println()
 
-	big := httpload.Object{URL: srv.url + "/big", Size: fileSize, Content: &srv.big}
 	ranges := func(receive string, conns int, duration time.Duration) httpload.Spec {
 		return httpload.Spec{
-			Objects: []httpload.Object{big}, Concurrency: conns, Range: rangeSize, Order: "aligned",
+			Objects: []httpload.Object{srv.big}, Concurrency: conns, Range: rangeSize, Order: "aligned",
 			Receive: receive, Duration: duration, Seed: 1,
 		}
 	}
 	small := httpload.Spec{
-		Objects:     []httpload.Object{{URL: srv.url + "/small", Size: smallSize, Content: &srv.small}},
+		Objects:     []httpload.Object{srv.small},
 		Concurrency: connections, Duration: 2 * time.Second,
 	}
 	dropSmall := small
@@ -105,7 +104,7 @@ func benchHTTPLoad(ctx context.Context) error {
 		{"plimsoll verify", plimsoll(ranges("verify", connections, 2*time.Second))},
 	}
 	if k6 != "" {
-		clients = append(clients, client{"k6", runK6(k6, srv.url+"/big", true, 3*time.Second, dir)})
+		clients = append(clients, client{"k6", runK6(k6, srv.big.URL, true, 3*time.Second, dir)})
 	}
 	perGB := func(u usage) float64 { return u.cpu / (float64(u.bytes) / 1e9) }
 	want := "plimsoll drop / k6 ≤ 0.1, plimsoll verify / k6 ≤ 0.5"
@@ -116,10 +115,10 @@ func benchHTTPLoad(ctx context.Context) error {
 	fmt.Printf("\n## %d B objects, %d connections: client CPU s per 10,000 requests\n\n", smallSize, connections)
 	clients = []client{{"plimsoll verify", plimsoll(small)}, {"plimsoll drop", plimsoll(dropSmall)}}
 	if k6 != "" {
-		clients = append(clients, client{"k6", runK6(k6, srv.url+"/small", false, 3*time.Second, dir)})
+		clients = append(clients, client{"k6", runK6(k6, srv.small.URL, false, 3*time.Second, dir)})
 	}
 	if wrk != "" {
-		clients = append(clients, client{"wrk", runWrk(wrk, srv.url+"/small", 2*time.Second)})
+		clients = append(clients, client{"wrk", runWrk(wrk, srv.small.URL, 2*time.Second)})
 	}
 	perRequest := func(u usage) float64 { return u.cpu / float64(u.requests) * 10_000 }
 	want = "plimsoll / k6 ≤ 0.33, plimsoll / wrk ≤ 2"
@@ -312,107 +311,62 @@ func version(program string, flag string) string {
 	return strings.TrimSpace(line)
 }
 
-// server is an nginx with a configuration and files of its own.
+// server is nginx as Plimsoll starts it, with two files.
 type server struct {
-	url        string
-	big, small workload.Content
-	cmd        *exec.Cmd
-	ended      chan struct{}
+	bed        *testbed.Testbed
+	cluster    system.Cluster
+	big, small httpload.Object
 }
 
-const nginxConf = `daemon off;
-pid %[1]s/nginx.pid;
-error_log stderr warn;
-worker_processes 2;
-worker_rlimit_nofile 8192;
-events { worker_connections 4096; }
-http {
-  access_log off;
-  sendfile on;
-  tcp_nopush on;
-  keepalive_requests 1000000000;
-  client_body_temp_path %[1]s/t1; proxy_temp_path %[1]s/t2; fastcgi_temp_path %[1]s/t3;
-  uwsgi_temp_path %[1]s/t4; scgi_temp_path %[1]s/t5;
-  server { listen 127.0.0.1:%[2]d backlog=4096; root %[1]s/www; }
-}
-`
-
-func startNginx(ctx context.Context, dir string) (*server, error) {
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		if program, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
-			return nil, errors.New("nginx not found; install it to compare clients")
-		}
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	www := filepath.Join(dir, "www")
-	if err := os.Mkdir(www, 0o755); err != nil {
-		return nil, err
-	}
-	// nginx's workers run as another user when its master is root.
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return nil, err
-	}
-	s := &server{
-		url:   fmt.Sprintf("http://127.0.0.1:%d", port),
-		big:   workload.Content{Seed: 1, Index: 0, Size: fileSize},
-		small: workload.Content{Seed: 1, Index: 1, Size: smallSize},
-		ended: make(chan struct{}),
-	}
-	err = errors.Join(writeContent(s.big, filepath.Join(www, "big")),
-		writeContent(s.small, filepath.Join(www, "small")))
-	if err != nil {
-		return nil, err
-	}
-	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, port), 0o644); err != nil {
-		return nil, err
-	}
-	s.cmd = exec.Command(program, "-p", dir, "-c", conf)
-	s.cmd.Stderr = os.Stderr
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() { s.cmd.Wait(); close(s.ended) }()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		res, err := http.Get(s.url + "/small")
-		if err == nil {
-			io.Copy(io.Discard, res.Body)
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return s, nil
-			}
-			err = errors.New(res.Status)
-		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
+func startNginx(ctx context.Context, dir string) (s *server, err error) {
+	s = &server{}
+	defer func() {
+		if err != nil {
 			s.stop()
-			return nil, fmt.Errorf("nginx is not ready: %w", err)
+		}
+	}()
+	if s.bed, err = testbed.New(ctx, testbed.Options{Dir: filepath.Join(dir, "bed"), Plain: true}); err != nil {
+		return nil, err
+	}
+	var hosts [2]testbed.Host
+	for i, name := range []string{"server", "client"} {
+		if hosts[i], err = s.bed.AddHost(ctx, name); err != nil {
+			return nil, err
 		}
 	}
+	s.cluster, err = system.Begin(ctx, nginx.System{}, system.Start, system.Deployment{
+		Hosts: hosts[:1], Client: hosts[1], Dir: filepath.Join(dir, "nginx"), Options: system.Options{"workers": "2"}})
+	if err != nil {
+		return nil, err
+	}
+	if s.big, err = s.object(ctx, "big", workload.Content{Seed: 1, Index: 0, Size: fileSize}); err != nil {
+		return nil, err
+	}
+	s.small, err = s.object(ctx, "small", workload.Content{Seed: 1, Index: 1, Size: smallSize})
+	return s, err
+}
+
+// object stores a content and says where it is fetched from.
+func (s *server) object(ctx context.Context, name string, c workload.Content) (o httpload.Object, err error) {
+	n := s.cluster.Nodes()[0]
+	ref, err := system.Seed(ctx, n.(system.Store), name, c.Size, c.Reader())
+	if err != nil {
+		return o, err
+	}
+	target, err := n.(system.HTTPServer).Target(ref)
+	if err != nil {
+		return o, err
+	}
+	return httpload.Object{URL: target.URL.String(), Size: c.Size, Content: &c}, nil
 }
 
 func (s *server) stop() {
-	s.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-s.ended:
-	case <-time.After(5 * time.Second):
-		s.cmd.Process.Kill()
-		<-s.ended
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if s.cluster != nil {
+		_ = s.cluster.Stop(ctx)
 	}
-}
-
-// writeContent writes a file always in the same way (one sequential stream of 1 MiB writes to a
-// fresh file), because the way a file came into the page cache changes what it costs to serve it.
-func writeContent(c workload.Content, path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
+	if s.bed != nil {
+		_ = s.bed.Close(ctx)
 	}
-	_, err = io.CopyBuffer(struct{ io.Writer }{f}, c.Reader(), make([]byte, 1<<20))
-	return errors.Join(err, f.Chmod(0o644), f.Close())
 }

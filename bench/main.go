@@ -12,6 +12,8 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // benchmark is one entry of the table below.
@@ -32,6 +34,9 @@ func benchmarks() []benchmark {
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == loadCommand {
 		exit(serveLoad())
+	}
+	if handled, err := testbed.ServeNode(context.Background(), os.Args[1:]); handled {
+		exit(err)
 	}
 	what := flag.String("what", "all", "comma-separated names of benchmarks, or all")
 	flag.Usage = func() {

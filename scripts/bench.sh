@@ -22,6 +22,7 @@ if [ "${1:-all}" = all ]; then
   go test -v -count=1 -run '^TestPageOfManyCells$' ./report/page
   echo "# of 1,000 simulated runs: how often each rule is false where nothing is wrong, and how often intervals cover the truth"
   PLIMSOLL_SIMULATIONS=1000 go test -v -count=1 -timeout 30m -run '^Test(NullRuns|CostTableCovers|CellsCover)$' ./analysis
+  PLIMSOLL_SIMULATIONS=2000 go test -count=1 -timeout 30m ./stats
   echo "# kills: load tests on S3 and Tahoe-LAFS that are killed 50 times and resumed"
   PLIMSOLL_TEST_KILLS=50 go test -v -count=1 -timeout 30m -run '^TestUploadKilled(S3|Tahoe)$' ./cmd/plimsoll
 fi

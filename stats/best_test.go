@@ -72,8 +72,8 @@ func TestBestKeepsTheLowest(t *testing.T) {
 			if kept < 0.95-simulationError(0.95) {
 				t.Errorf("the lowest is kept in %.4f", kept)
 			}
-			if noise.name == "normal" && float64(tied)/repetitions > 4.2 { // four are within 6 %, two twice as high
-				t.Errorf("%.2f of 6 are tied", float64(tied)/repetitions)
+			if noise.name == "normal" && float64(tied)/float64(repetitions) > 4.2 { // four are within 6 %, two twice as high
+				t.Errorf("%.2f of 6 are tied", float64(tied)/float64(repetitions))
 			}
 		})
 	}

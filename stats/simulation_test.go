@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -21,7 +23,13 @@ var shapes = []struct {
 	{"pareto", math.Pow(2, 1/1.5), func(r *rand.Rand) float64 { return math.Pow(1-r.Float64(), -1/1.5) }},
 }
 
-const repetitions = 2000
+// repetitions are those of an experiment: few, unless `make bench` asks for more.
+var repetitions = func() int {
+	if n, err := strconv.Atoi(os.Getenv("PLIMSOLL_SIMULATIONS")); err == nil {
+		return n
+	}
+	return 1000
+}()
 
 func sample(r *rand.Rand, n int, draw func(*rand.Rand) float64) []float64 {
 	xs := make([]float64, n)
@@ -40,11 +48,11 @@ func share(seed uint64, experiment func(r *rand.Rand, i int) bool) float64 {
 			n++
 		}
 	}
-	return float64(n) / repetitions
+	return float64(n) / float64(repetitions)
 }
 
 // simulationError is three standard errors of a share of p.
-func simulationError(p float64) float64 { return 3 * math.Sqrt(p*(1-p)/repetitions) }
+func simulationError(p float64) float64 { return 3 * math.Sqrt(p*(1-p)/float64(repetitions)) }
 
 func TestMedianIntervalCoversAsItSays(t *testing.T) {
 	for _, shape := range shapes {

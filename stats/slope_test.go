@@ -88,7 +88,7 @@ func TestRising(t *testing.T) {
 		count(&found, series(2) <= 0.05)
 	}
 	for what, n := range map[string]int{"rise": rises, "fall": falls} {
-		if share := float64(n) / repetitions; math.Abs(share-0.05) > simulationError(0.05) {
+		if share := float64(n) / float64(repetitions); math.Abs(share-0.05) > simulationError(0.05) {
 			t.Errorf("%.3f without a slope %s", share, what)
 		}
 	}

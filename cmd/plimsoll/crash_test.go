@@ -38,14 +38,15 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		t.Skip("runs for some seconds")
 	}
 	systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
-	ref := systemtest.Pulled(t, nginxImage(t))
+	t.Parallel()
+	ref, store := systemtest.PulledApart(t, nginxImage(t))
 	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	file := filepath.Join(t.TempDir(), "crash.yaml")
 	must(t, os.WriteFile(file, []byte(strings.Replace(crashExperiment, "IMAGE", ref, 1)), 0o644))
 	start := func(args ...string) (*exec.Cmd, *bytes.Buffer) {
 		var out bytes.Buffer
 		c := exec.Command(os.Args[0], args...)
-		c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+tmp)
+		c.Env = append(append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+tmp), store...)
 		c.Stdout, c.Stderr = &out, &out
 		must(t, c.Start())
 		return c, &out

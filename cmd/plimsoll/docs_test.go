@@ -28,6 +28,7 @@ func TestDocsAreExecuted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for some seconds")
 	}
+	t.Parallel()
 	needs := map[string]func(t *testing.T){
 		"load-test.md": func(t *testing.T) {
 			systemtest.Need(t, "versitygw", system.Check(t.Context(), s3.System{}, nil))

@@ -30,9 +30,10 @@ func nginxImage(t *testing.T) v1.Image {
 // From the name of an image in an experiment to the digest in the record.
 func TestImages(t *testing.T) {
 	systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
+	t.Parallel()
 	dir := t.TempDir()
-	t.Setenv(testbed.CacheVariable, filepath.Join(dir, "cache"))
-	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
+	env := append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", testbed.CacheVariable+"="+filepath.Join(dir, "cache"),
+		"XDG_DATA_HOME="+filepath.Join(dir, "data"))
 	img := nginxImage(t)
 	digest, err := img.Digest()
 	must(t, err)
@@ -45,7 +46,7 @@ func TestImages(t *testing.T) {
 	plimsoll := func(want string, status int, args ...string) {
 		t.Helper()
 		cmd := exec.Command(os.Args[0], args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PLIMSOLL_TEST_MAIN=1")
+		cmd.Dir, cmd.Env = dir, env
 		out, _ := cmd.CombinedOutput()
 		got := cmd.ProcessState.ExitCode()
 		if status == 0 && got == int(ui.CodeInvalid) { // the machine is busy
@@ -84,7 +85,7 @@ func TestImages(t *testing.T) {
 	_, at, _ := strings.Cut(ref, "/")
 	proxied := "registry.localhost:1/" + at
 	plimsoll("image "+proxied, 3, "systems", "install", "nginx", "--image", proxied)
-	t.Setenv("http_proxy", "http://"+strings.TrimSuffix(ref, "/"+at))
+	env = append(env, "http_proxy=http://"+strings.TrimSuffix(ref, "/"+at))
 	plimsoll("is here", 0, "systems", "install", "nginx", "--image", proxied)
 	plimsoll("saved.tar", 3, "systems", "install", "kubo", "--image-dir", saved+"/saved.tar")
 }

@@ -15,6 +15,7 @@ import (
 
 // A small file that becomes a large one does not take the machine's memory.
 func TestAnImportTakesLittleMemory(t *testing.T) {
+	t.Parallel()
 	const size, limit = 400 << 20, 200 << 20
 	for name, c := range map[string]struct{ begin, text string }{
 		"one-line.log.gz":    {"", "a"},

@@ -40,6 +40,7 @@ skip: [machine]
 // TestNobodyBeatsTheLoadLine: what real servers do over an emulated link stays
 // behind what the link allows. A busy machine only adds to times.
 func TestNobodyBeatsTheLoadLine(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		scenario, file string
 		shares         []string

@@ -31,7 +31,7 @@ func (m ownCache) Run() int {
 	defer os.RemoveAll(dir)
 	os.Setenv("PLIMSOLL_CACHE", dir)
 	// Parallel tests wait for links and pauses more than they compute.
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	if err := flag.Set("test.parallel", "5"); err != nil {
 		panic(err)
 	}
 	return m.M.Run()
@@ -56,6 +56,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script/*.txtar, which read as documentation of what
 // the program says and how it ends.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	action, err := filepath.Abs("../../action")
 	must(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

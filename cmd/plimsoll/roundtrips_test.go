@@ -20,9 +20,9 @@ systems:
   - {name: static-https, use: static, with: {tls: true, h2: false}}
 link: {delay: [2.5ms, 8ms, 20ms]}
 data: {size: 100B}
-overhead: {operation: get, connections: [keep, fresh], count: 6, time: 2s}
+overhead: {operation: get, connections: [keep, fresh], count: 12, time: 3s}
 where: ["system == static || overhead.connections == fresh"]
-repetitions: 2
+repetitions: 1
 warmup: 0
 limits: {others: none, machine: none, deadline: 5s}
 skip: [machine]

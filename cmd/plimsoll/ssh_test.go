@@ -231,9 +231,7 @@ func (m *sshMachines) experiment(yaml string) string {
 
 // compare runs an experiment on the machines and on this one: the same must come of it.
 // It returns the run's directory and its links.
-func (m *sshMachines) compare(
-	over func(string, ...string) []string, yaml string, args ...string,
-) (there string, links []record.LinkCheck) {
+func (m *sshMachines) compare(yaml string, args ...string) (there string, links []record.LinkCheck) {
 	m.t.Helper()
 	file := m.experiment(yaml)
 	there, here := filepath.Join(m.t.TempDir(), "there"), filepath.Join(m.t.TempDir(), "here")
@@ -254,6 +252,11 @@ func (m *sshMachines) compare(
 	return there, links
 }
 
+// over are the arguments of a run on the machines of a list.
+func over(list string, args ...string) []string {
+	return append([]string{"run", "--on", "ssh:" + list, "--keep-going"}, args...)
+}
+
 const swarmOverSSH = `
 scenario: disseminate
 systems: [bittorrent]
@@ -262,18 +265,15 @@ disseminate: {nodes: 2, seeders: 1}
 warmup: 0
 repetitions: `
 
-// What runs on machines that are reached by ssh records what a run here does, and outlives
-// what happens to the machines, to the connection and to us. Nothing of it stays there.
+// What runs on machines that are reached by ssh records what a run here does. Nothing of it
+// stays there.
 func TestRunOverSSH(t *testing.T) {
 	m := newSSHMachines(t, 4, testbed.Options{})
-	over := func(list string, args ...string) []string {
-		return append([]string{"run", "--on", "ssh:" + list, "--keep-going"}, args...)
-	}
 	t.Run("retrieve", func(t *testing.T) {
 		m.t = t
-		there, links := m.compare(over, `
+		there, links := m.compare(`
 scenario: retrieve
-systems: [static, boxo, {name: static-https, use: static, with: {tls: true}, override: {connections: fresh}}]
+systems: [static, {name: static-https, use: static, with: {tls: true}, override: {connections: fresh}}]
 data: {objects: 2, size: 1MiB}
 retrieve: {concurrency: 3, requests: 12}
 repetitions: 1
@@ -301,7 +301,7 @@ warmup: 0`, "--clients", "3")
 	// What asks for links gets them, whatever is between the machines, and as on one machine.
 	t.Run("emulated links", func(t *testing.T) {
 		m.t = t
-		_, links := m.compare(over, swarmOverSSH+"1\nlink: {rate: 20Mbit, delay: 10ms}\n")
+		_, links := m.compare(swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 10ms}\n")
 		for _, l := range links {
 			// a busy machine may be slower
 			if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
@@ -309,45 +309,47 @@ warmup: 0`, "--clients", "3")
 			}
 		}
 	})
-	t.Run("everything is killed", func(t *testing.T) {
-		m.t = t
-		dir := filepath.Join(t.TempDir(), "run")
-		file := m.experiment(swarmOverSSH + "8\nlink: {rate: 50Mbit, delay: 5ms}")
-		p := m.start(over(m.list, file, "--out", dir)...)
-		m.await(p, "block 2 of 8")
-		must(t, p.Signal(syscall.SIGKILL)) // the launcher: the run goes on without it
-		<-p.Done()
-		p = m.start("resume", dir, "--keep-going")
-		m.await(p, "block 3 of 8")
-		m.kill("node run engine")
-		m.end(p, 1)
-		m.clean()
-		p = m.start("resume", dir, "--keep-going")
-		m.await(p, "block ") // which, depends on how far it came meanwhile
-		must(t, p.Signal(syscall.SIGINT))
-		m.kill("--name box1") // an agent that ends meanwhile is no failure
-		m.end(p, ui.CodeInterrupted)
-		m.clean()
-		p = m.start("resume", dir, "--keep-going")
-		m.await(p, "block ")
-		m.kill("--name box1") // an agent, and with it its emulator
-		if said := m.end(p, 0, ui.CodeIncomplete, ui.CodeInvalid); !strings.Contains(said,
-			"is on another machine now") {
-			t.Errorf("it said:\n%s", said)
-		}
-		m.clean()
-		p = m.start("resume", dir, "--keep-going")
-		m.end(p, 0, ui.CodeInvalid)
-		m.clean()
-		// One trial may have ended with the machine, and one came after the restart on the other.
-		if lost := trialsOf(t, dir, 8); lost > 2 {
-			t.Errorf("%d trials are invalid:\n%s", lost, m.said(p))
-		}
-	})
 	t.Run("refused", func(t *testing.T) {
 		m.t = t
-		m.refuses(over)
+		m.refuses()
 	})
+}
+
+// A run on other machines outlives its launcher, its engine and an agent.
+func TestRunOverSSHKilled(t *testing.T) {
+	m := newSSHMachines(t, 4, testbed.Options{})
+	dir := filepath.Join(t.TempDir(), "run")
+	file := m.experiment(swarmOverSSH + "8\nlink: {rate: 50Mbit, delay: 5ms}")
+	p := m.start(over(m.list, file, "--out", dir)...)
+	m.await(p, "block 2 of 8")
+	must(t, p.Signal(syscall.SIGKILL)) // the launcher: the run goes on without it
+	<-p.Done()
+	p = m.start("resume", dir, "--keep-going")
+	m.await(p, "block 3 of 8")
+	m.kill("node run engine")
+	m.end(p, 1)
+	m.clean()
+	p = m.start("resume", dir, "--keep-going")
+	m.await(p, "block ") // which, depends on how far it came meanwhile
+	must(t, p.Signal(syscall.SIGINT))
+	m.kill("--name box1") // an agent that ends meanwhile is no failure
+	m.end(p, ui.CodeInterrupted)
+	m.clean()
+	p = m.start("resume", dir, "--keep-going")
+	m.await(p, "block ")
+	m.kill("--name box1") // an agent, and with it its emulator
+	if said := m.end(p, 0, ui.CodeIncomplete, ui.CodeInvalid); !strings.Contains(said,
+		"is on another machine now") {
+		t.Errorf("it said:\n%s", said)
+	}
+	m.clean()
+	p = m.start("resume", dir, "--keep-going")
+	m.end(p, 0, ui.CodeInvalid)
+	m.clean()
+	// One trial may have ended with the machine, and one came after the restart on the other.
+	if lost := trialsOf(t, dir, 8); lost > 2 {
+		t.Errorf("%d trials are invalid:\n%s", lost, m.said(p))
+	}
 }
 
 // Machines that are reached at IPv6 addresses alone run what others do, and links between them are emulated.
@@ -355,7 +357,7 @@ func TestRunOverSSHWithIPv6(t *testing.T) {
 	m := newSSHMachines(t, 3, testbed.Options{IPv6: true})
 	for _, link := range []string{"", "link: {rate: 20Mbit, delay: 10ms}"} {
 		dir, file := filepath.Join(t.TempDir(), "run"), m.experiment(swarmOverSSH+"1\n"+link)
-		m.end(m.start("run", "--on", "ssh:"+m.list, "--keep-going", file, "--out", dir), 0, ui.CodeInvalid)
+		m.end(m.start(over(m.list, file, "--out", dir)...), 0, ui.CodeInvalid)
 		m.clean()
 		if invalid := trialsOf(t, dir, 1); invalid > 0 {
 			t.Errorf("links %q: %d trials are invalid", link, invalid)
@@ -364,7 +366,7 @@ func TestRunOverSSHWithIPv6(t *testing.T) {
 }
 
 // refuses: machines with another key, too few of them, and links that they cannot have.
-func (m *sshMachines) refuses(over func(string, ...string) []string) {
+func (m *sshMachines) refuses() {
 	t := m.t
 	other := filepath.Join(t.TempDir(), "known_hosts")
 	b, err := os.ReadFile(m.known)

@@ -34,6 +34,7 @@ func needLinks(t *testing.T) {
 // where it is there.
 func swarmSystems(t *testing.T, test func(t *testing.T, systems ...string)) {
 	needLinks(t)
+	t.Parallel()
 	t.Run("embedded", func(t *testing.T) { test(t, "bittorrent", "boxo") })
 	t.Run("deluge", func(t *testing.T) {
 		systemtest.Need(t, "deluge", system.Check(t.Context(), deluge.System{}, nil))

@@ -225,7 +225,7 @@ func TestOverheadColdOrNotAtAll(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		what := cell("get", 1000)
 		b := newBench(t, system.Options{"cache": "true"}, scenariotest.Limits(), what)
-		b.node.Change(func(m *mem.Model) { m.Warm = 1 })
+		b.node.Change(func(m *mem.Model) { m.Warm = true })
 		y, err := b.trial(what)
 		if !errors.Is(err, system.ErrWarm) || len(y.ops) != 0 {
 			t.Errorf("%v, %d operations", err, len(y.ops))

@@ -3,7 +3,7 @@
 //
 //	t = A + R·RTT + B·size,
 //
-// times noise when that is asked for, and fails as often as is asked for. It is
+// and fails as often as is asked for. It is
 // the truth that the tests of the engine, of scenario overhead and of the fits
 // compare their results with. It has every ability of a node that needs no
 // server, and neither processes nor sockets, so that it runs in the virtual time
@@ -41,22 +41,14 @@ func (System) Info() system.Info {
 				"until Cool; reading it takes A alone"},
 			{Name: "expansion", Type: "string", Default: "1", Help: "bytes kept by servers for each byte of an object"},
 			{Name: "nodes", Type: "int", Default: "1", Help: "clients of the one store"},
-			{Name: "seed", Type: "int", Default: "1", Help: "of noise and faults"},
-			{Name: "noise", Type: "string", Default: "0", Help: "standard deviation of the logarithm of what each " +
-				"time is multiplied with"},
+			{Name: "seed", Type: "int", Default: "1", Help: "of faults"},
 			{Name: "errors", Type: "string", Default: "0", Help: "share of operations that fail"},
-			{Name: "hangs", Type: "string", Default: "0", Help: "share of operations that take until their context " +
-				"ends"},
-			{Name: "corrupt", Type: "string", Default: "0", Help: "share of reads that give one wrong bit, and no " +
-				"error"},
-			{Name: "truncate", Type: "string", Default: "0", Help: "share of reads that end early, and give no error"},
 			{Name: "up", Type: "size", Default: "0", Network: true,
 				Help: "bytes per second that a node of a swarm sends; 0: no limit"},
 			{Name: "down", Type: "size", Default: "0", Network: true,
 				Help: "bytes per second that a node of a swarm receives; 0: no limit"},
 			{Name: "pass", Type: "bool", Default: "false", Help: "a node of a swarm that has fetched all serves it, " +
 				"too"},
-			{Name: "warm", Type: "string", Default: "0", Help: "share of calls of Cool that fail with ErrWarm"},
 		},
 	}
 }

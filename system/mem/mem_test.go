@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 func TestConformance(t *testing.T) {
 	for name, opt := range map[string]system.Options{
 		"defaults": nil,
-		"distant": {"a": "1ms", "r": "2", "dial": "1", "rtt": "2ms", "rate": "2147483648", "noise": "0.2",
+		"distant": {"a": "1ms", "r": "2", "dial": "1", "rtt": "2ms", "rate": "2147483648",
 			"settle": "20ms", "cache": "true", "nodes": "3", "expansion": "1.5"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,26 +105,6 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// TestNoise: the median of many times is the model's, their spread the noise's.
-func TestNoise(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := startNode(t, system.Options{"a": "100ms", "noise": "0.1", "seed": "7"})
-		var sum, squares float64
-		const times = 2000
-		for range times {
-			from := time.Now()
-			put(t, n, nil)
-			x := math.Log(time.Since(from).Seconds() / 0.1)
-			sum += x
-			squares += x * x
-		}
-		mean, sd := sum/times, math.Sqrt(squares/times)
-		if math.Abs(mean) > 0.01 || math.Abs(sd-0.1) > 0.01 {
-			t.Errorf("ln(t/model): mean %.4f, standard deviation %.4f; want 0 and 0.1", mean, sd)
-		}
-	})
-}
-
 func TestFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := startNode(t, system.Options{"seed": "3"})
@@ -139,7 +118,7 @@ func TestFaults(t *testing.T) {
 			return got.Bytes(), err
 		}
 		only := func(set func(*Model)) {
-			n.Change(func(m *Model) { m.Errors, m.Hangs, m.Corrupt, m.Truncate, m.Warm = 0, 0, 0, 0, 0; set(m) })
+			n.Change(func(m *Model) { m.Errors, m.Hangs, m.Corrupt, m.Truncate = 0, 0, 0, 0; set(m) })
 		}
 		only(func(m *Model) { m.Errors = 1 })
 		if _, err := fetch(); !errors.Is(err, ErrInjected) || !strings.HasPrefix(err.Error(), "mem: ") {
@@ -164,10 +143,6 @@ func TestFaults(t *testing.T) {
 		only(func(m *Model) { m.Truncate = 1 })
 		if got, err := fetch(); err != nil || len(got) >= len(b) || !bytes.HasPrefix(b, got) {
 			t.Errorf("truncation: %d bytes, %v", len(got), err)
-		}
-		only(func(m *Model) { m.Warm = 1 })
-		if err := n.Cool(t.Context(), ref); !errors.Is(err, system.ErrWarm) {
-			t.Errorf("cool: %v", err)
 		}
 		// What a read gave wrongly was not stored so.
 		only(func(*Model) {})

@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Model is what operations take and how often they fail: the options of the
-// system, which [Node.Change] changes while it runs.
+// Model is what operations take and how often they fail. [Node.Change] changes it while the
+// system runs.
 type Model struct {
 	A       time.Duration
 	R, Dial float64 // round trips
@@ -19,13 +19,13 @@ type Model struct {
 	Cache   bool
 	// Expansion is bytes kept by servers for each byte of an object.
 	Expansion float64
-	Noise     float64 // standard deviation of ln(time factor)
-	// Shares of operations, 0 to 1.
-	Errors, Hangs, Corrupt, Truncate, Warm float64
+	// Shares of operations, 0 to 1, that fail, that end with their context, that give one
+	// wrong bit or that end early. The last two give no error.
+	Errors, Hangs, Corrupt, Truncate float64
+	Warm                             bool // Cool fails with ErrWarm
 }
 
-// Time is what putting or getting an object of size bytes takes on an open
-// connection, without noise.
+// Time is what putting or getting an object of size bytes takes on an open connection.
 func (m Model) Time(size int64) time.Duration {
 	return m.A + m.distance(0) + m.transfer(size)
 }
@@ -67,7 +67,6 @@ func read(opt system.Options, to map[string]any) (err error) {
 func model(opt system.Options) (m Model, err error) {
 	return m, read(opt, map[string]any{
 		"a": &m.A, "r": &m.R, "dial": &m.Dial, "rate": &m.Rate, "rtt": &m.RTT, "settle": &m.Settle, "cache": &m.Cache,
-		"expansion": &m.Expansion, "noise": &m.Noise,
-		"errors": &m.Errors, "hangs": &m.Hangs, "corrupt": &m.Corrupt, "truncate": &m.Truncate, "warm": &m.Warm,
+		"expansion": &m.Expansion, "errors": &m.Errors,
 	})
 }

@@ -41,9 +41,6 @@ func (n *Node) Change(change func(*Model)) {
 	change(&n.store.model)
 }
 
-// Model is what operations take now.
-func (n *Node) Model() Model { return n.store.now() }
-
 // put stores an object under ref in the model's time.
 func (n *Node) put(
 	ctx context.Context, what string, ref system.Ref, name string, size int64, r io.Reader,
@@ -230,7 +227,7 @@ func (n *Node) Cool(ctx context.Context, ref system.Ref) error {
 	if err == nil {
 		err = ctx.Err()
 	}
-	if _, fate := n.store.draw(); err == nil && fate.stuck {
+	if m, _ := n.store.draw(); err == nil && m.Warm {
 		err = system.ErrWarm
 	}
 	if err != nil {

@@ -79,15 +79,10 @@ func (op *operation) transfer(done int64) time.Duration {
 	return op.model.transfer(done)
 }
 
-// noisy is the time that something takes in this operation.
-func (op *operation) noisy(t time.Duration) time.Duration {
-	return time.Duration(float64(t) * op.fate.factor)
-}
-
 // reach waits until the operation has moved done bytes. It waits for points in
 // time, so that many small waits do not add up their errors.
 func (op *operation) reach(done int64) error {
-	took := op.noisy(op.model.A + op.distance() + op.transfer(done))
+	took := op.model.A + op.distance() + op.transfer(done)
 	if err := wait(op.ctx, op.started.Add(took)); err != nil {
 		return op.failed(err)
 	}
@@ -116,9 +111,9 @@ func (op *operation) end() {
 		n.idle++
 	}
 	n.phases = []system.Phase{
-		{Name: "setup", Took: op.noisy(op.model.A)},
-		{Name: "round trips", Took: op.noisy(op.distance())},
-		{Name: "transfer", Took: op.noisy(op.transfer(op.size))},
+		{Name: "setup", Took: op.model.A},
+		{Name: "round trips", Took: op.distance()},
+		{Name: "transfer", Took: op.transfer(op.size)},
 	}
 }
 

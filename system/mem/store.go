@@ -2,7 +2,6 @@ package mem
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,8 +16,7 @@ import (
 type store struct {
 	mu      sync.Mutex
 	model   Model
-	noise   *rand.Rand
-	faults  *rand.Rand // apart from noise, so that faults do not change the times of the rest
+	faults  *rand.Rand
 	objects map[system.Ref]*object
 	paid    int64 // bytes put so far
 	swarm   *swarm
@@ -41,10 +39,7 @@ func (o *object) length() int64 {
 }
 
 func newStore(m Model, seed uint64) *store {
-	return &store{
-		model: m, objects: map[system.Ref]*object{},
-		noise: rand.New(rand.NewPCG(seed, 1)), faults: rand.New(rand.NewPCG(seed, 2)),
-	}
+	return &store{model: m, objects: map[system.Ref]*object{}, faults: rand.New(rand.NewPCG(seed, 2))}
 }
 
 // Refs are KIND/NAME, or dir/NAME/ENTRY.
@@ -99,17 +94,10 @@ func (s *store) keep(ref system.Ref, o *object) {
 	s.paid += o.size
 }
 
-func (s *store) now() Model {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.model
-}
-
 // fate is what chance does to an operation.
 type fate struct {
-	factor                          float64 // of its time
-	hang, fail, corrupt, cut, stuck bool
-	at                              float64 // where in the object, 0 to 1
+	hang, fail, corrupt, cut bool
+	at                       float64 // where in the object, 0 to 1
 }
 
 // draw takes the same amount of chance for each operation, whatever is asked for.
@@ -118,12 +106,10 @@ func (s *store) draw() (Model, fate) {
 	defer s.mu.Unlock()
 	m, n := s.model, s.faults
 	return m, fate{
-		factor:  math.Exp(m.Noise * s.noise.NormFloat64()),
 		hang:    n.Float64() < m.Hangs,
 		fail:    n.Float64() < m.Errors,
 		corrupt: n.Float64() < m.Corrupt,
 		cut:     n.Float64() < m.Truncate,
-		stuck:   n.Float64() < m.Warm,
 		at:      n.Float64(),
 	}
 }

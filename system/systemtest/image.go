@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -17,16 +19,25 @@ import (
 // and returns its reference.
 func Pulled(t *testing.T, img v1.Image) (reference string) {
 	t.Helper()
-	dir := t.TempDir()
-	must(t, "cache", os.Chmod(dir, 0o755))
-	t.Setenv(testbed.CacheVariable, dir)
-	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
-	store, err := image.Default()
-	must(t, "cache", err)
-	reference = imagetest.Push(t, imagetest.Registry(t), img)
-	_, err = store.Pull(context.Background(), reference, false, nil)
-	must(t, "pull", err)
+	reference, env := PulledApart(t, img)
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
+	}
 	return reference
+}
+
+// PulledApart is Pulled for a program that gets env, and leaves our own environment as it is.
+func PulledApart(t *testing.T, img v1.Image) (reference string, env []string) {
+	t.Helper()
+	cache, data := t.TempDir(), t.TempDir()
+	must(t, "cache", os.Chmod(cache, 0o755))
+	store := image.Store{Dir: filepath.Join(cache, "images"), Names: filepath.Join(data, "plimsoll", "images"),
+		Limit: 1 << 30, Stall: 30 * time.Second}
+	reference = imagetest.Push(t, imagetest.Registry(t), img)
+	_, err := store.Pull(context.Background(), reference, false, nil)
+	must(t, "pull", err)
+	return reference, []string{testbed.CacheVariable + "=" + cache, "XDG_DATA_HOME=" + data}
 }
 
 // Existing are those of the paths that this machine has.

@@ -115,9 +115,11 @@ func New(ctx context.Context, launch Launch, o Options, hub int, carrier *os.Fil
 	if carrier != nil {
 		given = append(given, carrier)
 	}
-	if e.process, err = launch(ctx, theirs, given); err != nil {
+	process, err := launch(ctx, theirs, given)
+	if err != nil { // then there is none to close, whatever came with the error
 		return nil, fmt.Errorf("link: start the emulator: %w", err)
 	}
+	e.process = process
 	theirs.Close() // its end is noticed only when no one else has the socket
 	return e, e.call(ctx, "Start", q, new(bool))
 }

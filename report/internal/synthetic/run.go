@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -69,7 +70,7 @@ func (s Run) Create(t testing.TB) (dir string, run *record.Run, plan *experiment
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)
-	dir = filepath.Join(t.TempDir(), "run")
+	dir = filepath.Join(memory(t), "run")
 	run, err = record.Create(dir, raw,
 		map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
 			"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons",` +
@@ -78,6 +79,17 @@ func (s Run) Create(t testing.TB) (dir string, run *record.Run, plan *experiment
 				`"static":{"version":"v0.0.0-test"}}`}, Metrics())
 	must(t, err)
 	return dir, run, plan
+}
+
+// memory is a directory in memory, where there is one: each trial that ends is written to the
+// disk at once, and what a disk keeps is tested elsewhere.
+func memory(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "plimsoll-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // Write makes a run directory through record's own writer, all of it from one

@@ -21,7 +21,7 @@ func (s *Shared) Dir(t testing.TB) string {
 	s.once.Do(func() {
 		if s.base, s.err = os.MkdirTemp("", "plimsoll-report-"); s.err == nil {
 			dir, _ := Run{}.Write(t)
-			s.err = os.Rename(dir, filepath.Join(s.base, "run"))
+			s.err = os.CopyFS(filepath.Join(s.base, "run"), os.DirFS(dir))
 		}
 	})
 	must(t, s.err)
