@@ -44,6 +44,9 @@ func Default() (Store, error) {
 	return Store{Dir: dir, Names: names, Limit: 20 << 30, Stall: 30 * time.Second}, err
 }
 
+// parts is the directory of the layers of an image that is not yet whole.
+func (s Store) parts() string { return filepath.Join(s.Dir, "parts") }
+
 // at is the directory of the image with a digest.
 func (s Store) at(digest string) string {
 	return filepath.Join(s.Dir, strings.ReplaceAll(digest, ":", "-"))

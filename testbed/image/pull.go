@@ -45,7 +45,7 @@ func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progr
 	if err != nil {
 		return Image{}, explain(reference, err)
 	}
-	d := &download{Image: img, say: say, total: size}
+	d := &download{Image: img, store: s, say: say, total: size}
 	i, err := s.add(ctx, reference, func() (v1.Image, error) { return d, nil })
 	return i, explain(reference, err)
 }
@@ -219,6 +219,9 @@ func (s Store) add(ctx context.Context, reference string, open func() (v1.Image,
 	dir := s.at(digest.String())
 	if i, err = read(dir); err != nil {
 		i, err = s.unpacked(ctx, img, Image{Reference: reference, Digest: digest.String(), dir: dir})
+		if err == nil {
+			err = os.RemoveAll(s.parts())
+		}
 		if err != nil {
 			return i, err
 		}
@@ -314,7 +317,7 @@ func explain(reference string, err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = fmt.Errorf("the registry %s does not answer: %w", host, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = fmt.Errorf("the connection to %s was cut: %w", host, err)
+		err = fmt.Errorf("the connection to %s was cut; the next attempt keeps the layers that have come: %w", host, err)
 	case strings.Contains(err.Error(), "error verifying"): // has no type
 		err = fmt.Errorf("what %s sent is not what the manifest names: %w", host, err)
 	}
