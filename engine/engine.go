@@ -151,7 +151,7 @@ func (e *DeployError) Hint() string {
 	case errors.As(e.Err, &h):
 		return h.Hint()
 	case e.Attached:
-		return "is the server running, and is its address right?"
+		return attachHint
 	default:
 		return "see `with:` of the system in the experiment file, and its log in " + logs
 	}

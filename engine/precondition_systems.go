@@ -2,12 +2,17 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // checkTime bounds what one system's check may take.
@@ -22,16 +27,56 @@ func checkSystems(ctx context.Context, cfg Config, _ nodePlace) []Problem {
 			all = append(all, refuse(fmt.Sprintf("there is no system %q", use.Use), "see plimsoll systems"))
 			continue
 		}
+		found := false
 		checkCtx, cancel := context.WithTimeout(ctx, checkTime)
 		for _, p := range system.Check(checkCtx, sys, system.Options(use.With)) {
 			// A system names itself in its errors; here its name in the file leads.
 			what := strings.TrimPrefix(p.What, use.Use+": ")
 			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true, Here: !p.Options})
+			found = true
+		}
+		if !found && readsObjects(cfg, use) {
+			if err := look(checkCtx, cfg, sys, use); err != nil && !errors.Is(err, system.ErrReadOnly) {
+				all = append(all, refuse(use.Name+": "+strings.TrimPrefix(err.Error(), use.Use+": "), attachHint))
+			}
 		}
 		cancel()
 	}
 	return all
 }
+
+// look attaches to a system as a run does, but may not write.
+func look(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse) (err error) {
+	dir, err := os.MkdirTemp("", "plimsoll-look-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Self: cfg.Self, Plain: true, Emulate: "none"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close(context.WithoutCancel(ctx))) }()
+	client, err := bed.AddHost(ctx, "client")
+	if err != nil {
+		return err
+	}
+	d := system.Deployment{Client: client, Dir: dir, Options: system.Options(maps.Clone(use.With))}
+	c, err := system.Begin(ctx, sys, system.Attach, d)
+	if err != nil {
+		return err
+	}
+	return c.Stop(context.WithoutCancel(ctx))
+}
+
+// readsObjects reports whether what is fetched are objects of an attached system,
+// which the experiment names: they are looked for before anything runs.
+func readsObjects(cfg Config, use experiment.SystemUse) bool {
+	cells := cellsOf(cfg.Plan, use.Name)
+	return use.Attached() && len(cells) > 0 && cells[0].Retrieve != nil
+}
+
+const attachHint = "is the server running, and is its address right?"
 
 // checkScenario asks the scenario whether it can run on the systems.
 func checkScenario(_ context.Context, cfg Config, _ nodePlace) []Problem {
