@@ -18,8 +18,8 @@ import (
 // ServeImage is `plimsoll node image ROOT AT NAME=VALUE… -- PROGRAM ARG…`: it becomes the
 // program, in a mount namespace whose root is the files in ROOT, read only. The directory
 // that the process was started for is there under its own path and can be written; /tmp and
-// /run are in memory and its own. AT is an empty directory, where the new root is
-// mounted; variables that are not set get these values.
+// /run are in memory and its own. AT is an empty directory, where the new root is put
+// together; variables that are not set get these values.
 func ServeImage(args []string) error {
 	split := slices.Index(args, "--")
 	if split < 2 || len(args) < split+2 {
@@ -100,50 +100,51 @@ func asUserOfNamespace() error {
 	return err
 }
 
-// changeRoot moves this thread into a mount namespace whose root is the image, read only but
-// for the process's own directory and what is in memory.
-func changeRoot(image, at, own string) error {
+// changeRoot moves this thread into a mount namespace with a root of its own: a tmpfs, into
+// which the image's directories are bound.
+func changeRoot(root, at, own string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("unshare the mount namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("detach the mounts: %w", err)
 	}
-	if err := unix.Mount(image, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("bind the image: %w", err)
+	if err := unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=64m"); err != nil {
+		return fmt.Errorf("mount a tmpfs: %w", err)
 	}
-	root, err := os.OpenRoot(at) // which follows no link that leads out of the image
-	if err != nil {
+	way := strings.FieldsFunc(own, func(r rune) bool { return r == '/' })
+	if err := bindAll(root, at, way, "dev", "proc", "sys", "tmp", "run"); err != nil {
 		return err
 	}
-	defer root.Close()
-	const memory = unix.MS_NOSUID | unix.MS_NODEV
-	if err := errors.Join(
-		mountIn(root, "tmp", "tmpfs", "tmpfs", memory, "mode=1777,size=64m"),
-		mountIn(root, "run", "tmpfs", "tmpfs", memory, "mode=755,size=64m"),
-		mountIn(root, "dev", "tmpfs", "tmpfs", memory, "mode=755,size=64m"),
-		mountIn(root, "proc", "/proc", "", unix.MS_BIND|unix.MS_REC, ""),
-	); err != nil {
-		return err
+	for dir, mode := range map[string]fs.FileMode{"dev": 0o755, "dev/shm": 0o777 | fs.ModeSticky, "proc": 0o555,
+		"tmp": 0o777 | fs.ModeSticky, "run": 0o755} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(at, dir), 0o755),
+			os.Chmod(filepath.Join(at, dir), mode)); err != nil {
+			return err
+		}
 	}
-	kept, _ := os.ReadDir(filepath.Join(image, "run")) // what daemons look for, such as sshd; most images have none
+	kept, _ := os.ReadDir(filepath.Join(root, "run")) // what daemons look for, such as sshd; most images have none
 	for _, e := range kept {
 		if e.IsDir() {
-			if err := root.Mkdir(filepath.Join("run", e.Name()), 0o755); err != nil {
+			if err := os.Mkdir(filepath.Join(at, "run", e.Name()), 0o755); err != nil {
 				return err
 			}
 		}
 	}
+	if err := unix.Mount("/proc", filepath.Join(at, "proc"), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("bind /proc: %w", err)
+	}
 	if err := devices(filepath.Join(at, "dev")); err != nil {
 		return err
 	}
-	if own != "/" {
-		if err := mountIn(root, strings.TrimPrefix(own, "/"), own, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+	if len(way) > 0 {
+		to := filepath.Join(at, own)
+		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err
 		}
-	}
-	if err := makeReadOnly(at); err != nil {
-		return err
+		if err := unix.Mount(own, to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("bind %s: %w", own, err)
+		}
 	}
 	if err := unix.Chdir(at); err != nil {
 		return err
@@ -154,44 +155,67 @@ func changeRoot(image, at, own string) error {
 	return unix.Unmount(".", unix.MNT_DETACH) // the old root, which lies over the new one
 }
 
-// mountIn mounts something on a directory of the image, which is made when it is not there.
-func mountIn(root *os.Root, dir, from, kind string, flags uintptr, options string) error {
-	err := root.MkdirAll(dir, 0o755)
-	var f *os.File
-	if err == nil {
-		f, err = root.Open(dir)
+// bindAll binds what is in a directory of the image into one of the new root. Directories on
+// the way to the process's own are made instead, since nothing can be made in the image.
+func bindAll(from, to string, way []string, not ...string) error {
+	var entries []os.DirEntry
+	if info, err := os.Lstat(from); err == nil && info.IsDir() { // a link might lead out of the image
+		if entries, err = os.ReadDir(from); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		defer f.Close()
-		err = unix.Mount(from, fmt.Sprintf("/proc/thread-self/fd/%d", f.Fd()), kind, flags, options)
+	for _, e := range entries {
+		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		switch {
+		case slices.Contains(not, e.Name()), len(way) > 0 && e.Name() == way[0]:
+			continue
+		case e.Type()&fs.ModeSymlink != 0:
+			leads, err := os.Readlink(source)
+			if err == nil {
+				err = os.Symlink(leads, target)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		make := func(path string) error { return os.WriteFile(path, nil, 0o644) }
+		if e.IsDir() {
+			make = func(path string) error { return os.Mkdir(path, 0o755) }
+		}
+		if err := errors.Join(make(target), bindReadOnly(source, target)); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("mount %s on /%s: %w", from, dir, err)
+	if len(way) == 0 || slices.Contains(not, way[0]) {
+		return nil
 	}
-	return nil
+	next := filepath.Join(to, way[0])
+	if err := os.Mkdir(next, 0o755); err != nil || len(way) == 1 {
+		return err
+	}
+	return bindAll(filepath.Join(from, way[0]), next, way[1:])
 }
 
-// makeReadOnly changes one mount; those below it stay as they are.
-func makeReadOnly(at string) error {
+func bindReadOnly(from, to string) error {
+	if err := unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", from, err)
+	}
 	var on unix.Statfs_t
-	if err := unix.Statfs(at, &on); err != nil {
+	if err := unix.Statfs(to, &on); err != nil {
 		return err
 	}
 	// A user namespace may not take away what the mount has been given.
 	kept := uintptr(on.Flags) & (unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME)
-	flags := unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | kept
-	if err := unix.Mount("", at, "", flags, ""); err != nil {
-		return fmt.Errorf("make the image read only: %w", err)
+	if err := unix.Mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|kept,
+		""); err != nil {
+		return fmt.Errorf("bind %s read only: %w", from, err)
 	}
 	return nil
 }
 
 // devices makes a small /dev.
 func devices(dev string) error {
-	shm := filepath.Join(dev, "shm")
-	if err := errors.Join(os.Mkdir(shm, 0o755), os.Chmod(shm, 0o777|fs.ModeSticky)); err != nil {
-		return err
-	}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		from, to := filepath.Join("/dev", name), filepath.Join(dev, name)
 		if err := os.WriteFile(to, nil, 0o666); err != nil {
