@@ -90,12 +90,12 @@ func (m *manner) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than "+
 		"limits.others (default 1m on a terminal, else 0)")
 	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "go on although no trial of the first block is valid")
-	c.Flags().BoolVar(&m.pull, "pull", false, "pull the container images that are named and not here")
+	c.Flags().BoolVar(&m.pull, "pull", false, "pull the container images that are named and not here, without asking")
 }
 
 func (m *manner) runFlags(c *cobra.Command) {
 	c.Flags().IntVar(&m.clients, "clients", 1, "divide the load generator of retrieve among so many processes")
-	c.Flags().BoolVar(&m.open, "open", false, "open the page in the browser at the end")
+	c.Flags().BoolVar(&m.open, "open", false, "open the page in the browser: the live one with --serve, else at the end")
 	c.Flags().BoolVar(&m.serve, "serve", false, "serve the page live on loopback while it runs, as plimsoll serve does")
 }
 
@@ -174,6 +174,9 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 			return err
 		}
 		defer live.stop()
+		if m.open {
+			p.browse(live.url)
+		}
 	}
 	code, done, err := 0, false, error(nil)
 	if m.on.place == "" {
@@ -182,7 +185,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 	if !done && err == nil {
 		err = p.execute(c.Context(), m.apply(c, p.ui, cfg), m.on)
 	}
-	if page := filepath.Join(out, "report.html"); m.open {
+	if page := filepath.Join(out, "report.html"); m.open && !m.serve {
 		if _, missing := os.Stat(page); missing == nil {
 			p.browse(page)
 		}

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"time"
 
@@ -82,6 +81,7 @@ func (p *program) serve(ctx context.Context, dir, address string, open bool) err
 // listening serves until stop is called; failed has the error of a server
 // that ended before.
 type listening struct {
+	url    string
 	stop   func()
 	failed <-chan error
 }
@@ -102,16 +102,12 @@ func (p *program) listen(
 	over := make(chan error, 1)
 	go func() { over <- srv.Serve(l) }()
 	p.ui.Say("%s", strings.NewReplacer("ADDRESS", l.Addr().String(), "TOKEN", query).Replace(where))
-	return listening{func() { srv.Close() }, over}, nil
+	return listening{"http://" + l.Addr().String() + "/" + query, func() { srv.Close() }, over}, nil
 }
 
-// browse opens a file in the user's browser.
+// browse opens a page in the user's browser.
 func (p *program) browse(page string) {
-	opener := "xdg-open"
-	if runtime.GOOS == "darwin" {
-		opener = "open"
-	}
-	if err := exec.Command(opener, page).Start(); err != nil {
+	if err := exec.Command("xdg-open", page).Start(); err != nil {
 		p.ui.Say("note: the page is %s; no browser was opened: %v", page, err)
 	}
 }
