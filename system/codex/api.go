@@ -274,15 +274,19 @@ func (a *api) Fetch(ctx context.Context, t *daemon.Task) error {
 	return fmt.Errorf("codex: no block for %v; asked again", a.quiet)
 }
 
+// manifestWithin is how long a fetch's manifest may take before we say that it is not found.
+const manifestWithin = 40 * time.Second
+
 // request begins a fetch. It is answered with the manifest, or never.
 func (a *api) request(ctx context.Context, t *daemon.Task) error {
-	within, cancel := context.WithTimeout(ctx, a.quiet)
+	wait := min(a.quiet, manifestWithin)
+	within, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	path := data(t.Ref) + "/network"
 	m := manifest{CID: string(t.Ref)}
 	err := classify(path, a.web.JSON(within, http.MethodPost, a.url(path, nil), nil, nil, &m))
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("codex: no manifest of %s for %v", t.Ref, a.quiet)
+		return fmt.Errorf("codex: no manifest of %s for %v", t.Ref, wait)
 	}
 	if err != nil {
 		return err

@@ -10,11 +10,12 @@ import (
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 func TestConformance(t *testing.T) {
-	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{
+	systemtest.Run(t, systemtest.Suite{System: System{}, Namespaces: true, Truths: systemtest.Truths{
 		MinSize:           1,
 		Unknown:           []system.Ref{unknown},
 		Malformed:         []system.Ref{small[:len(small)-4], small + "/exists"},
 		DeleteTakesShared: true,
+		CutOffStays:       true,
 		Without:           []string{"spread", "restart"},
 	}})
 }

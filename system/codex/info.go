@@ -24,8 +24,9 @@ func (System) Info() system.Info {
 		NodeMemory: 128 << 20,
 		Options: append(daemon.Options("http://127.0.0.1:8080"), []system.Option{
 			{Name: "quota", Type: "size", Default: "8589934592", Min: 1 << 20, Help: "start: storage of a node, in whole MiB"},
-			{Name: "block_retries", Type: "int", Default: "15", Min: 1,
-				Help: "start: how often a node asks for a block, every two seconds (its own default: 3000)"},
+			{Name: "block_retries", Type: "int", Default: "3000", Min: 1,
+				Help: "start: how often a node asks for a block, every two seconds; with few it gives blocks up " +
+					"that wait behind others on a slow link"},
 			{Name: "port", Type: "int", Default: "0", Help: "start: TCP port of the server node's API; 0: a free one"},
 			system.ImageOption(),
 			{Name: "binary", Type: "string", Help: "start: path of the program; empty: PLIMSOLL_CODEX, then `codex` " +

@@ -29,7 +29,7 @@ func TestPrivate(t *testing.T) {
 		args, err := arguments(full, c.flags, netip.MustParseAddr(c.ip), "/d", []int{1, 2, 3}, c.bootstrap)
 		must(t, err)
 		for _, want := range append(c.want, "--nat=extip:"+c.ip, "--api-bindaddr="+c.ip, "--block-ttl=30d",
-			"--storage-quota=8192mb") {
+			"--storage-quota=8192mb", "--block-retries=3000") { // with 15 a real node lost blocks that only had to wait
 			if !slices.Contains(args, want) {
 				t.Errorf("%s: %v lack %s", c.flags, args, want)
 			}

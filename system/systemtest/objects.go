@@ -36,7 +36,8 @@ func (k *objects) names() {
 	for _, name := range []string{
 		"", " ", ".", "..", ".hidden", "../../up", "a/b/c", "a//b", "a b", "a%20b", "a+b", "a?b#c&d=e", "ünï→☃",
 		"x\x00y",
-		"new\nline", `back\slash`, `"quoted"`, "-rf", "CON:|*<>", "\xff\xfe", "=41", "A", strings.Repeat("long", 100),
+		"new\nline", `back\slash`, `"quoted"`, "-rf", "CON:|*<>", "con", "aux.txt", "dot.", "dots..txt",
+		"\xff\xfe", "=41", "A", strings.Repeat("long", 100),
 		strings.Repeat("long", 101),
 	} {
 		b := Bytes("name"+name, 100)

@@ -58,6 +58,9 @@ type Truths struct {
 	ContentAddressed bool
 	// DeleteTakesShared: Delete takes blocks that other objects need.
 	DeleteTakesShared bool
+	// CutOffStays: what arrived of a put that was cut off may become an object, by a ref that
+	// its caller never hears. Only a list has it.
+	CutOffStays bool
 	// PutPassesServer: Put writes where the server reads, so that it goes on
 	// when the server does not.
 	PutPassesServer bool

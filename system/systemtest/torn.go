@@ -104,7 +104,8 @@ func (k *objects) torn() {
 	}
 }
 
-// nothingNew holds that a list has nothing new after an object was torn, but the whole of it.
+// nothingNew holds that a list has nothing new after an object was torn, but the whole of it; or a
+// part where [Truths.CutOffStays].
 func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known map[system.Ref]bool) {
 	k.Helper()
 	_, named := k.n.(system.Namer)
@@ -118,7 +119,8 @@ func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known 
 				continue
 			}
 		}
-		if _, there := before[ref]; !there && !known[ref] && has.Size != int64(len(o.new)) {
+		part := k.Truths.CutOffStays && has.Size < int64(len(o.new))
+		if _, there := before[ref]; !there && !known[ref] && !part && has.Size != int64(len(o.new)) {
 			k.Errorf("%s: %s of %d bytes is listed after it", o.what, ref, has.Size)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -109,15 +110,19 @@ func hashed(name string) string {
 	return "=sha256=" + hex.EncodeToString(sum[:])
 }
 
+// devices are the names that Windows keeps for devices, whatever their extension.
+var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
+
 // PortableName is FileName for servers that refuse what Windows has no files of: a
-// dot at the end of a name or before its extension.
+// dot at the end of a name or before its extension, and the name of a device.
 func PortableName(name string) string {
 	file := FileName(name)
 	var b strings.Builder
 	for i := range len(file) {
-		if file[i] == '.' && (i == len(file)-1 || file[i+1] == '.') {
-			b.WriteString("=2E")
-		} else {
+		switch {
+		case file[i] == '.' && (i == len(file)-1 || file[i+1] == '.'), i == 0 && devices.MatchString(file):
+			fmt.Fprintf(&b, "=%02X", file[i])
+		default:
 			b.WriteByte(file[i])
 		}
 	}

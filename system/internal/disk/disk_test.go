@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -32,6 +33,36 @@ func TestFileNameIsInjectiveAndSafe(t *testing.T) {
 		}
 		if back := Name(file); back != name && !strings.HasPrefix(file, "=sha256=") {
 			t.Errorf("%q became %q, then %q", name, file, back)
+		}
+	}
+}
+
+// TestPortableNamesAreTaken: what Codex refuses (its library's isValidFilename) is no
+// portable name.
+func TestPortableNamesAreTaken(t *testing.T) {
+	refused := regexp.MustCompile(`(?i)[/\\:*?"<>|^\x00]|^$|^ | $|\.$|[ .]\.[^.]*$|` +
+		`^(con|prn|aux|nul|(com|lpt)[0-9])(\.[^.]*)?$`)
+	seen := map[string]string{}
+	for _, name := range []string{
+		"", ".", "..", "...", "a.", "a..b", "a..", "a.b.", ".hidden", " ", "a b", "a/b", `a\b`, `"`, "CON:", "é",
+		"con", "CON", "Con.txt", "con.tar.gz", "aux", "nul.bin", "prn", "com0", "LPT9.x", "com", "com10", "lpt", "console",
+		"contents.bin", strings.Repeat(".", 150), strings.Repeat("x", 201),
+	} {
+		file := PortableName(name)
+		if refused.MatchString(file) || len(file) > 259 {
+			t.Errorf("%q: %s is refused", name, file)
+		}
+		if other, dup := seen[file]; dup {
+			t.Errorf("%q and %q are both %s", name, other, file)
+		}
+		seen[file] = name
+		if back := Name(file); back != name && !strings.HasPrefix(file, "=sha256=") {
+			t.Errorf("%q became %q, then %q", name, file, back)
+		}
+	}
+	for _, name := range []string{"1MiB.bin", "a.b.c", "console.log", "com10"} { // refs depend on the name
+		if file := PortableName(name); file != name {
+			t.Errorf("%q became %q", name, file)
 		}
 	}
 }
