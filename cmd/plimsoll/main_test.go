@@ -60,6 +60,10 @@ func TestScripts(t *testing.T) {
 	action, err := filepath.Abs("../../action")
 	must(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/a.bin" {
+			http.NotFound(w, r)
+			return
+		}
 		http.ServeContent(w, r, "a.bin", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
 	}))
 	t.Cleanup(server.Close)
