@@ -130,20 +130,18 @@ disseminate: {nodes: 3, seeders: 1}`+emulated, 1)
 			t.Skip("PLIMSOLL_SIAD names no siad")
 		}
 		image := bundle(t, "siad", siad+"=/usr/local/bin/siad")
-		inPods(t, image, `
-scenario: overhead
-systems: [siad]
-data: {objects: 2, size: 10kB}
-overhead: {operation: [put, get], count: 2}`+emulated, 2)
-		inPods(t, image, `
-scenario: upload
-systems: [siad]
-data: {objects: 3, size: 1kB}
-upload: {poll: 1s}`+emulated, 1)
-		inPods(t, image, `
-scenario: sync
-systems: [siad, sia-chain]
-sync: {blocks: 400, peers: 2}`+emulated, 2)
+		for name, run := range map[string]struct {
+			experiment string
+			trials     int
+		}{
+			"overhead": {"overhead: {operation: [put, get], count: 2}\ndata: {objects: 2, size: 10kB}", 2},
+			"upload":   {"upload: {poll: 1s}\ndata: {objects: 3, size: 1kB}", 1},
+			"sync":     {"sync: {blocks: 400, peers: 2, form: v1, transactions: 0}", 1},
+		} {
+			t.Run(name, func(t *testing.T) {
+				inPods(t, image, "scenario: "+name+"\nsystems: [siad]\n"+run.experiment+emulated, run.trials)
+			})
+		}
 	})
 }
 
