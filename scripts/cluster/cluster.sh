@@ -4,8 +4,8 @@
 #   cluster.sh build                 the programs, once (no container engine, no downloads beyond Go modules)
 #   cluster.sh up [N]                N nodes (3), ready for pods
 #   cluster.sh image PROGRAM         a container image of a static plimsoll on all nodes: localhost/plimsoll:test
-#   cluster.sh bundle NAME FILE…     an image on all nodes of programs and directories of this machine, in their places, with
-#                                    the libraries that they load: FILE or FILE=PLACE
+#   cluster.sh bundle NAME FILE…     an image on all nodes of programs and directories of this machine and the
+#                                    libraries that they load, in their places: FILE or FILE=PLACE
 #   cluster.sh run COMMAND…          in the cluster's network, with KUBECONFIG set
 #   cluster.sh signal NAME SIGNAL    to apiserver, etcd, controllers, scheduler, kubeletN or containerdN
 #   cluster.sh lose N                kills all that runs on a node, for good
