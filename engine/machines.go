@@ -54,7 +54,22 @@ func EmulatesBetween(plan *experiment.Plan) bool {
 
 // Placeable is what keeps a plan from running on many machines, whichever these are.
 func Placeable(plan *experiment.Plan, systems []system.System, clients int) []Problem {
-	return append(checkLinksBetween(plan, clients), checkLocal(plan, systems)...)
+	return slices.Concat(checkLinksBetween(plan, clients), checkOutside(plan, systems), checkLocal(plan, systems))
+}
+
+// checkOutside refuses systems that are started only in network namespaces: hosts on other machines have
+// them where links are emulated.
+func checkOutside(plan *experiment.Plan, systems []system.System) (all []Problem) {
+	for _, use := range plan.Experiment.Systems {
+		sys := findSystem(systems, use.Use)
+		if sys == nil || use.Attached() || EmulatesBetween(plan) || sys.Info().Outside == "" {
+			continue
+		}
+		all = append(all, Problem{Name: "systems", Blocking: true,
+			What: use.Name + " is started only in network namespaces, since " + sys.Info().Outside,
+			Hint: "ask for a link, which makes namespaces on other machines, too: --set link.rate=100Mbit"})
+	}
+	return all
 }
 
 // checkLocal refuses what is on the user's machine alone: files of data, and secrets in its environment.

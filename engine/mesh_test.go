@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -187,6 +188,39 @@ func TestAttachedSystemBetweenMachines(t *testing.T) {
 		plan.Cells = nil // no emulated links
 		if problems := Placeable(plan, nil, clients); len(problems) > 0 {
 			t.Errorf("%d clients: %+v", clients, problems)
+		}
+	}
+}
+
+// confined is a system that would reach beyond the network of a run.
+type confined struct{ mem.System }
+
+func (confined) Info() system.Info {
+	info := mem.System{}.Info()
+	info.Outside = "it would call a router"
+	return info
+}
+
+// Systems that are started only in network namespaces are refused where links between machines are not emulated.
+func TestConfinedSystemBetweenMachines(t *testing.T) {
+	for _, c := range []struct {
+		sys     system.System
+		mode    system.Mode
+		delay   time.Duration
+		refused bool
+	}{
+		{confined{}, system.Start, 0, true},
+		{confined{}, system.Start, time.Millisecond, false},
+		{confined{}, system.Attach, 0, false},
+		{mem.System{}, system.Start, 0, false},
+	} {
+		cell := experiment.Cell{System: "a"}
+		cell.Link.Delay = experiment.Duration(c.delay)
+		plan := &experiment.Plan{Cells: []experiment.Cell{cell}}
+		plan.Experiment.Systems = []experiment.SystemUse{{Name: "a", Use: "mem", Mode: string(c.mode)}}
+		problems := Placeable(plan, []system.System{c.sys}, 1)
+		if refused := len(Blocking(problems)) > 0; refused != c.refused {
+			t.Errorf("%+v: %+v", c, problems)
 		}
 	}
 }

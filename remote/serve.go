@@ -256,6 +256,10 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 			Alone: func(ctx context.Context) (func() error, error) { return alone(ctx, dir) },
 		})
 	}
+	// A run that could not begin has removed it, and whoever follows comes for it.
+	if made := os.MkdirAll(filepath.Join(dir, RunDir), 0o755); err == nil {
+		err = made
+	}
 	say.event(event{Kind: over, Result: res, Failure: failureOf(err)})
 	select {
 	case <-ctx.Done():

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -46,7 +47,9 @@ func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, e
 	var c Cluster
 	switch {
 	case mode == Start && starts:
-		c, err = starter.Start(ctx, d)
+		if err = info.confined(append(slices.Clone(d.Hosts), d.Client)); err == nil {
+			c, err = starter.Start(ctx, d)
+		}
 	case mode == Attach && attaches:
 		c, err = attacher.Attach(ctx, d)
 	default:
@@ -56,6 +59,19 @@ func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, e
 		return nil, info.named(err)
 	}
 	return c, nil
+}
+
+// confined refuses a host that shares the network of its machine, this one or another, for a system whose
+// programs would reach beyond it.
+func (i Info) confined(hosts []testbed.Host) error {
+	for _, h := range hosts {
+		if i.Outside != "" && !testbed.Emulated(h.Addr()) {
+			return fmt.Errorf("host %s has no network namespace of its own, and %s: permit network namespaces "+
+				"(`plimsoll doctor` says how), on other machines ask for a link, or attach to a running node", h.Name(),
+				i.Outside)
+		}
+	}
+	return nil
 }
 
 // named is err, which begins with the system's name.

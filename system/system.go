@@ -50,6 +50,9 @@ type Info struct {
 	Embedded bool     // runs as a subcommand of plimsoll
 	Fresh    bool     // each of its operations connects anew
 	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
+	// Outside is what its programs do beyond the network of a run, and no option of theirs prevents: they are
+	// started only on hosts with network namespaces, from where nothing leads out. Empty: nothing.
+	Outside string
 	// Kept is the directory, of the first server host, with the data that a later start goes on with: see [Revive].
 	// Empty: a deployment cannot be brought up again.
 	Kept string

@@ -11,7 +11,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,9 +34,14 @@ type entered struct {
 }
 
 // enterAndRun is what a run does when an ordinary user starts it: enter, make
-// hosts, use them. With "wait" it waits for a signal instead, and ends with 7.
+// hosts, use them. With "wait" it waits for a signal instead, and ends with 7. With "here" it stays in its network.
 func enterAndRun(args []string) error {
-	code, done, err := Enter()
+	here := len(args) > 1 && args[1] == "here"
+	to := Enter
+	if here {
+		to = EnterHere
+	}
+	code, done, err := to()
 	if done {
 		os.Exit(code)
 	}
@@ -46,8 +53,12 @@ func enterAndRun(args []string) error {
 		os.Exit(7)
 	}
 	r := entered{UID: os.Geteuid()}
-	if err == nil {
+	home, e := os.Readlink("/proc/self/ns/net")
+	if err = errors.Join(err, e); err == nil {
 		err = r.use(args[0])
+	}
+	if here && err == nil {
+		err = allThreadsIn(home)
 	}
 	if err != nil {
 		r.Error = err.Error()
@@ -111,6 +122,32 @@ func (r *entered) use(dir string) (err error) {
 	return err
 }
 
+// allThreadsIn says which thread that goroutines may run on is in another network namespace.
+func allThreadsIn(home string) error {
+	const threads = 50
+	var all sync.WaitGroup
+	all.Add(threads)
+	errs := make(chan error, threads)
+	for range threads {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			at, err := os.Readlink("/proc/thread-self/ns/net")
+			if err == nil && at != home {
+				err = fmt.Errorf("a thread is in %s, not in %s", at, home)
+			}
+			all.Done()
+			all.Wait() // each has a thread of its own
+			errs <- err
+		}()
+	}
+	var err error
+	for range threads {
+		err = errors.Join(err, <-errs)
+	}
+	return err
+}
+
 // asUser prepares a command of the test binary for an ordinary user.
 func asUser(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
@@ -152,6 +189,14 @@ func report(t *testing.T, cmd *exec.Cmd) entered {
 	}
 	t.Logf("%+v", r)
 	return r
+}
+
+// Who makes hosts in a user namespace, and stays in the network that it was started in, has no thread in a host's.
+func TestStaysInItsNetwork(t *testing.T) {
+	cmd, _ := asUser(t, "here")
+	if r := report(t, cmd); r.Error != "" && !strings.Contains(r.Error, "no user namespaces") {
+		t.Error(r.Error)
+	}
 }
 
 // An ordinary user, and root in an ordinary container, who may make no namespaces, use a user namespace, and

@@ -11,7 +11,6 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -68,9 +67,13 @@ func (n *network) close() error {
 	return n.hub.Close()
 }
 
-// netlinkIn opens a route netlink socket inside ns; it works from everywhere.
-func netlinkIn(ns *os.File) (*netlink.Handle, error) {
-	h, err := netlink.NewHandleAt(netns.NsHandle(ns.Fd()), unix.NETLINK_ROUTE)
+// netlinkIn opens a route netlink socket inside ns; it works from everywhere. The thread that enters ns ends:
+// in a user namespace that shares the network it was started in, it could not go back to that.
+func netlinkIn(ns *os.File) (h *netlink.Handle, err error) {
+	err = inNamespace(ns, func() (err error) {
+		h, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}

@@ -383,6 +383,7 @@ func (m *sshMachines) refuses() {
 		{list, "disseminate.nodes=2", "key in " + other + ":2"},
 		{m.list, "disseminate.nodes=8", "needs 9 machines"},
 		{m.list, "link.emulator=netem", "links on one machine"},
+		{m.list, "systems=[{use: deluge, with: {binary: /none}}]", "/none"}, // seen on the machines
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		p := m.start(over(c.list, m.experiment(swarmOverSSH+"2"), "--set", c.set, "--out", dir)...)

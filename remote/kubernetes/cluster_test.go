@@ -112,6 +112,21 @@ func TestAssemble(t *testing.T) {
 	}
 }
 
+// Pods with addresses of IPv6 are reached at these.
+func TestMachinesWithIPv6(t *testing.T) {
+	c := Cluster{pods: map[remote.Machine]podName{}, given: "ns"}
+	pods := make([]*core.Pod, 2)
+	for i, ip := range []string{"fd00:10:244::5", "10.244.0.5"} {
+		pods[i] = &core.Pod{}
+		pods[i].Labels, pods[i].Status.PodIP = map[string]string{core.LabelTopologyZone: "z"}, ip
+	}
+	for i, want := range []string{"[fd00:10:244::5]:7700", "10.244.0.5:7700"} {
+		if got := c.machines(t.Context(), "rabcdefghij2", pods)[i].Agent.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // The objects are what the API takes, in the order in which they are made.
 func TestObjects(t *testing.T) {
 	for _, pack := range []bool{false, true} {

@@ -4,7 +4,8 @@
 #   cluster.sh build                 the programs, once (no container engine, no downloads beyond Go modules)
 #   cluster.sh up [N]                N nodes (3), ready for pods
 #   cluster.sh image PROGRAM         a container image of a static plimsoll on all nodes: localhost/plimsoll:test
-#   cluster.sh import FILE           the container images of an archive on all nodes
+#   cluster.sh bundle NAME FILE…     an image on all nodes of programs and directories of this machine and the
+#                                    libraries that they load, in their places: FILE or FILE=PLACE
 #   cluster.sh run COMMAND…          in the cluster's network, with KUBECONFIG set
 #   cluster.sh signal NAME SIGNAL    to apiserver, etcd, controllers, scheduler, kubeletN or containerdN
 #   cluster.sh lose N                kills all that runs on a node, for good
@@ -203,18 +204,47 @@ engine() {
 
 # sandbox writes the image of what keeps a pod's namespaces, and waits for processes that have lost their parents.
 sandbox() {
-	local d layer
+	local d
 	d=$(mktemp -d)
 	mkdir -p "$d/root/bin" && cp "$(command -v busybox)" "$d/root/bin/"
 	tar -C "$d/root" --owner=0 --group=0 -cf "$d/layer.tar" .
-	layer=$(sha256sum "$d/layer.tar" | cut -d' ' -f1)
+	archive "$d" localhost/sandbox:1 \
+		'"Entrypoint": ["/bin/busybox", "sh", "-c", "trap exit TERM; while :; do sleep 3600 & wait; done"]'
+	rm -rf "$d"
+}
+
+# archive writes an image with the one layer that is in a directory.
+archive() {
+	local d=$1 name=$2 config=$3
 	cat >"$d/config.json" <<-E
-	{"architecture": "$(go env GOARCH)", "os": "linux", "config": {"Entrypoint":
-	  ["/bin/busybox", "sh", "-c", "trap exit TERM; while :; do sleep 3600 & wait; done"]},
-	 "rootfs": {"type": "layers", "diff_ids": ["sha256:$layer"]}}
+	{"architecture": "$(go env GOARCH)", "os": "linux", "config": {$config},
+	 "rootfs": {"type": "layers", "diff_ids": ["sha256:$(sha256sum "$d/layer.tar" | cut -d' ' -f1)"]}}
 	E
-	echo '[{"Config": "config.json", "RepoTags": ["localhost/sandbox:1"], "Layers": ["layer.tar"]}]' >"$d/manifest.json"
+	echo "[{\"Config\": \"config.json\", \"RepoTags\": [\"$name\"], \"Layers\": [\"layer.tar\"]}]" >"$d/manifest.json"
 	tar -C "$d" -cf - manifest.json config.json layer.tar
+}
+
+bundle() {
+	local name=$1 d file
+	shift
+	d=$(mktemp -d -p "$state")
+	mkdir -p "$d"/root/etc "$d"/root/usr/{bin,sbin,lib,lib64}
+	echo root:x:0:0::/: >"$d/root/etc/passwd" # nginx looks for its user
+	echo root:x:0: >"$d/root/etc/group"
+	find /bin /sbin /lib /lib64 -maxdepth 0 -type l -exec cp -a {} "$d/root/" \; # to these places
+	for file; do
+		mkdir -p "$d/root/$(dirname "${file#*=}")"
+		cp -a "${file%=*}" "$d/root/${file#*=}"
+	done
+	# What is not dynamic fails; what lies beside a program is there already.
+	(find "$d/root" -type f \( -perm /111 -o -name '*.so*' \) -exec ldd {} + || true) 2>/dev/null |
+		sed -nE 's/.*[[:space:]](\/[^ ]+) \(0x.*/\1/p' | sort -u | sed "\|^$d|d" | while read -r file; do
+		mkdir -p "$d/root/$(dirname "$file")"
+		cp -L "$file" "$d/root/$file"
+	done
+	tar -C "$d/root" --owner=0 --group=0 --mode=a+rX -cf "$d/layer.tar" .
+	archive "$d" "$name" '"Env": ["PATH=/usr/local/bin:/usr/sbin:/usr/bin"]' >"$d/image.tar"
+	import "$d/image.tar"
 	rm -rf "$d"
 }
 
@@ -271,6 +301,6 @@ down() {
 }
 
 case ${1:-} in
-build | possible | up | image | import | run | signal | lose | lost | down | inside) "$@" ;;
+build | possible | up | image | bundle | run | signal | lose | lost | down | inside) "$@" ;;
 *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" | head -n -1; exit 2 ;;
 esac

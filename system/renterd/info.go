@@ -14,8 +14,9 @@ func (System) Info() system.Info {
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can: []string{"http", "put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold",
 			"monitor"},
-		Image:  "ghcr.io/siafoundation/renterd:latest",
-		Images: map[string]string{hostd: "ghcr.io/siafoundation/hostd:latest"},
+		Image:   "ghcr.io/siafoundation/renterd:latest",
+		Images:  map[string]string{hostd: "ghcr.io/siafoundation/hostd:latest"},
+		Outside: "hostd would ask servers on the internet for a certificate and for its latest version",
 		Install: "plimsoll systems install renterd, or get renterd and hostd, v2.9 or later, from their projects and " +
 			"name them in options `binary` and `hostd`, or PLIMSOLL_RENTERD and PLIMSOLL_HOSTD",
 		Options: []system.Option{

@@ -17,6 +17,6 @@ func TestConformance(t *testing.T) {
 	}
 	// Slow: an object of one byte is a slab of 12 MiB, and of a hundred downloads
 	// that stand still the last get no memory in the node.
-	systemtest.Run(t, systemtest.Suite{System: System{}, Namespaces: true,
+	systemtest.Run(t, systemtest.Suite{System: System{},
 		Options: system.Options{"host_size": "8589934592"}, Truths: systemtest.Truths{Slow: true}})
 }

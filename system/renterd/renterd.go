@@ -9,7 +9,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // System implements system.System.
@@ -39,10 +38,6 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	renter, host, err := programs(opt)
 	if err != nil {
-		return nil, err
-	}
-	const outside = "hostd would ask servers on the internet for a certificate and for its latest version"
-	if err := sia.OwnNetwork(name, outside, append([]testbed.Host{d.Client}, d.Hosts...)...); err != nil {
 		return nil, err
 	}
 	identity := map[string]string{

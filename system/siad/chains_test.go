@@ -25,7 +25,7 @@ func TestFakeChains(t *testing.T) {
 	systemtest.RunChains(t, systemtest.Chains{
 		System: System{}, Options: system.Options{"modules": "gct", "binary": fakeChainBinary(t, devVersion)},
 		Spec:  system.ChainSpec{Blocks: 40, Form: "v1", Seed: 1},
-		Store: "consensus/consensus.db", NoStranger: true, Namespaces: true,
+		Store: "consensus/consensus.db", NoStranger: true,
 	})
 }
 

@@ -14,6 +14,7 @@ func (System) Info() system.Info {
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can: []string{"put", "durable", "range", "delete", "list", "stat", "stats", "cost", "cold", "monitor",
 			"follow"},
+		Outside: "siad would ask the router of this machine's network to forward a port (1.5.9 ignores --upnp=false)",
 		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD, or an " +
 			"image with it in option `image`; published ones are of the main network",
 		Options: []system.Option{

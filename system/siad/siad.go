@@ -8,7 +8,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // System implements system.System.
@@ -28,14 +27,9 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	})
 }
 
-const outside = "siad would ask the router of this machine's network to forward a port (1.5.9 ignores --upnp=false)"
-
 // Start implements system.System: renter and miner on the client's host, the
 // storage hosts on the server's, all of a network of their own.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	if err := sia.OwnNetwork(name, outside, append([]testbed.Host{d.Client}, d.Hosts...)...); err != nil {
-		return nil, err
-	}
 	b, err := buildOf(ctx, d.Options)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)

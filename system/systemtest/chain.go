@@ -30,8 +30,6 @@ type Chains struct {
 	Store string
 	// NoStranger: the system cannot have peers with another chain.
 	NoStranger bool
-	// Namespaces: its nodes are started in network namespaces only.
-	Namespaces bool
 	// Syncing is the limit for following the whole chain; 0: a minute.
 	Syncing time.Duration
 }
@@ -86,7 +84,7 @@ func RunChains(t *testing.T, s Chains) {
 func (s Chains) start(t *testing.T) *chains {
 	t.Helper()
 	const nodes = 3
-	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces}, nodes+1)
+	hosts := HostsOf(t, testbed.Options{Plain: s.System.Info().Outside == ""}, nodes+1)
 	d := system.Deployment{
 		Hosts: hosts[:nodes], Client: hosts[nodes], Dir: t.TempDir(), Options: s.Options,
 		Follow: true, Cache: filepath.Join(t.TempDir(), "not", "made", "yet"),

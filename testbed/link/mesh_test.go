@@ -19,10 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// carriers are those of two emulators of this process, and what arrives at the second.
-func carriers(t *testing.T, keys ...string) (a, b *carrier, arrived func() [][]byte) {
+// carriers are those of two emulators of this process, at an address, and what arrives at the second.
+func carriers(t *testing.T, local netip.Addr, keys ...string) (a, b *carrier, arrived func() [][]byte) {
 	t.Helper()
-	local := netip.MustParseAddr("127.0.0.1")
 	var files [2]*os.File
 	m := Mesh{}
 	for i := range files {
@@ -68,11 +67,19 @@ func packetTo(segs int) packet {
 	return packet{buf: b, segs: int32(segs)}
 }
 
+var loopback4, loopback6 = netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()
+
 const carrierKey = "0123456789abcdef0123456789abcdef"
 
 // Packets of all sizes arrive as they were, in one piece; what others send, or send again, never does.
 func TestCarrier(t *testing.T) {
-	a, b, arrived := carriers(t, carrierKey, carrierKey)
+	for _, local := range []netip.Addr{loopback4, loopback6} {
+		t.Run(local.String(), func(t *testing.T) { testCarrier(t, local) })
+	}
+}
+
+func testCarrier(t *testing.T, local netip.Addr) {
+	a, b, arrived := carriers(t, local, carrierKey, carrierKey)
 	for _, most := range []int{carryRun, carrySize} {
 		if a.most = most; most == carrySize {
 			must(t, unix.SetsockoptInt(a.fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, 0))
@@ -102,7 +109,7 @@ func TestCarrier(t *testing.T) {
 	if got := arrived(); len(got) != 0 || b.peers[0].seen != seen {
 		t.Errorf("%d packets that were heard on the way arrived", len(got))
 	}
-	c, _, _ := carriers(t, "another key that is just as long", carrierKey)
+	c, _, _ := carriers(t, local, "another key that is just as long", carrierKey)
 	a.aead = c.aead
 	a.send(a.peers[1], carryPart, packetTo(3), 0)
 	if got := arrived(); len(got) != 0 || b.peers[0].seen != seen {
@@ -121,7 +128,7 @@ func (c *carrier) datagrams(p packet) (all [][]byte) {
 
 // Of a packet all segments are lost with any datagram; datagrams that are late, but not by much, are not lost.
 func TestCarrierOrder(t *testing.T) {
-	a, b, arrived := carriers(t, carrierKey, carrierKey)
+	a, b, arrived := carriers(t, loopback4, carrierKey, carrierKey)
 	for _, c := range []struct {
 		name          string
 		order         []int // of the datagrams of three packets: of 5, 1 and 4 segments

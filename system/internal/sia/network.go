@@ -153,19 +153,3 @@ func Each[T any](all []T, do func(T) error) error {
 	}
 	return g.Wait()
 }
-
-// OwnNetwork refuses a host that shares the network of its machine, this one or another, where a daemon would do
-// what outside says.
-func OwnNetwork(name, outside string, hosts ...testbed.Host) error {
-	if len(hosts) == 0 {
-		return fmt.Errorf("%s: no server host to start storage hosts on", name)
-	}
-	for _, h := range hosts {
-		if !testbed.Emulated(h.Addr()) {
-			return fmt.Errorf("%s: host %s has no network namespace of its own, and %s: run it on this machine alone, "+
-				"permit network namespaces (`plimsoll doctor` says how), or attach to a running node", name, h.Name(),
-				outside)
-		}
-	}
-	return nil
-}

@@ -1,0 +1,172 @@
+package kubernetes
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system/install"
+	"github.com/plimsoll-project/plimsoll/system/siasim"
+)
+
+// bundle makes an image with plimsoll and further files of this machine.
+func bundle(t *testing.T, tag string, files ...string) (name string) {
+	t.Helper()
+	name = "localhost/plimsoll:" + tag
+	script(t, append([]string{"bundle", name, os.Getenv("PLIMSOLL_BINARY") + "=/usr/local/bin/plimsoll"}, files...)...)
+	return name
+}
+
+// environment is the directory with the commands of a program that `plimsoll systems install` has installed here, and
+// all that its Python needs.
+func environment(t *testing.T, program string) (bin string, files []string) {
+	t.Helper()
+	bin, ok := install.Find(program)
+	if !ok {
+		t.Skip("not installed: plimsoll systems install " + program)
+	}
+	if strings.HasPrefix(bin, "/tmp/") {
+		t.Skip("pods have a /tmp of their own, and " + bin + " cannot be elsewhere")
+	}
+	python := filepath.Join(bin, "python3")
+	stdlib, err := exec.Command(python, "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))").Output()
+	must(t, err)
+	files = []string{filepath.Dir(bin)}
+	entries, err := os.ReadDir(strings.TrimSpace(string(stdlib)))
+	must(t, err)
+	for _, e := range entries {
+		if e.Name() != "site-packages" && e.Name() != "test" { // what others have installed
+			files = append(files, filepath.Join(strings.TrimSpace(string(stdlib)), e.Name()))
+		}
+	}
+	for {
+		target, err := os.Readlink(python)
+		if err != nil {
+			return bin, files
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(python), target)
+		}
+		if python = target; filepath.Dir(python) != bin {
+			files = append(files, python)
+		}
+	}
+}
+
+// inPods runs an experiment with an image, and wants so many trials, in all of which all operations succeed.
+func inPods(t *testing.T, image, text string, trials int) {
+	t.Helper()
+	c := real(t, "")
+	dir := filepath.Join(t.TempDir(), "run")
+	call(t, "run", experimentFile(t, text), "--out", dir, "--on", "kubernetes", "--image", image, "--keep-going",
+		"--pack").ends(15 * time.Minute)
+	r, err := record.Open(dir)
+	must(t, err)
+	defer r.Close()
+	all, err := r.Trials()
+	must(t, err)
+	for _, trial := range all {
+		outcomes := slices.Collect(maps.Keys(trial.Outcomes))
+		if trial.State != record.Done || !slices.Equal(outcomes, []string{record.OK.String()}) {
+			t.Errorf("trial %+v", trial)
+		}
+	}
+	if len(all) != trials {
+		t.Errorf("%d trials, want %d", len(all), trials)
+	}
+	nothingLeft(t, c)
+}
+
+const emulated = `
+link: {rate: 20Mbit, delay: 5ms}
+repetitions: 1
+warmup: 0
+limits: {others: none, machine: none, deadline: 5m, start: 5m}
+`
+
+// Programs of an image are measured in pods as they are here.
+func TestClusterPrograms(t *testing.T) {
+	notShort(t)
+	real(t, "")
+	t.Run("nginx", func(t *testing.T) {
+		nginx, err := exec.LookPath("nginx")
+		if err != nil {
+			t.Skip(err)
+		}
+		inPods(t, bundle(t, "nginx", nginx), `
+scenario: overhead
+systems: [static, nginx]
+data: {objects: 2, size: [1kB, 100kB]}
+overhead: {operation: [put, get], count: 3}`+emulated, 8)
+	})
+	t.Run("tahoe", func(t *testing.T) {
+		bin, files := environment(t, "tahoe")
+		inPods(t, bundle(t, "tahoe", files...), `
+scenario: overhead
+systems: [{use: tahoe, with: {binary: `+bin+`/tahoe}}]
+data: {objects: 2, size: 10kB}
+overhead: {operation: [put, get], count: 3}`+emulated, 2)
+	})
+	t.Run("deluge", func(t *testing.T) {
+		bin, files := environment(t, "deluge")
+		inPods(t, bundle(t, "deluge", files...), `
+scenario: disseminate
+systems: [{use: deluge, with: {binary: `+bin+`/deluged}}]
+data: {size: 2MiB}
+disseminate: {nodes: 3, seeders: 1}`+emulated, 1)
+	})
+	t.Run("siad", func(t *testing.T) {
+		siad := os.Getenv("PLIMSOLL_SIAD")
+		if siad == "" {
+			t.Skip("PLIMSOLL_SIAD names no siad")
+		}
+		image := bundle(t, "siad", siad+"=/usr/local/bin/siad")
+		for name, run := range map[string]struct {
+			experiment string
+			trials     int
+		}{
+			"overhead": {"overhead: {operation: [put, get], count: 2}\ndata: {objects: 2, size: 10kB}", 2},
+			"upload":   {"upload: {poll: 1s}\ndata: {objects: 3, size: 1kB}", 1},
+			"sync":     {"sync: {blocks: 400, peers: 2, form: v1, transactions: 0}", 1},
+		} {
+			t.Run(name, func(t *testing.T) {
+				inPods(t, image, "scenario: "+name+"\nsystems: [siad]\n"+run.experiment+emulated, run.trials)
+			})
+		}
+	})
+}
+
+// A renter that pods attach to takes objects from them: here a simulated one, outside of the cluster.
+func TestClusterUpload(t *testing.T) {
+	c := real(t, "")
+	sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Rate: 200e6})
+	defer sim.Close()
+	api, err := url.Parse(c.config.Host)
+	must(t, err)
+	l, err := net.Listen("tcp", net.JoinHostPort(api.Hostname(), "0"))
+	must(t, err)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.SetBasicAuth("", siasim.Password)
+		sim.Siad().ServeHTTP(w, r)
+	})}
+	defer server.Close()
+	go func() { _ = server.Serve(l) }()
+	inPods(t, testImage, `
+scenario: upload
+systems: [{use: siad, mode: attach, with: {url: "http://`+l.Addr().String()+`", password: ADDRESS}}]
+data: {objects: 20, size: 1kB}
+upload: {poll: 1s}
+exit: {max_spend: 5000}
+allow: [write, spend]
+warmup: 0
+limits: {others: none, machine: none}`, 1)
+}
