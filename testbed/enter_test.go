@@ -37,11 +37,12 @@ type entered struct {
 // hosts, use them. With "wait" it waits for a signal instead, and ends with 7. With "here" it stays in its network.
 func enterAndRun(args []string) error {
 	here := len(args) > 1 && args[1] == "here"
-	to := Enter
+	code, done, err := 0, false, error(nil)
 	if here {
-		to = EnterHere
+		done, err = EnterHere()
+	} else {
+		code, done, err = Enter()
 	}
-	code, done, err := to()
 	if done {
 		os.Exit(code)
 	}

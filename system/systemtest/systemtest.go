@@ -33,6 +33,8 @@ type Suite struct {
 	// started one as far as they need no processes.
 	Write  bool
 	Truths Truths
+	// Namespaces: its nodes are started in network namespaces only, as all are that reach outside of a run.
+	Namespaces bool
 	// Brief: another suite of the same system kills its nodes in the midst of their work.
 	Brief bool
 	// Image: another suite has the same system without one; the cases are those that meet
@@ -195,7 +197,7 @@ func (s Suite) start(t *testing.T) *objects {
 // deployment is of a server and a client.
 func (s Suite) deployment(t *testing.T) system.Deployment {
 	t.Helper()
-	hosts := HostsOf(t, testbed.Options{Plain: s.System.Info().Outside == ""}, 2)
+	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces && s.System.Info().Outside == ""}, 2)
 	return system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
 		Options: maps.Clone(s.Options), Write: s.Write}
 }
