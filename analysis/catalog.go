@@ -173,14 +173,15 @@ var invalidities = []invalidity{
 	{[]string{record.ReasonEmulatorLate, record.ReasonEmulatorDied}, "the link emulator was late, or ended",
 		"Use a slower link, fewer nodes or a quieter machine: the emulator needs CPU time to send each packet when " +
 			"it is due."},
-	{[]string{record.ReasonBoxBusy}, "other processes used the CPU", "Run again on a quiet machine."},
+	{[]string{record.ReasonBoxBusy}, "other processes used the CPU",
+		"Execute them again on a quiet machine: plimsoll resume --retry-invalid DIR."},
 	{[]string{record.ReasonMachineLimited}, "this machine was the bottleneck",
 		"Use fewer nodes or connections, a slower link, or a machine with more CPUs."},
 	{[]string{record.ReasonThrottled}, "a CPU limit held back a machine",
 		"Raise or remove the CPU limit of the container or service."},
 	{[]string{record.ReasonGeneratorSaturated, record.ReasonGeneratorLate}, "the load generator was the bottleneck",
 		"Shape the link, receive with drop, divide the generator (--clients), or run it on a machine of its own."},
-	{nil, "other reasons", "Read the log of such a trial; plimsoll resume --retry-invalid executes it again."},
+	{nil, "other reasons", "Read the log of such a trial; plimsoll resume --retry-invalid DIR executes it again."},
 }
 
 func (v invalidity) of(t *Trial) bool {

@@ -24,13 +24,9 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	if s := firstMet(conditions, r.soFar(record.Trial{})); s != nil {
 		return s, nil
 	}
-	var met *scenario.Stop // the first condition that ended a trial, not the run
-	if r.cfg.Resume {
-		if s := r.earlierStop(); s != nil && endsTrialOnly(s) {
-			met = s
-		} else if err := r.rec.Meta("stopped", ""); err != nil { // it goes on
-			return nil, err
-		}
+	met, err := r.takeUp()
+	if err != nil {
+		return nil, err
 	}
 	consecutive := 0
 	var first []record.Trial // of the first measured block of this session
@@ -72,12 +68,8 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 		s := r.stoppedBy
 		if s != nil && endsTrialOnly(s) {
-			r.event("phase", "exit condition", s.Error(), 0)
-			if met == nil {
-				met = s
-				if err := r.rec.Meta("stopped", s.Error()); err != nil {
-					return nil, err
-				}
+			if met, err = r.trialEnded(met, s); err != nil {
+				return nil, err
 			}
 			s = nil
 		}
@@ -90,6 +82,26 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 	}
 	return met, nil
+}
+
+// takeUp returns the condition that ended a trial, not the run, in an earlier session, if any.
+func (r *run) takeUp() (*scenario.Stop, error) {
+	if !r.cfg.Resume {
+		return nil, nil
+	}
+	if s := r.earlierStop(); s != nil && endsTrialOnly(s) {
+		return s, nil
+	}
+	return nil, r.rec.Meta("stopped", "") // it goes on
+}
+
+// trialEnded records a condition that ended a trial, not the run. met is the first of them.
+func (r *run) trialEnded(met, s *scenario.Stop) (*scenario.Stop, error) {
+	r.event("phase", "exit condition", s.Error(), 0)
+	if met != nil {
+		return met, nil
+	}
+	return s, r.rec.Meta("stopped", s.Error())
 }
 
 // alone waits until a trial has the client's machine for itself, until end is called. What

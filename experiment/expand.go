@@ -257,19 +257,8 @@ func (c *combination) resolve(cell *Cell) *Error {
 			v.SetZero()
 		}
 	}
-	l := cell.Link
-	_, bytes := cell.Data.Total()
-	switch {
-	case bytes > MaxTotal:
-		return c.impossible("data."+cell.Data.Source(), "at most 4 EiB (4,611 PB) in all",
-			"%s is more than a data set can have", words.Bytes(bytes))
-	case l.Emulator == "none" && cell.shaped():
-		return c.impossible("link.emulator", "let the emulator be auto", "its links need an emulator")
-	case l.Regions != nil && l.Delay > 0:
-		return c.impossible("link.delay", "take one of them away", "`link.regions` replaces the delay of %s", l.Delay)
-	case l.Jitter > l.Delay && l.Regions == nil:
-		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`",
-			"a delay of %s cannot vary by %s to either side", l.Delay, l.Jitter)
+	if err := c.checkLinkAndData(cell); err != nil {
+		return err
 	}
 	for key, text := range c.system.Override {
 		if err := tableOf(c.e.section().Type()).field(key).parse(text, at(c.e.Scenario+"."+key)); err != nil {
@@ -287,6 +276,25 @@ func (c *combination) resolve(cell *Cell) *Error {
 		return c.checkDisseminate(cell, cell.Disseminate)
 	case cell.Retrieve != nil:
 		return c.checkRetrieve(cell, cell.Retrieve)
+	}
+	return nil
+}
+
+// checkLinkAndData refuses cells of any scenario that cannot be executed.
+func (c *combination) checkLinkAndData(cell *Cell) *Error {
+	l := cell.Link
+	_, bytes := cell.Data.Total()
+	switch {
+	case bytes > MaxTotal:
+		return c.impossible("data."+cell.Data.Source(), "at most 4 EiB (4,611 PB) in all",
+			"%s is more than a data set can have", words.Bytes(bytes))
+	case l.Emulator == "none" && cell.shaped():
+		return c.impossible("link.emulator", "let the emulator be auto", "its links need an emulator")
+	case l.Regions != nil && l.Delay > 0:
+		return c.impossible("link.delay", "take one of them away", "`link.regions` replaces the delay of %s", l.Delay)
+	case l.Jitter > l.Delay && l.Regions == nil:
+		return c.impossible("link.jitter", "make `link.delay` as large as `link.jitter`",
+			"a delay of %s cannot vary by %s to either side", l.Delay, l.Jitter)
 	}
 	return nil
 }
