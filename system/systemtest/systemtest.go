@@ -197,7 +197,8 @@ func (s Suite) start(t *testing.T) *objects {
 // deployment is of a server and a client.
 func (s Suite) deployment(t *testing.T) system.Deployment {
 	t.Helper()
-	hosts := HostsOf(t, testbed.Options{Plain: !s.Namespaces && s.System.Info().Outside == ""}, 2)
+	plain := s.Attach != nil || !s.Namespaces && s.System.Info().Outside == ""
+	hosts := HostsOf(t, testbed.Options{Plain: plain}, 2)
 	return system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
 		Options: maps.Clone(s.Options), Write: s.Write}
 }
