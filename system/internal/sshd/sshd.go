@@ -23,6 +23,7 @@ import (
 func Options() []system.Option {
 	return []system.Option{
 		{Name: "port", Type: "int", Default: "0", Help: "start: TCP port; 0: a free one"},
+		system.ImageOption(),
 		{Name: "binary", Type: "string", Help: "start: path of sshd; empty: PLIMSOLL_SSHD, then PATH and /usr/sbin"},
 	}
 }
