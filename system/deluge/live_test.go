@@ -161,7 +161,9 @@ func listening(t *testing.T, pid int) (all []net.IP) {
 	fs, err := procfs.NewFS(fmt.Sprintf("/proc/%d", pid)) // the sockets of its network
 	must(t, err)
 	const listens = 10 // state of TCP
+	//lint:ignore SA1019 netlink, which replaces it, would have to enter the namespace of the process
 	tcp4, err1 := fs.NetTCP()
+	//lint:ignore SA1019 as above
 	tcp6, err2 := fs.NetTCP6()
 	udp4, err3 := fs.NetUDP()
 	udp6, err4 := fs.NetUDP6()
