@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
@@ -199,6 +200,10 @@ func TestClusterCheck(t *testing.T) {
 	const run = "dead00000001"
 	dead := fields{"metadata": fields{"name": nameOf(run), "labels": fields{runLabel: run}}}
 	must(t, c.create(t.Context(), at(coreAPI, "", "namespaces"), dead, nil))
+	within(t, 2*time.Minute, "a node reports its images", func() bool {
+		return !slices.ContainsFunc(c.Check(t.Context(), remote.Spec{Machines: 1}),
+			func(p engine.Problem) bool { return p.Name == "image" })
+	})
 	if p := c.Check(t.Context(), remote.Spec{Machines: 1}); len(p) > 0 {
 		t.Errorf("a run that is being made: %+v", p)
 	}
