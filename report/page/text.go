@@ -202,7 +202,7 @@ func (t *text) ratios() {
 		note += "; ~: no significant difference"
 	}
 	if few {
-		note += "; (n 2): 2 pairs of trials, too few to compare"
+		note += "; with (n …) they are of too few pairs of trials to compare"
 	}
 	t.prose("", "   ", note+".")
 	t.line("", "")

@@ -101,13 +101,20 @@ func (r *reading) fit(k task) *fit {
 func (f *fit) judge() {
 	m, parameters := f.model, 3
 	f.note(m.Why)
-	if math.IsNaN(m.R.Mid) {
-		parameters--
+	fixedTrip, fixedSize := math.IsNaN(m.R.Mid), math.IsNaN(m.B.Mid)
+	switch {
+	case fixedTrip && fixedSize:
+		f.note("neither the round trip nor the size varied: A cannot be separated")
+	case fixedTrip:
 		f.note("the round trip did not vary: A contains the round trips")
-	}
-	if math.IsNaN(m.B.Mid) {
-		parameters--
+	case fixedSize:
 		f.note("the size did not vary: A contains the bytes")
+	}
+	if fixedTrip {
+		parameters--
+	}
+	if fixedSize {
+		parameters--
 	}
 	f.tested = len(f.trials) > len(f.cells) && len(f.cells) > parameters
 	residuals := make([][]float64, len(f.cells))
@@ -300,7 +307,10 @@ func (r *reading) costTable() analysis.Table {
 		m, none := f.model, analysis.Text("")
 		a, rounds, b, rate, half, stays, from, to := none, none, none, none, none, none, none, none
 		if m.Points > 0 {
-			a, rounds, b, rate = analysis.Estimate(m.A), analysis.Estimate(m.R), analysis.Estimate(m.B), f.rate()
+			rounds, b, rate = analysis.Estimate(m.R), analysis.Estimate(m.B), f.rate()
+			if f.rounds() || b.Number.Known() { // else it would be the whole duration
+				a = analysis.Estimate(m.A)
+			}
 			if a.Number > 0 && b.Lo > 0 {
 				half = analysis.Number(m.A.Mid / m.B.Mid)
 			}

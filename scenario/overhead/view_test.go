@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ var truths = map[string]map[string]cost{
 }
 
 // analysed is the result of a run whose trials have these costs.
-func analysed(t *testing.T) *analysis.Result {
+func analysed(t *testing.T, file string) *analysis.Result {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -134,10 +135,26 @@ func within(v analysis.Value, truth float64) bool {
 }
 
 func TestSyntheticRun(t *testing.T) {
-	r := analysed(t)
+	r := analysed(t, file)
 	t.Run("costs are found", func(t *testing.T) { testCosts(t, r) })
 	t.Run("only what crosses the link is compared", func(t *testing.T) { testAlike(t, r) })
 	t.Run("memory and objects", func(t *testing.T) { testMemoryAndObjects(t, r) })
+}
+
+// Where neither the round trip nor the size varied, no part of a duration can be called A.
+func TestOneSizeAndOneDelay(t *testing.T) {
+	one := strings.NewReplacer("[0s, 40ms]", "40ms", "[40B, 10kB, 1MB, 10MB]", "10kB").Replace(file)
+	costs := analysed(t, one).Table("cost")
+	if len(costs.Rows) == 0 {
+		t.Fatal("nothing is fitted")
+	}
+	for i := range costs.Rows {
+		for _, key := range []string{"a", "rounds", "b"} {
+			if v := costs.Get(i, key); v.Number.Known() && v.Number != 0 {
+				t.Errorf("%s, %s: %s = %v", costs.Get(i, "system").Text, costs.Get(i, "operation").Text, key, v.Number)
+			}
+		}
+	}
 }
 
 func testCosts(t *testing.T, r *analysis.Result) {
