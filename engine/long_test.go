@@ -31,7 +31,7 @@ type slowLoad struct {
 	alter   func(s *scenario.State)      // of what is reported
 	sees    func(site scenario.Site)     // what Prepare was given
 	earlier func(jobs, events int)       // what a session found
-	silent  func(now time.Duration) bool // nothing is stored or said then
+	silent  func(now time.Duration) bool // after the first object: nothing is stored or said then
 }
 
 func (s *slowLoad) Prepares([]experiment.Cell) (int64, int64) { return 0, 0 }
@@ -81,7 +81,7 @@ func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink 
 			return load(), ctx.Err()
 		case <-time.After(s.every):
 		}
-		if s.silent != nil && s.silent(sink.Now()) {
+		if n > 1 && s.silent != nil && s.silent(sink.Now()) {
 			continue
 		}
 		job := record.Job{Object: done, State: record.JobAccepted, Name: fmt.Sprint(done), Size: s.bytes, Began: began,
