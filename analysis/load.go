@@ -172,21 +172,29 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 // superseded is the state of a trial that a resumed run has executed again.
 const superseded = "superseded"
 
+// cellBlock is a cell in a block of the plan; a trial that was executed again has that of the first.
+type cellBlock struct {
+	cell  string
+	block int
+}
+
+// latestTrials has the ID of the latest trial of each cell in each block.
+func latestTrials(trials []record.Trial) map[cellBlock]int64 {
+	latest := map[cellBlock]int64{}
+	for _, t := range trials {
+		p := cellBlock{t.Cell, t.Block}
+		latest[p] = max(latest[p], t.ID)
+	}
+	return latest
+}
+
 // addTrials counts trials and operations into their cells.
 func (f *Frame) addTrials(trials []record.Trial) {
 	byID := map[string]*Cell{}
 	for _, c := range f.Cells {
 		byID[c.ID] = c
 	}
-	type place struct {
-		cell  string
-		block int
-	}
-	latest := map[place]int64{}
-	for _, t := range trials {
-		p := place{t.Cell, t.Block}
-		latest[p] = max(latest[p], t.ID)
-	}
+	latest := latestTrials(trials)
 	for _, t := range trials {
 		c := byID[t.Cell]
 		if c == nil {
@@ -194,7 +202,7 @@ func (f *Frame) addTrials(trials []record.Trial) {
 		}
 		invalid := InvalidTrial{Trial: t.ID, Cell: c.ID, System: c.System, Where: f.Layout.Where(c), Block: t.Block,
 			State: string(t.State), Reasons: t.Invalid, Error: t.Error}
-		if t.ID != latest[place{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 { // wrong bytes stay
+		if t.ID != latest[cellBlock{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 { // wrong bytes stay
 			if !t.Warmup && (t.State == record.Failed || t.State == record.Done) {
 				invalid.State, invalid.Reasons = superseded, append([]string{"executed again"}, t.Invalid...)
 				f.Invalid = append(f.Invalid, invalid)

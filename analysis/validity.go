@@ -40,15 +40,7 @@ func Judge(plan *experiment.Plan, trials []record.Trial) {
 	for _, c := range plan.Cells {
 		cells[c.ID] = c
 	}
-	type place struct {
-		cell  string
-		block int
-	}
-	latest := map[place]int64{}
-	for i := range trials {
-		t := &trials[i]
-		latest[place{t.Cell, t.Block}] = max(latest[place{t.Cell, t.Block}], t.ID)
-	}
+	latest := latestTrials(trials)
 	beyond := map[string]bool{}
 	for i := range trials {
 		t := &trials[i]
@@ -57,7 +49,7 @@ func Judge(plan *experiment.Plan, trials []record.Trial) {
 			continue
 		}
 		t.Invalid = InvalidReasons(c, plan.Experiment.Limits, *t)
-		if slices.Contains(t.Invalid, record.ReasonBeyondLine) && !t.Warmup && latest[place{t.Cell, t.Block}] == t.ID {
+		if slices.Contains(t.Invalid, record.ReasonBeyondLine) && !t.Warmup && latest[cellBlock{t.Cell, t.Block}] == t.ID {
 			beyond[t.Cell] = true
 		}
 	}

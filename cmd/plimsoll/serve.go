@@ -107,9 +107,12 @@ func (p *program) listen(
 
 // browse opens a page in the user's browser.
 func (p *program) browse(page string) {
-	if err := exec.Command("xdg-open", page).Start(); err != nil {
+	opener := exec.Command("xdg-open", page)
+	if err := opener.Start(); err != nil {
 		p.ui.Say("note: the page is %s; no browser was opened: %v", page, err)
+		return
 	}
+	go func() { _ = opener.Wait() }() // else it stays as a zombie while a run goes on
 }
 
 // servedHandler is what a directory is served as, a run or a directory of runs,
