@@ -192,7 +192,8 @@ func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader
 		}
 		switch {
 		case errors.Is(err, syscall.ECONNREFUSED): // there is a machine, and no agent on it
-			c.lost.Store(&err)
+			why := err // err itself is still wrapped below, while others read why
+			c.lost.Store(&why)
 		case resp == nil && ctx.Err() == nil && path != "/alive": // the connection broke: is there still an agent?
 			_, _ = ask[none](ctx, c, "/alive", none{})
 		}
