@@ -130,15 +130,16 @@ func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
 func newFrame(p *experiment.Plan, view *View) *Frame {
 	f := &Frame{Plan: p, View: view}
 	f.Run.PlanHash, f.Run.Seed, f.Run.Planned = p.Hash, p.Experiment.Seed, p.Blocks*len(p.Cells)
+	several := len(p.Experiment.Systems) > 1 // else the baseline has nothing to be compared with
 	for _, c := range p.Cells {
-		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline, Group: c.Group(), Pair: c.Group(),
+		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline && several, Group: c.Group(), Pair: c.Group(),
 			Planned: p.Blocks, Plan: c,
 			Outcomes: map[string]int64{}, Classes: map[string]int64{}, Metrics: map[string]Summary{},
 			Reasons: map[string]int{}}
 		for _, x := range c.Factors {
 			cell.Factors = append(cell.Factors, Factor(x))
 		}
-		if c.Baseline {
+		if cell.Baseline {
 			f.Baseline = c.System
 		}
 		f.Cells = append(f.Cells, cell)

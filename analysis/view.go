@@ -159,6 +159,8 @@ type TableColumn struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit,omitempty"`
 	Narrow bool   `json:"-" yaml:"narrow"` // part of the terminal's table
+	// Positive says that its numbers are above 0: intervals that reach 0 say nothing.
+	Positive bool `json:"-" yaml:"positive"`
 }
 
 // Value is one entry of a table: text, or a number with its interval.
@@ -184,8 +186,23 @@ func (t *Table) Add(entries ...any) {
 		default:
 			panic(fmt.Sprintf("table %s: entry %d is a %T", t.ID, i, e))
 		}
+		if i < len(t.Head) && t.Head[i].Positive && Vague(row[i].Lo, row[i].Hi) {
+			row[i].Text = TooSmall
+		}
 	}
 	t.Rows = append(t.Rows, row)
+}
+
+// TooSmall is shown instead of a number whose interval says nothing.
+const TooSmall = "n too small"
+
+// vague is the ratio of the ends of an interval from which on it says nothing.
+const vague = 100
+
+// Vague is whether the interval of a number that is above 0 says nothing: it reaches 0, is
+// open at one end, or its ends differ by two orders of magnitude.
+func Vague(lo, hi Num) bool {
+	return lo.Known() != hi.Known() || lo.Known() && (lo <= 0 || hi > vague*lo)
 }
 
 // Get is an entry by its row and the key of its column; Unknown and empty where the

@@ -263,10 +263,8 @@ func (t *text) table(all table, title string, most int) int {
 		switch {
 		case clip == 0:
 			clip = mostWords
-		case notes > 1:
-			notes = 1
-		case notes == 1:
-			notes = 0
+		case notes > 0:
+			notes--
 		default:
 			last := len(columns) - 1
 			if title == "" { // the last is validity
@@ -289,6 +287,8 @@ func (t *text) table(all table, title string, most int) int {
 // mostWords is how many characters of words a column has where a table is too wide.
 const mostWords = 32
 
+func isInterval(note string) bool { return strings.HasPrefix(note, "±") || strings.HasPrefix(note, "(") }
+
 // align lays columns of a table in lines, with the intervals of the first few that have
 // them and words of at most so many characters (0: any number), and returns how wide
 // they are.
@@ -302,7 +302,7 @@ func align(t table, columns []int, notes, clip int) (lines []string, wide int) {
 	noted := map[int]bool{}
 	for _, c := range columns {
 		if len(noted) < notes && slices.ContainsFunc(t.Rows,
-			func(r []entry) bool { return strings.HasPrefix(r[c].Note, "±") }) {
+			func(r []entry) bool { return isInterval(r[c].Note) }) {
 			noted[c] = true
 		}
 	}
@@ -312,7 +312,7 @@ func align(t table, columns []int, notes, clip int) (lines []string, wide int) {
 			if clip > 0 && !t.Head[c].Numeric {
 				s = words.Clip(s, clip)
 			}
-			if noted[c] && strings.HasPrefix(r[c].Note, "±") {
+			if noted[c] && isInterval(r[c].Note) {
 				s += " " + r[c].Note
 			}
 			fmt.Fprint(w, s, "\t")

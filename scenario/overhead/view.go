@@ -3,9 +3,11 @@ package overhead
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 //go:embed view.yaml
@@ -17,7 +19,7 @@ func View() *analysis.View {
 	v := analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "duration_p50" }
 	v.Accumulates = func(c *analysis.Cell) bool { return c.Plan.Overhead.Operation == "fill" }
-	v.Tables, v.Alike = own.tables, own.alike
+	v.Tables, v.Alike, v.Verdict = own.tables, own.alike, verdict
 	v.Hold(map[string]func(*analysis.Result) []analysis.Case{
 		"model": rows("cost", func(t analysis.Table, i int, x *analysis.Case) bool {
 			x.Value, x.Text = t.Get(i, "misfit").Number, t.Get(i, "note").Text
@@ -32,6 +34,46 @@ func View() *analysis.View {
 		}),
 	})
 	return v
+}
+
+// verdictWords say what the operations of a system cost.
+const verdictWords = "{{.System}}: {{range $i, $o := .Costs}}{{if $i}}, {{end}}{{.Operation}} takes {{.Rounds}} round " +
+	"trips{{with .A}} and {{.}}{{end}}{{end}}."
+
+// verdict is what operations cost where no system is compared with another; nil: the trials
+// do not say it.
+func verdict(r *analysis.Result) *analysis.Verdict {
+	if r.Baseline != "" {
+		return nil
+	}
+	t := r.Table("cost")
+	var parts []string
+	for _, s := range r.Systems {
+		var costs []map[string]string
+		for i := range t.Rows {
+			rounds, a := t.Get(i, "rounds"), t.Get(i, "a")
+			if t.Get(i, "system").Text != s.Name || t.Get(i, "holds").Text != "yes" || rounds.Text != "" ||
+				!rounds.Number.Known() {
+				continue
+			}
+			cost := map[string]string{"Operation": t.Get(i, "operation").Text, "Rounds": valueWords(rounds, "")}
+			if a.Text == "" && a.Number.Known() {
+				cost["A"] = valueWords(a, "s")
+			}
+			costs = append(costs, cost)
+		}
+		if costs != nil {
+			parts = append(parts, analysis.Fill(verdictWords, map[string]any{"System": s.Name, "Costs": costs}))
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	return &analysis.Verdict{Text: strings.Join(parts, " "), Tone: analysis.Good}
+}
+
+func valueWords(v analysis.Value, unit string) string {
+	return words.Range(float64(v.Number), float64(v.Lo), float64(v.Hi), unit)
 }
 
 // misfit is the median residual of a cell from which on a model that does not hold is

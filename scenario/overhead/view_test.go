@@ -230,3 +230,36 @@ func testMemoryAndObjects(t *testing.T, r *analysis.Result) {
 		t.Errorf("%d kinds of process, %d slopes", len(memory.Rows), len(objects.Rows))
 	}
 }
+
+// A run of one system says what its operations cost, also where the system is one that others
+// are compared with.
+func TestVerdictOfOneSystem(t *testing.T) {
+	r := analysed(t, strings.NewReplacer("[tahoe, sftp]", "[sftp]", "baseline: sftp\n", "", " && system == tahoe", "").
+		Replace(file))
+	if r.Baseline != "" || !strings.Contains(r.Verdict.Text, "put takes 3.0") ||
+		!strings.Contains(r.Verdict.Text, "get takes 1.99") {
+		t.Errorf("baseline %q, verdict %q", r.Baseline, r.Verdict.Text)
+	}
+	v := r.Table("cost").Get(0, "rounds")
+	if v.Text != "" || !v.Number.Known() {
+		t.Errorf("rounds %+v", v)
+	}
+}
+
+// What intervals that reach 0 would say is no number.
+func TestNoNumberWhereTheIntervalSaysNothing(t *testing.T) {
+	head := []analysis.TableColumn{{Key: "a", Unit: "s", Positive: true}, {Key: "slope", Unit: "s"}}
+	for _, c := range []struct {
+		lo, hi analysis.Num
+		none   bool
+	}{
+		{-0.148, 0.394, true}, {1e-9, 98117, true}, {0.08, analysis.Unknown, true},
+		{0.1, 0.14, false}, {analysis.Unknown, analysis.Unknown, false},
+	} {
+		t1, v := analysis.Table{Head: head}, analysis.Value{Number: 0.123, Lo: c.lo, Hi: c.hi}
+		t1.Add(v, v)
+		if a, slope := t1.Get(0, "a"), t1.Get(0, "slope"); (a.Text == analysis.TooSmall) != c.none || slope.Text != "" {
+			t.Errorf("%v–%v: %+v, %+v", c.lo, c.hi, a, slope)
+		}
+	}
+}
