@@ -17,7 +17,9 @@ func (System) Info() system.Info {
 		Summary: "Codex / Logos Storage: a node of the client's and one on the server",
 		Modes:   []system.Mode{system.Start, system.Attach},
 		Can:     []string{"put", "delete", "list", "stat", "cold", "stats", "spread", "restart"},
-		Image:   "logosstorage/logos-storage-nim:latest",
+		// The digest that a public project's tests run; no registry was at hand to pull it.
+		Image: "codexstorage/nim-codex@sha256:" +
+			"25d9409b591da37200896e68fd9e4c591566f1ad0a80c0633c6cd5011ae56edb",
 		Install: "plimsoll systems install codex, or build Codex or Logos Storage and name the program in option " +
 			"`binary` or PLIMSOLL_CODEX",
 		// Measured once, after 100 MiB: 100 MB.
