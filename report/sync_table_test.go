@@ -49,3 +49,28 @@ func TestSyncWithoutItsDefault(t *testing.T) {
 		t.Errorf("verdict %+v", r.Verdict)
 	}
 }
+
+// With two repetitions no configuration is significantly faster, and knobs are, of which there
+// are more trials: the verdict does not contradict their table.
+func TestSyncVerdictNamesEffects(t *testing.T) {
+	r := buildDir(t, syncTruth{file: strings.Replace(syncFile, "repetitions: 6", "repetitions: 2", 1),
+		node: func(c *experiment.Cell, block int, f *newcomer) {
+			if block == 1 && is(c, "sync.storage", "disk") && is(c, "sync.vary.subscriber", "full") {
+				f.first, f.chain, f.serve = 0.5*f.first, 0.5*f.chain, 0.5*f.serve
+			}
+		}}.write(t))
+	effects := r.Table("effects")
+	named := 0
+	for i := range effects.Rows {
+		name, main := effects.Get(i, "effect").Text, effects.Get(i, "kind").Text == "main"
+		if main && effects.Get(i, "result").Text == "faster" {
+			named++
+			if !strings.Contains(r.Verdict.Text, name) {
+				t.Errorf("%s is faster, verdict %q", name, r.Verdict.Text)
+			}
+		}
+	}
+	if named == 0 || !strings.HasPrefix(r.Verdict.Text, "No configuration is significantly faster") {
+		t.Errorf("%d effects, verdict %q", named, r.Verdict.Text)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // limits are what the effects of knobs do not say: those that lost trials mix
@@ -46,7 +47,8 @@ func (v *view) tables(f *analysis.Frame) []analysis.Table {
 // verdictWords say of one system and set of conditions which configuration is best.
 const verdictWords = "{{with .Where}}{{.}}: {{end}}{{if .Time}}{{.Best}} is fastest: {{.Time}} of the default's time" +
 	"{{else if .Why}}{{.Best}} is fastest; {{.Why}}{{else}}no configuration is significantly faster than the " +
-	"default{{end}}"
+	"default{{end}}{{range $i, $e := .Effects}}{{if $i}},{{else}}; over all configurations{{end}} {{.}} the " +
+	"time{{end}}"
 
 // verdict names the best configuration of each system and set of conditions.
 func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
@@ -56,11 +58,14 @@ func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
 		if t.Best == nil {
 			continue
 		}
-		said := map[string]string{"Where": t.Name, "Best": t.Levels(t.Best)}
+		said := map[string]any{"Where": t.Name, "Best": t.Levels(t.Best)}
 		if t.Gain.N > 0 && t.Gain.Hi < 1 {
 			tone, said["Time"] = analysis.Good, words.Range(t.Gain.Mid, t.Gain.Lo, t.Gain.Hi, "×")
-		} else if t.Best != t.Base {
-			said["Why"] = t.NoGain()
+		} else {
+			if t.Best != t.Base {
+				said["Why"] = t.NoGain()
+			}
+			said["Effects"] = mainEffects(t) // else the verdict would contradict their table
 		}
 		parts = append(parts, analysis.Fill(verdictWords, said))
 	}
@@ -73,4 +78,14 @@ func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
 		tone = analysis.Bad
 	}
 	return &analysis.Verdict{Text: text, Tone: tone}
+}
+
+// mainEffects are the knobs that matter over all configurations.
+func mainEffects(t *analysis.Tuning) (all []string) {
+	for _, e := range t.Effects {
+		if e.Kind == stats.MainEffect && e.Result().Tone != "" {
+			all = append(all, e.Name+" takes "+words.Range(e.Ratio.Mid, e.Ratio.Lo, e.Ratio.Hi, "×"))
+		}
+	}
+	return all
 }
