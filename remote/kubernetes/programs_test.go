@@ -124,25 +124,37 @@ systems: [{use: deluge, with: {binary: `+bin+`/deluged}}]
 data: {size: 2MiB}
 disseminate: {nodes: 3, seeders: 1}`+emulated, 1)
 	})
-	t.Run("siad", func(t *testing.T) {
-		siad := os.Getenv("PLIMSOLL_SIAD")
-		if siad == "" {
-			t.Skip("PLIMSOLL_SIAD names no siad")
-		}
-		image := bundle(t, "siad", siad+"=/usr/local/bin/siad")
-		for name, run := range map[string]struct {
-			experiment string
-			trials     int
-		}{
-			"overhead": {"overhead: {operation: [put, get], count: 2}\ndata: {objects: 2, size: 10kB}", 2},
-			"upload":   {"upload: {poll: 1s}\ndata: {objects: 3, size: 1kB}", 1},
-			"sync":     {"sync: {blocks: 400, peers: 2, form: v1, transactions: 0}", 1},
-		} {
-			t.Run(name, func(t *testing.T) {
-				inPods(t, image, "scenario: "+name+"\nsystems: [siad]\n"+run.experiment+emulated, run.trials)
-			})
-		}
-	})
+	const overhead = "scenario: overhead\noverhead: {operation: [put, get], count: 2}\ndata: {objects: 2, size: 10kB}"
+	swarm := "scenario: disseminate\ndisseminate: {nodes: 3, seeders: 1}\ndata: {size: 2MiB}"
+	for _, given := range []struct {
+		system   string
+		programs []string // as PLIMSOLL_NAME gives them
+		name     string
+		run      string
+		trials   int
+	}{
+		{"siad", []string{"siad"}, "overhead", overhead, 2},
+		{"siad", []string{"siad"}, "upload", "scenario: upload\nupload: {poll: 1s}\ndata: {objects: 3, size: 1kB}", 1},
+		{"siad", []string{"siad"}, "sync", "scenario: sync\nsync: {blocks: 400, peers: 2, form: v1, transactions: 0}", 1},
+		{"renterd", []string{"renterd", "hostd"}, "overhead", overhead, 2},
+		{"kubo", []string{"ipfs"}, "overhead", overhead, 2},
+		{"kubo", []string{"ipfs"}, "disseminate", swarm, 1},
+		{"codex", []string{"codex"}, "overhead", overhead, 2},
+		{"codex", []string{"codex"}, "disseminate", swarm, 1},
+	} {
+		t.Run(given.system+"/"+given.name, func(t *testing.T) {
+			var files []string
+			for _, program := range given.programs {
+				variable := "PLIMSOLL_" + strings.ToUpper(strings.Replace(program, "ipfs", "kubo", 1))
+				path := os.Getenv(variable)
+				if path == "" {
+					t.Skip(variable + " names no program")
+				}
+				files = append(files, path+"=/usr/local/bin/"+program)
+			}
+			inPods(t, bundle(t, given.system, files...), given.run+"\nsystems: ["+given.system+"]"+emulated, given.trials)
+		})
+	}
 }
 
 // A renter that pods attach to takes objects from them: here a simulated one, outside of the cluster.
