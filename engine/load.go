@@ -215,14 +215,17 @@ func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (tr
 	if err != nil {
 		return "", ctx.Err() == nil
 	}
-	if !running || s.attached() {
+	if s.attached() {
 		return "", false
 	}
 	to := r.client
 	if s.network != nil { // of all its links, which are as long as one another
 		to = s.hosts[len(s.hosts)-1]
 	}
-	if trouble = after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit()); trouble == "" {
+	if running {
+		trouble = after.Since(before).Trouble(r.bed.Want(s.hosts[0], to).LatenessLimit())
+	}
+	if trouble == "" {
 		trouble = r.bed.MeshMoved(ctx)
 	}
 	return trouble, false

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // HostsOf are the hosts of each system of a plan that is started, beside the client's.
@@ -50,6 +51,11 @@ func EmulatesBetween(plan *experiment.Plan) bool {
 	})
 	changes, _ := plansChanges(plan)
 	return shaped || changes
+}
+
+// ByKernel reports whether netem of each machine's kernel is to emulate links between them.
+func ByKernel(plan *experiment.Plan) bool {
+	return EmulatesBetween(plan) && plan.Experiment.Link.Emulator == link.NetemDiscipline
 }
 
 // Placeable is what keeps a plan from running on many machines, whichever these are.
@@ -112,8 +118,8 @@ func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) 
 // checkLinksBetween refuses what no links between machines can be.
 func checkLinksBetween(plan *experiment.Plan, clients int) []Problem {
 	switch l := plan.Experiment.Link; {
-	case l.Emulator == "netem" || l.IPv6:
-		return []Problem{refuse("link.emulator: netem and link.ipv6 are for links on one machine", "leave them out")}
+	case l.IPv6:
+		return []Problem{refuse("link.ipv6 is for links on one machine", "leave it out")}
 	case l.Emulator == "none" && EmulatesBetween(plan):
 		return []Problem{refuse("the experiment asks for links and says link.emulator: none", "leave out one of them")}
 	case clients > 1 && attaches(plan) && EmulatesBetween(plan): // the others are in namespaces

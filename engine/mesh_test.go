@@ -192,6 +192,39 @@ func TestAttachedSystemBetweenMachines(t *testing.T) {
 	}
 }
 
+// netem of the machines' kernels emulates links between them when it is asked for; what is for one machine alone is
+// refused by name.
+func TestNetemBetweenMachines(t *testing.T) {
+	for _, c := range []struct {
+		emulator string
+		ipv6     bool
+		delay    time.Duration
+		want     string // emulator
+		refused  string
+	}{
+		{"auto", false, time.Millisecond, link.Own, ""},
+		{"netem", false, time.Millisecond, link.NetemDiscipline, ""},
+		{"netem", false, 0, link.NetemDiscipline, ""}, // there is nothing to emulate
+		{"none", false, time.Millisecond, link.Own, "link.emulator: none"},
+		{"netem", true, time.Millisecond, link.NetemDiscipline, "link.ipv6"},
+	} {
+		cell := experiment.Cell{System: "a"}
+		cell.Link.Delay = experiment.Duration(c.delay)
+		plan := &experiment.Plan{Cells: []experiment.Cell{cell}}
+		plan.Experiment.Link.Emulator, plan.Experiment.Link.IPv6 = c.emulator, c.ipv6
+		if ByKernel(plan) != (c.emulator == "netem" && c.delay > 0) {
+			t.Errorf("%+v: by the kernel: %t", c, ByKernel(plan))
+		}
+		if got := testbedOptions(Config{Plan: plan, Machines: 2}); got.Emulate != c.want || got.Mesh != (c.delay > 0) {
+			t.Errorf("%+v: %+v", c, got)
+		}
+		problems := Placeable(plan, nil, 1)
+		if len(problems) != min(len(c.refused), 1) || len(problems) > 0 && !strings.Contains(problems[0].What, c.refused) {
+			t.Errorf("%+v: %+v", c, problems)
+		}
+	}
+}
+
 // confined is a system that would reach beyond the network of a run.
 type confined struct{ mem.System }
 

@@ -38,7 +38,7 @@ func testbedOptions(cfg Config) testbed.Options {
 		emulator = link.Own // the only one that knows pairs of hosts
 	}
 	mesh := cfg.Machines > 0 && EmulatesBetween(cfg.Plan)
-	if mesh {
+	if mesh && !ByKernel(cfg.Plan) {
 		emulator = link.Own
 	}
 	real := cfg.Machines > 0 && !mesh

@@ -209,13 +209,16 @@ const RealLink = "real"
 // MeshLink is the emulator of links between machines: "user" on each, with UDP between them.
 const MeshLink = "user over UDP"
 
+// KernelMeshLink is that of links between machines which netem on each emulates.
+const KernelMeshLink = "netem over VXLAN"
+
 // LinkCheck is what was measured through a link before a cell used it,
 // beside what was asked for. Times in seconds, rates in bit/s.
 type LinkCheck struct {
 	Trial      int64   `json:"trial" db:"trial"`
 	From       string  `json:"from" db:"from_host"`
 	To         string  `json:"to" db:"to_host"`
-	Emulator   string  `json:"emulator" db:"emulator"`     // "netem", "user", "tbf", "none", [RealLink] or [MeshLink]
+	Emulator   string  `json:"emulator" db:"emulator"`     // "netem", "user", "tbf", "none", or one of those above
 	Congestion string  `json:"congestion" db:"congestion"` // TCP congestion control of both ends
 	WantRTT    float64 `json:"want_rtt" db:"want_rtt"`
 	RTT        float64 `json:"rtt" db:"rtt"`             // median

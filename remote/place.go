@@ -44,6 +44,7 @@ type Spec struct {
 	Run      string // ID: 12 lower-case letters and digits, the first a letter
 	Machines int
 	Emulate  bool // links between them: each gets a number, and `plimsoll node agent` that less 1 as --index
+	Netem    bool // by each machine's kernel: `plimsoll node agent` gets --emulator netem, and is root
 	// Credentials are those of the agents, one for all: `plimsoll node agent` reads them in gob
 	// ([agent.Credentials]) from its standard input, or from the file of --credentials.
 	Credentials agent.Credentials
@@ -71,7 +72,8 @@ func Check(ctx context.Context, place Place, cfg engine.Config) []engine.Problem
 
 // needs is what a plan wants of a place.
 func needs(plan *experiment.Plan, clients int) Spec {
-	return Spec{Machines: engine.MachinesFor(plan, clients), Emulate: engine.EmulatesBetween(plan)}
+	return Spec{Machines: engine.MachinesFor(plan, clients), Emulate: engine.EmulatesBetween(plan),
+		Netem: engine.ByKernel(plan)}
 }
 
 // ErrGone: nothing of the run is left in its place.

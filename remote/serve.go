@@ -170,7 +170,7 @@ func detach(dir, log string, in io.Reader, out io.Writer, args ...string) error 
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(dir, log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(filepath.Join(dir, log), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func detach(dir, log string, in io.Reader, out io.Writer, args ...string) error 
 	line, err := bufio.NewReader(said).ReadString('\n')
 	if err != nil {
 		err = errors.Join(err, c.Wait())
-		text, _ := os.ReadFile(file.Name())
+		text, _ := io.ReadAll(io.NewSectionReader(file, 0, 1<<20)) // an agent that ends removes the directory
 		return fmt.Errorf("node run %s: %w: %s", args[0], err, bytes.TrimSpace(text))
 	}
 	_, err = io.WriteString(out, line)

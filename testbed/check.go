@@ -101,6 +101,9 @@ func (t *Testbed) activeEmulator() string {
 	if t.opt.Real {
 		return record.RealLink
 	}
+	if t.opt.Mesh && t.byKernel() {
+		return record.KernelMeshLink
+	}
 	if t.opt.Mesh {
 		return record.MeshLink
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // Links between machines are emulated by a mesh: on each machine a testbed with one host in a
-// namespace and an emulator, which exchange packets over UDP. The engine's testbed (Options.Mesh)
-// has the client's host, and controls all others by MeshCall. In links, hosts are known
+// namespace and an emulator, which exchange packets over UDP, or netem and tunnels of the kernel. The engine's
+// testbed (Options.Mesh) has the client's host, and controls all others by MeshCall. In links, hosts are known
 // by their addresses: a machine has one host for the nodes of all systems.
 
 // MeshCall is what one machine does for the links: one of these.
@@ -34,6 +34,7 @@ type MeshCall struct {
 // MeshAnswer is what is known then.
 type MeshAnswer struct {
 	At    netip.AddrPort  // of the socket
+	MTU   int             // of the tunnels that come in its place
 	RTTs  []time.Duration // to all machines, by their numbers in the mesh
 	Stats link.Stats
 }
@@ -46,7 +47,11 @@ func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at neti
 	if t.net == nil {
 		return nil, fmt.Errorf("testbed: add host %s: %s", name, t.Mode().Why)
 	}
-	t.shape.machine = at
+	if t.shape.machine = at; t.byKernel() {
+		if err := t.tryTunnel(at); err != nil {
+			return nil, fmt.Errorf("testbed: add host %s: %w", name, err)
+		}
+	}
 	return t.addLocal(ctx, name, number)
 }
 
@@ -56,6 +61,8 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 	switch {
 	case q.Shape != nil:
 		return a, t.applyHere(ctx, *q.Shape, q.Change)
+	case t.byKernel():
+		return t.meshByKernel(ctx, q)
 	case q.Stats:
 		var running bool
 		if a.Stats, running, err = t.statsHere(ctx); err == nil && !running {
@@ -82,7 +89,7 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 	return a, err
 }
 
-// join starts the emulator of the mesh, between this machine's host and those of the others.
+// join starts the emulator of the mesh, or makes its tunnels, between this machine's host and those of the others.
 func (s *shaper) join(ctx context.Context, t *Testbed) error {
 	t.mu.Lock()
 	hosts := slices.Clone(t.hosts)
@@ -92,6 +99,11 @@ func (s *shaper) join(ctx context.Context, t *Testbed) error {
 			continue
 		}
 		if err := hosts[0].meet(p.Addrs[0]); err != nil {
+			return err
+		}
+	}
+	if t.byKernel() {
+		if err := s.joinTunnels(t, hosts[0]); err != nil {
 			return err
 		}
 	}
@@ -156,7 +168,8 @@ func (m *mesh) join(ctx context.Context, all []member, seed uint64) error {
 	rand.Read(key)
 	var peers []link.Peer
 	for i, a := range opened {
-		peers = append(peers, link.Peer{Host: all[i].host.String(), Addrs: []netip.Addr{all[i].host}, At: a.At})
+		peers = append(peers, link.Peer{Host: all[i].host.String(), Addrs: []netip.Addr{all[i].host}, At: a.At,
+			MTU: a.MTU})
 	}
 	_, err = each(ctx, all, func(i int) MeshCall {
 		return MeshCall{Join: &link.Options{Seed: seed, Mesh: &link.Mesh{Self: i, Key: key, Peers: peers}}}
@@ -179,7 +192,7 @@ func (t *Testbed) applyMesh(ctx context.Context, spec ShapeSpec, change bool) er
 	defer m.mu.Unlock()
 	if change {
 		if m.joined == nil {
-			return errors.New("the machines are not joined")
+			return errNotJoined
 		}
 		all = m.joined
 	} else {
@@ -305,17 +318,17 @@ func (s ShapeSpec) renamed(addrs map[string]netip.Addr) (ShapeSpec, error) {
 	return r, nil
 }
 
-// meshStats are those of all emulators, by the hosts' names.
+// meshStats are those of all emulators, by the hosts' names; none where the kernel is the emulator.
 func (t *Testbed) meshStats(ctx context.Context) (sum link.Stats, running bool, err error) {
 	t.mesh.mu.Lock()
 	all := t.mesh.joined
 	t.mesh.mu.Unlock()
 	if all == nil {
-		return sum, false, nil
+		return sum, false, errNotJoined
 	}
 	answers, err := each(ctx, all, func(int) MeshCall { return MeshCall{Stats: true} })
-	if err != nil {
-		return sum, true, err
+	if err != nil || t.byKernel() {
+		return sum, err != nil, err
 	}
 	sum = answers[0].Stats
 	for _, a := range answers[1:] {

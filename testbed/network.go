@@ -95,6 +95,12 @@ func hostMAC(index int) net.HardwareAddr {
 	return net.HardwareAddr{0x02, 0x77, 0, 0, byte(index >> 8), byte(index)}
 }
 
+// macOf is the hardware address of the host with an address.
+func macOf(a netip.Addr) net.HardwareAddr {
+	b := a.As16()
+	return hostMAC(int(b[14])<<8 | int(b[15]))
+}
+
 // attach gives h its namespace, thread, addresses and cable.
 func (n *network) attach(h *host, others []*host) (err error) {
 	h.addr4, h.addr6 = hostAddr(prefix4, h.index), hostAddr(prefix6, h.index)
@@ -193,10 +199,9 @@ func (n *network) introduce(h *host, others []*host) error {
 
 // meet gives h the hardware address of another host.
 func (h *host) meet(a netip.Addr) error {
-	b := a.As16()
 	neigh := &netlink.Neigh{
 		LinkIndex: h.veth.Attrs().Index, Family: nl.GetIPFamily(a.AsSlice()), State: netlink.NUD_PERMANENT,
-		IP: a.AsSlice(), HardwareAddr: hostMAC(int(b[14])<<8 | int(b[15])),
+		IP: a.AsSlice(), HardwareAddr: macOf(a),
 	}
 	if err := h.nl.NeighSet(neigh); err != nil {
 		return fmt.Errorf("introduce %s to %s: %w", a, h.name, err)

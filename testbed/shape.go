@@ -65,7 +65,9 @@ type shaper struct {
 	machine    netip.Addr    // our own address, for the emulators of other machines
 	carrier    *os.File      // by which these reach ours
 	carrierAt  netip.AddrPort
-	active     string // what emulates now: link.Own, "netem", "tbf" or "none"
+	echo       *link.Responder // answers probes of machines joined by tunnels
+	tunnels    []link.Tunnel   // to the other machines of a mesh that netem emulates, in its order
+	active     string          // what emulates now: link.Own, "netem", "tbf" or "none"
 }
 
 // Shape makes all links what spec says, and sets congestion control and TCP
@@ -148,7 +150,7 @@ func (s *shaper) choose(t *Testbed, mode Mode) {
 	top := s.spec.topology()
 	switch {
 	case s.mesh != nil:
-		s.active = link.Own
+		s.active = mode.Emulator
 	case mode.Emulator == "none" || !top.Shaped() && !s.spec.Changes && t.opt.Emulate != link.Own:
 		s.active = "none"
 	case len(s.spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.ownWorks: // netem knows no pairs
@@ -169,7 +171,7 @@ func (s *shaper) change(ctx context.Context, spec ShapeSpec) error {
 		}
 		return s.own.Shape(ctx, spec.topology())
 	case link.NetemDiscipline, link.TBFDiscipline:
-		return link.ShapeKernel(s.active, s.devices, spec.topology())
+		return s.shapeByKernel(s.active, s.devices, spec.topology())
 	}
 	return errors.New("links are not emulated")
 }
@@ -241,7 +243,7 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 	if s.active == link.NetemDiscipline || s.active == link.TBFDiscipline {
 		topology = s.spec.topology()
 	}
-	if err := link.ShapeKernel(discipline, devices, topology); err != nil {
+	if err := s.shapeByKernel(discipline, devices, topology); err != nil {
 		return err
 	}
 	if s.active == link.Own {
@@ -375,6 +377,9 @@ func (s *shaper) close(ctx context.Context, hub *host) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.end(ctx, hub)
+	if s.echo != nil {
+		s.echo.Close()
+	}
 	if s.carrier != nil {
 		err = errors.Join(err, s.carrier.Close())
 	}

@@ -147,7 +147,7 @@ func (t *Testbed) choose() (err error) {
 	t.mode.Mesh = t.opt.Mesh
 	for _, p := range missing {
 		if p.Severity == Fatal { // what was asked for
-			return fmt.Errorf("testbed: emulator %s: %s", t.opt.Emulate, p.What)
+			return fmt.Errorf("testbed: emulator %s: %s (%s)", t.opt.Emulate, p.What, p.Hint)
 		}
 	}
 	if !t.mode.Namespaces {

@@ -309,6 +309,25 @@ warmup: 0`, "--clients", "3")
 			}
 		}
 	})
+	t.Run("netem", func(t *testing.T) {
+		m.t = t
+		text := swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 10ms, emulator: netem}\n"
+		if link.Works(link.NetemDiscipline) != nil { // the first machine says so
+			p := m.start(over(m.list, m.experiment(text), "--out", filepath.Join(t.TempDir(), "run"))...)
+			if said := m.end(p, 1); !strings.Contains(said, "box0: start the agent") ||
+				!strings.Contains(said, "the kernel has no netem") || !strings.Contains(said, "modprobe sch_netem") {
+				t.Errorf("it said:\n%s", said)
+			}
+			m.clean()
+			return
+		}
+		_, links := m.compare(text)
+		for _, l := range links {
+			if l.Emulator != record.KernelMeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
+				t.Errorf("link %+v", l)
+			}
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		m.t = t
 		m.refuses()
@@ -382,7 +401,7 @@ func (m *sshMachines) refuses() {
 	for _, c := range []struct{ list, set, want string }{
 		{list, "disseminate.nodes=2", "key in " + other + ":2"},
 		{m.list, "disseminate.nodes=8", "needs 9 machines"},
-		{m.list, "link.emulator=netem", "links on one machine"},
+		{m.list, "link.ipv6=true", "links on one machine"},
 		{m.list, "systems=[{use: deluge, with: {binary: /none}}]", "/none"}, // seen on the machines
 	} {
 		dir := filepath.Join(t.TempDir(), "run")

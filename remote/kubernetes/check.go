@@ -25,12 +25,16 @@ func (c *Cluster) Check(ctx context.Context, want remote.Spec) []engine.Problem 
 		return []engine.Problem{refuse("kubernetes", what, "`kubectl get pods` must work first")}
 	}
 	if want.Emulate {
-		problems = append(problems, c.podSecurity(ctx)...)
+		problems = append(problems, c.podSecurity(ctx, want.Netem)...)
 	}
 	if len(problems) > 0 {
 		return problems
 	}
 	problems = c.sweep(ctx)
+	if want.Netem {
+		problems = append(problems, note("links", "whether the kernels of nodes have netem, tbf and VXLAN is seen only by "+
+			"the agents, which end a run and say so where one has not", "on each node: modprobe sch_netem sch_tbf vxlan"))
+	}
 	var nodes core.NodeList
 	if err := c.get(ctx, at(coreAPI, "", "nodes"), &nodes); err != nil {
 		problems = append(problems, note("nodes", "how many there are cannot be seen: "+err.Error(), ""))
@@ -109,11 +113,19 @@ func (c *Cluster) may(ctx context.Context, verb string, on right) (bool, error) 
 }
 
 // podSecurity refuses a namespace of the user's that admits no pods with user namespaces, in which links are
-// emulated. Who may not look at it learns that from the cluster later.
-func (c *Cluster) podSecurity(ctx context.Context) []engine.Problem {
+// emulated, or with the rights that netem needs. Who may not look at it learns that from the cluster later.
+func (c *Cluster) podSecurity(ctx context.Context, netem bool) []engine.Problem {
 	var ns meta.PartialObjectMetadata
-	if c.given == "" || c.get(ctx, at(coreAPI, "", "namespaces", c.given), &ns) != nil ||
-		ns.Labels[enforceLabel] != "restricted" {
+	if c.given == "" || c.get(ctx, at(coreAPI, "", "namespaces", c.given), &ns) != nil {
+		return nil
+	}
+	level := ns.Labels[enforceLabel]
+	if netem && (level == "restricted" || level == "baseline") {
+		return []engine.Problem{refuse("links", "link.emulator: netem needs pods at Pod Security level privileged, and "+
+			"namespace "+c.given+" enforces "+level,
+			"label it "+enforceLabel+"=privileged, name another, or say --set link.emulator=user")}
+	}
+	if level != "restricted" {
 		return nil
 	}
 	return []engine.Problem{refuse("links", "links are emulated by pods at Pod Security level baseline, "+

@@ -1,7 +1,7 @@
 // Package kubernetes is machines that are pods of a Kubernetes cluster: for each run one Indexed
 // Job of agents, in a namespace of its own or in one that the user names. Pods run at Pod
-// Security level restricted, or baseline where they emulate links, and have no access to the
-// cluster's API.
+// Security level restricted, or baseline where they emulate links (privileged by netem), and have no
+// access to the cluster's API.
 package kubernetes
 
 import (

@@ -130,8 +130,9 @@ func TestMachinesWithIPv6(t *testing.T) {
 // The objects are what the API takes, in the order in which they are made.
 func TestObjects(t *testing.T) {
 	for _, pack := range []bool{false, true} {
+		netem := pack
 		c := Cluster{image: `r.example:5000/a"b`, pack: pack}
-		all, err := c.objects(remote.Spec{Run: "rabcdefghij2", Machines: 3})
+		all, err := c.objects(remote.Spec{Run: "rabcdefghij2", Machines: 3, Emulate: netem, Netem: netem})
 		must(t, err)
 		kinds := ""
 		for _, o := range all {
@@ -148,6 +149,8 @@ func TestObjects(t *testing.T) {
 		for want, there := range map[string]bool{
 			`"completions":3`: true, `"defaultMode":288`: true, `"image":"r.example:5000/a\"b"`: true,
 			`"cpu":"1"`: !pack, `"podAntiAffinity"`: !pack, `"topologySpreadConstraints"`: pack,
+			`"privileged":true`: netem, `"--emulator","netem"`: netem, `"runAsNonRoot":true`: !netem,
+			`"allowPrivilegeEscalation":false`: !netem,
 		} {
 			if strings.Contains(string(b), want) != there {
 				t.Errorf("pack %t: %s in %s", pack, want, b)
@@ -209,6 +212,7 @@ func TestCheck(t *testing.T) {
 		hidden  bool // nodes
 		pack    bool
 		emulate bool
+		netem   bool
 		image   string
 		want    string // problems' severities, names and parts of their texts and hints
 	}{
@@ -222,6 +226,9 @@ func TestCheck(t *testing.T) {
 		"no level for links": {nodes: good, ns: "ns", level: "restricted", emulate: true,
 			want: "fatal links namespace ns restricted"},
 		"a level for links": {nodes: good, ns: "ns", level: "baseline", emulate: true},
+		"no level for netem": {nodes: good, ns: "ns", level: "baseline", emulate: true, netem: true,
+			want: "fatal links netem namespace ns baseline privileged link.emulator=user"},
+		"netem": {nodes: good, emulate: true, netem: true, want: "note links kernels netem VXLAN modprobe"},
 		"one right": {denied: "create pods/exec", ns: "ns", want: "fatal rights in namespace ns: create pods/exec " +
 			`Role [{apiGroups: [""], resources: ["pods/exec"], verbs: [create]}]`},
 		"no right": {denied: "all", want: "fatal rights create jobs, get jobs, patch jobs, list pods delete namespaces " +
@@ -260,7 +267,7 @@ func TestCheck(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(answer)
 			})
 			c.given, c.pack, c.image = tt.ns, tt.pack, cmp.Or(tt.image, here)
-			problems := c.Check(t.Context(), remote.Spec{Machines: 2, Emulate: tt.emulate})
+			problems := c.Check(t.Context(), remote.Spec{Machines: 2, Emulate: tt.emulate, Netem: tt.netem})
 			want := slices.DeleteFunc(strings.Split(tt.want, "\n"), func(s string) bool { return s == "" })
 			if len(problems) != len(want) {
 				t.Fatalf("%+v, want %q", problems, want)

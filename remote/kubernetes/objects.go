@@ -42,6 +42,7 @@ func (c *Cluster) objects(spec remote.Spec) (all []map[string]any, err error) {
 	err = objectsTemplate.Execute(&text, map[string]any{
 		"Name": name, "Run": spec.Run, "Machines": spec.Machines, "Image": c.image, "Pack": c.pack,
 		"Emulate":     spec.Emulate,
+		"Netem":       spec.Netem,
 		"Keep":        remote.RunDir,
 		"Credentials": base64.StdEncoding.EncodeToString(credentials.Bytes()),
 		"About":       about,

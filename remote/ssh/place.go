@@ -23,6 +23,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // Place is the machines of a list.
@@ -61,6 +62,36 @@ func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Probl
 				Hint: "`ssh` must reach it without a question: the key of the host is known, and one of yours is accepted"})
 		}
 	}
+	if len(all) == 0 && want.Netem {
+		all = p.checkNetem(ctx, p.list.Hosts[:want.Machines])
+	}
+	return all
+}
+
+// lacking says what a machine lacks for netem between machines. Modules that are not loaded are loaded when they are
+// needed; where there is no list of them, the agent will tell.
+const lacking = `test "$(id -u)" = 0 || echo root
+at=/lib/modules/$(uname -r)
+for m in sch_netem sch_tbf vxlan; do
+	test -d /sys/module/$m || test ! -e $at/modules.dep || cat $at/modules.dep $at/modules.builtin | grep -q "/$m[.]ko" ||
+		echo $m
+done`
+
+// checkNetem names the machines whose kernels cannot emulate links, as far as that is seen from here.
+func (p *Place) checkNetem(ctx context.Context, hosts []host) (all []engine.Problem) {
+	for _, err := range p.each(hosts, func(_ int, h *host) error {
+		got, err := p.ask(ctx, h, lacking, nil)
+		if err == nil && got != "" {
+			err = fmt.Errorf("link.emulator: netem needs on it %s", strings.Join(strings.Fields(got), ", "))
+		}
+		return err
+	}) {
+		if err != nil {
+			all = append(all, engine.Problem{Name: "links", Blocking: true, What: err.Error(),
+				Hint: "log in as root (user:), install the kernel's extra modules (linux-modules-extra on Ubuntu, " +
+					"kernel-modules-extra on Fedora), or say --set link.emulator=user"})
+		}
+	}
 	return all
 }
 
@@ -88,14 +119,17 @@ func (p *Place) Create(ctx context.Context, spec remote.Spec) (ready []remote.Ma
 		return nil, err
 	}
 	hosts := p.list.Hosts // those beyond the number are there to take the place of one that is lost
-	machines := make([]remote.Machine, len(hosts))
+	machines, emulator := make([]remote.Machine, len(hosts)), link.Own
+	if spec.Netem {
+		emulator = link.NetemDiscipline
+	}
 	for i, err := range p.each(hosts, func(i int, h *host) (err error) {
 		m := p.machine(h, spec.Run)
 		if spec.Emulate {
 			m.Number = i + 1
 		}
 		if err = p.copyBinary(ctx, h, m.Dir, spec.Binary); err == nil {
-			m.Agent, err = p.startAgent(ctx, h, m, credentials.Bytes())
+			m.Agent, err = p.startAgent(ctx, h, m, emulator, credentials.Bytes())
 		}
 		machines[i] = m
 		return err
@@ -135,11 +169,12 @@ func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error
 
 // startAgent starts the agent of a machine and gives the address where it listens.
 func (p *Place) startAgent(
-	ctx context.Context, h *host, m remote.Machine, credentials []byte,
+	ctx context.Context, h *host, m remote.Machine, emulator string, credentials []byte,
 ) (at netip.AddrPort, err error) {
 	out, err := p.ask(ctx, h, command(m, "node", "run", "start-agent", "--dir", m.Dir,
 		"--", "--name", m.Name, "--address", m.Addr.String(),
-		"--index", strconv.Itoa(m.Number-1), "--listen", "tcp:"+net.JoinHostPort(m.Addr.String(), "0")),
+		"--index", strconv.Itoa(m.Number-1), "--emulator", emulator, "--listen",
+		"tcp:"+net.JoinHostPort(m.Addr.String(), "0")),
 		bytes.NewReader(credentials))
 	if err != nil {
 		return at, fmt.Errorf("start the agent: %w", err)

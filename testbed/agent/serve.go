@@ -63,28 +63,17 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	file := flags.String("credentials", "", "file with the credentials; empty: standard input")
 	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
 	index := flags.Int("index", -1, "of the machine where links are emulated between machines; -1: they are not")
+	emulator := flags.String("emulator", link.Own, "of links between machines: user, or netem of the kernel")
 	keep := flags.String("keep", "", "directory: while it exists, end only a day after the engine's last word")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *index >= 0 {
+	if *index >= 0 && *emulator == link.Own { // netem needs more than the rights of a user namespace
 		if done, err := testbed.EnterHere(); done || err != nil {
 			return err
 		}
 	}
-	if *file != "" {
-		f, err := os.Open(*file)
-		if err != nil {
-			return fmt.Errorf("agent: read the credentials: %w", err)
-		}
-		defer f.Close()
-		stdin = f
-	}
-	var credentials Credentials
-	if err := gob.NewDecoder(stdin).Decode(&credentials); err != nil {
-		return fmt.Errorf("agent: read the credentials: %w", err)
-	}
-	config, err := credentials.config()
+	config, err := readCredentials(*file, stdin)
 	if err != nil {
 		return err
 	}
@@ -96,7 +85,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	defer end(nil)
 	opt := testbed.Options{Dir: *dir, Plain: true}
 	if *index >= 0 {
-		opt.Plain, opt.Emulate = false, link.Own
+		opt.Plain, opt.Emulate = false, *emulator
 	}
 	bed, err := testbed.New(ctx, opt)
 	if err != nil {
@@ -127,6 +116,22 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	defer web.Close()
 	go func() { end(web.ServeTLS(l, "", "")) }()
 	return s.await(ctx, *orphaned, *keep)
+}
+
+func readCredentials(file string, stdin io.Reader) (*tls.Config, error) {
+	if file != "" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("agent: read the credentials: %w", err)
+		}
+		defer f.Close()
+		stdin = f
+	}
+	var credentials Credentials
+	if err := gob.NewDecoder(stdin).Decode(&credentials); err != nil {
+		return nil, fmt.Errorf("agent: read the credentials: %w", err)
+	}
+	return credentials.config()
 }
 
 // web is the server that calls come to. One stream that is not read may not hold up others.

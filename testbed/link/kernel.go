@@ -76,6 +76,47 @@ func ShapeKernel(discipline string, hosts []Device, t Topology) error {
 	return nil
 }
 
+// Tunnel is the kernel's way from a host to that of another machine: a device on the hub that packets leave by.
+type Tunnel struct {
+	Host string // the other
+	Port Port
+	Way  time.Duration // between the machines, one way: it is part of the delay
+}
+
+// ShapeTunnels is what [ShapeKernel] is, for the one host of a machine and its tunnels to all others. Rates are
+// shaped at the host's cable by TBFDiscipline, whose queue counts bytes; and what happens on a path, after the
+// uplink's rate, by NetemDiscipline at the tunnel to its other end: single pairs may differ.
+func ShapeTunnels(h Device, tunnels []Tunnel, t Topology) error {
+	names, segs := []string{h.Host}, segmentsPerBurst(t.slowest(h.Host))
+	for _, x := range tunnels {
+		if names = append(names, x.Host); t.path(h.Host, x.Host).Loss > 0 {
+			segs = 1
+		}
+	}
+	r := t.resolve(names)
+	up, down := r.Up[h.Host], r.Down[h.Host]
+	err := h.Ports.Up.apply(TBFDiscipline, Params{Rate: up.Rate, Queue: up.Queue}, segs, 0)
+	if err == nil {
+		err = h.Ports.Down.apply(TBFDiscipline, Params{Rate: down.Rate, Queue: down.Queue}, segs, 0)
+	}
+	for _, x := range tunnels {
+		p := t.path(h.Host, x.Host)
+		if p.Delay = max(0, p.Delay-x.Way); p.Shaped() {
+			p.Queue = pathRoom
+		}
+		if err == nil {
+			err = x.Port.apply(NetemDiscipline, p, segs, 0)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("link: shape the link of %s: %w", h.Host, err)
+	}
+	return nil
+}
+
+// pathRoom is what a path holds beside what its delay does, bytes: 1 ms at the rate that netemAttrs assumes.
+const pathRoom = 100e9 / 8 / 1000
+
 // limitBursts sets of how many segments a super-packet that leaves the port may be.
 func (p Port) limitBursts(segs int) error {
 	dev, err := p.NL.LinkByName(p.Device)

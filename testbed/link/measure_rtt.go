@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"slices"
 	"time"
@@ -97,6 +98,26 @@ func (i *initiator) measureRTT() ([]time.Duration, error) {
 	}
 	slices.Sort(rtts)
 	return rtts, nil
+}
+
+// RoundTrip is the median round trip to a [Responder] over a way of which nothing is known: of datagrams or, as
+// these wait for processes on a busy machine, of handshakes.
+func RoundTrip(ctx context.Context, from Dialer, to netip.AddrPort) (time.Duration, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	i, err := initiate(ctx, from, to, Want{}, DefaultTolerance)
+	if err != nil {
+		return 0, err
+	}
+	rtts, err := i.measureRTT()
+	if err != nil {
+		return 0, err
+	}
+	rtt := quantile(rtts, 0.5)
+	if kernel, err := i.handshakeRTT(ctx); err == nil {
+		rtt = min(rtt, kernel)
+	}
+	return rtt, nil
 }
 
 // handshakeRTT is the median round trip of a few TCP handshakes. Both ends are

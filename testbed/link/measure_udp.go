@@ -83,7 +83,8 @@ func (i *initiator) measureFlood() (float64, error) {
 	const seconds, excess = 0.5, 1.15
 	perSecond := i.want.Rate / 8 / FullFrame
 	n := int(max(seconds*excess*perSecond, 200))
-	_, _, along, err := i.pass(udpPayload(i.ipv6), n, i.want.Rate*excess)
+	short := i.short()
+	_, _, along, err := i.pass(udpPayload(i.ipv6)-short, n, i.want.Rate*excess)
 	if err != nil {
 		return 0, err
 	}
@@ -91,7 +92,24 @@ func (i *initiator) measureFlood() (float64, error) {
 		return 0, errors.New("too few datagrams came back to tell a rate")
 	}
 	first, last := along[0], along[len(along)-1]
-	return float64(last.count-first.count) / (last.came - first.came).Seconds() * 8 * float64(tcpPayload(i.ipv6)), nil
+	perSecond = float64(last.count-first.count) / (last.came - first.came).Seconds()
+	return perSecond * 8 * float64(tcpPayload(i.ipv6)-short), nil
+}
+
+// short is by how many bytes packets of this path are smaller than an Ethernet's: a tunnel needs some.
+func (i *initiator) short() (bytes int) {
+	level, option := unix.IPPROTO_IP, unix.IP_MTU
+	if i.ipv6 {
+		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU
+	}
+	_ = control(i.udp, func(fd int) error {
+		mtu, err := unix.GetsockoptInt(fd, level, option)
+		if err == nil {
+			bytes = max(0, MTU-mtu)
+		}
+		return err
+	})
+	return bytes
 }
 
 // measureLoss counts small datagrams, sent well below the link's rate so that no

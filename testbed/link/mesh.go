@@ -27,6 +27,7 @@ type Peer struct {
 	Host  string
 	Addrs []netip.Addr
 	At    netip.AddrPort // where it receives datagrams
+	MTU   int            // of tunnels of the kernel, if those are used
 }
 
 // OpenCarrier opens the UDP socket by which an emulator reaches those of other machines, in

@@ -23,12 +23,13 @@ func StartThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			done := make(chan struct{})
-			go func() { // runs elsewhere: the main thread is locked to us
-				defer close(done)
-				StartThread(f)
+			begun := make(chan struct{})
+			go func() { // on another thread, and locked to that before the main one may run anything again
+				runtime.LockOSThread()
+				close(begun)
+				f()
 			}()
-			<-done
+			<-begun
 			runtime.UnlockOSThread()
 			return
 		}

@@ -1,0 +1,207 @@
+package testbed
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/testbed/link"
+)
+
+// Where netem emulates the links of a mesh, packets travel from hub to hub through VXLAN tunnels, one for each
+// other machine. A tunnel's socket is in the network that machines reach each other by, and its device in the hub: with
+// the hub's last descriptor, which is ours, the kernel removes both, however we end. What else the machines say
+// to each other, such as the engine's calls, is in no tunnel and is not shaped.
+
+// tunnelPort is the UDP port of tunnels on all machines: none of those that the networks of clusters use for
+// their own (4789, 8472), and some of which they refuse to pods.
+const tunnelPort = 7701
+
+// tunnelHead4 and tunnelHead6 are what a tunnel adds to a packet: IP, UDP, VXLAN and Ethernet headers.
+const (
+	tunnelHead4 = 20 + 8 + 8 + 14
+	tunnelHead6 = 40 + 8 + 8 + 14
+)
+
+// tunnel joins the hub to that of another machine of a mesh. Its port of the bridge is isolated: the hubs'
+// bridges are joined in circles, and what comes from one machine is for the host alone.
+func (n *network) tunnel(m *link.Mesh, to, mtu int) (link.Tunnel, error) {
+	self, peer := m.Peers[m.Self], m.Peers[to]
+	la := netlink.NewLinkAttrs()
+	la.Name, la.MTU, la.Namespace = fmt.Sprintf("t%d", to), mtu, netlink.NsFd(int(n.hub.Fd()))
+	// A number of this pair and mesh, so that what is on its way from an earlier one reaches nobody.
+	pair := uint32(min(m.Self, to)*len(m.Peers) + max(m.Self, to))
+	vx := &netlink.Vxlan{LinkAttrs: la, VxlanId: int((binary.BigEndian.Uint32(m.Key) + pair) % (1 << 24)),
+		SrcAddr: self.At.Addr().AsSlice(), Group: peer.At.Addr().AsSlice(), Port: tunnelPort}
+	if err := netlink.LinkAdd(vx); err != nil {
+		return link.Tunnel{}, fmt.Errorf("make a VXLAN device: %w", err)
+	}
+	x := link.Tunnel{Host: peer.Host, Port: link.Port{NL: n.nl, Device: la.Name}}
+	dev, err := n.nl.LinkByName(la.Name)
+	if err != nil {
+		return x, err
+	}
+	there := &netlink.Neigh{LinkIndex: dev.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER,
+		State: netlink.NUD_NOARP, HardwareAddr: macOf(peer.Addrs[0])} // static; permanent is the bridge itself
+	err = errors.Join(n.nl.LinkSetMaster(dev, n.bridge), n.nl.LinkSetIsolated(dev, true), n.nl.NeighSet(there),
+		n.nl.LinkSetUp(dev)) // takes the UDP port
+	if err != nil {
+		err = fmt.Errorf("join it to the hub at UDP port %d: %w", tunnelPort, err)
+	}
+	return x, err
+}
+
+func (n *network) removeTunnel(x link.Tunnel) error {
+	return n.nl.LinkDel(&netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: x.Port.Device}})
+}
+
+// byKernel reports whether netem emulates the links of a mesh.
+func (t *Testbed) byKernel() bool { return t.mode.Emulator == link.NetemDiscipline }
+
+// tryTunnel says why there can be no tunnels here.
+func (t *Testbed) tryTunnel(at netip.Addr) error {
+	key := make([]byte, 4)
+	rand.Read(key)
+	p := link.Peer{Addrs: []netip.Addr{MeshAddr(maxHosts)}, At: netip.AddrPortFrom(at, 0)}
+	x, err := t.net.tunnel(&link.Mesh{Key: key, Peers: []link.Peer{p, p}}, 1, link.MTU)
+	if err == nil {
+		err = link.Works(link.TBFDiscipline)
+	}
+	if x.Port.NL != nil {
+		err = errors.Join(err, t.net.removeTunnel(x))
+	}
+	if err != nil {
+		return fmt.Errorf("link.emulator: netem between machines does not work here: %w (it needs root with CAP_NET_ADMIN "+
+			"and CAP_SYS_ADMIN, not in a user namespace, and modules of the kernel: modprobe vxlan sch_tbf; or say "+
+			"--set link.emulator=user)", err)
+	}
+	return nil
+}
+
+// machineNetwork is the network that the machines reach each other by, which is not shaped.
+func (s *shaper) machineNetwork(t *Testbed) *host {
+	return &host{t: t, name: "machine", addr: s.machine}
+}
+
+// meshByKernel is Mesh where netem emulates the links.
+func (t *Testbed) meshByKernel(ctx context.Context, q MeshCall) (a MeshAnswer, err error) {
+	s := &t.shape
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case q.Open:
+		if s.echo == nil { // answers probes of the other machines
+			s.echo, err = link.Respond(ctx, s.machineNetwork(t))
+		}
+		if err == nil {
+			a.At = s.echo.Addr()
+			a.MTU, err = tunnelMTU(s.machine)
+		}
+	case q.Join != nil:
+		s.mesh, s.active, s.spec = q.Join.Mesh, link.NetemDiscipline, ShapeSpec{Seed: q.Join.Seed}
+		if err = s.join(ctx, t); err != nil {
+			s.mesh = nil
+		}
+	case s.mesh == nil:
+		err = errNotJoined
+	case q.Probe:
+		a.RTTs, err = s.probeTunnels(ctx, t, q.Adopt)
+	}
+	return a, err
+}
+
+// tunnelMTU is the largest packet, of no more than an Ethernet's, that leaves the machine in one piece.
+func tunnelMTU(at netip.Addr) (int, error) {
+	head := tunnelHead4
+	if at.Is6() {
+		head = tunnelHead6
+	}
+	all, err := net.Interfaces()
+	for _, i := range all {
+		addrs, _ := i.Addrs()
+		if slices.ContainsFunc(addrs, func(a net.Addr) bool { return a.(*net.IPNet).IP.Equal(at.AsSlice()) }) {
+			return min(link.MTU, i.MTU-head), nil
+		}
+	}
+	return link.MTU - head, err
+}
+
+// joinTunnels makes the tunnels of a mesh in place of those of an earlier one. Packets of the host become
+// as small as all tunnels can carry whole.
+func (s *shaper) joinTunnels(t *Testbed, h *host) error {
+	for _, x := range s.tunnels {
+		if err := t.net.removeTunnel(x); err != nil {
+			return err
+		}
+	}
+	s.tunnels = nil
+	mtu := link.MTU
+	for _, p := range s.mesh.Peers {
+		mtu = min(mtu, p.MTU)
+	}
+	port, err := t.net.nl.LinkByName(hubPort(h.index))
+	if err == nil {
+		err = errors.Join(h.nl.LinkSetMTU(h.veth, mtu), t.net.nl.LinkSetMTU(port, mtu))
+	}
+	if err != nil {
+		return err
+	}
+	for i, p := range s.mesh.Peers {
+		if i == s.mesh.Self {
+			continue
+		}
+		x, err := t.net.tunnel(s.mesh, i, mtu)
+		if x.Port.NL != nil {
+			s.tunnels = append(s.tunnels, x)
+		}
+		if err != nil {
+			return fmt.Errorf("testbed: tunnel to %s at %s: %w", p.Host, p.At.Addr(), err)
+		}
+	}
+	return nil
+}
+
+// probeTunnels measures the ways to the other machines, beside the tunnels.
+func (s *shaper) probeTunnels(ctx context.Context, t *Testbed, adopt bool) ([]time.Duration, error) {
+	rtts, errs := make([]time.Duration, len(s.mesh.Peers)), make([]error, len(s.mesh.Peers))
+	var wg sync.WaitGroup
+	for i, p := range s.mesh.Peers {
+		if i == s.mesh.Self {
+			continue
+		}
+		wg.Go(func() {
+			if rtts[i], errs[i] = link.RoundTrip(ctx, s.machineNetwork(t), p.At); errs[i] != nil {
+				errs[i] = fmt.Errorf("testbed: reach %s at %s: %w: UDP must pass between the machines, at any port", p.Host,
+					p.At, errs[i])
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil || !adopt {
+		return rtts, err
+	}
+	for k, way := range slices.Delete(slices.Clone(rtts), s.mesh.Self, s.mesh.Self+1) {
+		s.tunnels[k].Way = way / 2
+	}
+	return rtts, s.shapeByKernel(link.NetemDiscipline, s.devices, s.spec.topology())
+}
+
+// shapeByKernel lets the kernel shape hosts, in a mesh this machine's host and its tunnels.
+func (s *shaper) shapeByKernel(discipline string, hosts []link.Device, t link.Topology) error {
+	if s.mesh != nil && s.active == link.NetemDiscipline {
+		return link.ShapeTunnels(hosts[0], s.tunnels, t)
+	}
+	return link.ShapeKernel(discipline, hosts, t)
+}
+
+var errNotJoined = errors.New("the machines are not joined")
