@@ -146,7 +146,7 @@ func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 		line := p.current + ": " + p.longLine()
 		for _, n := range t.Notes {
 			if why, ok := strings.CutPrefix(n, record.NoteEnded); ok {
-				line += " · ended: " + why
+				line += " · ended: " + strings.Replace(why, "durable too", "all durable", 1)
 			}
 		}
 		p.ui.Say("%s", line)
@@ -258,7 +258,7 @@ func (p *progress) longLine() string {
 		add(true, "spent %s", new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
 	}
 	rest := s.Objects - s.Accepted - s.Failed - s.Refused
-	add(rest <= 0, "all are stored")
+	add(rest <= 0 && s.Failed+s.Refused == 0, "all stored")
 	add(rest > 0 && objects > 0, "%s left", words.Span(float64(rest)/objects))
 	return strings.Join(parts, " · ")
 }
