@@ -67,7 +67,7 @@ func (p *progress) Start() {
 	title := cmp.Or(p.plan.Experiment.Title, p.plan.Experiment.Scenario)
 	trials, of := words.Plural(int64(e.Trials), "trial", "trials"), strings.Join(systems, ", ")
 	if p.resumed { // the whole run's estimate would mislead
-		p.ui.Say("%s: going on in %s; the plan has %s of %s", title, p.dir, trials, of)
+		p.ui.Say("%s: continuing in %s; the plan has %s of %s", title, p.dir, trials, of)
 		return
 	}
 	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", title, trials, p.plan.Warmup, p.plan.Blocks, of)

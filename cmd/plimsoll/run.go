@@ -132,7 +132,7 @@ func (p *program) resumeCommand() *cobra.Command {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
 			}
 			if plan.Imported != nil {
-				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to go on with", args[0],
+				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to continue", args[0],
 					plan.Imported.Format))
 			}
 			return p.perform(c, manner, "", args[0], engine.Config{Plan: plan, Resume: true,
@@ -239,7 +239,7 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 		if broken.Gone {
 			return err // there is nothing to report on
 		}
-		err = ui.WithHint(err, broken.Hint()+"; then go on: "+suggest.Command("plimsoll", "resume", dir))
+		err = ui.WithHint(err, broken.Hint()+"; then continue: "+suggest.Command("plimsoll", "resume", dir))
 	}
 	err = withStatus(err)
 	if res.Complete {
