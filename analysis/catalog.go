@@ -23,7 +23,7 @@ func CommonRules() []Rule {
 		{ID: "not-executed", Rank: Unreliable, Tone: Bad, Holds: notExecuted,
 			Title:  `{{plural (int .Count) "trial" "trials"}} could not be executed`,
 			Each:   `{{.Name}}: {{.Text}}`,
-			Advice: `Read logs/ in the run directory, then go on with plimsoll resume.`},
+			Advice: `Read logs/ in the run directory, then continue with plimsoll resume.`},
 		{ID: "link-not-emulated", Rank: Unreliable, Tone: Bad, Holds: noted(record.NoteNotEmulated),
 			Title:  `Links were not emulated: these numbers are of the bare machine`,
 			Each:   `{{.Name}}: {{plural .N "trial" "trials"}}`,

@@ -37,6 +37,7 @@ type CellRuling struct {
 	Unit string `json:"-"`
 	cell *Cell
 	more bool // of an inconclusive one: more repetitions can decide it
+	one  bool // each cell is one trial by design
 }
 
 // States of a ruling.
@@ -171,7 +172,7 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 			continue
 		}
 		d := CellRuling{System: c.System, Where: r.Frame.Layout.Where(c), State: GateInconclusive, Value: Unknown,
-			Lo: Unknown, Hi: Unknown, cell: c, Unit: m.Unit}
+			Lo: Unknown, Hi: Unknown, cell: c, Unit: m.Unit, one: r.View.OneTrial}
 		switch rule.Kind {
 		case gate.Limit:
 			d.limit(r, m, rule)
@@ -418,11 +419,17 @@ func (d *CellRuling) settle(p polledRange, lo, hi, low, high float64, decide fun
 	d.because("in-interval", nil)
 }
 
-// few says that a cell has too few trials. Where it has none, the reason is not their
-// number.
+// few says that a cell has too few trials, of which more would help unless each cell
+// has one by design. Where it has none, the reason is not their number.
 func (d *CellRuling) few() {
-	if d.more = d.N > 0; d.more {
+	if d.N == 0 {
+		d.more = false
+		return
+	}
+	if d.more = !d.one; d.more {
 		d.because("few", gate.FewestTrials)
+	} else {
+		d.because("one-trial", gate.FewestTrials)
 	}
 }
 
@@ -448,6 +455,7 @@ var gateWords = map[string]string{
 	"in-resolution": "the limit lies within the resolution of the polls, which more repetitions do not improve",
 	"in-interval":   "the limit lies within the interval",
 	"few":           "{{.}} are needed",
+	"one-trial":     "a gate needs {{.}}, a load test is one",
 	"unsupported":   "{{.Too}} of {{.Of}} trials have too few operations for this percentile",
 }
 

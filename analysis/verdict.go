@@ -27,12 +27,12 @@ var verdictWords = map[string]string{
 	"few":     "Only {{.Valid}} of {{.Done}} trials are valid.",
 	"bare":    "Links were not emulated: these are numbers of the bare machine.",
 	"failed":  "{{.Systems}} failed {{plural .Failed .One .Many}} of {{count .Of}}.",
-	"slower": "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{with .Overall}}, over " +
-		"all: {{.}}{{end}}.",
-	"faster": "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{with .Overall}}, over " +
-		"all: {{.}}{{end}}.",
+	"slower": "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{with .Overall}}, " +
+		"overall: {{.}}{{end}}.",
+	"faster": "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{with .Overall}}, " +
+		"overall: {{.}}{{end}}.",
 	"mixed": "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in " +
-		"{{.Better}}{{with .Overall}}, over all: {{.}}{{end}}.",
+		"{{.Better}}{{with .Overall}}, overall: {{.}}{{end}}.",
 	"slower1": "{{.System}} is slower than {{.Baseline}}{{with .Overall}}: {{.}}{{end}}.",
 	"faster1": "{{.System}} is faster than {{.Baseline}}{{with .Overall}}: {{.}}{{end}}.",
 	"same":    "{{.System}}: no significant difference from {{.Baseline}}.",

@@ -40,7 +40,7 @@ func needs() []need {
 				return "not synced"
 			}
 			return ""
-		}, "let it find its peers and catch up; skip: [synced] goes on without", true},
+		}, "let it find its peers and catch up; skip: [synced] continues without", true},
 		{"unlocked", always, func(_ experiment.Need, s status) string {
 			if v, known := s.number(system.ReadUnlocked); known && v < 1 {
 				return "its wallet is locked"

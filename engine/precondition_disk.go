@@ -151,7 +151,7 @@ func checkDirectory(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	}
 	hint := "choose another directory with --out"
 	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "plan.json" }) {
-		hint += ", or go on with the run in it: " + suggest.Command("plimsoll", "resume", cfg.Dir)
+		hint += ", or continue the run in it: " + suggest.Command("plimsoll", "resume", cfg.Dir)
 	}
 	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir), hint)}
 }

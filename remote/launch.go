@@ -134,7 +134,7 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 	err = last.Failure.err(filepath.Join(l.machines[0].Dir, RunDir), l.cfg.Dir)
 	if last.Kind == died {
 		err = fmt.Errorf("the engine on %s has ended unexpectedly; its log ends: %s", l.machines[0].Name, last.Text)
-		err = ui.WithHint(err, "go on with what it recorded: plimsoll resume "+cfg.Dir)
+		err = ui.WithHint(err, "continue from its records: plimsoll resume "+cfg.Dir)
 	}
 	r := last.Result
 	l.where.Over = err == nil && !r.Interrupt && r.Invalid == nil && r.Failed == 0 && last.Kind == over
@@ -150,7 +150,7 @@ func lock(dir string) (release func(), err error) {
 	unlock, err := testbed.LockFile(path)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, ui.WithHint(fmt.Errorf("the run in %s is followed by another launcher", dir),
-			"it goes on there; end that one first")
+			"it continues there; end that one first")
 	}
 	if err != nil {
 		return nil, err
@@ -301,13 +301,13 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 	case err != nil:
 		return false, err
 	case state == alive && l.cfg.RetryInvalid:
-		l.say.Note("the run goes on, and its invalid trials are not executed again yet: when it is over, " + again +
+		l.say.Note("the run continues, and its invalid trials are not run again yet: when it is over, " + again +
 			" --retry-invalid")
 		return true, nil
 	case state == alive, state == over && !l.cfg.RetryInvalid:
 		return true, nil
 	case state == never:
-		l.say.Note("nothing is left of the run where it was; going on with what was brought here last")
+		l.say.Note("nothing is left of the run on its machines; continuing from the last copy")
 	default:
 		if err := l.fetch(ctx); err != nil {
 			return false, ui.WithHint(fmt.Errorf("what the run recorded last could not be brought here: %w", err),
@@ -367,7 +367,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 		}
 		if following.Err() != nil || time.Since(heard) > reconnectTime {
 			return last, ui.WithHint(fmt.Errorf("the run can no longer be followed: %w", err),
-				"it goes on where it is; to follow it again: plimsoll resume "+l.cfg.Dir)
+				"it continues on its machines; to follow it again: plimsoll resume "+l.cfg.Dir)
 		}
 		pause(following)
 	}

@@ -198,9 +198,9 @@ func userNamespaceHint() string {
 	}
 	if os.Geteuid() == 0 {
 		return "root lacks capabilities here: start the container with --cap-add SYS_ADMIN --cap-add NET_ADMIN " +
-			"--cap-add NET_RAW, or go on with plain loopback hosts"
+			"--cap-add NET_RAW, or use plain loopback hosts"
 	}
-	return "run as root, or go on with plain loopback hosts"
+	return "run as root, or use plain loopback hosts"
 }
 
 // foreground reports whether our process group has the terminal.

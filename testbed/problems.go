@@ -111,7 +111,7 @@ func (opt Options) emulation() (mode Mode, own bool, missing []Problem) {
 func emulatorHint(name string) string {
 	if name == link.NetemDiscipline {
 		return "modprobe sch_netem, or install the kernel's extra modules (linux-modules-extra on Ubuntu, " +
-			"kernel-modules-extra on Fedora); the emulator \"user\" does without"
+			"kernel-modules-extra on Fedora); the emulator \"user\" does not need it"
 	}
 	return "the kernel needs veth pairs and packet sockets (modprobe veth af_packet); some sandboxes have none"
 }

@@ -27,9 +27,9 @@ func (p *program) dataCommand() *cobra.Command {
 	generate := &cobra.Command{
 		Use:   "generate PRESET|FILE DIR",
 		Short: "write the objects of an experiment's data set below DIR",
-		Long: `Writes the objects that an experiment's section data describes, with its seed: the
-same file and seed give the same bytes. If data is a factor, its first value
-is used; --set chooses another.`,
+		Long: `Writes the objects that the section data of an experiment describes. The same
+file and seed give the same bytes. If data is a factor, the first value is used;
+--set chooses another.`,
 		Args: exactly(2, "one preset or experiment file, and one directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, _, err := p.load(args[0], set)
@@ -55,7 +55,7 @@ is used; --set chooses another.`,
 
 func (p *program) writeData(ctx context.Context, set workload.Set, dir string) error {
 	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {
-		return usage(fmt.Errorf("%s is not empty", dir), "name a directory that is not there yet")
+		return usage(fmt.Errorf("%s is not empty", dir), "name a new directory")
 	}
 	var bytes int64
 	for i := range set.Len() {

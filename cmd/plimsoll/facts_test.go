@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/internal/facts"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 )
 
 var updateFacts = flag.Bool("update-facts", false, "write testdata/facts/*.txt anew")
@@ -52,6 +53,17 @@ func TestFacts(t *testing.T) {
 				strings.NewReader(""), &out, io.Discard)
 			checkFacts(t, "compare-"+other, status, out.Bytes())
 		})
+	}
+}
+
+// A load test is one trial, so no gate on it is decided, and more repetitions are no advice.
+func TestGatesOnALoadTest(t *testing.T) {
+	var out, errs bytes.Buffer
+	status := run([]string{"report", facts.Unpack(t, "upload"), "--gate", "file_bandwidth > 1B/s"},
+		strings.NewReader(""), &out, &errs)
+	if status != int(ui.CodeUndecided) || !strings.Contains(out.String(), "a load test is one") ||
+		!strings.Contains(errs.String(), "more repetitions do not help") {
+		t.Errorf("status %d\n%s%s", status, out.String(), errs.String())
 	}
 }
 

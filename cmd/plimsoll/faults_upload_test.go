@@ -120,7 +120,7 @@ func TestInterruptedLoadTest(t *testing.T) {
 	}
 	code, out := s.resume()
 	if code != ui.CodeOK || !strings.Contains(out, "goes on with nginx") ||
-		!strings.Contains(out, "going on in "+s.dir) {
+		!strings.Contains(out, "continuing in "+s.dir) {
 		t.Errorf("resumed: status %d:\n%s", code, out)
 	}
 	nothingLeft(t, s.tmp, s.dir)

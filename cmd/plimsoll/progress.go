@@ -67,7 +67,7 @@ func (p *progress) Start() {
 	title := cmp.Or(p.plan.Experiment.Title, p.plan.Experiment.Scenario)
 	trials, of := words.Plural(int64(e.Trials), "trial", "trials"), strings.Join(systems, ", ")
 	if p.resumed { // the whole run's estimate would mislead
-		p.ui.Say("%s: going on in %s; the plan has %s of %s", title, p.dir, trials, of)
+		p.ui.Say("%s: continuing in %s; the plan has %s of %s", title, p.dir, trials, of)
 		return
 	}
 	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", title, trials, p.plan.Warmup, p.plan.Blocks, of)
@@ -146,7 +146,7 @@ func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 		line := p.current + ": " + p.longLine()
 		for _, n := range t.Notes {
 			if why, ok := strings.CutPrefix(n, record.NoteEnded); ok {
-				line += " · ended: " + why
+				line += " · ended: " + strings.Replace(why, "durable too", "all durable", 1)
 			}
 		}
 		p.ui.Say("%s", line)
@@ -258,7 +258,7 @@ func (p *progress) longLine() string {
 		add(true, "spent %s", new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
 	}
 	rest := s.Objects - s.Accepted - s.Failed - s.Refused
-	add(rest <= 0, "all are stored")
+	add(rest <= 0 && s.Failed+s.Refused == 0, "all stored")
 	add(rest > 0 && objects > 0, "%s left", words.Span(float64(rest)/objects))
 	return strings.Join(parts, " · ")
 }

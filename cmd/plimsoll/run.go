@@ -89,12 +89,12 @@ const waitQuiet = "wait-quiet"
 func (m *manner) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than "+
 		"limits.others (default 1m on a terminal, else 0)")
-	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "go on although no trial of the first block is valid")
-	c.Flags().BoolVar(&m.pull, "pull", false, "pull the container images that are named and not here, without asking")
+	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "continue although no trial of the first block is valid")
+	c.Flags().BoolVar(&m.pull, "pull", false, "pull missing container images without asking")
 }
 
 func (m *manner) runFlags(c *cobra.Command) {
-	c.Flags().IntVar(&m.clients, "clients", 1, "divide the load generator of retrieve among so many processes")
+	c.Flags().IntVar(&m.clients, "clients", 1, "divide the load generator of retrieve among this many processes")
 	c.Flags().BoolVar(&m.open, "open", false, "open the page in the browser: the live one with --serve, else at the end")
 	c.Flags().BoolVar(&m.serve, "serve", false, "serve the page live on loopback while it runs, as plimsoll serve does")
 }
@@ -132,15 +132,14 @@ func (p *program) resumeCommand() *cobra.Command {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
 			}
 			if plan.Imported != nil {
-				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to go on with", args[0],
+				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to continue", args[0],
 					plan.Imported.Format))
 			}
 			return p.perform(c, manner, "", args[0], engine.Config{Plan: plan, Resume: true,
 				RetryInvalid: retryInvalid})
 		},
 	}
-	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "execute trials that are not valid again; what they "+
-		"recorded stays")
+	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "run invalid trials again; their records stay")
 	manner.flags(c)
 	manner.on.flags(c)
 	return c
@@ -240,11 +239,11 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 		if broken.Gone {
 			return err // there is nothing to report on
 		}
-		err = ui.WithHint(err, broken.Hint()+"; then go on: "+suggest.Command("plimsoll", "resume", dir))
+		err = ui.WithHint(err, broken.Hint()+"; then continue: "+suggest.Command("plimsoll", "resume", dir))
 	}
 	err = withStatus(err)
 	if res.Complete {
-		p.ui.Say("%s is complete; nothing is left to execute", dir)
+		p.ui.Say("%s is complete; nothing is left to run", dir)
 	}
 	if res.Trials+res.Failed+res.Skipped+res.Paused == 0 { // there is nothing to report on
 		return errors.Join(err, interruptedError(res, dir))
@@ -321,5 +320,5 @@ func interruptedError(res engine.Result, dir string) error {
 		return ui.Exit(ui.CodeInterrupted, errors.New("interrupted before the run began; nothing was recorded"))
 	}
 	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"),
-		"go on with it: "+suggest.Command("plimsoll", "resume", dir)))
+		"continue it: "+suggest.Command("plimsoll", "resume", dir)))
 }

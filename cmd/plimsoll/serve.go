@@ -65,7 +65,7 @@ func (p *program) serve(ctx context.Context, dir, address string, open bool) err
 	if err != nil {
 		return err
 	}
-	s, err := p.listen(ctx, handler, address, open, where+"   (Ctrl-C ends)")
+	s, err := p.listen(ctx, handler, address, open, where+"\n(Ctrl-C ends)")
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func servedHandler(dir string) (handler http.Handler, where string, err error) {
 		return nil, "", err
 	}
 	r.Close()
-	return report.Live(dir), "the page: http://ADDRESS/TOKEN   metrics: http://ADDRESS/metricsTOKEN", nil
+	return report.Live(dir), "the page: http://ADDRESS/TOKEN\nmetrics: http://ADDRESS/metricsTOKEN", nil
 }
 
 // loopbackOnly refuses addresses that others could reach: what is served is not

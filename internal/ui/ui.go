@@ -21,8 +21,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // UI writes to one terminal, or to what replaces it.
@@ -80,7 +83,7 @@ func (u *UI) Say(format string, args ...any) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.clear()
-	io.WriteString(u.Err, clean(fmt.Sprintf(format, args...))+"\n")
+	io.WriteString(u.Err, u.wrapped(clean(fmt.Sprintf(format, args...)))+"\n")
 	u.draw()
 }
 
@@ -94,10 +97,27 @@ func (u *UI) Error(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.clear()
-	fmt.Fprintf(u.Err, "plimsoll: %s\n", clean(strings.TrimPrefix(msg, "plimsoll: ")))
+	fmt.Fprintln(u.Err, u.wrapped("plimsoll: "+clean(strings.TrimPrefix(msg, "plimsoll: "))))
 	if hint != "" {
-		fmt.Fprintf(u.Err, "hint: %s\n", clean(hint))
+		fmt.Fprintln(u.Err, u.wrapped("hint: "+clean(hint)))
 	}
+}
+
+// wrapped breaks long lines at spaces for a terminal. Lines with a command or an
+// address stay as they are, so that they can be copied.
+func (u *UI) wrapped(text string) string {
+	if !u.tty {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if utf8.RuneCountInString(line) < u.width || strings.Contains(line, "plimsoll ") ||
+			strings.Contains(line, " --") || strings.Contains(line, "://") || strings.HasPrefix(line, " ") {
+			continue
+		}
+		lines[i] = strings.Join(words.Wrap("", "  ", line, u.width-1), "\n")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Emit writes one JSON object as a line to standard output.

@@ -48,3 +48,15 @@ func TestNoProgressWhereNobodyWatches(t *testing.T) {
 		t.Errorf("progress was written to what is no terminal: %q", errs.String())
 	}
 }
+
+func TestLongLinesAreBrokenOnATerminal(t *testing.T) {
+	var errs bytes.Buffer
+	u := New(&bytes.Buffer{}, &errs)
+	u.tty, u.width = true, 30
+	u.Say("note: the machine is busy: others use its CPU")
+	u.Say("hint: continue it: plimsoll resume runs/quickstart")
+	want := "note: the machine is busy:\n  others use its CPU\nhint: continue it: plimsoll resume runs/quickstart\n"
+	if got := errs.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -59,7 +59,7 @@ func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Probl
 	}) {
 		if err != nil {
 			all = append(all, engine.Problem{Name: "machines", Blocking: true, What: err.Error(),
-				Hint: "`ssh` must reach it without a question: the key of the host is known, and one of yours is accepted"})
+				Hint: "`ssh` must connect without a prompt: its host key is known, and it accepts one of your keys"})
 		}
 	}
 	if len(all) == 0 && want.Netem {

@@ -197,7 +197,13 @@ func (t *text) ratios() {
 	if !any {
 		return
 	}
-	note := "Ratios are to " + cmp.Or(t.r.Baseline, "the default") + " in the same block"
+	note := "Ratios"
+	// Beside another metric, such as the throughput of an open loop, the ratio needs its name.
+	if cols := t.r.View.Columns; len(cols) > 0 && cols[0].Metric != t.r.Headline {
+		m, _ := t.r.Frame.Metric(t.r.Headline)
+		note += " (" + m.Name + ")"
+	}
+	note += " are to " + cmp.Or(t.r.Baseline, "the default") + " in the same block"
 	if open {
 		note += "; ~: no significant difference"
 	}

@@ -107,29 +107,31 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 
 // words says what was left out of the records, and why.
 func (c *Counts) words() []string {
-	words := []string{fmt.Sprintf("%d records in %d lines of %d files", c.Records, c.Lines, c.Files)}
-	say := func(n int64, what string) {
+	said := []string{fmt.Sprintf("%s in %s of %s", words.Plural(c.Records, "record", "records"),
+		words.Plural(c.Lines, "line", "lines"), words.Plural(c.Files, "file", "files"))}
+	say := func(n int64, one, many string) {
 		if n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, what))
+			said = append(said, words.Plural(n, one, many))
 		}
 	}
-	say(c.Duplicates, "records that were there already")
-	say(c.Cut, "records that are cut off")
-	say(c.Incomplete, "records without what their type must have")
-	say(c.Unassigned, "download metrics of which no experiment is known")
-	say(c.Unknown, "records of unknown types")
-	return words
+	say(c.Duplicates, "duplicate record", "duplicate records")
+	say(c.Cut, "record cut off", "records cut off")
+	say(c.Incomplete, "record without required fields", "records without required fields")
+	say(c.Unassigned, "download metric without a known experiment", "download metrics without a known experiment")
+	say(c.Unknown, "record of unknown type", "records of unknown types")
+	return said
 }
 
 // Words is the result in sentences for the user.
 func (r *Result) Words() []string {
-	words := []string{fmt.Sprintf("%d experiments, %d trials, %d leechers (%d of them unfinished)", r.Experiments,
-		r.Trials, r.Leechers, r.Unfinished)}
-	words = append(append(words, r.absent()...), r.Counts.words()...)
+	said := []string{fmt.Sprintf("%s, %s, %s (%d unfinished)",
+		words.Plural(int64(r.Experiments), "experiment", "experiments"), words.Plural(int64(r.Trials), "trial", "trials"),
+		words.Plural(int64(r.Leechers), "leecher", "leechers"), r.Unfinished)}
+	said = append(append(said, r.absent()...), r.Counts.words()...)
 	for _, l := range r.Left {
-		words = append(words, "left out: "+l)
+		said = append(said, "left out: "+l)
 	}
-	return words
+	return said
 }
 
 func (r *Result) absent() []string {

@@ -171,8 +171,8 @@ func TestADamagedLog(t *testing.T) {
 		t.Errorf("%d duplicates of %d: %+v", c.Duplicates, want, c)
 	}
 	words := strings.Join(res.Words(), "\n")
-	for _, want := range []string{"3 records that are cut off", "2 records of unknown types",
-		"1 download metrics of which no experiment is known"} {
+	for _, want := range []string{"3 records cut off", "2 records of unknown types",
+		"1 download metric without a known experiment"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("%q is not said in:\n%s", want, words)
 		}

@@ -282,7 +282,7 @@ func (f *fit) holds(fits int) analysis.Value {
 	case f.model.Points == 0:
 		return analysis.Text("no fit")
 	case !f.model.Holds && !f.tested, f.model.Holds && f.misfit > unsettled:
-		return analysis.Text("not known")
+		return analysis.Text("unknown")
 	case f.model.Holds:
 		return analysis.Text("yes")
 	}

@@ -245,7 +245,7 @@ func (m *memory) growth(one []float64, largest, confidence float64) (slope analy
 	case len(m.rest) > 0 && slices.Max(one)-stats.Median(m.rest) < growthFloor*largest:
 		return analysis.Text(""), "no"
 	}
-	return analysis.Text(""), "not known"
+	return analysis.Text(""), "unknown"
 }
 
 // slope leaves objects out that are far smaller than the largest, unless there are no

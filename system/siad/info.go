@@ -16,7 +16,7 @@ func (System) Info() system.Info {
 			"follow"},
 		Outside: "siad would ask the router of this machine's network to forward a port (1.5.9 ignores --upnp=false)",
 		Install: "build siad v1.5.9 with its `dev` constants and name it in option `binary` or PLIMSOLL_SIAD, or an " +
-			"image with it in option `image`; published ones are of the main network",
+			"image with it in option `image`; published ones are for the main network",
 		Options: []system.Option{
 			{Name: "url", Type: "string", Help: "attach: URL of the API, such as http://127.0.0.1:9980; empty when " +
 				"started"},

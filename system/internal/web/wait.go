@@ -94,7 +94,7 @@ func (w Wait) watch(ctx context.Context, cancel context.CancelCauseFunc, began <
 			w.What, w.Head, system.ErrStalled)})
 		return
 	}
-	cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after): the node goes on searching, and never "+
+	cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after): the node continues to search, and never "+
 		"says that an object is missing: %w", w.What, w.Head, system.ErrNotFound)})
 }
 
