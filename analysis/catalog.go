@@ -38,7 +38,7 @@ func CommonRules() []Rule {
 		{ID: "trials-invalid", Rank: Unreliable, Tone: Warn, Holds: invalidTrials,
 			Title:  `Invalid: {{plural .Total "trial" "trials"}} ({{.Texts}})`,
 			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}, {{.Text}}`,
-			Advice: `{{.Hints}}`},
+			Advice: `{{.Hints}} plimsoll resume --retry-invalid runs these trials again.`},
 		{ID: "harness-busy", Rank: Unreliable, Tone: Warn, Holds: harnessBusy,
 			Title:  `Plimsoll itself used much of the machine`,
 			Each:   `{{.Name}}: {{.Text}} used {{percent .Value}} of all CPUs`,

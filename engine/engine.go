@@ -66,7 +66,7 @@ type Result struct {
 	// objects that load tests came to their end without: given up, or not kept as they were asked to
 	Lost    int64
 	Stopped *scenario.Stop // the exit condition that fired, if one did
-	// what ended the last trial that goes on for long: "all done", "durable too", an exit condition; else empty
+	// what ended the last trial that goes on for long: "all done", "all durable", an exit condition; else empty
 	Ended     string
 	Paused    int           // trials that a resumed run goes on with
 	Interrupt bool          // the user stopped it

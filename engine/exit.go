@@ -144,7 +144,7 @@ func natural(s scenario.State) string {
 	case s.Ended() < s.Objects:
 		return fmt.Sprintf("before all was stored: %d of %d objects", s.Accepted, s.Objects)
 	case s.Durable >= s.Accepted && s.Accepted > 0:
-		return "durable too" + given
+		return "all durable" + given
 	}
 	return "all done" + given
 }

@@ -83,7 +83,7 @@ func Reasons() []string { return slices.Sorted(maps.Keys(meanings())) }
 const NoteNotEmulated = "link: not emulated"
 
 // NoteEnded begins the note of what ended a trial that goes on: "all done",
-// "durable too", or the name of an exit condition with its reason.
+// "all durable", or the name of an exit condition with its reason.
 const NoteEnded = "ended: "
 
 // TrialState is where a trial is in its life.

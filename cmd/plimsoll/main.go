@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	// certificates of authorities where the machine has none, as in our image
@@ -66,7 +67,8 @@ func unwritable(err error) error {
 }
 
 // interruptible returns a context that the first Ctrl-C (or SIGTERM) cancels,
-// which ends the run cleanly; the second one ends the program at once.
+// which ends the run cleanly; the second one ends the program at once. What comes in the
+// same moment is one signal: timeout(1) sends it to the process and to its group.
 func interruptible(parent context.Context, say func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	sig := make(chan os.Signal, 2)
@@ -79,11 +81,15 @@ func interruptible(parent context.Context, say func()) (context.Context, context
 		case <-ctx.Done():
 			return
 		}
-		<-sig
+		for begun := time.Now(); time.Since(begun) < sameMoment; {
+			<-sig
+		}
 		os.Exit(int(ui.CodeInterrupted))
 	}()
 	return ctx, func() { signal.Stop(sig); cancel() }
 }
+
+const sameMoment = 200 * time.Millisecond
 
 // program is what every verb works with.
 type program struct {

@@ -146,7 +146,7 @@ func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 		line := p.current + ": " + p.longLine()
 		for _, n := range t.Notes {
 			if why, ok := strings.CutPrefix(n, record.NoteEnded); ok {
-				line += " · ended: " + strings.Replace(why, "durable too", "all durable", 1)
+				line += " · ended: " + why
 			}
 		}
 		p.ui.Say("%s", line)

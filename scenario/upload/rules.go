@@ -203,6 +203,13 @@ func pollGaps(t *test, add func(analysis.Case)) {
 	}
 }
 
+// natural are the ends of a load test that stored what it was to store; the last is that of older records.
+var natural = []string{"all done", "all durable", "durable too"}
+
+// watchedWords say what was watched of a system that others use.
+const watchedWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Polls `poll` `polls`}} in {{.Took}}" +
+	"{{if .Objects}}, {{plural .Objects `object` `objects`}} ({{.Bytes}}) stored{{end}}."
+
 // verdictWords say what came of a load test.
 const verdictWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Objects `object` `objects`}} ({{.Bytes}}) " +
 	"stored in {{.Took}}{{with .Efficiency}} at an efficiency of {{.}} %{{end}}{{with .Used}}, {{.}} " +
@@ -226,10 +233,14 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 		}
 		if t.State == record.Running {
 			v.Tone = analysis.Warn
-		} else if why := t.ended(); !strings.HasPrefix(why, "all done") && !strings.HasPrefix(why, "durable too") {
+		} else if why := t.ended(); !slices.ContainsFunc(natural, func(s string) bool { return strings.HasPrefix(why, s) }) {
 			said["Ended"] = why
 		}
-		parts = append(parts, analysis.Fill(verdictWords, said))
+		text := verdictWords
+		if r.Frame.Plan.Experiment.Scenario == (Collect{}).Name() {
+			text, said["Polls"] = watchedWords, int64(t.of("polls"))
+		}
+		parts = append(parts, analysis.Fill(text, said))
 	}
 	for _, f := range r.Findings {
 		own := slices.ContainsFunc(r.View.Rules, func(own analysis.Rule) bool { return own.ID == f.Rule })
