@@ -293,7 +293,9 @@ func (t *text) table(all table, title string, most int) int {
 // mostWords is how many characters of words a column has where a table is too wide.
 const mostWords = 32
 
-func isInterval(note string) bool { return strings.HasPrefix(note, "±") || strings.HasPrefix(note, "(") }
+func isInterval(note string) bool {
+	return strings.HasPrefix(note, "±") || strings.HasPrefix(note, "(")
+}
 
 // align lays columns of a table in lines, with the intervals of the first few that have
 // them and words of at most so many characters (0: any number), and returns how wide
