@@ -119,7 +119,7 @@ func (t *textPage) line(s string) {
 // wrap writes texts behind a label each, broken at spaces; nothing where there is no text.
 func (t *textPage) wrap(label string, texts ...string) {
 	if label != "" {
-		label = fmt.Sprintf("%-9s ", label)
+		label = fmt.Sprintf("%-11s ", label)
 	}
 	for _, text := range texts {
 		if strings.TrimSpace(text) == "" {
