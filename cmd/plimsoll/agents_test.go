@@ -50,7 +50,7 @@ disseminate: {nodes: 3, seeders: 1}
 }
 
 // sampled are of the second in which a trial was looked at, which a short one may be without.
-var sampled = map[string]bool{"box_cpu": true, "emulator_thread": true}
+var sampled = map[string]bool{"box_cpu": true, "emulator_thread": true, "others_busy": true}
 
 // factsOfHosts runs an experiment and lists what does not depend on how fast all was.
 func factsOfHosts(t *testing.T, experiment string, env ...string) (facts []string) {
