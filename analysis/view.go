@@ -193,7 +193,7 @@ func (t *Table) Add(entries ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
-// TooSmall is shown instead of a number whose interval says nothing.
+// TooSmall replaces a number whose interval says nothing.
 const TooSmall = "n too small"
 
 // vague is the ratio of the ends of an interval from which on it says nothing.

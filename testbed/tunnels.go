@@ -39,7 +39,7 @@ func (n *network) tunnel(m *link.Mesh, to, mtu int) (link.Tunnel, error) {
 	self, peer := m.Peers[m.Self], m.Peers[to]
 	la := netlink.NewLinkAttrs()
 	la.Name, la.MTU, la.Namespace = fmt.Sprintf("t%d", to), mtu, netlink.NsFd(int(n.hub.Fd()))
-	// A number of this pair and mesh, so that what is on its way from an earlier one reaches nobody.
+	// A number of this pair and mesh, so that packets of an earlier mesh are dropped.
 	pair := uint32(min(m.Self, to)*len(m.Peers) + max(m.Self, to))
 	vx := &netlink.Vxlan{LinkAttrs: la, VxlanId: int((binary.BigEndian.Uint32(m.Key) + pair) % (1 << 24)),
 		SrcAddr: self.At.Addr().AsSlice(), Group: peer.At.Addr().AsSlice(), Port: tunnelPort}
