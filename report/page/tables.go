@@ -171,10 +171,10 @@ func ratio(c *analysis.Cell, metric string) entry {
 		e.Note = words.Digits(float64(q.Lo), 3) + "–" + words.Digits(float64(q.Hi), 3)
 	}
 	switch {
-	case q.N >= analysis.FewestPairs && analysis.Vague(q.Lo, q.Hi):
-		return entry{Text: analysis.TooSmall, Tone: analysis.Neutral}
 	case q.N < analysis.FewestPairs: // whatever the difference
 		e.Text, e.Tone = fmt.Sprintf("%s (n %d)", e.Text, q.N), analysis.Neutral
+	case analysis.Vague(q.Lo, q.Hi):
+		return entry{Text: analysis.TooSmall, Tone: analysis.Neutral}
 	case !q.Significant:
 		e.Text, e.Tone = "~"+e.Text, analysis.Neutral
 	case q.Better > 0:

@@ -210,13 +210,13 @@ var natural = []string{"all done", "all durable", "durable too"}
 const watchedWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Polls `poll` `polls`}} in {{.Took}}" +
 	"{{if .Objects}}, {{plural .Objects `object` `objects`}} ({{.Bytes}}) stored{{end}}."
 
-// verdictWords say what came of a load test.
-const verdictWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Objects `object` `objects`}} ({{.Bytes}}) " +
+// storedWords say what came of a load test.
+const storedWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Objects `object` `objects`}} ({{.Bytes}}) " +
 	"stored in {{.Took}}{{with .Efficiency}} at an efficiency of {{.}} %{{end}}{{with .Used}}, {{.}} " +
 	"used{{end}}{{with .Priced}} ({{.}}){{end}}{{with .Ended}}; ended by {{.}}{{end}}."
 
-// verdict says what came of each load test, and what is wrong with it.
-func verdict(r *analysis.Result) *analysis.Verdict {
+// verdict says in these words what came of each load test, and what is wrong with it.
+func verdict(r *analysis.Result, verdictWords string) *analysis.Verdict {
 	v := analysis.Verdict{Tone: analysis.Good}
 	var parts []string
 	for _, t := range tests(r.Frame) {
@@ -227,7 +227,7 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 		said := map[string]any{"Name": t.x.Name, "Objects": int64(t.of("files")),
 			"Bytes": words.Show(t.of("stored_bytes"), "B"), "Took": words.Moment(took),
 			"Used": t.money(key{"money_used", ""}).Text, "Priced": t.money(key{"money_used" + priced, ""}).Text,
-			"Running": t.State == record.Running}
+			"Polls": int64(t.of("polls")), "Running": t.State == record.Running}
 		if e, ok := t.rows[key{"storage_efficiency", ""}]; ok {
 			said["Efficiency"] = words.Digits(100*e.Value, 3)
 		}
@@ -236,11 +236,7 @@ func verdict(r *analysis.Result) *analysis.Verdict {
 		} else if why := t.ended(); !slices.ContainsFunc(natural, func(s string) bool { return strings.HasPrefix(why, s) }) {
 			said["Ended"] = why
 		}
-		text := verdictWords
-		if r.Frame.Plan.Experiment.Scenario == (Collect{}).Name() {
-			text, said["Polls"] = watchedWords, int64(t.of("polls"))
-		}
-		parts = append(parts, analysis.Fill(text, said))
+		parts = append(parts, analysis.Fill(verdictWords, said))
 	}
 	for _, f := range r.Findings {
 		own := slices.ContainsFunc(r.View.Rules, func(own analysis.Rule) bool { return own.ID == f.Rule })

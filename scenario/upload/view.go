@@ -17,21 +17,22 @@ var viewText string
 var collectText string
 
 // View is how the numbers of upload are read.
-func View() *analysis.View { return viewOf(viewText) }
+func View() *analysis.View { return viewOf(viewText, storedWords) }
 
 // CollectView is how the numbers of collect are read, with the tables, rules and figures of upload, but
 // for that of times of objects.
 func CollectView() *analysis.View {
-	v, of := viewOf(collectText), View()
+	v, of := viewOf(collectText, watchedWords), View()
 	v.Heads, v.Rules = of.Heads, of.Rules
 	v.Figures = slices.DeleteFunc(of.Figures, func(f analysis.Figure) bool { return f.ID == "store-time" })
 	return v
 }
 
-func viewOf(text string) *analysis.View {
+func viewOf(text, verdictWords string) *analysis.View {
 	v := analysis.ParseView(text)
 	v.Headline = func(*experiment.Plan) string { return "file_bandwidth" }
-	v.Read, v.Tables, v.Verdict = read, tables, verdict
+	v.Read, v.Tables = read, tables
+	v.Verdict = func(r *analysis.Result) *analysis.Verdict { return verdict(r, verdictWords) }
 	v.Hold(conditions())
 	return v
 }
