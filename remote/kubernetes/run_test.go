@@ -18,6 +18,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // plimsoll is one that was called as its user calls it.
@@ -215,43 +216,51 @@ warmup: 0
 limits: {others: none, machine: none}
 `
 
-// Between pods at level baseline links are emulated and are as asked for, and carry the right bytes. A busy machine
-// may make them late and slow.
+// Between pods links are emulated, by our emulator (level baseline) or by the kernels' netem where they have it
+// (level privileged), and are as asked for, and carry the right bytes. A busy machine may make them late and slow.
 func TestClusterEmulatedLinks(t *testing.T) {
 	c := real(t, "")
 	for _, run := range []struct {
-		experiment, clients string
-		operations, bytes   int64
+		name, experiment, clients, emulator, recorded string
+		operations, bytes                             int64
 	}{
-		{emulatedSwarm, "1", 2, 2 * 2 << 20},
-		{emulatedRetrieve, "2", 20, 20 * 64 << 10},
+		{"swarm", emulatedSwarm, "1", "auto", record.MeshLink, 2, 2 * 2 << 20},
+		{"retrieve", emulatedRetrieve, "2", "auto", record.MeshLink, 20, 20 * 64 << 10},
+		{"swarm by netem", emulatedSwarm, "1", "netem", record.KernelMeshLink, 2, 2 * 2 << 20},
+		{"retrieve by netem", emulatedRetrieve, "2", "netem", record.KernelMeshLink, 20, 20 * 64 << 10},
 	} {
-		dir, args := options(t, "")
-		file := experimentFile(t, run.experiment)
-		call(t, append([]string{"run", file, "--pack", "--clients", run.clients}, args...)...).ends(5 * time.Minute)
-		r, err := record.Open(dir)
-		must(t, err)
-		defer r.Close()
-		all, err := r.Trials()
-		must(t, err)
-		if len(all) != 1 || all[0].State != record.Done || all[0].Bytes != run.bytes ||
-			!maps.Equal(all[0].Outcomes, map[string]int64{record.OK.String(): run.operations}) {
-			t.Errorf("trials %+v", all)
-		}
-		links, err := r.Links()
-		must(t, err)
-		if len(links) == 0 {
-			t.Error("no link was checked")
-		}
-		for _, l := range links {
-			if l.Emulator != record.MeshLink || l.WantRTT < 40e-3 || l.RTT < 39e-3 || l.RTT > 80e-3 ||
-				l.WantRate > 20e6 || l.Rate < 0.5*l.WantRate || l.Rate > 1.05*l.WantRate {
-				t.Errorf("link %+v", l)
+		t.Run(run.name, func(t *testing.T) {
+			if err := link.Works(link.NetemDiscipline); run.emulator == "netem" && err != nil {
+				t.Skip("this kernel has no netem: ", err)
 			}
-			t.Logf("%s to %s: round trip %.2f ms of %.2f, rate %.4g of %.4g", l.From, l.To, l.RTT*1e3, l.WantRTT*1e3,
-				l.Rate, l.WantRate)
-		}
-		nothingLeft(t, c)
+			dir, args := options(t, "")
+			file := experimentFile(t, run.experiment)
+			call(t, append([]string{"run", file, "--pack", "--clients", run.clients,
+				"--set", "link.emulator=" + run.emulator}, args...)...).ends(5 * time.Minute)
+			r, err := record.Open(dir)
+			must(t, err)
+			defer r.Close()
+			all, err := r.Trials()
+			must(t, err)
+			if len(all) != 1 || all[0].State != record.Done || all[0].Bytes != run.bytes ||
+				!maps.Equal(all[0].Outcomes, map[string]int64{record.OK.String(): run.operations}) {
+				t.Errorf("trials %+v", all)
+			}
+			links, err := r.Links()
+			must(t, err)
+			if len(links) == 0 {
+				t.Error("no link was checked")
+			}
+			for _, l := range links {
+				if l.Emulator != run.recorded || l.WantRTT < 40e-3 || l.RTT < 39e-3 || l.RTT > 80e-3 ||
+					l.WantRate > 20e6 || l.Rate < 0.5*l.WantRate || l.Rate > 1.05*l.WantRate {
+					t.Errorf("link %+v", l)
+				}
+				t.Logf("%s to %s: round trip %.2f ms of %.2f, rate %.4g of %.4g", l.From, l.To, l.RTT*1e3,
+					l.WantRTT*1e3, l.Rate, l.WantRate)
+			}
+			nothingLeft(t, c)
+		})
 	}
 }
 

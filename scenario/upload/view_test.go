@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,6 +74,33 @@ func TestRows(t *testing.T) {
 			if !slices.Contains(lines, line) {
 				t.Errorf("%s: gone: %s", path, line)
 			}
+		}
+	}
+}
+
+// What was spent by purpose, the unexplained part included, adds up to the money used in
+// every digit, and with the unspent part to the money spent.
+func TestPurposesAddUp(t *testing.T) {
+	for _, name := range []string{"upload", "upload-killed", "upload-leak"} {
+		total, purposes := map[string]*big.Rat{}, new(big.Rat)
+		for _, row := range result(t, name).Frame.Rows {
+			if !slices.Contains([]string{"money", "money_used", "money_unspent", "money_spent"}, row.Metric) {
+				continue
+			}
+			v, ok := new(big.Rat).SetString(row.Exact)
+			if !ok {
+				t.Fatalf("%s: %s %s has no exact amount: %q", name, row.Metric, row.Entity, row.Exact)
+			}
+			if row.Metric != "money" {
+				total[row.Metric] = v
+			} else if row.Entity != system.ReadUnspent {
+				purposes.Add(purposes, v)
+			}
+		}
+		used, all := total["money_used"], new(big.Rat).Add(total["money_used"], total["money_unspent"])
+		if used.Sign() <= 0 || purposes.Cmp(used) != 0 || all.Cmp(total["money_spent"]) != 0 {
+			t.Errorf("%s: used %s, by purpose %s; spent %s, used and unspent %s", name, used.FloatString(24),
+				purposes.FloatString(24), total["money_spent"].FloatString(24), all.FloatString(24))
 		}
 	}
 }

@@ -93,7 +93,7 @@ inside() {
 		--tls-cert-file="$p/api.crt" --tls-private-key-file="$p/api.key" --cert-dir="$p" \
 		--token-auth-file="$p/tokens.csv" --authorization-mode=Node,RBAC --service-account-key-file="$p/sa.key" \
 		--service-account-signing-key-file="$p/sa.key" --service-account-issuer=https://kubernetes.default.svc \
-		--endpoint-reconciler-type=none
+		--endpoint-reconciler-type=none --allow-privileged=true
 	for i in $(seq "$n"); do network "$i" "$n"; done
 	for i in $(seq "$n"); do engine "$i" & done
 	await "the API server" 300 "$bin/kube" get /readyz
