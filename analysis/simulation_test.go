@@ -86,7 +86,7 @@ func simulatedPlan(t testing.TB, file string) *experiment.Plan {
 	t.Helper()
 	var catalog experiment.Catalog
 	for _, name := range []string{"nginx", "boxo"} {
-		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"}, Summary: name,
+		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"},
 			HTTP: true})
 	}
 	e, err := experiment.Parse("simulated.yaml", []byte(file), nil, catalog)

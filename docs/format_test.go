@@ -26,7 +26,7 @@ func catalog() experiment.Catalog {
 	var c experiment.Catalog
 	for _, s := range all.All() {
 		info := s.Info()
-		spec := experiment.SystemSpec{Name: info.Name, Summary: info.Summary, Baseline: info.Baseline}
+		spec := experiment.SystemSpec{Name: info.Name, Baseline: info.Baseline}
 		for _, m := range info.Modes {
 			spec.Modes = append(spec.Modes, string(m))
 		}

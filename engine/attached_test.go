@@ -103,7 +103,7 @@ func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
 		before, err := l.List(t.Context())
 		must(t, err)
 		dir := filepath.Join(t.TempDir(), "run")
-		res, err := Run(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{},
+		res, err := runPlan(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{},
 			Dir: dir})
 		if err != nil || res.Failed != 0 || res.Trials != 5 {
 			t.Fatalf("run %d: %+v, %v", i, res, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -11,12 +12,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// continues reports whether a trial of the cell goes on where a session of the
-// run was cut off, instead of beginning anew.
-func (c Config) continues(cell experiment.Cell) bool {
-	long, ok := c.Scenario.(scenario.Continuer)
-	return ok && long.Continues(cell)
-}
+// continues reports whether trials go on where a session of the run was cut off, instead of
+// beginning anew.
+func (c Config) continues() bool { return c.Plan.Experiment.LoadTest() }
 
 // revives reports whether a deployment of the system of a use can be brought up again.
 func (c Config) revives(use experiment.SystemUse) bool {
@@ -31,8 +29,8 @@ func (c Config) nodesDir(name string) string { return filepath.Join(c.Dir, "node
 // keep says of a trial that was cut off whether it goes on. Those that cannot
 // are remembered in lost, with the reason.
 func (r *run) keep(t record.Trial) bool {
-	cell, use, ok := r.cellAndUse(t.Cell)
-	if !ok || t.State != record.Running || !r.cfg.continues(cell) {
+	_, use := r.cellAndUse(t.Cell)
+	if t.State != record.Running || !r.cfg.continues() {
 		return false
 	}
 	if use.Attached() {
@@ -45,25 +43,19 @@ func (r *run) keep(t record.Trial) bool {
 	}
 	if _, err := os.Stat(r.cfg.nodesDir(use.Name)); err != nil {
 		r.lost = append(r.lost, fmt.Sprintf("%s: its data is gone (%v), so its trial begins anew, with a fresh "+
-			"deployment",
-			use.Name, err))
+			"deployment", use.Name, err))
 		return false
 	}
 	return true
 }
 
-func (r *run) cellAndUse(id string) (cell experiment.Cell, use experiment.SystemUse, ok bool) {
-	for _, c := range r.plan.Cells {
-		if c.ID != id {
-			continue
-		}
-		for _, u := range r.plan.Experiment.Systems {
-			if u.Name == c.System {
-				return c, u, true
-			}
-		}
+// cellAndUse are those of a recorded trial; empty where a damaged record names a cell that the plan does not have.
+func (r *run) cellAndUse(id string) (cell experiment.Cell, use experiment.SystemUse) {
+	if i := slices.IndexFunc(r.plan.Cells, func(c experiment.Cell) bool { return c.ID == id }); i >= 0 {
+		cell = r.plan.Cells[i]
+		use = r.plan.Experiment.System(cell.System)
 	}
-	return cell, use, false
+	return cell, use
 }
 
 // clock is the time of a trial since its epoch: monotonic within a session, and

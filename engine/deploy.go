@@ -29,13 +29,11 @@ type site struct {
 	dir        string
 	cluster    system.Cluster
 	runner     scenario.Runner
-	watched    map[string]bool // sample names of attached servers on this machine
-	// its nodes are fresh ones and their peers: nothing runs but what the scenario says
-	chains  bool
-	keeps   bool                                 // its directory outlives this session, and it can be revived on it
-	used    bool                                 // a trial that goes on has been executed on it
-	changed string                               // how it differs from what it was in the session before
-	started map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
+	watched    map[string]bool                      // sample names of attached servers on this machine
+	keeps      bool                                 // its directory outlives this session: a trial may go on, on it
+	used       bool                                 // a trial that goes on has been executed on it
+	changed    string                               // how it differs from what it was in the session before
+	started    map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
 }
 
 // deployAll brings up every system of the plan, each on a host of its own. They
@@ -48,17 +46,18 @@ func (r *run) deployAll(ctx context.Context) error {
 		if sys == nil {
 			return fmt.Errorf("engine: there is no system %q", use.Use)
 		}
-		s := &site{use: use, sys: sys, keeps: r.keepsData(use), chains: follows(r.cellsOf(use.Name))}
+		cells := r.cellsOf(use.Name)
+		s := &site{use: use, sys: sys, keeps: r.cfg.revives(use) && r.cfg.continues()}
 		r.sites[use.Name] = s
 		if !use.Attached() {
-			for _, name := range hostNames(use.Name, r.cellsOf(use.Name)) {
+			for _, name := range hostNames(use.Name, cells) {
 				host, err := r.bed.AddHost(ctx, name)
 				if err != nil {
 					return err
 				}
 				s.hosts = append(s.hosts, host)
 			}
-			if nodes(r.cellsOf(use.Name)) > 0 {
+			if nodes(cells) > 0 {
 				s.network = &network{r: r, s: s}
 			}
 		}
@@ -84,17 +83,11 @@ func (r *run) deployAll(ctx context.Context) error {
 	return nil
 }
 
-// keepsData reports whether a system's directory outlives the session: a trial
-// of its may have to go on.
-func (r *run) keepsData(use experiment.SystemUse) bool {
-	return r.cfg.revives(use) && slices.ContainsFunc(r.cellsOf(use.Name), r.cfg.continues)
-}
-
 // holds reports whether a trial that was cut off goes on with the deployment of
 // a system.
 func (r *run) holds(use experiment.SystemUse) bool {
 	for key := range r.kept {
-		if cell, _, ok := r.cellAndUse(key.cell); ok && cell.System == use.Name {
+		if cell, _ := r.cellAndUse(key.cell); cell.System == use.Name {
 			return true
 		}
 	}
@@ -128,18 +121,16 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 	}
 	d := system.Deployment{
 		Client: r.clientOf(s), Hosts: s.hosts, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)),
-		Self: r.bed.Self(), Write: r.writes(), Swarm: spreads(cells),
+		Self: r.bed.Self(), Write: r.plan.Experiment.Allows("write"), Swarm: r.plan.Experiment.Disseminate != nil,
+		Follow: r.plan.Experiment.Sync != nil, Cache: r.cache,
 	}
-	if follows(cells) {
-		d.Follow, d.Cache = true, r.cache
-	}
-	if slices.ContainsFunc(cells, r.cfg.continues) {
+	if r.cfg.continues() {
 		d.Run = r.rec.ID()
 	}
 	begun := time.Now()
-	limit := r.startTime(s) + startMargin
-	starting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s was not ready within %s (`limits.start`, "+
-		"or its option `start_timeout`)", name, words.Duration(limit)))
+	limit := r.plan.Experiment.Limits.Start.Std() + startMargin
+	starting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s was not ready within %s (limits.start)",
+		name, words.Duration(limit)))
 	defer cancel()
 	var err error
 	switch {
@@ -187,13 +178,13 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 
 // awaitNeeds waits until a system has what its load test needs.
 func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
-	cells := r.cellsOf(s.use.Name)
-	if len(cells) == 0 || cells[0].Upload == nil {
+	upload := r.plan.Experiment.Upload
+	if upload == nil {
 		return nil
 	}
 	begun := time.Now()
 	return waiter{
-		name: s.use.Name, node: s.cluster.Nodes()[0], need: cells[0].Upload.Need, skip: r.plan.Experiment.Skip,
+		name: s.use.Name, node: s.cluster.Nodes()[0], need: upload.Need, skip: r.plan.Experiment.Skip,
 		say: func(what string) {
 			r.say.Phase(s.use.Name + ": " + what)
 			r.event("phase", "preconditions", s.use.Name+": "+what, time.Since(begun))
@@ -234,7 +225,7 @@ func (r *run) dataSeed(s *site, now time.Time) uint64 {
 		return seed
 	}
 	h := fnv.New64a()
-	if slices.ContainsFunc(r.cellsOf(s.use.Name), r.cfg.continues) {
+	if r.cfg.continues() {
 		// A trial that goes on finds what its earlier sessions stored.
 		fmt.Fprintf(h, "%d/attached/%s", seed, r.rec.ID())
 		return h.Sum64()
@@ -249,22 +240,6 @@ func (r *run) dataSeed(s *site, now time.Time) uint64 {
 // the experiment, which systems apply themselves and explain better.
 const startMargin = 30 * time.Second
 
-// startTime is how long a system may take to become ready: the start limit of the
-// experiment, or the option `start_timeout` of a system that has one, because it takes
-// minutes where others take seconds, when that is longer.
-func (r *run) startTime(s *site) time.Duration {
-	limit := r.plan.Experiment.Limits.Start.Std()
-	opt, err := s.sys.Info().Fill(system.Options(maps.Clone(s.use.With)))
-	if s.attached() || err != nil { // the start says it better
-		return limit
-	}
-	own, err := opt.Duration("start_timeout")
-	if err != nil {
-		return limit
-	}
-	return max(own, limit)
-}
-
 // prepareTime is how long storing a system's data may take: a second for each
 // object and a floor of 1 MB/s, which the slowest of the supported systems
 // exceeds several times, and the deadline of an operation for one wait that is
@@ -273,11 +248,11 @@ func (r *run) prepareTime(s *site) time.Duration {
 	cells, limits := r.cellsOf(s.use.Name), r.plan.Experiment.Limits
 	took := limits.Deadline.Std() + 30*time.Second
 	switch {
-	case slices.ContainsFunc(cells, r.cfg.continues): // stores nothing before its trials, but may have to wait
-		if cells[0].Upload != nil {
-			took += cells[0].Upload.Need.Wait.Std()
+	case r.cfg.continues(): // stores nothing before its trials, but may have to wait
+		if u := r.plan.Experiment.Upload; u != nil {
+			took += u.Need.Wait.Std()
 		}
-	case follows(cells):
+	case r.plan.Experiment.Sync != nil:
 		for _, c := range cells { // as if no two had the same chain
 			took += chainTime(c, limits)
 		}
@@ -302,7 +277,7 @@ func (r *run) clear(ctx context.Context) {
 		if !ok {
 			continue
 		}
-		if s.attached() && r.writes() {
+		if s.attached() && r.plan.Experiment.Allows("write") {
 			r.say.Phase("removing from " + name + " what was stored there")
 		}
 		begun := time.Now()
@@ -315,9 +290,6 @@ func (r *run) clear(ctx context.Context) {
 		}
 	}
 }
-
-// writes reports whether attached systems may be written to.
-func (r *run) writes() bool { return slices.Contains(r.plan.Experiment.Allow, "write") }
 
 // attached reports whether it runs elsewhere.
 func (s *site) attached() bool { return len(s.hosts) == 0 }

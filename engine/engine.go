@@ -6,6 +6,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,10 +34,9 @@ type Config struct {
 	Dir      string   // the run directory
 	Base     string   // directory that relative paths of the experiment start at; of a resumed run, what was recorded
 	Resume   bool     // Dir holds an earlier part of this plan's run
-	Self     []string // command prefix of our own subcommands; nil: this executable
 	Version  string   // of Plimsoll, for the record
 	Command  []string // how the user called us, for the record
-	Progress Progress // may be nil
+	Progress Progress
 
 	WaitQuiet    time.Duration // how long to wait for a quiet machine before the first trial
 	StopInvalid  bool          // stop when no trial of the session's first block is valid
@@ -60,18 +60,15 @@ type Result struct {
 	Valid      int      // of them
 	Failed     int      // could not be executed
 	Skipped    int      // left out on purpose
-	Planned    int      // measured trials the plan asks for, at most
 	WrongBytes int64    // operations whose bytes were not the object's
 	Failing    []string // systems that failed in valid trials and succeeded in none of their operations
 	// objects that load tests came to their end without: given up, or not kept as they were asked to
-	Lost    int64
-	Stopped *scenario.Stop // the exit condition that fired, if one did
-	// what ended the last trial that goes on for long: "all done", "all durable", an exit condition; else empty
-	Ended     string
-	Paused    int           // trials that a resumed run goes on with
-	Interrupt bool          // the user stopped it
-	Invalid   *InvalidBlock // why it stopped after the first block, if it did
-	Complete  bool          // it was complete before it was resumed: nothing was executed
+	Lost      int64
+	Stopped   *scenario.Stop // the exit condition that fired, if one did
+	Paused    int            // trials that a resumed run goes on with
+	Interrupt bool           // the user stopped it
+	Invalid   *InvalidBlock  // why it stopped after the first block, if it did
+	Complete  bool           // it was complete before it was resumed: nothing was executed
 }
 
 // cleanupTime bounds what is done after a run ended, wished or not. Removing from
@@ -86,9 +83,6 @@ const (
 // error; a cancelled context ends the run cleanly with Result.Interrupt.
 func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	r := &run{cfg: cfg, plan: cfg.Plan, begun: time.Now(), say: cfg.Progress, others: recentOthers{}}
-	if r.say == nil {
-		r.say = silent{}
-	}
 	defer func() {
 		ctx := context.WithoutCancel(ctx)
 		r.clear(ctx)
@@ -187,7 +181,6 @@ type run struct {
 	lost       []string                     // why others begin anew
 	identities map[string]map[string]string // of the systems, in the session before, then in this one
 	lastSeen   time.Time                    // the last that is known of the session before
-	ended      string                       // what ended the last such trial
 	stoppedBy  *scenario.Stop               // the exit condition that did, if one did
 	paused     int
 	over       bool // no session will follow
@@ -246,7 +239,7 @@ func (r *run) open(ctx context.Context) error {
 	if r.scratch, err = bed.Scratch("run"); err != nil {
 		return err
 	}
-	if len(chainCells(r.plan)) > 0 {
+	if r.plan.Experiment.Sync != nil {
 		if r.cache, err = ChainCache(); err != nil {
 			return err
 		}
@@ -351,7 +344,8 @@ func (r *run) readEarlier() error {
 		r.cfg.Base = r.rec.Reader.Meta()[baseKey]
 	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
-	r.identities = r.earlierIdentities()
+	r.identities = map[string]map[string]string{}
+	_ = json.Unmarshal([]byte(r.rec.Reader.Meta()["systems"]), &r.identities) // a session that came to nothing left none
 	return nil
 }
 
@@ -359,11 +353,10 @@ func (r *run) readEarlier() error {
 // again. What they recorded stays; of the trials of a cell and block the newest counts.
 func (r *run) retryInvalid() error {
 	for key, t := range r.done {
-		cell, _, ok := r.cellAndUse(t.Cell)
-		if !ok || t.Warmup || t.State != record.Done || t.Valid() {
+		if t.Warmup || t.State != record.Done || t.Valid() {
 			continue
 		}
-		if r.cfg.continues(cell) {
+		if r.cfg.continues() {
 			return &PreconditionError{[]Problem{refuse("a load test is not executed again: its objects are stored",
 				"start a new run")}}
 		}
@@ -392,7 +385,9 @@ func (r *run) close(ctx context.Context) error {
 			r.event("phase", "run ends", "", time.Since(r.begun))
 		}
 		if r.stillborn {
-			errs = append(errs, r.vacate())
+			// Nothing stays but the logs of the processes that were started, if there are any.
+			_ = os.Remove(filepath.Join(r.cfg.Dir, record.LogsDir))
+			errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.Dir, "nodes")), r.rec.Discard())
 		} else {
 			errs = append(errs, r.rec.Close())
 		}
@@ -400,15 +395,8 @@ func (r *run) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// vacate leaves nothing of a run that could not begin but the logs of the processes
-// that were started, if there are any.
-func (r *run) vacate() error {
-	_ = os.Remove(filepath.Join(r.cfg.Dir, record.LogsDir)) // unless there are some
-	return errors.Join(os.RemoveAll(filepath.Join(r.cfg.Dir, "nodes")), r.rec.Discard())
-}
-
 func (r *run) result() Result {
-	res := Result{Ended: r.ended, Paused: r.paused, Failed: r.failed, Planned: len(r.plan.Cells) * r.plan.Blocks}
+	res := Result{Paused: r.paused, Failed: r.failed}
 	trials := slices.Collect(maps.Values(r.done))
 	analysis.Judge(r.plan, trials)
 	succeeded, failed := map[string]int64{}, map[string]int64{}
@@ -423,7 +411,7 @@ func (r *run) result() Result {
 		res.Trials++
 		if t.Valid() {
 			res.Valid++
-			cell, _, _ := r.cellAndUse(t.Cell)
+			cell, _ := r.cellAndUse(t.Cell)
 			for _, o := range record.Outcomes() {
 				switch n := t.Outcomes[o.String()]; {
 				case o == record.OK:
@@ -447,9 +435,9 @@ func (r *run) result() Result {
 // lostObjects is how many objects a load test that came to its end has not
 // stored, not seen durable although that was its aim, or not got back.
 func (r *run) lostObjects(t record.Trial) int64 {
-	cell, _, ok := r.cellAndUse(t.Cell)
+	cell, _ := r.cellAndUse(t.Cell)
 	objects, known := t.Metrics["objects"]
-	if !ok || !known || cell.Upload == nil {
+	if !known || cell.Upload == nil {
 		return 0
 	}
 	lost := objects - t.Metrics["accepted"] + t.Metrics["verify_failed"]
@@ -472,9 +460,7 @@ func (r *run) earlierStop() *scenario.Stop {
 
 // attaches reports whether any system of the plan runs elsewhere.
 func attaches(p *experiment.Plan) bool {
-	return slices.ContainsFunc(p.Experiment.Systems, func(s experiment.SystemUse) bool {
-		return s.Attached()
-	})
+	return slices.ContainsFunc(p.Experiment.Systems, experiment.SystemUse.Attached)
 }
 
 // shapes reports whether any cell wants a link that differs from the bare machine's.
@@ -529,13 +515,3 @@ type Progress interface {
 	State(s scenario.State, cell experiment.Cell)
 	End(trial record.Trial, cell experiment.Cell)
 }
-
-type silent struct{}
-
-func (silent) Start()                                {}
-func (silent) Phase(string)                          {}
-func (silent) Note(string)                           {}
-func (silent) Begin(int, int, experiment.Cell, int)  {}
-func (silent) Load(int64, int64)                     {}
-func (silent) State(scenario.State, experiment.Cell) {}
-func (silent) End(record.Trial, experiment.Cell)     {}

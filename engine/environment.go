@@ -68,13 +68,6 @@ func identityOf(c system.Cluster) map[string]string {
 	return all
 }
 
-// earlierIdentities are those that the earlier session recorded, by system.
-func (r *run) earlierIdentities() map[string]map[string]string {
-	all := map[string]map[string]string{}
-	_ = json.Unmarshal([]byte(r.rec.Reader.Meta()["systems"]), &all) // a session that came to nothing left none
-	return all
-}
-
 // noteChange says how a system differs from what it was in the session before, such as
 // a daemon that was upgraded. The endpoint of a deployment is another each time.
 func (r *run) noteChange(s *site) {

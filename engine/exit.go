@@ -64,7 +64,7 @@ func exitConditions(e experiment.Exit, during bool) (all []exitCondition) {
 		return "the system can take no more: " + p.State.Full, p.State.Full != ""
 	})
 	if e.Floor != nil {
-		add(true, "floor", newFloor(*e.Floor).met)
+		add(true, "floor", (&floor{bytes: int64(e.Floor.Bytes), window: e.Floor.Window.Std()}).met)
 	}
 	return all
 }
@@ -98,8 +98,7 @@ func maxErrors(budget float64) func(progressSoFar) (string, bool) {
 			return "", false
 		}
 		return fmt.Sprintf("%d of %d finished operations of a trial failed through the server (%.2f %%), "+
-			"the budget is %.2f %%",
-			failures, finished, 100*share, 100*budget), true
+			"the budget is %.2f %%", failures, finished, 100*share, 100*budget), true
 	}
 }
 
@@ -168,10 +167,6 @@ type floored struct {
 
 // floorPoints bounds the memory: the window slides in steps of that part of it.
 const floorPoints = 100
-
-func newFloor(f experiment.Floor) *floor {
-	return &floor{bytes: int64(f.Bytes), window: f.Window.Std()}
-}
 
 func (c *floor) met(p progressSoFar) (string, bool) {
 	s := p.State

@@ -114,7 +114,7 @@ func TestMaxSpendIsExact(t *testing.T) {
 
 func TestFloor(t *testing.T) {
 	floorOf := func() *floor {
-		return newFloor(experiment.Floor{Bytes: 1000, Window: experiment.Duration(time.Hour)})
+		return &floor{bytes: 1000, window: time.Hour}
 	}
 	// perMinute makes a state each minute, of so many more bytes.
 	perMinute := func(minutes int, bytes func(minute int) int64) (all []scenario.State) {
@@ -221,7 +221,7 @@ func TestExitConditionsEndOverhead(t *testing.T) {
 				Plan: memPlan(t, fmt.Sprintf(exitExperiment, c.errors, c.exit)), Systems: []system.System{mem.System{}},
 				Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run"),
 			}
-			res, err := Run(t.Context(), cfg)
+			res, err := runPlan(t.Context(), cfg)
 			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.condition || res.Trials < 1 ||
 				res.Trials > c.most {
 				t.Fatalf("%+v, %v, %v", res, res.Stopped, err)
@@ -237,7 +237,7 @@ func TestExitConditionsEndOverhead(t *testing.T) {
 				return // it is judged trial by trial: a resumed run tries another
 			}
 			cfg.Resume = true
-			again, err := Run(t.Context(), cfg)
+			again, err := runPlan(t.Context(), cfg)
 			if err != nil || again.Stopped == nil || again.Trials != res.Trials {
 				t.Errorf("resumed: %+v, %v", again, err)
 			}
@@ -270,7 +270,7 @@ func TestFailedTrialsCountForExitConditions(t *testing.T) {
 		"objects: 10, range_of: 10kB}",
 		"overhead: {operation: put, connections: fresh, count: 4}\nexit: {max_bytes: 2kB}", 1)
 	sys := &rude{newLasting(t), 2}
-	res, err := Run(t.Context(), Config{Plan: memPlan(t, src), Systems: []system.System{sys},
+	res, err := runPlan(t.Context(), Config{Plan: memPlan(t, src), Systems: []system.System{sys},
 		Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run")})
 	if err != nil || res.Failed != 1 || res.Trials != 0 || res.Stopped == nil || res.Stopped.Condition != "max_bytes" {
 		t.Errorf("%+v, %v, %v", res, res.Stopped, err)

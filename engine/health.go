@@ -34,7 +34,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 	if s.cluster == nil { // an earlier attempt to bring it up failed
 		return true, r.restart(ctx, s, "it is not up")
 	}
-	if s.chains { // what runs there the scenario starts, and looks after
+	if r.plan.Experiment.Sync != nil { // what runs there the scenario starts, and looks after
 		return false, nil
 	}
 	if p := s.died(); p != nil && !r.reviveNodes(ctx, s) {
@@ -126,16 +126,6 @@ func (s *site) trace() func() []testbed.Process {
 // may have taken their place.
 func deaths(procs []testbed.Process) []testbed.Process {
 	return slices.DeleteFunc(procs, func(p testbed.Process) bool { return p.Err() == nil })
-}
-
-// deathNotes say so of a trial; the scenario knows the moment, and what the node
-// lost by it.
-func deathNotes(cell experiment.Cell, dead []testbed.Process) []string {
-	if len(dead) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%d of the processes of %s died by themselves, the first: %s", len(dead), cell.System,
-		dead[0].Name())}
 }
 
 // deadPeer is the first of the dead that was a peer of the fresh node, in a cell of

@@ -51,7 +51,7 @@ func TestHealthIsPatientButNotForEver(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := &run{say: silent{}}
+				r := &run{plan: &experiment.Plan{}, say: silent{}}
 				s := &site{use: experiment.SystemUse{Name: "sick"}, cluster: sickCluster{time.Now().Add(c.after)}}
 				begun := time.Now()
 				restarted, err := r.healthy(context.Background(), s)
@@ -79,7 +79,7 @@ func TestHealthEndsWithTheUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(7*time.Second, cancel)
-		r := &run{say: silent{}}
+		r := &run{plan: &experiment.Plan{}, say: silent{}}
 		s := &site{use: experiment.SystemUse{Name: "sick"}, cluster: sickCluster{time.Now().Add(time.Hour)}}
 		begun := time.Now()
 		if _, err := r.healthy(ctx, s); !errors.Is(err, context.Canceled) {

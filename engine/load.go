@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -47,28 +46,19 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	}
 	trace := s.trace()
 	meter, memory := newMeter(s, trace), startFootprint(s)
-	var once sync.Once
-	var unrecorded error // the first failure to record: the trial must not pass for whole
-	keep := func(err error) {
-		if err != nil {
-			once.Do(func() { unrecorded = err })
-		}
+	observed := func(take func([]record.Sample), samples []record.Sample) {
+		take(samples)
+		_ = t.w.Samples(samples) // an error of the record stays
 	}
-	observed := func(samples []record.Sample) { keep(t.w.Samples(samples)) }
 	// The begin and the end of what a scenario measures are looks of their own, so that they are exact.
 	look := func(take func([]record.Sample)) func() {
-		return func() {
-			samples := r.bed.Poll(t.clock.epoch)
-			take(samples)
-			observed(samples)
-		}
+		return func() { observed(take, r.bed.Poll(t.clock.epoch)) }
 	}
 	if s.network != nil {
 		s.network.tol = float64(t.cell.Link.Tolerance)
 	}
 	stop := r.bed.Observe(parent, t.clock.epoch, t.observeEvery(), func(samples []record.Sample) {
-		meter.add(samples)
-		observed(samples)
+		observed(meter.add, samples)
 	})
 	watched := t.watch(ctx, cancel)
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
@@ -84,9 +74,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	cancel(nil)
 	<-watched
 	stop() // takes a last sample, so that deltas cover the whole trial
-	for _, l := range load.Links {
-		keep(t.w.Link(l))
-	}
+	_ = t.w.Link(load.Links...)
 	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
 	for edges := range slices.Chunk(meter.others(), 2) {
 		t.others.add(edges[0], edges[1])
@@ -97,7 +85,11 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		out.died = s.died()
 	} else {
 		dead := deaths(trace())
-		out.notes, out.died = deathNotes(t.cell, dead), deadPeer(s, t.cell, dead)
+		out.died = deadPeer(s, t.cell, dead)
+		if len(dead) > 0 { // the scenario knows the moments, and what the nodes lost by it
+			out.notes = append(out.notes, fmt.Sprintf("%d of the processes of %s died by themselves, the first: %s", len(dead),
+				t.cell.System, dead[0].Name()))
+		}
 		if undone := s.network.undo(parent); undone != nil {
 			r.event("note", "links not brought back", undone.Error(), 0)
 		}
@@ -120,8 +112,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		r.event("fault", "process died", fmt.Sprintf("%s, %s: %v", out.died.Name(), during, out.died.Err()), 0)
 	}
 	if err == nil {
-		once.Do(func() {}) // what fails to be recorded from now on is none of this trial
-		err = unrecorded
+		err = r.rec.Err() // a trial that is not recorded must not pass for whole
 	}
 	// A process whose end the scenario noticed before we did.
 	if out.died != nil && end == nil && err != nil {
@@ -158,7 +149,8 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 		return trial, err
 	}
 	trial.Notes = slices.Concat(out.load.Notes, out.notes, t.marks)
-	if r.sharesTraffic(t.s) {
+	// A machine of a mesh has one host for the nodes of all systems.
+	if t.s.network != nil && r.bed.Mode().Mesh && len(r.sites) > 1 {
 		trial.Notes = append(trial.Notes, "traffic: what other systems' nodes on the same machines exchange is "+
 			"counted, too")
 	}
@@ -180,30 +172,25 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 // spoiledBy names what happened during a trial that speaks against it, apart from what
 // the generator says of itself; package analysis adds what limits decide. A trial that
 // continues lasts so long that daemons die and links are late in it: that is marked.
-func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]float64) []string {
-	var why []string
+func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]float64) (why []string) {
 	off := func(l record.LinkCheck) bool { return !l.OK }
-	if slices.ContainsFunc(t.checks, off) || slices.ContainsFunc(out.load.Links, off) {
-		why = append(why, record.ReasonLinkOff)
-	}
-	if out.died != nil && !t.continues {
-		why = append(why, record.ReasonDaemonDied)
-	}
-	if out.lost != nil {
-		why = append(why, record.ReasonMachineLost)
-	}
-	if out.throttled {
-		why = append(why, record.ReasonThrottled)
-	}
-	if out.emulatorDied {
-		why = append(why, record.ReasonEmulatorDied)
-	}
-	if out.emulatorTrouble != "" && !t.continues {
-		why = append(why, record.ReasonEmulatorLate)
-	}
-	// The operations of a session's last moment die with it, its jobs do not.
-	if c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0) {
-		why = append(why, record.ReasonNoOperations)
+	for _, spoiled := range []struct {
+		is  bool
+		why string
+	}{
+		{slices.ContainsFunc(slices.Concat(t.checks, out.load.Links), off), record.ReasonLinkOff},
+		{out.died != nil && !t.continues, record.ReasonDaemonDied},
+		{out.lost != nil, record.ReasonMachineLost},
+		{out.throttled, record.ReasonThrottled},
+		{out.emulatorDied, record.ReasonEmulatorDied},
+		{out.emulatorTrouble != "" && !t.continues, record.ReasonEmulatorLate},
+		// The operations of a session's last moment die with it, its jobs do not.
+		{c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0),
+			record.ReasonNoOperations},
+	} {
+		if spoiled.is {
+			why = append(why, spoiled.why)
+		}
 	}
 	return why
 }

@@ -110,7 +110,7 @@ func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink 
 	return load(), nil
 }
 
-var _ scenario.Continuer = (*slowLoad)(nil)
+var _ scenario.Scenario = (*slowLoad)(nil)
 
 const longExperiment = `
 scenario: upload
@@ -182,7 +182,7 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 		Scenario: load,
 		Dir:      filepath.Join(t.TempDir(), "run"), Base: "/somewhere",
 	}
-	res, err := Run(ctx, cfg)
+	res, err := runPlan(ctx, cfg)
 	if err != nil || !res.Interrupt || res.Paused != 1 || res.Trials != 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -201,12 +201,12 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 		return nil
 	}
 	cfg.Resume, cfg.Base = true, ""
-	if res, err = Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the data set has changed") ||
+	if res, err = runPlan(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the data set has changed") ||
 		res.Paused != 1 || res.Failed != 0 {
 		t.Fatalf("failed: %+v, %v", res, err)
 	}
 	load.each = nil
-	if res, err = Run(t.Context(), cfg); err != nil || res.Trials != 1 || res.Valid != 1 || res.Ended != "all done" ||
+	if res, err = runPlan(t.Context(), cfg); err != nil || res.Trials != 1 || res.Valid != 1 ||
 		res.Stopped != nil {
 		t.Fatalf("resumed: %+v, %v", res, err)
 	}
@@ -240,7 +240,7 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 				sites[0].Seed)
 		}
 	}
-	if res, err = Run(t.Context(), cfg); err != nil || !res.Complete {
+	if res, err = runPlan(t.Context(), cfg); err != nil || !res.Complete {
 		t.Errorf("complete: %+v, %v", res, err)
 	}
 }
@@ -261,7 +261,7 @@ func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
 		Scenario: load,
 		Dir:      filepath.Join(t.TempDir(), "run"),
 	}
-	if res, err := Run(ctx, cfg); err != nil || res.Paused != 1 {
+	if res, err := runPlan(ctx, cfg); err != nil || res.Paused != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	load.each, load.earlier = nil, func(jobs, _ int) {
@@ -270,7 +270,7 @@ func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
 		}
 	}
 	cfg.Resume = true
-	if res, err := Run(t.Context(), cfg); err != nil || res.Trials != 1 {
+	if res, err := runPlan(t.Context(), cfg); err != nil || res.Trials != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	trials, events, _ := trialsOf(t, cfg.Dir)
@@ -316,7 +316,7 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 					silent: c.silent},
 				Dir: filepath.Join(t.TempDir(), "run"),
 			}
-			res, err := Run(t.Context(), cfg)
+			res, err := runPlan(t.Context(), cfg)
 			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.want || res.Trials != 1 ||
 				res.Valid != 1 {
 				t.Fatalf("%+v, %v, %v", res, res.Stopped, err)
@@ -332,7 +332,7 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 				t.Errorf("recorded: %q, notes %q", meta["stopped"], trials[0].Notes)
 			}
 			cfg.Resume = true
-			again, err := Run(t.Context(), cfg)
+			again, err := runPlan(t.Context(), cfg)
 			if err != nil || !again.Complete || again.Stopped == nil || again.Stopped.Condition != c.want {
 				t.Errorf("resumed: %+v, %v, %v", again, again.Stopped, err)
 			}

@@ -29,12 +29,12 @@ func TestLostObjectsAreCounted(t *testing.T) {
 			Plan: memPlan(t, fmt.Sprintf(lossyExperiment, errors, "durable")), Systems: []system.System{mem.System{}},
 			Scenario: upload.Scenario{}, Dir: filepath.Join(t.TempDir(), "run"),
 		}
-		res, err := Run(t.Context(), cfg)
+		res, err := runPlan(t.Context(), cfg)
 		if err != nil || res.Trials != 1 || res.Stopped != nil || res.Lost != want {
 			t.Errorf("errors %s: %+v, %v, %v; want %d lost", errors, res, res.Stopped, err, want)
 		}
 		cfg.Resume = true
-		if again, err := Run(t.Context(), cfg); err != nil || !again.Complete || again.Lost != want {
+		if again, err := runPlan(t.Context(), cfg); err != nil || !again.Complete || again.Lost != want {
 			t.Errorf("errors %s, resumed: %+v, %v", errors, again, err)
 		}
 	}

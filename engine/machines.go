@@ -47,7 +47,7 @@ func MachinesFor(plan *experiment.Plan, clients int) int {
 // machines; else those that there are, are measured.
 func EmulatesBetween(plan *experiment.Plan) bool {
 	shaped := slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
-		return c.Link.Shaped() && !attachedUse(plan, c)
+		return c.Link.Shaped() && !plan.Experiment.System(c.System).Attached()
 	})
 	changes, _ := plansChanges(plan)
 	return shaped || changes
@@ -105,8 +105,7 @@ func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) 
 			if _, set := os.LookupEnv(variable); o.Secret && set {
 				all = append(all, Problem{Name: "systems", Blocking: true,
 					What: fmt.Sprintf("%s: option %s is in the environment variable %s of this machine, which does "+
-						"not travel to others",
-						use.Name, o.Name, variable),
+						"not travel to others", use.Name, o.Name, variable),
 					Hint: "unset it, if the endpoint can be reached without or it is set on the first machine; or " +
 						"run without --on"})
 			}
@@ -124,16 +123,9 @@ func checkLinksBetween(plan *experiment.Plan, clients int) []Problem {
 		return []Problem{refuse("the experiment asks for links and says link.emulator: none", "leave out one of them")}
 	case clients > 1 && attaches(plan) && EmulatesBetween(plan): // the others are in namespaces
 		return []Problem{refuse("with emulated links, the load generators on other machines do not reach an attached "+
-			"system",
-			"run without --clients, or attached systems in an experiment of their own")}
+			"system", "run without --clients, or attached systems in an experiment of their own")}
 	}
 	return nil
-}
-
-func attachedUse(plan *experiment.Plan, c experiment.Cell) bool {
-	return slices.ContainsFunc(plan.Experiment.Systems, func(u experiment.SystemUse) bool {
-		return u.Name == c.System && u.Attached()
-	})
 }
 
 // lost is the first of the hosts whose machine is out of reach for good, and why; nil: none is.

@@ -7,7 +7,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -61,3 +63,21 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// runPlan is Run of a configuration that may show its progress to nobody.
+func runPlan(ctx context.Context, cfg Config) (Result, error) {
+	if cfg.Progress == nil {
+		cfg.Progress = silent{}
+	}
+	return Run(ctx, cfg)
+}
+
+type silent struct{}
+
+func (silent) Start()                                {}
+func (silent) Phase(string)                          {}
+func (silent) Note(string)                           {}
+func (silent) Begin(int, int, experiment.Cell, int)  {}
+func (silent) Load(int64, int64)                     {}
+func (silent) State(scenario.State, experiment.Cell) {}
+func (silent) End(record.Trial, experiment.Cell)     {}

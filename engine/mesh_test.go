@@ -211,6 +211,7 @@ func TestNetemBetweenMachines(t *testing.T) {
 		cell := experiment.Cell{System: "a"}
 		cell.Link.Delay = experiment.Duration(c.delay)
 		plan := &experiment.Plan{Cells: []experiment.Cell{cell}}
+		plan.Experiment.Systems = []experiment.SystemUse{{Name: cell.System}}
 		plan.Experiment.Link.Emulator, plan.Experiment.Link.IPv6 = c.emulator, c.ipv6
 		if ByKernel(plan) != (c.emulator == "netem" && c.delay > 0) {
 			t.Errorf("%+v: by the kernel: %t", c, ByKernel(plan))

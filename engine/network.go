@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -47,20 +48,6 @@ func (n *network) Traffic(ctx context.Context) []scenario.Traffic {
 		}
 	}
 	return all
-}
-
-// sharesTraffic reports whether the counts of a system's nodes hold those of others: a machine
-// of a mesh has one host for the nodes of all systems.
-func (r *run) sharesTraffic(s *site) bool {
-	if s.network == nil || !r.bed.Mode().Mesh {
-		return false
-	}
-	for _, other := range r.sites {
-		if other != s && other.network != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // packets are the bytes of IP packets, without the framing that rates count.
@@ -112,12 +99,7 @@ func changed(base testbed.ShapeSpec, hosts []testbed.Host, c scenario.NetworkCha
 	for node, rates := range c.Rates {
 		name := hosts[node].Name()
 		up, down := spec.Up[name], spec.Down[name]
-		if rates.Up > 0 {
-			up.Rate = rates.Up
-		}
-		if rates.Down > 0 {
-			down.Rate = rates.Down
-		}
+		up.Rate, down.Rate = cmp.Or(rates.Up, up.Rate), cmp.Or(rates.Down, down.Rate)
 		spec.Up[name], spec.Down[name] = up, down
 	}
 	if len(c.Apart) == 0 {

@@ -34,11 +34,6 @@ func nodes(cells []experiment.Cell) (most int) {
 	return most
 }
 
-// spreads reports whether these cells are of a swarm, follows whether they are of
-// chains.
-func spreads(cells []experiment.Cell) bool { return len(cells) > 0 && cells[0].Disseminate != nil }
-func follows(cells []experiment.Cell) bool { return len(cells) > 0 && cells[0].Sync != nil }
-
 // hostNames are the hosts of a system with these cells: one for each node.
 func hostNames(system string, cells []experiment.Cell) []string {
 	n := nodes(cells)
@@ -52,36 +47,12 @@ func hostNames(system string, cells []experiment.Cell) []string {
 	return names
 }
 
-// changesLinks reports whether a cell needs links that can be emulated, and pairs whether
+// plansChanges reports whether a plan needs links that can be emulated, and pairs whether
 // it needs an emulator with a link for each pair of hosts.
-func changesLinks(cell experiment.Cell) (changes, pairs bool) {
-	pairs = cell.Link.Regions != nil
-	var faults experiment.Faults
-	switch d, s := cell.Disseminate, cell.Sync; {
-	case d != nil:
-		changes = d.Slow > 0 && (d.SlowUp > 0 || d.SlowDown > 0)
-		faults = d.Faults
-	case s != nil:
-		changes = s.Speeds.Given() ||
-			slices.ContainsFunc(s.Trouble, func(t experiment.Trouble) bool { return t.Rate > 0 })
-		faults = s.Faults
-	}
-	for _, f := range faults {
-		switch f.Kind() {
-		case experiment.FaultCut:
-			changes, pairs = true, true
-		case experiment.FaultRate:
-			changes = true
-		}
-	}
-	return changes, pairs
-}
-
-// plansChanges is the same of all cells of a plan.
 func plansChanges(plan *experiment.Plan) (changes, pairs bool) {
-	for _, cell := range plan.Cells {
-		c, p := changesLinks(cell)
-		changes, pairs = changes || c, pairs || p
+	for _, c := range plan.Cells {
+		cuts := slices.ContainsFunc(c.Faults(), func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCut })
+		changes, pairs = changes || c.ChangesLinks(), pairs || cuts || c.Link.Regions != nil
 	}
 	return changes, pairs
 }
@@ -138,16 +109,6 @@ func (r *run) storeOn(ctx context.Context, h testbed.Host, size int64) (scenario
 // ChainCache is the directory where chains are kept that were made, for all runs of
 // this user. It is made by who first writes there.
 func ChainCache() (string, error) { return testbed.CacheDir("chains") }
-
-// chainCells are the cells of a plan for which a chain is made and a fresh node started.
-func chainCells(plan *experiment.Plan) (all []experiment.Cell) {
-	for _, use := range plan.Experiment.Systems {
-		if cells := cellsOf(plan, use.Name); follows(cells) {
-			all = append(all, cells...)
-		}
-	}
-	return all
-}
 
 // storeBytes is about the most that the store of a node takes that has a cell's chain.
 func storeBytes(cell experiment.Cell) float64 { return experiment.StoreBytes(cell.Estimate.Bytes) }

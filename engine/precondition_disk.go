@@ -36,19 +36,17 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 			return float64(bytes)
 		})
 		switch {
-		case spreads(cells): // one system after the other: what a trial leaves is removed after it
+		case cfg.Plan.Experiment.Disseminate != nil: // one system after the other: what a trial leaves is removed after it
 			if cfg.Machines == 0 { // else each node has disks of its own
 				swarm = math.Max(swarm, largest(cells, func(c experiment.Cell) float64 {
 					return float64(c.Disseminate.Nodes) * float64(c.Data.Size)
 				}))
 			}
-		case follows(cells):
-			if !use.Attached() { // which makes no chain, and no store
-				// Of a fresh node and of a replay. Peers serve from where chains are kept.
-				need += largest(cells, func(c experiment.Cell) float64 { return 2 * storeBytes(c) })
-				chains += chainBytes(cells)
-			}
-		case !slices.ContainsFunc(cells, cfg.continues):
+		case cfg.Plan.Experiment.Sync != nil:
+			// Of a fresh node and of a replay. Peers serve from where chains are kept.
+			need += largest(cells, func(c experiment.Cell) float64 { return 2 * storeBytes(c) })
+			chains += chainBytes(cells)
+		case !cfg.continues():
 			need += 2 * float64(bytes)
 		case use.Attached():
 			// Its disks are elsewhere.
@@ -98,14 +96,10 @@ func largest(cells []experiment.Cell, takes func(experiment.Cell) float64) (most
 // chainBytes is about what the chains of these cells take where they are kept: each
 // as blocks and as the store of a node.
 func chainBytes(cells []experiment.Cell) (sum float64) {
-	type chain struct {
-		blocks, transactions int
-		form                 string
-	}
-	seen := map[chain]bool{}
+	seen := map[string]bool{}
 	for _, c := range cells {
-		if of := (chain{c.Sync.Blocks, c.Sync.Transactions, c.Sync.Form}); !seen[of] {
-			seen[of] = true
+		if chain := fmt.Sprint(c.Sync.Blocks, c.Sync.Transactions, c.Sync.Form); !seen[chain] {
+			seen[chain] = true
 			sum += c.Estimate.Bytes + storeBytes(c)
 		}
 	}

@@ -43,7 +43,7 @@ func testbedOptions(cfg Config) testbed.Options {
 	}
 	real := cfg.Machines > 0 && !mesh
 	return testbed.Options{
-		Dir: cfg.Dir, Self: cfg.Self, Emulate: emulator, IPv6: wanted.IPv6,
+		Dir: cfg.Dir, Emulate: emulator, IPv6: wanted.IPv6,
 		Plain: real || attaches(cfg.Plan) && !shapes(cfg.Plan), Hosts: cfg.Hosts, Real: real, Mesh: mesh,
 	}
 }
@@ -58,16 +58,10 @@ func checkLinks(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	switch emulator := cfg.Plan.Experiment.Link.Emulator; {
 	case changes && emulator == "none":
 		return []Problem{refuse("the experiment changes single nodes' links (slow, speeds, trouble or faults), and "+
-			"asks for links that are not emulated",
-			"say link: {emulator: auto}")}
+			"asks for links that are not emulated", "say link: {emulator: auto}")}
 	case pairs && emulator == "netem":
 		return []Problem{refuse("netem does not know one pair of hosts from another, which link.regions and faults "+
-			"that cut nodes off need",
-			"say link: {emulator: user}, or auto, which chooses it")}
-	}
-	if changes && attaches(cfg.Plan) {
-		return []Problem{refuse("the links of an attached system cannot be changed",
-			"leave out what changes links, or let Plimsoll start the system")}
+			"that cut nodes off need", "say link: {emulator: user}, or auto, which chooses it")}
 	}
 	return nil
 }
@@ -98,8 +92,8 @@ type memoryNeed struct {
 // compared again. What nodes of a system take that does not say is not known.
 func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 	var disk float64
-	for _, c := range chainCells(cfg.Plan) {
-		if c.Sync.Storage == ramStorage {
+	for _, c := range cfg.Plan.Cells {
+		if c.Sync != nil && c.Sync.Storage == ramStorage {
 			disk = max(disk, experiment.RAMDiskBytes(storeBytes(c)))
 		}
 	}
@@ -168,8 +162,9 @@ const (
 // as the directory for temporary files is on some machines.
 func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
 	disk, ram := false, false
-	for _, c := range chainCells(cfg.Plan) {
-		disk, ram = disk || c.Sync.Storage == diskStorage, ram || c.Sync.Storage == ramStorage
+	for _, c := range cfg.Plan.Cells {
+		disk = disk || c.Sync != nil && c.Sync.Storage == diskStorage
+		ram = ram || c.Sync != nil && c.Sync.Storage == ramStorage
 	}
 	if !disk {
 		return nil

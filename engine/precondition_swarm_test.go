@@ -51,7 +51,7 @@ func TestTooManyNodesAreRefused(t *testing.T) {
 	cfg := swarmConfig(t, 256, "")
 	cfg.Systems = []system.System{huge{}}
 	cfg.Dir = t.TempDir() + "/run"
-	_, err := Run(t.Context(), cfg)
+	_, err := runPlan(t.Context(), cfg)
 	if err == nil || !strings.Contains(err.Error(), "memory: 256 nodes of bittorrent take about ") {
 		t.Errorf("got %v", err)
 	}

@@ -27,16 +27,17 @@ func checkSystems(ctx context.Context, cfg Config, _ nodePlace) []Problem {
 			all = append(all, refuse(fmt.Sprintf("there is no system %q", use.Use), "see plimsoll systems"))
 			continue
 		}
-		found := false
 		checkCtx, cancel := context.WithTimeout(ctx, checkTime)
-		for _, p := range system.Check(checkCtx, sys, system.Options(use.With)) {
+		problems := system.Check(checkCtx, sys, system.Options(use.With))
+		for _, p := range problems {
 			// A system names itself in its errors; here its name in the file leads.
 			what := strings.TrimPrefix(p.What, use.Use+": ")
 			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true, Here: !p.Options})
-			found = true
 		}
-		if !found && readsObjects(cfg, use) {
-			if err := look(checkCtx, cfg, sys, use); err != nil && !errors.Is(err, system.ErrReadOnly) {
+		// What is fetched are objects of an attached system, which the experiment names: they are
+		// looked for before anything runs.
+		if len(problems) == 0 && use.Attached() && cfg.Plan.Experiment.Retrieve != nil {
+			if err := look(checkCtx, sys, use); err != nil && !errors.Is(err, system.ErrReadOnly) {
 				all = append(all, refuse(use.Name+": "+strings.TrimPrefix(err.Error(), use.Use+": "), attachHint))
 			}
 		}
@@ -46,13 +47,13 @@ func checkSystems(ctx context.Context, cfg Config, _ nodePlace) []Problem {
 }
 
 // look attaches to a system as a run does, but may not write.
-func look(ctx context.Context, cfg Config, sys system.System, use experiment.SystemUse) (err error) {
+func look(ctx context.Context, sys system.System, use experiment.SystemUse) (err error) {
 	dir, err := os.MkdirTemp("", "plimsoll-look-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Self: cfg.Self, Plain: true, Emulate: "none"})
+	bed, err := testbed.New(ctx, testbed.Options{Dir: dir, Plain: true, Emulate: "none"})
 	if err != nil {
 		return err
 	}
@@ -69,13 +70,6 @@ func look(ctx context.Context, cfg Config, sys system.System, use experiment.Sys
 	return c.Stop(context.WithoutCancel(ctx))
 }
 
-// readsObjects reports whether what is fetched are objects of an attached system,
-// which the experiment names: they are looked for before anything runs.
-func readsObjects(cfg Config, use experiment.SystemUse) bool {
-	cells := cellsOf(cfg.Plan, use.Name)
-	return use.Attached() && len(cells) > 0 && cells[0].Retrieve != nil
-}
-
 const attachHint = "is the server running, and is its address right?"
 
 // checkScenario asks the scenario whether it can run on the systems.
@@ -90,15 +84,12 @@ func checkScenario(_ context.Context, cfg Config, _ nodePlace) []Problem {
 			all = append(all, refuse(use.Name+": "+p.What, p.Hint))
 		}
 		writable := sys.Info().Able("put") // else it has objects of its own
-		if use.Attached() && writable && cfg.Plan.Experiment.Data.Size > 0 &&
-			!slices.Contains(cfg.Plan.Experiment.Allow, "write") {
+		if e := cfg.Plan.Experiment; use.Attached() && writable && e.Data.Size > 0 && !e.Allows("write") {
 			all = append(all, refuse(use.Name+": data would be written to an attached system, which the experiment "+
-				"does not allow",
-				"leave data.size out to measure the objects that are there, or say allow: [write]"))
+				"does not allow", "leave data.size out to measure the objects that are there, or say allow: [write]"))
 		}
 		asksOnly := cfg.Plan.Experiment.Collect != nil
-		if use.Attached() && sys.Info().Able("cost") && !asksOnly &&
-			!slices.Contains(cfg.Plan.Experiment.Allow, "spend") {
+		if use.Attached() && sys.Info().Able("cost") && !asksOnly && !cfg.Plan.Experiment.Allows("spend") {
 			all = append(all, refuse(use.Name+": it pays for what it does, for reading as for writing, and the "+
 				"experiment does not allow to spend money",
 				"say allow: [write, spend] if it may write and pay, allow: [spend] if it may only read"))

@@ -69,7 +69,7 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 	cfg := spoiltRun(t, func() bool { return spoilt })
 	step := func(what string, executed, valid int, stops bool) {
 		t.Helper()
-		res, err := Run(t.Context(), cfg)
+		res, err := runPlan(t.Context(), cfg)
 		if err != nil || res.Trials != executed || res.Valid != valid || (res.Invalid != nil) != stops {
 			t.Fatalf("%s: %+v, %v", what, res, err)
 		}
@@ -95,7 +95,7 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 		t.Error("the invalid trials are gone")
 	}
 	cfg.RetryInvalid = false
-	if res, err := Run(t.Context(), cfg); err != nil || !res.Complete || res.Valid != 6 {
+	if res, err := runPlan(t.Context(), cfg); err != nil || !res.Complete || res.Valid != 6 {
 		t.Errorf("then: %+v, %v", res, err)
 	}
 }

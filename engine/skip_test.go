@@ -61,7 +61,7 @@ func TestSkippedTrials(t *testing.T) {
 	plan := memPlan(t, skippedExperiment)
 	dir := filepath.Join(t.TempDir(), "run")
 	cfg := Config{Plan: plan, Systems: []system.System{mem.System{}}, Scenario: skipping{}, Dir: dir}
-	res, err := Run(t.Context(), cfg)
+	res, err := runPlan(t.Context(), cfg)
 	must(t, err)
 	if res.Failed != 0 || res.Skipped != 6 || res.Trials != 6 {
 		t.Errorf("got %+v", res)
@@ -85,7 +85,7 @@ func TestSkippedTrials(t *testing.T) {
 		t.Errorf("%d trials are recorded as skipped, the result says %d", skipped, res.Skipped)
 	}
 	cfg.Resume = true
-	again, err := Run(t.Context(), cfg)
+	again, err := runPlan(t.Context(), cfg)
 	if err != nil || !again.Complete || again.Skipped != res.Skipped || again.Trials != res.Trials {
 		t.Errorf("resumed: %+v, %v", again, err)
 	}

@@ -138,7 +138,7 @@ func (s *swarm) run(t *testing.T, src string) (Result, string) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	res, err := Run(ctx, Config{Plan: swarmPlan(t, src), Systems: []system.System{bittorrent.System{}}, Scenario: s,
+	res, err := runPlan(ctx, Config{Plan: swarmPlan(t, src), Systems: []system.System{bittorrent.System{}}, Scenario: s,
 		Dir: dir})
 	must(t, err)
 	return res, dir

@@ -278,6 +278,6 @@ func syncVictim(peers, dir string) error {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	_, err = Run(context.Background(), Config{Plan: plan, Systems: []system.System{chains{}}, Scenario: s, Dir: dir})
+	_, err = runPlan(context.Background(), Config{Plan: plan, Systems: []system.System{chains{}}, Scenario: s, Dir: dir})
 	return err
 }

@@ -74,7 +74,7 @@ func TestSync(t *testing.T) {
 	cfg.Systems = []system.System{chains{&got}}
 	progress := &loads{}
 	cfg.Progress = progress
-	res, err := Run(t.Context(), cfg)
+	res, err := runPlan(t.Context(), cfg)
 	if err != nil || res.Trials != 4 || res.Failed > 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -191,7 +191,7 @@ func TestDeathsInASync(t *testing.T) {
 		return nil, errorsOf(s.node(0).stop(ctx), store.Remove())
 	}
 	cfg := syncConfig(t, s, "", "4")
-	res, err := Run(t.Context(), cfg)
+	res, err := runPlan(t.Context(), cfg)
 	if err != nil || res.Trials != 4 || res.Failed > 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}

@@ -55,7 +55,7 @@ var (
 // trial executes one cell once, or goes on with it. The error is of the run as a
 // whole; a trial that could not be executed comes back as failed, with its reason.
 func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
-	t := &execution{r: r, s: r.sites[cell.System], cell: cell, block: block, continues: r.cfg.continues(cell),
+	t := &execution{r: r, s: r.sites[cell.System], cell: cell, block: block, continues: r.cfg.continues(),
 		others: byMachine{}}
 	if !t.continues {
 		limit := r.trialTime(cell)
@@ -149,16 +149,7 @@ func (t *execution) begin() (err error) {
 	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.clock.epoch); err != nil {
 		return err
 	}
-	return t.recordLinks()
-}
-
-func (t *execution) recordLinks() error {
-	for _, check := range t.checks {
-		if err := t.w.Link(check); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.w.Link(t.checks...)
 }
 
 // goOn continues a trial of an earlier session.
@@ -169,7 +160,7 @@ func (t *execution) goOn(earlier record.Trial) error {
 		return err
 	}
 	t.w = w
-	if err := t.recordLinks(); err != nil {
+	if err := t.w.Link(t.checks...); err != nil {
 		return err
 	}
 	if t.others, err = recordedOthers(r.rec.Samples(earlier.ID)); err != nil {
@@ -300,7 +291,7 @@ func (t *execution) finish(ctx context.Context, out loaded, stop *scenario.Stop)
 			trial.Notes = append(trial.Notes, record.NoteEnded+ended)
 			t.event("phase", "trial ended", ended)
 		}
-		t.r.ended, t.r.stoppedBy = ended, stop
+		t.r.stoppedBy = stop
 	}
 	t.r.bytes += t.w.Summary().Counts().Bytes
 	return trial, t.w.End(trial)
@@ -413,7 +404,7 @@ func canceled(ctx context.Context) error {
 // readyTime bounds what may be needed before a trial: a restart with all of its
 // data, a wait for a server that recovers, a check of the link.
 func (r *run) readyTime(s *site) time.Duration {
-	return r.startTime(s) + startMargin + r.prepareTime(s) + healthPatience + 2*time.Minute
+	return r.plan.Experiment.Limits.Start.Std() + startMargin + r.prepareTime(s) + healthPatience + 2*time.Minute
 }
 
 // trialTime is the deadline of one trial with all that surrounds it.

@@ -17,11 +17,10 @@ type SystemSpec struct {
 	Name     string
 	Modes    []string // "start", "attach"
 	Options  []OptionSpec
-	Summary  string // one line
-	Baseline bool   // a raw baseline: no storage system, just bytes over the same link
-	HTTP     bool   // its objects can be fetched over HTTP
-	Spreads  bool   // its nodes can be a swarm; a raw baseline's pass nothing on that they fetched
-	Follows  bool   // its nodes can follow a chain that their peers have
+	Baseline bool // a raw baseline: no storage system, just bytes over the same link
+	HTTP     bool // its objects can be fetched over HTTP
+	Spreads  bool // its nodes can be a swarm; a raw baseline's pass nothing on that they fetched
+	Follows  bool // its nodes can follow a chain that their peers have
 }
 
 // OptionSpec describes one key of `with:`.

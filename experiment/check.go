@@ -69,7 +69,7 @@ func (d *decoder) combined(e *Experiment) {
 }
 
 func (d *decoder) baseline(e *Experiment) {
-	names, first := append(e.systemNames(), "none"), "none" // the first that is a raw baseline
+	names, first := append(e.SystemNames(), "none"), "none" // the first that is a raw baseline
 	if i := slices.IndexFunc(e.Systems, func(s SystemUse) bool { return d.cat.find(s.Use).Baseline }); i >= 0 {
 		first = names[i]
 	}
@@ -99,11 +99,12 @@ func (d *decoder) data(e *Experiment) {
 	if !e.Data.Known() {
 		e.Data.Objects = 0
 	}
-	d.refuse(stores && attached >= 0 && !e.allows("write"), fmt.Sprintf("systems[%d]", attached),
+	d.refuse(stores && attached >= 0 && !e.Allows("write"), fmt.Sprintf("systems[%d]", attached),
 		"write `allow: [write]`, and spend for systems that are paid", "objects would be stored in an attached system")
 }
 
-func (e *Experiment) allows(what string) bool { return slices.Contains(e.Allow, what) }
+// Allows reports whether that may be done to attached systems: write, spend.
+func (e *Experiment) Allows(what string) bool { return slices.Contains(e.Allow, what) }
 
 // retrieve wants an end of each trial, and what each process of arrivals needs.
 func (d *decoder) retrieve(r *Retrieve) {

@@ -47,15 +47,11 @@ func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Know
 	d.section(root, reflect.ValueOf(e).Elem(), "")
 	e.Dropped, e.Factors = d.dropped, d.factors
 	d.systems(e)
-	d.combined(e)
-	for _, check := range []func(*Experiment){d.vary, d.check, d.cells} {
+	for _, check := range []func(*Experiment){d.combined, d.vary, d.check, d.cells} {
+		check(e)
 		if len(d.errs) > 0 {
 			return nil, d.errs.sorted()
 		}
-		check(e)
-	}
-	if len(d.errs) > 0 {
-		return nil, d.errs.sorted()
 	}
 	return e, nil
 }

@@ -58,7 +58,7 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *Error {
 // checkFaults refuses faults that a cell with such groups of nodes cannot have.
 func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
 	path, swarm := c.e.Scenario+".faults", cell.Disseminate != nil
-	for _, f := range cell.faults() {
+	for _, f := range cell.Faults() {
 		n, is := groups[f.Who()]
 		switch {
 		case !is:
@@ -117,7 +117,7 @@ func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 // faultSeconds is what faults add to a trial: as long as each lasts or, where it has no end,
 // the stall. A rate without an end adds nothing.
 func (c *Cell) faultSeconds(stall Duration) (more float64) {
-	for _, f := range c.faults() {
+	for _, f := range c.Faults() {
 		switch {
 		case f.For > 0:
 			more += f.For.Seconds()

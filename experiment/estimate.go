@@ -53,7 +53,7 @@ func (p *Plan) estimate() {
 		seconds += aroundTrial
 		if d := c.Disseminate; d != nil {
 			prepare(c.System, float64(d.Nodes)*startNode)
-		} else if !e.system(c.System).Attached() {
+		} else if !e.System(c.System).Attached() {
 			prepare(c.System, startSystem)
 			if c.Retrieve != nil { // what the others store before is little
 				prepare(c.System+c.Data.Key(), float64(c.Data.Objects)*float64(c.Data.Size)/loadRate)
@@ -86,10 +86,9 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	case c.Collect != nil:
 		est = estimateCollect(c.Collect)
 	case c.Disseminate != nil:
-		est = estimateDisseminate(c, e.Limits, e.system(c.System).Alone)
+		est = estimateDisseminate(c, e.Limits, e.System(c.System).Alone)
 	case c.Sync != nil:
 		est = e.estimateSync(c)
-	case c.Retrieve == nil:
 	case c.Retrieve.Arrivals != nil:
 		est = openLoop(c.Retrieve, knownBytes(c), goodput)
 	default:
@@ -101,8 +100,8 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	return est
 }
 
-// system is the system of that name.
-func (e *Experiment) system(name string) SystemUse {
+// System is the system of that name, which a cell has.
+func (e *Experiment) System(name string) SystemUse {
 	return e.Systems[slices.IndexFunc(e.Systems, func(s SystemUse) bool { return s.Name == name })]
 }
 

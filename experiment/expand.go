@@ -31,8 +31,8 @@ type axis struct {
 // format, so that the plan does not depend on the order of keys in a file.
 func (e *Experiment) axes() []axis {
 	system := axis{path: systemPath, field: field{key: systemPath, label: systemPath, typ: reflect.TypeFor[string](),
-		enum: append(e.systemNames(), e.Dropped...)}}
-	for _, name := range e.systemNames() {
+		enum: append(e.SystemNames(), e.Dropped...)}}
+	for _, name := range e.SystemNames() {
 		system.levels = append(system.levels, reflect.ValueOf(name))
 	}
 	all := []axis{system}
@@ -167,7 +167,7 @@ const ownLevel = "own"
 func (c *combination) apply() {
 	for i, a := range c.axes {
 		section, _, _ := strings.Cut(a.path, ".")
-		if c.system.Attached() && (section == "link" || section == "data" && !c.e.allows("write")) {
+		if c.system.Attached() && (section == "link" || section == "data" && !c.e.Allows("write")) {
 			c.levels[i] = -1
 		}
 	}
@@ -237,7 +237,7 @@ func factorOf(a axis, v reflect.Value) Factor {
 // can be had together.
 func (c *combination) resolve(cell *Cell) *Error {
 	cell.Link = c.e.Link
-	if c.e.Scenario != "sync" && (!c.system.Attached() || c.e.allows("write")) {
+	if c.e.Scenario != "sync" && (!c.system.Attached() || c.e.Allows("write")) {
 		// Else the system has its own objects, and their sizes are not known here.
 		cell.Data = c.e.Data
 	}
@@ -288,7 +288,7 @@ func (c *combination) checkLinkAndData(cell *Cell) *Error {
 	case bytes > MaxTotal:
 		return c.impossible("data."+cell.Data.Source(), "at most 4 EiB (4,611 PB) in all",
 			"%s is more than a data set can have", words.Bytes(bytes))
-	case l.Emulator == "none" && cell.shaped():
+	case l.Emulator == "none" && (l.Shaped() || cell.ChangesLinks()):
 		return c.impossible("link.emulator", "let the emulator be auto", "its links need an emulator")
 	case l.Regions != nil && l.Delay > 0:
 		return c.impossible("link.delay", "take one of them away", "`link.regions` replaces the delay of %s", l.Delay)

@@ -60,10 +60,9 @@ func (PriceText) describe() scalarKind {
 type Price struct {
 	Each     *big.Rat // in Currency
 	Currency string   // "USD"
-	Source   string   // its date or source, without parentheses; may be empty
 }
 
-var priceRE = regexp.MustCompile(`^(` + moneyPattern + `)\s+([A-Za-z]+)(?:\s+(.*))?$`)
+var priceRE = regexp.MustCompile(`^(` + moneyPattern + `)\s+([A-Za-z]+)(?:\s+.*)?$`)
 
 // ParsePrice reads a price such as "0.014 USD (2018-06-01)".
 func ParsePrice(s string) (Price, error) {
@@ -73,9 +72,5 @@ func ParsePrice(s string) (Price, error) {
 			PriceText("").describe().noun)
 	}
 	each, _ := new(big.Rat).SetString(m[1])
-	source := strings.TrimSpace(m[4])
-	if strings.HasPrefix(source, "(") && strings.HasSuffix(source, ")") {
-		source = source[1 : len(source)-1]
-	}
-	return Price{each, m[3], source}, nil
+	return Price{each, m[3]}, nil
 }

@@ -30,13 +30,13 @@ func TestParseMoney(t *testing.T) {
 
 func TestParsePrice(t *testing.T) {
 	p, err := ParsePrice(" 0.014 USD (2018-06-01) ")
-	if err != nil || p.Each.Cmp(big.NewRat(14, 1000)) != 0 || p.Currency != "USD" || p.Source != "2018-06-01" {
+	if err != nil || p.Each.Cmp(big.NewRat(14, 1000)) != 0 || p.Currency != "USD" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if p, err := ParsePrice("1 EUR by nobody"); err != nil || p.Source != "by nobody" {
+	if p, err := ParsePrice("1 EUR by nobody"); err != nil || p.Currency != "EUR" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if p, err := ParsePrice("1 EUR"); err != nil || p.Source != "" {
+	if p, err := ParsePrice("1 EUR"); err != nil || p.Currency != "EUR" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for _, text := range []string{"", "1", "USD 1", "-1 USD", "1,5 EUR", "1USD"} {

@@ -175,8 +175,6 @@ func (c *converter) node(y ast.Node) *node {
 		}
 	case *ast.MappingNode:
 		c.mapping(n, y.Values)
-	case *ast.MappingValueNode:
-		c.mapping(n, []*ast.MappingValueNode{y})
 	default:
 		c.fail(n, "write the value out", "`%s` is not part of the format", strings.ToLower(y.Type().String()))
 	}

@@ -64,16 +64,6 @@ type Factor struct {
 	Unit string `json:"unit,omitempty"`
 }
 
-// Factor is the cell's level of the factor at path, if it varies.
-func (c Cell) Factor(path string) (Factor, bool) {
-	for _, f := range c.Factors {
-		if f.Path == path {
-			return f, true
-		}
-	}
-	return Factor{}, false
-}
-
 // Group is the same for cells that differ only in the system: ratios to the
 // baseline are taken within a group. It is empty when only the system varies.
 func (c Cell) Group() string {

@@ -40,8 +40,7 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 	}
 	if head.Format != PlanFormat && (strict || head.Format < oldestPlan) {
 		return nil, fmt.Errorf("plan: format %d, this program reads format %d: use the version of plimsoll that "+
-			"wrote it",
-			head.Format, PlanFormat)
+			"wrote it", head.Format, PlanFormat)
 	}
 	if now := sum(data, head.Hash); strict && now != head.Hash {
 		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made",

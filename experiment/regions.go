@@ -144,10 +144,10 @@ func (l Link) Shaped() bool {
 		l.Delay != 0 || l.Regions != nil || l.Jitter != 0 || l.Loss != 0
 }
 
-// shaped reports whether a link of the cell is to be different, now or for a while.
-func (c *Cell) shaped() bool {
-	return c.Link.Shaped() || c.Disseminate != nil && c.Disseminate.Slow > 0 ||
-		slices.ContainsFunc(c.faults(), func(f Fault) bool { return f.Kind() != FaultCrash }) ||
+// ChangesLinks reports whether links of single nodes differ from the cell's, now or for a while.
+func (c *Cell) ChangesLinks() bool {
+	return c.Disseminate != nil && c.Disseminate.Slow > 0 ||
+		slices.ContainsFunc(c.Faults(), func(f Fault) bool { return f.Kind() != FaultCrash }) ||
 		c.Sync != nil && (c.Sync.Speeds.Given() ||
 			slices.ContainsFunc(c.Sync.Trouble, func(t Trouble) bool { return t.Rate != 0 }))
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -28,15 +29,10 @@ func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
 // dissemination, J. Scheduling 11, 2008; Kumar, Ross: Peer-assisted file
 // distribution, HotWeb 2006, who show that it is reached in the fluid limit).
 func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
-	if n <= 0 {
-		return 0
-	}
 	d, l := c.Disseminate, c.Disseminate.Leechers()
 	rate := func(rates ...BitRate) float64 {
-		for _, r := range rates { // the first that is given
-			if r != 0 {
-				return payload(float64(r))
-			}
+		if r := cmp.Or(rates...); r != 0 { // the first that is given
+			return payload(float64(r))
 		}
 		return math.Inf(1)
 	}

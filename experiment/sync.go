@@ -40,18 +40,14 @@ type Sync struct {
 
 // checkSync refuses cells that cannot be had.
 func (c *combination) checkSync(cell *Cell, s *Sync) *Error {
-	useless, all := 0, 0
+	all := 0
 	for _, t := range s.Trouble {
-		n := t.Of(s.Peers)
-		all += n
-		if t.Manner() != "" {
-			useless += n
-		}
+		all += t.Of(s.Peers)
 	}
 	switch {
 	case all > s.Peers:
 		return c.impossible("sync.trouble", "add peers", "`%s` is about %d peers, of %d", s.Trouble, all, s.Peers)
-	case useless >= s.Peers:
+	case s.honest() <= 0:
 		return c.impossible("sync.trouble", "add peers", "`%s` leaves no peer that has the chain", s.Trouble)
 	}
 	return c.checkFaults(cell, map[string]int{WhoPeers: s.Peers, WhoNode: 1})
@@ -145,9 +141,6 @@ const (
 func (s *Sync) pollEvery(expected float64) time.Duration {
 	if s.Poll != 0 {
 		return s.Poll.Std()
-	}
-	if s.Blocks == 0 {
-		return longestSyncPoll
 	}
 	every := time.Duration(expected / pollsPerSync * float64(time.Second)).Truncate(time.Millisecond)
 	return min(longestSyncPoll, max(shortestPoll, every))

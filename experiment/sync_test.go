@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -27,11 +28,11 @@ func TestOptionsAreFactors(t *testing.T) {
 	for _, c := range p.Cells {
 		v := c.Sync.Options
 		f := func(name string) Factor {
-			f, ok := c.Factor("sync.vary." + name)
-			if !ok || f.Label != name {
+			i := slices.IndexFunc(c.Factors, func(f Factor) bool { return f.Path == "sync.vary."+name })
+			if i < 0 || c.Factors[i].Label != name {
 				t.Fatalf("%s: no factor %s: %+v", c.ID, name, c.Factors)
 			}
-			return f
+			return c.Factors[i]
 		}
 		if g := f("sync_interval"); g.Value != v["sync_interval"] || g.Unit != "s" ||
 			g.Number != map[string]float64{"5s": 5, "500ms": 0.5}[g.Value] {

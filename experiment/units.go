@@ -186,19 +186,13 @@ func (b *Bytes) parse(s string) error { return whole(bytesQuantity, s, "bytes", 
 // String is the shortest exact way to write b, binary when both are as short;
 // it always says which of the two it is.
 func (b Bytes) String() string {
-	best := strconv.FormatInt(int64(b), 10) + "B"
-	bestDigits := len(best) - 1
-	for _, units := range [][]unitSize{binaryUnits, decimalUnits} {
-		for _, u := range units {
-			if b != 0 && int64(b)%u.size == 0 {
-				if n := strconv.FormatInt(int64(b)/u.size, 10); len(n) < bestDigits {
-					best, bestDigits = n+u.name, len(n)
-				}
-				break
-			}
+	digits, unit := strconv.FormatInt(int64(b), 10), "B"
+	for _, u := range slices.Concat(binaryUnits, decimalUnits) {
+		if n := strconv.FormatInt(int64(b)/u.size, 10); int64(b)%u.size == 0 && len(n) < len(digits) {
+			digits, unit = n, u.name
 		}
 	}
-	return best
+	return digits + unit
 }
 
 func (Bytes) describe() scalarKind { return bytesQuantity.scalarKind }

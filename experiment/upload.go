@@ -67,9 +67,6 @@ func estimateUpload(c *Cell, goodput float64) CellEstimate {
 		return CellEstimate{Bound: Unknown}
 	}
 	objects, bytes := c.Data.Total()
-	if objects == 0 {
-		return CellEstimate{Bound: Unknown}
-	}
 	workers := float64(c.Upload.Concurrency)
 	est := c.operation(workers, 1, leastWork, bytes/objects, goodput)
 	est.Seconds, est.Bytes, est.Bound = objects/workers*est.Operation, bytes, AtLeast

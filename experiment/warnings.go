@@ -50,7 +50,7 @@ func (p *Plan) Unapplied() []string {
 	if e.Link.Shaped() || varied("link") {
 		parts = append(parts, "link")
 	}
-	if (e.Data.Given() || varied("data")) && !e.allows("write") {
+	if (e.Data.Given() || varied("data")) && !e.Allows("write") {
 		parts = append(parts, "data")
 	}
 	for _, s := range e.Systems {
@@ -62,8 +62,8 @@ func (p *Plan) Unapplied() []string {
 	return texts
 }
 
-// faults are those of the cell, whatever its scenario.
-func (c *Cell) faults() []Fault {
+// Faults are those of the cell, whatever its scenario.
+func (c *Cell) Faults() []Fault {
 	switch {
 	case c.Disseminate != nil:
 		return c.Disseminate.Faults

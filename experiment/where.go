@@ -30,7 +30,8 @@ func (e *Experiment) factors() []gate.Factor {
 	return all
 }
 
-func (e *Experiment) systemNames() []string {
+// SystemNames are those of the systems, in their order.
+func (e *Experiment) SystemNames() []string {
 	return each(e.Systems, func(s SystemUse) string { return s.Name })
 }
 

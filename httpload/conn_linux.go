@@ -13,7 +13,6 @@ const (
 	closed = iota
 	connecting
 	idle
-	sending // the socket did not take the whole request
 	awaitHead
 	body       // of known length
 	bodyChunks // in chunks
@@ -62,7 +61,6 @@ type conn struct {
 	wrong       bool           // other bytes than the object's came
 	verdict     record.Outcome // of a drained answer
 	class       string
-	rest        []byte // of the request, when sending
 
 	// Closed loop.
 	ops    int
@@ -83,7 +81,7 @@ func (l *loop) start(c *conn, req request) {
 		l.request(c)
 		return
 	}
-	l.drop(c, false)
+	l.drop(c)
 	l.dial(c, c.at.target)
 }
 
@@ -107,15 +105,15 @@ func (l *loop) dial(c *conn, target netip.AddrPort) {
 }
 
 func (l *loop) dialFailed(c *conn, errno unix.Errno) {
-	l.drop(c, false)
+	l.drop(c)
 	o, class := errnoOutcome(errno)
 	l.finish(c, o, class, false)
 }
 
 // drop closes the connection of a slot.
-func (l *loop) drop(c *conn, abort bool) {
+func (l *loop) drop(c *conn) {
 	if c.fd >= 0 {
-		closeSocket(c.fd, abort)
+		unix.Close(c.fd)
 	}
 	c.fd, c.state = -1, closed
 }
@@ -134,54 +132,33 @@ func (l *loop) request(c *conn) {
 	l.listenFrom(c)
 	n, errno := send(c.fd, l.out)
 	switch {
-	case errno == 0 && n == len(l.out):
-	case errno == 0 || errno == unix.EAGAIN:
-		c.rest = append(c.rest[:0], l.out[max(n, 0):]...)
-		c.state = sending
-		l.listen(c, unix.EPOLLIN|unix.EPOLLOUT)
-	default:
+	case errno == unix.EAGAIN || errno == 0 && n < len(l.out): // no request is as long as a socket's buffer
+		l.finish(c, record.Cancelled, classNoBuffer, false)
+	case errno != 0:
 		l.lost(c, errno)
 	}
 }
 
 // handle reacts to what epoll says of a connection.
 func (l *loop) handle(c *conn, events uint32) {
-	switch c.state {
-	case connecting:
-		l.clock()
-		if errno := unix.Errno(sockopt(c.fd, unix.SO_ERROR)); errno != 0 {
-			l.dialFailed(c, errno)
-			return
-		}
-		if events&unix.EPOLLOUT == 0 {
-			return
-		}
-		l.listen(c, unix.EPOLLIN)
-		if l.window > 0 {
-			setLowat(c.fd, l.window)
-			setLowat(c.fd, 1)
-		}
-		l.request(c)
-	case sending:
-		l.clock()
-		if events&unix.EPOLLOUT != 0 {
-			n, errno := send(c.fd, c.rest)
-			if errno != 0 && errno != unix.EAGAIN {
-				l.lost(c, errno)
-				return
-			}
-			if c.rest = c.rest[max(n, 0):]; len(c.rest) == 0 {
-				c.state = awaitHead
-				l.listenFrom(c)
-				l.listen(c, unix.EPOLLIN)
-			}
-			return
-		}
-		l.pull(c) // an answer before the request was taken: a refusal
-	case closed:
-	default:
+	if c.state != connecting {
 		l.pull(c)
+		return
 	}
+	l.clock()
+	if errno := unix.Errno(sockopt(c.fd, unix.SO_ERROR)); errno != 0 {
+		l.dialFailed(c, errno)
+		return
+	}
+	if events&unix.EPOLLOUT == 0 {
+		return
+	}
+	l.listen(c, unix.EPOLLIN)
+	if l.window > 0 {
+		setLowat(c.fd, l.window)
+		setLowat(c.fd, 1)
+	}
+	l.request(c)
 }
 
 // pull receives once from the connection and takes in what came.
@@ -207,7 +184,7 @@ func (l *loop) pull(c *conn) {
 	switch {
 	case c.state == body || c.state == drain:
 		b = b[:min(int64(len(b)), c.left)] // never a byte of what follows
-	case l.discard && (c.state == awaitHead || c.state == sending):
+	case l.discard && c.state == awaitHead:
 		b = b[:headBuffer]
 	}
 	n, errno := recv(c.fd, b)
@@ -217,7 +194,7 @@ func (l *loop) pull(c *conn) {
 	}
 	if c.state == idle {
 		// The server closed a kept connection, or sent data without a request.
-		l.drop(c, false)
+		l.drop(c)
 		return
 	}
 	if errno != 0 || n == 0 {
@@ -227,7 +204,7 @@ func (l *loop) pull(c *conn) {
 	l.tally.waited(l.now - l.ready)
 	b = b[:n]
 	switch c.state {
-	case awaitHead, sending:
+	case awaitHead:
 		l.takeHead(c, b)
 	case bodyChunks:
 		l.takeChunks(c, b)
@@ -430,17 +407,17 @@ func (l *loop) complete(c *conn, extra bool) {
 // lost ends an operation whose connection ended (errno 0) or broke.
 func (l *loop) lost(c *conn, errno unix.Errno) {
 	if !c.busy {
-		l.drop(c, false)
+		l.drop(c)
 		return
 	}
-	early := c.state == awaitHead || c.state == sending
+	early := c.state == awaitHead
 	if early && c.reused && !c.heard && !c.retried && !c.last &&
 		(errno == 0 || errno == unix.ECONNRESET || errno == unix.EPIPE) {
 		// The server closed the idle connection while our request was on its
 		// way: RFC 9110 §9.2.2 lets an idempotent request be sent again.
 		l.tally.Reconnects++
 		c.retried = true
-		l.drop(c, false)
+		l.drop(c)
 		l.dial(c, c.target)
 		return
 	}
@@ -494,7 +471,7 @@ func (c *conn) phase() string {
 	switch {
 	case c.state == connecting || c.state == closed:
 		return phaseConnect
-	case c.state != awaitHead && c.state != sending:
+	case c.state != awaitHead:
 		return phaseBody
 	case c.heard:
 		return phaseHead
@@ -534,14 +511,15 @@ func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
 
 // hangUp closes the connection of an operation that has ended.
 func (l *loop) hangUp(c *conn) {
-	abort := false
 	if l.fresh && c.op.Outcome == record.OK {
-		// We asked the server to close. If its FIN is not here yet, reset.
+		// We asked the server to close. If its FIN is not here yet, reset: that leaves no port behind
+		// in TIME_WAIT, of which a client that opens a connection for every request would run out.
 		var one [1]byte
-		n, errno := recv(c.fd, one[:])
-		abort = n != 0 || errno != 0
+		if n, errno := recv(c.fd, one[:]); n != 0 || errno != 0 {
+			unix.SetsockoptLinger(c.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+		}
 	}
-	l.drop(c, abort)
+	l.drop(c)
 }
 
 // after gives the slot something to do.

@@ -102,6 +102,7 @@ const (
 	classNoRoute      = "no route to host"
 	classNoPort       = "local: no free port"
 	classNoFiles      = "local: too many open files"
+	classNoBuffer     = "local: the socket does not take a whole request"
 	phaseConnect      = "connecting"
 	phaseBeforeHead   = "before the head"
 	phaseHead         = "in the head"

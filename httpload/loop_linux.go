@@ -61,7 +61,7 @@ func newLoop(r *raw) (*loop, error) {
 
 func (l *loop) close() {
 	for _, c := range l.conns {
-		l.drop(c, false)
+		l.drop(c)
 	}
 	unix.Close(l.ep)
 }

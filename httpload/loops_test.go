@@ -285,6 +285,16 @@ func TestSizeUnknown(t *testing.T) {
 	}
 }
 
+// A request that is longer than a socket's buffer is this machine's failure, and none of the server's.
+func TestEndlessRequest(t *testing.T) {
+	s := serveContent(t, content(10))
+	res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: 10, Header: map[string][]string{
+		"X": {strings.Repeat("x", 32<<20)}}}}, Concurrency: 1, Requests: 1})
+	if res.Outcomes["cancelled"] != 1 || res.Classes[classNoBuffer] != 1 || !res.Saturated {
+		t.Errorf("outcomes %v, classes %v", res.Outcomes, res.Classes)
+	}
+}
+
 func TestSinkError(t *testing.T) {
 	c := content(10)
 	s := serveContent(t, c)

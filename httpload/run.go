@@ -19,7 +19,7 @@ type trial struct {
 	link     *linkUse
 	epoch    time.Time
 	sum      *tally           // histograms of the whole trial
-	held     func() time.Time // waits until it is said when to start; nil: at once
+	held     func() time.Time // waits until it is said when to start
 	late     time.Duration    // how long after that moment the load of a shard started
 
 	cpuBegan, cpuEnded float64
@@ -28,13 +28,11 @@ type trial struct {
 // start waits for the moment at which the load starts: ns since the epoch, to all
 // generators the same.
 func (t *trial) start() int64 {
-	if t.held != nil {
-		at := t.held() // zero: cancelled
-		time.Sleep(time.Until(at))
-		if !at.IsZero() && t.spec.Shards > 1 {
-			t.late = time.Since(at)
-			return int64(at.Sub(t.spec.Epoch))
-		}
+	at := t.held() // zero: cancelled
+	time.Sleep(time.Until(at))
+	if !at.IsZero() && t.spec.Shards > 1 {
+		t.late = time.Since(at)
+		return int64(at.Sub(t.spec.Epoch))
 	}
 	return int64(time.Since(t.epoch))
 }
@@ -79,7 +77,7 @@ func (t *trial) notStarted(to *tally, started, end int64) {
 // The result's CPU, RSS and saturation are those of the whole process: run it
 // in one of its own ([Serve]) when they matter.
 func Run(ctx context.Context, s Spec, sink record.OpSink) (Result, error) {
-	return run(ctx, s, sink, &linkUse{}, nil, nil)
+	return run(ctx, s, sink, &linkUse{}, func(Progress) {}, func() time.Time { return time.Time{} })
 }
 
 func run(
@@ -104,9 +102,7 @@ func run(
 	defer cancel(nil)
 	t.rec = newRecorder(sink, cancel)
 	stop := every(s.Window, func() {
-		if onProgress != nil {
-			onProgress(Progress{At: int64(time.Since(t.epoch)), Ops: link.ended.Load(), Bytes: link.bytes.Load()})
-		}
+		onProgress(Progress{At: int64(time.Since(t.epoch)), Ops: link.ended.Load(), Bytes: link.bytes.Load()})
 	})
 	defer stop()
 	execute := runRaw

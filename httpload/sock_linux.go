@@ -73,16 +73,6 @@ func connect(to netip.AddrPort) (fd int, errno unix.Errno) {
 	return fd, errnoOf(unix.Connect(fd, sa))
 }
 
-// closeSocket closes. abort sends a reset instead of a FIN: it leaves no port
-// behind in TIME_WAIT, of which a client that opens a connection for every
-// request would run out.
-func closeSocket(fd int, abort bool) {
-	if abort {
-		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-	}
-	unix.Close(fd)
-}
-
 func errnoOf(err error) unix.Errno {
 	if e, ok := err.(unix.Errno); ok {
 		return e

@@ -47,21 +47,17 @@ func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 }
 
 // serveAhead is Serve with a wall clock that is ahead by so much.
-func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead time.Duration) error {
+func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead time.Duration) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &frameWriter{gob: gob.NewEncoder(stdout)}
-	err := serve(ctx, cancel, stdin, out, ahead)
-	if err != nil {
-		// The parent learns it from the stream; what cannot be written there is
-		// in our own exit code.
-		err = errors.Join(err, out.write(frame{Error: err.Error()}))
-	}
-	return err
-}
-
-func serve(ctx context.Context, cancel context.CancelFunc, stdin io.Reader, out *frameWriter,
-	ahead time.Duration) error {
+	defer func() {
+		if err != nil {
+			// The parent learns it from the stream; what cannot be written there is
+			// in our own exit code.
+			err = errors.Join(err, out.write(frame{Error: err.Error()}))
+		}
+	}()
 	var s Spec
 	d := json.NewDecoder(stdin)
 	d.DisallowUnknownFields()

@@ -37,9 +37,14 @@ func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) 
 	if r.writers[t.ID] != nil {
 		return nil, 0, fmt.Errorf("record: continue trial %d of %s: it is being written", t.ID, r.dir)
 	}
-	if w.trial, err = r.runningTrial(t.ID); err != nil {
+	running, _, err := list(r.conn, trialTable, "id = ? AND state = ?", 1, t.ID, string(Running))
+	if err == nil && len(running) == 0 {
+		err = errors.New("only one that is running goes on")
+	}
+	if err != nil {
 		return nil, 0, fmt.Errorf("record: continue trial %d of %s: %w", t.ID, r.dir, err)
 	}
+	w.trial = running[0]
 	if err := r.fail(r.durably(w.restore)); err != nil {
 		return nil, 0, err
 	}
@@ -50,22 +55,13 @@ func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) 
 	return w, last, nil
 }
 
-func (r *Run) runningTrial(id int64) (Trial, error) {
-	found, _, err := list(r.conn, trialTable, "id = ? AND state = ?", 1, id, string(Running))
-	if err == nil && len(found) == 0 {
-		err = errors.New("only one that is running goes on")
-	}
-	if err != nil {
-		return Trial{}, err
-	}
-	return found[0], nil
-}
-
 // restore removes what the trial recorded of its pause, and makes its summary and
 // its windows again, from all operations.
 func (w *TrialWriter) restore() error {
 	r, id := w.run, w.trial.ID
-	if err := r.clearEnd(id); err != nil {
+	// The windows, which a killed process may have left behind the operations, are made again; the
+	// outcomes are written anew with the next totals.
+	if err := r.forget(id, Running, "results", "details", "histograms", "counts", "windows"); err != nil {
 		return err
 	}
 	// Nothing of the trial is in the open transaction, so that readers see it all.
@@ -87,16 +83,15 @@ func (w *TrialWriter) restore() error {
 	return w.flush()
 }
 
-// clearEnd removes what a pause recorded, if there was one, and the windows, which a
-// killed process may have left behind the operations. The outcomes are written anew
-// with the next totals.
-func (r *Run) clearEnd(trial int64) error {
-	for _, table := range [...]string{"results", "details", "histograms", "counts", "windows"} {
+// forget removes what a trial recorded in some tables, and how it ended or paused.
+func (r *Run) forget(trial int64, state TrialState, tables ...string) error {
+	for _, table := range tables {
 		if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, trial); err != nil {
 			return err
 		}
 	}
-	return r.exec(`UPDATE trials SET seconds = NULL, invalid = '[]', notes = '[]', error = '' WHERE id = ?`, trial)
+	return r.exec(`UPDATE trials SET state = ?, seconds = NULL, invalid = '[]', notes = '[]', error = ''
+		WHERE id = ?`, string(state), trial)
 }
 
 // Latest is the latest moment since its epoch that a trial recorded, of those up to

@@ -268,7 +268,7 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 		var inWindows int64
 		for w, err := range rd.Windows(tr.ID) {
 			must(t, err)
-			inWindows += w.Ops()
+			inWindows += opsOf(w)
 		}
 		summary, err := rd.Summary(tr.ID)
 		must(t, err)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,13 +66,19 @@ func Written(dir string) bool {
 	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// dataSource is the database's address for the driver, safe for every path.
-func dataSource(path string, query url.Values) (string, error) {
-	abs, err := filepath.Abs(path)
+// openDatabase opens that of a run directory, with so many connections at most.
+func openDatabase(dir string, connections int, query url.Values) (*sql.DB, error) {
+	path, err := filepath.Abs(filepath.Join(dir, dbFile))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return "file:" + (&url.URL{Path: abs}).EscapedPath() + "?" + query.Encode(), nil
+	query["_pragma"] = append([]string{"busy_timeout(10000)"}, query["_pragma"]...)
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+query.Encode())
+	if err != nil {
+		return nil, explain(dir, err)
+	}
+	db.SetMaxOpenConns(connections)
+	return db, nil
 }
 
 // syncFile brings a file's content, or a directory's entries, to the disk.

@@ -64,9 +64,6 @@ func (h *histogram) decode(hdr string, over int64) error {
 // each calls fn with every bucket's value (seconds) and count, in ascending
 // order, until it returns false. Overflow comes last, as +Inf.
 func (h *histogram) each(fn func(seconds float64, count int64) bool) {
-	if h == nil {
-		return
-	}
 	p := hdrhistogram.NewPacked(1, int64(maxTracked), significantFigures)
 	_ = p.MergeFrom(h.h) // of the same range: nothing is dropped
 	more := true

@@ -242,7 +242,7 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 	var inWindows, inTotals int64
 	for w, err := range rd.Windows(id) {
 		must(t, err)
-		inWindows += w.Ops()
+		inWindows += opsOf(w)
 	}
 	if err := rd.db.QueryRow(`SELECT coalesce(max(ops), 0) FROM summaries WHERE trial = ?`,
 		id).Scan(&inTotals); err != nil {

@@ -10,10 +10,6 @@ import (
 // longer than t is S(t) = Π_{t_i ≤ t} (1 − d_i/n_i). An operation cut off at
 // the very time of an event was still watched at it.
 func productLimit(events, cut *histogram, q float64) float64 {
-	n := events.count() + cut.count()
-	if n == 0 || !(q >= 0 && q <= 1) {
-		return math.NaN()
-	}
 	if cut.count() == 0 {
 		return events.quantile(q)
 	}
@@ -21,7 +17,7 @@ func productLimit(events, cut *histogram, q float64) float64 {
 	defer stop()
 	cutAt, cuts, more := next()
 
-	watched := float64(n)
+	watched := float64(events.count() + cut.count())
 	longer := 1.0
 	result := math.Inf(1)
 	events.each(func(t float64, d int64) bool {

@@ -49,8 +49,11 @@ func Open(dir string) (*Reader, error) {
 // openToRead also gives the schema. Where the writer was killed in a change of its journal,
 // SQLite must undo that, which takes a connection that may write.
 func openToRead(dir string) (db *sql.DB, schema int, err error) {
+	if _, err := os.Stat(filepath.Join(dir, dbFile)); err != nil {
+		return nil, 0, fmt.Errorf("record: open %s: it has no %s: %w", dir, dbFile, err)
+	}
 	for _, query := range []url.Values{{"mode": {"ro"}}, {"mode": {"rw"}, "_pragma": {"query_only(1)"}}} {
-		if db, err = openWith(dir, query); err != nil {
+		if db, err = openDatabase(dir, 4, query); err != nil {
 			return nil, 0, err
 		}
 		if schema, err = checkSchema(dir, db); err == nil {
@@ -62,24 +65,6 @@ func openToRead(dir string) (db *sql.DB, schema int, err error) {
 		}
 	}
 	return nil, 0, err
-}
-
-func openWith(dir string, query url.Values) (*sql.DB, error) {
-	path := filepath.Join(dir, dbFile)
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("record: open %s: it has no %s: %w", dir, dbFile, err)
-	}
-	query.Add("_pragma", "busy_timeout(10000)")
-	dsn, err := dataSource(path, query)
-	if err != nil {
-		return nil, err
-	}
-	db, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		return nil, explain(dir, err)
-	}
-	db.SetMaxOpenConns(4)
-	return db, nil
 }
 
 var errMustWrite = errors.New("the run was not closed and the directory is read-only; copy it to a writable place " +
@@ -109,12 +94,7 @@ func checkSchema(dir string, db queryer) (int, error) {
 }
 
 // Close releases the reader.
-func (r *Reader) Close() error {
-	if r.db == nil {
-		return nil
-	}
-	return r.db.Close()
-}
+func (r *Reader) Close() error { return r.db.Close() }
 
 // Dir is the run directory.
 func (r *Reader) Dir() string { return r.dir }

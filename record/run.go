@@ -166,25 +166,13 @@ func planHash(plan []byte) string {
 }
 
 func openRun(dir string, lock *os.File) (*Run, error) {
-	dsn, err := dataSource(filepath.Join(dir, dbFile), url.Values{
-		"_pragma": {
-			"busy_timeout(10000)",
-			"journal_mode(WAL)",
-			// Commits reach the kernel, so that kill -9 loses nothing of
-			// them; see durably for those that must survive a power cut.
-			"synchronous(NORMAL)",
-			"wal_autocheckpoint(4000)",
-			"foreign_keys(ON)",
-		},
-	})
+	// Commits reach the kernel, so that kill -9 loses nothing of them; see durably for those that
+	// must survive a power cut.
+	db, err := openDatabase(dir, 1, url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(NORMAL)",
+		"wal_autocheckpoint(4000)", "foreign_keys(ON)"}})
 	if err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		return nil, explain(dir, err)
-	}
-	db.SetMaxOpenConns(1)
 	conn, err := db.Conn(context.Background())
 	if err != nil {
 		db.Close()
@@ -253,8 +241,7 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 	}
 	if version != schemaVersion {
 		return fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of plimsoll "+
-			"that began it",
-			r.dir, version, schemaVersion)
+			"that began it", r.dir, version, schemaVersion)
 	}
 	again, err := r.interrupted(keep)
 	if err != nil {
@@ -262,13 +249,7 @@ func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 	}
 	err = r.durably(func() error {
 		for _, id := range again {
-			for _, table := range ofTrial {
-				if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, id); err != nil {
-					return err
-				}
-			}
-			if err := r.exec(`UPDATE trials SET state = ?, seconds = NULL, invalid = '[]', notes = '[]', error = ''
-				WHERE id = ?`, string(Pending), id); err != nil {
+			if err := r.forget(id, Pending, ofTrial[:]...); err != nil {
 				return err
 			}
 		}
@@ -301,7 +282,7 @@ func (r *Run) start() error {
 			case <-tick.C:
 				// An error stays in r.err: the next call returns it.
 				if r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
-					_ = r.sync()
+					r.sync()
 				}
 			}
 		}
@@ -321,41 +302,28 @@ func (r *Run) Err() error {
 
 // Flush writes what was recorded so far, so that readers see it. It happens
 // every second by itself.
-func (r *Run) Flush() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.usable(); err != nil {
-		return err
-	}
-	return r.flush()
-}
+func (r *Run) Flush() error { return r.guarded(r.flush) }
 
 // sync brings what was committed of jobs and polls to the disk. No writer waits
 // for it: SQLite's log is a file like any other.
-func (r *Run) sync() error {
+func (r *Run) sync() {
 	r.mu.Lock()
 	needed := r.journal
 	r.journal = false
 	r.mu.Unlock()
-	if !needed {
-		return nil
+	if needed {
+		err := syncFile(filepath.Join(r.dir, dbFile+"-wal"))
+		_ = r.guarded(func() error { return err })
 	}
-	err := syncFile(filepath.Join(r.dir, dbFile+"-wal"))
-	if err == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fail(err)
 }
 
 func (r *Run) flush() error {
 	for _, w := range r.writers {
 		if err := w.flush(); err != nil {
-			return r.fail(err)
+			return err
 		}
 	}
-	return r.fail(r.commit())
+	return r.commit()
 }
 
 // Event records something that happened to the run. It is durable when Event
@@ -379,7 +347,7 @@ func (r *Run) Close() error {
 	}
 	var err error
 	if r.err == nil {
-		err = r.flush()
+		err = r.fail(r.flush())
 	}
 	r.closed = true
 	r.mu.Unlock()
@@ -428,14 +396,19 @@ func (r *Run) fail(err error) error {
 	return r.err
 }
 
-// locked runs fn and makes what it wrote durable.
-func (r *Run) locked(fn func() error) error {
+// guarded runs fn where something can be recorded. Its error ends that.
+func (r *Run) guarded(fn func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.usable(); err != nil {
 		return err
 	}
-	return r.fail(r.durably(fn))
+	return r.fail(fn())
+}
+
+// locked runs fn likewise and makes what it wrote durable.
+func (r *Run) locked(fn func() error) error {
+	return r.guarded(func() error { return r.durably(fn) })
 }
 
 // durably runs fn in a transaction and commits it to the disk, with everything

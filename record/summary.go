@@ -173,14 +173,6 @@ func (s *Summary) Count(m Measure) int64 {
 	return s.hist[m].count()
 }
 
-// Censored is how many operations were cut off before the measure could be
-// taken.
-func (s *Summary) Censored(m Measure) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.censored[m].count()
-}
-
 // Quantile is the measure's quantile q in seconds over the operations it was taken
 // of: the smallest value that at least the share q of them do not exceed. NaN when
 // there are none, +Inf when it is above an hour. Censored operations are left out.

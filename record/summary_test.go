@@ -43,7 +43,7 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 	near("duration", s.Quantile(Duration, 1), 0.100)
 	near("lag", s.Quantile(Lag, 1), 0.002)
 	for m, want := range map[Measure][2]int64{TTFB: {3, 1}, Duration: {2, 2}, Lag: {6, 0}} {
-		if got := [2]int64{s.Count(m), s.Censored(m)}; got != want {
+		if got := [2]int64{s.Count(m), s.censored[m].count()}; got != want {
 			t.Errorf("%s: %d counted and censored, want %d", m, got, want)
 		}
 	}
@@ -56,8 +56,8 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 	for _, kind := range []OpKind{OpPut, OpDelete, OpStat} {
 		s.Ops([]Op{{Kind: kind, Outcome: InFlight, Start: 20 * ms, Intended: 20 * ms, LastByte: 400 * ms}})
 	}
-	if s.Censored(TTFB) != 1 || s.Censored(Duration) != 5 {
-		t.Errorf("%d first bytes censored, %d durations", s.Censored(TTFB), s.Censored(Duration))
+	if s.censored[TTFB].count() != 1 || s.censored[Duration].count() != 5 {
+		t.Errorf("%d first bytes censored, %d durations", s.censored[TTFB].count(), s.censored[Duration].count())
 	}
 }
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -69,12 +70,7 @@ func meanings() map[string]string {
 }
 
 // Meaning says what a validity reason means; the reason itself where it is not known.
-func Meaning(reason string) string {
-	if m, ok := meanings()[reason]; ok {
-		return m
-	}
-	return reason
-}
+func Meaning(reason string) string { return cmp.Or(meanings()[reason], reason) }
 
 // Reasons are all validity reasons, in order.
 func Reasons() []string { return slices.Sorted(maps.Keys(meanings())) }

@@ -23,14 +23,6 @@ type Window struct {
 	Bytes int64 `db:"bytes"`
 }
 
-// Ops is the number of operations that ended in the window.
-func (w Window) Ops() (n int64) {
-	for _, k := range w.Outcomes {
-		n += k
-	}
-	return n
-}
-
 // maxSpread is how many windows the bytes of one operation are spread over; those of a longer
 // one all count in its last.
 const maxSpread = 24 * 3600

@@ -42,14 +42,13 @@ func (r *Run) Begin(cell string, block int, warmup bool, epoch time.Time) (*Tria
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, epoch_ns = excluded.epoch_ns
 			RETURNING id`,
 			cell, block, warmup, epoch.UnixNano())
-		return row.Scan(&w.trial.ID)
+		err := row.Scan(&w.trial.ID)
+		r.writers[w.trial.ID] = w
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	r.writers[w.trial.ID] = w
-	r.mu.Unlock()
 	return w, nil
 }
 
@@ -194,10 +193,17 @@ func (w *TrialWriter) Samples(samples []Sample) error {
 	})
 }
 
-// Link records what was measured through a link. Its Trial is set to this one.
-func (w *TrialWriter) Link(l LinkCheck) error {
-	l.Trial = w.trial.ID
-	return w.locked(func() error { return put(w.run, linkTable, &l) })
+// Link records what was measured through links. Their Trial is set to this one.
+func (w *TrialWriter) Link(checks ...LinkCheck) error {
+	return w.locked(func() error {
+		for _, l := range checks {
+			l.Trial = w.trial.ID
+			if err := put(w.run, linkTable, &l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Event records something that happened during the trial. Its Trial is set to

@@ -33,136 +33,114 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var err error
-	if *image == "" {
-		err = run(ctx, *out, strings.Split(*arches, ","))
-	} else {
-		err = imageOf(*of, *image)
-	}
-	if err != nil {
+	if err := attempt(func() {
+		if *image == "" {
+			run(ctx, *out, strings.Split(*arches, ","))
+			return
+		}
+		index := addImage(empty.Index, runtime.GOARCH, *of, nil, time.Unix(0, 0))
+		writeImage(*image, "test", index, time.Unix(0, 0))
+	}); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-// imageOf makes an image of a program for this machine.
-func imageOf(program, path string) error {
-	index, err := addImage(empty.Index, runtime.GOARCH, program, nil, time.Unix(0, 0))
+// failure is an error that ends the program: there is nothing to do about any. Deferred calls
+// clean up behind it.
+type failure struct{ error }
+
+func check(err error) {
 	if err != nil {
-		return err
+		panic(failure{err})
 	}
-	return writeImage(path, "test", index, time.Unix(0, 0))
+}
+
+// must is the result of a call that ends the program when it fails.
+func must[T any](result T, err error) T {
+	check(err)
+	return result
+}
+
+// attempt is the failure of what it does, if there is one.
+func attempt(do func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.error
+		default:
+			panic(p)
+		}
+	}()
+	do()
+	return nil
 }
 
 // run builds every archive, then writes the checksums.
-func run(ctx context.Context, out string, arches []string) error {
-	version, when, err := commit(ctx)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp("", "plimsoll-release-")
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, out string, arches []string) {
+	version, when := commit(ctx)
+	check(os.MkdirAll(out, 0o755))
+	work := must(os.MkdirTemp("", "plimsoll-release-"))
 	defer os.RemoveAll(work)
-	completions, err := completions(ctx, filepath.Join(work, "host"), version, when)
-	if err != nil {
-		return err
-	}
+	completions := completions(ctx, filepath.Join(work, "host"), version, when)
 	var made []string
 	var image v1.ImageIndex = empty.Index
 	for _, arch := range arches {
 		fmt.Println("building", version, "for linux", arch)
 		binary := filepath.Join(work, "plimsoll-"+arch)
-		if err := build(ctx, binary, version, arch); err != nil {
-			return err
-		}
+		build(ctx, binary, version, arch)
 		name := "plimsoll_" + strings.TrimPrefix(version, "v") + "_linux_" + arch
 		bill := filepath.Join(out, name+".cdx.json")
-		mods, err := modules(ctx, arch)
-		if err != nil {
-			return err
-		}
-		if err := writeBill(bill, binary, version, when); err != nil {
-			return err
-		}
-		licences, err := licences(mods, "web")
-		if err != nil {
-			return err
-		}
-		notices := []entry{{name: "THIRD_PARTY_LICENCES", data: licences}}
+		writeBill(bill, binary, version, when)
+		notices := []entry{{name: "THIRD_PARTY_LICENCES", data: licences(modules(ctx, arch), "web")}}
 		for _, doc := range []string{"README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"} {
 			notices = append(notices, entry{name: doc, path: doc})
 		}
 		files := slices.Concat([]entry{{name: "plimsoll", path: binary, mode: 0o755}}, notices, completions)
-		if image, err = addImage(image, arch, binary, notices, when); err != nil {
-			return err
-		}
+		image = addImage(image, arch, binary, notices, when)
 		archive := filepath.Join(out, name+".tar.gz")
-		if err := writeArchive(archive, name, files, when); err != nil {
-			return err
-		}
+		writeArchive(archive, name, files, when)
 		made = append(made, archive, bill)
 	}
 	path := filepath.Join(out, "plimsoll_"+strings.TrimPrefix(version, "v")+"_image.tar")
-	if err := writeImage(path, version, image, when); err != nil {
-		return err
-	}
-	made = append(made, path)
-	return writeSums(filepath.Join(out, "SHA256SUMS"), made)
+	writeImage(path, version, image, when)
+	writeSums(filepath.Join(out, "SHA256SUMS"), append(made, path))
 }
 
 // commit is the version and the time of what is checked out. Files get that time,
 // so that an archive does not depend on when it was made.
-func commit(ctx context.Context) (version string, when time.Time, err error) {
-	if version, err = output(ctx, nil, "git", "describe", "--tags", "--dirty"); err != nil {
+func commit(ctx context.Context) (version string, when time.Time) {
+	if attempt(func() { version = output(ctx, nil, "git", "describe", "--tags", "--dirty") }) != nil {
 		// Before the first tag it is a semantic version, too.
-		if version, err = output(ctx, nil, "git", "describe", "--always", "--dirty"); err != nil {
-			return "", when, err
-		}
-		version = "v0.0.0-g" + version
+		version = "v0.0.0-g" + output(ctx, nil, "git", "describe", "--always", "--dirty")
 	}
-	seconds, err := output(ctx, nil, "git", "log", "-1", "--format=%ct")
-	if err != nil {
-		return "", when, err
-	}
-	n, err := strconv.ParseInt(seconds, 10, 64)
-	return version, time.Unix(n, 0).UTC(), err
+	seconds := must(strconv.ParseInt(output(ctx, nil, "git", "log", "-1", "--format=%ct"), 10, 64))
+	return version, time.Unix(seconds, 0).UTC()
 }
 
 // build makes a static binary without paths of this machine. Version control is
 // named by version alone: a source archive has no repository to stamp from.
-func build(ctx context.Context, out, version, arch string) error {
+func build(ctx context.Context, out, version, arch string) {
 	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0",
 		"GOEXPERIMENT="}
-	_, err := output(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+	output(ctx, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
 		"-s -w -buildid= -X main.version="+version, "-o", out, "./cmd/plimsoll")
-	return err
 }
 
 // completions are the scripts for the shells and the man page, as the program itself writes them.
-func completions(ctx context.Context, binary, version string, when time.Time) ([]entry, error) {
-	if err := build(ctx, binary, version, runtime.GOARCH); err != nil {
-		return nil, err
-	}
-	var files []entry
+func completions(ctx context.Context, binary, version string, when time.Time) (files []entry) {
+	build(ctx, binary, version, runtime.GOARCH)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		script, err := output(ctx, nil, binary, "completion", shell)
-		if err != nil {
-			return nil, err
-		}
+		script := output(ctx, nil, binary, "completion", shell)
 		files = append(files, entry{name: "completions/plimsoll." + shell, data: []byte(script + "\n")})
 	}
-	page, err := manual(ctx, binary, version, when)
-	return append(files, page), err
+	return append(files, manual(ctx, binary, version, when))
 }
 
 // output runs a command in the repository and returns what it prints, without the
 // space around it.
-func output(ctx context.Context, env []string, name string, args ...string) (string, error) {
+func output(ctx context.Context, env []string, name string, args ...string) string {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, name, args...)
@@ -171,7 +149,7 @@ func output(ctx context.Context, env []string, name string, args ...string) (str
 	c.Stderr = &stderr
 	b, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		check(fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String())))
 	}
-	return strings.TrimSpace(string(b)), nil
+	return strings.TrimSpace(string(b))
 }

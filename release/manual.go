@@ -8,31 +8,19 @@ import (
 )
 
 // manual is the man page plimsoll.1: what the program says of itself and of each command.
-func manual(ctx context.Context, binary, version string, when time.Time) (entry, error) {
-	about, err := output(ctx, nil, binary, "--help")
-	if err != nil {
-		return entry{}, err
-	}
+func manual(ctx context.Context, binary, version string, when time.Time) entry {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH PLIMSOLL 1 %q %q\n.SH NAME\nplimsoll \\- measures decentralized storage\n.SH SYNOPSIS\n",
 		when.Format(time.DateOnly), "plimsoll "+version)
-	fmt.Fprintf(&b, ".B plimsoll\nCOMMAND [ARGUMENT]...\n.SH DESCRIPTION\n%s.SH COMMANDS\n", verbatim(about))
-	commands, err := output(ctx, nil, binary, "__complete", "")
-	if err != nil {
-		return entry{}, err
-	}
-	for line := range strings.Lines(commands) {
+	fmt.Fprintf(&b, ".B plimsoll\nCOMMAND [ARGUMENT]...\n.SH DESCRIPTION\n%s.SH COMMANDS\n", verbatim(output(ctx, nil, binary, "--help")))
+	for line := range strings.Lines(output(ctx, nil, binary, "__complete", "")) {
 		name, _, is := strings.Cut(strings.TrimSpace(line), "\t")
 		if !is || name == "help" || name == "completion" {
 			continue
 		}
-		help, err := output(ctx, nil, binary, name, "--help")
-		if err != nil {
-			return entry{}, err
-		}
-		fmt.Fprintf(&b, ".SS %s\n%s", name, verbatim(help))
+		fmt.Fprintf(&b, ".SS %s\n%s", name, verbatim(output(ctx, nil, binary, name, "--help")))
 	}
-	return entry{name: "man/plimsoll.1", data: []byte(b.String())}, nil
+	return entry{name: "man/plimsoll.1", data: []byte(b.String())}
 }
 
 // verbatim is text that troff prints as it is.

@@ -61,8 +61,8 @@ func (s costs) plan(t testing.TB) *experiment.Plan {
 	}
 	options := []experiment.OptionSpec{{Name: "needed", Type: "int"}, {Name: "total", Type: "int"}}
 	e, err := experiment.Parse("synthetic.yaml", []byte(s.file), nil, experiment.Catalog{
-		{Name: "tahoe", Modes: []string{"start"}, Summary: "grid", Options: options},
-		{Name: "sftp", Modes: []string{"start"}, Summary: "files", Baseline: true}})
+		{Name: "tahoe", Modes: []string{"start"}, Options: options},
+		{Name: "sftp", Modes: []string{"start"}, Baseline: true}})
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)

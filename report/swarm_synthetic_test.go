@@ -17,9 +17,9 @@ import (
 )
 
 var swarmCatalog = experiment.Catalog{
-	{Name: "fanout", Modes: []string{"start"}, Summary: "raw", Baseline: true, Spreads: true},
-	{Name: "deluge", Modes: []string{"start"}, Summary: "torrent", Spreads: true},
-	{Name: "boxo", Modes: []string{"start"}, Summary: "bitswap", Spreads: true},
+	{Name: "fanout", Modes: []string{"start"}, Baseline: true, Spreads: true},
+	{Name: "deluge", Modes: []string{"start"}, Spreads: true},
+	{Name: "boxo", Modes: []string{"start"}, Spreads: true},
 }
 
 const swarmFile = `

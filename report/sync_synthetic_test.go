@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/sync"
 )
 
-var syncCatalog = experiment.Catalog{{Name: "ledger", Modes: []string{"start"}, Summary: "a chain", Follows: true,
+var syncCatalog = experiment.Catalog{{Name: "ledger", Modes: []string{"start"}, Follows: true,
 	Options: []experiment.OptionSpec{
 		{Name: "send_blocks_timeout", Type: "duration", Default: "120s", Help: "a request for blocks"},
 		{Name: "send_block_timeout", Type: "duration", Default: "60s", Help: "a request for a block"},
@@ -85,8 +86,7 @@ func (s syncTruth) plan(t testing.TB) *experiment.Plan {
 
 // is reports whether a cell has a level.
 func is(c *experiment.Cell, path, value string) bool {
-	f, ok := c.Factor(path)
-	return ok && f.Value == value
+	return slices.ContainsFunc(c.Factors, func(f experiment.Factor) bool { return f.Path == path && f.Value == value })
 }
 
 // time is the truth of a cell.

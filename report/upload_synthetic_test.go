@@ -63,7 +63,7 @@ func (s loadTruth) plan(t testing.TB) *experiment.Plan {
 			every + "}\n"
 	}
 	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil,
-		experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}, Summary: "renter"}})
+		experiment.Catalog{{Name: "siad", Modes: []string{"start", "attach"}}})
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)

@@ -109,21 +109,13 @@ type Sink struct {
 	// milliseconds.
 	Begin, End func()
 
-	Journal Journal // for scenarios that Continue
+	Journal Journal // for load tests
 	// Now is the time since Epoch: monotonic within a session, and beyond
 	// everything that earlier sessions of the trial have recorded.
 	Now func() time.Duration
 	// State is given the progress of the trial; exit conditions judge by it. When one of
 	// them is met, the trial's context ends with a *[Stop] as its cause.
 	State func(State)
-}
-
-// Continuer is a scenario whose trials last so long that they go on where an
-// earlier session was cut off, instead of beginning anew.
-type Continuer interface {
-	Scenario
-	// Continues says so of a cell.
-	Continues(cell experiment.Cell) bool
 }
 
 // Journal is the memory of a trial that goes on. It is safe for concurrent use.

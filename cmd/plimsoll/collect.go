@@ -59,7 +59,7 @@ ends it; plimsoll resume continues.`,
 }
 
 func (p *program) collect(ctx context.Context, ask collection, out, address string, open bool) error {
-	plan, err := ask.plan(catalog())
+	plan, err := ask.plan()
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
@@ -79,7 +79,7 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 }
 
 // plan is that of an experiment which only polls a system that runs.
-func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
+func (ask collection) plan() (*experiment.Plan, error) {
 	with := map[string]string{}
 	for _, pair := range ask.with {
 		key, value, ok := strings.Cut(pair, "=")
@@ -104,9 +104,5 @@ func (ask collection) plan(known experiment.Catalog) (*experiment.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := experiment.Parse("plimsoll collect", src, set, known)
-	if err != nil {
-		return nil, err
-	}
-	return e.Plan()
+	return planOf("plimsoll collect", src, set, "")
 }

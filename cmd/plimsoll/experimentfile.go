@@ -38,23 +38,21 @@ func (p *program) load(arg string, set []string) (cfg engine.Config, name string
 	if cfg.Plan, err = planOf(file, src, set, cfg.Base); err != nil {
 		return cfg, "", err
 	}
-	return cfg, name, fill(&cfg)
+	fill(&cfg)
+	return cfg, name, nil
 }
 
 // planOf is the plan of an experiment file's text, whose relative paths start at base.
 func planOf(file string, src []byte, set []string, base string) (*experiment.Plan, error) {
 	e, err := experiment.ParseKnowing(file, src, set, catalog(), known())
-	if err != nil {
-		return nil, ui.Exit(ui.CodeUsage, err)
+	if err == nil {
+		err = scenario.FindRequestLog(e, base)
 	}
-	if err := scenario.FindRequestLog(e, base); err != nil {
+	if err != nil {
 		return nil, ui.Exit(ui.CodeUsage, err)
 	}
 	plan, err := e.Plan()
-	if err != nil {
-		return nil, ui.Exit(ui.CodeUsage, err)
-	}
-	return plan, nil
+	return plan, ui.Exit(ui.CodeUsage, err)
 }
 
 func (p *program) source(arg string) (src []byte, file, name string, err error) {
@@ -107,7 +105,7 @@ func catalog() experiment.Catalog {
 	for _, s := range all.All() {
 		info := s.Info()
 		spec := experiment.SystemSpec{
-			Name: info.Name, Summary: info.Summary, Baseline: info.Baseline,
+			Name: info.Name, Baseline: info.Baseline,
 			HTTP: info.Able("http"), Spreads: info.Able("spread"),
 			Follows: info.Able("follow"),
 		}
@@ -127,10 +125,7 @@ func known() experiment.Known {
 	return experiment.Known{
 		Preconditions: engine.Skippable(),
 		Metrics: func(name string) []gate.Metric {
-			if s := scenarios.ByName(name); s != nil {
-				return analysis.GateMetrics(s.Metrics())
-			}
-			return nil
+			return analysis.GateMetrics(scenarios.ByName(name).Metrics())
 		},
 	}
 }

@@ -38,9 +38,7 @@ func (p *program) nodeCommand() *cobra.Command {
 	part("run", "a run that is followed from elsewhere", func(ctx context.Context, args []string) error {
 		return remote.ServeNode(ctx, args, p.stdin, p.stdout,
 			func(ctx context.Context, cfg engine.Config) (engine.Result, error) {
-				if err := fill(&cfg); err != nil {
-					return engine.Result{}, err
-				}
+				fill(&cfg)
 				res, err := engine.Run(ctx, cfg)
 				return res, withStatus(err)
 			})

@@ -50,11 +50,14 @@ func (p *program) writePlan(plan *experiment.Plan) error {
 	if !p.ui.JSON {
 		return plan.WriteText(ui.Plain(p.stdout))
 	}
-	b, err := plan.Marshal()
-	if err != nil {
-		return err
+	return p.print(plan.Marshal())
+}
+
+// print writes what was made, and a line end.
+func (p *program) print(b []byte, err error) error {
+	if err == nil {
+		_, err = p.stdout.Write(append(b, '\n'))
 	}
-	_, err = p.stdout.Write(append(b, '\n'))
 	return err
 }
 
@@ -82,13 +85,6 @@ func (p *program) schemaCommand() *cobra.Command {
 		Use:   "schema",
 		Short: "print the JSON Schema of the experiment format, for editors",
 		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			b, err := experiment.Schema(catalog())
-			if err != nil {
-				return err
-			}
-			_, err = p.stdout.Write(append(b, '\n'))
-			return err
-		},
+		RunE:  func(c *cobra.Command, args []string) error { return p.print(experiment.Schema(catalog())) },
 	}
 }

@@ -60,12 +60,8 @@ func (p *progress) Start() {
 			"hash": p.plan.Hash})
 		return
 	}
-	var systems []string
-	for _, s := range p.plan.Experiment.Systems {
-		systems = append(systems, s.Name)
-	}
 	title := cmp.Or(p.plan.Experiment.Title, p.plan.Experiment.Scenario)
-	trials, of := words.Plural(int64(e.Trials), "trial", "trials"), strings.Join(systems, ", ")
+	trials, of := words.Plural(int64(e.Trials), "trial", "trials"), strings.Join(p.plan.Experiment.SystemNames(), ", ")
 	if p.resumed { // the whole run's estimate would mislead
 		p.ui.Say("%s: continuing in %s; the plan has %s of %s", title, p.dir, trials, of)
 		return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -195,10 +196,8 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 // enterNamespace runs the command again inside namespaces of its own when we
 // may not make any ourselves and the experiment needs no endpoint outside.
 func enterNamespace(plan *experiment.Plan) (code int, done bool, err error) {
-	for _, s := range plan.Experiment.Systems {
-		if s.Attached() {
-			return 0, false, nil
-		}
+	if slices.ContainsFunc(plan.Experiment.Systems, experiment.SystemUse.Attached) {
+		return 0, false, nil
 	}
 	code, done, err = testbed.Enter()
 	if !done {
@@ -219,9 +218,7 @@ func exitWith(code int, err error) error {
 // execute runs a plan here or elsewhere, and reports on it here, whatever the end.
 func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) error {
 	dir := cfg.Dir
-	if err := fill(&cfg); err != nil {
-		return err
-	}
+	fill(&cfg)
 	cfg.Hosts = agent.Wanted()
 	run := engine.Run
 	if on.place != "" {
@@ -256,12 +253,9 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 }
 
 // fill gives a run what only the program knows.
-func fill(cfg *engine.Config) error {
-	if cfg.Scenario = scenarios.ByName(cfg.Plan.Experiment.Scenario); cfg.Scenario == nil {
-		return ui.Exit(ui.CodeUsage, fmt.Errorf("there is no scenario %q", cfg.Plan.Experiment.Scenario))
-	}
+func fill(cfg *engine.Config) {
+	cfg.Scenario = scenarios.ByName(cfg.Plan.Experiment.Scenario)
 	cfg.Systems, cfg.Version = all.All(), programVersion()
-	return nil
 }
 
 // withStatus gives an error that ended a run the status of a precondition where

@@ -47,16 +47,6 @@ func noTokenFlag(c *cobra.Command, open *bool) {
 	c.Flags().BoolVar(open, "no-token", false, "ask for no token: every user of this machine can read what is served")
 }
 
-// guarded is handler for those who have a token, and what to add to an address;
-// for all when it is to be open.
-func guarded(handler http.Handler, open bool) (_ http.Handler, query string) {
-	if open {
-		return handler, ""
-	}
-	token := cmp.Or(os.Getenv(tokenVariable), rand.Text())
-	return report.WithToken(handler, token), "?token=" + url.QueryEscape(token)
-}
-
 func (p *program) serve(ctx context.Context, dir, address string, open bool) error {
 	if err := loopbackOnly(address); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
@@ -86,12 +76,16 @@ type listening struct {
 	failed <-chan error
 }
 
-// listen serves handler, and says where: ADDRESS and TOKEN stand for what is known only
-// then.
+// listen serves handler, for those who have a token unless it is to be open, and says where:
+// ADDRESS and TOKEN stand for what is known only then.
 func (p *program) listen(
 	ctx context.Context, handler http.Handler, address string, open bool, where string,
 ) (listening, error) {
-	handler, query := guarded(handler, open)
+	query := "" // to be added to an address
+	if !open {
+		token := cmp.Or(os.Getenv(tokenVariable), rand.Text())
+		handler, query = report.WithToken(handler, token), "?token="+url.QueryEscape(token)
+	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return listening{}, ui.WithHint(fmt.Errorf("listen: %w", err),

@@ -75,7 +75,8 @@ func (p *program) listSystems(ctx context.Context) error {
 func statusOf(ctx context.Context, s system.System) status {
 	info := s.Info()
 	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded,
-		Install: info.Install, Default: withoutDigest(info.Image)}
+		Install: info.Install}
+	st.Default, _, _ = strings.Cut(info.Image, "@") // people do not read the digest
 	if store, err := image.Default(); err == nil {
 		if i, err := store.Installed(info.Name); err == nil {
 			st.Image, st.Bytes = i.String(), i.Size
@@ -87,12 +88,6 @@ func statusOf(ctx context.Context, s system.System) status {
 		st.Missing = system.Check(ctx, s, opt)
 	}
 	return st
-}
-
-// withoutDigest is a reference as people read it.
-func withoutDigest(ref string) string {
-	ref, _, _ = strings.Cut(ref, "@")
-	return ref
 }
 
 // systemsWidth is how many columns the list of systems and the page of one have.

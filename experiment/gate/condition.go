@@ -156,7 +156,7 @@ func (p *parser) not() Condition {
 	}
 	if !p.take("in") {
 		op := p.next()
-		if !slices.Contains([]string{"=", "==", "!=", "<", "<=", ">", ">="}, op.text) || op.quoted {
+		if operators[op.text] == nil || op.quoted {
 			p.fail(op, example, "a comparison expected after %s", quoted(left.text))
 		}
 		return p.compare(left, op, p.operand(false))
@@ -227,20 +227,8 @@ func (p *parser) near(name string) string {
 	return suggest.DidYouMean(name, names)
 }
 
-// holds reports what an operator says of two levels, by their order.
-func holds(op string, order int) bool {
-	switch op {
-	case "<":
-		return order < 0
-	case "<=":
-		return order <= 0
-	case ">":
-		return order > 0
-	case ">=":
-		return order >= 0
-	}
-	return (order == 0) == (op != "!=")
-}
+// operators have the orders of two levels for which they hold.
+var operators = map[string][]int{"=": {0}, "==": {0}, "!=": {-1, 1}, "<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}}
 
 func (p *parser) compare(a operand, op token, b operand) Condition {
 	ordered := strings.ContainsAny(op.text, "<>")
@@ -256,12 +244,12 @@ func (p *parser) compare(a operand, op token, b operand) Condition {
 	return func(level func(string) Level) bool {
 		u, v := x(level), y(level)
 		if !numbers {
-			return holds(op.text, strings.Compare(u.Text, v.Text))
+			return slices.Contains(operators[op.text], strings.Compare(u.Text, v.Text))
 		}
 		if math.IsNaN(u.Number) || math.IsNaN(v.Number) {
 			return op.text == "!="
 		}
-		return holds(op.text, cmp.Compare(u.Number, v.Number))
+		return slices.Contains(operators[op.text], cmp.Compare(u.Number, v.Number))
 	}
 }
 

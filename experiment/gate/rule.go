@@ -249,10 +249,6 @@ func fail(what, text string, at int, fix, format string, args ...any) {
 // caught returns the error of fail; it is deferred.
 func caught(err *error) {
 	if r := recover(); r != nil {
-		e, is := r.(*Error)
-		if !is {
-			panic(r)
-		}
-		*err = e
+		*err = r.(*Error) // whatever else it is goes on
 	}
 }

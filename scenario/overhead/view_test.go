@@ -48,8 +48,8 @@ func analysed(t *testing.T, file string) *analysis.Result {
 		}
 	}
 	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, experiment.Catalog{
-		{Name: "tahoe", Modes: []string{"start"}, Summary: "grid"},
-		{Name: "sftp", Modes: []string{"start"}, Summary: "files", Baseline: true}})
+		{Name: "tahoe", Modes: []string{"start"}},
+		{Name: "sftp", Modes: []string{"start"}, Baseline: true}})
 	must(err)
 	plan, err := e.Plan()
 	must(err)

@@ -165,12 +165,9 @@ func (w *readings) measure(put func(string, float64)) {
 // there: what to run beside a load test that another program does.
 type Collect struct{}
 
-var _ scenario.Continuer = Collect{}
+var _ scenario.Scenario = Collect{}
 
 func (Collect) Name() string { return "collect" }
-
-// Continues implements Continuer: all trials do.
-func (Collect) Continues(experiment.Cell) bool { return true }
 
 // Metrics of a trial.
 func (Collect) Metrics() []record.Metric {

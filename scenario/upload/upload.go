@@ -21,12 +21,9 @@ import (
 // done, not begun, or in doubt; see restore.
 type Scenario struct{}
 
-var _ scenario.Continuer = Scenario{}
+var _ scenario.Scenario = Scenario{}
 
 func (Scenario) Name() string { return "upload" }
-
-// Continues implements Continuer: all trials do.
-func (Scenario) Continues(experiment.Cell) bool { return true }
 
 //go:embed metrics.txt
 var definitions string

@@ -18,9 +18,9 @@ import (
 // catalog is what the experiments may name.
 func catalog() experiment.Catalog {
 	return experiment.Catalog{
-		{Name: "nginx", Modes: []string{"start"}, Summary: "raw", Baseline: true, HTTP: true},
-		{Name: "boxo", Modes: []string{"start"}, Summary: "gateway", HTTP: true},
-		{Name: "static", Modes: []string{"start"}, Summary: "files", HTTP: true},
+		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
+		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
+		{Name: "static", Modes: []string{"start"}, HTTP: true},
 	}
 }
 
