@@ -41,7 +41,7 @@ func (n *network) Traffic(ctx context.Context) []scenario.Traffic {
 	for i, h := range n.s.hosts {
 		all[i] = scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
 		if err == nil && emulated {
-			at := stats.Hosts[h.Name()]
+			at := stats.Hosts[h.Addr().String()]
 			all[i] = scenario.Traffic{Received: packets(at.Received), Sent: packets(at.Sent)}
 		} else if !emulated { // two ways of counting have no difference
 			all[i].Received, all[i].Sent = h.Traffic()

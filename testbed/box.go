@@ -4,7 +4,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -12,9 +11,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// box measures the machine and how much of its CPU goes to others.
+// box measures the machine and how much of its CPU goes to others, one poll at a time.
 type box struct {
-	mu    sync.Mutex
 	begun bool
 	self  usageMeter
 	// When others were last accounted for: CPU seconds of the box without interrupts,
@@ -29,8 +27,6 @@ type box struct {
 // poll takes one look. Ours is what descends from us, and what belongs to the leaders although it
 // has put itself elsewhere; leaders gets our own pid added.
 func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	nan := math.NaN()
 	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, PSS: nan, ReadBytes: nan,
 		WriteBytes: nan, FDs: nan, NetRx: nan, NetTx: nan, Threads: nan}
@@ -55,7 +51,7 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	}
 	me := record.Sample{Process: SelfSample}
 	if s, ok := all[self]; ok {
-		s.children = 0 // they have samples of their own
+		s.CUTime, s.CSTime = 0, 0 // they have samples of their own
 		me = b.self.poll([]stat{s})
 	}
 	me.Process, me.Role, me.PID = SelfSample, RoleEngine, self
@@ -96,7 +92,7 @@ const kthreadd = 2
 // kernelThreads is kthreadd, where it can be seen: not from within a
 // container's PID namespace.
 func kernelThreads(all map[int]stat) map[int]bool {
-	if all[kthreadd].comm != "kthreadd" {
+	if all[kthreadd].Comm != "kthreadd" {
 		return nil
 	}
 	return map[int]bool{kthreadd: true}

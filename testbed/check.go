@@ -16,10 +16,7 @@ func (t *Testbed) Want(from, to Host) link.Want {
 	}
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()
-	if t.opt.Mesh {
-		return t.shape.spec.topology().Want(from.Addr().String(), to.Addr().String())
-	}
-	return t.shape.spec.topology().Want(from.Name(), to.Name())
+	return t.shape.spec.topology().Want(from.Addr().String(), to.Addr().String())
 }
 
 // Check measures round trip, rate and, where segments are to be lost, loss of
@@ -51,7 +48,7 @@ func (t *Testbed) Check(ctx context.Context, from, to Host, want link.Want, tol 
 	return c, nil
 }
 
-// EmulatorStats is what the emulator has done since it started; running is
+// EmulatorStats is what the emulator has done since it started, of hosts by their addresses; running is
 // false when no link is emulated by a process of ours. An error means that the
 // emulator has died, or does not answer.
 func (t *Testbed) EmulatorStats(ctx context.Context) (s link.Stats, running bool, err error) {

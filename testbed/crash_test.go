@@ -229,7 +229,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	v := startVictim(t)
 	said := v.until(t, "all")
 	t.Setenv("TMPDIR", v.dir)
-	if removed, err := CleanDead(t.Context()); err != nil || len(removed) != 0 {
+	if removed, err := CleanDead(); err != nil || len(removed) != 0 {
 		t.Fatalf("a live run was touched: %q, %v", removed, err)
 	}
 	eventually(t, "the daemon has a child", func() bool { return len(v.orphans()) > 0 })
@@ -247,7 +247,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	var removed []string
 	eventually(t, "the dead run is found", func() bool {
 		var err error
-		removed, err = CleanDead(t.Context())
+		removed, err = CleanDead()
 		must(t, err)
 		return len(removed) > 0
 	})
@@ -260,7 +260,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	if left := v.remains(said); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
-	if removed, err := CleanDead(t.Context()); err != nil || len(removed) != 0 {
+	if removed, err := CleanDead(); err != nil || len(removed) != 0 {
 		t.Errorf("second time: %q, %v", removed, err)
 	}
 }
@@ -295,7 +295,7 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 		}
 		write(other.Process.Pid, fmt.Sprint(born-shift))
 		write(os.Getpid(), "")
-		removed, err := CleanDead(t.Context())
+		removed, err := CleanDead()
 		if err != nil || len(removed) != i {
 			t.Errorf("removed %q, %v", removed, err)
 		}

@@ -68,24 +68,18 @@ func enterAs(attr *syscall.SysProcAttr) (code int, done bool, err error) {
 	// process gets none.
 	signal.Reset(passed...)
 	signal.Notify(signals, passed...)
-	ended := make(chan struct{})
 	go func() {
-		for {
-			select {
-			case s := <-signals:
-				// The terminal has sent its keys' signals to the command too:
-				// once more would mean "at once".
-				if (s == syscall.SIGINT || s == syscall.SIGQUIT) && foreground() {
-					continue
-				}
+		for s := range signals {
+			// The terminal has sent its keys' signals to the command too:
+			// once more would mean "at once".
+			if s != syscall.SIGINT && s != syscall.SIGQUIT || !foreground() {
 				_ = cmd.Process.Signal(s)
-			case <-ended:
-				return
 			}
 		}
 	}()
 	code, err = statusOf(cmd)
-	close(ended)
+	signal.Stop(signals)
+	close(signals)
 	return code, true, err
 }
 

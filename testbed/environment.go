@@ -20,7 +20,7 @@ import (
 func (t *Testbed) Environment() map[string]string {
 	env := here{t}.Environment()
 	t.mu.Lock()
-	mode, hosts := t.mode, slices.Concat(t.hosts, t.apart)
+	hosts := slices.Concat(t.hosts, t.apart)
 	var remote []Host
 	for _, h := range t.remote {
 		remote = append(remote, h)
@@ -37,10 +37,10 @@ func (t *Testbed) Environment() map[string]string {
 		}
 	}
 	env["testbed.machines"] = strconv.Itoa(machines)
-	env["testbed.namespaces"] = strconv.FormatBool(mode.Namespaces)
-	env["testbed.emulator"] = mode.Emulator
-	if mode.Why != "" {
-		env["testbed.why"] = mode.Why
+	env["testbed.namespaces"] = strconv.FormatBool(t.mode.Namespaces)
+	env["testbed.emulator"] = t.mode.Emulator
+	if t.mode.Why != "" {
+		env["testbed.why"] = t.mode.Why
 	}
 	env["testbed.uid"] = strconv.Itoa(outerUID())
 	if len(hosts) == 0 {
@@ -56,9 +56,9 @@ func (t *Testbed) Environment() map[string]string {
 		return nil
 	}
 	_ = h.keeper.do(read)
-	for _, s := range hostSysctls() {
+	for _, s := range hostSysctls {
 		// Only what the namespace would not take is worth a line of its own.
-		if got, ok := env["host."+s.key]; ok && mode.Namespaces && got != s.value && !t.shape.sets(s.key) {
+		if got, ok := env["host."+s.key]; ok && t.mode.Namespaces && got != s.value {
 			env["host.refused."+s.key] = fmt.Sprintf("wanted %s, has %s", s.value, got)
 		}
 	}
@@ -70,22 +70,23 @@ func (t *Testbed) Environment() map[string]string {
 
 // Environment implements Machine.
 func (here) Environment() map[string]string {
-	env := map[string]string{}
+	env := map[string]string{"go": runtime.Version(), "cpu.count": strconv.Itoa(runtime.NumCPU()), "cpu.model": ""}
+	set := func(key, value string) {
+		if value != "" {
+			env[key] = value
+		}
+	}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
-		env["kernel"] = unix.ByteSliceToString(u.Release[:])
-		env["kernel.version"] = unix.ByteSliceToString(u.Version[:])
-		env["cpu.architecture"] = unix.ByteSliceToString(u.Machine[:])
+		set("kernel", unix.ByteSliceToString(u.Release[:]))
+		set("kernel.version", unix.ByteSliceToString(u.Version[:]))
+		set("cpu.architecture", unix.ByteSliceToString(u.Machine[:]))
 	}
 	for _, key := range []string{"net.ipv4.tcp_mem", "net.core.rmem_max", "net.core.wmem_max",
 		"net.core.netdev_max_backlog", "net.ipv4.tcp_congestion_control"} {
-		if v, err := readSysctl(key); err == nil {
-			env["machine."+key] = v
-		}
+		v, _ := readSysctl(key)
+		set("machine."+key, v)
 	}
-	env["go"] = runtime.Version()
-	env["cpu.count"] = strconv.Itoa(runtime.NumCPU())
-	env["cpu.model"] = ""
 	if fs, err := procfs.NewDefaultFS(); err == nil {
 		if all, err := fs.CPUInfo(); err == nil && len(all) > 0 {
 			env["cpu.model"] = all[0].ModelName
@@ -94,39 +95,39 @@ func (here) Environment() map[string]string {
 			}
 		}
 	}
-	if g := governors(); g != "" {
-		env["cpu.governor"] = g
-	}
+	set("cpu.governor", governors())
 	for key, file := range map[string]string{
-		"clocksource": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-		"load":        "/proc/loadavg",
-		"cpu.smt":     "/sys/devices/system/cpu/smt/active",
-		"cpu.noturbo": "/sys/devices/system/cpu/intel_pstate/no_turbo",
+		"clocksource":  clockSource,
+		"load":         "/proc/loadavg",
+		"cpu.smt":      "/sys/devices/system/cpu/smt/active",
+		"cpu.noturbo":  "/sys/devices/system/cpu/intel_pstate/no_turbo",
+		"pressure.cpu": "/proc/pressure/cpu",
 	} {
-		if v := readLine(file); v != "" {
-			env[key] = v
-		}
+		set(key, readLine(file))
 	}
-	if b, err := os.ReadFile("/proc/meminfo"); err == nil {
-		for line := range strings.Lines(string(b)) {
-			name, rest, _ := strings.Cut(line, ":")
-			switch name {
-			case "MemTotal", "MemAvailable", "SwapTotal":
-				env["memory."+name] = strings.TrimSpace(rest)
-			}
-		}
+	memory := settings("/proc/meminfo", ":")
+	for _, name := range []string{"MemTotal", "MemAvailable", "SwapTotal"} {
+		set("memory."+name, memory[name])
 	}
-	if os := osRelease(); os != "" {
-		env["os"] = os
-	}
+	set("os", strings.Trim(settings("/etc/os-release", "=")["PRETTY_NAME"], `"`))
 	var r syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) == nil {
 		env["limit.files"] = strconv.FormatUint(r.Cur, 10)
 	}
-	if p := readLine("/proc/pressure/cpu"); p != "" {
-		env["pressure.cpu"] = p
-	}
 	return env
+}
+
+const clockSource = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+// settings are the lines of a file by what is before the separator.
+func settings(file, separator string) map[string]string {
+	b, _ := os.ReadFile(file)
+	all := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(line, separator)
+		all[name] = strings.TrimSpace(value)
+	}
+	return all
 }
 
 // outerUID is the user's ID outside the user namespace that Enter made.
@@ -160,14 +161,4 @@ func governors() string {
 		}
 	}
 	return strings.Join(all, ", ")
-}
-
-func osRelease() string {
-	b, _ := os.ReadFile("/etc/os-release")
-	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
-			return strings.Trim(strings.TrimSpace(v), `"`)
-		}
-	}
-	return ""
 }

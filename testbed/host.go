@@ -90,8 +90,6 @@ type Process interface {
 	// Name is the process's name in samples: the command's, with the host's in
 	// front when another host has a process of that name.
 	Name() string
-	// Role is the command's role.
-	Role() string
 	Host() Host
 	// ID is no other process's, ever.
 	ID() ProcessID

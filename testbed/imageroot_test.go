@@ -137,7 +137,7 @@ func TestKilledInAnImage(t *testing.T) {
 		t.Errorf("%v, mounts left:\n%s", err, mounts)
 	}
 	for pid, s := range scan() {
-		if s.comm == "sleep" && !s.dead() && s.session == p.ID().PID {
+		if s.Comm == "sleep" && !s.dead() && s.Session == p.ID().PID {
 			t.Errorf("left: %d", pid)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -17,8 +16,8 @@ import (
 
 // Links between machines are emulated by a mesh: on each machine a testbed with one host in a
 // namespace and an emulator, which exchange packets over UDP, or netem and tunnels of the kernel. The engine's
-// testbed (Options.Mesh) has the client's host, and controls all others by MeshCall. In links, hosts are known
-// by their addresses: a machine has one host for the nodes of all systems.
+// testbed (Options.Mesh) has the client's host, and controls all others by MeshCall. A machine has one host for
+// the nodes of all systems.
 
 // MeshCall is what one machine does for the links: one of these.
 type MeshCall struct {
@@ -61,31 +60,51 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 	switch {
 	case q.Shape != nil:
 		return a, t.applyHere(ctx, *q.Shape, q.Change)
-	case t.byKernel():
-		return t.meshByKernel(ctx, q)
-	case q.Stats:
+	case q.Stats && !t.byKernel():
 		var running bool
 		if a.Stats, running, err = t.statsHere(ctx); err == nil && !running {
-			err = errors.New("testbed: the link emulator does not run")
+			err = errNotJoined
 		}
 		return a, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case q.Open && s.carrier == nil:
-		s.carrier, s.carrierAt, err = link.OpenCarrier(s.machine)
+	case q.Open:
+		return s.open(ctx, t)
 	case q.Join != nil:
-		if err = s.end(ctx, t.hub); err == nil {
-			s.mesh, s.active, s.spec = q.Join.Mesh, link.Own, ShapeSpec{Seed: q.Join.Seed}
+		if err = s.end(ctx); err == nil {
+			s.mesh, s.active, s.spec = q.Join.Mesh, t.mode.Emulator, ShapeSpec{Seed: q.Join.Seed}
 			err = s.join(ctx, t)
 		}
-	case q.Probe && s.own == nil:
-		err = errors.New("testbed: the link emulator does not run")
+		if err != nil {
+			s.mesh = nil
+		}
+	case s.mesh == nil:
+		err = errNotJoined
+	case q.Probe && t.byKernel():
+		a.RTTs, err = s.probeTunnels(ctx, t, q.Adopt)
 	case q.Probe:
 		a.RTTs, err = s.own.Probe(ctx, q.Adopt)
 	}
-	a.At = s.carrierAt
+	return a, err
+}
+
+var errNotJoined = errors.New("the link emulator does not run: the machines are not joined")
+
+// open opens the socket by which other machines reach the emulator of this one or, where the kernel is the
+// emulator, probe the way here.
+func (s *shaper) open(ctx context.Context, t *Testbed) (a MeshAnswer, err error) {
+	switch {
+	case s.at.IsValid():
+	case t.byKernel():
+		s.at, s.stopEcho, err = link.Respond(ctx, s.machineNetwork(t))
+	default:
+		s.carrier, s.at, err = link.OpenCarrier(s.machine)
+	}
+	if a.At = s.at; err == nil && t.byKernel() {
+		a.MTU, err = tunnelMTU(s.machine)
+	}
 	return a, err
 }
 
@@ -98,7 +117,7 @@ func (s *shaper) join(ctx context.Context, t *Testbed) error {
 		if i == s.mesh.Self {
 			continue
 		}
-		if err := hosts[0].meet(p.Addrs[0]); err != nil {
+		if err := hosts[0].meet(p.Addrs); err != nil {
 			return err
 		}
 	}
@@ -148,13 +167,11 @@ func (t *Testbed) members() (all []member, addrs map[string]netip.Addr) {
 
 // each asks all machines at once.
 func each(ctx context.Context, all []member, q func(i int) MeshCall) ([]MeshAnswer, error) {
-	answers, errs := make([]MeshAnswer, len(all)), make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, m := range all {
-		wg.Go(func() { answers[i], errs[i] = m.call(ctx, q(i)) })
-	}
-	wg.Wait()
-	return answers, errors.Join(errs...)
+	answers := make([]MeshAnswer, len(all))
+	return answers, atOnce(len(all), func(i int) (err error) {
+		answers[i], err = all[i].call(ctx, q(i))
+		return err
+	})
 }
 
 // join starts the emulators of all machines, which makes them a mesh.
@@ -181,12 +198,7 @@ func (m *mesh) join(ctx context.Context, all []member, seed uint64) error {
 }
 
 // applyMesh is apply on all machines.
-func (t *Testbed) applyMesh(ctx context.Context, spec ShapeSpec, change bool) error {
-	all, addrs := t.members()
-	own, err := spec.renamed(addrs)
-	if err != nil {
-		return err
-	}
+func (t *Testbed) applyMesh(ctx context.Context, all []member, spec ShapeSpec, change bool) error {
 	m := &t.mesh
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -206,11 +218,11 @@ func (t *Testbed) applyMesh(ctx context.Context, spec ShapeSpec, change bool) er
 				return err
 			}
 		}
-		if err := m.adopt(ctx, own); err != nil {
+		if err := m.adopt(ctx, spec); err != nil {
 			return err
 		}
 	}
-	_, err = each(ctx, all, func(int) MeshCall { return MeshCall{Shape: &own, Change: change} })
+	_, err := each(ctx, all, func(int) MeshCall { return MeshCall{Shape: &spec, Change: change} })
 	return err
 }
 
@@ -285,7 +297,7 @@ func (s ShapeSpec) right(all []member, base, now []MeshAnswer) error {
 				continue
 			}
 			w, way := s.topology().Want(from, to), now[i].RTTs[k]
-			if base == nil && way > w.LongestWay(link.DefaultTolerance) {
+			if base == nil && way > w.LongestWay() {
 				return fmt.Errorf("the experiment's link between %s and %s has a round trip of %s (less jitter), and "+
 					"that between their machines is %s: raise link.delay, or use machines that are closer",
 					a.name, b.name, words.Duration(w.RTT-w.Jitter), words.Duration(way))
@@ -299,26 +311,7 @@ func (s ShapeSpec) right(all []member, base, now []MeshAnswer) error {
 	return nil
 }
 
-// renamed is the spec with hosts' addresses for their names.
-func (s ShapeSpec) renamed(addrs map[string]netip.Addr) (ShapeSpec, error) {
-	if err := s.check(slices.Collect(maps.Keys(addrs))); err != nil {
-		return s, err
-	}
-	r := s
-	r.Up, r.Down, r.Pairs = map[string]link.Params{}, map[string]link.Params{}, map[link.Pair]link.Params{}
-	for n, p := range s.Up {
-		r.Up[addrs[n].String()] = p
-	}
-	for n, p := range s.Down {
-		r.Down[addrs[n].String()] = p
-	}
-	for n, p := range s.Pairs {
-		r.Pairs[link.Pair{addrs[n[0]].String(), addrs[n[1]].String()}] = p
-	}
-	return r, nil
-}
-
-// meshStats are those of all emulators, by the hosts' names; none where the kernel is the emulator.
+// meshStats are those of all emulators; none where the kernel is the emulator.
 func (t *Testbed) meshStats(ctx context.Context) (sum link.Stats, running bool, err error) {
 	t.mesh.mu.Lock()
 	all := t.mesh.joined
@@ -333,12 +326,6 @@ func (t *Testbed) meshStats(ctx context.Context) (sum link.Stats, running bool, 
 	sum = answers[0].Stats
 	for _, a := range answers[1:] {
 		sum = sum.Merge(a.Stats)
-	}
-	byAddr := sum.Hosts
-	sum.Hosts = map[string]link.HostStats{}
-	_, addrs := t.members()
-	for name, a := range addrs {
-		sum.Hosts[name] = byAddr[a.String()]
 	}
 	return sum, true, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,14 +16,14 @@ import (
 func TestMeshWays(t *testing.T) {
 	const ms = time.Millisecond
 	way := 4 * ms // each way's round trip now
-	var adopted int
+	var adopted atomic.Int32
 	tb := &Testbed{}
 	for i := range 3 {
 		host := netip.AddrFrom4([4]byte{100, 77, 0, byte(i + 1)})
 		tb.mesh.joined = append(tb.mesh.joined, member{host, string(rune('a' + i)),
 			func(_ context.Context, q MeshCall) (MeshAnswer, error) {
 				if q.Adopt {
-					adopted++
+					adopted.Add(1)
 				}
 				return MeshAnswer{RTTs: []time.Duration{way, way, way}}, nil
 			}})
@@ -55,10 +56,11 @@ func TestMeshWays(t *testing.T) {
 		if err := tb.ProbeMesh(t.Context()); (err != nil) != c.refused {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		way, adopted = c.end, 0
+		way = c.end
+		adopted.Store(0)
 		if got := tb.MeshMoved(t.Context()); strings.Contains(got, "changed from") != c.moved || got != "" &&
-			!c.moved || adopted > 0 {
-			t.Errorf("%s: %q, %d emulators took it over", c.name, got, adopted)
+			!c.moved || adopted.Load() > 0 {
+			t.Errorf("%s: %q, %d emulators took it over", c.name, got, adopted.Load())
 		}
 	}
 }

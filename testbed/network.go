@@ -91,23 +91,19 @@ func hostAddr(prefix netip.Prefix, index int) netip.Addr {
 // hubPort is the name of a host's port of the bridge.
 func hubPort(index int) string { return fmt.Sprintf("h%d", index) }
 
-func hostMAC(index int) net.HardwareAddr {
-	return net.HardwareAddr{0x02, 0x77, 0, 0, byte(index >> 8), byte(index)}
-}
-
 // macOf is the hardware address of the host with an address.
 func macOf(a netip.Addr) net.HardwareAddr {
 	b := a.As16()
-	return hostMAC(int(b[14])<<8 | int(b[15]))
+	return net.HardwareAddr{0x02, 0x77, 0, 0, b[14], b[15]}
 }
 
 // attach gives h its namespace, thread, addresses and cable.
 func (n *network) attach(h *host, others []*host) (err error) {
-	h.addr4, h.addr6 = hostAddr(prefix4, h.index), hostAddr(prefix6, h.index)
-	h.addr = h.addr4
+	h.addrs = []netip.Addr{hostAddr(prefix4, h.index)}
 	if n.ipv6 {
-		h.addr = h.addr6
+		h.addrs = append(h.addrs, hostAddr(prefix6, h.index))
 	}
+	h.addr = h.addrs[len(h.addrs)-1]
 	if h.ns, err = newNamespace(); err != nil {
 		return err
 	}
@@ -133,7 +129,7 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	la := netlink.NewLinkAttrs()
 	la.Name, la.Flags = hubPort(h.index), net.FlagUp
 	la.MasterIndex = n.bridge.Attrs().Index
-	veth := &netlink.Veth{LinkAttrs: la, PeerName: vethName, PeerHardwareAddr: hostMAC(h.index),
+	veth := &netlink.Veth{LinkAttrs: la, PeerName: vethName, PeerHardwareAddr: macOf(h.addr),
 		PeerNamespace: netlink.NsFd(int(h.ns.Fd()))}
 	if err := n.nl.LinkAdd(veth); err != nil {
 		return fmt.Errorf("add veth: %w", err)
@@ -141,7 +137,7 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	if h.veth, err = h.nl.LinkByName(vethName); err != nil {
 		return fmt.Errorf("find %s: %w", vethName, err)
 	}
-	for _, a := range h.addrs(n.ipv6) {
+	for _, a := range h.addrs {
 		ipnet := &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
 		// No address can be another's here: each is usable at once.
 		if err := h.nl.AddrAdd(h.veth, &netlink.Addr{IPNet: ipnet, Flags: unix.IFA_F_NODAD}); err != nil {
@@ -154,8 +150,10 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	if err := h.route(""); err != nil {
 		return err
 	}
-	if err := n.introduce(h, others); err != nil {
-		return err
+	for _, o := range others {
+		if err := errors.Join(h.meet(o.addrs), o.meet(h.addrs)); err != nil {
+			return err
+		}
 	}
 	return awaitUp(n.ports(h))
 }
@@ -182,29 +180,17 @@ func awaitUp(ends link.Ports) error {
 	return nil
 }
 
-// introduce gives h and the others each other's hardware addresses for good:
-// address resolution over a slow or lossy link would show up as latency.
-func (n *network) introduce(h *host, others []*host) error {
-	for _, o := range others {
-		for _, pair := range [][2]*host{{h, o}, {o, h}} {
-			for _, a := range pair[1].addrs(n.ipv6) {
-				if err := pair[0].meet(a); err != nil {
-					return err
-				}
-			}
+// meet gives h the hardware addresses of others for good: address resolution over a slow or lossy
+// link would show up as latency.
+func (h *host) meet(others []netip.Addr) error {
+	for _, a := range others {
+		neigh := &netlink.Neigh{
+			LinkIndex: h.veth.Attrs().Index, Family: nl.GetIPFamily(a.AsSlice()), State: netlink.NUD_PERMANENT,
+			IP: a.AsSlice(), HardwareAddr: macOf(a),
 		}
-	}
-	return nil
-}
-
-// meet gives h the hardware address of another host.
-func (h *host) meet(a netip.Addr) error {
-	neigh := &netlink.Neigh{
-		LinkIndex: h.veth.Attrs().Index, Family: nl.GetIPFamily(a.AsSlice()), State: netlink.NUD_PERMANENT,
-		IP: a.AsSlice(), HardwareAddr: macOf(a),
-	}
-	if err := h.nl.NeighSet(neigh); err != nil {
-		return fmt.Errorf("introduce %s to %s: %w", a, h.name, err)
+		if err := h.nl.NeighSet(neigh); err != nil {
+			return fmt.Errorf("introduce %s to %s: %w", a, h.name, err)
+		}
 	}
 	return nil
 }
@@ -230,7 +216,7 @@ func (n *network) bridgePort(h *host, join bool) error {
 // control given here applies to all of h's connections to them, even one that
 // the namespace's sysctl may not choose.
 func (h *host) route(congestion string) error {
-	for _, a := range h.addrs(h.t.net.ipv6) {
+	for _, a := range h.addrs {
 		p := prefix4
 		if a.Is6() {
 			p = prefix6

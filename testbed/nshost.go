@@ -21,15 +21,15 @@ import (
 // host is a network namespace on this machine, or, without namespaces, one
 // address of the loopback interface.
 type host struct {
-	t            *Testbed
-	name         string
-	index        int
-	addr         netip.Addr
-	addr4, addr6 netip.Addr
-	keeper       *keeper
-	ns           *os.File        // nil: plain
-	nl           *netlink.Handle // nil: it has no interface of its own
-	veth         netlink.Link
+	t      *Testbed
+	name   string
+	index  int
+	addr   netip.Addr
+	addrs  []netip.Addr // IPv4 and, where that is wanted, IPv6
+	keeper *keeper
+	ns     *os.File        // nil: plain
+	nl     *netlink.Handle // nil: it has no interface of its own
+	veth   netlink.Link
 
 	mu      sync.Mutex
 	procs   []*process // running ones
@@ -53,13 +53,6 @@ func (h *host) Processes() []Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.started)
-}
-
-func (h *host) addrs(ipv6 bool) []netip.Addr {
-	if ipv6 {
-		return []netip.Addr{h.addr4, h.addr6}
-	}
-	return []netip.Addr{h.addr4}
 }
 
 // Dial connects from the host.
@@ -115,40 +108,30 @@ func (h *host) numeric(address string) error {
 	return nil
 }
 
-// Listen listens on the host with TCP.
-func (h *host) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+// Listen listens on the host with TCP, at a numeric address.
+func (h *host) Listen(ctx context.Context, network, address string) (l net.Listener, err error) {
 	var lc net.ListenConfig
 	lc.SetMultipathTCP(false) // the default since Go 1.24, and not what anyone else speaks
-	return listen(ctx, h, network, address, lc.Listen)
-}
-
-// ListenPacket listens on the host with UDP.
-func (h *host) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
-	return listen(ctx, h, network, address, (&net.ListenConfig{}).ListenPacket)
-}
-
-func listen[L any](
-	ctx context.Context, h *host, network, address string, on func(context.Context, string, string) (L, error),
-) (l L, err error) {
-	if err = h.numeric(address); err == nil {
-		err = inNamespace(h.ns, func() (err error) {
-			l, err = on(ctx, network, address)
-			return err
-		})
-	}
-	if err != nil {
-		err = fmt.Errorf("testbed: listen on %s on host %s: %w", address, h.name, err)
-	}
+	err = inNamespace(h.ns, func() (err error) {
+		l, err = lc.Listen(ctx, network, address)
+		return err
+	})
 	return l, err
+}
+
+// ListenPacket listens on the host with UDP, at a numeric address.
+func (h *host) ListenPacket(ctx context.Context, network, address string) (c net.PacketConn, err error) {
+	var lc net.ListenConfig
+	err = inNamespace(h.ns, func() (err error) {
+		c, err = lc.ListenPacket(ctx, network, address)
+		return err
+	})
+	return c, err
 }
 
 // Respond implements Host.
 func (h *host) Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error) {
-	r, err := link.Respond(ctx, h)
-	if err != nil {
-		return at, nil, err
-	}
-	return r.Addr(), r.Close, nil
+	return link.Respond(ctx, h)
 }
 
 // Measure implements Host.
@@ -171,7 +154,7 @@ func (h *host) Port(ctx context.Context, want int) (int, error) {
 			continue
 		}
 		if err != nil {
-			return 0, err
+			return 0, fmt.Errorf("testbed: host %s: %w", h.name, err)
 		}
 		return port, l.Close()
 	}

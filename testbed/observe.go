@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -55,9 +54,6 @@ const (
 // shift. sink is called from one goroutine at a time.
 func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Duration,
 	sink func([]record.Sample)) (stop func()) {
-	if every <= 0 {
-		every = time.Second
-	}
 	quit, done := make(chan struct{}), make(chan struct{})
 	t.Poll(epoch) // forgets who ended before
 	go func() {
@@ -80,11 +76,10 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 			}
 		}
 	}()
-	var once sync.Once
-	return func() {
-		once.Do(func() { close(quit) })
+	return sync.OnceFunc(func() {
+		close(quit)
 		<-done
-	}
+	})
 }
 
 // Poll looks at every process and the machines once, and returns the final samples of
@@ -134,15 +129,10 @@ func (t *Testbed) look() []record.Sample {
 func (p *process) sample(all map[int]stat) record.Sample {
 	s := p.usage.poll(p.family(all))
 	s.Process, s.Role, s.PID = p.label, p.cmd.Role, p.pid
-	p.mu.Lock()
-	state := p.state
-	p.mu.Unlock()
-	if state != nil { // the kernel's final account is the exact one
-		s.CPU = p.usage.cpu.atLeast((state.UserTime() + state.SystemTime()).Seconds())
-		if u, ok := state.SysUsage().(*syscall.Rusage); ok {
-			s.ReadBytes = p.usage.read.atLeast(float64(u.Inblock) * ioBlock)
-			s.WriteBytes = p.usage.write.atLeast(float64(u.Oublock) * ioBlock)
-		}
+	if used := p.final(); used != nil { // it is the exact one
+		s.CPU = p.usage.cpu.atLeast(float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9)
+		s.ReadBytes = p.usage.read.atLeast(float64(used.Inblock) * ioBlock)
+		s.WriteBytes = p.usage.write.atLeast(float64(used.Oublock) * ioBlock)
 	}
 	s.NetRx, s.NetTx = p.host.Traffic()
 	return s
@@ -152,38 +142,33 @@ func (p *process) sample(all map[int]stat) record.Sample {
 // getrusage(2); what it counts is the same as in /proc/PID/io.
 const ioBlock = 512
 
-// usageMeter adds up the use of one process tree over its polls.
-type usageMeter struct {
-	mu               sync.Mutex
-	cpu, read, write counter
-}
+// usageMeter adds up the use of one process tree over its polls, of which there is one at a time.
+type usageMeter struct{ cpu, read, write counter }
 
 // poll measures the members of a tree, zombies included: what they used is
 // theirs until their parent has fetched it.
 func (m *usageMeter) poll(members []stat) record.Sample {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	var cpu, rss, read, write, fds, threads float64
 	for _, s := range members {
 		cpu += s.cpu()
 		if s.dead() {
 			continue
 		}
-		threads += float64(s.threads)
-		p, err := procfs.NewProc(s.pid)
+		threads += float64(s.NumThreads)
+		p, err := procfs.NewProc(s.PID)
 		if err != nil {
 			continue // it has just ended
 		}
-		rss += float64(s.rss)
+		rss += float64(s.ResidentMemory())
 		if io, err := p.IO(); err == nil {
 			read += float64(io.ReadBytes)
 			write += float64(io.WriteBytes)
-		} else if !gone(s.pid) {
+		} else if !gone(s.PID) {
 			read, write = math.NaN(), math.NaN()
 		}
 		if n, err := p.FileDescriptorsLen(); err == nil {
 			fds += float64(n)
-		} else if !gone(s.pid) {
+		} else if !gone(s.PID) {
 			fds = math.NaN()
 		}
 	}
@@ -224,19 +209,19 @@ func (c *counter) atLeast(v float64) float64 {
 // cpu is the CPU seconds of a process and of those of its children that it has
 // waited for.
 func (s stat) cpu() float64 {
-	own := s.own
+	own := float64(s.UTime+s.STime) / clockTicks
 	if !s.dead() {
 		var ts unix.Timespec
 		// The CPU clock of another process: clock_getcpuclockid(3), all its
 		// threads, to the nanosecond.
-		if unix.ClockGettime(int32(^s.pid<<3|2), &ts) == nil {
+		if unix.ClockGettime(int32(^s.PID<<3|2), &ts) == nil {
 			own = float64(ts.Sec) + float64(ts.Nsec)/1e9
 		}
 	}
-	return own + s.children
+	return own + float64(s.CUTime+s.CSTime)/clockTicks
 }
 
-func (s stat) dead() bool { return s.state == "Z" || s.state == "X" }
+func (s stat) dead() bool { return s.State == "Z" || s.State == "X" }
 
 func gone(pid int) bool {
 	_, err := os.Stat("/proc/" + strconv.Itoa(pid))

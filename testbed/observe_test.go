@@ -225,15 +225,15 @@ func TestReadStat(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, "42/stat"), []byte(line), 0o644))
 		p, err := fs.Proc(42)
 		must(t, err)
-		return readStat(p)
+		s, err := p.Stat()
+		return stat{s}, err
 	}
-	s, err := read("42 (a) b (c)) S 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 " +
+	s, err := read("42 (a) b (c)) Z 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 " +
 		"18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0")
 	must(t, err)
-	want := stat{pid: 42, ppid: 1, pgrp: 40, session: 39, state: "S", comm: "a) b (c)", own: 3, children: 0.5,
-		threads: 7, birth: 1234, rss: 300 * os.Getpagesize()}
-	if s != want {
-		t.Errorf("got %+v, want %+v", s, want)
+	if s.PID != 42 || s.PPID != 1 || s.PGRP != 40 || s.Session != 39 || !s.dead() || s.Comm != "a) b (c)" ||
+		s.cpu() != 3.5 || s.NumThreads != 7 || s.Starttime != 1234 || s.ResidentMemory() != 300*os.Getpagesize() {
+		t.Errorf("got %+v", s)
 	}
 	for _, bad := range []string{"1 (x", "1 (x) S 1"} {
 		if _, err := read(bad); err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,13 +39,8 @@ const (
 
 // Problems implements Machine.
 func (here) Problems(opt Options) []Problem {
-	var all []Problem
-	add := func(p ...Problem) { all = append(all, p...) }
 	_, _, missing := opt.emulation()
-	add(missing...)
-	add(memoryProblems()...)
-	add(clockProblems()...)
-	return all
+	return slices.Concat(missing, memoryProblems(), clockProblems())
 }
 
 // emulation is what a testbed with these options does on this machine, whether our own
@@ -131,10 +127,9 @@ func memoryProblems() []Problem {
 
 func clockProblems() []Problem {
 	var out []Problem
-	const source = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-	if c := readLine(source); c == "hpet" || c == "acpi_pm" || c == "jiffies" {
+	if c := readLine(clockSource); c == "hpet" || c == "acpi_pm" || c == "jiffies" {
 		out = append(out, Problem{"clock", Warning, "the kernel's clock source is " + c +
-			": reading the time is slow and shows in every latency", "echo tsc > " + source +
+			": reading the time is slow and shows in every latency", "echo tsc > " + clockSource +
 			", if the machine has a stable one"})
 	}
 	if g := governors(); g != "" && g != "performance" {
@@ -167,8 +162,8 @@ func Busy(ctx context.Context, limit float64) string {
 	what := fmt.Sprintf("the machine is busy: others use %.0f %% of its CPU", 100*share)
 	most, worst := 0.0, ""
 	for pid, s := range after {
-		if d := s.cpu() - before[pid].cpu(); d > most && before[pid].birth == s.birth && pid != os.Getpid() {
-			most, worst = d, fmt.Sprintf(", most by %s (pid %d)", s.comm, pid)
+		if d := s.cpu() - before[pid].cpu(); d > most && before[pid].Starttime == s.Starttime && pid != os.Getpid() {
+			most, worst = d, fmt.Sprintf(", most by %s (pid %d)", s.Comm, pid)
 		}
 	}
 	return what + worst

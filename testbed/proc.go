@@ -10,29 +10,10 @@ import (
 )
 
 // stat is what /proc/PID/stat says about a process.
-type stat struct {
-	pid, ppid, pgrp, session int
-	state, comm              string
-	own, children            float64 // CPU seconds: itself, its children that ended and were waited for
-	threads                  int
-	birth                    uint64 // clock ticks since boot
-	rss                      int    // bytes
-}
+type stat struct{ procfs.ProcStat }
 
 // clockTicks is USER_HZ, which is 100 on every architecture Linux and Go share.
 const clockTicks = 100
-
-func readStat(p procfs.Proc) (stat, error) {
-	s, err := p.Stat()
-	if err != nil {
-		return stat{}, err
-	}
-	return stat{
-		pid: s.PID, ppid: s.PPID, pgrp: s.PGRP, session: s.Session, state: s.State, comm: s.Comm,
-		own: float64(s.UTime+s.STime) / clockTicks, children: float64(s.CUTime+s.CSTime) / clockTicks,
-		threads: s.NumThreads, birth: s.Starttime, rss: s.ResidentMemory(),
-	}, nil
-}
 
 // birth is when pid started: with the pid it names a process for good, pids
 // alone are used again.
@@ -41,8 +22,8 @@ func birth(pid int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	s, err := readStat(p)
-	return s.birth, err
+	s, err := p.Stat()
+	return s.Starttime, err
 }
 
 // scan reads every process of the machine that we can see, by pid.
@@ -50,8 +31,8 @@ func scan() map[int]stat {
 	procs, _ := procfs.AllProcs()
 	all := make(map[int]stat, len(procs))
 	for _, p := range procs {
-		if s, err := readStat(p); err == nil { // it may have ended meanwhile
-			all[p.PID] = s
+		if s, err := p.Stat(); err == nil { // it may have ended meanwhile
+			all[p.PID] = stat{s}
 		}
 	}
 	return all
@@ -61,22 +42,19 @@ func scan() map[int]stat {
 // their groups and all the descendants of these, zombies included.
 func kin(all map[int]stat, leaders map[int]bool) []stat {
 	known := make(map[int]bool, len(all))
-	var belongs func(pid, depth int) bool
-	belongs = func(pid, depth int) bool {
-		if in, ok := known[pid]; ok {
-			return in
+	var belongs func(pid int) bool
+	belongs = func(pid int) bool {
+		in, asked := known[pid]
+		if s, there := all[pid]; there && !asked {
+			known[pid] = false // should it be its own ancestor: processes are read one after the other
+			in = leaders[pid] || leaders[s.PGRP] || leaders[s.Session] || belongs(s.PPID)
+			known[pid] = in
 		}
-		s, ok := all[pid]
-		if !ok || depth > 64 {
-			return false
-		}
-		in := leaders[pid] || leaders[s.pgrp] || leaders[s.session] || belongs(s.ppid, depth+1)
-		known[pid] = in
 		return in
 	}
 	var out []stat
 	for pid, s := range all {
-		if belongs(pid, 0) {
+		if belongs(pid) {
 			out = append(out, s)
 		}
 	}
@@ -89,20 +67,20 @@ func (p *process) family(all map[int]stat) []stat {
 	p.seenMu.Lock()
 	defer p.seenMu.Unlock()
 	leaders := map[int]bool{}
-	if s, there := all[p.pid]; !there || s.birth == p.birth { // else its pid is another's by now
+	if s, there := all[p.pid]; !there || s.Starttime == p.birth { // else its pid is another's by now
 		leaders[p.pid] = true
 	}
 	for pid, born := range p.seen {
-		if all[pid].birth == born {
+		if all[pid].Starttime == born {
 			leaders[pid] = true
 		}
 	}
 	members := kin(all, leaders)
 	// of another process that had our pid
-	members = slices.DeleteFunc(members, func(s stat) bool { return s.birth < p.birth })
+	members = slices.DeleteFunc(members, func(s stat) bool { return s.Starttime < p.birth })
 	p.seen = make(map[int]uint64, len(members))
 	for _, s := range members {
-		p.seen[s.pid] = s.birth
+		p.seen[s.PID] = s.Starttime
 	}
 	return members
 }
@@ -113,13 +91,13 @@ func (p *process) members() []int {
 	all := scan()
 	var pids []int
 	for _, s := range p.family(all) {
-		delete(all, s.pid)
-		if !s.dead() && s.pid != os.Getpid() {
-			pids = append(pids, s.pid)
+		delete(all, s.PID)
+		if !s.dead() && s.PID != os.Getpid() {
+			pids = append(pids, s.PID)
 		}
 	}
 	for pid, s := range all {
-		if s.birth >= p.birth && !s.dead() && carries(pid, p.marks...) {
+		if s.Starttime >= p.birth && !s.dead() && carries(pid, p.marks...) {
 			pids = append(pids, pid)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ type process struct {
 
 	mu       sync.Mutex
 	err      error
-	state    *os.ProcessState
+	used     *syscall.Rusage // once it has ended
 	stopping bool
 
 	stopOnce sync.Once
@@ -143,12 +144,11 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 }
 
 // pipes gives the process what it reads and writes: files of ours themselves, and pipes for the
-// rest. Once it has started, carry moves what goes through the pipes and closes what is its own.
+// rest. Once it has started, carry moves what goes through the pipes.
 func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 	var feed io.WriteCloser // closed when it has ended
 	from, to := p.cmd.Stdin, p.cmd.Stdout
-	input, isFile := from.(*os.File)
-	if isFile {
+	if input, isFile := from.(*os.File); isFile {
 		cmd.Stdin = input
 	} else if feed, err = cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -164,16 +164,10 @@ func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 		cmd.Stdout = output
 	}
 	return func() {
-		if isFile {
-			input.Close()
-		} else if from != nil {
+		if feed != nil && from != nil {
 			go func() {
 				_, _ = io.Copy(feed, from)
 				feed.Close()
-			}()
-			go func() {
-				<-p.done
-				from.Close()
 			}()
 		}
 		if output != nil {
@@ -239,10 +233,7 @@ func (t *Testbed) beginStart() error {
 
 // environ is minimal: a run should not depend on who started it.
 func (h *host) environ(c Command) []string {
-	dir := c.Dir
-	if dir == "" {
-		dir = h.t.opt.Dir
-	}
+	dir := cmp.Or(c.Dir, h.t.opt.Dir)
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
 	return append(env, c.Env...)
 }
@@ -250,13 +241,18 @@ func (h *host) environ(c Command) []string {
 func (p *process) wait(cmd *exec.Cmd) {
 	err := cmd.Wait()
 	p.mu.Lock()
-	p.state = cmd.ProcessState
+	if end := cmd.ProcessState; end != nil {
+		p.used, _ = end.SysUsage().(*syscall.Rusage)
+	}
 	if err != nil && !p.stopping {
 		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %w%s", p.label, words.Duration(time.Since(p.started)),
 			err, logHint(p.log)) // "exit status 1", "signal: killed (core dumped)"
 	}
 	p.mu.Unlock()
 	close(p.done)
+	if p.cmd.Stdin != nil {
+		p.cmd.Stdin.Close()
+	}
 }
 
 // AwaitReady waits until a process that was just started is ready, and stops one that is not in time.
@@ -335,32 +331,21 @@ func logTail(path string) string {
 		return ""
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return ""
+	if _, err := f.Seek(-size, io.SeekEnd); err != nil { // it is shorter
+		_, _ = f.Seek(0, io.SeekStart)
 	}
-	b := make([]byte, min(size, info.Size()))
-	n, _ := f.ReadAt(b, info.Size()-int64(len(b)))
-	all := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(b[:n]), "?"), "\n"), "\n")
+	b, _ := io.ReadAll(io.LimitReader(f, size))
+	all := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(b), "?"), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
 // sanitize makes a file name of a label: "nginx/server" → "nginx-server".
-func sanitize(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			return r
-		}
-		return '-'
-	}, s)
-}
+func sanitize(s string) string { return noFileName.ReplaceAllString(s, "-") }
+
+var noFileName = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
 
 // Name implements Process.
 func (p *process) Name() string { return p.label }
-
-// Role implements Process.
-func (p *process) Role() string { return p.cmd.Role }
 
 // PID is the leader's process id; its process group and session have it, too.
 func (p *process) PID() int { return p.pid }
@@ -428,18 +413,27 @@ func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 	}
 	// What the leader started and left behind does not outlive it.
 	defer p.forget()
+	_, left := killAll(p.members)
+	if len(left) > 0 || !p.ended(context.Background(), killGrace) {
+		return fmt.Errorf("testbed: stop %s: pids %v do not end although killed %s ago; are they stuck in the "+
+			"kernel (state D)?", p.label, left, killGrace)
+	}
+	return nil
+}
+
+// killAll kills processes until none is found any more. It says which it killed, and which do not end.
+func killAll(find func() []int) (killed []string, left []int) {
 	deadline := time.Now().Add(killGrace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		left := p.members()
+		left = find()
 		for _, pid := range left {
-			_ = unix.Kill(pid, unix.SIGKILL)
+			what := fmt.Sprintf("process %d (%s)", pid, readLine(fmt.Sprintf("/proc/%d/comm", pid)))
+			if unix.Kill(pid, unix.SIGKILL) == nil && !slices.Contains(killed, what) {
+				killed = append(killed, what)
+			}
 		}
-		if len(left) == 0 && p.ended(context.Background(), time.Until(deadline)) {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("testbed: stop %s: pids %v do not end although killed %s ago; are they stuck in the "+
-				"kernel (state D)?", p.label, left, killGrace)
+		if len(left) == 0 || time.Now().After(deadline) {
+			return killed, left
 		}
 		time.Sleep(pause)
 	}
@@ -465,12 +459,7 @@ func (p *process) forget() {
 	p.lastWord()
 	h := p.host
 	h.mu.Lock()
-	for i, q := range h.procs {
-		if q == p {
-			h.procs = append(h.procs[:i:i], h.procs[i+1:]...)
-			break
-		}
-	}
+	h.procs = slices.DeleteFunc(h.procs, func(q *process) bool { return q == p })
 	h.mu.Unlock()
 	_ = h.t.state.dropGroup(p.pid)
 }

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // plainHost is where tests of processes that need no network run.
@@ -135,10 +137,11 @@ func TestFamilyOfAUsedNumber(t *testing.T) {
 	const pid, ended, later = 7, 100, 200
 	p := &process{pid: pid, birth: ended, seen: map[int]uint64{8: ended + 1}}
 	all := map[int]stat{
-		pid: {pid: pid, pgrp: pid, session: pid, birth: later}, 8: {pid: 8, ppid: 1, birth: ended + 1},
-		9: {pid: 9, ppid: pid, pgrp: pid, session: pid, birth: later + 1},
+		pid: {procfs.ProcStat{PID: pid, PGRP: pid, Session: pid, Starttime: later}},
+		8:   {procfs.ProcStat{PID: 8, PPID: 1, Starttime: ended + 1}},
+		9:   {procfs.ProcStat{PID: 9, PPID: pid, PGRP: pid, Session: pid, Starttime: later + 1}},
 	}
-	if got := p.family(all); len(got) != 1 || got[0].pid != 8 {
+	if got := p.family(all); len(got) != 1 || got[0].PID != 8 {
 		t.Errorf("%+v", got)
 	}
 }

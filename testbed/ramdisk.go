@@ -3,8 +3,6 @@ package testbed
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -70,25 +68,15 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 		return d, errors.Join(fmt.Errorf("testbed: mount a RAM disk on %s: %w; run as root, or allow user namespaces",
 			dir, err), removeMount(dir))
 	}
-	remove := func() error {
-		if err := removeMount(dir); err != nil {
-			return fmt.Errorf("testbed: remove the RAM disk %s: %w", dir, err)
-		}
-		return nil
-	}
-	return RAMDisk{dir, "tmpfs of " + inGiB(float64(size)), remove}, nil
+	return RAMDisk{dir, "tmpfs of " + inGiB(float64(size)), func() error { return removeMount(dir) }}, nil
 }
 
 // removeMount removes a directory and what is mounted there, if anything is.
 func removeMount(dir string) error {
-	for range math.MaxUint8 { // one mount may lie upon another; never for ever
-		err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) || errors.Is(err, fs.ErrNotExist) {
-			break // nothing is mounted there, or it is not ours to say
-		}
-		if err != nil {
-			return err
-		}
+	err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	switch err {
+	case nil, unix.EINVAL, unix.EPERM, unix.ENOENT: // nothing is mounted there, or it is not ours to say
+		return os.RemoveAll(dir)
 	}
-	return os.RemoveAll(dir)
+	return fmt.Errorf("testbed: unmount %s: %w", dir, err)
 }

@@ -29,7 +29,7 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	}
 	switch args[1] {
 	case "reaper":
-		return true, ServeReaper(ctx, args[2:], os.Stdin, os.Stdout)
+		return true, ServeReaper(args[2:], os.Stdin, os.Stdout)
 	case "link":
 		return true, link.Serve(ctx, args[2:])
 	case "image":
@@ -42,7 +42,7 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 // until its input closes, which is when plimsoll has died or ended, and then
 // removes the run's directory, if it is still there, and what it names. It says on
 // its output when it is ready.
-func ServeReaper(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+func ServeReaper(args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("testbed: reaper: want the run's directory as the only argument")
 	}
@@ -60,7 +60,7 @@ func ServeReaper(ctx context.Context, args []string, stdin io.Reader, stdout io.
 		return err
 	}
 	defer lock.Close()
-	_, err = clean(ctx, args[0])
+	_, err = clean(args[0])
 	return err
 }
 
@@ -124,7 +124,7 @@ func (r *reaper) end() error {
 // CleanDead removes what dead runs of this user left behind: processes,
 // RAM disks and scratch directories. It says what it removed. Runs that live are not
 // touched.
-func CleanDead(ctx context.Context) (removed []string, err error) {
+func CleanDead() (removed []string, err error) {
 	states, err := filepath.Glob(filepath.Join(os.TempDir(), statePrefix+"*"))
 	for _, dir := range states {
 		if !ownedByUs(dir) {
@@ -133,7 +133,7 @@ func CleanDead(ctx context.Context) (removed []string, err error) {
 		lock, failed := lockState(dir, unix.LOCK_EX|unix.LOCK_NB)
 		if lock != nil {
 			var some []string
-			some, failed = clean(ctx, dir)
+			some, failed = clean(dir)
 			removed = append(removed, some...)
 			_ = lock.Close()
 		}
@@ -143,10 +143,12 @@ func CleanDead(ctx context.Context) (removed []string, err error) {
 }
 
 // clean ends the processes of a dead run and removes its directory. It says what it removed.
-func clean(ctx context.Context, state string) (removed []string, err error) {
-	token := strings.TrimPrefix(filepath.Base(state), statePrefix)
-	removed, err = kill(ctx, token, readGroups(state))
-	if err == nil { // else the directory stays for the next attempt
+func clean(state string) (removed []string, err error) {
+	token, groups := strings.TrimPrefix(filepath.Base(state), statePrefix), readGroups(state)
+	removed, left := killAll(func() []int { return survivors(scan(), token, groups) })
+	if len(left) > 0 { // the directory stays for the next attempt
+		err = fmt.Errorf("processes %v do not end although killed", left)
+	} else {
 		var dirs []string
 		dirs, err = removeState(state)
 		for _, d := range dirs {
@@ -159,48 +161,21 @@ func clean(ctx context.Context, state string) (removed []string, err error) {
 	return removed, err
 }
 
-// kill ends what a run started, until nothing of it is seen any more.
-func kill(ctx context.Context, token string, groups map[int]uint64) (removed []string, err error) {
-	deadline := time.Now().Add(killGrace)
-	for {
-		left := survivors(scan(), token, groups)
-		for _, s := range left {
-			if err := unix.Kill(s.pid, unix.SIGKILL); err == nil {
-				line := fmt.Sprintf("process %d (%s)", s.pid, s.comm)
-				if !slices.Contains(removed, line) {
-					removed = append(removed, line)
-				}
-			}
-		}
-		switch {
-		case len(left) == 0:
-			return removed, nil
-		case time.Now().After(deadline):
-			return removed, fmt.Errorf("%d processes do not end although killed", len(left))
-		}
-		select {
-		case <-ctx.Done():
-			return removed, ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
 // survivors are the live processes that are certainly the run's: in the session
 // of a leader it recorded and not older than that leader, or carrying the
 // run's token. A pid alone proves nothing, pids are used again.
-func survivors(all map[int]stat, token string, groups map[int]uint64) (out []stat) {
+func survivors(all map[int]stat, token string, groups map[int]uint64) (pids []int) {
 	for pid, s := range all {
 		if s.dead() || pid == os.Getpid() {
 			continue
 		}
-		born, ours := groups[s.session]
-		if leader, alive := all[s.session]; ours && alive && leader.birth != born {
+		born, ours := groups[s.Session]
+		if leader, alive := all[s.Session]; ours && alive && leader.Starttime != born {
 			ours = false // another session by now
 		}
-		if ours && s.birth >= born || carries(pid, tokenEnv+"="+token) {
-			out = append(out, s)
+		if ours && s.Starttime >= born || carries(pid, tokenEnv+"="+token) {
+			pids = append(pids, pid)
 		}
 	}
-	return out
+	return pids
 }

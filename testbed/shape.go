@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -54,20 +52,20 @@ const (
 // shaper owns the links of a testbed.
 type shaper struct {
 	mu         sync.Mutex
-	spec       ShapeSpec
-	congestion string // in force, as far as we know
+	spec       ShapeSpec // by addresses
+	congestion string    // in force, as far as we know
 	buffers    map[string]int64
 	ownWorks   bool        // our own emulator
 	tbfWorks   func() bool // links with a rate alone may be left to the kernel; asked for when the first is
 	own        *link.Emulator
-	devices    []link.Device // of the hosts that are emulated
-	mesh       *link.Mesh    // that own is part of; nil: none
-	machine    netip.Addr    // our own address, for the emulators of other machines
-	carrier    *os.File      // by which these reach ours
-	carrierAt  netip.AddrPort
-	echo       *link.Responder // answers probes of machines joined by tunnels
-	tunnels    []link.Tunnel   // to the other machines of a mesh that netem emulates, in its order
-	active     string          // what emulates now: link.Own, "netem", "tbf" or "none"
+	devices    []link.Device  // of the hosts that are emulated
+	mesh       *link.Mesh     // that own is part of; nil: none
+	machine    netip.Addr     // our own address, for the emulators of other machines
+	carrier    *os.File       // by which these reach ours
+	stopEcho   func()         // ends answers to probes of machines joined by tunnels
+	at         netip.AddrPort // of either
+	tunnels    []link.Tunnel  // to the other machines of a mesh that netem emulates, in its order
+	active     string         // what emulates now: link.Own, "netem", "tbf" or "none"
 }
 
 // Shape makes all links what spec says, and sets congestion control and TCP
@@ -96,9 +94,13 @@ func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
 }
 
 func (t *Testbed) apply(ctx context.Context, spec ShapeSpec, change bool) (err error) {
-	if t.opt.Mesh {
-		err = t.applyMesh(ctx, spec, change)
-	} else {
+	all, addrs := t.members()
+	spec, err = spec.addressed(addrs)
+	switch {
+	case err != nil:
+	case t.opt.Mesh:
+		err = t.applyMesh(ctx, all, spec, change)
+	default:
 		err = t.applyHere(ctx, spec, change)
 	}
 	if err != nil {
@@ -107,9 +109,10 @@ func (t *Testbed) apply(ctx context.Context, spec ShapeSpec, change bool) (err e
 	return nil
 }
 
+// applyHere is apply on this machine.
 func (t *Testbed) applyHere(ctx context.Context, spec ShapeSpec, change bool) error {
 	t.mu.Lock()
-	hosts, mode, closed := t.hosts, t.mode, t.closed
+	hosts, closed := t.hosts, t.closed
 	t.mu.Unlock()
 	if closed {
 		return errors.New("the testbed is closed")
@@ -117,9 +120,6 @@ func (t *Testbed) applyHere(ctx context.Context, spec ShapeSpec, change bool) er
 	s := &t.shape
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := spec.check(s.all(hosts)); err != nil {
-		return err
-	}
 	if change {
 		if err := s.change(ctx, spec); err != nil {
 			return err
@@ -129,10 +129,10 @@ func (t *Testbed) applyHere(ctx context.Context, spec ShapeSpec, change bool) er
 	} else {
 		spec.Congestion = cmp.Or(spec.Congestion, DefaultCongestion)
 		s.spec, s.congestion, s.buffers = spec, "", map[string]int64{}
-		if !mode.Namespaces {
+		if !t.mode.Namespaces {
 			return nil
 		}
-		s.choose(t, mode)
+		s.choose(t)
 		if err := s.emulate(ctx, t, hosts); err != nil {
 			return err
 		}
@@ -146,8 +146,8 @@ func (t *Testbed) applyHere(ctx context.Context, spec ShapeSpec, change bool) er
 }
 
 // choose chooses what emulates the links.
-func (s *shaper) choose(t *Testbed, mode Mode) {
-	top := s.spec.topology()
+func (s *shaper) choose(t *Testbed) {
+	top, mode := s.spec.topology(), t.mode
 	switch {
 	case s.mesh != nil:
 		s.active = mode.Emulator
@@ -183,55 +183,53 @@ func (s ShapeSpec) names(host string) bool {
 	return up || down
 }
 
-// nameOf is how a host is called in links.
-func (s *shaper) nameOf(h *host) string {
-	if s.mesh != nil {
-		return h.addr.String()
-	}
-	return h.name
-}
-
-// all are the names of all hosts, also of those on other machines.
-func (s *shaper) all(hosts []*host) (names []string) {
+// all are the addresses of all hosts, also of those on other machines.
+func (s *shaper) all(hosts []*host) (addrs []string) {
 	if s.mesh != nil {
 		for _, p := range s.mesh.Peers {
-			names = append(names, p.Host)
+			addrs = append(addrs, p.Host)
 		}
-		return names
+		return addrs
 	}
 	for _, h := range hosts {
-		names = append(names, h.name)
+		addrs = append(addrs, h.addr.String())
 	}
-	return names
+	return addrs
 }
 
-func (s ShapeSpec) check(hosts []string) error {
-	known := map[string]bool{}
-	for _, name := range hosts {
-		known[name] = true
-	}
-	names := slices.AppendSeq(slices.Collect(maps.Keys(s.Up)), maps.Keys(s.Down))
-	for p := range s.Pairs {
-		names = append(names, p[0], p[1])
-	}
-	for _, n := range names {
-		if !known[n] {
-			return fmt.Errorf("there is no host %q", n)
+// addressed is the spec with the addresses of hosts for their names: so links know them.
+func (s ShapeSpec) addressed(addrs map[string]netip.Addr) (_ ShapeSpec, err error) {
+	at := func(name string) string {
+		a, known := addrs[name]
+		if !known {
+			err = fmt.Errorf("there is no host %q", name)
 		}
+		return a.String()
 	}
-	return s.topology().Validate()
+	r := s
+	r.Up, r.Down, r.Pairs = map[string]link.Params{}, map[string]link.Params{}, map[link.Pair]link.Params{}
+	for n, p := range s.Up {
+		r.Up[at(n)] = p
+	}
+	for n, p := range s.Down {
+		r.Down[at(n)] = p
+	}
+	for n, p := range s.Pairs {
+		r.Pairs[link.Pair{at(n[0]), at(n[1])}] = p
+	}
+	return r, cmp.Or(err, s.topology().Validate())
 }
 
 // emulate makes the active emulator shape all hosts, and the others none.
 func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 	if s.active != link.Own {
-		if err := s.end(ctx, t.hub); err != nil {
+		if err := s.end(ctx); err != nil {
 			return err
 		}
 	}
 	var devices []link.Device
 	for _, h := range hosts {
-		devices = append(devices, link.Device{Host: s.nameOf(h), Addrs: h.addrs(t.net.ipv6), Ports: t.net.ports(h)})
+		devices = append(devices, link.Device{Host: h.addr.String(), Addrs: h.addrs, Ports: t.net.ports(h)})
 		if err := t.net.bridgePort(h, s.active != link.Own); err != nil {
 			return fmt.Errorf("host %s: %w", h.name, err)
 		}
@@ -264,7 +262,7 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Devi
 		if err != nil {
 			t.log("starting the link emulator again: " + err.Error())
 		}
-		if err := s.end(ctx, t.hub); err != nil {
+		if err := s.end(ctx); err != nil {
 			return err
 		}
 	}
@@ -286,10 +284,10 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Devi
 // bufferMaxima are those of TCP's buffers that a host's connections need.
 func (s *shaper) bufferMaxima(h *host, hosts []*host) (receive, send int64) {
 	var bdp float64
-	topology, name := s.spec.topology(), s.nameOf(h)
+	topology, at := s.spec.topology(), h.addr.String()
 	for _, o := range s.all(hosts) {
-		if o != name {
-			bdp = max(bdp, product(topology.Want(name, o)), product(topology.Want(o, name)))
+		if o != at {
+			bdp = max(bdp, product(topology.Want(at, o)), product(topology.Want(o, at)))
 		}
 	}
 	return bufferMax(bdp, receiveMaxMin), bufferMax(bdp, sendMaxMin)
@@ -306,10 +304,7 @@ func (s *shaper) settle(t *Testbed, h *host, hosts []*host, change bool) error {
 	const key = "net.ipv4.tcp_congestion_control"
 	var congestion string
 	err := h.keeper.do(func() error {
-		for _, b := range []sysctl{
-			{"net.ipv4.tcp_rmem", buffers(receiveFirst, receive)},
-			{"net.ipv4.tcp_wmem", buffers(sendFirst, send)},
-		} {
+		for _, b := range bufferSysctls(receive, send) {
 			if err := writeSysctl(b.key, b.value); err != nil {
 				t.log(fmt.Sprintf("host %s: cannot set %s to %s: %v", h.name, b.key, b.value, err))
 			}
@@ -350,12 +345,12 @@ func bufferMax(bdp float64, least int64) int64 {
 	return min(max(n, least), bufferMaxMax)
 }
 
-// buffers is the value of tcp_rmem or tcp_wmem.
-func buffers(first, most int64) string { return fmt.Sprint(bufferLeast, first, most) }
-
-// sets reports whether a setting is Shape's, not fixed.
-func (s *shaper) sets(key string) bool {
-	return key == "net.ipv4.tcp_rmem" || key == "net.ipv4.tcp_wmem"
+// bufferSysctls are the settings of TCP's buffers with these maxima.
+func bufferSysctls(receive, send int64) []sysctl {
+	return []sysctl{
+		{"net.ipv4.tcp_rmem", fmt.Sprint(bufferLeast, receiveFirst, receive)},
+		{"net.ipv4.tcp_wmem", fmt.Sprint(bufferLeast, sendFirst, send)},
+	}
 }
 
 func (s *shaper) environment() map[string]string {
@@ -373,12 +368,12 @@ func (s *shaper) environment() map[string]string {
 }
 
 // close ends all emulation.
-func (s *shaper) close(ctx context.Context, hub *host) error {
+func (s *shaper) close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.end(ctx, hub)
-	if s.echo != nil {
-		s.echo.Close()
+	err := s.end(ctx)
+	if s.stopEcho != nil {
+		s.stopEcho()
 	}
 	if s.carrier != nil {
 		err = errors.Join(err, s.carrier.Close())
@@ -387,13 +382,13 @@ func (s *shaper) close(ctx context.Context, hub *host) error {
 }
 
 // end ends the emulator process.
-func (s *shaper) end(ctx context.Context, hub *host) error {
+func (s *shaper) end(ctx context.Context) error {
 	if s.own == nil {
 		return nil
 	}
 	err := s.own.Close(ctx)
-	s.own = nil
-	return errors.Join(err, stopAll(ctx, processes(hub)))
+	s.own, s.mesh = nil, nil
+	return err
 }
 
 // emulatorTimeout bounds questions to the emulator.

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -10,27 +11,23 @@ type sysctl struct{ key, value string }
 
 // hostSysctls are set in every host's namespace. Where a value equals the
 // kernel's default it is set nevertheless: the machine may have been tuned, and
-// a result should not depend on that.
-func hostSysctls() []sysctl {
-	return []sysctl{
-		{"net.ipv4.tcp_no_metrics_save", "1"},           // no trial inherits the last one's slow-start threshold
-		{"net.ipv4.ip_local_port_range", "10000 65535"}, // fresh connections use up ports
-		{"net.ipv4.tcp_tw_reuse", "1"},
-		{"net.ipv4.tcp_max_syn_backlog", "8192"}, // a burst of a thousand connections at once
-		{"net.core.somaxconn", "8192"},
-		{"net.ipv4.tcp_rmem", buffers(receiveFirst, receiveMaxMin)}, // until Shape knows better
-		{"net.ipv4.tcp_wmem", buffers(sendFirst, sendMaxMin)},
-		{"net.ipv4.conf.all.rp_filter", "0"}, // the machine's own may be strict
-		{"net.ipv4.conf.default.rp_filter", "0"},
-		{"net.ipv6.conf.all.accept_ra", "0"},
-		{"net.ipv6.conf.default.accept_ra", "0"},
-		{"net.ipv6.conf.default.router_solicitations", "0"},
-	}
+// a result should not depend on that. So are the buffers of TCP, for which see [bufferSysctls].
+var hostSysctls = []sysctl{
+	{"net.ipv4.tcp_no_metrics_save", "1"},           // no trial inherits the last one's slow-start threshold
+	{"net.ipv4.ip_local_port_range", "10000 65535"}, // fresh connections use up ports
+	{"net.ipv4.tcp_tw_reuse", "1"},
+	{"net.ipv4.tcp_max_syn_backlog", "8192"}, // a burst of a thousand connections at once
+	{"net.core.somaxconn", "8192"},
+	{"net.ipv4.conf.all.rp_filter", "0"}, // the machine's own may be strict
+	{"net.ipv4.conf.default.rp_filter", "0"},
+	{"net.ipv6.conf.all.accept_ra", "0"},
+	{"net.ipv6.conf.default.accept_ra", "0"},
+	{"net.ipv6.conf.default.router_solicitations", "0"},
 }
 
 // setSysctls runs on a host's thread. What the kernel refuses is seen in the record, which reads them back.
 func setSysctls() error {
-	for _, s := range hostSysctls() {
+	for _, s := range slices.Concat(hostSysctls, bufferSysctls(receiveMaxMin, sendMaxMin)) { // until Shape knows better
 		_ = writeSysctl(s.key, s.value)
 	}
 	return nil

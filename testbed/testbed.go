@@ -73,9 +73,9 @@ type Testbed struct {
 	state *state
 	net   *network // nil without namespaces
 	hub   *host    // in the hub's namespace, for the emulator's process; nil without
+	mode  Mode     // the same since New
 
 	mu     sync.Mutex
-	mode   Mode
 	hosts  []*host
 	apart  []*host           // those of Outside and OwnNetwork
 	remote []Remote          // those of hosts that are behind an agent
@@ -123,7 +123,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
 		return nil, fmt.Errorf("testbed: log directory: %w", err)
 	}
-	removed, err := CleanDead(ctx)
+	removed, err := CleanDead()
 	for _, r := range removed {
 		t.log("removed what a dead run left: " + r)
 	}
@@ -163,16 +163,13 @@ func (t *Testbed) choose() (err error) {
 	}
 	t.hub = &host{t: t, name: "hub", ns: t.net.hub, keeper: startKeeper(t.net.hub)}
 	tbf := t.mode.Emulator == link.Own && (t.opt.Emulate == "" || t.opt.Emulate == "auto")
-	t.shape.active, t.shape.tbfWorks = "none", sync.OnceValue(func() bool { return tbf && link.Works(link.TBFDiscipline) == nil })
+	t.shape.active = "none"
+	t.shape.tbfWorks = sync.OnceValue(func() bool { return tbf && link.Works(link.TBFDiscipline) == nil })
 	return nil
 }
 
 // Mode says what this testbed can do here.
-func (t *Testbed) Mode() Mode {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.mode
-}
+func (t *Testbed) Mode() Mode { return t.mode }
 
 // Self is the command prefix that runs a subcommand of plimsoll.
 func (t *Testbed) Self(args ...string) []string {
@@ -212,10 +209,8 @@ func (t *Testbed) addLocal(ctx context.Context, name string, number int) (Host, 
 	if t.closed {
 		return nil, fmt.Errorf("testbed: add host %s: the testbed is closed", name)
 	}
-	for _, h := range t.hosts {
-		if h.name == name {
-			return nil, fmt.Errorf("testbed: add host %s: there is one already", name)
-		}
+	if slices.ContainsFunc(t.hosts, func(h *host) bool { return h.name == name }) {
+		return nil, fmt.Errorf("testbed: add host %s: there is one already", name)
 	}
 	h := &host{t: t, name: name, index: cmp.Or(number, len(t.hosts)+1)}
 	if h.index > maxHosts {
@@ -292,8 +287,8 @@ func (t *Testbed) Close(ctx context.Context) error {
 	t.starting.Wait() // forking takes no time
 
 	var errs []error
-	errs = append(errs, stopAll(ctx, processes(hosts...)))
-	errs = append(errs, t.shape.close(ctx, t.hub))
+	errs = append(errs, StopAll(ctx, processes(hosts...)))
+	errs = append(errs, t.shape.close(ctx))
 	for _, h := range hosts {
 		errs = append(errs, h.close())
 	}
@@ -305,13 +300,18 @@ func (t *Testbed) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stopAll stops processes all at once: one that takes its time to end does not
+// StopAll stops processes all at once: one that takes its time to end does not
 // hold up the others.
-func stopAll(ctx context.Context, procs []*process) error {
-	errs := make([]error, len(procs))
+func StopAll[P Process](ctx context.Context, procs []P) error {
+	return atOnce(len(procs), func(i int) error { return procs[i].Stop(ctx) })
+}
+
+// atOnce does n things at once.
+func atOnce(n int, do func(i int) error) error {
+	errs := make([]error, n)
 	var wg sync.WaitGroup
-	for i, p := range procs {
-		wg.Go(func() { errs[i] = p.Stop(ctx) })
+	for i := range n {
+		wg.Go(func() { errs[i] = do(i) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

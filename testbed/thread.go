@@ -19,7 +19,7 @@ func newNamespace() (*os.File, error) {
 			return fmt.Errorf("unshare network namespace: %w", err)
 		}
 		var err error
-		f, err = os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
+		f, err = os.Open("/proc/thread-self/ns/net")
 		return err
 	})
 	return f, err

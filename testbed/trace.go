@@ -40,29 +40,25 @@ func Trace(hosts ...Host) func() []Process {
 
 // Peak implements Process.
 func (p *process) Peak() float64 {
-	p.mu.Lock()
-	state := p.state
-	p.mu.Unlock()
-	if state == nil {
+	used := p.final()
+	if used == nil {
 		if proc, err := procfs.NewProc(p.pid); err == nil {
 			if s, err := proc.NewStatus(); err == nil && s.VmHWM > 0 {
 				return float64(s.VmHWM)
 			}
 		}
-		select {
-		case <-p.done: // it has ended while we looked
-			p.mu.Lock()
-			state = p.state
-			p.mu.Unlock()
-		default:
+		if used = p.final(); used == nil { // it may have ended while we looked
+			return math.NaN()
 		}
 	}
-	if state != nil {
-		if u, ok := state.SysUsage().(*syscall.Rusage); ok {
-			return float64(u.Maxrss) * 1024
-		}
-	}
-	return math.NaN()
+	return float64(used.Maxrss) * 1024
+}
+
+// final is the kernel's account of a process that has ended; nil before.
+func (p *process) final() *syscall.Rusage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
 }
 
 // lastWord is the final account of a process that is taken off the books, for the
@@ -94,7 +90,7 @@ func (p *process) Memory() Memory {
 		if s.dead() {
 			continue
 		}
-		proc, err := procfs.NewProc(s.pid)
+		proc, err := procfs.NewProc(s.PID)
 		if err != nil {
 			continue // it has just ended
 		}
@@ -102,13 +98,13 @@ func (p *process) Memory() Memory {
 		if r, err := proc.ProcSMapsRollup(); err == nil {
 			m.RSS += float64(r.Rss)
 			m.PSS += float64(r.Pss)
-		} else if !gone(s.pid) {
-			m.RSS += float64(s.rss)
+		} else if !gone(s.PID) {
+			m.RSS += float64(s.ResidentMemory())
 			m.PSS = math.NaN()
 		}
 		if st, err := proc.NewStatus(); err == nil {
 			m.Peak += float64(st.VmHWM)
-		} else if !gone(s.pid) {
+		} else if !gone(s.PID) {
 			m.Peak = math.NaN()
 		}
 	}
@@ -125,7 +121,7 @@ func (p *process) ResetPeak() error {
 		if s.dead() {
 			continue
 		}
-		if err := os.WriteFile("/proc/"+strconv.Itoa(s.pid)+"/clear_refs", []byte("5"), 0); err != nil && !gone(s.pid) {
+		if err := os.WriteFile("/proc/"+strconv.Itoa(s.PID)+"/clear_refs", []byte("5"), 0); err != nil && !gone(s.PID) {
 			errs = append(errs, err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -93,33 +92,6 @@ func (s *shaper) machineNetwork(t *Testbed) *host {
 	return &host{t: t, name: "machine", addr: s.machine}
 }
 
-// meshByKernel is Mesh where netem emulates the links.
-func (t *Testbed) meshByKernel(ctx context.Context, q MeshCall) (a MeshAnswer, err error) {
-	s := &t.shape
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case q.Open:
-		if s.echo == nil { // answers probes of the other machines
-			s.echo, err = link.Respond(ctx, s.machineNetwork(t))
-		}
-		if err == nil {
-			a.At = s.echo.Addr()
-			a.MTU, err = tunnelMTU(s.machine)
-		}
-	case q.Join != nil:
-		s.mesh, s.active, s.spec = q.Join.Mesh, link.NetemDiscipline, ShapeSpec{Seed: q.Join.Seed}
-		if err = s.join(ctx, t); err != nil {
-			s.mesh = nil
-		}
-	case s.mesh == nil:
-		err = errNotJoined
-	case q.Probe:
-		a.RTTs, err = s.probeTunnels(ctx, t, q.Adopt)
-	}
-	return a, err
-}
-
 // tunnelMTU is the largest packet, of no more than an Ethernet's, that leaves the machine in one piece.
 func tunnelMTU(at netip.Addr) (int, error) {
 	head := tunnelHead4
@@ -173,21 +145,19 @@ func (s *shaper) joinTunnels(t *Testbed, h *host) error {
 
 // probeTunnels measures the ways to the other machines, beside the tunnels.
 func (s *shaper) probeTunnels(ctx context.Context, t *Testbed, adopt bool) ([]time.Duration, error) {
-	rtts, errs := make([]time.Duration, len(s.mesh.Peers)), make([]error, len(s.mesh.Peers))
-	var wg sync.WaitGroup
-	for i, p := range s.mesh.Peers {
+	rtts := make([]time.Duration, len(s.mesh.Peers))
+	err := atOnce(len(rtts), func(i int) (err error) {
+		p := s.mesh.Peers[i]
 		if i == s.mesh.Self {
-			continue
+			return nil
 		}
-		wg.Go(func() {
-			if rtts[i], errs[i] = link.RoundTrip(ctx, s.machineNetwork(t), p.At); errs[i] != nil {
-				errs[i] = fmt.Errorf("testbed: reach %s at %s: %w: UDP must pass between the machines, at any port", p.Host,
-					p.At, errs[i])
-			}
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil || !adopt {
+		if rtts[i], err = link.RoundTrip(ctx, s.machineNetwork(t), p.At); err != nil {
+			return fmt.Errorf("testbed: reach %s at %s: %w: UDP must pass between the machines, at any port", p.Host,
+				p.At, err)
+		}
+		return nil
+	})
+	if err != nil || !adopt {
 		return rtts, err
 	}
 	for k, way := range slices.Delete(slices.Clone(rtts), s.mesh.Self, s.mesh.Self+1) {
@@ -203,5 +173,3 @@ func (s *shaper) shapeByKernel(discipline string, hosts []link.Device, t link.To
 	}
 	return link.ShapeKernel(discipline, hosts, t)
 }
-
-var errNotJoined = errors.New("the machines are not joined")

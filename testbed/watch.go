@@ -43,7 +43,7 @@ func (t *Testbed) Watch(ctx context.Context, name, address string) (ok bool, err
 	w := &watched{name: name, pids: map[int]uint64{}}
 	for pid, s := range scan() {
 		if pid != os.Getpid() && holds(pid, sockets) {
-			w.pids[pid] = s.birth
+			w.pids[pid] = s.Starttime
 		}
 	}
 	if len(w.pids) == 0 {
@@ -61,7 +61,7 @@ func (w *watched) sample(all map[int]stat, leaders map[int]bool) record.Sample {
 	mine := map[int]bool{}
 	pid := 0
 	for p, birth := range w.pids {
-		if all[p].birth == birth { // pids are used again
+		if all[p].Starttime == birth { // pids are used again
 			mine[p], leaders[p] = true, true
 			if pid == 0 || p < pid {
 				pid = p

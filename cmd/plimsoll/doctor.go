@@ -51,7 +51,7 @@ func (p *program) doctor(ctx context.Context, arg string, cfg engine.Config) err
 	if code, done, err := enterNamespace(cfg.Plan); done || err != nil {
 		return exitWith(code, err)
 	}
-	removed, err := testbed.CleanDead(ctx)
+	removed, err := testbed.CleanDead()
 	if err != nil {
 		p.ui.Say("note: cannot remove all that dead runs left: %v", err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/system/systemtest/imagetest"
 	"github.com/plimsoll-project/plimsoll/testbed"
-	"github.com/plimsoll-project/plimsoll/testbed/image/imagetest"
 )
 
 func nginxImage(t *testing.T) v1.Image {

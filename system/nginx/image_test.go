@@ -5,7 +5,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
-	"github.com/plimsoll-project/plimsoll/testbed/image/imagetest"
+	"github.com/plimsoll-project/plimsoll/system/systemtest/imagetest"
 )
 
 // From an image nginx does what it does from the machine's package.

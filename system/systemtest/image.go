@@ -10,9 +10,9 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/plimsoll-project/plimsoll/system/systemtest/imagetest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/image"
-	"github.com/plimsoll-project/plimsoll/testbed/image/imagetest"
 )
 
 // Pulled brings an image from a registry of the test's own into a cache of the test's own,

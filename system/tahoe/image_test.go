@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/install"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
-	"github.com/plimsoll-project/plimsoll/testbed/image/imagetest"
+	"github.com/plimsoll-project/plimsoll/system/systemtest/imagetest"
 )
 
 // From an image with the same Python and the same packages, Tahoe-LAFS does what it does

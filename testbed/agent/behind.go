@@ -34,11 +34,7 @@ func Behind(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host,
 	if err != nil {
 		return nil, err
 	}
-	h, err := launch(ctx, t, at, DefaultOrphaned)
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
+	return launch(ctx, t, at, DefaultOrphaned)
 }
 
 func launch(ctx context.Context, t *testbed.Testbed, at testbed.Host, orphaned time.Duration) (*Host, error) {

@@ -17,7 +17,7 @@ import (
 type dialCall struct{ Network, Address string }
 
 // connected is what the agent says of a connection.
-type connected struct{ Local, Remote string }
+type connected struct{ Local, Remote netip.AddrPort }
 
 // dial opens a connection, which lives as long as the call: what comes is streamed after the
 // answer, what the caller streams is sent.
@@ -34,7 +34,8 @@ func (s *server) dial(ctx context.Context, x *exchange, q dialCall) {
 	}
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // the caller is gone
-	if x.answer(connected{c.LocalAddr().String(), c.RemoteAddr().String()}, nil) != nil {
+	local, remote := c.LocalAddr().(*net.TCPAddr), c.RemoteAddr().(*net.TCPAddr)
+	if x.answer(connected{local.AddrPort(), remote.AddrPort()}, nil) != nil {
 		return
 	}
 	go func() {
@@ -67,7 +68,8 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 		_ = theirs.Close()
 		return nil, err
 	}
-	k := &conn{Conn: ours, local: address(at.Local), remote: address(at.Remote), end: from.end}
+	k := &conn{Conn: ours, local: net.TCPAddrFromAddrPort(at.Local),
+		remote: net.TCPAddrFromAddrPort(at.Remote), end: from.end}
 	go func() {
 		_, err := io.Copy(theirs, from)
 		broken := err != nil && !errors.Is(err, io.ErrClosedPipe) // else it was closed here
@@ -79,11 +81,6 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 		}
 	}()
 	return k, nil
-}
-
-func address(s string) net.Addr {
-	a, _ := netip.ParseAddrPort(s)
-	return net.TCPAddrFromAddrPort(a)
 }
 
 func (k *conn) Read(b []byte) (int, error) {

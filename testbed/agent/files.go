@@ -58,7 +58,7 @@ type remoteFiles struct{ h *Host }
 func (f remoteFiles) do(path string, q fileCall) error {
 	ctx, cancel := context.WithTimeout(context.Background(), fileTimeout)
 	defer cancel()
-	_, err := ask[none](ctx, &f.h.client, path, q)
+	_, err := ask[none](ctx, f.h, path, q)
 	return err
 }
 
@@ -82,8 +82,7 @@ func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r
 		ctx, cancel = context.WithTimeout(ctx, fileTimeout)
 		defer cancel()
 	}
-	var a none
-	o, err := f.h.open(ctx, "/write", fileCall{Path: path, Mode: mode}, &a, r)
+	o, err := f.h.open(ctx, "/write", fileCall{Path: path, Mode: mode}, &none{}, r)
 	if err == nil {
 		o.end()
 	}
@@ -92,8 +91,7 @@ func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r
 
 // Open implements testbed.Files.
 func (f remoteFiles) Open(path string) (io.ReadCloser, error) {
-	var a none
-	o, err := f.h.open(context.Background(), "/read", fileCall{Path: path}, &a, nil)
+	o, err := f.h.open(context.Background(), "/read", fileCall{Path: path}, &none{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +110,7 @@ func (f remoteFiles) ReadFile(path string) ([]byte, error) {
 
 // Walk implements testbed.Files.
 func (f remoteFiles) Walk(dir string, each func(testbed.Entry) error) error {
-	var a none
-	o, err := f.h.open(context.Background(), "/walk", fileCall{Path: dir}, &a, nil)
+	o, err := f.h.open(context.Background(), "/walk", fileCall{Path: dir}, &none{}, nil)
 	if err != nil {
 		return err
 	}
@@ -133,6 +130,5 @@ func (f remoteFiles) Walk(dir string, each func(testbed.Entry) error) error {
 
 // Attributes implements testbed.Files.
 func (f remoteFiles) Attributes(dir string) bool {
-	ok, err := ask[bool](context.Background(), &f.h.client, "/attributes", fileCall{Path: dir})
-	return err == nil && ok
+	return askOr(f.h, "/attributes", fileCall{Path: dir}, false)
 }

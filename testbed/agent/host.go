@@ -36,15 +36,15 @@ type Options struct {
 
 // Host is a host behind an agent.
 type Host struct {
-	client
 	opt   Options
+	http  *http.Client
+	lost  *atomic.Pointer[error] // why the agent does not answer any more; of all hosts behind it
 	close context.CancelFunc
 	of    *Host // the first of its machine, if it is another
 	cpus  atomic.Int64
 
 	mu    sync.Mutex
 	procs []testbed.Process // all that were started
-	logs  map[string]*logCopy
 }
 
 var _ testbed.Remote = (*Host)(nil)
@@ -62,13 +62,12 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 		HTTP2:       &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	transport.Protocols.SetHTTP2(true)
-	h := &Host{
-		client: client{
-			&http.Client{Transport: transport}, opt.Name, cmp.Or(opt.On, opt.Name), new(atomic.Pointer[error]),
-		},
-		opt: opt, logs: map[string]*logCopy{},
+	opt.On = cmp.Or(opt.On, opt.Name)
+	if opt.Alive <= 0 {
+		opt.Alive = DefaultOrphaned / 10
 	}
-	if _, err := ask[none](ctx, &h.client, "/begin", none{}); err != nil {
+	h := &Host{opt: opt, http: &http.Client{Transport: transport}, lost: new(atomic.Pointer[error])}
+	if _, err := ask[none](ctx, h, "/begin", none{}); err != nil {
 		transport.CloseIdleConnections()
 		return nil, err
 	}
@@ -76,9 +75,6 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 	h.close = func() {
 		end()
 		transport.CloseIdleConnections()
-	}
-	if h.opt.Alive <= 0 {
-		h.opt.Alive = DefaultOrphaned / 10
 	}
 	go h.stayAlive(life)
 	return h, nil
@@ -88,9 +84,7 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 func (h *Host) Beside(name string) *Host {
 	opt := h.opt
 	opt.Name = name
-	return &Host{
-		client: client{h.http, name, h.on, h.lost}, opt: opt, close: func() {}, of: h, logs: map[string]*logCopy{},
-	}
+	return &Host{opt: opt, http: h.http, lost: h.lost, close: func() {}, of: h}
 }
 
 // lostAfter so many unanswered calls in a row an agent is lost.
@@ -106,7 +100,7 @@ func (h *Host) stayAlive(ctx context.Context) {
 		case <-tick.C:
 		}
 		call, cancel := context.WithTimeout(ctx, max(h.opt.Alive, time.Second))
-		_, err := ask[none](call, &h.client, "/alive", none{})
+		_, err := ask[none](call, h, "/alive", none{})
 		cancel()
 		if failed++; err == nil {
 			failed = 0
@@ -135,27 +129,19 @@ func (h *Host) Addr() netip.Addr { return h.opt.Addr }
 
 // Port implements testbed.Host.
 func (h *Host) Port(ctx context.Context, want int) (int, error) {
-	return ask[int](ctx, &h.client, "/port", want)
+	return ask[int](ctx, h, "/port", want)
 }
 
 // Traffic implements testbed.Host.
 func (h *Host) Traffic() (rx, tx float64) {
-	t, err := ask[traffic](context.Background(), &h.client, "/traffic", none{})
-	if err != nil {
-		return math.NaN(), math.NaN()
-	}
+	t := askOr(h, "/traffic", none{}, traffic{math.NaN(), math.NaN()})
 	return t.Rx, t.Tx
 }
 
 // Respond implements testbed.Host.
 func (h *Host) Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error) {
-	var s string
-	o, err := h.open(ctx, "/respond", none{}, &s, nil)
+	o, err := h.open(ctx, "/respond", none{}, &at, nil)
 	if err != nil {
-		return at, nil, err
-	}
-	if at, err = netip.ParseAddrPort(s); err != nil {
-		o.end()
 		return at, nil, err
 	}
 	return at, o.end, nil
@@ -168,12 +154,12 @@ const measureLimit = 10 * time.Minute
 func (h *Host) Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, measureLimit)
 	defer cancel()
-	return ask[record.LinkCheck](ctx, &h.client, "/measure", measureCall{to.String(), want, tol})
+	return ask[record.LinkCheck](ctx, h, "/measure", measureCall{to, want, tol})
 }
 
 // Mesh implements testbed.Remote.
 func (h *Host) Mesh(ctx context.Context, q testbed.MeshCall) (testbed.MeshAnswer, error) {
-	return ask[testbed.MeshAnswer](ctx, &h.client, "/mesh", q)
+	return ask[testbed.MeshAnswer](ctx, h, "/mesh", q)
 }
 
 // Machine implements testbed.Host.
@@ -194,29 +180,8 @@ func (h *Host) Processes() []testbed.Process {
 	return slices.Clone(h.procs)
 }
 
-// Start implements testbed.Host.
+// Start implements testbed.Host. What the process reads and writes is carried until it has ended.
 func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, error) {
-	p, err := h.start(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	h.mu.Lock()
-	h.procs = append(h.procs, p)
-	h.mu.Unlock()
-	go p.follow()
-	if err := testbed.AwaitReady(ctx, p, c); err != nil {
-		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
-	}
-	return p, nil
-}
-
-// start asks the agent. What the process reads and writes is carried until it has ended.
-func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err error) {
-	defer func() {
-		if err != nil {
-			c.Close()
-		}
-	}()
 	q := startCall{c, c.Stdin != nil, c.Stdout != nil}
 	q.Command.Stdin, q.Command.Stdout, q.Command.Ready = nil, nil, nil
 	q.Command.Name = h.opt.Bed.Label(h.opt.Name, c.Name)
@@ -224,17 +189,29 @@ func (h *Host) start(ctx context.Context, c testbed.Command) (_ *process, err er
 	if q.Stdin {
 		body = c.Stdin
 	}
-	var s started
-	o, err := h.open(ctx, "/start", q, &s, body)
+	p := &process{host: h, done: make(chan struct{})}
+	o, err := h.open(ctx, "/start", q, &p.started, body)
 	if err != nil {
+		c.Close()
 		return nil, err
 	}
-	p := &process{host: h, started: s, role: c.Role, done: make(chan struct{})}
-	p.log = filepath.Join(h.opt.Bed.Logs(), filepath.Base(s.Log))
-	if !q.Stdin && !q.Stdout {
+	p.log = filepath.Join(h.opt.Bed.Logs(), filepath.Base(p.started.Log))
+	if q.Stdin || q.Stdout {
+		p.carry(c, o)
+	} else {
 		o.end()
-		return p, nil
 	}
-	p.carry(c, o)
+	h.mu.Lock()
+	for _, q := range h.procs {
+		if q := q.(*process); q.log == p.log {
+			p.before = q
+		}
+	}
+	h.procs = append(h.procs, p)
+	h.mu.Unlock()
+	go p.follow()
+	if err := testbed.AwaitReady(ctx, p, c); err != nil {
+		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
+	}
 	return p, nil
 }

@@ -42,76 +42,66 @@ func (s *server) machineCalls(mux map[string]handler) {
 	mux["/poll"] = call(func(context.Context, none) ([]record.Sample, error) { return s.bed.Poll(time.Now()), nil })
 	mux["/ramdisk"] = stream(func(_ context.Context, x *exchange, q machineCall) {
 		d, err := m.RAMDisk(q.Name, q.Size)
+		answered := x.answer(d, err)
 		if err != nil {
-			_ = x.answer(ramDisk{}, err)
 			return
 		}
-		if x.answer(ramDisk{d.Path, d.On}, nil) == nil {
+		if answered == nil {
 			_, _ = io.Copy(io.Discard, x.in) // until the caller removes it, or is gone
 		}
 		_ = x.answer(none{}, d.Remove())
 	})
 }
 
-type ramDisk struct{ Path, On string }
-
 // machine is that of an agent's host.
 type machine struct{ h *Host }
 
-func (m machine) facts() (facts, error) {
-	return ask[facts](context.Background(), &m.h.client, "/facts", none{})
+func (m machine) facts() facts {
+	return askOr(m.h, "/facts", none{}, facts{IOPressure: math.NaN()})
 }
 
 // Name implements testbed.Machine.
-func (m machine) Name() string { return m.h.on }
+func (m machine) Name() string { return m.h.opt.On }
 
 // CPUs implements testbed.Machine.
 func (m machine) CPUs() int {
 	if m.h.cpus.Load() == 0 {
-		f, _ := m.facts()
-		m.h.cpus.Store(int64(f.CPUs))
+		m.h.cpus.Store(int64(m.facts().CPUs))
 	}
 	return int(m.h.cpus.Load())
 }
 
 // AvailableMemory implements testbed.Machine.
 func (m machine) AvailableMemory() (float64, error) {
-	f, err := m.facts()
+	f, err := ask[facts](context.Background(), m.h, "/facts", none{})
 	return f.Memory, err
 }
 
 // Filesystem implements testbed.Machine.
 func (m machine) Filesystem(dir string) (testbed.Filesystem, error) {
-	return ask[testbed.Filesystem](context.Background(), &m.h.client, "/filesystem", machineCall{Name: dir})
+	return ask[testbed.Filesystem](context.Background(), m.h, "/filesystem", machineCall{Name: dir})
 }
 
 // RAMDisk implements testbed.Machine. It ends with the connection, too.
-func (m machine) RAMDisk(name string, size int64) (testbed.RAMDisk, error) {
-	var a ramDisk
+func (m machine) RAMDisk(name string, size int64) (d testbed.RAMDisk, err error) {
 	hold, release := io.Pipe()
-	o, err := m.h.open(context.Background(), "/ramdisk", machineCall{Name: name, Size: size}, &a, hold)
-	if err != nil {
-		return testbed.RAMDisk{}, err
+	o, err := m.h.open(context.Background(), "/ramdisk", machineCall{Name: name, Size: size}, &d, hold)
+	if err == nil {
+		d.Remove = func() error {
+			defer o.end()
+			_ = release.Close()
+			return o.answer(&none{})
+		}
 	}
-	return testbed.RAMDisk{Path: a.Path, On: a.On, Remove: func() error {
-		defer o.end()
-		_ = release.Close()
-		return o.answer(&none{})
-	}}, nil
+	return d, err
 }
 
 // IOPressure implements testbed.Machine.
-func (m machine) IOPressure() float64 {
-	f, err := m.facts()
-	if err != nil {
-		return math.NaN()
-	}
-	return f.IOPressure
-}
+func (m machine) IOPressure() float64 { return m.facts().IOPressure }
 
 // Problems implements testbed.Machine.
 func (m machine) Problems(opt testbed.Options) []testbed.Problem {
-	all, err := ask[[]testbed.Problem](context.Background(), &m.h.client, "/problems", machineCall{Options: opt})
+	all, err := ask[[]testbed.Problem](context.Background(), m.h, "/problems", machineCall{Options: opt})
 	if err != nil {
 		return []testbed.Problem{{Name: "agent", Severity: testbed.Fatal, What: err.Error()}}
 	}
@@ -119,18 +109,14 @@ func (m machine) Problems(opt testbed.Options) []testbed.Problem {
 }
 
 // Environment implements testbed.Machine.
-func (m machine) Environment() map[string]string {
-	f, _ := m.facts()
-	return f.Environment
-}
+func (m machine) Environment() map[string]string { return m.facts().Environment }
 
 // Poll implements testbed.Remote.
 func (h *Host) Poll() (all []record.Sample) {
 	if h.of != nil { // who polls all that the agent has started
 		return nil
 	}
-	samples, _ := ask[[]record.Sample](context.Background(), &h.client, "/poll", none{})
-	for _, s := range samples {
+	for _, s := range askOr(h, "/poll", none{}, []record.Sample(nil)) {
 		switch s.Role {
 		case testbed.RoleEngine: // the agent itself
 			continue
@@ -138,9 +124,9 @@ func (h *Host) Poll() (all []record.Sample) {
 			if h.opt.Machine != nil { // the testbed looks at it
 				continue
 			}
-			s.Process += "@" + h.on
+			s.Process += "@" + h.opt.On
 		case testbed.RoleEmulator:
-			s.Process += "@" + h.on
+			s.Process += "@" + h.opt.On
 		}
 		all = append(all, s)
 	}

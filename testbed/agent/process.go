@@ -19,9 +19,10 @@ import (
 type process struct {
 	host *Host
 	started
-	role string
-	log  string // here
-	done chan struct{}
+	log    string   // here
+	before *process // one that wrote to the same log; nil: none
+	logged int64    // how much of the log is here
+	done   chan struct{}
 
 	io sync.WaitGroup // carries what it reads and writes
 
@@ -51,7 +52,7 @@ func (p *process) follow() {
 	defer close(p.done)
 	ctx := context.Background()
 	err := p.fetchLog(ctx)
-	ended, askErr := ask[ended](ctx, &p.host.client, "/ended", p.ProcessID)
+	ended, askErr := ask[ended](ctx, p.host, "/ended", processCall{ID: p.ProcessID})
 	end := ended.Err
 	if askErr != nil {
 		end = toRemote(fmt.Errorf("testbed: %s is out of reach: %w", p.Name(), errors.Join(askErr, err)))
@@ -65,43 +66,28 @@ func (p *process) follow() {
 	p.err = end
 }
 
-// logCopy is how much of a log is here. Processes of one name write to the same.
-type logCopy struct {
-	sync.Mutex
-	size int64
-}
-
-func (h *Host) logCopy(path string) *logCopy {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.logs[path] == nil {
-		h.logs[path] = &logCopy{}
-	}
-	return h.logs[path]
-}
-
+// fetchLog brings what comes after the log of the process before this one, which has ended.
 func (p *process) fetchLog(ctx context.Context) error {
-	known := p.host.logCopy(p.log)
-	known.Lock() // the process before this one has ended
-	defer known.Unlock()
+	if p.before != nil {
+		<-p.before.done
+		p.logged = p.before.logged
+	}
 	f, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	var a none
-	o, err := p.host.open(ctx, "/log", logCall{p.ProcessID, known.size}, &a, nil)
+	o, err := p.host.open(ctx, "/log", processCall{ID: p.ProcessID, From: p.logged}, &none{}, nil)
 	if err != nil {
 		return err
 	}
 	defer o.end()
 	n, err := io.Copy(f, o)
-	known.size += n
+	p.logged += n
 	return err
 }
 
 func (p *process) Name() string          { return p.started.Name }
-func (p *process) Role() string          { return p.role }
 func (p *process) Host() testbed.Host    { return p.host }
 func (p *process) ID() testbed.ProcessID { return p.ProcessID }
 func (p *process) LogPath() string       { return p.log }
@@ -119,7 +105,7 @@ func (p *process) Err() error {
 
 // Signal implements testbed.Process.
 func (p *process) Signal(s syscall.Signal) error {
-	_, err := ask[none](context.Background(), &p.host.client, "/signal", signalCall{p.ProcessID, s})
+	_, err := ask[none](context.Background(), p.host, "/signal", processCall{ID: p.ProcessID, Signal: s})
 	return err
 }
 
@@ -131,10 +117,10 @@ const stopLimit = 10 * time.Minute
 func (p *process) Stop(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	_, err := ask[none](bounded, &p.host.client, "/stop", stopCall{p.ProcessID, false})
+	_, err := ask[none](bounded, p.host, "/stop", processCall{ID: p.ProcessID})
 	var said *remoteError
 	if err != nil && !errors.As(err, &said) {
-		_, err = ask[none](context.WithoutCancel(ctx), &p.host.client, "/stop", stopCall{p.ProcessID, true})
+		_, err = ask[none](context.WithoutCancel(ctx), p.host, "/stop", processCall{ID: p.ProcessID, Now: true})
 		if err != nil && !errors.As(err, &said) {
 			p.host.lost.CompareAndSwap(nil, &err)
 		}
@@ -148,24 +134,17 @@ func (p *process) Stop(ctx context.Context) error {
 
 // Memory implements testbed.Process.
 func (p *process) Memory() testbed.Memory {
-	m, err := ask[testbed.Memory](context.Background(), &p.host.client, "/memory", p.ProcessID)
-	if err != nil {
-		return testbed.Memory{RSS: math.NaN(), PSS: math.NaN(), Peak: math.NaN()}
-	}
-	return m
+	nan := math.NaN()
+	return askOr(p.host, "/memory", processCall{ID: p.ProcessID}, testbed.Memory{RSS: nan, PSS: nan, Peak: nan})
 }
 
 // ResetPeak implements testbed.Process.
 func (p *process) ResetPeak() error {
-	_, err := ask[none](context.Background(), &p.host.client, "/resetpeak", p.ProcessID)
+	_, err := ask[none](context.Background(), p.host, "/resetpeak", processCall{ID: p.ProcessID})
 	return err
 }
 
 // Peak implements testbed.Process.
 func (p *process) Peak() float64 {
-	peak, err := ask[float64](context.Background(), &p.host.client, "/peak", p.ProcessID)
-	if err != nil {
-		return math.NaN()
-	}
-	return peak
+	return askOr(p.host, "/peak", processCall{ID: p.ProcessID}, math.NaN())
 }

@@ -11,52 +11,56 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+// processCall names a process, and what else a call needs.
+type processCall struct {
+	ID     testbed.ProcessID
+	Signal syscall.Signal
+	Now    bool  // stop it without asking it to end
+	From   int64 // of its log
+}
+
 // processCalls are the calls about processes, on the agent's side.
 func (s *server) processCalls(mux map[string]handler) {
-	mux["/start"], mux["/log"], mux["/ended"] = stream(s.start), stream(s.log), call(s.ended)
-	mux["/signal"] = call(func(_ context.Context, q signalCall) (none, error) {
-		p, err := s.process(q.ID)
-		if err == nil {
-			err = p.Signal(q.Signal)
+	mux["/start"], mux["/log"] = stream(s.start), stream(s.log)
+	mux["/ended"] = about(s, func(ctx context.Context, p testbed.Process, _ processCall) (ended, error) {
+		select {
+		case <-p.Done():
+			return ended{toRemote(p.Err())}, nil
+		case <-ctx.Done():
+			return ended{}, ctx.Err()
 		}
-		return none{}, err
 	})
-	mux["/stop"] = call(func(ctx context.Context, q stopCall) (none, error) {
-		p, err := s.process(q.ID)
-		if err == nil {
-			stopping, hurry := context.WithCancel(ctx)
-			defer hurry()
-			if q.Now {
-				hurry()
-			}
-			err = p.Stop(stopping)
+	mux["/signal"] = about(s, func(_ context.Context, p testbed.Process, q processCall) (none, error) {
+		return none{}, p.Signal(q.Signal)
+	})
+	mux["/stop"] = about(s, func(ctx context.Context, p testbed.Process, q processCall) (none, error) {
+		stopping, hurry := context.WithCancel(ctx)
+		defer hurry()
+		if q.Now {
+			hurry()
 		}
-		return none{}, err
+		return none{}, p.Stop(stopping)
 	})
-	mux["/memory"] = about(s, func(p testbed.Process) (testbed.Memory, error) { return p.Memory(), nil })
-	mux["/resetpeak"] = about(s, func(p testbed.Process) (none, error) { return none{}, p.ResetPeak() })
-	mux["/peak"] = about(s, func(p testbed.Process) (float64, error) { return p.Peak(), nil })
+	mux["/memory"] = about(s, func(_ context.Context, p testbed.Process, _ processCall) (testbed.Memory, error) {
+		return p.Memory(), nil
+	})
+	mux["/resetpeak"] = about(s, func(_ context.Context, p testbed.Process, _ processCall) (none, error) {
+		return none{}, p.ResetPeak()
+	})
+	mux["/peak"] = about(s, func(_ context.Context, p testbed.Process, _ processCall) (float64, error) {
+		return p.Peak(), nil
+	})
 }
 
 // about makes a handler of a question about one process.
-func about[A any](s *server, do func(testbed.Process) (A, error)) handler {
-	return call(func(_ context.Context, id testbed.ProcessID) (a A, err error) {
-		p, err := s.process(id)
+func about[A any](s *server, do func(context.Context, testbed.Process, processCall) (A, error)) handler {
+	return call(func(ctx context.Context, q processCall) (a A, err error) {
+		p, err := s.process(q.ID)
 		if err != nil {
 			return a, err
 		}
-		return do(p)
+		return do(ctx, p, q)
 	})
-}
-
-type signalCall struct {
-	ID     testbed.ProcessID
-	Signal syscall.Signal
-}
-
-type stopCall struct {
-	ID  testbed.ProcessID
-	Now bool // without asking it to end
 }
 
 // startCall is a command, which has no functions and streams. What follows it from the caller is the
@@ -113,13 +117,8 @@ func (s *server) process(id testbed.ProcessID) (testbed.Process, error) {
 	return nil, fmt.Errorf("agent: process %v: %w", id, os.ErrProcessDone)
 }
 
-type logCall struct {
-	ID   testbed.ProcessID
-	From int64
-}
-
 // log streams the process's log until it has ended.
-func (s *server) log(ctx context.Context, x *exchange, q logCall) {
+func (s *server) log(ctx context.Context, x *exchange, q processCall) {
 	p, err := s.process(q.ID)
 	var f *os.File
 	if err == nil {
@@ -148,16 +147,3 @@ func (s *server) log(ctx context.Context, x *exchange, q logCall) {
 
 // logPace is how often a log is looked at for more.
 const logPace = 200 * time.Millisecond
-
-func (s *server) ended(ctx context.Context, id testbed.ProcessID) (ended, error) {
-	p, err := s.process(id)
-	if err != nil {
-		return ended{}, err
-	}
-	select {
-	case <-p.Done():
-		return ended{toRemote(p.Err())}, nil
-	case <-ctx.Done():
-		return ended{}, ctx.Err()
-	}
-}

@@ -58,7 +58,8 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	flags := flag.NewFlagSet("plimsoll node agent", flag.ContinueOnError)
 	listen := flags.String("listen", "tcp::7700", "NETWORK:ADDRESS of the engine's calls")
 	name := flags.String("name", "host", "of the machine, which calls must be for")
-	addr := flags.String("address", "127.0.0.1", "under which other hosts reach this one")
+	var at netip.Addr
+	flags.TextVar(&at, "address", netip.AddrFrom4([4]byte{127, 0, 0, 1}), "under which other hosts reach this one")
 	dir := flags.String("dir", ".", "where logs are kept")
 	file := flags.String("credentials", "", "file with the credentials; empty: standard input")
 	orphaned := flags.Duration("orphaned", DefaultOrphaned, "end when the engine is silent for so long")
@@ -77,17 +78,9 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	at, err := netip.ParseAddr(*addr)
-	if err != nil {
-		return fmt.Errorf("agent: --address: %w", err)
-	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	opt := testbed.Options{Dir: *dir, Plain: true}
-	if *index >= 0 {
-		opt.Plain, opt.Emulate = false, *emulator
-	}
-	bed, err := testbed.New(ctx, opt)
+	bed, err := testbed.New(ctx, testbed.Options{Dir: *dir, Plain: *index < 0, Emulate: *emulator})
 	if err != nil {
 		return err
 	}
@@ -177,22 +170,13 @@ func (s *server) await(ctx context.Context, orphaned time.Duration, keep string)
 }
 
 // stopAll ends all that calls have started.
-func (s *server) stopAll(ctx context.Context) (failed error) {
+func (s *server) stopAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.processes))
 	s.mu.Unlock()
-	for _, p := range all {
-		select {
-		case <-p.Done():
-		default:
-			if err := p.Stop(ctx); err != nil {
-				failed = errors.Join(failed, fmt.Errorf("stop %s: %w", p.Name(), err))
-			}
-		}
-	}
-	return failed
+	return testbed.StopAll(ctx, slices.DeleteFunc(all, testbed.Ended))
 }
 
 // server is an agent's state: all that it holds was started or opened by a call.
@@ -243,25 +227,21 @@ type traffic struct{ Rx, Tx float64 }
 func (s *server) respond(ctx context.Context, x *exchange, _ none) {
 	at, stop, err := s.host.Respond(ctx)
 	if err != nil {
-		_ = x.answer("", err)
+		_ = x.answer(at, err)
 		return
 	}
 	defer stop()
-	if x.answer(at.String(), nil) == nil {
+	if x.answer(at, nil) == nil {
 		<-ctx.Done()
 	}
 }
 
 type measureCall struct {
-	To        string
+	To        netip.AddrPort
 	Want      link.Want
 	Tolerance float64
 }
 
 func (s *server) measure(ctx context.Context, q measureCall) (record.LinkCheck, error) {
-	to, err := netip.ParseAddrPort(q.To)
-	if err != nil {
-		return record.LinkCheck{}, err
-	}
-	return s.host.Measure(ctx, to, q.Want, q.Tolerance)
+	return s.host.Measure(ctx, q.To, q.Want, q.Tolerance)
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -139,22 +138,14 @@ func (o *opened) Close() error {
 	return nil
 }
 
-// client calls an agent.
-type client struct {
-	http *http.Client
-	name string                 // of the host, for errors
-	on   string                 // name of its machine, which is the agent's
-	lost *atomic.Pointer[error] // why the agent does not answer any more; of all hosts behind it
-}
-
 // open makes a call that stays open until it is closed. Only the answer has a deadline:
 // that of ctx. body may be nil.
-func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader) (_ *opened, err error) {
-	if why := c.lost.Load(); why != nil {
-		return nil, fmt.Errorf("agent of host %s: it is lost: %w", c.name, *why)
+func (h *Host) open(ctx context.Context, path string, q, a any, body io.Reader) (_ *opened, err error) {
+	if why := h.lost.Load(); why != nil {
+		return nil, fmt.Errorf("agent of host %s: it is lost: %w", h.opt.Name, *why)
 	}
 	if ctx.Err() != nil { // what was sent might be done all the same
-		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, context.Cause(ctx))
+		return nil, fmt.Errorf("agent of host %s: %s: %w", h.opt.Name, path, context.Cause(ctx))
 	}
 	var head bytes.Buffer
 	if err := gob.NewEncoder(&head).Encode(q); err != nil {
@@ -180,8 +171,8 @@ func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set(machineHeader, c.on)
-	resp, err := c.http.Do(req)
+	req.Header.Set(machineHeader, h.opt.On)
+	resp, err := h.http.Do(req)
 	if err == nil && resp.StatusCode != http.StatusOK {
 		b, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 		err = errors.New(resp.Status + ": " + string(bytes.TrimSpace(b)))
@@ -193,16 +184,16 @@ func (c *client) open(ctx context.Context, path string, q, a any, body io.Reader
 		switch {
 		case errors.Is(err, syscall.ECONNREFUSED): // there is a machine, and no agent on it
 			why := err // err itself is still wrapped below, while others read why
-			c.lost.Store(&why)
+			h.lost.Store(&why)
 		case resp == nil && ctx.Err() == nil && path != "/alive": // the connection broke: is there still an agent?
-			_, _ = ask[none](ctx, c, "/alive", none{})
+			_, _ = ask[none](ctx, h, "/alive", none{})
 		}
-		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, err)
+		return nil, fmt.Errorf("agent of host %s: %s: %w", h.opt.Name, path, err)
 	}
 	o := &opened{in: bufio.NewReader(resp.Body), resp: resp, end: end}
 	o.dec = gob.NewDecoder(o)
 	if err = o.answer(a); !answered() {
-		return nil, fmt.Errorf("agent of host %s: %s: %w", c.name, path, context.Cause(ctx))
+		return nil, fmt.Errorf("agent of host %s: %s: %w", h.opt.Name, path, context.Cause(ctx))
 	}
 	return o, err
 }
@@ -220,11 +211,19 @@ func (o *opened) answer(a any) error {
 }
 
 // ask makes a call that ends with its answer.
-func ask[A any](ctx context.Context, c *client, path string, q any) (a A, err error) {
-	o, err := c.open(ctx, path, q, &a, nil)
+func ask[A any](ctx context.Context, h *Host, path string, q any) (a A, err error) {
+	o, err := h.open(ctx, path, q, &a, nil)
 	if err == nil {
 		_, _ = io.Copy(io.Discard, o) // its end, so that nothing has to be cut off
 		_ = o.Close()
 	}
 	return a, err
+}
+
+// askOr is the answer, or what is to be taken for it when there is none.
+func askOr[A any](h *Host, path string, q any, otherwise A) A {
+	if a, err := ask[A](context.Background(), h, path, q); err == nil {
+		return a
+	}
+	return otherwise
 }

@@ -3,6 +3,7 @@
 package image
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -213,18 +214,11 @@ func (i Image) launcher(program string) (string, error) {
 	if b, err := os.ReadFile(script); err == nil && string(b) == text {
 		return script, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(script), 0o755); err != nil {
-		return "", fmt.Errorf("image %s: %w", i, err)
-	}
 	// A child that is forked meanwhile would hold the file open for writing, and then it
 	// cannot be executed.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	fresh := fmt.Sprintf("%s.%d.new", script, os.Getpid())
-	err = os.WriteFile(fresh, []byte(text), 0o755)
-	if err == nil {
-		err = os.Rename(fresh, script)
-	}
+	err = testbed.LocalFiles{}.Write(context.Background(), script, 0o755, strings.NewReader(text))
 	if err != nil {
 		return "", fmt.Errorf("image %s: %w", i, err)
 	}

@@ -70,11 +70,7 @@ func (s Store) open(ctx context.Context, from string) (v1.Image, error) {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
+	if info, err := f.Stat(); err == nil && !info.IsDir() {
 		img, notDocker := tarball.ImageFromPath(from, nil)
 		if notDocker == nil {
 			return img, nil

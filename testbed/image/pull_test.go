@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-project/plimsoll/testbed/image/imagetest"
+	"github.com/plimsoll-project/plimsoll/system/systemtest/imagetest"
 )
 
 // proxy forwards to a registry what fault does not answer itself.

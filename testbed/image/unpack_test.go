@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/plimsoll-project/plimsoll/testbed/image/imagetest"
+	"github.com/plimsoll-project/plimsoll/system/systemtest/imagetest"
 )
 
 type entry = imagetest.Entry

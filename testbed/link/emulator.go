@@ -53,7 +53,6 @@ type Emulator struct {
 	process Process
 	client  *rpc.Client
 	devices []Device
-	closing sync.Once
 }
 
 // New launches an emulator process between the ports of hosts on a hub, which must not be
@@ -207,21 +206,14 @@ func (e *Emulator) Probe(ctx context.Context, adopt bool) (rtts []time.Duration,
 }
 
 // Close ends the emulator, and with it all traffic between hosts. It may be called again.
-func (e *Emulator) Close(ctx context.Context) (err error) {
-	e.closing.Do(func() {
-		if e.client != nil {
-			e.client.Close() // it ends when its standard input does
-		}
-		if e.process == nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(ctx, answerWithin)
-		defer cancel()
-		select {
-		case <-e.process.Done():
-		case <-time.After(3 * time.Second):
-			err = e.process.Stop(ctx)
-		}
-	})
-	return err
+func (e *Emulator) Close(ctx context.Context) error {
+	if e.client != nil {
+		e.client.Close()
+	}
+	if e.process == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return e.process.Stop(ctx)
 }

@@ -65,10 +65,8 @@ func ShapeKernel(discipline string, hosts []Device, t Topology) error {
 		if t.lossy(h.Host) {
 			segs = 1
 		}
-		err := h.Ports.Up.apply(discipline, r.Up[h.Host], segs, fastest)
-		if err == nil {
-			err = h.Ports.Down.apply(discipline, r.Down[h.Host], segs, fastest)
-		}
+		err := errors.Join(h.Ports.Up.apply(discipline, r.Up[h.Host], segs, fastest),
+			h.Ports.Down.apply(discipline, r.Down[h.Host], segs, fastest))
 		if err != nil {
 			return fmt.Errorf("link: shape the link of %s: %w", h.Host, err)
 		}
@@ -95,18 +93,14 @@ func ShapeTunnels(h Device, tunnels []Tunnel, t Topology) error {
 	}
 	r := t.resolve(names)
 	up, down := r.Up[h.Host], r.Down[h.Host]
-	err := h.Ports.Up.apply(TBFDiscipline, Params{Rate: up.Rate, Queue: up.Queue}, segs, 0)
-	if err == nil {
-		err = h.Ports.Down.apply(TBFDiscipline, Params{Rate: down.Rate, Queue: down.Queue}, segs, 0)
-	}
+	err := errors.Join(h.Ports.Up.apply(TBFDiscipline, Params{Rate: up.Rate, Queue: up.Queue}, segs, 0),
+		h.Ports.Down.apply(TBFDiscipline, Params{Rate: down.Rate, Queue: down.Queue}, segs, 0))
 	for _, x := range tunnels {
 		p := t.path(h.Host, x.Host)
 		if p.Delay = max(0, p.Delay-x.Way); p.Shaped() {
 			p.Queue = pathRoom
 		}
-		if err == nil {
-			err = x.Port.apply(NetemDiscipline, p, segs, 0)
-		}
+		err = errors.Join(err, x.Port.apply(NetemDiscipline, p, segs, 0))
 	}
 	if err != nil {
 		return fmt.Errorf("link: shape the link of %s: %w", h.Host, err)

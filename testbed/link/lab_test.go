@@ -242,10 +242,10 @@ func in[T any](h *labHost, f func() (T, error)) (v T, err error) {
 // initiateTo begins measurements of the link between two hosts.
 func (h *labHost) initiateTo(t testing.TB, to *labHost, want Want) *initiator {
 	t.Helper()
-	r, err := Respond(t.Context(), to)
+	at, stop, err := Respond(t.Context(), to)
 	must(t, err)
-	t.Cleanup(r.Close)
-	i, err := initiate(t.Context(), h, r.Addr(), want, DefaultTolerance)
+	t.Cleanup(stop)
+	i, err := initiate(t.Context(), h, at, want, DefaultTolerance)
 	must(t, err)
 	t.Cleanup(i.close)
 	return i
@@ -254,10 +254,10 @@ func (h *labHost) initiateTo(t testing.TB, to *labHost, want Want) *initiator {
 // measureTo measures the link between two hosts.
 func (h *labHost) measureTo(t testing.TB, to *labHost, want Want) record.LinkCheck {
 	t.Helper()
-	r, err := Respond(t.Context(), to)
+	at, stop, err := Respond(t.Context(), to)
 	must(t, err)
-	defer r.Close()
-	c, err := Measure(t.Context(), h, r.Addr(), want, 0)
+	defer stop()
+	c, err := Measure(t.Context(), h, at, want, 0)
 	must(t, err)
 	return c
 }

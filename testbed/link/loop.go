@@ -27,14 +27,14 @@ type loop struct {
 	hosts   map[int]int32 // by device
 	carrier *carrier      // to other machines; nil: there is none
 
-	mu       sync.Mutex // guards what follows
-	commands []func()
-	stopped  bool
-	inbox    []event // of other threads
-	wakesAt  int64   // when it goes on by itself; 0 while it is awake
+	mu      sync.Mutex // guards what follows
+	inbox   []event    // of other threads
+	wakesAt int64      // when it goes on by itself; 0 while it is awake
 
-	done  chan struct{}
-	spare []event // the inbox of before
+	commands chan func() // to run on the thread
+	stopped  bool
+	done     chan struct{}
+	spare    []event // the inbox of before
 }
 
 // atOnce bounds how many datagrams of other machines may arrive before packets that are due leave.
@@ -47,7 +47,7 @@ func newLoops(o Options, first int) (all []*loop, err error) {
 	for i := range o.Threads {
 		l := &loop{
 			net: newNetwork(o.Seed, buffers), index: i, start: start, done: make(chan struct{}),
-			hosts: map[int]int32{},
+			commands: make(chan func(), 1), hosts: map[int]int32{},
 		}
 		l.net.clock, l.net.deliver = l.now, func(due []event) { l.packets.send(due, l.devices) }
 		if o.Threads > 1 {
@@ -78,13 +78,11 @@ var errLoopStopped = errors.New("link: the emulator has stopped")
 // do runs f on the loop's thread and waits for it.
 func (l *loop) do(f func()) error {
 	ran := make(chan struct{})
-	l.mu.Lock()
-	if l.stopped {
-		l.mu.Unlock()
+	select {
+	case l.commands <- func() { f(); close(ran) }:
+	case <-l.done:
 		return errLoopStopped
 	}
-	l.commands = append(l.commands, func() { f(); close(ran) })
-	l.mu.Unlock()
 	l.rouse()
 	select {
 	case <-ran:
@@ -169,23 +167,15 @@ func (l *loop) collect() {
 
 // stop ends run.
 func (l *loop) stop() {
-	l.do(func() {
-		l.mu.Lock()
-		l.stopped = true
-		l.mu.Unlock()
-	})
+	l.do(func() { l.stopped = true })
 	<-l.done
 }
 
 func (l *loop) runCommands() {
 	var b [8]byte
 	unix.Read(l.wake, b[:])
-	l.mu.Lock()
-	cs := l.commands
-	l.commands = nil
-	l.mu.Unlock()
-	for _, c := range cs {
-		c()
+	for range len(l.commands) {
+		(<-l.commands)()
 	}
 }
 

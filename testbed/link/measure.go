@@ -67,7 +67,7 @@ const DefaultTolerance = 0.05
 
 const minRTTTolerance = time.Millisecond
 
-// Measure measures the link to a [Responder] with traffic of its own: the round
+// Measure measures the link to a host that responds ([Respond]) with traffic of its own: the round
 // trip from 64-byte UDP datagrams (or, when it seems too long, from the kernel's
 // own measurement of TCP handshakes), then the TCP payload rate towards it of a
 // bulk stream (of a UDP flood where one stream cannot fill the link, because
@@ -167,8 +167,8 @@ func RTTTolerance(want Want, tol float64) time.Duration {
 
 // LongestWay is how long the round trip between two machines may be for this link to be emulated between
 // their hosts: no longer than jitter makes the link's own, but for the tolerance.
-func (w Want) LongestWay(tol float64) time.Duration {
-	return w.RTT - w.Jitter + max(minRTTTolerance, time.Duration(tol*float64(w.RTT)))
+func (w Want) LongestWay() time.Duration {
+	return w.RTT - w.Jitter + max(minRTTTolerance, time.Duration(DefaultTolerance*float64(w.RTT)))
 }
 
 // lossTolerance allows the relative tolerance and three standard deviations of a

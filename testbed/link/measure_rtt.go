@@ -32,22 +32,26 @@ func (i *initiator) ping() error {
 	return err
 }
 
-// echo returns the next ping that is back and was not sent before a moment: what an earlier measurement
-// left under way is passed over.
-func (i *initiator) echo(since time.Duration) (e echo, err error) {
+// hear takes pings that come back within a time until one is enough; false: none was. What was sent before a
+// moment, by an earlier measurement, is passed over.
+func (i *initiator) hear(since, within time.Duration, enough func(echo) bool) (bool, error) {
 	var b [2048]byte
+	i.udp.SetReadDeadline(time.Now().Add(within))
 	for {
 		n, err := i.udp.Read(b[:])
 		now := i.now()
-		if err != nil {
-			return e, err
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return false, nil
+		case err != nil:
+			return false, err
+		case n != pingSize:
+			return false, fmt.Errorf("%d bytes came back of %d", n, pingSize)
 		}
-		if n != pingSize {
-			return e, fmt.Errorf("%d bytes came back of %d", n, pingSize)
-		}
-		if sent := time.Duration(binary.BigEndian.Uint64(b[stampAt:])); sent >= since {
-			count, came := binary.BigEndian.Uint64(b[countAt:]), binary.BigEndian.Uint64(b[cameAt:])
-			return echo{sent, now - sent, int(count), time.Duration(came)}, nil
+		sent := time.Duration(binary.BigEndian.Uint64(b[stampAt:]))
+		count, came := binary.BigEndian.Uint64(b[countAt:]), binary.BigEndian.Uint64(b[cameAt:])
+		if sent >= since && enough(echo{sent, now - sent, int(count), time.Duration(came)}) {
+			return true, nil
 		}
 	}
 }
@@ -81,16 +85,12 @@ func (i *initiator) measureRTT() ([]time.Duration, error) {
 		if sent == n {
 			within = 2*(want.RTT+want.Jitter) + margin
 		}
-		i.udp.SetReadDeadline(time.Now().Add(within))
-		for len(rtts) < n {
-			e, err := i.echo(first)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
+		_, err := i.hear(first, within, func(e echo) bool {
 			rtts = append(rtts, e.rtt)
+			return len(rtts) == n
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	if back := float64(n) * (1 - want.Loss) * (1 - want.ReturnLoss); len(rtts) == 0 || float64(len(rtts)) < back/2 {
@@ -100,8 +100,8 @@ func (i *initiator) measureRTT() ([]time.Duration, error) {
 	return rtts, nil
 }
 
-// RoundTrip is the median round trip to a [Responder] over a way of which nothing is known: of datagrams or, as
-// these wait for processes on a busy machine, of handshakes.
+// RoundTrip is the median round trip to a host that responds ([Respond]) over a way of which nothing is known: of
+// datagrams or, as these wait for processes on a busy machine, of handshakes.
 func RoundTrip(ctx context.Context, from Dialer, to netip.AddrPort) (time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -155,18 +155,12 @@ func (i *initiator) settle(since time.Duration) (all []echo, err error) {
 		if err := i.ping(); err != nil {
 			return nil, err
 		}
-		i.udp.SetReadDeadline(time.Now().Add(again))
-		for {
-			e, err := i.echo(since)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-			if all = append(all, e); e.sent >= began && e.rtt <= again {
-				return all, nil
-			}
+		idle, err := i.hear(since, again, func(e echo) bool {
+			all = append(all, e)
+			return e.sent >= began && e.rtt <= again
+		})
+		if idle || err != nil {
+			return all, err
 		}
 	}
 	return nil, fmt.Errorf("no datagram came back within %s", words.Duration(i.patience()))

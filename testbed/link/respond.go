@@ -23,9 +23,9 @@ const (
 	cameAt   = 18
 )
 
-// Responder is the far end of one measurement, wherever that is: a TCP and a UDP port of the same
+// responder is the far end of one measurement, wherever that is: a TCP and a UDP port of the same
 // number. It counts datagrams and sends pings back; bulk streams it throws away.
-type Responder struct {
+type responder struct {
 	l       net.Listener
 	at      net.PacketConn
 	running sync.WaitGroup
@@ -38,37 +38,31 @@ type Listener interface {
 	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
 }
 
-// Respond begins to answer at a free port of a host. The caller must Close it.
-func Respond(ctx context.Context, h Listener) (*Responder, error) {
+// Respond answers at a free port of a host until stop, which ends all connections to it.
+func Respond(ctx context.Context, h Listener) (at netip.AddrPort, stop func(), err error) {
 	l, err := h.Listen(ctx, "tcp", net.JoinHostPort(h.Addr().String(), "0"))
 	if err != nil {
-		return nil, err
+		return at, nil, err
 	}
-	at, err := h.ListenPacket(ctx, "udp", l.Addr().String())
+	udp, err := h.ListenPacket(ctx, "udp", l.Addr().String())
 	if err != nil {
 		l.Close()
-		return nil, err
+		return at, nil, err
 	}
-	_ = setsockopt(at, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
-	enlarge(at)
-	r := &Responder{l: l, at: at}
+	_ = setsockopt(udp, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
+	enlarge(udp)
+	r := &responder{l: l, at: udp}
 	r.running.Go(r.datagrams)
 	r.running.Go(r.streams)
-	return r, nil
-}
-
-// Addr is where it answers.
-func (r *Responder) Addr() netip.AddrPort { return r.l.Addr().(*net.TCPAddr).AddrPort() }
-
-// Close ends it and all its connections.
-func (r *Responder) Close() {
-	r.l.Close()
-	r.at.Close()
-	r.running.Wait()
+	return l.Addr().(*net.TCPAddr).AddrPort(), func() {
+		l.Close()
+		udp.Close()
+		r.running.Wait()
+	}, nil
 }
 
 // datagrams counts and answers until the socket is closed.
-func (r *Responder) datagrams() {
+func (r *responder) datagrams() {
 	start, n := time.Now(), 0
 	b := make([]byte, 1<<16)
 	for {
@@ -91,7 +85,7 @@ func (r *Responder) datagrams() {
 }
 
 // streams takes connections until the listener is closed, which ends them all.
-func (r *Responder) streams() {
+func (r *responder) streams() {
 	var open []net.Conn
 	for {
 		c, err := r.l.Accept()

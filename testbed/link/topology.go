@@ -6,6 +6,8 @@ package link
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -76,31 +78,17 @@ func (t Topology) RateOnly() bool {
 }
 
 func (t Topology) any(is func(Params) bool) bool {
-	for _, p := range t.Pairs {
-		if is(p) {
-			return true
-		}
-	}
-	for _, m := range []map[string]Params{t.Up, t.Down} {
-		for _, p := range m {
-			if is(p) {
-				return true
-			}
-		}
-	}
-	return false
+	all := slices.AppendSeq(slices.Collect(maps.Values(t.Up)), maps.Values(t.Down))
+	return slices.ContainsFunc(slices.AppendSeq(all, maps.Values(t.Pairs)), is)
 }
 
 // Validate reports a link that cannot be.
 func (t Topology) Validate() error {
-	for h, p := range t.Up {
-		if !p.valid() {
-			return fmt.Errorf("link: uplink of %s: %w, not %+v", h, errParams, p)
-		}
-	}
-	for h, p := range t.Down {
-		if !p.valid() {
-			return fmt.Errorf("link: downlink of %s: %w, not %+v", h, errParams, p)
+	for name, links := range map[string]map[string]Params{"uplink": t.Up, "downlink": t.Down} {
+		for h, p := range links {
+			if !p.valid() {
+				return fmt.Errorf("link: %s of %s: %w, not %+v", name, h, errParams, p)
+			}
 		}
 	}
 	for k, p := range t.Pairs {
