@@ -77,7 +77,7 @@ func simulate(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand
 				Metrics:  map[string]float64{"throughput": x, "success_rate": 1, "busiest_cpu": 0.5}})
 		}
 	}
-	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), simulatedMetrics, trials))
+	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.Scenario{}.View(), simulatedMetrics, trials))
 	must(t, err)
 	return r
 }
@@ -177,7 +177,7 @@ func simulateCosts(
 			links = append(links, record.LinkCheck{Trial: trial.ID, WantRTT: rtt, RTT: rtt, OK: true})
 		}
 	}
-	r, err := analysis.Analyse(analysis.FrameOf(plan, overhead.View(), overhead.Scenario{}.Metrics(), trials, links...))
+	r, err := analysis.Analyse(analysis.FrameOf(plan, overhead.Scenario{}.View(), overhead.Scenario{}.Metrics(), trials, links...))
 	must(t, err)
 	return r
 }
@@ -423,7 +423,7 @@ func TestPlantedTruths(t *testing.T) {
 				spoil(plan.Cells[i], &trial)
 				trials = append(trials, trial)
 			}
-			spoiled, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), simulatedMetrics, trials))
+			spoiled, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.Scenario{}.View(), simulatedMetrics, trials))
 			must(t, err)
 			if !spoiled.Found(rule) {
 				t.Errorf("findings %s", fmt.Sprint(spoiled.Findings))
@@ -435,7 +435,7 @@ func TestPlantedTruths(t *testing.T) {
 // Trials that were cut off count against a gate on a rate: they are no reason to pass.
 func TestGatesCountWhatWasCutOff(t *testing.T) {
 	plan := simulatedPlan(t, simulated)
-	view := retrieve.View()
+	view := retrieve.Scenario{}.View()
 	view.Censored = []string{"throughput"}
 	view.Polled = map[string]analysis.Polled{"throughput": {Between: true, Inverse: []string{"late", "early"}}}
 	metrics := append([]record.Metric{{Key: "resolution", Unit: "s"}, {Key: "late", Unit: "s"},
@@ -484,7 +484,7 @@ func altered(t *testing.T, file string, seed uint64, change func(*record.Trial))
 		change(&x.Trial)
 		trials = append(trials, x.Trial)
 	}
-	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(),
+	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.Scenario{}.View(),
 		append(simulatedMetrics, record.Metric{Key: "others_busy"}), trials))
 	must(t, err)
 	return r

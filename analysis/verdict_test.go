@@ -65,7 +65,7 @@ warmup: 0
 				trials = append(trials, tr)
 			}
 		}
-		r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.View(), simulatedMetrics, trials))
+		r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.Scenario{}.View(), simulatedMetrics, trials))
 		must(t, err)
 		if r.Verdict.Text != c.want {
 			t.Errorf("%s: %s\nwant %s", name, r.Verdict.Text, c.want)

@@ -77,7 +77,7 @@ func TestFindings(t *testing.T) {
 	}
 	parts := map[string]string{"common": table(analysis.CommonRules())}
 	for _, s := range scenarios.All() {
-		v := scenarios.ViewOf(s.Name())
+		v := s.View()
 		if v == nil {
 			t.Errorf("scenario %s has no view", s.Name())
 			continue

@@ -72,7 +72,7 @@ func TestMetrics(t *testing.T) {
 	first := map[record.Metric]string{} // the scenario whose table has it
 	var tables strings.Builder
 	for _, s := range scenarios.All() {
-		fmt.Fprintf(&tables, "### `%s`\n\n%s\n\n", s.Name(), scenarios.ViewOf(s.Name()).Question)
+		fmt.Fprintf(&tables, "### `%s`\n\n%s\n\n", s.Name(), s.View().Question)
 		var rows string
 		again := map[string][]string{}
 		for _, m := range s.Metrics() {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // continues reports whether trials go on where a session of the run was cut off, instead of
@@ -71,17 +70,6 @@ func continued(epoch, now time.Time, last time.Duration) clock {
 
 // Now implements Sink.Now.
 func (c clock) Now() time.Duration { return time.Since(c.epoch) }
-
-// journal is the memory of a trial that goes on, kept in the record.
-type journal struct {
-	*record.TrialWriter
-	read *record.Reader
-}
-
-var _ scenario.Journal = journal{}
-
-// Recorded implements scenario.Journal.
-func (j journal) Recorded() scenario.Measured { return scenario.Recorded(j.read, j.ID()) }
 
 // The events with which a session begins.
 const (

@@ -63,8 +63,9 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	watched := t.watch(ctx, cancel)
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
 		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.link(),
-		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Journal: journal{t.w, r.rec.Reader},
-		Begin: look(meter.begin), End: look(meter.end),
+		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Jobs: t.w.Jobs, Poll: t.w.Poll,
+		Recorded: func() scenario.Measured { return scenario.Recorded(r.rec.Reader, t.w.ID()) },
+		Begin:    look(meter.begin), End: look(meter.end),
 		Progress: r.say.Load,
 		State:    func(s scenario.State) { t.seen(s, cancel) },
 	})

@@ -55,7 +55,7 @@ func (s *slowLoad) Close(context.Context) error { return nil }
 
 func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
 	done := int64(0)
-	earlier := sink.Journal.Recorded()
+	earlier := sink.Recorded()
 	for range earlier.Jobs {
 		done++
 	}
@@ -89,7 +89,7 @@ func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink 
 		op := record.Op{Kind: record.OpPut, Object: uint32(done), Length: s.bytes, Bytes: s.bytes,
 			Start: max(1, began.Nanoseconds()), Intended: max(1, began.Nanoseconds()),
 			LastByte: sink.Now().Nanoseconds()}
-		if err := errors.Join(sink.Journal.Jobs(job),
+		if err := errors.Join(sink.Jobs(job),
 			sink.Block(record.AppendBlock(nil, []record.Op{op}))); err != nil {
 			return load(), err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -191,6 +192,7 @@ func (s *syncing) Metrics() []record.Metric {
 func (s *syncing) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
 	return nil
 }
+func (s *syncing) View() *analysis.View                      { return nil }
 func (s *syncing) Prepares([]experiment.Cell) (int64, int64) { return 0, 0 }
 func (s *syncing) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
 	s.site = site

@@ -29,8 +29,8 @@ func build(run *record.Reader, again bool, sets []string) (*analysis.Result, err
 	if err != nil {
 		return nil, err
 	}
-	s, view := scenarios.ByName(plan.Experiment.Scenario), scenarios.ViewOf(plan.Experiment.Scenario)
-	if view == nil || s == nil {
+	s := scenarios.ByName(plan.Experiment.Scenario)
+	if s == nil {
 		return nil, fmt.Errorf("%s: unknown scenario %q; use the version of plimsoll that wrote it", run.Dir(),
 			plan.Experiment.Scenario)
 	}
@@ -45,7 +45,7 @@ func build(run *record.Reader, again bool, sets []string) (*analysis.Result, err
 			return err
 		}
 	}
-	f, err := analysis.Load(run, plan, view, recompute, sets...)
+	f, err := analysis.Load(run, plan, s.View(), recompute, sets...)
 	if err != nil {
 		return nil, err
 	}

@@ -150,10 +150,7 @@ func (l *live) look() (view, error) {
 		if err := page.Main(&b, rep); err != nil {
 			return view{}, err
 		}
-		main, err := json.Marshal(b.String())
-		if err != nil {
-			return view{}, err
-		}
+		main, _ := json.Marshal(b.String()) // never fails
 		l.built = time.Now()
 		l.took = l.built.Sub(begun)
 		l.now = view{mark: mark, report: rep, main: main, ended: rep.Run.State != "running"}
@@ -195,18 +192,22 @@ func progress(r *analysis.Result, running *record.Trial) string {
 }
 
 func (l *live) page(w http.ResponseWriter, _ *http.Request) {
-	v, err := l.look()
-	if err == errStarting {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = io.WriteString(w, startingPage)
-		return
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	serve(w, func(to io.Writer) error {
+		v, err := l.look()
+		switch err {
+		case nil:
+			return page.HTML(to, v.report, page.Options{Live: true})
+		case errStarting:
+			_, err = io.WriteString(to, startingPage)
+		}
+		return err
+	})
+}
+
+// serve answers with a page, whole or not at all.
+func serve(w http.ResponseWriter, write func(to io.Writer) error) {
 	var b bytes.Buffer
-	if err := page.HTML(&b, v.report, page.Options{Live: true}); err != nil {
+	if err := write(&b); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

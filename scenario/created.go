@@ -19,31 +19,29 @@ import (
 type CreatedObjects struct {
 	mu   sync.Mutex
 	came int
-	refs map[system.Ref]int // in the order in which they came
+	refs map[system.Ref]int // in the order in which they came; nil: the system was started
 	lost int                // operations that failed, and may have left an object
 }
 
 func NewCreatedObjects(use experiment.SystemUse) *CreatedObjects {
-	if !use.Attached() {
-		return nil
+	b := &CreatedObjects{}
+	if use.Attached() {
+		b.refs = map[system.Ref]int{}
 	}
-	return &CreatedObjects{refs: map[system.Ref]int{}}
+	return b
 }
 
 // Add notes an object that is there, or may be: with the ref of an operation
 // that failed after it had one, too. If the ref is
 // empty, it is not known what the operation has left.
 func (b *CreatedObjects) Add(ref system.Ref) {
-	if b == nil {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ref == "" {
+	switch _, known := b.refs[ref]; {
+	case b.refs == nil || known:
+	case ref == "":
 		b.lost++
-		return
-	}
-	if _, known := b.refs[ref]; !known {
+	default:
 		b.came++
 		b.refs[ref] = b.came
 	}
@@ -60,9 +58,6 @@ func (b *CreatedObjects) AddPut(node system.Node, name string, ref system.Ref) {
 
 // Removed notes that an object was removed.
 func (b *CreatedObjects) Removed(ref system.Ref) {
-	if b == nil {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.refs, ref)
@@ -133,9 +128,6 @@ func (r *Removal) Err() error {
 // RemoveAll deletes what is left, until ctx ends, the newest first: what is in a directory
 // goes before the directory. Its error says how much stays there, and why.
 func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error {
-	if b == nil {
-		return nil
-	}
 	b.mu.Lock()
 	lost := b.lost
 	refs := slices.SortedFunc(maps.Keys(b.refs), func(x, y system.Ref) int { return b.refs[y] - b.refs[x] })

@@ -19,7 +19,7 @@ type Measured struct {
 	Link    *record.LinkCheck // nil when no link was measured for this cell
 	TLS     bool              // the system was reached over TLS
 
-	// Streams of what the trial recorded; nil: nothing.
+	// Streams of what the trial recorded.
 	Ops    iter.Seq[record.Op]
 	Jobs   iter.Seq[record.Job]
 	Polls  iter.Seq[record.Poll]
@@ -116,14 +116,6 @@ func ByKind(ops iter.Seq[record.Op]) map[record.OpKind]*record.Summary {
 		_ = kinds[op.Kind].Ops([]record.Op{op}) // never fails
 	}
 	return kinds
-}
-
-// Stream is a stream that may be nil.
-func Stream[T any](all iter.Seq[T]) iter.Seq[T] {
-	if all == nil {
-		return func(func(T) bool) {}
-	}
-	return all
 }
 
 // field is a number of Load or Usage that is stored as a detail.
@@ -242,18 +234,13 @@ func (in *Measured) LoadDetail(name string) float64 {
 func (in *Measured) EachDetail(kind string) (all []float64) {
 	for _, d := range in.Load.Details {
 		if d.Kind == kind {
-			all = append(all, orNaN(d.Value))
+			if d.Value == -1 { // not known
+				d.Value = math.NaN()
+			}
+			all = append(all, d.Value)
 		}
 	}
 	return all
-}
-
-// orNaN is a number of which −1 says that it is not known.
-func orNaN(v float64) float64 {
-	if v == -1 {
-		return math.NaN()
-	}
-	return v
 }
 
 // PutLine adds a load line, if there is one, and its share of what was measured, which is m[of].

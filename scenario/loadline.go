@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -125,13 +126,6 @@ func (p Path) LoadLine(n int, q Request) float64 {
 
 // OverTLS reports whether a system's options say that it is reached over https.
 func OverTLS(use experiment.SystemUse) bool {
-	if use.With["tls"] == "true" {
-		return true
-	}
-	for _, key := range []string{"url", "urls", "endpoint"} {
-		if strings.HasPrefix(strings.TrimSpace(use.With[key]), "https:") {
-			return true
-		}
-	}
-	return false
+	return use.With["tls"] == "true" || slices.ContainsFunc([]string{"url", "urls", "endpoint"},
+		func(key string) bool { return strings.HasPrefix(strings.TrimSpace(use.With[key]), "https:") })
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -40,6 +43,9 @@ type Operation struct {
 func (w *Operation) count(n int, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n > 0 && !w.sends && w.first.IsZero() {
+		w.first = time.Now()
+	}
 	w.moved += int64(n)
 	switch {
 	case w.Ctx.Err() != nil:
@@ -50,18 +56,6 @@ func (w *Operation) count(n int, done bool) {
 	case !done:
 		w.timer.Reset(w.limit)
 	}
-}
-
-// Received counts n bytes that came to us.
-func (w *Operation) Received(n int) {
-	if n > 0 {
-		w.mu.Lock()
-		if w.first.IsZero() {
-			w.first = time.Now()
-		}
-		w.mu.Unlock()
-	}
-	w.count(n, false)
 }
 
 // Bytes is how many have moved.
@@ -91,8 +85,8 @@ func (w *Operation) Sending(c workload.Content) io.Reader { return w.SendingFrom
 
 // SendingFrom is likewise for size bytes of from.
 func (w *Operation) SendingFrom(from io.Reader, size int64) io.Reader {
-	w.count(0, false)
 	w.sends = true
+	w.count(0, false)
 	return &sender{w: w, from: from, left: size}
 }
 
@@ -118,14 +112,14 @@ var (
 )
 
 // Receiving compares every byte that a system writes with c, from an offset on.
-func (w *Operation) Receiving(c workload.Content, off int64) (io.Writer, error) {
+func (w *Operation) Receiving(c workload.Content, off int64) io.Writer {
 	want, buf := c.Reader(), []byte{}
-	_, err := want.Seek(off, io.SeekStart)
+	_, _ = want.Seek(off, io.SeekStart) // fails before the content only
 	return w.Comparing(func(p []byte) bool {
 		buf = append(buf[:0], p...) // Check works in place, and p is the system's
 		_, ok := want.Check(buf)
 		return ok
-	}), err
+	})
 }
 
 // Comparing gives what a system writes to same. Its error ends the operation: more bytes
@@ -142,7 +136,7 @@ type receiver struct {
 
 func (r receiver) Write(p []byte) (int, error) {
 	begun := time.Now()
-	r.w.Received(len(p))
+	r.w.count(len(p), false)
 	defer r.w.content(begun)
 	if !r.same(p) {
 		r.w.mu.Lock()
@@ -229,25 +223,19 @@ const (
 // Workers has so many workers do something beside each other. The first error ends the
 // context of all, and is returned, as is the cause of ctx's end.
 func Workers(ctx context.Context, n int, do func(ctx context.Context, worker int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
+	group, within := errgroup.WithContext(ctx)
 	for worker := range n {
-		group.Go(func() {
-			if err := do(ctx, worker); err != nil {
-				cancel(err)
-			}
-		})
+		group.Go(func() error { return do(within, worker) })
 	}
-	group.Wait()
-	return context.Cause(ctx)
+	err := group.Wait()
+	return cmp.Or(context.Cause(ctx), err)
 }
 
 // Tally adds up the operations that a trial does in this process, and passes them on. It is
 // safe for concurrent use.
 type Tally struct {
+	*OpLog
 	sink Sink
-	log  *OpLog
 
 	mu          sync.Mutex
 	Ended       int64         // operations
@@ -258,7 +246,7 @@ type Tally struct {
 }
 
 // NewTally makes one for a trial.
-func NewTally(sink Sink) *Tally { return &Tally{sink: sink, log: NewOpLog(sink.Block)} }
+func NewTally(sink Sink) *Tally { return &Tally{OpLog: NewOpLog(sink.Block), sink: sink} }
 
 // Add takes an operation that has ended.
 func (y *Tally) Add(op record.Op) error {
@@ -274,11 +262,8 @@ func (y *Tally) Add(op record.Op) error {
 	y.Busy += time.Duration(op.LastByte - op.Start)
 	y.moved += op.Bytes
 	y.sink.Progress(y.Ended, y.moved)
-	return y.log.Add(op)
+	return y.OpLog.Add(op)
 }
-
-// Flush passes on what it has.
-func (y *Tally) Flush() error { return y.log.Flush() }
 
 // Load is what the trial says of itself. cpu is this process's in the whole of it, and
 // loop in the operations and what lies between them, of so many workers.

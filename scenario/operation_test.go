@@ -24,7 +24,7 @@ func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
 		"deadline": {func(w *Operation) error { <-w.Ctx.Done(); time.Sleep(time.Second); return context.Cause(w.Ctx) },
 			10 * time.Second},
 		"stall": {func(w *Operation) error {
-			w.Received(1)
+			w.count(1, false)
 			<-w.Ctx.Done()
 			time.Sleep(3 * time.Second)
 			return context.Cause(w.Ctx)
@@ -50,7 +50,7 @@ func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
 func TestWrongBytesOfASystem(t *testing.T) {
 	op := record.Op{Length: 3}
 	_, err := Timed(t.Context(), experiment.Limits{}, func() time.Duration { return 1 }, &op, func(w *Operation) error {
-		w.Received(3)
+		w.count(3, false)
 		return fmt.Errorf("block 1: %w", ErrWrongBytes)
 	})
 	if op.Outcome != record.WrongBytes || op.Class != "" || !errors.Is(err, ErrWrongBytes) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -92,7 +93,7 @@ func OutcomeOf(err, cause error) (outcome record.Outcome, class string, status u
 	return record.Error, shortClass(err), 0
 }
 
-// classLength bounds the text of a class that has no name of its own.
+// ClassLength bounds the text of a class that has no name of its own.
 const ClassLength = 60
 
 // digitsRE finds what differs between two errors of the same class: numbers and
@@ -102,27 +103,14 @@ var digitsRE = regexp.MustCompile(`[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*`)
 // shortClass is the innermost error's text without what names the object, so
 // that the same failure of many objects is one class.
 func shortClass(err error) string {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			break
-		}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	text := strings.Join(strings.Fields(digitsRE.ReplaceAllString(err.Error(), "#")), " ")
-	if r := []rune(text); len(r) > ClassLength {
-		text = string(r[:ClassLength-1]) + "…"
-	}
-	return text
+	return words.Clip(strings.Join(strings.Fields(digitsRE.ReplaceAllString(err.Error(), "#")), " "), ClassLength)
 }
 
 // errorLength bounds the text of an error that is kept for each object.
 const errorLength = 300
 
 // ShortError is the text of an error that is kept for each object.
-func ShortError(err error) string {
-	if r := []rune(err.Error()); len(r) > errorLength {
-		return string(r[:errorLength-1]) + "…"
-	}
-	return err.Error()
-}
+func ShortError(err error) string { return words.Clip(err.Error(), errorLength) }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -37,6 +38,8 @@ type Scenario interface {
 	// Measure turns what was recorded in a trial into metrics, by Metric.Key.
 	// It is a pure function; a metric that does not apply is left out.
 	Measure(in Measured) map[string]float64
+	// View is how the numbers are read.
+	View() *analysis.View
 }
 
 // Runner executes the trials of one prepared system.
@@ -94,6 +97,7 @@ type StoreDir struct {
 }
 
 // Sink takes what a trial yields while it runs: each function is there for every scenario.
+// Those that record are safe for concurrent use.
 type Sink struct {
 	Epoch    time.Time          // nanosecond 0 of the operations' times
 	Link     *record.LinkCheck  // the link as verified just before; nil: none was
@@ -109,24 +113,18 @@ type Sink struct {
 	// milliseconds.
 	Begin, End func()
 
-	Journal Journal // for load tests
+	// Recorded is what the trial has recorded so far, in all its sessions, for load tests: of
+	// the operations of a session that was killed, those of its last second may be missing.
+	Recorded func() Measured
+	Jobs     func(...record.Job) error // records what became of objects; kill -9 does not lose it
+	Poll     func(record.Poll) error
+
 	// Now is the time since Epoch: monotonic within a session, and beyond
 	// everything that earlier sessions of the trial have recorded.
 	Now func() time.Duration
 	// State is given the progress of the trial; exit conditions judge by it. When one of
 	// them is met, the trial's context ends with a *[Stop] as its cause.
 	State func(State)
-}
-
-// Journal is the memory of a trial that goes on. It is safe for concurrent use.
-type Journal interface {
-	// Recorded is what the trial has recorded so far, in all its sessions: of the
-	// operations of a session that was killed, those of its last second may be missing.
-	Recorded() Measured
-	// Jobs records what became of objects; kill -9 does not lose it.
-	Jobs(jobs ...record.Job) error
-	Poll(record.Poll) error
-	Event(record.Event) error
 }
 
 // State is how far a trial is.
@@ -180,25 +178,20 @@ type Load struct {
 // UnfitError is a system that cannot execute some of its cells with the options
 // that it was given: known only once it runs.
 type UnfitError struct {
-	System   string
-	Problems []system.Problem
-}
-
-func (e *UnfitError) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = e.System + ": " + p.What
-	}
-	return strings.Join(lines, "\n")
+	error
+	hint string
 }
 
 // Hint implements the interface that the terminal asks for hints.
-func (e *UnfitError) Hint() string {
-	var hints []string
-	for _, p := range e.Problems {
-		hints = append(hints, p.Hint)
+func (e *UnfitError) Hint() string { return e.hint }
+
+// Unfit is such an error, of one or several problems.
+func Unfit(name string, problems ...system.Problem) error {
+	var lines, hints []string
+	for _, p := range problems {
+		lines, hints = append(lines, name+": "+p.What), append(hints, p.Hint)
 	}
-	return strings.Join(slices.Compact(hints), "; ")
+	return &UnfitError{errors.New(strings.Join(lines, "\n")), strings.Join(slices.Compact(hints), "; ")}
 }
 
 // Need is an ability that cells ask of a system.
@@ -230,7 +223,7 @@ func Prepare(ctx context.Context, s Scenario, info system.Info, site Site, cells
 			info.Can = append(info.Can, "fresh")
 		}
 		if problems := s.Problems(site.Use, info, cells); len(problems) > 0 {
-			return nil, &UnfitError{System: site.Use.Name, Problems: problems}
+			return nil, Unfit(site.Use.Name, problems...)
 		}
 	}
 	r, err := s.Prepare(ctx, site, cells)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
@@ -23,7 +25,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) runCommand() *cobra.Command {
@@ -263,8 +264,7 @@ func fill(cfg *engine.Config) {
 func withStatus(err error) error {
 	var missing *engine.PreconditionError
 	var unready *engine.DeployError
-	var changed *upload.DataChangedError
-	if errors.As(err, &missing) || errors.As(err, &unready) || errors.As(err, &changed) {
+	if errors.As(err, &missing) || errors.As(err, &unready) || errors.Is(err, upload.ErrDataChanged) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
 	return err

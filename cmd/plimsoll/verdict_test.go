@@ -122,8 +122,7 @@ func TestStatusOfErrors(t *testing.T) {
 		{nil, ui.CodeOK},
 		{errors.New("disk full"), ui.CodeInternal},
 		{&engine.DeployError{Err: errors.New("no answer")}, ui.CodePreconditions},
-		{fmt.Errorf("block 0: %w", &upload.DataChangedError{System: "s3", How: "1 file removed"}),
-			ui.CodePreconditions},
+		{fmt.Errorf("block 0: %w", upload.ErrDataChanged), ui.CodePreconditions},
 	} {
 		if got := ui.ExitCode(errors.Join(withStatus(c.err), nil)); got != c.want {
 			t.Errorf("%v: status %d, want %d", c.err, got, c.want)

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -63,21 +65,14 @@ func Benchfmt(r *analysis.Result, w io.Writer) error {
 
 // benchUnit names a metric as a unit: benchstat keeps one table per unit.
 func benchUnit(m record.Metric) string {
-	unit := map[string]string{"s": "sec", "ratio": "frac", "×": "x"}[m.Unit]
-	if unit == "" {
-		unit = m.Unit
-	}
+	unit := cmp.Or(map[string]string{"s": "sec", "ratio": "frac", "×": "x"}[m.Unit], m.Unit)
 	return strings.ReplaceAll(m.Key, "_", "-") + "-" +
 		strings.ReplaceAll(strings.ReplaceAll(unit, " ", "-"), "/s", "/sec")
 }
 
 // benchName is "Retrieve/concurrency=8/system=nginx".
 func benchName(scenario string, c *analysis.Cell) string {
-	name := []rune(scenario)
-	if len(name) > 0 {
-		name[0] = unicode.ToUpper(name[0])
-	}
-	b := string(name)
+	b := words.Capital(scenario)
 	for _, f := range c.Factors {
 		if f.Path != "system" {
 			b += "/" + benchWord(f.Label) + "=" + benchWord(f.Value)

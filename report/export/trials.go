@@ -87,28 +87,18 @@ func known(v float64) *float64 {
 
 // CSV writes one line per trial, warm-up and invalid ones included.
 func CSV(r *analysis.Result, w io.Writer) error {
-	out, columns := csv.NewWriter(w), trialColumns(r)
-	line := make([]string, len(columns))
-	for i, c := range columns {
-		line[i] = c.name
-	}
-	if err := out.Write(line); err != nil {
-		return err
-	}
-	for _, t := range r.Frame.Trials {
-		for i, c := range columns {
+	columns, lines := trialColumns(r), make([][]string, 1+len(r.Frame.Trials))
+	for _, c := range columns {
+		lines[0] = append(lines[0], c.name)
+		for i, t := range r.Frame.Trials {
 			if c.text != nil {
-				line[i] = c.text(t)
+				lines[i+1] = append(lines[i+1], c.text(t))
 			} else {
-				line[i] = textOf(reflect.ValueOf(c.of(t)))
+				lines[i+1] = append(lines[i+1], textOf(reflect.ValueOf(c.of(t))))
 			}
 		}
-		if err := out.Write(line); err != nil {
-			return err
-		}
 	}
-	out.Flush()
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(lines)
 }
 
 // Parquet writes one row per trial with the columns of [CSV]; numbers that are not known

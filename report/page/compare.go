@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -187,13 +188,7 @@ func differLines(c *analysis.Comparison) []string {
 		how := "only in " + o.In + ", not in " + o.NotIn
 		unlike[how] = append(unlike[how], strings.TrimSuffix(o.System+", "+o.Where, ", "))
 	}
-	for _, how := range slices.Sorted(func(yield func(string) bool) {
-		for how := range unlike {
-			if !yield(how) {
-				return
-			}
-		}
-	}) {
+	for _, how := range slices.Sorted(maps.Keys(unlike)) {
 		lines = append(lines, "cells "+how+": "+words.Some(unlike[how]))
 	}
 	if len(lines) == 0 {

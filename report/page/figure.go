@@ -229,12 +229,8 @@ func (p *panel) finish(title string, encoding spec) {
 // layers gives a figure the layers of its kind, from templates/layers.json, with the
 // channels that depend on the run in the place of their names ("$colour").
 func (f *figure) layers(kind string, channels spec) {
-	file, err := files.ReadFile("templates/layers.json")
 	var kinds map[string]json.RawMessage
-	if err == nil {
-		err = json.Unmarshal(file, &kinds)
-	}
-	if err != nil {
+	if err := json.Unmarshal(layerText, &kinds); err != nil {
 		panic(err) // the file is ours
 	}
 	var pairs []string

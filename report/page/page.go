@@ -20,8 +20,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-//go:embed templates page.css bundle.js
+//go:embed templates
 var files embed.FS
+
+//go:embed page.css
+var style template.CSS
+
+//go:embed bundle.js
+var bundle []byte
+
+//go:embed templates/layers.json
+var layerText []byte
 
 // Options of a page.
 type Options struct {
@@ -56,28 +65,21 @@ func write(w io.Writer, name string, r *analysis.Result, o Options) error {
 
 // execute writes a template of a file, whole or not at all.
 func execute(w io.Writer, file, name string, data any) error {
-	style, err := files.ReadFile("page.css")
-	if err != nil {
-		return err
-	}
-	t, err := template.New("").Funcs(template.FuncMap{
+	t := template.Must(template.New("").Funcs(template.FuncMap{
 		"labelled": func(label string, t table) labelled { return labelled{label, t} },
 		"slot": func(s analysis.System) legend {
 			return legend{Colour: slotColour(s.Slot), Mark: slotShape(s.Slot)}
 		},
 		"colour":   func(s string) template.CSS { return template.CSS(s) },
-		"style":    func() template.CSS { return template.CSS(style) },
+		"style":    func() template.CSS { return style },
 		"join":     func(between string, all []string) string { return strings.Join(all, between) },
 		"gateTone": gateTone,
-	}).ParseFS(files, "templates/"+file)
-	if err != nil {
-		return err
-	}
+	}).ParseFS(files, "templates/"+file))
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, name, data); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	_, err = w.Write(b.Bytes())
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
@@ -112,11 +114,7 @@ type ownTableView struct {
 }
 
 func newPage(r *analysis.Result, o Options) (*page, error) {
-	script, err := files.ReadFile("bundle.js")
-	if err != nil {
-		return nil, err
-	}
-	script = bytes.TrimSpace(script)
+	script := bytes.TrimSpace(bundle)
 	figures, err := newDrawer(r).figures()
 	if err != nil {
 		return nil, err
@@ -130,7 +128,7 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false),
 		Links:   linkTable(r),
 		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r),
-		Reasons: reasons(r)}
+		Reasons: reasons(r), Version: r.Environ("plimsoll")}
 	p.NumbersWhere, p.Numbers = keyNumbers(r)
 	for _, f := range figures {
 		switch {
@@ -155,11 +153,6 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 			p.OwnFolded = append(p.OwnFolded, v)
 		} else {
 			p.OwnTables = append(p.OwnTables, v)
-		}
-	}
-	for _, e := range r.Environment {
-		if e.Key == "plimsoll" {
-			p.Version = e.Value
 		}
 	}
 	p.AnyRatio, p.AnyTilde, p.AnyFew = ratioKinds(r)
@@ -278,4 +271,27 @@ func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 type labelled struct {
 	Label string
 	Table table
+}
+
+// Index is an index of runs, for the page.
+type Index struct {
+	Dir  string
+	Rows []IndexRow
+	Held bool // some of them have gates
+}
+
+// IndexRow is a run.
+type IndexRow struct {
+	ID, Link, Title, Scenario string // the ID is its path below the directory of runs, with slashes
+	Run                       analysis.Run
+	Verdict                   analysis.Verdict
+	Gates                     string // the gravest state of its gates; empty: it has none, or goes on
+	Plimsoll                  string
+	Systems                   []string
+	Error                     string // why it cannot be read
+}
+
+// WriteIndex writes an index as one page that asks nothing of any network.
+func WriteIndex(w io.Writer, d Index) error {
+	return execute(w, "index.html", "index.html", d)
 }

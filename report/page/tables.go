@@ -92,20 +92,14 @@ func cellTable(r *analysis.Result, columns []analysis.Column, validity bool) tab
 	}
 	t.Head = append(t.Head, head{"system", false, true})
 	var used []analysis.Column
-	some := false
 	for _, col := range columns {
-		for _, c := range r.Cells {
-			if _, ok := d.of(c, col.Metric); ok {
-				used = append(used, col)
-				t.Head = append(t.Head, head{col.Head, true, col.Narrow})
-				break
-			}
+		if slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { _, ok := d.of(c, col.Metric); return ok }) {
+			used = append(used, col)
+			t.Head = append(t.Head, head{col.Head, true, col.Narrow})
 		}
 	}
-	for _, c := range r.Cells {
-		some = some || c.Success.Of > 0
-	}
-	if validity && some {
+	some := validity && slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { return c.Success.Of > 0 })
+	if some {
 		t.Head = append(t.Head, head{"success", true, true})
 	}
 	if validity {
@@ -123,7 +117,7 @@ func cellTable(r *analysis.Result, columns []analysis.Column, validity bool) tab
 		for _, col := range used {
 			line = append(line, d.entry(c, col))
 		}
-		if validity && some {
+		if some {
 			line = append(line, success(c))
 		}
 		if validity {
@@ -317,9 +311,6 @@ func planText(r *analysis.Result) string {
 	if len(plan.Cells) > mostPlanCells {
 		plan.Cells = nil
 	}
-	b, err := json.MarshalIndent(plan, "", "  ")
-	if err != nil {
-		return ""
-	}
+	b, _ := json.MarshalIndent(plan, "", "  ") // it was read from JSON
 	return string(b)
 }

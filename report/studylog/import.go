@@ -1,3 +1,5 @@
+// Package studylog reads the logs of bittorrent-benchmarks, the study
+// of Codex against Deluge. docs/study-logs.md describes the format.
 package studylog
 
 import (
@@ -234,15 +236,10 @@ type writer struct {
 
 // write records all trials, in the order of their times.
 func (w *writer) write(ctx context.Context, all []*experiment) error {
-	blocks, of := blocksOf(all), map[*trial]*experiment{}
-	for _, x := range all {
-		for _, t := range x.trials {
-			of[t] = x
-		}
-	}
-	trials := slices.SortedFunc(maps.Keys(of), func(a, b *trial) int {
+	blocks := blocksOf(all)
+	trials := slices.SortedFunc(maps.Keys(blocks), func(a, b *trial) int {
 		return cmp.Or(a.first.Compare(b.first), cmp.Compare(blocks[a], blocks[b]),
-			cmp.Compare(of[a].config.System, of[b].config.System))
+			cmp.Compare(a.of.config.System, b.of.config.System))
 	})
 	w.res.Experiments, w.res.Trials = len(all), len(trials)
 	if err := w.run.Event(record.Event{At: trials[0].first, Kind: "phase", What: "run begins",
@@ -253,7 +250,7 @@ func (w *writer) write(ctx context.Context, all []*experiment) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := w.trial(of[t], t, blocks[t]); err != nil {
+		if err := w.trial(t, blocks[t]); err != nil {
 			return err
 		}
 	}
@@ -284,7 +281,8 @@ func (t *trial) lastSeen() time.Time {
 }
 
 // trial records one trial.
-func (w *writer) trial(x *experiment, t *trial, block int) error {
+func (w *writer) trial(t *trial, block int) error {
+	x := t.of
 	var epoch time.Time
 	for _, s := range t.leechers {
 		if !s.start.IsZero() && (epoch.IsZero() || s.start.Before(epoch)) {
@@ -307,11 +305,8 @@ func (w *writer) trial(x *experiment, t *trial, block int) error {
 		return rec.End(record.Trial{State: record.Failed, Error: fmt.Sprintf(
 			"%s of %s: no request of a leecher was recorded%s", t.dataset, x.config.SetID, t.errorWords())})
 	}
-	end, ops, marks := w.leechers(x, t, epoch)
-	if err := rec.Ops(ops); err != nil {
-		return err
-	}
-	if err := rec.Marks(marks); err != nil {
+	end, ops, marks := w.leechers(t, epoch)
+	if err := errors.Join(rec.Ops(ops), rec.Marks(marks)); err != nil {
 		return err
 	}
 	end.Metrics = w.measure(ops)
@@ -323,8 +318,8 @@ func (w *writer) trial(x *experiment, t *trial, block int) error {
 }
 
 // leechers reads what the leechers of a trial did, and what is wrong with it.
-func (w *writer) leechers(x *experiment, t *trial, epoch time.Time) (end record.Trial, ops []record.Op,
-	marks []record.Mark) {
+func (w *writer) leechers(t *trial, epoch time.Time) (end record.Trial, ops []record.Op, marks []record.Mark) {
+	x := t.of
 	note := func(holds bool, format string, args ...any) {
 		if holds {
 			end.Notes = append(end.Notes, fmt.Sprintf(format, args...))

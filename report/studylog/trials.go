@@ -26,6 +26,7 @@ func (x *experiment) records() int { return len(x.requests) + len(x.stages) + le
 
 // trial is one dissemination: the leechers of one repetition, once.
 type trial struct {
+	of              *experiment
 	dataset         string
 	set, repetition int
 	file            string
@@ -91,14 +92,11 @@ func (g *gatherer) take(s stream, e entry) {
 func (g *gatherer) assemble() {
 	g.experiments = merge(g.experiments)
 	trials := map[string][]*trial{} // by data set
-	of, nodes := map[*trial]*experiment{}, map[*trial]map[string]bool{}
+	nodes := map[*trial][]string{}
 	for _, x := range g.experiments {
 		g.split(x)
 		for _, t := range x.trials {
-			trials[t.dataset], of[t], nodes[t] = append(trials[t.dataset], t), x, map[string]bool{}
-			for _, n := range x.nodesOf(t) {
-				nodes[t][n] = true
-			}
+			trials[t.dataset], nodes[t] = append(trials[t.dataset], t), x.nodesOf(t)
 		}
 	}
 	for _, all := range trials {
@@ -106,7 +104,7 @@ func (g *gatherer) assemble() {
 	}
 	for from, all := range g.samples {
 		candidates := slices.DeleteFunc(slices.Clone(trials[from.dataset]), func(t *trial) bool {
-			return from.labelled && !of[t].streams[from.name] || !from.labelled && !nodes[t][from.node]
+			return from.labelled && !t.of.streams[from.name] || !from.labelled && !slices.Contains(nodes[t], from.node)
 		})
 		if len(candidates) == 0 {
 			g.counts.Unassigned += int64(len(all))
@@ -118,7 +116,7 @@ func (g *gatherer) assemble() {
 		}
 		delete(g.samples, from)
 	}
-	for t := range of {
+	for t := range nodes {
 		for node, all := range t.progress {
 			slices.SortFunc(all, func(a, b sample) int {
 				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.value, b.value))
@@ -213,7 +211,7 @@ func (g *gatherer) split(x *experiment) {
 		again := e.Boundary == "start" && t != nil && (e.Name == requestSeed && len(t.leechers) > 0 ||
 			e.Name == requestLeech && t.leechers[e.Destination] != nil && !t.leechers[e.Destination].start.IsZero())
 		if t == nil || again {
-			t = &trial{dataset: dataset, set: set, repetition: repetition, file: x.stream.file, first: e.Timestamp.Time,
+			t = &trial{of: x, dataset: dataset, set: set, repetition: repetition, file: x.stream.file, first: e.Timestamp.Time,
 				seeded: map[string]*span{}, leechers: map[string]*span{}, progress: map[string][]sample{}}
 			open[dataset] = t
 			x.trials = append(x.trials, t)

@@ -2,7 +2,6 @@
 package all
 
 import (
-	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
@@ -31,16 +30,4 @@ func ByName(name string) scenario.Scenario {
 		}
 	}
 	return nil
-}
-
-// ViewOf is how the numbers of a scenario are read; nil when there is none of that name.
-func ViewOf(name string) *analysis.View {
-	view := map[string]func() *analysis.View{
-		"disseminate": disseminate.View, "overhead": overhead.View, "retrieve": retrieve.View,
-		"sync": sync.View, "upload": upload.View, "collect": upload.CollectView,
-	}[name]
-	if view == nil {
-		return nil
-	}
-	return view()
 }

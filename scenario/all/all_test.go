@@ -1,6 +1,7 @@
 package all
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -33,6 +34,8 @@ func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
 			continue // it offers nothing whose speed something could limit
 		}
 		m := s.Measure(scenario.Measured{Cell: cell, Summary: record.NewSummary(),
+			Ops: slices.Values([]record.Op{}), Jobs: slices.Values([]record.Job{}),
+			Polls: slices.Values([]record.Poll{}), Events: slices.Values([]record.Event{}),
 			Usage: scenario.Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1, IOPressure: 0.9}})
 		told := map[string]bool{}
 		for _, d := range s.Metrics() {

@@ -16,8 +16,6 @@ import (
 // faults.
 type Scenario struct{}
 
-var _ scenario.Scenario = Scenario{}
-
 func (Scenario) Name() string { return "disseminate" }
 
 // Problems implements Scenario.
@@ -59,14 +57,9 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	return objects, bytes
 }
 
-// Prepare implements Scenario: it looks whether there are as many nodes as the cells ask for.
-func (Scenario) Prepare(_ context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
-	need := 0
-	for _, c := range cells {
-		need = max(need, c.Disseminate.Nodes)
-	}
-	all, err := nodes.Take(site, need)
-	return &runner{site: site, nodes: all}, err
+// Prepare implements Scenario.
+func (Scenario) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
+	return &runner{site, nodes.Take(site)}, nil
 }
 
 // Measure computes a trial's metrics; see Metrics for their definitions.

@@ -52,7 +52,7 @@ type leecherOp struct {
 // leecherOps are those of the leechers, in the order of the nodes.
 func leecherOps(in *scenario.Measured) (all []leecherOp) {
 	at, outcomes := in.EachDetail(record.DetailOnDisk), in.EachDetail(record.DetailDiskOutcome)
-	for op := range scenario.Stream(in.Ops) {
+	for op := range in.Ops {
 		o := leecherOp{int(op.Worker), op, op}
 		if o.place < len(at) && o.place < len(outcomes) {
 			o.disk.LastByte, o.disk.Outcome = int64(math.Round(at[o.place]*1e9)), record.Outcome(outcomes[o.place])

@@ -28,7 +28,6 @@ type runner struct {
 type trial struct {
 	*runner
 	*nodes.Trial
-	cell      experiment.Cell
 	d         *experiment.Disseminate
 	set       workload.Set // of one object
 	title     string       // of the content
@@ -66,7 +65,7 @@ func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 			rates[i] = slowly
 		}
 	}
-	t := &trial{runner: r, cell: cell, d: d, addresses: make([]string, d.Nodes), checked: map[*nodes.Node]error{}}
+	t := &trial{runner: r, d: d, addresses: make([]string, d.Nodes), checked: map[*nodes.Node]error{}}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
 	t.Lasting = true
 	data := cell.Data
@@ -103,24 +102,21 @@ func (t *trial) ready(ctx context.Context) error {
 	if err := t.NeedLinks("disseminate.slow"); err != nil {
 		return err
 	}
-	err := t.Each(ctx, t.Nodes, "start it anew", t.Starting, func(ctx context.Context, n *nodes.Node) error {
-		if !t.d.Fresh && !n.Stale && nodes.Ended(n.System.Processes()) == nil {
-			return nil
-		}
-		return restart(ctx, n, false)
-	})
+	err := t.Each(ctx, t.Nodes, "start it, and its address", t.Starting,
+		func(ctx context.Context, n *nodes.Node) (err error) {
+			if t.d.Fresh || n.Stale || nodes.Ended(n.System.Processes()) != nil {
+				err = restart(ctx, n, false)
+			}
+			if err == nil {
+				t.addresses[n.Place], err = member(n).Address(ctx)
+			}
+			return err
+		})
 	if err != nil {
 		return err
 	}
 	if err := t.Links.Apply(ctx); err != nil {
 		return t.Failed("shape the links", err)
-	}
-	err = t.Each(ctx, t.Nodes, "its address", t.Starting, func(ctx context.Context, n *nodes.Node) (err error) {
-		t.addresses[n.Place], err = member(n).Address(ctx)
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	begun := time.Now()
 	if err := t.publish(ctx, t.seeders...); err != nil {
@@ -262,24 +258,23 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 	kinds := [...]string{record.DetailSeeder, record.DetailPayload, record.DetailCalled, record.DetailGap,
 		record.DetailOnDisk, record.DetailDiskOutcome}
 	for k, kind := range kinds {
-		load.Details = append(load.Details, nodes.Details(kind, names, func(i int) float64 {
-			switch {
-			case i >= len(t.Nodes): // it takes no part
-				return math.NaN()
-			case !slices.Contains(t.seeders, t.Nodes[i]):
-				return t.leecherDetails(t.Nodes[i])[k]
-			case kind == record.DetailSeeder:
-				return 1
-			}
-			return math.NaN()
-		})...)
+		load.Details = append(load.Details,
+			nodes.Details(kind, names, func(place int) float64 { return t.details(place)[k] })...)
 	}
 	return load
 }
 
-// leecherDetails are the numbers of a leecher, in the order of their kinds; NaN: not known.
-func (t *trial) leecherDetails(n *nodes.Node) [6]float64 {
-	payload, called, disk, outcome := math.NaN(), math.NaN(), n.Ended, n.Outcome
+// details are the numbers of a node, in the order of their kinds; NaN: not known.
+func (t *trial) details(place int) [6]float64 {
+	none := math.NaN()
+	if place >= len(t.Nodes) { // it takes no part
+		return [...]float64{none, none, none, none, none, none}
+	}
+	n := t.Nodes[place]
+	if slices.Contains(t.seeders, n) {
+		return [...]float64{1, none, none, none, none, none}
+	}
+	payload, called, disk, outcome := none, none, n.Ended, n.Outcome
 	if !n.Killed() && n.Last.Received > 0 {
 		payload = float64(n.Last.Received)
 	}

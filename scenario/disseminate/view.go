@@ -16,7 +16,7 @@ import (
 var viewText string
 
 // View is how the numbers of disseminate are read.
-func View() *analysis.View {
+func (Scenario) View() *analysis.View {
 	v := analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "time_median" }
 	v.Goals, v.Read, v.Tables = goals, read, tables

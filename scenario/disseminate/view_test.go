@@ -112,7 +112,7 @@ func analysed(t *testing.T, file string) *analysis.Result {
 	r, err := record.Open(dir)
 	must(err)
 	defer r.Close()
-	f, err := analysis.Load(r, plan, disseminate.View(), nil)
+	f, err := analysis.Load(r, plan, disseminate.Scenario{}.View(), nil)
 	must(err)
 	res, err := analysis.Analyse(f)
 	must(err)

@@ -111,39 +111,43 @@ func (t *Trial) leavesMark(p *Progress, a *Answer) bool {
 func (t *Trial) percent(a *Answer) int64 { return 100 * min(a.Verified, t.Goal) / max(1, t.Goal) }
 
 // accompany takes a node through the trial, from its arrival on. All nodes are polled at
-// the same interval, over which they are spread evenly, so that the polls of many do not
-// meet.
+// the same interval, at moments of one absolute schedule over which they are spread evenly, so
+// that the polls of many do not meet. Those that come while one is under way drop out.
 func (t *Trial) accompany(i int, n *Node) {
 	if n.Offset > 0 && !t.Until(n.Released) {
 		return
 	}
 	t.Mu.Lock()
-	now := t.Now()
-	lost := n.Ended > 0 // before it came
-	if !lost {
-		n.Started, n.asked, n.news = now, now, now
-		t.wake() // its deadline begins
-	}
-	serving := n.Serving()
-	t.Mu.Unlock()
-	if lost {
+	if n.Ended > 0 { // it was lost before it came
+		t.Mu.Unlock()
 		return
 	}
+	now := t.Now()
+	n.Started, n.asked, n.news = now, now, now
+	t.wake() // its deadline begins
+	serving := n.Serving()
+	t.Mu.Unlock()
 	if serving { // else it gets its task when it is back
 		t.start(n)
 	}
-	t.polls(t.Released+t.every*time.Duration(i+1)/time.Duration(len(t.Timed)), func() (enough bool) {
+	first := t.Released + t.every*time.Duration(i+1)/time.Duration(len(t.Timed))
+	for over := false; !over; {
+		next := first
+		if now := t.Now(); now >= first {
+			next += ((now-first)/t.every + 1) * t.every
+		}
+		if !t.Until(next) {
+			return
+		}
 		t.Mu.Lock()
 		// One that has all may lose it and begin anew, while a fault is to come.
-		over := n.Ended > 0 && (n.Outcome != record.OK || len(t.Faults) == 0)
-		ask := n.Serving() && n.tasked && n.Ended == 0
-		starts := n.starts
+		over = n.Ended > 0 && (n.Outcome != record.OK || len(t.Faults) == 0)
+		ask, starts := n.Serving() && n.tasked && n.Ended == 0, n.starts
 		t.Mu.Unlock()
 		if ask {
 			t.poll(n, starts)
 		}
-		return over
-	})
+	}
 }
 
 // start gives a node its task, and says whether it has it.
@@ -154,13 +158,10 @@ func (t *Trial) start(n *Node) bool {
 		n.Called = begun
 	}
 	t.Mu.Unlock()
-	late := false
-	err := Within(t.Load, t.Starting, func(ctx context.Context) error {
-		err := t.actions.Start(ctx, n)
-		late = err != nil && ctx.Err() != nil
-		return err
-	})
-	now := t.Now()
+	ctx, cancel := context.WithTimeout(t.Load, t.Starting)
+	defer cancel()
+	err := t.actions.Start(ctx, n)
+	late, now := ctx.Err() != nil, t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	if n.starts != starts || !n.Serving() || err != nil && t.Load.Err() != nil { // it ended meanwhile, or the trial did
@@ -182,30 +183,6 @@ func (t *Trial) start(n *Node) bool {
 	}
 	t.wake()
 	return err == nil
-}
-
-// polls calls ask at moments of one absolute schedule, one at a time, until the
-// load is over or ask says that it is enough. Those that come while one is under
-// way drop out.
-func (t *Trial) polls(first time.Duration, ask func() (enough bool)) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		now := t.Now()
-		next := first
-		if now >= first {
-			next += ((now-first)/t.every + 1) * t.every
-		}
-		timer.Reset(next - now)
-		select {
-		case <-t.Load.Done():
-			return
-		case <-timer.C:
-		}
-		if ask() {
-			return
-		}
-	}
 }
 
 // poll asks a node how far it is.

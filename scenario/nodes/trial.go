@@ -3,6 +3,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -380,17 +381,12 @@ func Within(ctx context.Context, limit time.Duration, do func(context.Context) e
 	return do(ctx)
 }
 
-// Take are the nodes of a deployment, which are at least so many.
-func Take(site scenario.Site, need int) (all []*Node, err error) {
-	there := site.Cluster.Nodes()
-	if len(there) < need {
-		return nil, fmt.Errorf("%s: the deployment has %d nodes, and the largest cell needs %d", site.Use.Name,
-			len(there), need)
-	}
-	for i, n := range there {
+// Take are the nodes of a deployment: as many as the engine made hosts for.
+func Take(site scenario.Site) (all []*Node) {
+	for i, n := range site.Cluster.Nodes() {
 		all = append(all, &Node{Place: i, Name: fmt.Sprintf("%s-%02d", site.Use.Name, i+1), System: n})
 	}
-	return all, nil
+	return all
 }
 
 // NamesOf are the names of nodes.
@@ -407,10 +403,7 @@ func Ended(all []testbed.Process) error {
 	for _, p := range all {
 		select {
 		case <-p.Done():
-			if err := p.Err(); err != nil {
-				return err
-			}
-			return errors.New("it ended")
+			return cmp.Or(p.Err(), errors.New("it ended"))
 		default:
 		}
 	}

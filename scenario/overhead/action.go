@@ -107,8 +107,8 @@ func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) act
 
 // get prepares a read of the whole object.
 func (t *trial) get(ctx context.Context, o object, index int) (action, error) {
-	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size, func(w *scenario.Operation, to io.Writer) error {
-		return t.node.Get(w.Ctx, o.ref, to)
+	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size, func(ctx context.Context, to io.Writer) error {
+		return t.node.Get(ctx, o.ref, to)
 	})
 }
 
@@ -117,8 +117,8 @@ func (t *trial) getRange(ctx context.Context, o object, index, worker, n int) (a
 	r, length := t.node.(system.Ranger), int64(t.cell.Data.Size)
 	where := rand.New(rand.NewPCG(t.seed, uint64(worker)<<32|uint64(n+1)))
 	off := where.Int64N(o.content.Size - length + 1)
-	return t.read(ctx, record.OpRange, o, index, off, length, func(w *scenario.Operation, to io.Writer) error {
-		return r.GetRange(w.Ctx, o.ref, off, length, to)
+	return t.read(ctx, record.OpRange, o, index, off, length, func(ctx context.Context, to io.Writer) error {
+		return r.GetRange(ctx, o.ref, off, length, to)
 	})
 }
 
@@ -132,16 +132,10 @@ func (t *trial) cool(ctx context.Context, ref system.Ref) error {
 }
 
 func (t *trial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64,
-	do func(*scenario.Operation, io.Writer) error) (action, error) {
+	do func(context.Context, io.Writer) error) (action, error) {
 	return action{
 		kind: kind, object: uint32(index), offset: off, length: length,
-		do: func(w *scenario.Operation) error {
-			to, err := w.Receiving(o.content, off)
-			if err != nil {
-				return err
-			}
-			return do(w, to)
-		},
+		do: func(w *scenario.Operation) error { return do(w.Ctx, w.Receiving(o.content, off)) },
 	}, t.cool(ctx, o.ref)
 }
 
@@ -200,23 +194,15 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 		return t.load(cpu), err
 	}
 	t.unsettled.Store(len(t.pending) > 0)
-	there := slices.Concat(t.filled[size], t.made)
-	if len(there) > 0 {
-		if err := t.probe(ctx, there); err != nil {
-			return t.load(cpu), err
-		}
+	if there := slices.Concat(t.filled[size], t.made); len(there) > 0 {
+		err = t.probe(ctx, there)
 	}
 	load := t.load(cpu)
-	load.Details = append(load.Details, scenario.Fact(scenario.LoadHeld, held))
-	if t.tally.Failed > 0 || t.unsettled.Load() {
-		return load, nil
-	}
-	after, err := t.inventory(ctx)
 	if err != nil {
 		return load, err
 	}
-	load.Details = append(load.Details, storedDetails(t.before, after)...)
-	return load, nil
+	load.Details = append(load.Details, scenario.Fact(scenario.LoadHeld, held))
+	return t.inventoried(ctx, load, t.before)
 }
 
 // operationMetrics are the metrics that follow from the operations one by one, of which
@@ -224,23 +210,19 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 func operationMetrics(in *scenario.Measured, put func(string, float64)) {
 	o, c := in.Cell.Overhead, in.Summary.Counts()
 	var busy time.Duration
-	for op := range scenario.Stream(in.Ops) {
+	for op := range in.Ops {
 		busy += time.Duration(op.LastByte - op.Start)
 	}
-	if busy > 0 {
-		put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
-	}
+	put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
 	if o.Operation != "fill" { // operations of several kinds have no common number of bytes
-		if wire, counted := in.Detail(record.DetailLoad, scenario.LoadWire); counted && c.Ops > 0 &&
+		if wire, counted := in.Detail(record.DetailLoad, scenario.LoadWire); counted &&
 			in.LoadDetail(scenario.LoadGaveUp) == 0 {
 			put("wire_bytes", wire/float64(c.Ops))
 		}
 		return
 	}
-	for kind, s := range scenario.ByKind(scenario.Stream(in.Ops)) {
-		if s.Count(record.Duration) > 0 { // cut-off ones are longer than they were watched
-			put(kind.String()+"_p50", s.KaplanMeier(record.Duration, 0.5))
-		}
+	for kind, s := range scenario.ByKind(in.Ops) {
+		put(kind.String()+"_p50", s.KaplanMeier(record.Duration, 0.5)) // cut-off ones are longer than they were watched
 	}
 	if held, known := in.Detail(record.DetailLoad, scenario.LoadHeld); known {
 		put("stored_objects", held+float64(o.Objects)/2)
@@ -249,21 +231,18 @@ func operationMetrics(in *scenario.Measured, put func(string, float64)) {
 
 // probe reads some of the objects that are there, and asks about some.
 func (t *trial) probe(ctx context.Context, there []object) error {
-	some := func(kind uint64, worker, n int) int {
-		return rand.New(rand.NewPCG(t.seed^kind, uint64(worker)<<32|uint64(n))).IntN(len(there))
+	kinds := []func(context.Context, object, int) (action, error){t.get}
+	if _, ok := t.node.(system.Stater); ok {
+		kinds = append(kinds, t.stat)
 	}
-	err := t.loop(ctx, t.each, t.o.Time.Std(), func(ctx context.Context, worker, n int) (action, error) {
-		i := some(1, worker, n)
-		return t.get(ctx, there[i], i)
-	})
-	if err != nil {
-		return err
+	for k, of := range kinds {
+		err := t.loop(ctx, t.each, t.o.Time.Std(), func(ctx context.Context, worker, n int) (action, error) {
+			i := rand.New(rand.NewPCG(t.seed^uint64(k+1), uint64(worker)<<32|uint64(n))).IntN(len(there))
+			return of(ctx, there[i], i)
+		})
+		if err != nil {
+			return err
+		}
 	}
-	if _, ok := t.node.(system.Stater); !ok {
-		return nil
-	}
-	return t.loop(ctx, t.each, t.o.Time.Std(), func(ctx context.Context, worker, n int) (action, error) {
-		i := some(2, worker, n)
-		return t.stat(ctx, there[i], i)
-	})
+	return nil
 }

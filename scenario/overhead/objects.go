@@ -144,25 +144,17 @@ func (r *runner) prepare(ctx context.Context, s set, n int) error {
 			return system.PutMutable(ctx, r.node, name, size, content)
 		}
 	}
+	seed := scenario.MixSeed(r.site.Seed, s.purpose, int64(s.size)) // two sets have no byte in common
 	for i := range n {
-		c := r.contentOf(s, i)
-		ref, err := r.store(ctx, r.objectName(s, i), c, store)
+		c := workload.Content{Seed: seed, Index: uint64(i), Size: int64(s.size)}
+		name := fmt.Sprintf("plimsoll-%s-%d-%d-%06d", s.purpose, r.site.Seed, c.Size, i)
+		ref, err := r.store(ctx, name, c, store)
 		if err != nil {
 			return err
 		}
 		r.sets[s] = append(r.sets[s], object{ref, c})
 	}
 	return nil
-}
-
-func (r *runner) objectName(s set, i int) string {
-	return fmt.Sprintf("plimsoll-%s-%d-%d-%06d", s.purpose, r.site.Seed, int64(s.size), i)
-}
-
-// contentOf mixes purpose and size into the seed, so that two sets have no byte in common.
-func (r *runner) contentOf(s set, i int) workload.Content {
-	return workload.Content{Seed: scenario.MixSeed(r.site.Seed, s.purpose, int64(s.size)), Index: uint64(i),
-		Size: int64(s.size)}
 }
 
 // Close implements Runner.

@@ -73,9 +73,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	c := s.Counts()
 	operationMetrics(&in, put)
 	storedMetrics(&in, put)
-	if finished := c.Finished(); finished > 0 {
-		put("success_rate", float64(c.Outcomes[record.OK])/float64(finished))
-	}
+	put("success_rate", float64(c.Outcomes[record.OK])/float64(c.Finished())) // of none there is none
 	switch {
 	case o.Operation == "fill": // several kinds of operations in one trial
 		if v, ok := m["put_p50"]; ok {
@@ -83,18 +81,14 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		}
 	case s.Count(record.Duration) > 0:
 		put("duration_p50", s.KaplanMeier(record.Duration, 0.5))
-		if s.Count(record.TTFB) > 0 {
-			put("first_byte_p50", s.KaplanMeier(record.TTFB, 0.5))
-		}
+		put("first_byte_p50", s.KaplanMeier(record.TTFB, 0.5))
 	}
 	if d := m["duration_p50"]; d > 0 && o.Operation != "stat" && o.Operation != "delete" {
 		put("throughput", float64(in.Cell.Data.Size)/d)
 	}
 	loadLines(in, m)
-	if c.Ops > 0 {
-		put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
-		put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
-	}
+	put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
+	put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
 	scenario.PutMachine(in.Usage, put)
 	return m

@@ -386,9 +386,9 @@ func TestOverheadLines(t *testing.T) {
 		}
 		return Scenario{}.Measure(scenario.Measured{Cell: experiment.Cell{Data: experiment.Data{Size: size},
 			Overhead: &experiment.Overhead{Operation: op, Connections: connections, Concurrency: 1}},
-			Summary: sum, Load: scenario.Load{Details: details}, Usage: scenario.Usage{SystemCPU: math.NaN(),
-				SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
-			Link: &record.LinkCheck{WantRate: 8e6, Rate: 8e6, WantRTT: 0.1, RTT: 0.1}})
+			Summary: sum, Ops: slices.Values([]record.Op{}), Load: scenario.Load{Details: details},
+			Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()},
+			Link:  &record.LinkCheck{WantRate: 8e6, Rate: 8e6, WantRTT: 0.1, RTT: 0.1}})
 	}
 	for _, c := range []struct {
 		name, op, connections string

@@ -21,15 +21,6 @@ type spent struct {
 	wire    float64       // bytes through the client's interface; NaN: not counted, or not theirs alone
 }
 
-// spend adds what one operation took.
-func (t *trial) spend(s spent) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.spent.content += s.content
-	t.spent.cpu += s.cpu
-	t.spent.wire += s.wire
-}
-
 // load is what the trial says of itself. cpu is this process's at its beginning.
 func (t *trial) load(cpu float64) scenario.Load {
 	load := t.tally.Load(scenario.SelfCPU()-cpu, t.spent.cpu, t.o.Concurrency)
@@ -80,11 +71,21 @@ func (r *runner) inventory(ctx context.Context) (*inventory, error) {
 	return &inventory{h, r.held.Load(), r.bytes.Load()}, nil
 }
 
+// inventoried adds to a load what the servers held before it, unless that is nil, and after
+// it. What failed may have left something behind: then what one object takes is not known.
+func (t *trial) inventoried(ctx context.Context, load scenario.Load, before *inventory) (scenario.Load, error) {
+	if before == nil || t.tally.Failed > 0 || t.unsettled.Load() {
+		return load, nil
+	}
+	after, err := t.inventory(ctx)
+	if err == nil {
+		load.Details = append(load.Details, storedDetails(before, after)...)
+	}
+	return load, err
+}
+
 // storedDetails are two inventories, what the system did not report left out.
 func storedDetails(before, after *inventory) (all []record.Detail) {
-	if before == nil || after == nil {
-		return nil
-	}
 	for kind, i := range map[string]*inventory{record.DetailHeldBefore: before, record.DetailHeldAfter: after} {
 		for name, v := range map[string]int64{"objects": i.objects, "bytes": i.bytes,
 			"absolute": i.Absolute, "disk": i.Disk, "entries": i.Entries, "inodes": i.Inodes} {

@@ -103,6 +103,7 @@ func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects) {
 // memory is what a system's processes of one kind take.
 type memory struct {
 	system, process    string
+	operation          string // of the peaks
 	processes          int
 	rest, pss, between []float64
 	peaks              []peak
@@ -179,6 +180,7 @@ func (r *reading) memories() []*memory {
 		each(t, func(m *memory, v float64) { m.between = append(m.between, v) }, record.DetailRSSRest)
 		if o := t.Info.Plan.Overhead; o.Operation == r.upload(t.Info.System) {
 			each(t, func(m *memory, v float64) {
+				m.operation = o.Operation
 				m.peaks = append(m.peaks, peak{size(t.Info), max(1, o.Concurrency), t.Block, v})
 			}, record.DetailRSSPeak)
 		}
@@ -275,20 +277,16 @@ func (r *reading) memoryTable() analysis.Table {
 		for _, p := range m.peaks {
 			most = max(most, p.concurrency)
 		}
-		several, atOnce, operation := analysis.Text(""), analysis.Text(""), ""
+		several, atOnce, size := analysis.Text(""), analysis.Text(""), analysis.Text("")
 		if most > 1 {
 			xs, _ := m.largest(most)
 			several, atOnce = median(xs), analysis.Number(float64(most))
 		}
-		if len(m.peaks) > 0 {
-			operation = r.upload(m.system)
-		}
-		size := analysis.Text("")
 		if len(one) > 0 {
 			size = analysis.Number(largest)
 		}
 		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // tested upwards
-		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), operation,
+		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), m.operation,
 			median(one), size,
 			several, atOnce, slope, grows)
 	}

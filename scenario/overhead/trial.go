@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,43 +66,29 @@ func (t *trial) now() time.Duration { return time.Since(t.sink.Epoch) }
 // repeat does the cell's operation again and again.
 func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 	defer t.remove(ctx)
-	if err := t.directory(ctx); err != nil {
-		return scenario.Load{}, err
-	}
-	if err := t.prime(ctx); err != nil {
-		return scenario.Load{}, err
+	err := t.directory(ctx)
+	if err == nil {
+		err = t.prime(ctx)
 	}
 	var before *inventory
-	if t.stores() {
-		var err error
-		if before, err = t.inventory(ctx); err != nil {
-			return scenario.Load{}, err
-		}
+	if err == nil && t.stores() {
+		before, err = t.inventory(ctx)
+	}
+	if err != nil {
+		return scenario.Load{}, err
 	}
 	cpu := scenario.SelfCPU()
-	if err := t.loop(ctx, t.each, t.o.Time.Std(), t.action); err != nil {
-		return t.load(cpu), err
-	}
+	err = t.loop(ctx, t.each, t.o.Time.Std(), t.action)
 	load := t.load(cpu)
-	if before != nil && t.tally.Failed == 0 && !t.unsettled.Load() {
-		// What failed may have left something behind: then what one object takes
-		// is not known.
-		after, err := t.inventory(ctx)
-		if err != nil {
-			return load, err
-		}
-		load.Details = append(load.Details, storedDetails(before, after)...)
+	if err != nil {
+		return load, err
 	}
-	return load, nil
+	return t.inventoried(ctx, load, before)
 }
 
 // stores reports whether the operation adds objects.
 func (t *trial) stores() bool {
-	switch t.o.Operation {
-	case "put", "put-durable", "put-dir":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"put", "put-durable", "put-dir"}, t.o.Operation)
 }
 
 // directory makes a fresh one for each worker: what entering an object costs may
@@ -237,17 +224,20 @@ func (t *trial) redial(ctx context.Context) error {
 // one's.
 func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error {
 	op := record.Op{Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length}
-	var spent spent
+	wire, cpu := 0.0, 0.0
 	if alone {
-		spent.wire, spent.cpu = -t.traffic(), -scenario.SelfCPU()
+		wire, cpu = -t.traffic(), -scenario.SelfCPU()
 	}
 	w, _ := scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do)
 	if alone {
-		spent.wire += t.traffic()
-		spent.cpu += scenario.SelfCPU()
+		wire += t.traffic()
+		cpu += scenario.SelfCPU()
 	}
-	spent.content = w.ContentTime()
-	t.spend(spent)
+	t.mu.Lock()
+	t.spent.content += w.ContentTime()
+	t.spent.cpu += cpu
+	t.spent.wire += wire
+	t.mu.Unlock()
 	if err := t.tally.Add(op); err != nil || op.Outcome != record.OK {
 		return err
 	}

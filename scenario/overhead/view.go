@@ -14,7 +14,7 @@ import (
 var viewText string
 
 // View is how the numbers of overhead are read.
-func View() *analysis.View {
+func (Scenario) View() *analysis.View {
 	var own view
 	v := analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "duration_p50" }

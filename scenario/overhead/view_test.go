@@ -78,7 +78,7 @@ func analysed(t *testing.T, file string) *analysis.Result {
 	r, err := record.Open(dir)
 	must(err)
 	defer r.Close()
-	f, err := analysis.Load(r, plan, overhead.View(), nil)
+	f, err := analysis.Load(r, plan, overhead.Scenario{}.View(), nil)
 	must(err)
 	res, err := analysis.Analyse(f)
 	must(err)

@@ -44,9 +44,8 @@ func (o object) fits(size experiment.Bytes) error {
 	case size == 0:
 		return nil
 	case o.whole != "":
-		return &scenario.UnfitError{System: o.name, Problems: []system.Problem{{What: "ranges cannot be fetched: " +
-			o.whole + "; use range: whole", Hint: "set retrieve.range to whole, or serve the object from a server " +
-			"that answers ranges"}}}
+		return scenario.Unfit(o.name, system.Problem{What: "ranges cannot be fetched: " + o.whole + "; use range: whole",
+			Hint: "set retrieve.range to whole, or serve the object from a server that answers ranges"})
 	case span < 0:
 		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
 	case span < int64(size):
@@ -57,13 +56,12 @@ func (o object) fits(size experiment.Bytes) error {
 
 // dataSet stores the objects of a data set in the system or, when the system
 // has objects of its own, finds them.
-func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.Data,
-	cells []experiment.Cell) ([]object, error) {
+func (r *runner) dataSet(ctx context.Context, data experiment.Data, cells []experiment.Cell) ([]object, error) {
 	if log := cells[0].Retrieve.Replays(); log != nil {
-		return r.replayed(ctx, node, log, data.Objects > 0)
+		return r.replayed(ctx, log, data.Objects > 0)
 	}
 	if data.Size > 0 {
-		return r.stored(ctx, node, slices.Repeat([]int64{int64(data.Size)}, data.Objects))
+		return r.stored(ctx, slices.Repeat([]int64{int64(data.Size)}, data.Objects))
 	}
 	verify, whole, largest := false, false, experiment.Bytes(0)
 	for _, c := range cells {
@@ -76,7 +74,7 @@ func (r *runner) dataSet(ctx context.Context, node system.Node, data experiment.
 	if whole {
 		largest = 0
 	}
-	return r.ownObjects(ctx, node, verify, int64(largest))
+	return r.ownObjects(ctx, verify, int64(largest))
 }
 
 // content of the i-th object of a size. The seed is mixed with the size, so that two data
@@ -86,8 +84,8 @@ func (r *runner) content(i int, size int64) *workload.Content {
 }
 
 // stored stores objects of these sizes.
-func (r *runner) stored(ctx context.Context, node system.Node, sizes []int64) ([]object, error) {
-	store, ok := node.(system.Store)
+func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
+	store, ok := r.node.(system.Store)
 	if !ok {
 		return nil, fmt.Errorf("%s: objects cannot be stored in it, and the experiment asks for %d", r.site.Use.Name,
 			len(sizes))
@@ -129,8 +127,7 @@ func (r *runner) stored(ctx context.Context, node system.Node, sizes []int64) ([
 
 // replayed are the objects of a log that is replayed: one for each of its paths, of the
 // size that the log says, or the server of others, whose paths are asked for as they are.
-func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment.Arrivals, store bool) ([]object,
-	error) {
+func (r *runner) replayed(ctx context.Context, log *experiment.Arrivals, store bool) ([]object, error) {
 	found, sizes, err := scenario.ReadRequestLog(scenario.InBase(r.site.Base, log.Log))
 	if err != nil {
 		return nil, err
@@ -139,7 +136,7 @@ func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment
 		return nil, fmt.Errorf("the log %s has changed since the plan was made; replay a copy of it", log.Log)
 	}
 	if store {
-		set, err := r.stored(ctx, node, sizes)
+		set, err := r.stored(ctx, sizes)
 		for _, o := range set {
 			if o.whole != "" {
 				return nil, fmt.Errorf("%s: a log cannot be replayed: %s, and the log says nothing of that size",
@@ -148,7 +145,7 @@ func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment
 		}
 		return set, err
 	}
-	objects, err := r.listed(ctx, node)
+	objects, err := r.listed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -156,8 +153,8 @@ func (r *runner) replayed(ctx context.Context, node system.Node, log *experiment
 }
 
 // listed are the objects that were there before us, at least one.
-func (r *runner) listed(ctx context.Context, node system.Node) ([]system.Object, error) {
-	provider, ok := node.(system.Provider)
+func (r *runner) listed(ctx context.Context) ([]system.Object, error) {
+	provider, ok := r.node.(system.Provider)
 	if !ok {
 		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: "+
 			"[write] when it is attached", r.site.Use.Name)
@@ -176,8 +173,8 @@ func (r *runner) listed(ctx context.Context, node system.Node) ([]system.Object,
 // later, each is fetched once before anything is measured, of large ones only the beginning.
 // verify says whether any cell compares what it receives, largest is the largest range; 0:
 // some cell fetches the whole.
-func (r *runner) ownObjects(ctx context.Context, node system.Node, verify bool, largest int64) ([]object, error) {
-	objects, err := r.listed(ctx, node)
+func (r *runner) ownObjects(ctx context.Context, verify bool, largest int64) ([]object, error) {
+	objects, err := r.listed(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -79,10 +79,7 @@ func (t *mixed) work(ctx context.Context, worker uint32, first time.Duration) er
 			return err
 		}
 		if failed != nil { // asking again at once would be a busy loop
-			select {
-			case <-time.After(failurePause):
-			case <-ctx.Done():
-			}
+			time.Sleep(failurePause)
 		}
 	}
 	return nil
@@ -109,11 +106,7 @@ func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
 		i := t.popular.Pick(workload.Uniform(t.seed^12, uint64(k)))
 		op.Object = uint32(i)
 		return timed(record.OpGet, t.size, func(w *scenario.Operation) error {
-			to, err := w.Receiving(*t.content(i, t.size), 0)
-			if err != nil {
-				return err
-			}
-			return t.store.Get(w.Ctx, t.set[i].ref, to)
+			return t.store.Get(w.Ctx, t.set[i].ref, w.Receiving(*t.content(i, t.size), 0))
 		})
 	case old != "":
 		err := timed(record.OpDelete, 0, func(w *scenario.Operation) error {
@@ -170,8 +163,8 @@ func (t *mixed) clear(ctx context.Context) {
 }
 
 // readKinds are the metrics of each kind of operation of a mix.
-func readKinds(t *analysis.Trial, facts *record.Reader) (rows []analysis.Row, err error) {
-	kinds := scenario.ByKind(scenario.Sound(facts.Ops(t.ID), &err))
+func readKinds(t *analysis.Trial, facts *record.Reader, failed *error) (rows []analysis.Row) {
+	kinds := scenario.ByKind(scenario.Sound(facts.Ops(t.ID), failed))
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		m := map[string]float64{}
 		ofOperations(kinds[kind], t.Seconds, scenario.Numbers(m))
@@ -179,7 +172,7 @@ func readKinds(t *analysis.Trial, facts *record.Reader) (rows []analysis.Row, er
 			rows = append(rows, analysis.Row{Trial: t, Entity: kind.String(), Metric: metric, Value: m[metric]})
 		}
 	}
-	return rows, err
+	return rows
 }
 
 // kindTable shows each kind of operation of a mix: medians over the valid trials.

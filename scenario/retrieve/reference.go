@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,22 +23,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// WrongBytesError says that what a server sent before anything was measured cannot be right.
-type WrongBytesError struct{ what string }
-
+// wrongBytes says that what a server sent before anything was measured cannot be right.
 func wrongBytes(format string, args ...any) error {
-	return &WrongBytesError{fmt.Sprintf(format, args...)}
-}
-
-func (e *WrongBytesError) Error() string { return "wrong bytes: " + e.what }
-
-// Hint implements the interface that the terminal asks for hints.
-func (e *WrongBytesError) Hint() string {
-	return "the server, or the list of its objects, is wrong: compare with a copy that you trust before you measure " +
-		"this server"
+	return ui.WithHint(fmt.Errorf("wrong bytes: "+format, args...), "the server, or the list of its objects, is wrong: "+
+		"compare with a copy that you trust before you measure this server")
 }
 
 // Notes of trials that compare with what the server sent before.
@@ -206,23 +199,19 @@ func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part, of i
 	if err != nil {
 		return 0, err
 	}
-	for name, values := range target.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, target.Header)
 	req.Header.Set("Accept-Encoding", "identity")
 	want, inRange := http.StatusOK, fmt.Sprintf("bytes 0-%d/", part-1)
 	if part > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=0-%d", part-1))
 		want = http.StatusPartialContent
 	}
-	do := transport.RoundTrip
+	var resp *http.Response
 	if target.Follow {
-		do = func(req *http.Request) (*http.Response, error) {
-			resp, _, err := redirect.Do(req, target.Header, transport.RoundTrip)
-			return resp, err
-		}
+		resp, _, err = redirect.Do(req, target.Header, transport.RoundTrip)
+	} else {
+		resp, err = transport.RoundTrip(req)
 	}
-	resp, err := do(req)
 	if err != nil {
 		return 0, err
 	}

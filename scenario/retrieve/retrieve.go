@@ -82,7 +82,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		if !done {
 			begun := time.Now()
 			var err error
-			if set, err = r.dataSet(ctx, first, c.Data, cells); err != nil {
+			if set, err = r.dataSet(ctx, c.Data, cells); err != nil {
 				return r, err
 			}
 			r.sets[c.Data.Key()] = set
@@ -137,10 +137,8 @@ func ofOperations(s *record.Summary, seconds float64, put func(string, float64))
 			put("duration_"+q.key, s.KaplanMeier(record.Duration, q.q))
 		}
 	}
-	if seconds > 0 {
-		put("throughput", float64(c.OKBytes+c.InFlightBytes)/seconds)
-		put("ops_rate", float64(c.Outcomes[record.OK])/seconds)
-	}
+	put("throughput", float64(c.OKBytes+c.InFlightBytes)/seconds)
+	put("ops_rate", float64(c.Outcomes[record.OK])/seconds)
 }
 
 // enough reports whether n operations support quantile q; the median always is

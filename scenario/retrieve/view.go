@@ -7,13 +7,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 //go:embed view.yaml
 var viewText string
 
 // View is how the numbers of retrieve are read.
-func View() *analysis.View {
+func (Scenario) View() *analysis.View {
 	v := analysis.ParseView(viewText)
 	v.Headline = func(p *experiment.Plan) string {
 		for _, c := range p.Cells {
@@ -33,27 +34,20 @@ const mostPoints = 120
 
 // read reads the operations of a mix by kind, and the bytes that came in each second of a
 // trial. Seconds in which nothing came are points, too; the last, which is cut off, is none.
-func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
-	var out analysis.Facts
+func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err error) {
 	if t.Info.Plan.Retrieve.Mix != nil {
-		var err error
-		if out.Rows, err = readKinds(t, facts); err != nil {
-			return out, err
-		}
+		out.Rows = readKinds(t, facts, &err)
 	}
 	whole := int64(t.Seconds) / record.WindowSeconds
 	step := max((whole+mostPoints-1)/mostPoints, 1)
 	bytes := make([]int64, (whole+step-1)/step)
-	for w, err := range facts.Windows(t.ID) {
-		if err != nil {
-			return analysis.Facts{}, err
-		}
+	for w := range scenario.Sound(facts.Windows(t.ID), &err) {
 		if w.Second >= 0 && w.Second < whole {
 			bytes[w.Second/step] += w.Bytes
 		}
 	}
 	if len(bytes) == 0 {
-		return out, nil
+		return out, err
 	}
 	s := analysis.Series{Trial: t, Metric: "throughput"}
 	for i, n := range bytes {
@@ -65,5 +59,5 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 			Lo: rate, Hi: rate})
 	}
 	out.Series = []analysis.Series{s}
-	return out, nil
+	return out, err
 }

@@ -37,7 +37,7 @@ const (
 func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	none := record.Op{Outcome: record.Cancelled}
 	chain, serve := none, none
-	for op := range scenario.Stream(in.Ops) {
+	for op := range in.Ops {
 		switch op.Kind {
 		case record.OpSync:
 			chain = op

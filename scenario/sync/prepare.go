@@ -29,20 +29,8 @@ type runner struct {
 // see Ready.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	r := &runner{
-		site: site, chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{},
-		replays: map[string]*system.Replayed{},
-	}
-	need := 1
-	for _, c := range cells {
-		need = max(need, 1+c.Sync.Peers)
-	}
-	var err error
-	if r.nodes, err = nodes.Take(site, need); err != nil {
-		return nil, err
-	}
-	var ok bool
-	if r.cluster, ok = site.Cluster.(system.Chains); !ok {
-		return nil, fmt.Errorf("%s: the deployment is a %T, which makes no chains", site.Use.Name, site.Cluster)
+		site: site, cluster: site.Cluster.(system.Chains), nodes: nodes.Take(site),
+		chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{}, replays: map[string]*system.Replayed{},
 	}
 	for _, c := range cells {
 		if err := r.makeChain(ctx, c.Sync); err != nil {
@@ -93,11 +81,8 @@ func (r *runner) tell(kind, what, detail string, took time.Duration) {
 // system refuses make it unfit; all of them name the option (see system.Options).
 func (r *runner) unfit(what string, err error) error {
 	if strings.Contains(err.Error(), `option "`) {
-		return &scenario.UnfitError{System: r.site.Use.Name, Problems: []system.Problem{{
-			What: fmt.Sprintf("%s: %v", what, err),
-			Hint: "change the option, or its values in sync.vary; `plimsoll systems " +
-				r.site.Use.Name + "` lists what there is",
-		}}}
+		return scenario.Unfit(r.site.Use.Name, system.Problem{What: fmt.Sprintf("%s: %v", what, err), Hint: "change the " +
+			"option, or its values in sync.vary; `plimsoll systems " + r.site.Use.Name + "` lists what there is"})
 	}
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }

@@ -16,8 +16,6 @@ import (
 // no use, and faults.
 type Scenario struct{}
 
-var _ scenario.Scenario = Scenario{}
-
 func (Scenario) Name() string { return "sync" }
 
 // Problems implements Scenario: which of the cells' chains and peers a system cannot have.

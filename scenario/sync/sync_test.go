@@ -338,7 +338,8 @@ func TestSyncLines(t *testing.T) {
 				lines := func(links []record.LinkCheck, cell *record.LinkCheck) float64 {
 					load := w.Load
 					load.Links = links
-					return Scenario{}.Measure(scenario.Measured{Cell: w.cell, Load: load, Link: cell})["link_line"]
+					return Scenario{}.Measure(scenario.Measured{Cell: w.cell, Load: load, Link: cell,
+						Ops: slices.Values([]record.Op{})})["link_line"]
 				}
 				want := fakeBytes*8/link.TCPPayloadRate(c.wire, false) + asked
 				if got := lines(nil, nil); math.Abs(got/want-1) > 0.001 ||

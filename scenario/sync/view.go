@@ -21,7 +21,7 @@ var viewText string
 type view struct{ tunings []*analysis.Tuning }
 
 // View is how the numbers of sync are read.
-func View() *analysis.View {
+func (Scenario) View() *analysis.View {
 	own, v := &view{}, analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "sync_time" }
 	v.Prepare, v.Arrange, v.Read, v.Tables, v.Verdict = outcome, arrange, heights, own.tables, own.verdict
@@ -82,21 +82,18 @@ func arrange(f *analysis.Frame) {
 }
 
 // outcome makes one operation of each trial: the way until the node serves.
-func outcome(t *record.Trial, facts *record.Reader) error {
+func outcome(t *record.Trial, facts *record.Reader) (err error) {
 	if t.State != record.Done {
 		return nil
 	}
 	var last *record.Op
-	for op, err := range facts.Ops(t.ID) {
-		if err != nil {
-			return err
-		}
+	for op := range scenario.Sound(facts.Ops(t.ID), &err) {
 		if op.Kind == record.OpServe || op.Kind == record.OpSync && last == nil {
 			last = &op
 		}
 	}
-	if last == nil {
-		return nil
+	if last == nil || err != nil {
+		return err
 	}
 	t.Outcomes, t.Classes = map[string]int64{last.Outcome.String(): 1}, map[string]int64{last.Class: 1}
 	delete(t.Classes, "")
@@ -107,22 +104,18 @@ func outcome(t *record.Trial, facts *record.Reader) error {
 const mostPoints = 200
 
 // heights is the height of the chain over time.
-func heights(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
+func heights(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err error) {
 	var points []analysis.Point
-	for m, err := range facts.Marks(t.ID) {
-		if err != nil {
-			return analysis.Facts{}, err
-		}
+	for m := range scenario.Sound(facts.Marks(t.ID), &err) {
 		if n := float64(m.Verified); len(points) == 0 || n != points[len(points)-1].Value {
 			points = append(points, analysis.Point{At: m.End.Seconds(), Value: n})
 		}
 	}
-	if len(points) == 0 {
-		return analysis.Facts{}, nil
+	if len(points) > 0 {
+		out.Series = []analysis.Series{{Trial: t, Metric: "height", Points: analysis.Thin(points, mostPoints)}}
+		out.Metrics = scenario.Definitions(definitions)["height"]
 	}
-	return analysis.Facts{
-		Series:  []analysis.Series{{Trial: t, Metric: "height", Points: analysis.Thin(points, mostPoints)}},
-		Metrics: scenario.Definitions(definitions)["height"]}, nil
+	return out, err
 }
 
 func neverServed(r *analysis.Result) []analysis.Case {

@@ -208,7 +208,8 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 		must(t, err)
 		l, epoch := newLedger(), time.Now()
 		states := 0
-		sink := scenario.Sink{Epoch: epoch, Journal: l, Now: func() time.Duration { return time.Since(epoch) },
+		sink := scenario.Sink{Epoch: epoch, Recorded: l.Recorded, Jobs: l.Jobs, Poll: l.Poll, Event: l.Event,
+			Now:   func() time.Duration { return time.Since(epoch) },
 			State: func(scenario.State) { states++ }}
 		// Four minutes, then a pause of two, then what is left of the ten.
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+time.Second)
@@ -281,8 +282,8 @@ func TestUploadBeyondItsLine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cell := uploadCell(2, size)
 			cell.Data.Copies = c.copies
-			in := scenario.Measured{Cell: cell, Jobs: slices.Values(c.jobs),
-				Link: &record.LinkCheck{WantRate: 8 * line, Rate: 8 * line}}
+			in := *entire(scenario.Measured{Cell: cell, Jobs: slices.Values(c.jobs),
+				Link: &record.LinkCheck{WantRate: 8 * line, Rate: 8 * line}})
 			if c.settles {
 				in.Load.Details = []record.Detail{scenario.Fact(scenario.LoadSettles, 1)}
 			}
@@ -318,7 +319,7 @@ func TestManyObjectsTakeBoundedMemory(t *testing.T) {
 			}
 		}
 	}
-	s := readObjects(&scenario.Measured{Jobs: jobs}, 1, 1, func(size int64) int64 { return 2 * size })
+	s := readObjects(entire(scenario.Measured{Jobs: jobs}), 1, func(size int64) int64 { return 2 * size })
 	if all := s.accepted(); all != (stored{n, 3 * n, 6 * n}) || len(s.all) >= mostAccepted {
 		t.Errorf("%+v in %d", all, len(s.all))
 	}

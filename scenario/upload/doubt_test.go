@@ -222,7 +222,8 @@ func TestUploadCountsGoOn(t *testing.T) {
 				record.Op{Kind: record.OpPut, Object: uint32(i), Outcome: record.OK},
 				record.Op{Kind: record.OpPutDurable, Object: uint32(i), Outcome: record.OK})
 		}
-		sink := scenario.Sink{Now: func() time.Duration { return time.Hour }, Journal: b.ledger}
+		sink := scenario.Sink{Now: func() time.Duration { return time.Hour }, Recorded: b.ledger.Recorded,
+			Jobs: b.ledger.Jobs, Poll: b.ledger.Poll, Event: b.ledger.Event}
 		trial := newTrial(&runner{site: scenario.Site{Run: "0123abcd"}, node: b.mem}, b.cell, 42, sink, b.set())
 		for i := range 30 {
 			job := record.Job{Object: int64(i), State: record.JobAccepted, Attempts: 2, Began: 1, Accepted: 2,

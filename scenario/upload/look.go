@@ -86,28 +86,32 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 	return unknown
 }
 
-// hash is the SHA-256 of an object's content, in hex.
-func (t *trial) hash(object int) (string, error) {
+// hash is the SHA-256 of an object's content, in hex; empty: it cannot be read.
+func (t *trial) hash(object int) string {
 	from, err := openSource(t.set, object)
 	if err != nil {
-		return "", err
+		return ""
 	}
-	defer from.close()
+	defer from.Close()
 	if _, err := io.Copy(io.Discard, from); err != nil {
-		return "", err
+		return ""
 	}
-	return from.sum(), nil
+	return from.sum()
 }
 
 // look finds out what an attempt that seemed to fail has left. What is there and
 // whole is accepted now; what is not whole goes.
 func (t *trial) look(ctx context.Context, object int) (finding, error) {
 	found, o := t.find(ctx, object)
-	if found == whole {
+	switch found {
+	case whole:
 		return whole, t.adopt(object, o)
-	}
-	if found == broken && !t.removeBroken(ctx, o) {
-		return unknown, nil
+	case broken:
+		if err := scenario.Remove(ctx, t.node, o); err != nil {
+			t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put "+
+				"again: %v", t.site.Use.Name, o.Ref, err), 0)
+			return unknown, nil
+		}
 	}
 	t.job(object).doubt = found == unknown
 	return found, nil
@@ -117,26 +121,12 @@ func (t *trial) look(ctx context.Context, object int) (finding, error) {
 func (t *trial) adopt(object int, o system.Object) error {
 	job, now := t.job(object), t.sink.Now()
 	job.Attempts = max(1, job.Attempts) // the record of it was lost with the power
-	job.Adopted, job.SHA256 = true, ""
-	if sum, err := t.hash(object); err == nil {
-		job.SHA256 = sum
-	}
+	job.Adopted, job.SHA256 = true, t.hash(object)
 	t.runner.adopt(o)
 	if job.Began == 0 {
 		job.Began = now
 	}
 	return t.accept(object, job, o.Ref, now)
-}
-
-// removeBroken removes what is not whole, and reports whether it is gone.
-func (t *trial) removeBroken(ctx context.Context, o system.Object) bool {
-	err := scenario.Remove(ctx, t.node, o)
-	if err != nil {
-		t.site.Event("note", "object not removed",
-			fmt.Sprintf("%s: %s is not whole, and stays until it is put again: %v",
-				t.site.Use.Name, o.Ref, err), 0)
-	}
-	return err == nil
 }
 
 // discard removes what an attempt has left that we cut off for our own reasons.

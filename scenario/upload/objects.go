@@ -30,6 +30,8 @@ type objects struct {
 	all    []accepted // in that order
 	states map[record.JobState]int64
 
+	limit float64 // seconds that an object may take to its full redundancy
+
 	n, touched, attempts, retried, adopted int64
 	sent                                   int64           // bytes that a put is known to have brought
 	verified, unverified                   int64           // objects fetched at the end
@@ -96,21 +98,23 @@ type fetch struct {
 	ok bool
 }
 
-// readObjects reads a trial's jobs, operations and events. settle is how long an object may
-// take to its full redundancy; latest is a moment up to which something was recorded;
-// rounded is what an object of a size takes on the servers.
-func readObjects(in *scenario.Measured, settle, latest float64, rounded func(int64) int64) *objects {
+// readObjects reads a trial's jobs, operations and events. latest is a moment up to which
+// something was recorded; rounded is what an object of a size takes on the servers.
+func readObjects(in *scenario.Measured, latest float64, rounded func(int64) int64) *objects {
 	s := &objects{states: map[record.JobState]int64{}, latest: latest, putCounts: noPuts, accept: record.NewSummary(),
 		settle: record.NewSummary()}
+	if u := in.Cell.Upload; u != nil {
+		s.limit = u.Settle.Seconds()
+	}
 	fetched := map[int64]fetch{}
-	for op := range scenario.Stream(in.Ops) {
+	for op := range in.Ops {
 		s.ended(op)
 		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
 			fetched[int64(op.Object)] = fetch{time.Duration(op.Start), op.Outcome == record.OK}
 		}
 	}
-	for j := range scenario.Stream(in.Jobs) {
-		s.job(&j, settle, rounded)
+	for j := range in.Jobs {
+		s.job(&j, rounded)
 		got, was := fetched[j.Object]
 		switch {
 		case !was || got.at < j.Accepted: // it was missing then, and was put again
@@ -120,9 +124,15 @@ func readObjects(in *scenario.Measured, settle, latest float64, rounded func(int
 			s.unverified++
 		}
 	}
-	for e := range scenario.Stream(in.Events) {
-		s.missing += missingObjects(e)
-		s.resumed = s.resumed || e.Kind == eventResume
+	for e := range in.Events {
+		if e.Kind != eventResume {
+			continue
+		}
+		s.resumed = true
+		if n := int64(0); e.What == whatMissing {
+			_, _ = fmt.Sscanf(e.Detail, "%d", &n)
+			s.missing += n
+		}
 	}
 	s.sort()
 	for i := range s.all {
@@ -172,26 +182,18 @@ func (s *objects) by(at float64) stored {
 // accepted is all that was.
 func (s *objects) accepted() stored { return s.upTo(len(s.all)) }
 
-// notDurable is how many accepted objects are not at their full redundancy after so many seconds.
-func (s *objects) notDurable(in *scenario.Measured, settle float64) (n int64) {
-	for j := range scenario.Stream(in.Jobs) {
-		if j.State == record.JobAccepted && s.latest-j.Accepted.Seconds() > settle {
+// notDurable is how many accepted objects are not at their full redundancy in time.
+func (s *objects) notDurable(in *scenario.Measured) (n int64) {
+	for j := range in.Jobs {
+		if j.State == record.JobAccepted && s.latest-j.Accepted.Seconds() > s.limit {
 			n++
 		}
 	}
 	return n
 }
 
-// missingObjects is how many accepted objects an event says that a session has missed.
-func missingObjects(e record.Event) (n int64) {
-	if e.Kind == eventResume && e.What == whatMissing {
-		_, _ = fmt.Sscanf(e.Detail, "%d", &n)
-	}
-	return n
-}
-
 // job takes what became of an object.
-func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) {
+func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
 	s.n++
 	s.states[j.State]++
@@ -225,7 +227,7 @@ func (s *objects) job(j *record.Job, settle float64, rounded func(int64) int64) 
 		x.settled = full - began
 		add(s.settle, j.Began, j.Durable)
 		s.full, s.fullAt = s.full+float64(j.Size), max(s.fullAt, full)
-		if full-at > settle {
+		if full-at > s.limit {
 			s.late++
 		}
 	}
@@ -287,14 +289,10 @@ func (s *objects) measure(in *scenario.Measured, put func(string, float64)) {
 		put("puts_ended", float64(s.finished))
 	}
 	put("attempts_per_object", float64(s.attempts)/float64(s.touched))
-	if s.accept.Count(record.Duration) > 0 {
-		put("accept_p50", s.accept.Quantile(record.Duration, 0.5))
-		put("accept_p95", s.accept.Quantile(record.Duration, 0.95))
-	}
-	if s.settle.Count(record.Duration) > 0 {
-		put("durable_p50", s.settle.Quantile(record.Duration, 0.5))
-		put("durable_p95", s.settle.Quantile(record.Duration, 0.95))
-	}
+	put("accept_p50", s.accept.Quantile(record.Duration, 0.5))
+	put("accept_p95", s.accept.Quantile(record.Duration, 0.95))
+	put("durable_p50", s.settle.Quantile(record.Duration, 0.5))
+	put("durable_p95", s.settle.Quantile(record.Duration, 0.95))
 	put("generator_cpu_per_op", in.Load.CPU/in.LoadDetail(scenario.LoadAttempts))
 	if in.Load.RSSPeak > 0 {
 		put("generator_rss_peak", in.Load.RSSPeak)

@@ -19,33 +19,28 @@ import (
 // polls asks a system how it is beside a trial, and knows of all sessions of the trial
 // what exit conditions judge by.
 type polls struct {
-	node    system.Node
-	journal scenario.Journal
-	now     func() time.Duration
-	every   time.Duration
-	polled  func() // called after each poll
-
-	collector *collect.Collector
-	restored  time.Duration // end of the last poll of earlier sessions that reported absolute bytes; negative: none did
+	*collect.Collector
+	sink     scenario.Sink
+	polled   func()        // called after each poll
+	restored time.Duration // end of the last poll of earlier sessions that reported absolute bytes; negative: none did
 
 	mu      sync.Mutex
-	next    int64         // number of the next poll
-	latest  time.Duration // start of the last
-	first   float64       // absolute bytes that the first poll reported, and the last
+	first   float64 // absolute bytes that the first poll reported, and the last
 	last    float64
 	lastEnd time.Duration // negative: there is none
 	used    collect.Used
 }
 
 func newPolls(node system.Node, sink scenario.Sink, every time.Duration) *polls {
-	return &polls{node: node, journal: sink.Journal, now: sink.Now, every: every, restored: -1, lastEnd: -1}
+	p := &polls{sink: sink, restored: -1, lastEnd: -1}
+	p.Collector = &collect.Collector{Node: node, Every: every, Now: sink.Now, Keep: p.keep}
+	return p
 }
 
 // add takes one poll.
 func (p *polls) add(poll record.Poll) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.next, p.latest = max(p.next, poll.Seq+1), max(p.latest, poll.Start)
 	for _, r := range poll.Readings {
 		if r.Name != system.ReadAbsolute || r.Bad != "" {
 			continue
@@ -60,8 +55,9 @@ func (p *polls) add(poll record.Poll) {
 
 // restore adds the polls of earlier sessions.
 func (p *polls) restore() error {
-	in := p.journal.Recorded()
-	for earlier := range scenario.Stream(in.Polls) {
+	in := p.sink.Recorded()
+	for earlier := range in.Polls {
+		p.First, p.Earlier = max(p.First, earlier.Seq+1), max(p.Earlier, earlier.Start)
 		p.add(earlier)
 	}
 	p.restored = p.lastEnd
@@ -84,14 +80,12 @@ func (p *polls) during(outer context.Context, work func(ctx context.Context,
 	// Polls go on to the very end, that of an interrupted trial, too.
 	going, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	p.collector = &collect.Collector{Node: p.node, Every: p.every, Now: p.now, First: p.next, Earlier: p.latest,
-		Keep: p.keep}
 	if err := p.once(ctx); err != nil && ctx.Err() == nil { // nothing is stored before it is over
 		return nil, err
 	}
 	over := make(chan error, 1)
 	go func() {
-		err := p.collector.Run(going)
+		err := p.Run(going)
 		if err != nil {
 			fail(err)
 		}
@@ -110,9 +104,9 @@ func (p *polls) during(outer context.Context, work func(ctx context.Context,
 
 // once polls beyond the schedule, while polls go on.
 func (p *polls) once(ctx context.Context) error {
-	one, cancel := p.collector.Bounded(ctx)
+	one, cancel := p.Bounded(ctx)
 	defer cancel()
-	if err := p.collector.Once(one); err != nil && ctx.Err() == nil {
+	if err := p.Once(one); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return context.Cause(ctx)
@@ -120,7 +114,7 @@ func (p *polls) once(ctx context.Context) error {
 
 func (p *polls) keep(poll record.Poll) error {
 	p.add(poll)
-	err := p.journal.Poll(poll)
+	err := p.sink.Poll(poll)
 	p.polled()
 	return err
 }
@@ -155,17 +149,14 @@ func (w *readings) measure(put func(string, float64)) {
 	}
 	took := w.latency.values()
 	put("poll_p50", stats.Median(took))
-	if q := len(took) / 4; q > 0 {
-		put("poll_first_quarter", stats.Median(took[:q]))
-		put("poll_last_quarter", stats.Median(took[len(took)-q:]))
-	}
+	quarter := len(took) / 4
+	put("poll_first_quarter", stats.Median(took[:quarter]))
+	put("poll_last_quarter", stats.Median(took[len(took)-quarter:]))
 }
 
 // Collect only asks a system how it is, again and again, and changes nothing
 // there: what to run beside a load test that another program does.
-type Collect struct{}
-
-var _ scenario.Scenario = Collect{}
+type Collect struct{ Scenario }
 
 func (Collect) Name() string { return "collect" }
 

@@ -72,7 +72,7 @@ func TestPollLatency(t *testing.T) {
 		for i, calls := range c.polls {
 			polls = append(polls, record.Poll{Seq: int64(i), Calls: calls})
 		}
-		m := Collect{}.Measure(scenario.Measured{Polls: slices.Values(polls)})
+		m := Collect{}.Measure(*entire(scenario.Measured{Polls: slices.Values(polls)}))
 		for key, want := range c.want {
 			if got := m[key]; got != want {
 				t.Errorf("%s: %s is %v, want %v", c.name, key, got, want)

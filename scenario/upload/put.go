@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -39,12 +41,12 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 	if err != nil {
 		return t.unreadable(object, job, err)
 	}
-	defer from.close()
+	defer from.Close()
 	if job.State != record.JobPutting { // an attempt that a killed session left open is made again, and counts once
 		job.Attempts++
 	}
 	job.State, job.Began = record.JobPutting, t.sink.Now()
-	if err := t.sink.Journal.Jobs(job.Job); err != nil {
+	if err := t.sink.Jobs(job.Job); err != nil {
 		return err
 	}
 	return t.store(ctx, worker, object, job, from)
@@ -101,7 +103,7 @@ func (t *trial) job(object int) *job {
 // becomes records what becomes of an object, and forgets it when that is all, unless it is in doubt.
 func (t *trial) becomes(object int, job *job, state record.JobState) error {
 	job.State = state
-	if err := t.sink.Journal.Jobs(job.Job); err != nil {
+	if err := t.sink.Jobs(job.Job); err != nil {
 		return err
 	}
 	t.queue.set(object, state)
@@ -128,11 +130,11 @@ func (t *trial) accept(object int, job *job, ref system.Ref, at time.Duration) e
 func (t *trial) afterAccept(ctx context.Context, worker, object int) error {
 	switch {
 	case t.settler() == nil:
-		return nil
-	case t.slotDurable(t.u):
+	case t.u.Slot == "accepted":
+		t.pending <- object
+	default:
 		return t.settle(ctx, worker, object)
 	}
-	t.pending <- object
 	return nil
 }
 
@@ -155,7 +157,7 @@ func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) 
 	switch {
 	case !givenUp:
 		job.State = record.JobWaiting
-		if err := t.sink.Journal.Jobs(job.Job); err != nil {
+		if err := t.sink.Jobs(job.Job); err != nil {
 			return err
 		}
 		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
@@ -189,7 +191,7 @@ const (
 // source is the content of an object while it is sent: hashed, and with what
 // went wrong on our side, which is no failure of the system.
 type source struct {
-	from io.ReadSeekCloser
+	io.ReadSeekCloser
 	left int64
 	hash hash.Hash
 	err  error // why our data could not be read
@@ -200,22 +202,21 @@ func openSource(set workload.Set, object int) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{from: from, left: set.Object(object).Size, hash: sha256.New()}, nil
+	return &source{from, set.Object(object).Size, sha256.New(), nil}, nil
 }
 
 // Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
-	n, err := s.from.Read(p)
+	n, err := s.ReadSeekCloser.Read(p)
 	s.hash.Write(p[:n])
 	s.left -= int64(n)
 	switch {
-	case err != nil && !errors.Is(err, io.EOF):
-		s.err = err
-	case err != nil && s.left > 0:
-		err = fmt.Errorf("it ends %d bytes too early: %w", s.left, io.ErrUnexpectedEOF)
-		s.err = err
 	case s.left < 0:
 		err = errors.New("it is longer than it was")
+	case errors.Is(err, io.EOF) && s.left > 0:
+		err = fmt.Errorf("it ends %d bytes too early: %w", s.left, io.ErrUnexpectedEOF)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}
 	return n, err
@@ -223,11 +224,6 @@ func (s *source) Read(p []byte) (int, error) {
 
 // sum is the hash of all that was read, in hex.
 func (s *source) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
-
-func (s *source) close() { s.from.Close() }
-
-// errSettled ends the wait for objects to be durable when its time is over.
-var errSettled = errors.New("the time to wait for objects to be durable is over")
 
 // settle waits until an accepted object is durable, for upload.settle since it
 // was accepted or, when that was in an earlier session, since this one began. One
@@ -275,10 +271,10 @@ func (t *trial) settling(ctx context.Context) (end func() error) {
 	if t.settler() == nil {
 		return func() error { return nil }
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	over := make(chan error, 1)
-	go func() {
-		over <- scenario.Workers(ctx, settlers, func(ctx context.Context, worker int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	for worker := range settlers {
+		group.Go(func() error {
 			for object := range t.pending {
 				if ctx.Err() != nil {
 					return nil
@@ -289,27 +285,19 @@ func (t *trial) settling(ctx context.Context) (end func() error) {
 			}
 			return nil
 		})
-	}()
+	}
 	return func() error {
 		close(t.pending)
-		left := t.settleLeft()
+		t.mu.Lock()
+		left := max(t.u.Settle.Std()-(t.sink.Now()-max(t.last, t.began)), scenario.SettleBriefly)
+		t.mu.Unlock()
 		if t.u.Until == "accepted" {
 			left = 0
 		}
-		defer time.AfterFunc(left, func() { cancel(errSettled) }).Stop()
-		defer cancel(nil)
-		if err := <-over; !errors.Is(err, errSettled) {
-			return err
-		}
-		return nil
+		defer time.AfterFunc(left, cancel).Stop()
+		defer cancel()
+		return group.Wait()
 	}
-}
-
-// settleLeft is what is left of upload.settle since the last object was accepted.
-func (t *trial) settleLeft() time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return max(t.u.Settle.Std()-(t.sink.Now()-max(t.last, t.began)), scenario.SettleBriefly)
 }
 
 // settleLate asks again about objects that were not durable when the wait for them

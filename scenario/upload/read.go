@@ -42,7 +42,7 @@ var nan = math.NaN()
 func (l *loadTest) measure(in *scenario.Measured) {
 	l.up, l.metrics = in.Cell.Upload, map[string]float64{}
 	l.readings = readPolls(in)
-	l.objects = readObjects(in, l.settleLimit(), l.readings.end, l.coding.padded)
+	l.objects = readObjects(in, l.readings.end, l.coding.padded)
 	put := scenario.Numbers(l.metrics)
 	l.readings.measure(put)
 	if l.up != nil {
@@ -61,14 +61,6 @@ func (l *loadTest) measure(in *scenario.Measured) {
 	put("system_cpu", in.Usage.SystemCPU)
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
 	scenario.PutMachine(in.Usage, put)
-}
-
-// settleLimit is how long an object may take to its full redundancy, in seconds.
-func (l *loadTest) settleLimit() float64 {
-	if l.up == nil {
-		return 0
-	}
-	return l.up.Settle.Seconds()
 }
 
 // bandwidth adds that of absolute bytes between two moments, in seconds, where polls leave too
@@ -94,9 +86,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	l.measure(&in)
 	return l.metrics
 }
-
-// Measure computes a trial's metrics; see Metrics for their definitions.
-func (Collect) Measure(in scenario.Measured) map[string]float64 { return Scenario{}.Measure(in) }
 
 // read adds what polls, jobs and events say of a trial beyond its metrics and, of one that
 // has none yet, these.
@@ -315,7 +304,7 @@ func (l *loadTest) emit(in *scenario.Measured) {
 		l.row("objects_by_state", "adopted", float64(l.adopted))
 		l.row("objects_by_state", "retried", float64(l.retried))
 		if l.up != nil && l.settles() {
-			l.row("objects_by_state", lateState, float64(l.notDurable(in, l.settleLimit())))
+			l.row("objects_by_state", lateState, float64(l.notDurable(in)))
 			l.row("objects_by_state", "durable late", float64(l.late))
 		}
 		l.row("no_room", "", float64(l.noRoom))

@@ -156,7 +156,7 @@ func (w *readings) met(what, subject, class, detail string, at float64) {
 func readPolls(in *scenario.Measured) *readings {
 	w := &readings{values: map[string]series{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
 		last: map[string]*big.Int{}}
-	for p := range scenario.Stream(in.Polls) {
+	for p := range in.Polls {
 		w.add(&p)
 	}
 	return w
@@ -334,6 +334,6 @@ func plus(a, b *big.Int) *big.Int {
 func minus(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
 
 func float(v *big.Int) float64 {
-	f, _ := new(big.Float).SetInt(v).Float64()
+	f, _ := v.Float64()
 	return f
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -72,8 +72,8 @@ func (t *trial) restore(ctx context.Context) error {
 // sameData holds the data set against the one that the trial began with.
 func (t *trial) sameData() error {
 	now := fmt.Sprintf("%d objects, fingerprint %s", t.set.Len(), t.set.Fingerprint())
-	in := t.sink.Journal.Recorded()
-	for e := range scenario.Stream(in.Events) {
+	in := t.sink.Recorded()
+	for e := range in.Events {
 		if e.Kind == eventData && e.What == whatSet {
 			if e.Detail != now {
 				return t.dataChanged(fmt.Sprintf("it was %s, and is %s", e.Detail, now))
@@ -92,24 +92,16 @@ func (t *trial) dataChanged(how string) error {
 	if dir := t.cell.Data.Directory; dir != "" {
 		hint += fmt.Sprintf("; what was written since the run began: find %s -newer RUN/plan.json", dir)
 	}
-	return &DataChangedError{t.site.Use.Name, how, hint}
+	return ui.WithHint(fmt.Errorf("%s: %w: %s", t.site.Use.Name, ErrDataChanged, how), hint)
 }
 
-// DataChangedError is a data set that is not the one that a trial began with: a
-// session cannot go on with it.
-type DataChangedError struct{ System, How, hint string }
-
-func (e *DataChangedError) Error() string {
-	return fmt.Sprintf("%s: the data set has changed since the trial began: %s", e.System, e.How)
-}
-
-// Hint implements the interface that the terminal asks for hints.
-func (e *DataChangedError) Hint() string { return e.hint }
+// ErrDataChanged is of a session that cannot go on.
+var ErrDataChanged = errors.New("the data set has changed since the trial began")
 
 // eachJob calls do for each object that something is recorded of.
 func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
-	in := t.sink.Journal.Recorded()
-	for job := range scenario.Stream(in.Jobs) {
+	in := t.sink.Recorded()
+	for job := range in.Jobs {
 		if err := do(int(job.Object), &job); err != nil {
 			return err
 		}
@@ -129,8 +121,8 @@ func (t *trial) replay(r *restored) error {
 	if err != nil {
 		return err
 	}
-	in := t.sink.Journal.Recorded()
-	for op := range scenario.Stream(in.Ops) {
+	in := t.sink.Recorded()
+	for op := range in.Ops {
 		t.tally.ended(op)
 		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
 			t.fetched[int(op.Object)] = time.Duration(op.Start)
@@ -235,7 +227,7 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		j.State, j.Error = record.JobMissing, "it was accepted, and is not there, or not whole, any more"
 	}
 	for batch := range slices.Chunk(missing, 1000) {
-		if err := t.sink.Journal.Jobs(batch...); err != nil {
+		if err := t.sink.Jobs(batch...); err != nil {
 			return 0, err
 		}
 	}

@@ -171,7 +171,7 @@ func TestPointsStopAtGaps(t *testing.T) {
 func TestEveryRule(t *testing.T) {
 	cell := &analysis.Cell{ID: "c001", System: "siad", Plan: experiment.Cell{Upload: &experiment.Upload{}}}
 	trial := &analysis.Trial{Trial: record.Trial{ID: 1, State: record.Done}, Info: cell}
-	f := &analysis.Frame{View: View(), Plan: &experiment.Plan{Blocks: 1}, Run: analysis.Run{Done: 1, Valid: 1},
+	f := &analysis.Frame{View: Scenario{}.View(), Plan: &experiment.Plan{Blocks: 1}, Run: analysis.Run{Done: 1, Valid: 1},
 		Trials: []*analysis.Trial{trial}, Cells: []*analysis.Cell{cell}, Metrics: metricsOf("derived"),
 		Series: []analysis.Series{{Trial: trial, Metric: "accept_time", Over: overObjects, Points: line(100, 1, 3, 1)}},
 		Spans: []analysis.Span{{Trial: trial, Kind: moneyMissing, From: 600, To: 1200, Note: "40 SC"},

@@ -64,11 +64,9 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
 	}
 	t := newTrial(r, cell, seed, sink, set)
-	if err := t.restore(ctx); err != nil {
-		return t.load(cpu), err
+	if err = t.restore(ctx); err == nil {
+		err = cmp.Or(t.run(ctx), t.log.Flush())
 	}
-	err = t.run(ctx)
-	err = cmp.Or(err, t.log.Flush())
 	return t.load(cpu), err
 }
 
@@ -116,17 +114,19 @@ const clearStopped = 30 * time.Minute
 // far apart: one more when all is stored gives the bandwidth of that time.
 func (t *trial) work(ctx context.Context) error {
 	endSettling := t.settling(ctx)
-	var err error
-	for _, step := range []func(context.Context) error{t.put, t.resolve, t.polls.once} {
-		if err == nil {
-			err = step(ctx)
-		}
-	}
+	err := inTurn(ctx, t.put, t.resolve, t.polls.once)
 	t.mu.Lock()
 	t.idle = true // no object is left to be stored: that none is, is no lack of progress
 	t.mu.Unlock()
-	err = cmp.Or(err, endSettling())
-	for _, step := range []func(context.Context) error{t.settleLate, t.verify} {
+	if err = cmp.Or(err, endSettling()); err != nil {
+		return err
+	}
+	return inTurn(ctx, t.settleLate, t.verify)
+}
+
+// inTurn takes steps until one fails.
+func inTurn(ctx context.Context, steps ...func(context.Context) error) (err error) {
+	for _, step := range steps {
 		if err == nil {
 			err = step(ctx)
 		}
@@ -153,7 +153,7 @@ func (t *trial) name(object int) string { return t.pre + t.set.Object(object).Na
 
 // event records something that happened in the trial.
 func (t *trial) event(kind, what, detail string) error {
-	return t.sink.Journal.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
+	return t.sink.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
 }
 
 func (t *trial) note(text string) {
@@ -194,9 +194,8 @@ func (t *trial) state() scenario.State {
 // reports calls report periodically. The function that it returns ends that.
 func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
+	var group sync.WaitGroup
+	group.Go(func() {
 		for ctx.Err() == nil {
 			t.report()
 			pause(ctx, t.reportEvery)
@@ -204,8 +203,8 @@ func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end 
 				fail(err)
 			}
 		}
-	}()
-	return func() { cancel(); <-over }
+	})
+	return func() { cancel(); group.Wait() }
 }
 
 // load is what the trial says of itself. cpu is this process's at its beginning.

@@ -107,11 +107,6 @@ func (r *runner) dataSeed(seed uint64) uint64 {
 	return scenario.MixSeed(seed, purpose, 0)
 }
 
-// slotDurable reports whether an object is under way until it is durable.
-func (r *runner) slotDurable(u *experiment.Upload) bool {
-	return u.Slot != "accepted" && r.settler() != nil
-}
-
 // lists reports whether the node says what is there.
 func (r *runner) lists() bool {
 	_, lists := r.node.(system.Lister)

@@ -22,6 +22,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
+// journal is what a session records in.
+type journal interface {
+	Recorded() scenario.Measured
+	Jobs(...record.Job) error
+	Poll(record.Poll) error
+	Event(record.Event) error
+}
+
 // ledger is a journal in memory.
 type ledger struct {
 	mu     sync.Mutex
@@ -50,7 +58,7 @@ func (l *ledger) Jobs(jobs ...record.Job) error {
 	return nil
 }
 
-// Recorded implements scenario.Journal.
+// Recorded implements scenario.Sink.
 func (l *ledger) Recorded() scenario.Measured {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,8 +69,26 @@ func (l *ledger) Recorded() scenario.Measured {
 	}
 }
 
+// entire has all streams, if empty ones.
+func entire(in scenario.Measured) *scenario.Measured {
+	none := newLedger().Recorded()
+	if in.Ops == nil {
+		in.Ops = none.Ops
+	}
+	if in.Jobs == nil {
+		in.Jobs = none.Jobs
+	}
+	if in.Polls == nil {
+		in.Polls = none.Polls
+	}
+	if in.Events == nil {
+		in.Events = none.Events
+	}
+	return &in
+}
+
 // measuredFrom is what the metrics of a load test are computed from.
-func measuredFrom(j scenario.Journal, cell experiment.Cell, load scenario.Load) *scenario.Measured {
+func measuredFrom(j journal, cell experiment.Cell, load scenario.Load) *scenario.Measured {
 	unknown, in := math.NaN(), j.Recorded()
 	in.Cell, in.Load, in.Usage = cell, load, scenario.Usage{SystemCPU: unknown, SystemRSSPeak: unknown,
 		OthersBusy: unknown}
@@ -161,7 +187,7 @@ func (b *uploadBench) session(ctx context.Context) (yield, error) {
 	return b.sessionWith(ctx, b.ledger)
 }
 
-func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal) (yield, error) {
+func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error) {
 	b.t.Helper()
 	prepared, err := Scenario{}.Prepare(ctx, scenario.Site{
 		Use:     experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode},
@@ -178,7 +204,8 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal)
 	var y yield
 	from := len(b.ops)
 	y.load, err = prepared.Trial(ctx, b.cell, 42, scenario.Sink{
-		Epoch: b.epoch, Journal: journal, Now: func() time.Duration { return time.Since(b.epoch) },
+		Epoch: b.epoch, Recorded: j.Recorded, Jobs: j.Jobs, Poll: j.Poll, Event: j.Event,
+		Now: func() time.Duration { return time.Since(b.epoch) },
 		Block: func(block []byte) error {
 			var err error
 			if b.ops, err = record.DecodeBlock(block, b.ops); err == nil {
@@ -196,7 +223,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, journal scenario.Journal)
 		},
 	})
 	y.ops = b.ops[from:]
-	y.metrics = Scenario{}.Measure(*measuredFrom(journal, b.cell, y.load))
+	y.metrics = Scenario{}.Measure(*measuredFrom(j, b.cell, y.load))
 	return y, err
 }
 

@@ -17,12 +17,12 @@ var viewText string
 var collectText string
 
 // View is how the numbers of upload are read.
-func View() *analysis.View { return viewOf(viewText, storedWords) }
+func (Scenario) View() *analysis.View { return viewOf(viewText, storedWords) }
 
-// CollectView is how the numbers of collect are read, with the tables, rules and figures of upload, but
+// View is how the numbers of collect are read, with the tables, rules and figures of upload, but
 // for that of times of objects.
-func CollectView() *analysis.View {
-	v, of := viewOf(collectText, watchedWords), View()
+func (Collect) View() *analysis.View {
+	v, of := viewOf(collectText, watchedWords), Scenario{}.View()
 	v.Heads, v.Rules = of.Heads, of.Rules
 	v.Figures = slices.DeleteFunc(of.Figures, func(f analysis.Figure) bool { return f.ID == "store-time" })
 	return v

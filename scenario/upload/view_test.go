@@ -33,9 +33,9 @@ func unpack(t *testing.T, name string) *record.Reader {
 
 func result(t *testing.T, name string) *analysis.Result {
 	t.Helper()
-	v := View()
+	v := Scenario{}.View()
 	if name == "collect" {
-		v = CollectView()
+		v = Collect{}.View()
 	}
 	run := unpack(t, name)
 	plan, err := analysis.ReadPlan(run)
@@ -201,9 +201,9 @@ func TestBufferedObjectsTookNothing(t *testing.T) {
 				{Name: system.ReadFileBytes, Value: file}, {Name: "buffered_bytes", Value: buffered}}}
 	}
 	for _, before := range []float64{0, 5 * size} { // what others had stored
-		m := Scenario{}.Measure(scenario.Measured{Cell: uploadCell(10, size), Jobs: slices.Values(jobs),
+		m := Scenario{}.Measure(*entire(scenario.Measured{Cell: uploadCell(10, size), Jobs: slices.Values(jobs),
 			Polls: slices.Values([]record.Poll{
-				poll(0, 3*before, before, 0), poll(time.Minute, 3*(before+6*size), before+10*size, 4*size)})})
+				poll(0, 3*before, before, 0), poll(time.Minute, 3*(before+6*size), before+10*size, 4*size)})}))
 		for key, want := range map[string]float64{"absolute_bytes": 18 * size, "absolute_per_file": 3 * size,
 			"expansion": 3, "storage_efficiency": 1. / 3} {
 			if math.Abs(m[key]-want) > 1e-9*want {
