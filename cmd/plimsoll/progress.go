@@ -251,7 +251,7 @@ func (p *progress) longLine() string {
 	add(bytes > 0, "%s/s", words.Bytes(bytes))
 	if s.Spent != nil && s.Spent.Sign() != 0 {
 		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.Decimals)), nil)
-		add(true, "spent %s", new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
+		add(true, "%s spent since the trial began", new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
 	}
 	rest := s.Objects - s.Accepted - s.Failed - s.Refused
 	add(rest <= 0 && s.Failed+s.Refused == 0, "all stored")

@@ -102,11 +102,18 @@ func (p *program) listen(
 // browse opens a page in the user's browser.
 func (p *program) browse(page string) {
 	opener := exec.Command("xdg-open", page)
-	if err := opener.Start(); err != nil {
-		p.ui.Say("note: the page is %s; no browser was opened: %v", page, err)
-		return
+	err := opener.Start()
+	if err == nil {
+		ended := make(chan error, 1)
+		go func() { ended <- opener.Wait() }()
+		select {
+		case err = <-ended:
+		case <-time.After(2 * time.Second): // it is the browser itself
+		}
 	}
-	go func() { _ = opener.Wait() }() // else it stays as a zombie while a run goes on
+	if err != nil {
+		p.ui.Say("note: the page is %s; no browser was opened: %v", page, err)
+	}
 }
 
 // servedHandler is what a directory is served as, a run or a directory of runs,
