@@ -30,7 +30,7 @@ type site struct {
 	cluster    system.Cluster
 	runner     scenario.Runner
 	watched    map[string]bool                      // sample names of attached servers on this machine
-	keeps      bool                                 // its directory outlives this session: a trial may go on, on it
+	keeps      bool                                 // its directory outlives this session, for the next to continue
 	used       bool                                 // a trial that goes on has been executed on it
 	changed    string                               // how it differs from what it was in the session before
 	started    map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored

@@ -34,7 +34,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 	if s.cluster == nil { // an earlier attempt to bring it up failed
 		return true, r.restart(ctx, s, "it is not up")
 	}
-	if r.plan.Experiment.Sync != nil { // what runs there the scenario starts, and looks after
+	if r.plan.Experiment.Sync != nil { // the scenario starts and watches its nodes itself
 		return false, nil
 	}
 	if p := s.died(); p != nil && !r.reviveNodes(ctx, s) {

@@ -48,7 +48,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	meter, memory := newMeter(s, trace), startFootprint(s)
 	observed := func(take func([]record.Sample), samples []record.Sample) {
 		take(samples)
-		_ = t.w.Samples(samples) // an error of the record stays
+		_ = t.w.Samples(samples) // the record keeps its first error, see Err below
 	}
 	// The begin and the end of what a scenario measures are looks of their own, so that they are exact.
 	look := func(take func([]record.Sample)) func() {
@@ -113,7 +113,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		r.event("fault", "process died", fmt.Sprintf("%s, %s: %v", out.died.Name(), during, out.died.Err()), 0)
 	}
 	if err == nil {
-		err = r.rec.Err() // a trial that is not recorded must not pass for whole
+		err = r.rec.Err() // a trial that was not recorded must not count as complete
 	}
 	// A process whose end the scenario noticed before we did.
 	if out.died != nil && end == nil && err != nil {

@@ -64,7 +64,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// runPlan is Run of a configuration that may show its progress to nobody.
+// runPlan is Run of a configuration that may have no Progress.
 func runPlan(ctx context.Context, cfg Config) (Result, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = silent{}

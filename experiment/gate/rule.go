@@ -249,6 +249,6 @@ func fail(what, text string, at int, fix, format string, args ...any) {
 // caught returns the error of fail; it is deferred.
 func caught(err *error) {
 	if r := recover(); r != nil {
-		*err = r.(*Error) // whatever else it is goes on
+		*err = r.(*Error) // any other panic continues
 	}
 }

@@ -73,7 +73,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	c := s.Counts()
 	operationMetrics(&in, put)
 	storedMetrics(&in, put)
-	put("success_rate", float64(c.Outcomes[record.OK])/float64(c.Finished())) // of none there is none
+	put("success_rate", float64(c.Outcomes[record.OK])/float64(c.Finished())) // without operations there is no rate
 	switch {
 	case o.Operation == "fill": // several kinds of operations in one trial
 		if v, ok := m["put_p50"]; ok {
