@@ -147,6 +147,9 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	if n := len(s.cluster.Nodes()); s.network != nil && n < len(s.hosts) { // of a swarm or chain: one on each host
+		return fmt.Errorf("%s: the deployment has %d nodes on %d hosts", name, n, len(s.hosts))
+	}
 	if s.attached() {
 		r.watch(starting, s)
 	}

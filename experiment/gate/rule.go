@@ -249,6 +249,10 @@ func fail(what, text string, at int, fix, format string, args ...any) {
 // caught returns the error of fail; it is deferred.
 func caught(err *error) {
 	if r := recover(); r != nil {
-		*err = r.(*Error) // any other panic continues
+		e, is := r.(*Error)
+		if !is {
+			panic(r)
+		}
+		*err = e
 	}
 }
