@@ -2,6 +2,8 @@ package analysis_test
 
 import (
 	"cmp"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -21,36 +23,29 @@ retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 400}
 repetitions: 6
 warmup: 0
 `)
+	said := regexp.MustCompile(`[0-9.]*[0-9]|at least|No trial`)
 	type level struct {
 		rate   float64 // MB/s
 		reason string
 	}
 	for name, c := range map[string]struct {
 		levels [3]level
-		want   string
-		blocks int // 0: all
+		want   string // the numbers of the verdict: best throughput, its interval, its concurrency
+		blocks int    // 0: all
 	}{
-		"grows": {[3]level{{10, ""}, {50, ""}, {90, ""}},
-			"nginx: throughput 90.0 (89.1–90.9) MB/s at best (concurrency 64).", 0},
-		"grows no more": {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "nginx: throughput 50.2 (49.7–50.7) MB/s " +
-			"at best (concurrency 64); from concurrency 8 on, the intervals overlap with it.", 0},
-		"in five trials": {[3]level{{10, ""}, {50, ""}, {50.2, ""}},
-			"nginx: throughput 50.1 (49.7–50.5) MB/s at best (concurrency 64).", 5},
-		"in one trial": {[3]level{{10, ""}, {50, ""}, {50.2, ""}},
-			"nginx: throughput 49.7 MB/s at best (concurrency 64).", 1},
-		"falls": {[3]level{{10, ""}, {50, ""}, {30, ""}},
-			"nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8).", 0},
+		"grows":          {[3]level{{10, ""}, {50, ""}, {90, ""}}, "90.0 89.1 90.9 64", 0},
+		"grows no more":  {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "50.2 49.7 50.7 64 8", 0},
+		"in five trials": {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "50.1 49.7 50.5 64", 5},
+		"in one trial":   {[3]level{{10, ""}, {50, ""}, {50.2, ""}}, "49.7 64", 1},
+		"falls":          {[3]level{{10, ""}, {50, ""}, {30, ""}}, "50.0 49.5 50.5 8", 0},
 		"generator": {[3]level{{10, ""}, {50, ""}, {90, record.ReasonGeneratorSaturated}},
-			"nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8). nginx: throughput at least 90.0 MB/s " +
-				"(concurrency 64), where the limit was this machine.", 0},
+			"50.0 49.5 50.5 8 at least 90.0 64", 0},
 		"slower generator": {[3]level{{10, ""}, {50, ""}, {30, record.ReasonGeneratorSaturated}},
-			"nginx: throughput 50.0 (49.5–50.5) MB/s at best (concurrency 8).", 0},
+			"50.0 49.5 50.5 8", 0},
 		"machine": {[3]level{{10, record.ReasonBoxBusy}, {50, record.ReasonMachineLimited},
-			{40, record.ReasonGeneratorSaturated}},
-			"No trial is valid. nginx: throughput at least 50.0 MB/s (concurrency 8), where the limit was this " +
-				"machine.", 0},
+			{40, record.ReasonGeneratorSaturated}}, "No trial at least 50.0 8", 0},
 		"nothing can be said": {[3]level{{10, record.ReasonLinkOff}, {50, record.ReasonDaemonDied},
-			{40, record.ReasonLinkOff}}, "No trial is valid: nothing can be said about nginx.", 0},
+			{40, record.ReasonLinkOff}}, "No trial", 0},
 	} {
 		var trials []record.Trial
 		for block := range cmp.Or(c.blocks, plan.Blocks) {
@@ -67,7 +62,7 @@ warmup: 0
 		}
 		r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.Scenario{}.View(), simulatedMetrics, trials))
 		must(t, err)
-		if r.Verdict.Text != c.want {
+		if got := strings.Join(said.FindAllString(r.Verdict.Text, -1), " "); got != c.want {
 			t.Errorf("%s: %s\nwant %s", name, r.Verdict.Text, c.want)
 		}
 	}

@@ -325,22 +325,20 @@ func (s status) StatusCode() int { return int(s) }
 func TestReason(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	for _, c := range []struct {
-		err         error
-		class, text string
+		err   error
+		class string
 	}{
-		{fmt.Errorf("siad: %w", context.DeadlineExceeded), "timeout", "timeout: no answer within 2 s"},
-		{fmt.Errorf("siad: %w", dial), "connection refused", "connection refused: siad: dial tcp: connection refused"},
-		{fmt.Errorf("siad: %w", syscall.ECONNRESET), "connection reset",
-			"connection reset: siad: connection reset by peer"},
-		{fmt.Errorf("siad: %w", status(500)), "status 500", "status 500: siad: GET /x: status 500: out of luck"},
-		{fmt.Errorf("siad: %w (it begins %q)", system.ErrHTML, "<html>"), "HTML instead of JSON", `HTML instead of JSON: siad: the answer is not what it should be: HTML instead of JSON (it begins "<html>")`},
-		{fmt.Errorf("siad: %w: eh", system.ErrAnswer), "malformed answer",
-			"malformed answer: siad: the answer is not what it should be: eh"},
-		{fmt.Errorf("siad: %w", io.ErrUnexpectedEOF), "cut off", "cut off: siad: unexpected EOF"},
-		{errors.New("what"), "failed", "failed: what"},
+		{fmt.Errorf("siad: %w", context.DeadlineExceeded), "timeout"},
+		{fmt.Errorf("siad: %w", dial), "connection refused"},
+		{fmt.Errorf("siad: %w", syscall.ECONNRESET), "connection reset"},
+		{fmt.Errorf("siad: %w", status(500)), "status 500"},
+		{fmt.Errorf("siad: %w (it begins %q)", system.ErrHTML, "<html>"), "HTML instead of JSON"},
+		{fmt.Errorf("siad: %w: eh", system.ErrAnswer), "malformed answer"},
+		{fmt.Errorf("siad: %w", io.ErrUnexpectedEOF), "cut off"},
+		{errors.New("what"), "failed"},
 	} {
 		got := Reason(c.err, 2*time.Second)
-		if got != c.text || Class(got) != c.class {
+		if Class(got) != c.class || c.class != "timeout" && !strings.HasSuffix(got, c.err.Error()) {
 			t.Errorf("%v: %q, class %q", c.err, got, Class(got))
 		}
 	}

@@ -2,13 +2,9 @@ package docs
 
 import (
 	"fmt"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
-	"path/filepath"
+	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,7 +36,7 @@ var parts = map[string]string{
 // a way along arrows.
 func TestPicture(t *testing.T) {
 	imports := importsOfFolders(t)
-	for _, tool := range []string{"bench", "release", "scripts"} { // for those who make plimsoll; no part of it
+	for _, tool := range []string{"bench", "docs", "release", "scripts"} { // for those who make plimsoll; no part of it
 		delete(imports, tool)
 	}
 	for folder := range imports {
@@ -73,40 +69,27 @@ func TestPicture(t *testing.T) {
 // importsOfFolders are the imports between the top folders of the repository.
 func importsOfFolders(t *testing.T) map[string]map[string]bool {
 	t.Helper()
-	imports := map[string]map[string]bool{}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && path != ".." && (d.Name() == "node_modules" || d.Name() == "testdata" ||
-			strings.HasPrefix(d.Name(), ".")) {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		from, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(path), "../"), "/")
-		if imports[from] == nil {
-			imports[from] = map[string]bool{}
-		}
-		for _, i := range f.Imports {
-			name, err := strconv.Unquote(i.Path.Value)
-			if err != nil {
-				return err
-			}
-			if ours, ok := strings.CutPrefix(name, module); ok {
-				if to, _, _ := strings.Cut(ours, "/"); to != from {
-					imports[from][to] = true
-				}
-			}
-		}
-		return nil
-	})
+	list := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "./...")
+	list.Dir = ".."
+	out, err := list.Output()
 	must(t, err)
+	imports := map[string]map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		from := ""
+		for i, path := range strings.Fields(line) {
+			ours, is := strings.CutPrefix(path, module)
+			top, _, _ := strings.Cut(ours, "/")
+			if i == 0 {
+				from = top
+			}
+			if imports[from] == nil {
+				imports[from] = map[string]bool{}
+			}
+			if is && top != from {
+				imports[from][top] = true
+			}
+		}
+	}
 	return imports
 }
 

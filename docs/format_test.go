@@ -14,7 +14,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/presets"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
@@ -97,29 +96,4 @@ var (
 // readable is a rule's template for people: "N trials" for a count, "…" for the rest.
 func readable(template string) string {
 	return cell(variable.ReplaceAllString(plural.ReplaceAllString(template, "N $1"), "…"))
-}
-
-// The presets are written for the systems as they are.
-func TestPresets(t *testing.T) {
-	c := catalog()
-	for i := range c {
-		c[i].HTTP, c[i].Spreads, c[i].Follows = true, true, true
-	}
-	for _, p := range presets.List() {
-		e, err := experiment.Parse(p.Name, p.Source, nil, c)
-		if err != nil {
-			t.Errorf("%v", err)
-			continue
-		}
-		if _, err := e.Plan(); err != nil {
-			t.Errorf("%s: %v", p.Name, err)
-		}
-	}
-	p, err := presets.Get("boost-retrieval")
-	must(t, err)
-	set := []string{"systems=nginx,boost", "systems.boost.with.url=http://provider:7777",
-		"systems.boost.with.list=pieces.txt"}
-	if _, err := experiment.Parse(p.Name, p.Source, set, c); err != nil {
-		t.Errorf("%v", err)
-	}
 }

@@ -1,16 +1,13 @@
 package docs
 
 import (
+	"cmp"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -134,138 +131,64 @@ func generate(t *testing.T, page string, parts map[string]string) {
 	must(t, os.WriteFile(page, []byte(text), 0o644))
 }
 
-// TestScenariosRecordWhatIsDefined reads the sources of the scenarios: each number
-// that they hand to a trial's metrics is defined, by the scenario that the file
-// belongs to, and so on the page; and nothing is defined that no file yields.
+// put finds what a source hands to a trial's metrics: put("key", …), m["key"] = …, or their keys' beginnings.
+var put = regexp.MustCompile(`\bput\("([a-z0-9_]+)"|\["([a-z0-9_]+)"(?:\]| ?\+).* = `)
+
+// TestScenariosRecordWhatIsDefined reads the sources of the scenarios: each number that one hands to a
+// trial's metrics is defined, by its scenario, and so on the page; and nothing is defined that none yields.
 func TestScenariosRecordWhatIsDefined(t *testing.T) {
-	defined := map[string]map[string]bool{}
+	defined, all := map[string]string{}, ""
 	for _, s := range scenarios.All() {
-		defined[s.Name()] = map[string]bool{}
 		for _, m := range s.Metrics() {
-			defined[s.Name()][m.Key] = true
+			defined[s.Name()] += " " + m.Key + " "
 		}
+		all += defined[s.Name()]
 	}
-	shared, err := filepath.Glob("../scenario/*.go")
-	must(t, err)
+	defined["upload"] += defined["collect"] // whose numbers are computed there
 	files, err := filepath.Glob("../scenario/*/*.go")
 	must(t, err)
-	files = append(files, shared...)
-	words := map[string]bool{}
-	n := 0
-	for _, path := range files {
+	shared, err := filepath.Glob("../scenario/*.go")
+	must(t, err)
+	sources, n := "", 0
+	for _, path := range append(files, shared...) {
+		switch filepath.Base(path) {
+		case "view.go", "tables.go", "effects.go":
+			continue // they read metrics
+		}
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		switch filepath.Base(path) {
-		case "view.go", "rules.go", "tables.go", "effects.go":
-			continue // they read metrics
-		}
-		keys, literals := keysIn(t, path)
-		for _, w := range literals {
-			words[w] = true
-		}
-		of := owners(path)
-		for _, key := range keys {
+		source := read(t, path)
+		sources += source
+		of := cmp.Or(defined[filepath.Base(filepath.Dir(path))], all)
+		for _, m := range put.FindAllStringSubmatch(source, -1) {
 			n++
-			known := slices.ContainsFunc(of, func(s string) bool { return hasKey(defined[s], key) })
-			if len(of) > 0 && !known {
-				t.Errorf("%s: %q is no metric of %s", path, key, strings.Join(of, " or "))
+			key := " " + m[1] + m[2]
+			if !strings.HasSuffix(key, "_") {
+				key += " "
+			}
+			if !strings.Contains(of, key) {
+				t.Errorf("%s: %q is not defined", path, m[1]+m[2])
 			}
 		}
 	}
 	if n < 100 {
 		t.Errorf("only %d metrics were found in the sources", n)
 	}
-	for s, keys := range defined {
-		for key := range keys {
-			before, after, _ := strings.Cut(key, "_")
-			whole, _ := strings.CutSuffix(key, "_share") // key + "_share" of what is a word itself
-			if !words[key] && !words[before+"_"] && !words["_"+after] && !words[whole] {
-				t.Errorf("%s defines %s, and no file yields that", s, key)
-			}
+	for _, key := range strings.Fields(all) {
+		before, after, _ := strings.Cut(key, "_")
+		parts := []string{key, before + "_", "_" + after, strings.TrimSuffix(key, "_share")}
+		if !slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(sources, `"`+p+`"`) }) {
+			t.Errorf("%s is defined, and no file yields that", key)
 		}
 	}
-}
-
-// hasKey reports whether a key, or the beginning of one ("ttfb_"), is defined.
-func hasKey(defined map[string]bool, key string) bool {
-	return defined[key] || strings.HasSuffix(key, "_") &&
-		slices.ContainsFunc(slices.Collect(maps.Keys(defined)),
-			func(d string) bool { return strings.HasPrefix(d, key) })
-}
-
-// owners are the scenarios that a file belongs to; none: it is of all.
-func owners(path string) []string {
-	file := filepath.Base(path)
-	if file == "polls.go" {
-		return []string{"upload", "collect"}
-	}
-	for _, s := range scenarios.All() {
-		if filepath.Base(filepath.Dir(path)) == s.Name() || file == s.Name()+".go" ||
-			strings.HasPrefix(file, s.Name()+"_") {
-			return []string{s.Name()}
-		}
-	}
-	return nil
-}
-
-// keysIn are the constant keys that a file puts into metrics: put("key", …),
-// m["key"] = …, map[string]float64{"key": …}; and all its words but the keys of
-// definitions.
-func keysIn(t *testing.T, path string) (keys, words []string) {
-	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	must(t, err)
-	add := func(e ast.Expr) {
-		if b, ok := e.(*ast.BinaryExpr); ok {
-			e = b.X // "ttfb_" + …
-		}
-		if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
-			key, _ := strconv.Unquote(l.Value)
-			keys = append(keys, key)
-		}
-	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.KeyValueExpr:
-			return !named(n.Key, "Key")
-		case *ast.BasicLit:
-			if word, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
-				words = append(words, word)
-			}
-		case *ast.CallExpr:
-			if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "put" && len(n.Args) > 1 {
-				add(n.Args[0])
-			}
-		case *ast.AssignStmt:
-			for _, l := range n.Lhs {
-				if i, ok := l.(*ast.IndexExpr); ok {
-					add(i.Index)
-				}
-			}
-		case *ast.CompositeLit:
-			if m, ok := n.Type.(*ast.MapType); ok && named(m.Key, "string") && named(m.Value, "float64") {
-				for _, e := range n.Elts {
-					add(e.(*ast.KeyValueExpr).Key)
-				}
-			}
-		}
-		return true
-	})
-	return keys, words
-}
-
-func named(e ast.Expr, name string) bool {
-	i, ok := e.(*ast.Ident)
-	return ok && i.Name == name
 }
 
 // Every reason why a trial is invalid is explained.
 func TestReasonsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("methodology.md")
-	must(t, err)
+	text := read(t, "methodology.md")
 	for _, why := range record.Reasons() {
-		if !regexp.MustCompile("(?m)^\\|.*`" + why + "`.*\\|").Match(text) {
+		if !regexp.MustCompile("(?m)^\\|.*`" + why + "`.*\\|").MatchString(text) {
 			t.Errorf("methodology.md has no row for the reason %s", why)
 		}
 	}

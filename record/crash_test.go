@@ -53,8 +53,7 @@ func helper(t *testing.T, name string, args ...string) *exec.Cmd {
 }
 
 // runUntilKilled starts a helper, kills it -9 some time after its first line
-// (or, when wait is false, after its start) and returns what it had said by
-// then.
+// (or, when wait is false, after its start) and returns what it had said by then.
 func runUntilKilled(t *testing.T, name string, wait bool, after time.Duration, args ...string) (lines []string) {
 	t.Helper()
 	cmd := helper(t, name, args...)
@@ -94,6 +93,15 @@ func runUntilKilled(t *testing.T, name string, wait bool, after time.Duration, a
 		t.Fatalf("%s failed before it was killed: %s", name, errs.String())
 	}
 	return lines
+}
+
+// kills is how often a process is killed: so many times as PLIMSOLL_TEST_KILLS says, which
+// `make bench` sets, or few.
+func kills(few int) int {
+	if n, err := strconv.Atoi(os.Getenv("PLIMSOLL_TEST_KILLS")); err == nil {
+		return n
+	}
+	return few
 }
 
 // trialOps are the operations that the trial of a block has; it can be told
@@ -184,7 +192,8 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 		reach *= 8 // SQLite is Go code too, and that much slower then
 	}
 	deadline := time.Now().Add(time.Minute)
-	for round := 0; round < 25 || len(ended) < 10 && time.Now().Before(deadline); round++ {
+	little := func() bool { return len(ended) < 10 || interrupted == 0 }
+	for round := 0; round < kills(8) || little() && time.Now().Before(deadline); round++ {
 		for _, line := range runUntilKilled(t, "write", round%4 != 0, time.Duration(rng.Int64N(int64(reach))), dir) {
 			if block, err := strconv.Atoi(line); err == nil {
 				ended[block] = true
@@ -257,13 +266,8 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 		if tr.Metrics["block"] != float64(tr.Block) {
 			t.Fatalf("trial %d: metrics %v", tr.ID, tr.Metrics)
 		}
-		var samples, wantSamples int
-		for _, err := range rd.Samples(tr.ID) {
-			must(t, err)
-			samples++
-		}
-		if wantSamples = (n + 999) / 1000; samples != wantSamples {
-			t.Fatalf("trial %d has %d samples, want %d", tr.ID, samples, wantSamples)
+		if samples, want := len(collect(t, rd.Samples(tr.ID))), (n+999)/1000; samples != want {
+			t.Fatalf("trial %d has %d samples, want %d", tr.ID, samples, want)
 		}
 		var inWindows int64
 		for w, err := range rd.Windows(tr.ID) {
@@ -306,7 +310,7 @@ func TestKill9WhileCreating(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	torn := 0
-	for round := range 20 {
+	for round := range kills(8) {
 		parent := t.TempDir()
 		said := runUntilKilled(t, "create", true, time.Duration(rng.IntN(40))*time.Millisecond, parent)
 		created := map[string]bool{}

@@ -49,11 +49,10 @@ func TestOtherSchemas(t *testing.T) {
 		if version < starvedSince {
 			statements += `ALTER TABLE windows DROP COLUMN starved`
 		}
-		db := openDB(t, filepath.Join(r.Dir(), dbFile))
-		if _, err := db.Exec(statements); err != nil {
-			t.Fatal(err)
-		}
-		db.Close()
+		db, err := sql.Open("sqlite", filepath.Join(r.Dir(), dbFile))
+		must(t, err)
+		_, err = db.Exec(statements)
+		must(t, errors.Join(err, db.Close()))
 		old, err := Open(r.Dir())
 		if (err == nil) != readable || errors.Is(err, ErrCorrupt) {
 			t.Errorf("schema %d is read: %v, want %v", version, err, readable)
@@ -66,11 +65,4 @@ func TestOtherSchemas(t *testing.T) {
 			t.Errorf("schema %d is resumed: %v", version, err)
 		}
 	}
-}
-
-func openDB(t *testing.T, path string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("sqlite", path)
-	must(t, err)
-	return db
 }

@@ -8,26 +8,17 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/report/page"
 )
-
-// everyScenario are small runs of all scenarios.
-func everyScenario(t *testing.T) map[string]string {
-	t.Helper()
-	load := plainLoad(1)
-	load.objects, load.hours = 300, 8
-	return map[string]string{"retrieve": shared(t), "overhead": costs{}.write(t), "upload": load.write(t),
-		"disseminate": swarmTruth{}.write(t),
-		"sync":        syncTruth{}.write(t)}
-}
 
 // A page can be used without seeing it and without a mouse: one main landmark, headings
 // in order, names for all that can be operated, captions and scopes for tables.
 func TestPageIsAccessible(t *testing.T) {
-	for name, dir := range everyScenario(t) {
+	for _, name := range []string{"retrieve", "overhead", "upload", "disseminate", "sync"} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			must(t, page.HTML(&b, buildDir(t, dir), page.Options{}))
+			must(t, page.HTML(&b, buildDir(t, facts.Unpack(t, name)), page.Options{}))
 			checkAccess(t, b.Bytes())
 		})
 	}
@@ -39,9 +30,9 @@ func checkAccess(t *testing.T, src []byte) {
 	must(t, err)
 	level, count, ids := 0, map[string]int{}, map[string]bool{}
 	var refs []string
-	walk(doc, func(n *html.Node) {
+	for n := range doc.Descendants() {
 		if n.Type != html.ElementNode {
-			return
+			continue
 		}
 		count[n.Data]++
 		ids[attr(n, "id")] = true
@@ -67,7 +58,7 @@ func checkAccess(t *testing.T, src []byte) {
 				t.Errorf("<%s> has no name", n.Data)
 			}
 		case "table":
-			if n.FirstChild == nil || !hasChild(n, "caption") {
+			if !hasChild(n, "caption") {
 				t.Error("a table has no caption")
 			}
 		case "th":
@@ -92,7 +83,7 @@ func checkAccess(t *testing.T, src []byte) {
 		if class := strings.Fields(attr(n, "class")); slices.Contains(class, "scroll") && attr(n, "tabindex") != "0" {
 			t.Error("what scrolls cannot be reached from the keyboard")
 		}
-	})
+	}
 	for _, id := range refs {
 		if !ids[id] {
 			t.Errorf("#%s is referred to, and missing", id)
@@ -106,19 +97,12 @@ func checkAccess(t *testing.T, src []byte) {
 }
 
 func hasChild(n *html.Node, name string) bool {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
+	for c := range n.ChildNodes() {
 		if c.Type == html.ElementNode && c.Data == name {
 			return true
 		}
 	}
 	return false
-}
-
-func walk(n *html.Node, each func(*html.Node)) {
-	each(n)
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		walk(c, each)
-	}
 }
 
 func attr(n *html.Node, key string) string {
@@ -132,10 +116,10 @@ func attr(n *html.Node, key string) string {
 
 func textOf(n *html.Node) string {
 	var b strings.Builder
-	walk(n, func(n *html.Node) {
-		if n.Type == html.TextNode {
-			b.WriteString(n.Data)
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
 		}
-	})
+	}
 	return strings.TrimSpace(b.String())
 }

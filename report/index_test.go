@@ -19,9 +19,11 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/report/page"
+	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
 
 const indexFile = `
@@ -44,7 +46,6 @@ type written struct {
 	factor  map[string]float64 // on the throughput of a system; 1 where it is missing
 	going   bool               // its writer lives
 	killed  bool               // its writer is gone, and has not said that the run ends
-	failed  bool               // all trials are invalid
 	summary bool               // summary.json, as plimsoll run leaves it
 	gate    string
 }
@@ -61,7 +62,7 @@ func (o written) write(t testing.TB, dir string) {
 	must(t, err)
 	must(t, os.MkdirAll(filepath.Dir(dir), 0o755))
 	run, err := record.Create(dir, raw, map[string]string{"plimsoll": o.version, "environment": `{"kernel":"6.1.0"}`},
-		synthetic.Metrics())
+		retrieve.Scenario{}.Metrics())
 	must(t, err)
 	t.Cleanup(func() { run.Close() })
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(o.at) * time.Hour)
@@ -77,9 +78,6 @@ func (o written) write(t testing.TB, dir string) {
 			}
 			rate := factor * 1e6 * float64(c.Retrieve.Concurrency) * math.Exp(0.03*rng.NormFloat64())
 			trial := record.Trial{Seconds: 1, Metrics: map[string]float64{"throughput": rate}}
-			if o.failed {
-				trial.Invalid = []string{"generator-limited"}
-			}
 			must(t, w.End(trial))
 		}
 	}
@@ -115,12 +113,20 @@ func someRuns(t testing.TB) string {
 	must(t, os.MkdirAll(filepath.Join(root, "broken"), 0o755))
 	must(t, os.WriteFile(filepath.Join(root, "broken", "run.db"), []byte("not a database"), 0o644))
 	must(t, os.WriteFile(filepath.Join(root, "broken", "plan.json"), []byte("{}"), 0o644))
-	must(t, os.Symlink(shared(t), filepath.Join(root, "elsewhere")))
+	must(t, os.Symlink(facts.Unpack(t, "retrieve"), filepath.Join(root, "elsewhere")))
 	return root
 }
 
-func TestIndexOfRuns(t *testing.T) {
+// The index has each run in reach, served and as a file, and what cannot be read, too.
+func TestIndex(t *testing.T) {
+	t.Parallel()
 	root := someRuns(t)
+	t.Run("rows", func(t *testing.T) { indexOfRuns(t, root) })
+	t.Run("served", func(t *testing.T) { runsAreServed(t, root) })
+	t.Run("file", func(t *testing.T) { indexAsAFile(t, root) })
+}
+
+func indexOfRuns(t *testing.T, root string) {
 	index, err := readIndex(root, "%s")
 	must(t, err)
 	if len(index.Rows) != 10 {
@@ -128,7 +134,7 @@ func TestIndexOfRuns(t *testing.T) {
 	}
 	first := index.Rows[0]
 	if first.ID != "now & then" || first.Run.State != "running" || first.Scenario != "retrieve" ||
-		first.Plimsoll != "v2" || len(first.Systems) != 2 {
+		first.Plimsoll != "v2" || len(first.Systems) != 2 || first.Run.Valid != 36 {
 		t.Errorf("the latest run is %+v", first)
 	}
 	if last := index.Rows[9]; last.ID != "broken" || last.Error == "" {
@@ -144,6 +150,7 @@ func TestIndexOfRuns(t *testing.T) {
 // What gates say is in the row of the run, whether it is read from summary.json
 // or computed, and alone where there are gates.
 func TestIndexTellsGates(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	rules := map[string]string{analysis.GatePass: "throughput > 1kB/s", analysis.GateFail: "throughput > 1GB/s",
 		analysis.GateInconclusive: "throughput > 8MB/s where concurrency == 8 and system == nginx",
@@ -164,39 +171,18 @@ func TestIndexTellsGates(t *testing.T) {
 			t.Errorf("%s: gates %q, verdict %q", r.ID, r.Gates, r.Verdict.Text)
 		}
 	}
-	page := func() string {
-		var b bytes.Buffer
-		must(t, WriteIndex(&b, root))
-		return b.String()
-	}
-	if p := page(); !strings.Contains(p, `>gates</th>`) ||
-		strings.Count(p, `data-h="gates" class="t-bad">fail</td>`) != 2 ||
-		strings.Count(p, `class="t-good">pass</td>`) != 2 ||
-		strings.Count(p, `class="t-warn">inconclusive</td>`) != 2 {
-		t.Error("the page does not tell the gates")
-	}
-	root = t.TempDir()
-	written{title: "No gates", version: "v1"}.write(t, filepath.Join(root, "run"))
-	if strings.Contains(page(), `>gates</th>`) {
-		t.Error("a column of nothing")
-	}
-}
-
-// Of a run that goes on nothing is computed but its counts.
-func TestIndexOfARunningRun(t *testing.T) {
-	root := t.TempDir()
-	written{title: "Now", going: true}.write(t, filepath.Join(root, "now"))
-	index, err := readIndex(root, "%s")
-	must(t, err)
-	now := index.Rows[0]
-	if now.Error != "" || now.Run.State != "running" || now.Run.Valid != 36 ||
-		now.Verdict.Text != "36 of 36 trials done so far." {
-		t.Errorf("%+v", now)
+	var b bytes.Buffer
+	must(t, WriteIndex(&b, root))
+	for state, n := range map[string]int{"fail": 2, "pass": 2, "inconclusive": 2} {
+		if got := strings.Count(b.String(), ">"+state+"</td>"); got != n {
+			t.Errorf("the page says %s of %d runs, want %d", state, got, n)
+		}
 	}
 }
 
 // A summary that is older than the database is not believed.
 func TestIndexMistrustsAnOldSummary(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	written{title: "Fresh", summary: true}.write(t, dir)
 	file := filepath.Join(dir, "summary.json")
@@ -215,8 +201,7 @@ func TestIndexMistrustsAnOldSummary(t *testing.T) {
 	}
 }
 
-func TestRunsAreServed(t *testing.T) {
-	root := someRuns(t)
+func runsAreServed(t *testing.T, root string) {
 	h := Runs(root)
 	w := get(t, h, "/", "localhost")
 	if w.Code != 200 {
@@ -227,11 +212,11 @@ func TestRunsAreServed(t *testing.T) {
 	var links []string
 	doc, err := html.Parse(bytes.NewReader(body))
 	must(t, err)
-	walk(doc, func(n *html.Node) {
+	for n := range doc.Descendants() {
 		if href := attr(n, "href"); strings.HasPrefix(href, "run/") {
 			links = append(links, href)
 		}
-	})
+	}
 	if len(links) != 10 {
 		t.Errorf("links %q", links)
 	}
@@ -264,8 +249,7 @@ func TestRunsAreServed(t *testing.T) {
 }
 
 // The index as a file has the same, and leads to the reports.
-func TestIndexAsAFile(t *testing.T) {
-	root := someRuns(t)
+func indexAsAFile(t *testing.T, root string) {
 	var b bytes.Buffer
 	must(t, WriteIndex(&b, root))
 	checkAccess(t, b.Bytes())

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
@@ -28,7 +29,7 @@ func get(t *testing.T, h http.Handler, path, host string) *httptest.ResponseReco
 }
 
 func TestLiveAnswersOnlyLoopbackNames(t *testing.T) {
-	h := Live(shared(t))
+	h := Live(facts.Unpack(t, "retrieve"))
 	for _, host := range []string{"localhost", "localhost:7117", "127.0.0.1:7117", "[::1]:7117", "[::1]"} {
 		if w := get(t, h, "/", host); w.Code != 200 {
 			t.Errorf("host %s: %d %s", host, w.Code, w.Body)
@@ -48,9 +49,8 @@ func TestLiveAnswersOnlyLoopbackNames(t *testing.T) {
 }
 
 func TestLiveMetrics(t *testing.T) {
-	w := get(t, Live(shared(t)), "/metrics", "localhost")
-	body := w.Body.String()
-	for _, want := range []string{`plimsoll_trials{state="valid"} 88`, `plimsoll_trials{state="invalid"} 2`,
+	body := get(t, Live(facts.Unpack(t, "retrieve")), "/metrics", "localhost").Body.String()
+	for _, want := range []string{`plimsoll_trials{state="valid"} 63`, `plimsoll_trials{state="invalid"} 1`,
 		`plimsoll_operations_total{outcome="error",system="boxo"}`, `plimsoll_received_bytes_total{system="nginx"}`,
 		`plimsoll_throughput_bytes_per_second{cell="c001",system=`, `plimsoll_ttfb_p50_seconds{cell="c001"`} {
 		if !strings.Contains(body, want) {
@@ -83,6 +83,7 @@ func readEvents(t *testing.T, body io.Reader, each func(event) bool) {
 
 // While the run goes on the page follows it; when it ends, so does the stream.
 func TestLiveFollowsARun(t *testing.T) {
+	t.Parallel()
 	s := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 6}
 	dir, run := s.Write(t)
 	must(t, run.Flush())
@@ -127,6 +128,7 @@ func TestLiveFollowsARun(t *testing.T) {
 
 // A browser that is there before the run is waits for it; one that outlives it does not.
 func TestLiveBeforeAndAfterTheRun(t *testing.T) {
+	t.Parallel()
 	s := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 6}
 	dir, run := s.Write(t)
 	must(t, run.Flush())

@@ -12,8 +12,7 @@ import (
 // that has opened the address once goes on with its cookie.
 func TestToken(t *testing.T) {
 	const token = "RIGHT"
-	h := report.WithToken(http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+	h := report.WithToken(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	}), token)
 	ask := func(address string, change func(*http.Request)) *http.Response {
@@ -25,34 +24,29 @@ func TestToken(t *testing.T) {
 		h.ServeHTTP(w, req)
 		return w.Result()
 	}
-	for _, path := range []string{"/", "/metrics", "/events", "/run/a/", "/nothing"} {
-		address := "http://127.0.0.1:7117" + path
-		for _, wrong := range []string{"", "?token=", "?token=WRONG", "?token=RIGHT2", "?token=RIGH"} {
-			if r := ask(address+wrong, nil); r.StatusCode != http.StatusForbidden || len(r.Cookies()) > 0 {
-				t.Errorf("%s%s: %d, cookies %v", path, wrong, r.StatusCode, r.Cookies())
-			}
+	const address = "http://127.0.0.1:7117/run/a/"
+	status := func(want int, address string, change func(*http.Request)) []*http.Cookie {
+		t.Helper()
+		r := ask(address, change)
+		if r.StatusCode != want || want == http.StatusForbidden && len(r.Cookies()) > 0 {
+			t.Errorf("%s: %d, want %d; cookies %v", address, r.StatusCode, want, r.Cookies())
 		}
-		r := ask(address+"?token="+token, nil)
-		if r.StatusCode != http.StatusNoContent || len(r.Cookies()) != 1 || !r.Cookies()[0].HttpOnly ||
-			r.Cookies()[0].SameSite != http.SameSiteStrictMode {
-			t.Fatalf("%s: %d, cookies %v", path, r.StatusCode, r.Cookies())
-		}
-		kept := r.Cookies()[0]
-		if r := ask(address, func(req *http.Request) { req.AddCookie(kept) }); r.StatusCode != http.StatusNoContent {
-			t.Errorf("%s with the cookie: %d", path, r.StatusCode)
-		}
-		kept.Value = "WRONG"
-		if r := ask(address, func(req *http.Request) { req.AddCookie(kept) }); r.StatusCode != http.StatusForbidden {
-			t.Errorf("%s with another cookie: %d", path, r.StatusCode)
-		}
-		for bearer, want := range map[string]int{"Bearer " + token: http.StatusNoContent,
-			"Bearer WRONG": http.StatusForbidden, "Bearer ": http.StatusForbidden} {
-			if r := ask(address, func(req *http.Request) {
-				req.Header.Set("Authorization",
-					bearer)
-			}); r.StatusCode != want {
-				t.Errorf("%s with %q: %d", path, bearer, r.StatusCode)
-			}
-		}
+		return r.Cookies()
+	}
+	for _, wrong := range []string{"", "?token=", "?token=WRONG", "?token=RIGHT2", "?token=RIGH"} {
+		status(http.StatusForbidden, address+wrong, nil)
+	}
+	kept := status(http.StatusNoContent, address+"?token="+token, nil)
+	if len(kept) != 1 || !kept[0].HttpOnly || kept[0].SameSite != http.SameSiteStrictMode {
+		t.Fatalf("cookies %v", kept)
+	}
+	for value, want := range map[string]int{kept[0].Value: http.StatusNoContent, "WRONG": http.StatusForbidden} {
+		cookie := *kept[0]
+		cookie.Value = value
+		status(want, address, func(r *http.Request) { r.AddCookie(&cookie) })
+	}
+	for bearer, want := range map[string]int{"Bearer " + token: http.StatusNoContent,
+		"Bearer WRONG": http.StatusForbidden, "Bearer ": http.StatusForbidden} {
+		status(want, address, func(r *http.Request) { r.Header.Set("Authorization", bearer) })
 	}
 }

@@ -14,15 +14,16 @@ command -v wrk >/dev/null || echo "wrk is not installed: its column stays empty 
 
 go run ./bench -what "${1:-all}"
 if [ "${1:-all}" = all ] || [ "$1" = link ]; then
-  echo "# link: the emulator, one TCP stream and eight (needs root)"
-  go test -run '^$' -bench 'Link|Shapers' -benchtime 1x ./testbed/link
+  echo "# link: the emulator, one TCP stream, eight, and a swarm (needs root)"
+  go test -run '^$' -bench 'Link|Swarm' -benchtime 1x ./testbed/link
 fi
 if [ "${1:-all}" = all ]; then
   echo "# page: of a run of 500 cells, its bytes and the time until its first screen is drawn and answers"
   go test -v -count=1 -run '^TestPageOfManyCells$' ./report/page
   echo "# of 1,000 simulated runs: how often each rule is false where nothing is wrong, and how often intervals cover the truth"
-  PLIMSOLL_SIMULATIONS=1000 go test -v -count=1 -timeout 30m -run '^Test(NullRuns|CostTableCovers|CellsCover)$' ./analysis
+  PLIMSOLL_SIMULATIONS=1000 go test -v -count=1 -timeout 30m -run '^Test(NullRuns|OverallCovers|CostTableCovers|CellsCover)$' ./analysis
   PLIMSOLL_SIMULATIONS=2000 go test -count=1 -timeout 30m ./stats
-  echo "# kills: load tests on S3 and Tahoe-LAFS that are killed 50 times and resumed"
+  echo "# kills: recorders and testbeds that are killed 50 times; load tests on S3 and Tahoe-LAFS that are killed 50 times and resumed"
+  PLIMSOLL_TEST_KILLS=50 go test -v -count=1 -timeout 30m -run '^Test(Kill9.*|Killed.*)$' ./record ./testbed
   PLIMSOLL_TEST_KILLS=50 go test -v -count=1 -timeout 30m -run '^TestUploadKilled(S3|Tahoe)$' ./cmd/plimsoll
 fi

@@ -7,21 +7,14 @@ import (
 )
 
 func TestChangeIsSeldomFalse(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	const runs, alpha = 300, 0.05
-	n := 0
-	for seed := range uint64(runs) {
-		values := make([]float64, 8)
-		for i := range values {
-			values[i] = 10 + rng.NormFloat64()
-		}
+	said := share(1, func(r *rand.Rand, i int) bool {
+		values := sample(r, 8, shapes[0].draw)
 		values[4] = math.NaN()
-		if _, p := Change(values, seed); p <= alpha {
-			n++
-		}
-	}
-	if n > 27 || n < 4 { // 5 % of 300 are 15, with a standard deviation of 3.8
-		t.Errorf("%d changes in %d runs at %g", n, runs, alpha)
+		_, p := Change(values, uint64(i))
+		return p <= 0.05
+	})
+	if math.Abs(said-0.05) > simulationError(0.05) {
+		t.Errorf("a change in %.4f of runs without one", said)
 	}
 }
 

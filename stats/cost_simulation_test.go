@@ -72,8 +72,6 @@ func ladder(n int) []float64 {
 // study is the ladder of round trips that most experiments have.
 func study() []float64 { return milliseconds(0, 10, 20, 40, 80) }
 
-const experiments = 1000
-
 // anyTruth draws one within what storage systems have shown: 0 to 800 ms, 0 to
 // 9 round trips, 23 kB/s to 1 GB/s.
 func anyTruth(rng *rand.Rand) costTruth {
@@ -92,7 +90,7 @@ func anyTruth(rng *rand.Rand) costTruth {
 func TestCostIntervalsCover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var a, r, b int
-	for range experiments {
+	for range repetitions {
 		truth := anyTruth(rng)
 		m, err := FitCost(truth.measure(rng), 0.95)
 		if err != nil {
@@ -103,10 +101,7 @@ func TestCostIntervalsCover(t *testing.T) {
 		count(&r, m.R.Contains(truth.r))
 	}
 	for name, n := range map[string]int{"A": a, "R": r, "B": b} {
-		t.Logf("%s is covered in %d of %d experiments", name, n, experiments)
-		if n < experiments*93/100 || n > experiments*97/100 {
-			t.Errorf("%s: that is not 93 to 97 %%", name)
-		}
+		within(t, name, n, 0.93, 0.97)
 	}
 }
 
@@ -149,24 +144,19 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 		truth.a, truth.r, truth.b, truth.outliers = 0.05, 3, 1e-7, 0.03
 		rng := rand.New(rand.NewPCG(2, 2))
 		var covered [3]int
-		const times = 200
-		for range times {
+		for range repetitions {
 			m, err := FitCost(truth.measure(rng), 0.95)
 			must(t, err)
 			count(&covered[0], m.A.Contains(truth.a))
 			count(&covered[1], m.B.Contains(truth.b))
 			count(&covered[2], m.R.Contains(truth.r))
 		}
+		least := 0.91
+		if truth.noiseOf != nil {
+			least = 0.88 // a cell's spread is not well known from six trials
+		}
 		for i, n := range covered {
-			share := float64(n) / times
-			t.Logf("%s: %s %.3f", name, []string{"A", "B", "R"}[i], share)
-			least := 0.89 // four simulation errors below
-			if truth.noiseOf != nil {
-				least = 0.86 // a cell's spread is not well known from six trials
-			}
-			if share < least || share > 0.99 {
-				t.Errorf("%s: covers %s in %.3f", name, []string{"A", "B", "R"}[i], share)
-			}
+			within(t, name+": "+[]string{"A", "B", "R"}[i], n, least, 0.98)
 		}
 	}
 }
@@ -176,30 +166,12 @@ func TestCostMisfitIsFound(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(4, 4))
 	holds := 0
-	const times = 100
-	for range times {
+	for range repetitions {
 		truth := costTruth{a: 0.05, r: 3, b: 1e-7, sizes: ladder(8), rtts: study(), trials: 6, noise: 0.02,
 			misfit: 0.05, outliers: 0.03}
 		m, err := FitCost(truth.measure(rng), 0.95)
 		must(t, err)
 		count(&holds, m.Holds)
 	}
-	if holds > times*5/100 {
-		t.Errorf("of %d experiments with misfit, %d are said to hold", times, holds)
-	}
-}
-
-// The round trips of a request on a kept connection, on a fresh one, and on a
-// fresh one with TLS.
-func TestCostRoundTripsAreCounted(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	for _, r := range []float64{1, 2, 3} {
-		truth := costTruth{a: 0.3e-3, r: r, b: 1e-9, sizes: ladder(6), rtts: milliseconds(5, 10, 20, 40, 80), trials: 6,
-			noise: 0.05, floor: 20e-6, outliers: 0.03}
-		m, err := FitCost(truth.measure(rng), 0.95)
-		must(t, err)
-		if got := m.R; math.Abs(got.Mid-r) > 0.05 {
-			t.Errorf("%v round trips: %+v", r, got)
-		}
-	}
+	within(t, "models with misfit are said to hold", holds, 0, 0.05)
 }

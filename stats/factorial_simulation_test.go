@@ -59,9 +59,7 @@ func TestFactorialIntervalsCover(t *testing.T) {
 					return true
 				})
 				for i, n := range covered {
-					if got := float64(n) / float64(repetitions); got < noise.lo || got > noise.hi {
-						t.Errorf("effect %d is covered in %.4f", i, got)
-					}
+					within(t, fmt.Sprint("effect ", i), n, noise.lo, noise.hi)
 				}
 			})
 		}

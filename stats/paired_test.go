@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -101,35 +102,30 @@ var pairNoises = map[string]func(*rand.Rand) float64{
 // Blocks vary by 25 %: a system that is 10 % slower in each is found, identical ones
 // seldom differ, and the interval covers the truth.
 func TestPairedRatioInBlocksThatVary(t *testing.T) {
-	const runs = 1000
 	for name, noise := range pairNoises {
 		for _, n := range []int{6, 8, 12} {
 			rng := rand.New(rand.NewPCG(2, uint64(n)))
 			found, wrong, covered := 0, 0, 0
-			for range runs {
+			for range repetitions {
 				null := make([]float64, n)
 				for i := range null {
 					block := math.Exp(0.25 * rng.NormFloat64())
 					null[i] = math.Log(block*math.Pow(noise(rng), 0.2)) - math.Log(block*math.Pow(noise(rng), 0.2))
 				}
-				if _, p := PairedRatio(null, 0.95); p <= 0.05 {
-					wrong++
-				}
+				_, p := PairedRatio(null, 0.95)
+				count(&wrong, p <= 0.05)
 				for i := range null {
 					null[i] += math.Log(0.9)
 				}
 				i, p := PairedRatio(null, 0.95)
-				if p <= 0.05 && i.Hi < 1 {
-					found++
-				}
-				if i.Contains(0.9) {
-					covered++
-				}
+				count(&found, p <= 0.05 && i.Hi < 1)
+				count(&covered, i.Contains(0.9))
 			}
-			// 5 % of 1000 are 50, with a standard deviation of 7.
-			if wrong > 66 || covered < runs*93/100 || name == "lognormal" && found < runs*95/100 {
-				t.Errorf("%s, %d blocks: 10 %% slower was found in %d of %d, false claims %d, covered %d", name, n,
-					found, runs, wrong, covered)
+			what := fmt.Sprintf("%s, %d blocks: ", name, n)
+			within(t, what+"false claims", wrong, 0, 0.066)
+			within(t, what+"covered", covered, 0.93, 1)
+			if name == "lognormal" {
+				within(t, what+"10 % slower is found", found, 0.95, 1)
 			}
 		}
 	}
@@ -155,7 +151,7 @@ func effects(rng *rand.Rand, cells, blocks int, common float64) [][]float64 {
 // A system's blocks differ by 5 and 10 %, for all cells alike: over all cells, blocks
 // are what counts.
 func TestOverCellsBlocksAreTheUnit(t *testing.T) {
-	const runs, cells = 1000, 6
+	const cells = 6
 	for _, common := range []float64{0.05, 0.1} {
 		for _, n := range []int{6, 8} {
 			rng := rand.New(rand.NewPCG(3, uint64(n)))
@@ -164,7 +160,7 @@ func TestOverCellsBlocksAreTheUnit(t *testing.T) {
 			for i := range cells {
 				truth += 0.1 * float64(i) / cells
 			}
-			for range runs {
+			for range repetitions {
 				a, b := effects(rng, cells, n, common), effects(rng, cells, n, common)
 				centres := make([]float64, cells)
 				for i := range a {
@@ -178,27 +174,21 @@ func TestOverCellsBlocksAreTheUnit(t *testing.T) {
 				}
 				means := BlockMeans(a, centres)
 				i, _ := PairedRatio(means, 0.95)
-				if i.Contains(math.Exp(truth)) {
-					covered++
-				}
+				count(&covered, i.Contains(math.Exp(truth)))
 				for j := range means {
 					means[j] -= truth
 				}
-				if _, p := PairedRatio(means, 0.95); p <= 0.05 {
-					wrong++
-				}
-				i, p := RunsRatio(a, b, 0.95)
-				if p <= 0.05 {
-					wrongRuns++
-				}
-				if i.Contains(1) {
-					coveredRuns++
-				}
+				_, p := PairedRatio(means, 0.95)
+				count(&wrong, p <= 0.05)
+				i, p = RunsRatio(a, b, 0.95)
+				count(&wrongRuns, p <= 0.05)
+				count(&coveredRuns, i.Contains(1))
 			}
-			if wrong > 66 || wrongRuns > 66 || covered < 930 || coveredRuns < 930 {
-				t.Errorf("effect %g, %d blocks: %d and %d false claims, %d and %d covered", common, n, wrong, wrongRuns,
-					covered, coveredRuns)
-			}
+			what := fmt.Sprintf("effect %g, %d blocks: ", common, n)
+			within(t, what+"false claims", wrong, 0, 0.066)
+			within(t, what+"false claims of two runs", wrongRuns, 0, 0.066)
+			within(t, what+"covered", covered, 0.93, 1)
+			within(t, what+"covered by two runs", coveredRuns, 0.93, 1)
 		}
 	}
 }

@@ -74,20 +74,10 @@ func TestMedianIntervalOfTooFew(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		conf float64
-		says []string
-	}{
-		{5, 0.95, []string{"5 values", "93.75 %", "at least 6", "95 %"}},
-		{1, 0.95, []string{"1 values", "at most 0 %", "at least 6"}},
-		{7, 0.99, []string{"98.44 %", "at least 8", "99 %"}},
-	} {
-		i := MedianCI(upTo(c.n), c.conf)
-		if i.Bounded() {
-			t.Errorf("n=%d: bounded: %+v", c.n, i)
-		}
-		for _, s := range c.says {
-			if !strings.Contains(i.Warn, s) {
-				t.Errorf("n=%d: %q does not say %q", c.n, i.Warn, s)
-			}
+		says string // how many are needed
+	}{{5, 0.95, "at least 6"}, {1, 0.95, "at least 6"}, {7, 0.99, "at least 8"}} {
+		if i := MedianCI(upTo(c.n), c.conf); i.Bounded() || !strings.Contains(i.Warn, c.says) {
+			t.Errorf("n=%d: %+v", c.n, i)
 		}
 	}
 	if i := MedianCI(upTo(5), 0.9); !i.Bounded() || i.Conf != 0.9375 {

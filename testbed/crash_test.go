@@ -186,7 +186,12 @@ func (v *victim) remains(said map[string][]string) []string {
 }
 
 func TestKilledAtRandomMomentsLeavesNothing(t *testing.T) {
-	for i := range 12 {
+	t.Parallel()
+	kills := 5 // `make bench` asks for more
+	if n, err := strconv.Atoi(os.Getenv("PLIMSOLL_TEST_KILLS")); err == nil {
+		kills = n
+	}
+	for i := range kills {
 		v := startVictim(t)
 		if i%3 == 0 {
 			v.until(t, "all")
@@ -214,6 +219,7 @@ func (v *victim) awaitNothing(t *testing.T, said map[string][]string) {
 }
 
 func TestCtrlCDoesNotReachTheWatchdog(t *testing.T) {
+	t.Parallel()
 	v := startVictim(t)
 	said := v.until(t, "all")
 	reaper, _ := strconv.Atoi(said["reaper"][0])

@@ -161,13 +161,8 @@ func asUser(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	exe := filepath.Join(dir, "plimsoll")
 	b, err := os.ReadFile(self(t))
-	if err == nil {
-		err = os.WriteFile(exe, b, 0o755)
-	}
-	if err == nil {
-		err = errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, uid))
-	}
 	must(t, err)
+	must(t, errors.Join(os.WriteFile(exe, b, 0o755), os.Chmod(dir, 0o755), os.Chown(dir, uid, uid)))
 	cmd := exec.Command(exe, append([]string{"fake", "enter", dir}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
@@ -185,15 +180,13 @@ func report(t *testing.T, cmd *exec.Cmd) entered {
 		t.Fatalf("%v\n%s%s", err, out, &stderr)
 	}
 	var r entered
-	if err := json.Unmarshal(out, &r); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	t.Logf("%+v", r)
+	must(t, json.Unmarshal(out, &r))
 	return r
 }
 
 // Who makes hosts in a user namespace, and stays in the network that it was started in, has no thread in a host's.
 func TestStaysInItsNetwork(t *testing.T) {
+	t.Parallel()
 	cmd, _ := asUser(t, "here")
 	if r := report(t, cmd); r.Error != "" && !strings.Contains(r.Error, "no user namespaces") {
 		t.Error(r.Error)
@@ -203,6 +196,7 @@ func TestStaysInItsNetwork(t *testing.T) {
 // An ordinary user, and root in an ordinary container, who may make no namespaces, use a user namespace, and
 // links are emulated all the same.
 func TestWithoutTheRight(t *testing.T) {
+	t.Parallel()
 	for name, drop := range map[string]string{ // capabilities of root; empty: an ordinary user
 		"ordinary user":     "",
 		"as in a container": "-sys_admin,-net_admin",
@@ -210,6 +204,7 @@ func TestWithoutTheRight(t *testing.T) {
 		"one user only":     "-sys_admin,-net_admin,-setuid,-setgid",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cmd, dir := asUser(t)
 			if drop != "" {
 				cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // still root
@@ -240,6 +235,7 @@ func TestWithoutTheRight(t *testing.T) {
 // Where there are no namespaces, hosts are addresses of the loopback interface,
 // a run works, and it is said why links are as they are.
 func TestNoNamespaces(t *testing.T) {
+	t.Parallel()
 	cmd, _ := asUser(t)
 	cmd.Env = append(cmd.Env, EnteredVariable+"=1") // so Enter does nothing
 	r := report(t, cmd)
@@ -252,6 +248,7 @@ func TestNoNamespaces(t *testing.T) {
 }
 
 func TestEnterPassesSignalsAndTheExitCode(t *testing.T) {
+	t.Parallel()
 	cmd, _ := asUser(t, "wait")
 	out, err := cmd.StdoutPipe()
 	must(t, err)
@@ -269,6 +266,7 @@ func TestEnterPassesSignalsAndTheExitCode(t *testing.T) {
 }
 
 func TestEnterDiesWithItsParent(t *testing.T) {
+	t.Parallel()
 	cmd, dir := asUser(t, "wait")
 	out, err := cmd.StdoutPipe()
 	must(t, err)

@@ -55,6 +55,7 @@ func startEcho(t *testing.T, h *host, name string) (*process, string) {
 }
 
 func TestHostsReachOneAnother(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		opt  Options
@@ -115,6 +116,7 @@ func TestHostsAreIsolated(t *testing.T) {
 
 // A slow dial delays nothing else on the host.
 func TestDialsDoNotWaitForOneAnother(t *testing.T) {
+	t.Parallel()
 	needNamespaces(t)
 	tb := newTestbed(t, Options{})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
@@ -160,10 +162,7 @@ func TestNothingLeaks(t *testing.T) {
 			must(t, err)
 			a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 			p, addr := startEcho(t, a, "echo")
-			if err := tb.Shape(t.Context(),
-				ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}))
 			stop := tb.Observe(t.Context(), time.Now(), 10*time.Millisecond, func([]record.Sample) {})
 			c, err := b.Dial(t.Context(), "tcp", addr)
 			must(t, err)

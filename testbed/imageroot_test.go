@@ -6,11 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // imageRoot is a root with this machine's shell and coreutils' libraries, by links into
@@ -48,6 +46,7 @@ func imageRoot(t *testing.T) (root string, command []string) {
 // What a process sees whose root is an image: its own files, its own directory under the
 // same path, nothing else of the machine, and nothing that it could change.
 func TestImageAsRoot(t *testing.T) {
+	t.Parallel()
 	needNamespaces(t)
 	root, command := imageRoot(t)
 	h := addHost(t, newTestbed(t, Options{}), "a")
@@ -83,6 +82,7 @@ func TestImageAsRoot(t *testing.T) {
 
 // An ordinary user, and one of whom the kernel takes user namespaces away.
 func TestImageAsUser(t *testing.T) {
+	t.Parallel()
 	root, command := imageRoot(t)
 	b, err := os.ReadFile(self(t)) // whose directory is closed to others
 	command[0] = filepath.Join(filepath.Dir(root), "self")
@@ -111,27 +111,20 @@ func TestImageAsUser(t *testing.T) {
 
 // kill -9 of a process whose root is an image leaves neither processes nor mounts.
 func TestKilledInAnImage(t *testing.T) {
+	t.Parallel()
 	needNamespaces(t)
 	root, command := imageRoot(t)
 	h := addHost(t, newTestbed(t, Options{}), "a")
 	p, err := h.Start(t.Context(), Command{Name: "shell", Dir: t.TempDir(), Args: append(command, "sleep 600 & wait")})
 	must(t, err)
 	pid := p.ID().PID
-	deadline := time.Now().Add(20 * time.Second)
-	for comm := ""; comm != "sh"; time.Sleep(10 * time.Millisecond) {
-		b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
-		if comm = strings.TrimSpace(string(b)); time.Now().After(deadline) {
-			t.Fatalf("it is still %q", comm)
-		}
-	}
+	eventually(t, "it is the shell", func() bool { return scan()[pid].Comm == "sh" })
 	if m := p.Memory(); !(m.RSS > 0) {
 		t.Errorf("memory: %+v", m)
 	}
 	must(t, p.Signal(syscall.SIGKILL))
 	<-p.Done()
-	if err := p.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Stop(t.Context()))
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil || strings.Contains(string(mounts), filepath.Dir(root)) {
 		t.Errorf("%v, mounts left:\n%s", err, mounts)

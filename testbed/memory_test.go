@@ -11,6 +11,7 @@ import (
 // The peak is that of the load, not of what came before it, and what was given
 // back is in the peak alone.
 func TestPeakBeginsAnew(t *testing.T) {
+	t.Parallel()
 	if raceEnabled {
 		t.Skip("the race detector uses memory of its own")
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/procfs"
 	"github.com/vishvananda/netlink"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -212,32 +210,6 @@ func TestCounter(t *testing.T) {
 		if got := c.update(step.raw, cpuRounding); math.Abs(got-step.want) > 1e-9 ||
 			math.IsNaN(got) != math.IsNaN(step.want) {
 			t.Errorf("%v: got %v, want %v", step.raw, got, step.want)
-		}
-	}
-}
-
-func TestReadStat(t *testing.T) {
-	dir := t.TempDir()
-	fs, err := procfs.NewFS(dir)
-	must(t, err)
-	must(t, os.Mkdir(filepath.Join(dir, "42"), 0o755))
-	read := func(line string) (stat, error) {
-		must(t, os.WriteFile(filepath.Join(dir, "42/stat"), []byte(line), 0o644))
-		p, err := fs.Proc(42)
-		must(t, err)
-		s, err := p.Stat()
-		return stat{s}, err
-	}
-	s, err := read("42 (a) b (c)) Z 1 40 39 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 7 0 1234 1000000 300 " +
-		"18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0")
-	must(t, err)
-	if s.PID != 42 || s.PPID != 1 || s.PGRP != 40 || s.Session != 39 || !s.dead() || s.Comm != "a) b (c)" ||
-		s.cpu() != 3.5 || s.NumThreads != 7 || s.Starttime != 1234 || s.ResidentMemory() != 300*os.Getpagesize() {
-		t.Errorf("got %+v", s)
-	}
-	for _, bad := range []string{"1 (x", "1 (x) S 1"} {
-		if _, err := read(bad); err == nil {
-			t.Errorf("%q was accepted", bad)
 		}
 	}
 }

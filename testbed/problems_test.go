@@ -47,11 +47,14 @@ func TestBusy(t *testing.T) {
 		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 	}
 	look := exec.Command(self(t), "fake", "busy", "0.05")
-	if out, err := look.CombinedOutput(); err != nil || !strings.Contains(string(out), "busy") {
-		t.Errorf("two loops: %q, %v", out, err)
-	}
+	var out strings.Builder
+	look.Stdout = &out
+	must(t, look.Start())
 	if what := Busy(t.Context(), 1); what != "" {
 		t.Errorf("above 100 %%: %s", what)
+	}
+	if err := look.Wait(); err != nil || !strings.Contains(out.String(), "busy") {
+		t.Errorf("two loops: %q, %v", &out, err)
 	}
 }
 

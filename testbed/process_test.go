@@ -49,6 +49,7 @@ func logs(t *testing.T, p *process, text string) func() bool {
 }
 
 func TestStopEscalates(t *testing.T) {
+	t.Parallel()
 	_, h := plainHost(t)
 	c := fakeCommand(t, "stubborn", "stubborn")
 	c.Stop = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 100 * time.Millisecond},
@@ -75,6 +76,7 @@ func TestStopEscalates(t *testing.T) {
 }
 
 func TestStopRemovesOrphans(t *testing.T) {
+	t.Parallel()
 	_, h := plainHost(t)
 	p, err := h.start(t.Context(), fakeCommand(t, "orphan", "orphan"))
 	must(t, err)
@@ -104,6 +106,7 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 
 // Close while processes are being started leaves none, and start fails after.
 func TestCloseWhileStarting(t *testing.T) {
+	t.Parallel()
 	for range 10 {
 		tb, h := plainHost(t)
 		pids := make(chan int, 1000)

@@ -50,17 +50,13 @@ func TestRAMDisk(t *testing.T) {
 	open, err := os.Open(filepath.Join(d.Path, "most")) // as a daemon may that does not end
 	must(t, err)
 	defer open.Close()
-	if err := d.Remove(); err != nil {
-		t.Error(err)
-	}
+	must(t, d.Remove())
 	if err := d.Remove(); err != nil {
 		t.Errorf("once more: %v", err)
 	}
 	other, err := (here{tb}).RAMDisk("other", 1<<20)
 	must(t, err)
-	if err := tb.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, tb.Close(t.Context()))
 	if err := other.Remove(); err != nil {
 		t.Errorf("after the testbed: %v", err)
 	}

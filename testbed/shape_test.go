@@ -29,38 +29,28 @@ func access(rate float64, delay time.Duration) link.Params {
 }
 
 func TestShapedLinkIsMeasured(t *testing.T) {
-	for _, ipv6 := range []bool{false, true} {
-		tb := needEmulator(t, Options{IPv6: ipv6})
-		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-		_, addr := startEcho(t, a, "echo") // listens before the link changes
-		spec := ShapeSpec{Up: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)},
-			Down: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}}
-		must(t, tb.Shape(t.Context(), spec))
-		c, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
-		must(t, err)
-		t.Logf("%+v", c)
-		if c.RTT < 0.040 || c.Rate > 100e6 || c.Emulator != tb.Mode().Emulator {
-			t.Errorf("shaped link: %+v", c)
-		}
-		if c.Congestion != DefaultCongestion {
-			t.Errorf("congestion control %q, want %s", c.Congestion, DefaultCongestion)
-		}
-		conn, err := b.Dial(t.Context(), "tcp", addr)
-		must(t, err)
-		echoes(t, conn)
-		_ = conn.Close()
+	tb := needEmulator(t, Options{IPv6: true}) // IPv4 is that of most tests
+	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	_, addr := startEcho(t, a, "echo") // listens before the link changes
+	spec := ShapeSpec{Up: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)},
+		Down: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}}
+	must(t, tb.Shape(t.Context(), spec))
+	c, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
+	must(t, err)
+	if c.RTT < 0.040 || c.Rate > 100e6 || c.Emulator != tb.Mode().Emulator || c.Congestion != DefaultCongestion {
+		t.Errorf("shaped link: %+v", c)
+	}
+	conn, err := b.Dial(t.Context(), "tcp", addr)
+	must(t, err)
+	echoes(t, conn)
+	_ = conn.Close()
 
-		// Back to a link that is not shaped.
-		must(t, tb.Shape(t.Context(), ShapeSpec{Congestion: "reno"}))
-		u, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
-		must(t, err)
-		t.Logf("%+v", u)
-		if u.RTT > c.RTT/2 || u.Rate < 2*c.Rate || u.Emulator != "none" || u.Congestion != "reno" {
-			t.Errorf("link after shaping was taken away: %+v", u)
-		}
-		conn, err = b.Dial(t.Context(), "tcp", addr)
-		must(t, err)
-		_ = conn.Close()
+	// Back to a link that is not shaped.
+	must(t, tb.Shape(t.Context(), ShapeSpec{Congestion: "reno"}))
+	u, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
+	must(t, err)
+	if u.RTT > c.RTT/2 || u.Rate < 2*c.Rate || u.Emulator != "none" || u.Congestion != "reno" {
+		t.Errorf("link after shaping was taken away: %+v", u)
 	}
 }
 
@@ -97,18 +87,12 @@ func TestBuffersFollowTheProduct(t *testing.T) {
 	if got := bufferMax(0, receiveMaxMin); got != receiveMaxMin {
 		t.Errorf("no delay: %d", got)
 	}
-	needNamespaces(t)
-	tb := newTestbed(t, Options{})
+	tb := needEmulator(t, Options{})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-	if tb.Mode().Emulator == "none" {
-		t.Skip(tb.Mode().Why)
-	}
-	if err := tb.Shape(t.Context(), ShapeSpec{
+	must(t, tb.Shape(t.Context(), ShapeSpec{
 		Up: map[string]link.Params{"a": access(1e9, 0), "b": access(1e9, 0)},
 		Pairs: map[[2]string]link.Params{{"a", "b"}: access(0, 40*time.Millisecond),
-			{"b", "a"}: access(0, 40*time.Millisecond)}}); err != nil {
-		t.Fatal(err)
-	}
+			{"b", "a"}: access(0, 40*time.Millisecond)}}))
 	for _, h := range []*host{a, b} {
 		for _, key := range []string{"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"} {
 			var got string
@@ -130,10 +114,6 @@ func TestShapeRefusesUnknownHosts(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `no host "x"`) {
 		t.Errorf("got %v", err)
 	}
-	err = tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": {Loss: 2}}})
-	if err == nil || !strings.Contains(err.Error(), "loss") {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
@@ -152,15 +132,9 @@ func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
 	}
 	must(t, tb.EmulatorErr())
 	_ = syscall.Kill(pid, syscall.SIGKILL)
-	for limit := time.Now().Add(10 * time.Second); tb.EmulatorErr() == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal("the emulator's death was not noticed")
-		}
-	}
+	eventually(t, "the emulator's death is noticed", func() bool { return tb.EmulatorErr() != nil })
 	if _, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0); err == nil {
 		t.Error("check works without its emulator")
-	} else {
-		t.Log(err)
 	}
 	must(t, tb.Shape(t.Context(), spec))
 	_, addr := startEcho(t, a, "echo")
@@ -178,10 +152,8 @@ func TestCongestionOfBothEnds(t *testing.T) {
 		tb := newTestbed(t, opt)
 		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 		for _, want := range []string{"cubic", "reno"} {
-			if err := tb.Shape(t.Context(),
-				ShapeSpec{Congestion: want, Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tb.Shape(t.Context(),
+				ShapeSpec{Congestion: want, Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}))
 			l, err := a.Listen(t.Context(), "tcp", net.JoinHostPort(a.Addr().String(), "0"))
 			must(t, err)
 			client, err := b.Dial(t.Context(), "tcp", l.Addr().String())

@@ -17,7 +17,8 @@ import (
 // TestNotebook executes examples/analysis.ipynb on a run: it draws its two figures, and its
 // medians are the report's.
 func TestNotebook(t *testing.T) {
-	python, r, dir := duckdb(t), sharedReport(t), t.TempDir()
+	python, dir := duckdb(t), t.TempDir()
+	run, r := retrieved(t)
 	raw, err := os.ReadFile("../../examples/analysis.ipynb")
 	must(t, err)
 	var notebook struct {
@@ -41,7 +42,7 @@ func TestNotebook(t *testing.T) {
 		must(t, f.Close())
 	}
 	write("trials.parquet", func(w io.Writer) error { return Parquet(r, w) })
-	write("ops.parquet", func(w io.Writer) error { return OperationsParquet(openShared(t), w) })
+	write("ops.parquet", func(w io.Writer) error { return OperationsParquet(run, w) })
 	cmd := exec.CommandContext(t.Context(), python, "-c", program.String())
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "MPLBACKEND=Agg", "MPLCONFIGDIR="+dir)
 	var said bytes.Buffer // matplotlib may say that it builds its cache of fonts

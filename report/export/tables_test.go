@@ -15,16 +15,15 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
-	"golang.org/x/perf/benchfmt"
 )
 
 func TestCSVHasOneLinePerTrial(t *testing.T) {
-	r := sharedReport(t)
+	_, r := retrieved(t)
 	var b bytes.Buffer
 	must(t, CSV(r, &b))
 	rows, err := csv.NewReader(&b).ReadAll()
 	must(t, err)
-	if len(rows) != len(r.Frame.Trials)+1 || len(r.Frame.Trials) != 18*6 {
+	if len(rows) != len(r.Frame.Trials)+1 {
 		t.Fatalf("%d lines for %d trials", len(rows), len(r.Frame.Trials))
 	}
 	at := map[string]int{}
@@ -46,7 +45,7 @@ func TestCSVHasOneLinePerTrial(t *testing.T) {
 			}
 		}
 	}
-	if valid != r.Run.Valid || valid != 88 {
+	if valid != r.Run.Valid {
 		t.Errorf("%d valid lines, %d valid trials", valid, r.Run.Valid)
 	}
 	if got := rows[1][at["link.rate"]]; got != "1e+08" && got != "1e+09" {
@@ -55,7 +54,7 @@ func TestCSVHasOneLinePerTrial(t *testing.T) {
 }
 
 func TestParquetHasOneRowPerTrial(t *testing.T) {
-	r := sharedReport(t)
+	_, r := retrieved(t)
 	var b bytes.Buffer
 	must(t, Parquet(r, &b))
 	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
@@ -85,7 +84,7 @@ func TestParquetHasOneRowPerTrial(t *testing.T) {
 // are those of the report.
 func TestParquetKeepsZeros(t *testing.T) {
 	python := duckdb(t)
-	r := sharedReport(t)
+	_, r := retrieved(t)
 	metrics := []string{"success_rate", "throughput"}
 	want := [][]*float64{{}, {}, {}}
 	for i := range r.Frame.Trials {
@@ -155,9 +154,9 @@ func duckdb(t *testing.T) string {
 }
 
 func TestOpsAreStreamedWhole(t *testing.T) {
-	run := openShared(t)
+	run, r := retrieved(t)
 	want := int64(0)
-	for _, trial := range sharedReport(t).Frame.Trials {
+	for _, trial := range r.Frame.Trials {
 		for _, n := range trial.Outcomes {
 			want += n
 		}
@@ -184,38 +183,5 @@ func TestOpsAreStreamedWhole(t *testing.T) {
 	}
 	if failed == 0 {
 		t.Error("no failed operation in the export")
-	}
-}
-
-// What benchstat reads: one line per valid trial, with names it can split.
-func TestBenchfmtIsReadByItsOwnReader(t *testing.T) {
-	r := sharedReport(t)
-	var b bytes.Buffer
-	must(t, Benchfmt(r, &b))
-	in := benchfmt.NewReader(&b, "trials.txt")
-	results, better := 0, map[string]bool{}
-	for in.Scan() {
-		switch rec := in.Result().(type) {
-		case *benchfmt.SyntaxError:
-			t.Fatal(rec)
-		case *benchfmt.UnitMetadata:
-			better[rec.Unit] = true
-		case *benchfmt.Result:
-			results++
-			base, parts := rec.Name.Parts()
-			if string(base) != "Retrieve" || len(parts) != 3 || !strings.HasPrefix(string(parts[2]), "/system=") {
-				t.Fatalf("name %q splits into %q %q", rec.Name, base, parts)
-			}
-			if v, ok := rec.Value("throughput-B/sec"); !ok || v <= 0 {
-				t.Fatalf("throughput of %s: %v %v in %v", rec.Name, v, ok, rec.Values)
-			}
-		}
-	}
-	must(t, in.Err())
-	if results != r.Run.Valid {
-		t.Errorf("%d results, %d valid trials", results, r.Run.Valid)
-	}
-	if !better["throughput-B/sec"] || !better["ttfb-p50-sec"] {
-		t.Errorf("units with a direction: %v", better)
 	}
 }

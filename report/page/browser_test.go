@@ -29,8 +29,11 @@ func TestPageInChromium(t *testing.T) {
 	if _, err := os.Stat("../../web/node_modules/playwright-core"); err != nil {
 		missing("web/node_modules is missing (cd web && npm ci): the page is not looked at")
 	}
-	for _, name := range []string{"retrieve-gates", "upload-leak", "overhead", "disseminate", "sync"} {
-		t.Run(name, func(t *testing.T) { inChromium(t, chromium, result(t, name)) })
+	for _, name := range []string{"retrieve-gates", "upload-leak", "disseminate"} { // all kinds of figures
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inChromium(t, chromium, result(t, name))
+		})
 	}
 }
 

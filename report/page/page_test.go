@@ -247,41 +247,6 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// Of a link between machines nothing was asked, and it has no load line.
-func TestRealLinks(t *testing.T) {
-	r := result(t, "retrieve")
-	says := func() (real bool) { // all of it or nothing
-		src := write(t, r)
-		real = strings.Contains(src, ">as it is<")
-		if strings.Contains(src, "Links between machines have none") != real ||
-			strings.Contains(src, "the tolerance makes") == real {
-			t.Errorf("the page is of two minds about its links (real: %v)", real)
-		}
-		return real
-	}
-	if says() {
-		t.Error("an emulated link is said to be one between machines")
-	}
-	for i := range r.Links {
-		r.Links[i].Emulator, r.Links[i].WantRTT, r.Links[i].WantRate = record.RealLink, 0, 0
-	}
-	if !says() {
-		t.Error("a link between machines is said to be emulated")
-	}
-}
-
-// summary.json is the result, and reads back.
-func TestJSON(t *testing.T) {
-	r := result(t, "retrieve")
-	var b bytes.Buffer
-	must(t, page.JSON(&b, r))
-	var back analysis.Result
-	must(t, json.Unmarshal(b.Bytes(), &back))
-	if back.Format != analysis.Format || len(back.Cells) != len(r.Cells) || back.Verdict != r.Verdict {
-		t.Errorf("read back: %+v", back.Verdict)
-	}
-}
-
 // The page of a run of many cells is small enough to be sent and opened: 4 MB for 500.
 func TestPageOfManyCells(t *testing.T) {
 	if testing.Short() {
@@ -318,17 +283,5 @@ limits: {deadline: 20s}
 func keep(t testing.TB, src string) {
 	if dir := os.Getenv("PLIMSOLL_KEEP"); dir != "" {
 		must(t, os.WriteFile(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+".html"), []byte(src), 0o644))
-	}
-}
-
-// The numbers of the first screen are those of the cells that the verdict is about.
-func TestNumbersAreWhereSystemsDiffer(t *testing.T) {
-	r := result(t, "retrieve")
-	if !strings.Contains(r.Verdict.Text, "slower than nginx") {
-		t.Fatal(r.Verdict.Text)
-	}
-	got := parse(t, write(t, r)).text
-	if !strings.Contains(got, "At concurrency 64, rate 1 Gbit/s, where they differ most") {
-		t.Errorf("%.600s", got)
 	}
 }

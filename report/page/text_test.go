@@ -33,11 +33,6 @@ func TestText(t *testing.T) {
 				t.Errorf("the verdict's %q is cut off", word)
 			}
 		}
-		compared := slices.ContainsFunc(r.Cells,
-			func(c *analysis.Cell) bool { _, ok := c.Ratios[r.Headline]; return ok })
-		if strings.Contains(s, "in the same block") != compared {
-			t.Errorf("what ratios are to is said: %v, want %v", !compared, compared)
-		}
 		long := strings.Join(strings.Fields(text(t, r, 80, true)), " ")
 		for _, f := range r.Findings {
 			for _, want := range append([]string{f.Title}, f.Evidence...) {

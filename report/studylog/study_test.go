@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -161,8 +162,8 @@ func without(all []logged, drop func(r map[string]any) bool) []logged {
 	return slices.DeleteFunc(slices.Clone(all), func(l logged) bool { return drop(l.record) })
 }
 
-// write writes lines to a file of a temporary directory.
-func write2(t *testing.T, name string, lines ...string) string {
+// logFile writes lines to a file of a temporary directory.
+func logFile(t *testing.T, name string, lines ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), filepath.FromSlash(name))
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -197,12 +198,8 @@ func split(t *testing.T, dir string, all []logged) {
 		kind := l.record["entry_type"].(string)
 		head := columns[kind]
 		if head == nil {
-			record := map[string]any{}
-			for k, v := range l.record {
-				if k != "entry_type" {
-					record[k] = v
-				}
-			}
+			record := maps.Clone(l.record)
+			delete(record, "entry_type")
 			b, err := json.Marshal(record)
 			must(t, err)
 			must(t, os.WriteFile(filepath.Join(dir, kind+".jsonl"), append(b, '\n'), 0o644))

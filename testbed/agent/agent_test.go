@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -28,19 +29,25 @@ import (
 // The test binary is the agent and the watchdog, too.
 func TestMain(m *testing.M) {
 	handled, err := ServeNode(context.Background(), os.Args[1:])
-	switch {
-	case !handled:
-		os.Exit(m.Run())
-	case err != nil:
+	if err == nil && !handled {
+		err = flag.Set("test.parallel", "4") // they wait for processes
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if !handled {
+		os.Exit(m.Run())
 	}
 }
 
 // both runs a test with hosts of this machine, and with hosts behind agents: they do the same.
 func both(t *testing.T, test func(*testing.T, *testbed.Testbed)) {
 	for name, hosts := range map[string]testbed.Hosts{"here": nil, "behind agents": Behind} {
-		t.Run(name, func(t *testing.T) { test(t, bed(t, testbed.Options{Plain: true, Hosts: hosts})) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, bed(t, testbed.Options{Plain: true, Hosts: hosts}))
+		})
 	}
 }
 
@@ -122,9 +129,7 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 			t.Errorf("%q, %v", rest, err)
 		}
 		awaitEnd(t, p)
-		if err := p.Err(); err != nil {
-			t.Error(err)
-		}
+		must(t, p.Err())
 		again := start(t, h, shell("cat", "echo again"))
 		awaitEnd(t, again)
 		b, err := os.ReadFile(p.LogPath())
@@ -151,9 +156,7 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 		if _, err := h.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "runs already") {
 			t.Errorf("a second one: %v", err)
 		}
-		if err := p.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, p.Stop(t.Context()))
 		gone(t, p.ID().PID)
 	})
 	t.Run("cannot start", func(t *testing.T) {
@@ -219,9 +222,7 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		if err := p.Stop(ctx); err != nil {
-			t.Error(err)
-		}
+		must(t, p.Stop(ctx))
 		if took := time.Since(began); took > 3*time.Second {
 			t.Errorf("it took %v", took)
 		}
@@ -250,9 +251,7 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 		polled := make(chan bool, 2)
 		stop := tb.Observe(t.Context(), time.Now(), time.Hour, func(all []record.Sample) { last = all; polled <- true })
 		<-polled // else the first poll may take the last word that the second is to bring
-		if err := p.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, p.Stop(t.Context()))
 		stop()
 		names := map[string]int{}
 		for _, s := range last {
@@ -315,9 +314,7 @@ func TestConnections(t *testing.T) {
 		t.Errorf("nothing comes: %v", err)
 	}
 	_ = c.Close()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, l.Close())
 	if _, err := a.Dial(t.Context(), "tcp", at); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("the listener is closed, yet: %v", err)
 	}
@@ -408,9 +405,7 @@ func TestMachine(t *testing.T) {
 	if _, err := os.Stat(d.Path); err != nil {
 		t.Error(err)
 	}
-	if err := d.Remove(); err != nil {
-		t.Error(err)
-	}
+	must(t, d.Remove())
 	if _, err := os.Stat(d.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is still there: %v", err)
 	}
@@ -435,9 +430,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	_, before := a.Traffic()
 	content := strings.NewReader(strings.Repeat("x", 10<<20))
-	if err := a.Files().Write(t.Context(), filepath.Join(t.TempDir(), "file"), 0o600, content); err != nil {
-		t.Error(err)
-	}
+	must(t, a.Files().Write(t.Context(), filepath.Join(t.TempDir(), "file"), 0o600, content))
 	if _, after := a.Traffic(); !(after-before < 1<<20) {
 		t.Errorf("%g bytes of calls crossed the host's link", after-before)
 	}
@@ -482,6 +475,19 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
+// launched is a host behind an agent that the test may end.
+func launched(t *testing.T, orphaned time.Duration) (h *Host, agent testbed.Process) {
+	t.Helper()
+	tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(func() { _ = tb.Close(context.Background()) })
+	at := addHost(t, tb, "a")
+	traced := testbed.Trace(at)
+	h, err = launch(t.Context(), tb, at, orphaned)
+	must(t, err)
+	return h, traced()[0]
+}
+
 // An agent's end, by kill -9 or because its engine has been silent, is the end of all that
 // it started.
 func TestAgentEnds(t *testing.T) {
@@ -503,16 +509,11 @@ func TestAgentEnds(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
-			must(t, err)
-			defer tb.Close(context.Background())
-			at := addHost(t, tb, "a")
-			traced := testbed.Trace(at)
-			h, err := launch(t.Context(), tb, at, c.orphaned)
-			must(t, err)
+			t.Parallel()
+			h, agent := launched(t, c.orphaned)
 			p := start(t, h, shell("tree", "setsid sleep 1000 & sleep 1000"))
-			c.end(t, h, traced()[0])
-			awaitEnd(t, traced()[0])
+			c.end(t, h, agent)
+			awaitEnd(t, agent)
 			awaitEnd(t, p)
 			if err := p.Err(); err == nil {
 				t.Error("its end is no error")
@@ -529,13 +530,7 @@ func TestAgentEnds(t *testing.T) {
 // An agent that ends while it stops a process, as when a run is interrupted, has left nothing to stop.
 func TestAgentEndsDuringStop(t *testing.T) {
 	t.Parallel()
-	tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
-	must(t, err)
-	defer tb.Close(context.Background())
-	at := addHost(t, tb, "a")
-	traced := testbed.Trace(at)
-	h, err := launch(t.Context(), tb, at, DefaultOrphaned)
-	must(t, err)
+	h, agent := launched(t, DefaultOrphaned)
 	said, out := io.Pipe()
 	c := shell("stubborn", "trap 'echo asked' TERM; echo begun; while :; do sleep 0.1; done")
 	c.Stdout, c.Stop = out, []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: time.Hour}}
@@ -547,7 +542,7 @@ func TestAgentEndsDuringStop(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "asked" {
 		t.Fatalf("it said %q: %v", lines.Text(), lines.Err())
 	}
-	must(t, traced()[0].Signal(syscall.SIGKILL))
+	must(t, agent.Signal(syscall.SIGKILL))
 	must(t, <-stopped)
 	gone(t, p.ID().PID)
 }
@@ -555,14 +550,7 @@ func TestAgentEndsDuringStop(t *testing.T) {
 // An agent that ends during a call is known to be lost when the call has failed.
 func TestAgentEndsDuringCall(t *testing.T) {
 	t.Parallel()
-	tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
-	must(t, err)
-	defer tb.Close(context.Background())
-	at := addHost(t, tb, "a")
-	traced := testbed.Trace(at)
-	h, err := launch(t.Context(), tb, at, DefaultOrphaned)
-	must(t, err)
-	agent := traced()[0]
+	h, agent := launched(t, DefaultOrphaned)
 	endless := readerFunc(func(b []byte) (int, error) {
 		if !testbed.Ended(agent) {
 			must(t, agent.Signal(syscall.SIGKILL))
@@ -584,11 +572,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // address by now is left alone.
 func TestReachedAgain(t *testing.T) {
 	t.Parallel()
-	tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
-	must(t, err)
-	defer tb.Close(context.Background())
-	h, err := launch(t.Context(), tb, addHost(t, tb, "a"), DefaultOrphaned)
-	must(t, err)
+	h, _ := launched(t, DefaultOrphaned)
 	p := start(t, h, shell("tree", "setsid sleep 1000 & sleep 1000"))
 	other := h.opt
 	other.On = "b"

@@ -234,9 +234,7 @@ func TestNetemBetweenMachines(t *testing.T) {
 			}
 		})
 	}
-	if err := tb.ProbeMesh(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, tb.ProbeMesh(t.Context()))
 	way(100 * ms)
 	if moved := tb.MeshMoved(t.Context()); !strings.Contains(moved, "changed from") {
 		t.Errorf("the ways are longer: %q", moved)

@@ -345,11 +345,6 @@ func TestNothingHalfUnpackedStays(t *testing.T) {
 			_, err := s.add(t.Context(), "x", of(swapped{img, append(other, other...)}))
 			return err
 		}, "2 layers"},
-		"too large": {func(s *Store) error {
-			s.Limit = 100_000
-			_, err := s.add(t.Context(), "x", of(img))
-			return err
-		}, "too large"},
 		"cancelled": {func(s *Store) error {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

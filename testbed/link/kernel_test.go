@@ -73,15 +73,11 @@ func TestKernelShapes(t *testing.T) {
 			}
 			must(t, err)
 			m := hosts["a"].measureTo(t, hosts["b"], top.Want("a", "b"))
-			if err := nearRate(t, "rate", m.Rate, TCPPayloadRate(c.params.Rate, false)); err != nil {
-				t.Error(err)
-			}
+			must(t, nearRate(t, "rate", m.Rate, TCPPayloadRate(c.params.Rate, false)))
 			if m.RTT < c.rtt[0] || m.RTT > c.rtt[1] {
 				t.Errorf("round trip %v s", m.RTT)
 			}
-			if err := shape(Topology{}); err != nil {
-				t.Error(err)
-			}
+			must(t, shape(Topology{}))
 			if rtt, err := hosts["a"].initiateTo(t, hosts["b"], Want{}).handshakeRTT(t.Context()); err != nil ||
 				rtt > 15*time.Millisecond {
 				t.Errorf("after the shape: %v, %v", rtt, err)

@@ -364,23 +364,6 @@ func TestDeviceGoes(t *testing.T) {
 	}
 }
 
-// What the emulator may hold is bounded, and what is dropped for it is counted.
-func TestMemoryIsBounded(t *testing.T) {
-	l := newLabWith(t, Options{Seed: 1, Memory: 8 << 20}, "a", "b")
-	top := Topology{Up: map[string]Params{"a": {Delay: 300 * time.Millisecond}}}
-	l.shape(top)
-	i := l.hosts["a"].initiateTo(t, l.hosts["b"], top.Want("a", "b"))
-	_, _, _, err := i.pass(1400, 20000, 2e9) // 28 MB
-	must(t, err)
-	s := l.stats()
-	if s.Trouble(time.Hour) == "" {
-		t.Error("drops for want of memory are no trouble")
-	}
-	if s.Drops[DropMemory].Segments == 0 {
-		t.Errorf("drops %v", s.Drops)
-	}
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,16 +15,9 @@ func lateness(times ...time.Duration) Lateness {
 	return n.stats().Lateness
 }
 
-func repeat(n int, t time.Duration) []time.Duration {
-	all := make([]time.Duration, n)
-	for i := range all {
-		all[i] = t
-	}
-	return all
-}
-
 func TestTroubleOfLatePackets(t *testing.T) {
 	const limit = 2 * time.Millisecond
+	repeat := func(n int, t time.Duration) []time.Duration { return slices.Repeat([]time.Duration{t}, n) }
 	for name, c := range map[string]struct {
 		late []time.Duration
 		want string // in the words; empty: no trouble
@@ -47,7 +41,8 @@ func TestTroubleOfLatePackets(t *testing.T) {
 
 func TestTroubleOfLostSegments(t *testing.T) {
 	for cause, least := range map[string]int64{DropMemory: 1, DropUnread: 1, DropCarrier: 11, DropWrite: 11} {
-		s := Stats{Hosts: map[string]HostStats{"a": {Sent: Count{Segments: 1e6}}}, Drops: map[string]Count{cause: {Segments: least - 1}}}
+		s := Stats{Hosts: map[string]HostStats{"a": {Sent: Count{Segments: 1e6}}},
+			Drops: map[string]Count{cause: {Segments: least - 1}}}
 		if got := s.Trouble(time.Hour); got != "" {
 			t.Errorf("%s of %d segments in a million: %q, want none", cause, least-1, got)
 		}

@@ -3,7 +3,6 @@
 package synthetic
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
 
 // catalog is what the experiments may name.
@@ -20,38 +20,19 @@ func catalog() experiment.Catalog {
 	return experiment.Catalog{
 		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
 		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
-		{Name: "static", Modes: []string{"start"}, HTTP: true},
 	}
 }
 
-// File is the experiment of a run that has none of its own; its number is that of
-// the repetitions.
-const File = `
-scenario: retrieve
-title: Synthetic
-question: How does retrieval over HTTP hold up when more clients come at once?
-systems: [nginx, boxo, static]
-baseline: nginx
-link: {rate: [100Mbit, 1Gbit], delay: 20ms}
-data: {size: 64MiB}
-retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 400}
-repetitions: %d
-limits: {deadline: 20s}
-`
-
 // Run says what a synthetic run is to contain.
 type Run struct {
-	File       string
-	Blocks     int
-	Stop       int                                      // trials after which the run is left unfinished; 0: none
-	WrongBytes bool                                     // one system corrupts
-	Open       bool                                     // leave the run open: the caller closes it
-	Seed       uint64                                   // 0: the usual one
-	Own        func(system string, n float64) float64   // bytes per second of a system by itself; nil: some of each
-	Change     func(c experiment.Cell, t *record.Trial) // what else is to be recorded of a trial; nil: nothing
+	File   string
+	Blocks int
+	Stop   int     // trials after which the run is left unfinished; 0: none
+	Seed   uint64  // 0: the usual one
+	Own    float64 // bytes per second of a system by itself; 0: some of each
 }
 
-// Plan is the plan of an experiment file whose systems are nginx, boxo and static.
+// Plan is the plan of an experiment file whose systems are nginx and boxo.
 func Plan(file string) (*experiment.Plan, error) {
 	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, catalog())
 	if err != nil {
@@ -63,9 +44,6 @@ func Plan(file string) (*experiment.Plan, error) {
 // Create makes the run directory with its plan.
 func (s Run) Create(t testing.TB) (dir string, run *record.Run, plan *experiment.Plan) {
 	t.Helper()
-	if s.File == "" {
-		s.File = fmt.Sprintf(File, s.Blocks)
-	}
 	plan, err := Plan(s.File)
 	must(t, err)
 	raw, err := plan.Marshal()
@@ -75,8 +53,7 @@ func (s Run) Create(t testing.TB) (dir string, run *record.Run, plan *experiment
 		map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
 			"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons",` +
 				`"load":"0.10 0.12 0.09 1/123 4567"}`,
-			"systems": `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"},` +
-				`"static":{"version":"v0.0.0-test"}}`}, Metrics())
+			"systems": `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"}}`}, retrieve.Scenario{}.Metrics())
 	must(t, err)
 	return dir, run, plan
 }
@@ -96,9 +73,6 @@ func memory(t testing.TB) string {
 // seed: the same options give the same directory.
 func (s Run) Write(t testing.TB) (dir string, run *record.Run) {
 	t.Helper()
-	if s.Blocks == 0 {
-		s.Blocks = 5
-	}
 	dir, run, plan := s.Create(t)
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
@@ -115,9 +89,7 @@ func (s Run) Write(t testing.TB) (dir string, run *record.Run) {
 	}
 	must(t, run.Event(record.Event{At: begun.Add(time.Duration(n) * 10 * time.Second), Kind: "phase",
 		What: "run ends"}))
-	if !s.Open {
-		must(t, run.Close())
-	}
+	must(t, run.Close())
 	return dir, run
 }
 
@@ -140,9 +112,9 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 	}
 	must(t, w.Link(check))
 	conc, size := c.Retrieve.Concurrency, float64(c.Retrieve.Range)
-	own := map[string]float64{"nginx": 4e9, "boxo": 45e6, "static": 3.6e9}[c.System]
-	if s.Own != nil {
-		own = s.Own(c.System, float64(conc))
+	own := map[string]float64{"nginx": 4e9, "boxo": 45e6}[c.System]
+	if s.Own > 0 {
+		own = s.Own
 	}
 	line := min(measured, float64(conc)*size/(rtt+size/measured))
 	total := min(line*0.97, own) * noise(0.015)
@@ -153,7 +125,7 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 		trial.Invalid = append(trial.Invalid, record.ReasonGeneratorSaturated)
 	}
 	each := size * float64(conc) / total // seconds per operation
-	ops, bytes, end := s.operations(c, block, rtt, each, rng)
+	ops, bytes, end := s.operations(c, rtt, each, rng)
 	must(t, w.Ops(ops))
 	for sec := range int(end) + 1 {
 		at := time.Duration(sec) * time.Second
@@ -161,7 +133,7 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 			Role: "system", PID: 100, CPU: 0.2 * float64(sec), RSS: 3e7, PSS: math.NaN(),
 			ReadBytes: 0, WriteBytes: 0, FDs: 20, NetRx: 0, NetTx: 0, Threads: 4}}))
 	}
-	perGB := map[string]float64{"nginx": 0.19, "boxo": 9.4, "static": 0.33}[c.System]
+	perGB := map[string]float64{"nginx": 0.19, "boxo": 9.4}[c.System]
 	trial.Metrics = Measure(w.Summary(), end, line)
 	for key, least := range map[string]float64{"ttfb": rtt, "duration": rtt + size/measured} {
 		trial.Metrics[key+"_line"] = least
@@ -172,20 +144,17 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 	gb := bytes / 1e9
 	trial.Metrics["system_cpu_per_gb"] = perGB * noise(0.03)
 	trial.Metrics["generator_cpu_per_gb"] = (0.31*gb*noise(0.03) + 0.002) / gb
-	trial.Metrics["system_rss_peak"] = (map[string]float64{"nginx": 9e6, "boxo": 88e6, "static": 21e6}[c.System] +
+	trial.Metrics["system_rss_peak"] = (map[string]float64{"nginx": 9e6, "boxo": 88e6}[c.System] +
 		1e5*float64(conc)) * noise(0.01)
 	trial.Metrics["generator_rss_peak"] = (22e6 + 4e4*float64(conc)) * noise(0.01)
 	trial.Metrics["others_busy"] = 0.02 * noise(0.2)
 	trial.Seconds = end
-	if s.Change != nil {
-		s.Change(c, &trial)
-	}
 	must(t, w.End(trial))
 }
 
 // operations are those of a trial in which each takes about so many seconds, with the
 // bytes of the good ones and when the last ends.
-func (s Run) operations(c experiment.Cell, block int, rtt, each float64, rng *rand.Rand) (ops []record.Op, bytes,
+func (s Run) operations(c experiment.Cell, rtt, each float64, rng *rand.Rand) (ops []record.Op, bytes,
 	end float64) {
 	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
 	conc, size := c.Retrieve.Concurrency, float64(c.Retrieve.Range)
@@ -205,8 +174,6 @@ func (s Run) operations(c experiment.Cell, block int, rtt, each float64, rng *ra
 			op.Outcome, op.Class, op.Bytes = record.Truncated, "body ended early", op.Bytes/3
 		case c.Link.Rate < 2e8 && conc == 64 && rng.Float64() < 0.18:
 			op.Outcome, op.Class, op.Bytes = record.Deadline, "deadline", op.Bytes/2
-		case s.WrongBytes && c.System == "boxo" && i == 17 && block == 1:
-			op.Outcome, op.Class = record.WrongBytes, "differs at 4096"
 		default:
 			bytes += size
 		}
