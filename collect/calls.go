@@ -38,7 +38,7 @@ func Calls(node system.Node) []system.Call {
 	if s, ok := node.(system.Lister); ok {
 		calls = append(calls, system.Call{Name: "list", Read: func(ctx context.Context) ([]system.Reading, error) {
 			var sum listing
-			err := system.Each(ctx, s, sum.add)
+			err := s.List(ctx, sum.add)
 			return sum.readings(), err
 		}})
 	}

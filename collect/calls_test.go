@@ -32,10 +32,10 @@ func (able) Costs(context.Context) (system.Costs, error) {
 	}, nil
 }
 
-func (a able) List(context.Context) ([]system.Object, error) {
+func (a able) List(_ context.Context, visit func(system.Object) error) error {
 	*a.lists++
 	time.Sleep(a.listing)
-	return []system.Object{{Size: 10}, {Size: 20}}, nil
+	return errors.Join(visit(system.Object{Size: 10}), visit(system.Object{Size: 20}))
 }
 
 func (a able) Health(context.Context) error { return a.sick }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-var goBlock = regexp.MustCompile("(?s)```go\n// (system/[a-z_/]+\\.go)\n\n(.*?)```")
+var fileBlock = regexp.MustCompile("(?s)```(?:go|yaml)\n(?://|#) (system/[a-z_/]+\\.(?:go|yaml))\n\n(.*?)```")
 
 // TestAddingASystem takes the system that the page adds out of the page, lays it
 // over the module as a package of its own, and puts it through the conformance
@@ -35,7 +35,11 @@ func TestAddingASystem(t *testing.T) {
 		overlay.Replace[filepath.Join(root, path)] = file
 	}
 	text, files := read(t, "adding-a-system.md"), map[string]string{}
-	for _, m := range goBlock.FindAllStringSubmatch(text, -1) {
+	for _, m := range fileBlock.FindAllStringSubmatch(text, -1) {
+		if strings.HasSuffix(m[1], ".yaml") {
+			lay(m[1], m[2])
+			continue
+		}
 		if formatted, err := format.Source([]byte(m[2])); err != nil || !bytes.Equal(formatted, []byte(m[2])) {
 			t.Errorf("%s is not formatted as gofmt does it: %v", m[1], err)
 		}

@@ -100,7 +100,7 @@ func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
 	plan := memPlan(t, attachedExperiment)
 	for i, keeping := range []bool{false, true, false} {
 		l.keeping = keeping
-		before, err := l.List(t.Context())
+		before, err := system.All(t.Context(), l)
 		must(t, err)
 		dir := filepath.Join(t.TempDir(), "run")
 		res, err := runPlan(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{},
@@ -108,7 +108,7 @@ func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
 		if err != nil || res.Failed != 0 || res.Trials != 5 {
 			t.Fatalf("run %d: %+v, %v", i, res, err)
 		}
-		after, err := l.List(t.Context())
+		after, err := system.All(t.Context(), l)
 		must(t, err)
 		r, err := record.Open(dir)
 		must(t, err)

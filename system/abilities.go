@@ -163,32 +163,3 @@ type Namer interface {
 type Adopter interface {
 	Adopt(o Object)
 }
-
-// Walker is a Lister that need not hold all in memory. Walk ends with visit's
-// first error.
-type Walker interface {
-	Walk(ctx context.Context, visit func(Object) error) error
-}
-
-// Each calls visit for all that a Lister has, until its first error; of a Walker without holding all in memory.
-func Each(ctx context.Context, l Lister, visit func(Object) error) error {
-	if w, ok := l.(Walker); ok {
-		return w.Walk(ctx, visit)
-	}
-	all, err := l.List(ctx)
-	for _, o := range all {
-		if err == nil {
-			err = visit(o)
-		}
-	}
-	return err
-}
-
-// ListOf is all that a Walker visits.
-func ListOf(ctx context.Context, w Walker) (all []Object, err error) {
-	err = w.Walk(ctx, func(o Object) error { all = append(all, o); return nil })
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}

@@ -119,17 +119,11 @@ func (d Deployment) Node(name string, args ...string) ([]string, error) {
 // fails when something listens there already, which is clearer than the many
 // ways in which daemons say so.
 func (d Deployment) Port(ctx context.Context, h testbed.Host) (int, error) {
-	want, err := d.Options.Int("port")
-	if err != nil {
-		return 0, err
-	}
-	if want < 0 || want > 65535 {
-		return 0, fmt.Errorf("option \"port\": %d is not a TCP port", want)
-	}
-	port, err := h.Port(ctx, int(want))
+	want := int(d.Options.Int("port"))
+	port, err := h.Port(ctx, want)
 	if err != nil && want > 0 {
 		return 0, fmt.Errorf("port in use: %s on host %s: %w; choose another `port`, or leave it out for a free one",
-			JoinPort(h, int(want)), h.Name(), err)
+			JoinPort(h, want), h.Name(), err)
 	}
 	return port, err
 }

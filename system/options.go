@@ -1,12 +1,37 @@
 package system
 
 import (
+	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/goccy/go-yaml"
 )
+
+//go:embed options.yaml
+var shared string
+
+// Describe reads a system's info.yaml when it is first asked for. Options without a type are those of options.yaml.
+func Describe(text string) func() Info {
+	return sync.OnceValue(func() (i Info) {
+		var all []Option
+		if err := errors.Join(yaml.UnmarshalWithOptions([]byte(text), &i, yaml.Strict()),
+			yaml.UnmarshalWithOptions([]byte(shared), &all, yaml.Strict())); err != nil {
+			panic(err) // a test reads every one
+		}
+		for k, o := range i.Options {
+			if o.Type == "" {
+				i.Options[k] = all[slices.IndexFunc(all, func(s Option) bool { return s.Name == o.Name })]
+			}
+		}
+		return i
+	})
+}
 
 // Fill returns o with the defaults of i filled in, or what is wrong with it.
 func (i Info) Fill(o Options) (Options, error) {
@@ -87,28 +112,16 @@ func (i Info) Able(word string) bool { return slices.Contains(i.Can, word) }
 // Bool is the value of a "bool" option; absent is false.
 func (o Options) Bool(name string) bool { return o[name] == "true" }
 
-// Int is the value of an "int" or "size" option; absent is 0.
-func (o Options) Int(name string) (int64, error) {
-	if o[name] == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(o[name], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("option %q: %q is not a number", name, o[name])
-	}
-	return n, nil
+// Int is the value of an "int" or "size" option that [Info.Fill] has taken; absent is 0.
+func (o Options) Int(name string) int64 {
+	n, _ := strconv.ParseInt(o[name], 10, 64)
+	return n
 }
 
-// Duration is the value of a "duration" option; absent is 0.
-func (o Options) Duration(name string) (time.Duration, error) {
-	if o[name] == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(o[name])
-	if err != nil {
-		return 0, fmt.Errorf("option %q: %q is not a duration such as 30s", name, o[name])
-	}
-	return d, nil
+// Duration is the value of such a "duration" option; absent is 0.
+func (o Options) Duration(name string) time.Duration {
+	d, _ := time.ParseDuration(o[name])
+	return d
 }
 
 // Strings is the value of a "strings" option: its lines without empty ones.

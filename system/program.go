@@ -15,13 +15,30 @@ import (
 
 // Program finds a program of the system called name: the one that option, image or environment say,
 // or else the first of try that is in the image installed for the system, in PATH, or at
-// the path it is.
+// the path it is. With option "image", what the option names is in the image.
 func Program(name string, opt Options, option, env string, try ...string) (string, error) {
-	if path, err := named(name, opt, option, env, try...); path != "" || err != nil {
-		return path, err
+	if ref := opt[ImageName]; ref != "" {
+		if opt[option] != "" {
+			try = []string{opt[option]}
+		}
+		return inImage(name, try, func(s image.Store) (image.Image, error) { return s.Find(ref) })
 	}
-	if path, err := installed(name, try...); path != "" || err != nil {
-		return path, err
+	by, path := "option `"+option+"`", opt[option]
+	if path == "" {
+		by, path = env, os.Getenv(env)
+	}
+	if path != "" {
+		found, err := exec.LookPath(path)
+		if err != nil {
+			return "", fmt.Errorf("%s: %s: %w", name, by, err)
+		}
+		return filepath.Abs(found)
+	}
+	if _, err := image.Default(); err == nil { // else there is no directory for images
+		path, err := inImage(name, try, func(s image.Store) (image.Image, error) { return s.Installed(name) })
+		if !errors.Is(err, image.ErrAbsent) {
+			return path, err
+		}
 	}
 	for _, program := range try {
 		if path, err := exec.LookPath(program); err == nil {
@@ -29,42 +46,6 @@ func Program(name string, opt Options, option, env string, try ...string) (strin
 		}
 	}
 	return "", fmt.Errorf("%s: not found in PATH: %s", name, strings.Join(try, ", "))
-}
-
-// named is the path of the program that an option names, or else the first of try in the
-// image of option "image", or else what an environment variable names; empty when none
-// does. With an image, what the option names is in the image.
-func named(name string, opt Options, option, env string, try ...string) (string, error) {
-	if ref := opt[ImageName]; ref != "" {
-		if opt[option] != "" {
-			try = []string{opt[option]}
-		}
-		return inImage(name, try, func(s image.Store) (image.Image, error) { return s.Find(ref) })
-	}
-	for _, named := range []struct{ by, path string }{{"option `" + option + "`", opt[option]}, {env, os.Getenv(env)}} {
-		if named.path == "" {
-			continue
-		}
-		path, err := exec.LookPath(named.path)
-		if err != nil {
-			return "", fmt.Errorf("%s: %s: %w", name, named.by, err)
-		}
-		return filepath.Abs(path)
-	}
-	return "", nil
-}
-
-// installed is the first of try in the image that was installed for the system; empty when
-// none was, as without a directory for images.
-func installed(name string, try ...string) (string, error) {
-	if _, err := image.Default(); err != nil {
-		return "", nil
-	}
-	path, err := inImage(name, try, func(s image.Store) (image.Image, error) { return s.Installed(name) })
-	if errors.Is(err, image.ErrAbsent) {
-		return "", nil
-	}
-	return path, err
 }
 
 func inImage(name string, try []string, find func(image.Store) (image.Image, error)) (path string, err error) {
@@ -84,14 +65,8 @@ func inImage(name string, try []string, find func(image.Store) (image.Image, err
 	return path, nil
 }
 
-// ImageName is the name of [ImageOption].
+// ImageName is the name of the option of every system whose program can be that of a container image.
 const ImageName = "image"
-
-// ImageOption is that of every system whose program can be that of a container image.
-func ImageOption() Option {
-	return Option{Name: ImageName, Type: "string", Help: "start: container image, NAME[:TAG][@sha256:DIGEST]; " +
-		"`binary` is a path in it"}
-}
 
 // versionTime bounds asking a program for its version: a cold start of Python takes
 // seconds on a busy machine.

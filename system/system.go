@@ -65,7 +65,7 @@ type Info struct {
 	// of /proc/PID/smaps_rollup), at its highest, on average over the nodes. Measured
 	// with 32 nodes that all know each other; see the system's page. Whether the nodes
 	// asked for fit into this machine is judged by it. 0: not known.
-	NodeMemory int64
+	NodeMemory int64 `yaml:"node_memory"`
 	// Chains bounds the chains and peers that a system with "follow" can have when
 	// it is started.
 	Chains ChainLimits
@@ -248,9 +248,19 @@ type Deleter interface {
 	Delete(ctx context.Context, ref Ref) error
 }
 
-// Lister is a node that says what is there.
+// Lister is a node that says what is there. List hands over one object after the other and ends with visit's first
+// error.
 type Lister interface {
-	List(ctx context.Context) ([]Object, error)
+	List(ctx context.Context, visit func(Object) error) error
+}
+
+// All is the whole list.
+func All(ctx context.Context, l Lister) (all []Object, err error) {
+	err = l.List(ctx, func(o Object) error {
+		all = append(all, o)
+		return nil
+	})
+	return all, err
 }
 
 // Object is a stored object.
@@ -264,10 +274,21 @@ type Object struct {
 	Moved   bool   // its URL redirects to another
 }
 
-// Provider is a node with objects that were there before us: the pieces of an
+// Provider is a node with objects that were there before us, and that it need not list: the pieces of an
 // attached storage provider, the URLs of the experiment file.
 type Provider interface {
 	Objects(ctx context.Context) ([]Object, error)
+}
+
+// Found are the objects that an attached node had before us.
+func Found(ctx context.Context, n Node) ([]Object, error) {
+	if p, ok := n.(Provider); ok {
+		return p.Objects(ctx)
+	}
+	if l, ok := n.(Lister); ok {
+		return All(ctx, l)
+	}
+	return nil, nil
 }
 
 // HTTPTarget says how an object is fetched over HTTP.

@@ -66,7 +66,7 @@ func (n *scripted) settled() map[system.Ref]bool {
 type tripled struct{ *scripted }
 
 func (n tripled) Stats(ctx context.Context) (h system.Holdings, err error) {
-	objects, err := n.List(ctx)
+	objects, err := system.All(ctx, n)
 	for _, o := range objects {
 		if h.Absolute += o.Size; n.settled()[o.Ref] {
 			h.Absolute += 2 * o.Size
@@ -155,7 +155,7 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 				t.Errorf("settles again: %v, %v", y.metrics, y.load.Notes)
 			}
 		}
-		objects, err := n.List(t.Context())
+		objects, err := system.All(t.Context(), n)
 		if err != nil || len(objects) != 30 {
 			t.Fatalf("%d objects (%v)", len(objects), err)
 		}

@@ -308,7 +308,7 @@ func TestOverheadContentIsFresh(t *testing.T) {
 		for range 5 {
 			b.must(fill)
 		}
-		objects, err := b.node.List(t.Context())
+		objects, err := system.All(t.Context(), b.node)
 		if err != nil || len(objects) != 500 {
 			t.Fatalf("%d objects, %v", len(objects), err)
 		}

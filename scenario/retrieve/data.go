@@ -2,7 +2,6 @@ package retrieve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -154,17 +153,17 @@ func (r *runner) replayed(ctx context.Context, log *experiment.Arrivals, store b
 
 // listed are the objects that were there before us, at least one.
 func (r *runner) listed(ctx context.Context) ([]system.Object, error) {
-	provider, ok := r.node.(system.Provider)
-	if !ok {
-		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: "+
-			"[write] when it is attached", r.site.Use.Name)
-	}
-	objects, err := provider.Objects(ctx)
-	if err == nil && len(objects) == 0 {
-		err = errors.New("none is there")
+	var objects []system.Object
+	var err error
+	if r.site.Use.Attached() {
+		objects, err = system.Found(ctx, r.node)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: list its objects: %w", r.site.Use.Name, err)
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%s: it has no objects of its own; give data.size in the experiment file, and allow: "+
+			"[write] when it is attached", r.site.Use.Name)
 	}
 	return objects, nil
 }

@@ -36,7 +36,7 @@ func TestMixedOperations(t *testing.T) {
 			Mix: &experiment.OperationMix{Get: 80, Put: 12, Delete: 8}}
 		runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{cell})
 		must(t, err)
-		all, _ := n.List(t.Context())
+		all, _ := system.All(t.Context(), n)
 		for _, o := range all {
 			n.data[o.Ref] = true
 		}

@@ -75,6 +75,7 @@ func atPiece(t *testing.T, path string, size, most int64, answer http.HandlerFun
 	must(t, err)
 	node, events := &pieces{url: u, object: system.Object{Name: "piece", Size: size}}, new([]string)
 	return &runner{node: node, server: node, copyMost: most, site: scenario.Site{
+		Use:    experiment.SystemUse{Mode: "attach"},
 		Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
 		Event: func(_, _, what string, _ time.Duration) { *events = append(*events, what) },
 	}}, node, events

@@ -193,7 +193,7 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 			recorded[j.Name] = j.State
 		}
 		b.ledger.mu.Unlock()
-		all, _ := b.mem.List(t.Context())
+		all, _ := system.All(t.Context(), b.mem)
 		for _, o := range all {
 			state := recorded[o.Name]
 			if state == record.JobPutting && doubted[o.Name] {
@@ -265,8 +265,8 @@ func TestUploadAdoptsWhatIsThere(t *testing.T) {
 // hashing is a node that lists objects by a hash of their names.
 type hashing struct{ *mem.Node }
 
-func (n hashing) Walk(ctx context.Context, visit func(system.Object) error) error {
-	return n.Node.Walk(ctx, func(o system.Object) error {
+func (n hashing) List(ctx context.Context, visit func(system.Object) error) error {
+	return n.Node.List(ctx, func(o system.Object) error {
 		o.Name = "=sha256="
 		return visit(o)
 	})
@@ -379,8 +379,10 @@ type marked struct {
 func (n marked) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return n.of.Put(ctx, n.mark+name, size, r)
 }
-func (n marked) List(ctx context.Context) ([]system.Object, error) { return n.of.List(ctx) }
-func (n marked) Delete(ctx context.Context, ref system.Ref) error  { return n.of.Delete(ctx, ref) }
+func (n marked) List(ctx context.Context, visit func(system.Object) error) error {
+	return n.of.List(ctx, visit)
+}
+func (n marked) Delete(ctx context.Context, ref system.Ref) error { return n.of.Delete(ctx, ref) }
 func (n marked) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.of.Get(ctx, ref, w)
 }
@@ -411,7 +413,7 @@ func TestUploadFindsMarkedNames(t *testing.T) {
 			"2 accepted, 1 in doubt; 1 more are listed, and are looked at; 0 missing"); err != nil {
 			t.Error(err)
 		}
-		all, _ := b.mem.List(t.Context())
+		all, _ := system.All(t.Context(), b.mem)
 		if len(all) != 6 || y.metrics["verified"] != 6 {
 			t.Errorf("there are %v; metrics %v", all, y.metrics)
 		}

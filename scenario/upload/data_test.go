@@ -65,7 +65,7 @@ func TestUploadUnreadableData(t *testing.T) {
 				m["success_rate"] != 1 {
 				t.Errorf("%s: metrics %v", what, m)
 			}
-			if all, _ := b.mem.List(t.Context()); len(all) != 2 {
+			if all, _ := system.All(t.Context(), b.mem); len(all) != 2 {
 				t.Errorf("%s: there are %v", what, all)
 			}
 			if b.ledger.happened("data unreadable") == "" {
@@ -164,11 +164,11 @@ func TestUploadRemoves(t *testing.T) {
 		if _, err := b.session(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(from) > 6*time.Second {
 			t.Fatalf("%v after %v", err, time.Since(from))
 		}
-		if all, _ := b.mem.List(t.Context()); len(all) != 6 {
+		if all, _ := system.All(t.Context(), b.mem); len(all) != 6 {
 			t.Errorf("an interrupted session leaves %d objects, not 5 and another's", len(all))
 		}
 		y := b.must()
-		all, _ := b.mem.List(t.Context())
+		all, _ := system.All(t.Context(), b.mem)
 		if len(all) != 1 || all[0].Name != "someone's" {
 			t.Errorf("there are %v", all)
 		}
@@ -232,7 +232,7 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 				t.Errorf("poll %d follows poll %d", p.Seq, l.polls[i-1].Seq)
 			}
 		}
-		if all, _ := cluster.Nodes()[0].(*mem.Node).List(t.Context()); len(all) != 0 {
+		if all, _ := system.All(t.Context(), cluster.Nodes()[0].(*mem.Node)); len(all) != 0 {
 			t.Errorf("it stored %v", all)
 		}
 		// An exit condition ends it well.

@@ -21,9 +21,7 @@ import (
 // forgetful is a node whose list is empty.
 type forgetful struct{ *mem.Hooked }
 
-func (forgetful) List(context.Context) ([]system.Object, error) { return nil, nil }
-
-func (forgetful) Walk(context.Context, func(system.Object) error) error { return nil }
+func (forgetful) List(context.Context, func(system.Object) error) error { return nil }
 
 // A put whose answer was lost has stored its object. That the question what it
 // left is not answered either is no proof against it: nothing is deleted.
@@ -66,7 +64,7 @@ func TestInspect(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 1000))
 		b.must()
-		all, err := b.mem.List(t.Context())
+		all, err := system.All(t.Context(), b.mem)
 		must(t, err)
 		var fails error
 		n := &mem.Hooked{Node: b.mem, Before: on("get", func() error { return fails })}
@@ -139,7 +137,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 			b.must()
 			first := len(b.ops)
 			if c.lose {
-				all, _ := b.mem.List(t.Context())
+				all, _ := system.All(t.Context(), b.mem)
 				for _, o := range all {
 					must(t, b.mem.Delete(t.Context(), o.Ref))
 				}
@@ -184,7 +182,7 @@ func TestUploadRemovesAfterAStop(t *testing.T) {
 		if _, err := b.session(ctx); err != nil {
 			t.Fatal(err)
 		}
-		all, err := b.mem.List(t.Context())
+		all, err := system.All(t.Context(), b.mem)
 		if err != nil || len(all) > 0 || b.ledger.count(record.JobDurable) < 5 {
 			t.Errorf("%d objects stay (%v) of %d", len(all), err, b.ledger.count(record.JobDurable))
 		}

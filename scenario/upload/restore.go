@@ -272,7 +272,7 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 		}
 	}
 	seen = make([]bool, t.set.Len())
-	return seen, system.Each(ctx, t.node.(system.Lister), func(o system.Object) error {
+	return seen, t.node.(system.Lister).List(ctx, func(o system.Object) error {
 		for _, found := range t.objectsOf(o, known) {
 			i := int(found)
 			switch whole := o.Size < 0 || o.Size == t.set.Object(i).Size; {

@@ -99,7 +99,7 @@ type moneyStep struct {
 func (w *weeks) check() {
 	w.t.Helper()
 	time.Sleep(max(time.Until(w.epoch.Add(12*day)), weeksPoll)) // by then a daemon that was down is back
-	objects, err := w.node.(system.Lister).List(w.t.Context())
+	objects, err := system.All(w.t.Context(), w.node.(system.Lister))
 	if err == nil {
 		err = w.cluster.Stop(w.t.Context()) // what failed puts left is deleted
 	}

@@ -254,7 +254,7 @@ func (b *uploadBench) holds(except ...int) error {
 	set := b.set()
 	r := &runner{site: scenario.Site{Run: "0123abcd"}}
 	pre := r.trialNames(b.cell, 42)
-	all, err := b.truth.List(b.t.Context())
+	all, err := system.All(b.t.Context(), b.truth)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -33,7 +35,7 @@ func TestInfos(t *testing.T) {
 		if i.Has(system.Start) && !i.Embedded && i.Install == "" {
 			t.Errorf("%s: does not say how to install it", i.Name)
 		}
-		if _, err := os.Stat(filepath.Join("..", strings.ReplaceAll(i.Name, "-", ""), "info.go")); err != nil {
+		if _, err := os.Stat(filepath.Join("..", strings.ReplaceAll(i.Name, "-", ""), "info.yaml")); err != nil {
 			t.Errorf("%s: its package is elsewhere: %v", i.Name, err)
 		}
 		for _, o := range i.Options {
@@ -46,11 +48,10 @@ func TestInfos(t *testing.T) {
 				t.Errorf("%s: option %s: enum %v, default %q", i.Name, o.Name, o.Enum, o.Default)
 			}
 			// Fill uses a default as it stands, so it must be canonical.
-			opt := system.Options{o.Name: o.Default}
-			if _, err := opt.Int(o.Name); (o.Type == "int" || o.Type == "size") && err != nil {
+			if _, err := strconv.ParseInt(o.Default, 10, 64); (o.Type == "int" || o.Type == "size") && err != nil {
 				t.Errorf("%s: default: %v", i.Name, err)
 			}
-			if d, err := opt.Duration(o.Name); o.Type == "duration" && (err != nil || d.String() != o.Default) {
+			if d, err := time.ParseDuration(o.Default); o.Type == "duration" && (err != nil || d.String() != o.Default) {
 				t.Errorf("%s: default of %s is %q, canonical %q (%v)", i.Name, o.Name, o.Default, d, err)
 			}
 		}

@@ -1,18 +1,30 @@
+// Package bittorrent is a BitTorrent client made of the anacrolix/torrent
+// library, each node in a process of its own. Nodes know the peers that are
+// named to them and no others: no DHT, trackers, peer exchange, local discovery,
+// web seeds or port mapping.
 package bittorrent
 
 import (
 	"context"
-	"encoding/json"
-
-	"github.com/anacrolix/torrent/metainfo"
+	_ "embed"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
+const name = "bittorrent"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.Embedded.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var _ system.Healther = (*member.Daemon)(nil)
 
@@ -38,15 +50,10 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		flags = append(flags, "--"+k+"="+opt[k])
 	}
 	kind := &member.Kind{
-		Name: name, Peer: member.IPPort,
-		Ref: func(ref string) error { _, err := parse(ref); return err },
+		Name: name,
+		Ref:  func(ref string) error { _, err := parse(ref); return err },
 		// the library has no option for it, and maps files by default
 		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"},
-		RefOf: func(said json.RawMessage) (string, error) {
-			var info []byte
-			err := json.Unmarshal(said, &info)
-			return metainfo.HashBytes(info).HexString(), err
-		},
 	}
 	return kind.Cluster(ctx, d, identity, flags...)
 }

@@ -3,7 +3,6 @@ package bittorrent
 import (
 	"context"
 	"crypto/sha1"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -103,7 +102,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	redialling.Begin(p.redial)
 	defer redialling.Stop()
 	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.listen + ", control", Address: *control,
-		Handler: member.Handler(p)})
+		Handler: member.Handler[[]byte](p)})
 }
 
 // redial goes on naming their peers to incomplete torrents.
@@ -134,12 +133,8 @@ func (p *peer) introduce(h *held) {
 func (p *peer) at(h hash, file string) string { return filepath.Join(p.dir, h.HexString(), file) }
 
 // Fetch implements member.Node: a torrent, whose file is checked anew, or more peers for one that is there.
-func (p *peer) Fetch(ref string, raw json.RawMessage) error {
-	var t task
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return err
-	}
-	h, err := parse(ref)
+func (p *peer) Fetch(_ context.Context, ref system.Ref, t task) error {
+	h, err := parse(string(ref))
 	if err != nil {
 		return err
 	}
@@ -172,21 +167,22 @@ func (p *peer) add(h hash, now *held) (err error) {
 
 // Publish implements member.Node. The info dictionary that it returns, bencoded,
 // depends on the name, the bytes and the size of a piece alone.
-func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reader) (any, error) {
+func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, []byte, error) {
 	info := metainfo.Info{Name: title, PieceLength: p.piece, Length: size}
 	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, p.piece, r, func(piece []byte) {
 		sum := sha1.Sum(piece) // BEP 3
 		info.Pieces = append(info.Pieces, sum[:]...)
 	})
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	defer os.Remove(file) // fails when renamed, as it should
 	b, err := bencode.Marshal(info)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return b, p.seed(metainfo.HashBytes(b), b, file)
+	h := metainfo.HashBytes(b)
+	return system.Ref(h.HexString()), b, p.seed(h, b, file)
 }
 
 // seed puts a file in its place and adds its torrent, unless it is complete.
@@ -225,8 +221,8 @@ func (p *peer) mark(h hash, b []byte, good bool) error {
 }
 
 // of is a torrent of this peer.
-func (p *peer) of(ref string) (*held, hash, error) {
-	h, err := parse(ref)
+func (p *peer) of(ref system.Ref) (*held, hash, error) {
+	h, err := parse(string(ref))
 	if err != nil {
 		return nil, h, fmt.Errorf("%w: %w", err, system.ErrBadRef)
 	}
@@ -251,7 +247,7 @@ func (h *held) counts() (s torrent.TorrentStats, last bool) {
 }
 
 // Progress implements member.Node. The library keeps all of it as counts.
-func (p *peer) Progress(ref string) (f system.Progress, err error) {
+func (p *peer) Progress(_ context.Context, ref system.Ref) (f system.Progress, err error) {
 	t, _, err := p.of(ref)
 	if err != nil {
 		return f, err
@@ -274,7 +270,7 @@ func (p *peer) Progress(ref string) (f system.Progress, err error) {
 }
 
 // ReadBack implements member.Node: the file, whatever the library says of it.
-func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref string) error {
+func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error {
 	_, h, err := p.of(ref)
 	if err != nil {
 		return err
@@ -283,7 +279,7 @@ func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref string) erro
 }
 
 // Forget implements member.Node.
-func (p *peer) Forget(ref string) error {
+func (p *peer) Forget(_ context.Context, ref system.Ref) error {
 	_, h, err := p.of(ref)
 	if err != nil {
 		return err

@@ -1,7 +1,10 @@
+// Package boost attaches to booster-http, the HTTP retrieval server of Filecoin
+// storage providers, or to any server that serves pieces in its way.
 package boost
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,8 +19,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
+const name = "boost"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {

@@ -1,14 +1,29 @@
+// Package boxo is an IPFS node made of the boxo library: a block store on disk,
+// UnixFS import, the trustless HTTP gateway and, among nodes that know each other
+// alone, bitswap; each node in a process of its own. It is not Kubo and
+// never called so: it has no DHT and none of Kubo's disk store.
 package boxo
 
 import (
 	"context"
+	_ "embed"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
+const name = "boxo"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.Embedded.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 // Check implements system.System: nothing can be missing.
 func (s System) Check(context.Context, system.Options) []system.Problem { return nil }

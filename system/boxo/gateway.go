@@ -72,10 +72,7 @@ func (n *gatewayNode) at(path string) system.HTTPTarget {
 
 // file is the target of the object's own bytes, whatever the option format says.
 func (n *gatewayNode) file(ref system.Ref) (system.HTTPTarget, error) {
-	if _, err := cid.Decode(string(ref)); err != nil {
-		return system.HTTPTarget{}, fmt.Errorf("boxo: %q is not a CID (%w): %w", ref, err, system.ErrBadRef)
-	}
-	return n.at("/ipfs/" + string(ref)), nil
+	return n.at("/ipfs/" + string(ref)), valid(ref)
 }
 
 // Target implements system.HTTPServer.

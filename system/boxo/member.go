@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"net"
 	"net/netip"
 
@@ -30,11 +29,9 @@ func newKind() *member.Kind {
 	key := make([]byte, 32)
 	rand.Read(key) // never fails
 	return &member.Kind{
-		Name:  name,
-		Ref:   func(ref string) error { _, err := cid.Decode(ref); return err },
-		Peer:  func(a string) error { _, err := peer.AddrInfoFromString(a); return err },
-		RefOf: func(said json.RawMessage) (ref string, err error) { return ref, json.Unmarshal(said, &ref) },
-		Env:   []string{keyVariable + "=" + hex.EncodeToString(key)},
+		Name: name,
+		Ref:  func(ref string) error { _, err := cid.Decode(ref); return err },
+		Env:  []string{keyVariable + "=" + hex.EncodeToString(key)},
 		Address: func(listen string) (string, error) {
 			private, err := identity(key, listen)
 			if err != nil {

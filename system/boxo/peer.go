@@ -2,7 +2,7 @@ package boxo
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/ipfs/boxo/bitswap"
-	"github.com/ipfs/boxo/bitswap/network/bsnet"
+	bsnet "github.com/ipfs/boxo/bitswap/network/bsnet"
 	"github.com/ipfs/boxo/blockservice"
 	"github.com/ipfs/boxo/exchange/offline"
 	"github.com/ipfs/boxo/ipld/merkledag"
+	"github.com/ipfs/boxo/ipld/unixfs"
 	unixfsio "github.com/ipfs/boxo/ipld/unixfs/io"
 	"github.com/ipfs/go-cid"
 	ipld "github.com/ipfs/go-ipld-format"
@@ -36,25 +37,21 @@ const (
 	// redial is how often the known peers of an incomplete content are
 	// dialled again when they are not connected.
 	redial = 2 * time.Second
-	// reconnect is how long a peer may take to answer.
-	reconnect = 5 * time.Second
 )
 
-// node is a member of a swarm, and what it has.
+// node is a member of a swarm. Peers are multiaddresses with their ids.
 type node struct {
+	member.Contents
+	backend backend
+}
+
+// backend is what a node does.
+type backend struct {
 	store    store
 	imp      importer
 	host     host.Host
 	exchange *bitswap.Bitswap
-	ctx      context.Context
-	wg       sync.WaitGroup
-
-	mu    sync.Mutex
-	tasks map[cid.Cid]*download
 }
-
-// task is a content to fetch from peers, multiaddresses with their ids.
-type task = member.Task[string]
 
 func openNode(ctx context.Context, key []byte, listen string, imp importer, dir string) (*node, func(), error) {
 	blocks := filepath.Join(dir, blocksDir)
@@ -65,145 +62,52 @@ func openNode(ctx context.Context, key []byte, listen string, imp importer, dir 
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &node{store: store{blocks}, imp: imp, host: h, tasks: map[cid.Cid]*download{}}
+	b := backend{store: store{blocks}, imp: imp, host: h}
 	// Nothing is found but by connections: what is wanted is asked of all peers. To take
 	// silence for a No serves to ask another node; where there is none, a transfer on a
 	// busy machine has been seen to stop for a minute.
-	m.exchange = bitswap.New(ctx, bsnet.NewFromIpfsHost(h), nil, served{m.store},
+	b.exchange = bitswap.New(ctx, bsnet.NewFromIpfsHost(h), nil, served{b.store},
 		bitswap.SetSimulateDontHavesOnTimeout(false))
-	ctx, cancel := context.WithCancel(ctx)
-	m.ctx = ctx
-	end := func() {
-		for _, d := range m.tasks {
-			d.Stop()
-		}
-		cancel()
-		m.wg.Wait()
-		m.exchange.Close()
+	m := &node{backend: b, Contents: member.Contents{Backend: b, Name: name, Title: listen, Redial: redial, Ref: valid,
+		Runs: func() error { return context.Cause(ctx) }}}
+	return m, func() {
+		m.Pause()
+		b.exchange.Close()
 		h.Close()
-	}
-	return m, end, nil
+	}, nil
 }
 
-// of is a content that this node has or fetches.
-func (m *node) of(ref string) (*download, error) {
-	root, err := cid.Decode(ref)
-	if err != nil {
-		return nil, err
+func valid(ref system.Ref) error {
+	if _, err := cid.Decode(string(ref)); err != nil {
+		return fmt.Errorf("boxo: %q is not a CID (%w): %w", ref, err, system.ErrBadRef)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d, there := m.tasks[root]
-	if !there {
-		return nil, fmt.Errorf("%s: %w", ref, system.ErrNotFound)
-	}
-	return d, nil
-}
-
-// Publish implements member.Node: an import.
-func (m *node) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
-	imp := m.imp
-	// Those who wait for a block are given it.
-	imp.blocks = blockservice.New(m.store, m.exchange, blockservice.WriteThrough(true))
-	n := &counter{r: r}
-	root, err := imp.add(ctx, n)
-	if err == nil && n.n != size { // the importer takes a body that broke off for a short one
-		err = fmt.Errorf("%d bytes instead of %d", n.n, size)
-	}
-	if err != nil {
-		return nil, err // what was stored of it goes with the deployment
-	}
-	// What is new was hashed as it was written, and is not read again.
-	d := m.take(root, task{}, func(d *download) { d.imported(size) })
-	select { // a task that was there has to find it
-	case <-d.done:
-		return root.String(), nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// counter counts what is read.
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-// Fetch implements member.Node.
-func (m *node) Fetch(ref string, raw json.RawMessage) error {
-	root, err := cid.Decode(ref)
-	if err != nil {
-		return err
-	}
-	var t task
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return err
-	}
-	m.take(root, t, (*download).begin)
 	return nil
 }
 
-// take begins a task with begin, or adds peers to one that is there.
-func (m *node) take(root cid.Cid, t task, begin func(*download)) *download {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	d, there := m.tasks[root]
-	if !there {
-		d = &download{node: m, root: root, size: -1}
-	}
-	d.from = member.Merge(d.from, t.From)
-	if !there {
-		m.tasks[root] = d
-		begin(d)
-	}
-	for _, a := range t.From {
-		m.wg.Go(func() { m.dial(a) }) // tried again while it is not complete
-	}
-	return d
+// Publish implements member.Node. What is new was hashed as it was written, and is not read again.
+func (m *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (ref system.Ref, _ struct{},
+	err error) {
+	ref, err = m.Contents.Publish(ctx, title, size, r)
+	return ref, struct{}{}, err
 }
 
-// dial connects to a peer, if it is not connected. That it was not there a moment
-// ago does not matter: the library would refuse to try again.
-func (m *node) dial(address string) error {
-	at, err := peer.AddrInfoFromString(address)
-	if err != nil {
-		return err
-	}
-	if at.ID == m.host.ID() || m.host.Network().Connectedness(at.ID) == network.Connected {
-		return nil
-	}
-	if s, ok := m.host.Network().(*libp2pswarm.Swarm); ok {
-		s.Backoff().Clear(at.ID)
-	}
-	ctx, cancel := context.WithTimeout(m.ctx, reconnect)
-	defer cancel()
-	return m.host.Connect(ctx, *at)
-}
-
-// Progress implements member.Node.
-func (m *node) Progress(ref string) (f system.Progress, err error) {
-	d, err := m.of(ref)
-	if err != nil {
-		return f, err
-	}
-	return d.fetched()
+// Fetch implements member.Node.
+func (m *node) Fetch(ctx context.Context, ref system.Ref, t member.Task[struct{}]) error {
+	return m.Contents.Fetch(ctx, ref, t.From)
 }
 
 // ReadBack implements member.Node: from the node's own blocks, each checked, up
 // to the first that is not there.
-func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref string) error {
-	d, err := m.of(ref)
+func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error {
+	if _, err := m.Progress(r.Context(), ref); err != nil {
+		return err
+	}
+	id, err := cid.Decode(string(ref))
 	if err != nil {
 		return err
 	}
-	dag := merkledag.NewDAGService(blockservice.New(m.store, offline.Exchange(m.store)))
-	root, err := dag.Get(r.Context(), d.root)
+	dag := merkledag.NewDAGService(blockservice.New(m.backend.store, offline.Exchange(m.backend.store)))
+	root, err := dag.Get(r.Context(), id)
 	if ipld.IsNotFound(err) {
 		return fmt.Errorf("%s: nothing of it is here: %w", ref, system.ErrNotFound)
 	}
@@ -223,33 +127,136 @@ func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref string) erro
 	return nil
 }
 
-// Forget implements member.Node: it drops a content and its blocks. When none is left, the
-// connections are closed: the next content begins with new ones.
-func (m *node) Forget(ref string) error {
-	d, err := m.of(ref)
+// Store implements member.Backend: an import.
+func (b backend) Store(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
+	imp := b.imp
+	// Those who wait for a block are given it.
+	imp.blocks = blockservice.New(b.store, b.exchange, blockservice.WriteThrough(true))
+	n := &counter{r: r}
+	root, err := imp.add(ctx, n)
+	if err == nil && n.n != size { // the importer takes a body that broke off for a short one
+		err = fmt.Errorf("%d bytes instead of %d", n.n, size)
+	}
+	return system.Ref(root.String()), err // what was stored of it goes with the deployment
+}
+
+// counter counts what is read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// Remove implements member.Backend, from the leaves up, so that what is left when this is broken off is still found.
+func (b backend) Remove(ctx context.Context, ref system.Ref) error {
+	root, err := cid.Decode(string(ref))
 	if err != nil {
 		return err
 	}
-	d.Stop()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.tasks, d.root)
-	blocks, err := m.store.below(m.ctx, d.root)
+	blocks, err := b.store.below(ctx, root)
+	for _, id := range slices.Backward(blocks) {
+		if err == nil {
+			err = b.store.DeleteBlock(ctx, id)
+		}
+	}
+	return err
+}
+
+// Apart implements member.Backend.
+func (b backend) Apart(_ context.Context, peers []string) (apart []string, err error) {
+	for _, a := range peers {
+		at, err := peer.AddrInfoFromString(a)
+		if err == nil && at.ID != b.host.ID() && b.host.Network().Connectedness(at.ID) != network.Connected {
+			apart = append(apart, a)
+		}
+	}
+	return apart, nil
+}
+
+// Connect implements member.Backend. That the peer was not there a moment
+// ago does not matter: the library would refuse to try again.
+func (b backend) Connect(ctx context.Context, address string) error {
+	at, err := peer.AddrInfoFromString(address)
 	if err != nil {
 		return err
 	}
-	// From the leaves up, so that what is left when this is broken off is still found.
-	for _, c := range slices.Backward(blocks) {
-		if err := m.store.DeleteBlock(m.ctx, c); err != nil {
-			return err
+	if s, ok := b.host.Network().(*libp2pswarm.Swarm); ok {
+		s.Backoff().Clear(at.ID)
+	}
+	return b.host.Connect(ctx, *at)
+}
+
+// Part implements member.Backend.
+func (b backend) Part(context.Context, string) (err error) {
+	for _, p := range b.host.Network().Peers() {
+		err = errors.Join(err, b.host.Network().ClosePeer(p))
+	}
+	return err
+}
+
+// Count implements member.Backend.
+func (b backend) Count(context.Context) (member.Counts, error) {
+	s, err := b.exchange.Stat()
+	if err != nil {
+		return member.Counts{}, err
+	}
+	c := member.Counts{Received: int64(s.DataReceived), Sent: int64(s.DataSent), Held: -1}
+	for _, p := range b.host.Network().Peers() {
+		if b.host.Network().Connectedness(p) == network.Connected {
+			c.Peers++
 		}
 	}
-	if len(m.tasks) == 0 {
-		for _, p := range m.host.Network().Peers() {
-			if err := m.host.Network().ClosePeer(p); err != nil {
-				return err
-			}
-		}
+	return c, nil
+}
+
+// Fetch gets all blocks, in the node's store and then in the swarm, as merkledag.FetchGraph does, and counts
+// them: it returns nil when all have been there and good.
+func (b backend) Fetch(ctx context.Context, c *member.Content) error {
+	root, err := cid.Decode(string(c.Ref))
+	if err != nil {
+		return err
 	}
-	return nil
+	var mu sync.Mutex
+	var now int64
+	dag := merkledag.NewSession(ctx, merkledag.NewDAGService(blockservice.New(b.store, b.exchange)))
+	links := func(ctx context.Context, id cid.Cid) ([]*ipld.Link, error) {
+		node, err := dag.Get(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		size, own, err := payload(node)
+		if err != nil {
+			return nil, fmt.Errorf("block %s: %w", id, err)
+		}
+		if id.Equals(root) {
+			c.Know(size, 0)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		now += own
+		c.Blocks(now)
+		return node.Links(), nil
+	}
+	return merkledag.Walk(ctx, links, root, cid.NewSet().Visit, merkledag.Concurrent())
+}
+
+// payload is how many bytes of a file there are below a node, and how many in it.
+func payload(node ipld.Node) (size, own int64, err error) {
+	switch node := node.(type) {
+	case *merkledag.RawNode:
+		n := int64(len(node.RawData()))
+		return n, n, nil
+	case *merkledag.ProtoNode:
+		file, err := unixfs.FSNodeFromBytes(node.Data())
+		if err != nil {
+			return 0, 0, err
+		}
+		return int64(file.FileSize()), int64(len(file.Data())), nil
+	}
+	return 0, 0, errors.New("no part of a file")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -49,7 +50,7 @@ func TestPublishReadsNothingBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	removed := false
-	ref, err := n.Publish(ctx, "x", size, atEnd(systemtest.Content("x", size), func() {
+	ref, _, err := n.Publish(ctx, "x", size, atEnd(systemtest.Content("x", size), func() {
 		if all := blocksIn(t, dir); len(all) > 0 && !removed {
 			removed = os.Remove(all[0]) == nil
 		}
@@ -57,19 +58,19 @@ func TestPublishReadsNothingBack(t *testing.T) {
 	if err != nil || !removed {
 		t.Fatalf("%v; a block was removed: %v", err, removed)
 	}
-	got, err := n.Progress(ref.(string))
+	got, err := n.Progress(ctx, ref)
 	want := system.Progress{Size: size, Verified: size, Written: size, Complete: true}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	// A task that was there walks on, and ends when the content comes here.
-	must(t, n.Forget(ref.(string)))
-	must(t, n.Fetch(ref.(string), []byte("{}")))
-	if f, err := n.Progress(ref.(string)); err != nil || f.Complete {
+	// A task that was there ends when the content comes here.
+	must(t, n.Forget(ctx, ref))
+	must(t, n.Fetch(ctx, ref, member.Task[struct{}]{}))
+	if f, err := n.Progress(ctx, ref); err != nil || f.Complete {
 		t.Errorf("before it is there: %+v, %v", f, err)
 	}
-	_, err = n.Publish(t.Context(), "x", size, systemtest.Content("x", size))
-	if f, err := n.Progress(ref.(string)); err != nil || !f.Complete || f.Verified != size {
+	_, _, err = n.Publish(t.Context(), "x", size, systemtest.Content("x", size))
+	if f, err := n.Progress(ctx, ref); err != nil || !f.Complete || f.Verified != size {
 		t.Errorf("published while fetched: %+v, %v", f, err)
 	}
 	if err != nil {
@@ -81,19 +82,19 @@ func TestPublishReadsNothingBack(t *testing.T) {
 func TestPublishThatBreaksOff(t *testing.T) {
 	n, _ := openAlone(t)
 	data := systemtest.Bytes("x", 9<<10)
-	ref, err := n.Publish(t.Context(), "x", 4<<10, bytes.NewReader(data[:4<<10]))
+	ref, _, err := n.Publish(t.Context(), "x", 4<<10, bytes.NewReader(data[:4<<10]))
 	must(t, err)
 	for what, r := range map[string]io.Reader{
 		"broken off": io.MultiReader(bytes.NewReader(data[:6000]), iotest.ErrReader(io.ErrUnexpectedEOF)),
 		"short":      bytes.NewReader(data[:len(data)-1]),
 		"long":       bytes.NewReader(append(data, 'x')),
 	} {
-		if _, err := n.Publish(t.Context(), "x", int64(len(data)), r); err == nil {
+		if _, _, err := n.Publish(t.Context(), "x", int64(len(data)), r); err == nil {
 			t.Errorf("%s: it was published", what)
 		}
 	}
 	w := httptest.NewRecorder()
-	if err := n.ReadBack(w, httptest.NewRequest("GET", "/", http.NoBody), ref.(string)); err != nil ||
+	if err := n.ReadBack(w, httptest.NewRequest("GET", "/", http.NoBody), ref); err != nil ||
 		!bytes.Equal(w.Body.Bytes(), data[:4<<10]) {
 		t.Errorf("what was there: %d bytes, %v", w.Body.Len(), err)
 	}

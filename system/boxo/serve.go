@@ -52,7 +52,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		}
 		defer leave()
 		return member.Serve(ctx, name, stdout, member.Server{What: "control", Address: *control,
-			Handler: member.Handler(m)})
+			Handler: member.Handler[struct{}](m)})
 	}
 	if *listen == "" || *path == "" || flags.NArg() > 0 {
 		return errors.New("boxo: give --listen ADDRESS and --store FILE, or --control ADDRESS and --dir DIRECTORY, and " +

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 const (
@@ -129,23 +132,13 @@ func read(dir string, about any) (size int64, err error) {
 // lock waits for the file's lock, which ends with the process that holds it. The
 // file stays: it is empty.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
 	for {
-		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-		case err == nil:
-			return func() { f.Close() }, nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
+		unlock, err := testbed.LockFile(path)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return unlock, err
 		}
-		select {
-		case <-ctx.Done():
-			f.Close()
+		if !member.Sleep(ctx, 50*time.Millisecond) {
 			return nil, fmt.Errorf("another process is making this chain and holds %s: %w", path, context.Cause(ctx))
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,40 +36,23 @@ func (d dialect) String() string {
 
 // api is the REST interface of one node. Every answer closes the connection.
 type api struct {
-	web   *web.Client
-	base  *url.URL
+	daemon.Base
 	quiet time.Duration // without a block, after which a fetch has been given up
 	dialect
 }
 
 var _ daemon.API = (*api)(nil)
 
-// URL implements daemon.API.
-func (a *api) URL() *url.URL { return a.base }
-
-// Client implements daemon.API.
-func (a *api) Client() *web.Client { return a.web }
-
-func newAPI(dial web.Dial, base *url.URL) (*api, error) {
-	c, err := web.New(name, dial, system.HTTPTarget{URL: base})
-	if err != nil {
-		return nil, err
-	}
-	// How long an answer may take to begin is ours to say: a delete of a large
-	// object takes minutes.
-	return &api{web: c.Patient(), base: base}, nil
-}
-
 // url is that of a path below the dialect's base.
 func (a *api) url(path string, query url.Values) *url.URL {
-	u := *a.base
+	u := *a.At
 	u.Path, u.RawQuery = string(a.dialect)+path, query.Encode()
 	return &u
 }
 
 // open asks for a path; the caller reads the answer.
 func (a *api) open(ctx context.Context, path string) (*http.Response, error) {
-	resp, err := a.web.Open(ctx, web.Call{Method: http.MethodGet, URL: a.url(path, nil)})
+	resp, err := a.Web.Open(ctx, web.Call{Method: http.MethodGet, URL: a.url(path, nil)})
 	return resp, classify(path, err)
 }
 
@@ -85,12 +69,12 @@ func classify(path string, err error) error {
 // text makes a request that is answered with a word or two.
 func (a *api) text(ctx context.Context, path string, query url.Values, call web.Call) (string, error) {
 	call.URL = a.url(path, query)
-	b, err := a.web.Call(ctx, call)
+	b, err := a.Web.Call(ctx, call)
 	return strings.TrimSpace(string(b)), classify(path, err)
 }
 
 func (a *api) json(ctx context.Context, path string, out any) error {
-	return classify(path, a.web.JSON(ctx, http.MethodGet, a.url(path, nil), nil, nil, out))
+	return classify(path, a.Web.JSON(ctx, http.MethodGet, a.url(path, nil), nil, nil, out))
 }
 
 // info is a node's account of itself.
@@ -104,17 +88,7 @@ type info struct {
 type build struct{ Version, Revision string }
 
 func (i info) version() string {
-	b := i.Codex
-	if b == nil {
-		b = i.Storage
-	}
-	// Builds outside a repository put git's complaint there.
-	if b == nil || b.Version == "" || strings.HasPrefix(b.Version, "fatal") {
-		return "unknown"
-	}
-	if b.Revision == "" || strings.HasPrefix(b.Revision, "fatal") {
-		return b.Version
-	}
+	b := cmp.Or(i.Codex, i.Storage, &build{Version: "unknown"})
 	return b.Version + " (" + b.Revision + ")"
 }
 
@@ -140,7 +114,7 @@ func (a *api) Ping(ctx context.Context) (err error) {
 		}
 	}
 	return fmt.Errorf("codex: %s speaks neither %s nor %s; is it the address of the REST interface (--api-port)?",
-		a.base.Host, codex, logos)
+		a.At.Host, codex, logos)
 }
 
 // manifest describes an object.
@@ -195,7 +169,7 @@ func (a *api) Address(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if i.ID == "" || len(i.Addrs) == 0 {
-		return "", fmt.Errorf("codex: GET /debug/info on %s: it has no id or no address", a.base.Host)
+		return "", fmt.Errorf("codex: GET /debug/info on %s: it has no id or no address", a.At.Host)
 	}
 	return i.Addrs[0] + "/p2p/" + i.ID, nil
 }
@@ -247,14 +221,14 @@ func (a *api) Part(context.Context, string) error { return nil }
 
 // Count implements daemon.API, by the number of blocks in the store: the node has no
 // other account that both dialects give.
-func (a *api) Count(ctx context.Context) (daemon.Counts, error) {
+func (a *api) Count(ctx context.Context) (member.Counts, error) {
 	s, err := a.space(ctx)
-	return daemon.Counts{Received: -1, Sent: -1, Held: s.TotalBlocks * blockSize, Peers: -1}, err
+	return member.Counts{Received: -1, Sent: -1, Held: s.TotalBlocks * blockSize, Peers: -1}, err
 }
 
 // Fetch implements daemon.API. The node goes on with a fetch whatever we do, and does not
 // say when it has given up.
-func (a *api) Fetch(ctx context.Context, t *daemon.Task) error {
+func (a *api) Fetch(ctx context.Context, t *member.Content) error {
 	if err := a.request(ctx, t); err != nil {
 		return err
 	}
@@ -278,13 +252,13 @@ func (a *api) Fetch(ctx context.Context, t *daemon.Task) error {
 const manifestWithin = 40 * time.Second
 
 // request begins a fetch. It is answered with the manifest, or never.
-func (a *api) request(ctx context.Context, t *daemon.Task) error {
+func (a *api) request(ctx context.Context, t *member.Content) error {
 	wait := min(a.quiet, manifestWithin)
 	within, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	path := data(t.Ref) + "/network"
 	m := manifest{CID: string(t.Ref)}
-	err := classify(path, a.web.JSON(within, http.MethodPost, a.url(path, nil), nil, nil, &m))
+	err := classify(path, a.Web.JSON(within, http.MethodPost, a.url(path, nil), nil, nil, &m))
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("codex: no manifest of %s for %v", t.Ref, wait)
 	}
@@ -310,7 +284,7 @@ func (a *api) Has(ctx context.Context, ref system.Ref) (bool, error) {
 		has, ok = answer["has"] // the word of the interface's own description
 	}
 	if !ok {
-		return false, fmt.Errorf("codex: GET %s/exists on %s: the answer does not name it: %v", data(ref), a.base.Host,
+		return false, fmt.Errorf("codex: GET %s/exists on %s: the answer does not name it: %v", data(ref), a.At.Host,
 			answer)
 	}
 	return has, nil
@@ -330,7 +304,7 @@ func (a *api) Store(ctx context.Context, name string, size int64, body io.Reader
 	}
 	ref := system.Ref(text) // kept in the node's own base
 	if err := valid(ref); err != nil {
-		return "", fmt.Errorf("codex: POST /data on %s: the answer is no CID: %w", a.base.Host, err)
+		return "", fmt.Errorf("codex: POST /data on %s: the answer is no CID: %w", a.At.Host, err)
 	}
 	return ref, nil
 }

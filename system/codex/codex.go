@@ -1,7 +1,11 @@
+// Package codex stores objects in Codex, which goes on as Logos Storage: two
+// dialects of one REST interface. A put is an import into the client's own node;
+// what crosses the link is the reading of what another node holds.
 package codex
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 
@@ -10,8 +14,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
+const name = "codex"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var (
 	_ system.Healther   = (*node)(nil)
@@ -74,7 +88,7 @@ func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, 
 		if !p.Two() {
 			return newNode(p)
 		}
-		about["seed"] = "import into the node at " + p.Far().base.Host
+		about["seed"] = "import into the node at " + p.Far().At.Host
 		return seeding{newNode(p)}
 	})
 }

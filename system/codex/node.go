@@ -49,10 +49,10 @@ func (n *node) stream(ctx context.Context, from *api, ref system.Ref, w io.Write
 		return err
 	}
 	defer resp.Body.Close()
-	got, err := from.web.Copy(resp, w)
+	got, err := from.Web.Copy(resp, w)
 	if err == nil && resp.ContentLength < 0 {
 		err = fmt.Errorf("codex: GET %s of %s on %s: no Content-Length: are %d bytes all? %w", path, ref,
-			from.base.Host, got, io.ErrUnexpectedEOF)
+			from.At.Host, got, io.ErrUnexpectedEOF)
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	defer resp.Body.Close()
 	m := manifest{CID: string(ref)}
 	if err := json.NewDecoder(web.Bounded(resp.Body)).Decode(&m); err != nil {
-		return system.Object{}, fmt.Errorf("codex: manifest of %s on %s: answer: %w", ref, n.Near().base.Host, err)
+		return system.Object{}, fmt.Errorf("codex: manifest of %s on %s: answer: %w", ref, n.Near().At.Host, err)
 	}
 	return m.object()
 }
@@ -92,13 +92,12 @@ func (m manifest) object() (system.Object, error) {
 
 // List implements system.Lister: what the nodes have manifests of, which does
 // not mean that they have the data.
-func (n *node) List(ctx context.Context) ([]system.Object, error) {
+func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
 	seen := map[string]bool{}
-	var out []system.Object
 	for _, a := range n.All() {
 		all, err := a.list(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, m := range all {
 			if seen[m.CID] {
@@ -106,11 +105,13 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 			}
 			seen[m.CID] = true
 			o, err := m.object()
-			if err != nil {
-				return nil, err
+			if err == nil {
+				err = visit(o)
 			}
-			out = append(out, o)
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return out, nil
+	return nil
 }

@@ -64,7 +64,7 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 	)).API
 	before, err := a.Count(systemtest.Context(t))
 	must(t, err)
-	task := daemon.NewTask(background, before)
+	task := member.NewContent(background, before)
 	ctx, cancel := context.WithCancel(systemtest.Context(t))
 	task.Begin(func(context.Context) {
 		if err := a.Fetch(ctx, task); !errors.Is(err, context.Canceled) {

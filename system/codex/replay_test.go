@@ -255,7 +255,7 @@ func TestListStatSpace(t *testing.T) {
 		record(t, "02-info", "data list of an empty node"),
 		record(t, "03-upload", "space: the second copy adds only manifests"),
 	))
-	all, err := n.List(systemtest.Context(t))
+	all, err := system.All(systemtest.Context(t), n)
 	if err != nil || len(all) == 0 {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -266,7 +266,7 @@ func TestListStatSpace(t *testing.T) {
 	if err != nil || o.Size != 20<<20 || o.Name != "20MiB.bin" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if all, err := n.List(systemtest.Context(t)); err != nil || len(all) != 0 {
+	if all, err := system.All(systemtest.Context(t), n); err != nil || len(all) != 0 {
 		t.Errorf("empty: %v, %v", all, err)
 	}
 	h, err := n.Stats(systemtest.Context(t))

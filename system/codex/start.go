@@ -23,17 +23,11 @@ const retryEvery = 2 * time.Second
 // program says of its flags.
 func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.Kind[*api] {
 	return &daemon.Kind[*api]{
-		Name: name, Ref: valid, Endless: true, TakesShared: true, Redial: 5 * time.Second,
-		Peer: func(address string) error { _, _, err := parseAddress(address); return err },
-		Client: func(dial web.Dial, base *url.URL) (*api, error) {
-			a, err := newAPI(dial, base)
-			if err != nil {
-				return nil, err
-			}
-			a.dialect = speaks
-			retries, _ := opt.Int("block_retries")
-			a.quiet = time.Duration(retries)*retryEvery + 10*time.Second
-			return a, nil
+		Name: name, Ref: valid, Endless: true, Redial: 5 * time.Second,
+		Client: func(dial web.Dial, at *url.URL) (*api, error) {
+			b, err := daemon.NewBase(name, dial, at)
+			return &api{Base: b, dialect: speaks,
+				quiet: time.Duration(opt.Int("block_retries"))*retryEvery + 10*time.Second}, err
 		},
 		// it starts in no other
 		Init: func(_ context.Context, n *daemon.Daemon[*api]) error { return n.Dir.Files.MkdirAll(n.Dir.Path, 0o700) },
@@ -57,7 +51,7 @@ func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.
 func arguments(
 	opt system.Options, flags string, ip netip.Addr, dir string, ports []int, bootstrap string,
 ) ([]string, error) {
-	quota, _ := opt.Int("quota")
+	quota := opt.Int("quota")
 	if quota%(1<<20) != 0 {
 		return nil, fmt.Errorf("option \"quota\": %d is not a number of whole MiB", quota)
 	}

@@ -6,8 +6,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/netip"
 	"time"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -23,15 +26,22 @@ type config struct {
 }
 
 func configOf(opt system.Options) config {
-	c := config{transport: opt["transport"], encryption: opt["encryption"] == "prefer"}
-	c.piece, _ = opt.Int("piece")
-	c.slots, _ = opt.Int("upload_slots")
-	c.reconnect, _ = opt.Duration("reconnect")
-	return c
+	return config{
+		transport: opt["transport"], encryption: opt["encryption"] == "prefer", piece: opt.Int("piece"),
+		slots: opt.Int("upload_slots"), reconnect: opt.Duration("reconnect"),
+	}
 }
 
-// core is core.conf: what Deluge sets itself, and would overwrite.
-func (c config) core(addr netip.Addr, port int) map[string]any {
+// settings are core.conf, what Deluge sets itself and would overwrite, and libtorrent's, for launch.py.
+//
+//go:embed settings.yaml
+var settings string
+
+// settings are those of the file, and what follows from the options and the address.
+func (c config) settings(addr netip.Addr, port int) (s struct{ Core, Libtorrent map[string]any }, err error) {
+	if err := yaml.Unmarshal([]byte(settings), &s); err != nil {
+		return s, err
+	}
 	listen := addr.String()
 	if addr.Is6() {
 		listen = "[" + listen + "]" // Deluge adds a colon and the port
@@ -44,35 +54,17 @@ func (c config) core(addr netip.Addr, port int) map[string]any {
 	if slots == 0 {
 		slots = -1 // no limit, as Deluge and libtorrent have it
 	}
-	return map[string]any{
-		"listen_interface": listen, "outgoing_interface": addr.String(),
-		"listen_ports": []int{port, port}, "random_port": false, "listen_use_sys_port": false,
-		"dht": false, "upnp": false, "natpmp": false, "lsd": false, "utpex": false,
-		"new_release_check": false, "send_info": false, "enabled_plugins": []string{},
-		"ignore_limits_on_local_network": false, // else the slots would not hold for private addresses
-		"max_upload_slots_global":        slots, "max_connections_global": -1,
-		"max_active_seeding": -1, "max_active_downloading": -1, "max_active_limit": -1,
-		"stop_seed_at_ratio": false, "auto_managed": false, "pre_allocate_storage": false,
-		"enc_in_policy": policy, "enc_out_policy": policy,
-	}
-}
-
-// settings are libtorrent's, for launch.py.
-func (c config) settings(addr netip.Addr, port int) map[string]any {
+	maps.Copy(s.Core, map[string]any{
+		"listen_interface": listen, "outgoing_interface": addr.String(), "listen_ports": []int{port, port},
+		"max_upload_slots_global": slots, "enc_in_policy": policy, "enc_out_policy": policy,
+	})
 	tcp, utp := c.transport != "utp", c.transport != "tcp"
-	return map[string]any{
+	maps.Copy(s.Libtorrent, map[string]any{
 		"listen_interfaces": netip.AddrPortFrom(addr, uint16(port)).String(), "outgoing_interfaces": addr.String(),
-		"listen_system_port_fallback": false,
-		"enable_ip_notifier":          false, // it would listen anew
-		"enable_dht":                  false, "enable_lsd": false, "enable_upnp": false, "enable_natpmp": false,
-		"dht_bootstrap_nodes": "",
-		"enable_outgoing_tcp": tcp, "enable_incoming_tcp": tcp,
-		"enable_outgoing_utp": utp, "enable_incoming_utp": utp,
-		// Every peer has an address of its own.
-		"allow_multiple_connections_per_ip": false,
-		// No tracker would name again a peer that was given up.
-		"min_reconnect_time": int(c.reconnect / time.Second), "max_failcount": 1 << 20,
-	}
+		"enable_outgoing_tcp": tcp, "enable_incoming_tcp": tcp, "enable_outgoing_utp": utp, "enable_incoming_utp": utp,
+		"min_reconnect_time": int(c.reconnect / time.Second),
+	})
+	return s, nil
 }
 
 //go:embed launch.py
@@ -91,12 +83,16 @@ const (
 // API is.
 func (c config) write(ctx context.Context, dir disk.Dir, peers, control netip.AddrPort, token string) error {
 	addr, port := peers.Addr(), int(peers.Port())
-	core, err := json.Marshal(c.core(addr, port))
+	s, err := c.settings(addr, port)
+	if err != nil {
+		return err
+	}
+	core, err := json.Marshal(s.Core)
 	if err != nil {
 		return err
 	}
 	settings, err := json.Marshal(map[string]any{
-		"settings": c.settings(addr, port), "host": control.Addr().String(), "port": control.Port(), "token": token,
+		"settings": s.Libtorrent, "host": control.Addr().String(), "port": control.Port(), "token": token,
 		"data": dir.Sub(dataDir).Path, "peers": port, "piece": c.piece,
 	})
 	if err != nil {

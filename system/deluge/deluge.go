@@ -1,10 +1,11 @@
+// Package deluge starts a swarm of Deluge daemons (deluged with libtorrent): one
+// on each host, whose peers we alone name to it.
 package deluge
 
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha1"
-	"encoding/json"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,8 +19,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+const name = "deluge"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
@@ -63,17 +74,12 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 func (c config) kind(python string) *member.Kind {
 	token := rand.Text()
 	return &member.Kind{
-		Name: name, Peer: member.IPPort,
+		Name: name,
 		Ref: func(ref string) error {
 			if !infoHash.MatchString(ref) {
 				return errors.New("an info hash has 40 hex digits in lower case")
 			}
 			return nil
-		},
-		RefOf: func(said json.RawMessage) (string, error) {
-			var info []byte
-			err := json.Unmarshal(said, &info)
-			return fmt.Sprintf("%x", sha1.Sum(info)), err // BEP 3
 		},
 		Command: func(ctx context.Context, n *member.Daemon) (cmd testbed.Command, err error) {
 			n.Within, n.Header = patient, http.Header{"Authorization": {"Bearer " + token}}

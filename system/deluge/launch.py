@@ -243,7 +243,7 @@ def publish(core, request):
         if time.monotonic() > end:
             raise RuntimeError('it does not serve: ' + c.torrent.state)
         yield task.deferLater(reactor, 0.01, lambda: None)
-    return base64.b64encode(info).decode()
+    return {'Ref': c.ref, 'Said': base64.b64encode(info).decode()}
 
 
 def fetch(core, request, ref):

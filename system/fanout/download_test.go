@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // TestSpoiltEverywhere: between rounds of seeders that all give bad bytes there is a pause.
@@ -16,9 +17,9 @@ func TestSpoiltEverywhere(t *testing.T) {
 	const size = 1000
 	var m manifest
 	m.add(make([]byte, size))
-	c := (&peer{dir: t.TempDir()}).content(m)
-	must(t, os.Mkdir(c.dir, 0o755))
+	n := newNode(t.TempDir())
 	var asked atomic.Int32
+	var from []string
 	for range 2 {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			asked.Add(1)
@@ -27,10 +28,10 @@ func TestSpoiltEverywhere(t *testing.T) {
 			fmt.Fprint(w, strings.Repeat("x", size))
 		}))
 		t.Cleanup(s.Close)
-		c.add([]string{strings.TrimPrefix(s.URL, "http://")})
+		from = append(from, strings.TrimPrefix(s.URL, "http://"))
 	}
-	t.Cleanup(c.Stop) // before the servers close
-	c.Begin(c.download)
+	t.Cleanup(func() { n.Pause() }) // before the servers close
+	must(t, n.Fetch(t.Context(), m.ref(), member.Task[manifest]{Said: m, From: from}))
 	const rounds = 3
 	time.Sleep(rounds * pause)
 	// One more round at the beginning.

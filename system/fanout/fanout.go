@@ -1,16 +1,29 @@
+// Package fanout is the raw baseline of swarms: nodes that have a content serve
+// it over HTTP, the others download it from them and pass nothing on. Each node
+// is a process of its own.
 package fanout
 
 import (
 	"context"
-	"encoding/json"
+	_ "embed"
 	"runtime"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
+const name = "fanout"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.Embedded.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var _ system.Healther = (*member.Daemon)(nil)
 
@@ -23,11 +36,6 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1",
 		"discovery": "none: seeders are named",
 	}
-	kind := &member.Kind{Name: name, Ref: checkRef, Peer: member.IPPort, Leaf: true,
-		RefOf: func(said json.RawMessage) (string, error) {
-			var m manifest
-			err := json.Unmarshal(said, &m)
-			return m.ref(), err
-		}}
+	kind := &member.Kind{Name: name, Ref: checkRef, Leaf: true}
 	return kind.Cluster(ctx, d, identity)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // block is what is checked at a time, in bytes: as much as a piece of the swarms
@@ -19,13 +21,13 @@ type manifest struct {
 }
 
 // ref names the content: SHA-256 of its size and its blocks' hashes.
-func (m manifest) ref() string {
+func (m manifest) ref() system.Ref {
 	h := sha256.New()
 	var size [8]byte
 	binary.BigEndian.PutUint64(size[:], uint64(m.Size))
 	h.Write(size[:])
 	h.Write(m.Sums)
-	return hex.EncodeToString(h.Sum(nil))
+	return system.Ref(hex.EncodeToString(h.Sum(nil)))
 }
 
 // checkRef says whether ref can have come from manifest.ref.

@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,18 +10,35 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// peer is a node and what it has.
-type peer struct {
-	dir string
+// node is what has and fetches contents.
+type node struct {
+	member.Contents
+	backend *backend
+}
 
-	mu       sync.Mutex
-	contents map[string]*content
+// backend is the node's files.
+type backend struct {
+	dir            string
+	received, sent atomic.Int64
+	peers          atomic.Int32
+
+	mu   sync.Mutex
+	said map[system.Ref]manifest
+	ours map[system.Ref]bool // published here
+}
+
+func newNode(dir string) *node {
+	b := &backend{dir: dir, said: map[system.Ref]manifest{}, ours: map[system.Ref]bool{}}
+	return &node{backend: b, Contents: member.Contents{Backend: b, Name: name, Title: dir, Redial: time.Hour,
+		Ref: func(ref system.Ref) error { return checkRef(string(ref)) }, Runs: func() error { return nil }}}
 }
 
 // Serve implements system.Embedded: the node of `plimsoll node fanout`.
@@ -39,117 +55,92 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		return errors.New("fanout: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides " +
 			"flags")
 	}
-	p := &peer{dir: *dir, contents: map[string]*content{}}
-	defer func() {
-		for _, c := range p.contents {
-			c.Stop()
-		}
-	}()
+	n := newNode(*dir)
+	defer n.Pause()
 	if err := os.MkdirAll(*dir, 0o755); err != nil {
 		return fmt.Errorf("fanout: %w", err)
 	}
 	return member.Serve(ctx, name, stdout,
-		member.Server{What: "contents", Address: *listen, Handler: p.contentServer()},
-		member.Server{What: "control", Address: *control, Handler: member.Handler(p)})
+		member.Server{What: "contents", Address: *listen, Handler: n.contentServer()},
+		member.Server{What: "control", Address: *control, Handler: member.Handler[manifest](n)})
 }
 
-// content is a new one of this node.
-func (p *peer) content(m manifest) *content {
-	ref := m.ref()
-	return &content{ref: ref, dir: filepath.Join(p.dir, ref), said: m, good: make([]bool, m.blocks())}
+func (b *backend) path(ref system.Ref) string { return filepath.Join(b.dir, string(ref), "content") }
+
+// about is what was said of a content when it was published.
+func (b *backend) about(ref system.Ref) manifest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.said[ref]
 }
 
-// of is a content that this node has or fetches.
-func (p *peer) of(ref string) (*content, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c, there := p.contents[ref]
-	if !there {
-		return nil, fmt.Errorf("%s: %w", ref, system.ErrNotFound)
-	}
-	return c, nil
+// know notes what was said of a content.
+func (b *backend) know(m manifest, ours bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.said[m.ref()], b.ours[m.ref()] = m, ours || b.ours[m.ref()]
+	return os.MkdirAll(filepath.Dir(b.path(m.ref())), 0o755)
 }
 
-// Fetch implements member.Node: it begins a task, or adds seeders to one that is there.
-func (p *peer) Fetch(ref string, raw json.RawMessage) error {
-	var t member.Task[manifest]
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return err
-	}
+// Fetch implements member.Node.
+func (n *node) Fetch(ctx context.Context, ref system.Ref, t member.Task[manifest]) error {
 	if is := t.Said.ref(); is != ref {
 		return fmt.Errorf("the manifest is that of %s, not of %s", is, ref)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c, there := p.contents[ref]; there {
-		c.add(t.From)
-		return nil
-	}
-	c := p.content(t.Said)
-	c.ours = t.Published
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+	if err := n.backend.know(t.Said, t.Published); err != nil {
 		return err
 	}
-	c.add(t.From)
-	p.contents[ref] = c
-	c.Begin(c.download)
-	return nil
+	return n.Contents.Fetch(ctx, ref, t.From)
 }
 
-// Publish implements member.Node: it writes the content to this node's disk,
+// Publish implements member.Node.
+func (n *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, manifest, error) {
+	ref, err := n.Contents.Publish(ctx, title, size, r)
+	return ref, n.backend.about(ref), err
+}
+
+// Store implements member.Backend: it writes the content to this node's disk,
 // hashing it on the way, and serves it.
-func (p *peer) Publish(ctx context.Context, _ string, size int64, r io.Reader) (any, error) {
+func (b *backend) Store(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
 	var m manifest
-	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, block, r, m.add)
+	file, err := member.Receive(ctx, testbed.LocalFiles{}, b.dir, size, block, r, m.add)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer os.Remove(file) // fails when renamed, as it should
-	c := p.content(m)
-	c.ours = true
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if old, there := p.contents[c.ref]; there {
-		old.Stop()
-		delete(p.contents, c.ref)
+	if err := b.know(m, true); err != nil {
+		return "", err
 	}
-	if err := errors.Join(os.MkdirAll(c.dir, 0o755), os.Rename(file, c.path())); err != nil {
-		return nil, err
-	}
-	for i := range c.good {
-		c.have(i)
-	}
-	p.contents[c.ref] = c
-	return m, nil
+	return m.ref(), os.Rename(file, b.path(m.ref()))
 }
 
-// Progress implements member.Node.
-func (p *peer) Progress(ref string) (f system.Progress, err error) {
-	c, err := p.of(ref)
-	if err != nil {
-		return f, err
-	}
-	return c.progress(), nil
+// Count implements member.Backend.
+func (b *backend) Count(context.Context) (member.Counts, error) {
+	return member.Counts{Received: b.received.Load(), Sent: b.sent.Load(), Held: -1, Peers: int(b.peers.Load())}, nil
 }
+
+// Apart implements member.Backend: a connection is made for each download.
+func (b *backend) Apart(context.Context, []string) ([]string, error) { return nil, nil }
+
+// Connect implements member.Backend.
+func (b *backend) Connect(context.Context, string) error { return nil }
+
+// Part implements member.Backend.
+func (b *backend) Part(context.Context, string) error { return nil }
 
 // ReadBack implements member.Node: the file as it is.
-func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref string) error {
-	c, err := p.of(ref)
-	if err != nil {
+func (n *node) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error {
+	if _, err := n.Progress(r.Context(), ref); err != nil {
 		return err
 	}
-	return member.ServeFile(w, r, c.path())
+	return member.ServeFile(w, r, n.backend.path(ref))
 }
 
-// Forget implements member.Node: it drops a content and its files.
-func (p *peer) Forget(ref string) error {
-	c, err := p.of(ref)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c.Stop()
-	delete(p.contents, ref)
-	return os.RemoveAll(c.dir)
+// Remove implements member.Backend.
+func (b *backend) Remove(_ context.Context, ref system.Ref) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.said, ref)
+	delete(b.ours, ref)
+	return os.RemoveAll(filepath.Dir(b.path(ref)))
 }

@@ -17,19 +17,19 @@ const contentPath = "/content/"
 const swath = 1 << 20
 
 // contentServer serves what this node published, and nothing that it fetched.
-func (p *peer) contentServer() http.Handler {
+func (n *node) contentServer() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+contentPath+"{ref}", member.Answer(func(w http.ResponseWriter, r *http.Request) error {
-		c, err := p.of(r.PathValue("ref"))
-		if err != nil {
-			return err
+		ref, b := system.Ref(r.PathValue("ref")), n.backend
+		b.mu.Lock()
+		ours := b.ours[ref]
+		b.mu.Unlock()
+		if !ours {
+			return fmt.Errorf("%s was not published here: %w", ref, system.ErrNotFound)
 		}
-		if !c.ours {
-			return fmt.Errorf("%s was not published here: %w", c.ref, system.ErrNotFound)
-		}
-		c.peers.Add(1)
-		defer c.peers.Add(-1)
-		return member.ServeFile(&sender{w, &c.sent}, r, c.path())
+		b.peers.Add(1)
+		defer b.peers.Add(-1)
+		return member.ServeFile(&sender{w, &b.sent}, r, b.path(ref))
 	}))
 	return mux
 }

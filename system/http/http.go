@@ -1,7 +1,10 @@
+// Package http attaches to any HTTP server by the URLs of its objects.
 package http
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,8 +16,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
+const name = "http"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var (
 	_ system.Provider = (*listed.Node)(nil)
@@ -40,12 +53,10 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	server := head.Get("Server")
-	if server == "" {
-		server = "unknown (the server sends no Server header)"
+	identity := map[string]string{
+		"version": cmp.Or(head.Get("Server"), "unknown (the server sends no Server header)"),
+		"ranges":  fmt.Sprint(!first.NoRange), "objects": fmt.Sprint(len(n.Entries)),
 	}
-	identity := map[string]string{"version": server, "ranges": fmt.Sprint(!first.NoRange),
-		"objects": fmt.Sprint(len(n.Entries))}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return n, nil })
 }
 

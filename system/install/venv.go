@@ -24,10 +24,6 @@ func (p Program) venv(ctx context.Context, dir string, log io.Writer) error {
 		return fmt.Errorf("there is no python3 in PATH; install Python %s or newer (on Debian: apt-get install "+
 			"python3-venv)", oldest)
 	}
-	minor := strings.TrimPrefix(oldest, "3.")
-	if err := run(ctx, log, python, "-c", "import sys; sys.exit(sys.version_info < (3, "+minor+"))"); err != nil {
-		return fmt.Errorf("%s is too old or does not run; Python %s or newer is needed: %w", python, oldest, err)
-	}
 	if err := run(ctx, log, python, "-m", "venv", dir); err != nil {
 		return fmt.Errorf("make a virtual environment: %w; on Debian: apt-get install python3-venv", err)
 	}

@@ -17,33 +17,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // rpc is the RPC of one node.
 type rpc struct {
-	web   *web.Client
-	base  *url.URL
+	daemon.Base
 	chunk string // size of the blocks that a file becomes
 }
 
 var _ daemon.API = (*rpc)(nil)
-
-func newRPC(dial web.Dial, base *url.URL, chunk string) (*rpc, error) {
-	c, err := web.New(name, dial, system.HTTPTarget{URL: base})
-	if err != nil {
-		return nil, err
-	}
-	// How long an answer may take to begin is ours to say: pin/add and repo/gc
-	// answer when they are done.
-	return &rpc{web: c.Patient(), base: base, chunk: chunk}, nil
-}
-
-// URL implements daemon.API.
-func (r *rpc) URL() *url.URL { return r.base }
-
-// Client implements daemon.API.
-func (r *rpc) Client() *web.Client { return r.web }
 
 // call makes a call; a status other than 2xx is an error. 200 is not success
 // yet: the caller reads the body with finish, or decodes it.
@@ -53,10 +37,10 @@ func (r *rpc) call(ctx context.Context, command string, args url.Values) (*http.
 
 // send makes a call with the header and body of with.
 func (r *rpc) send(ctx context.Context, command string, args url.Values, with web.Call) (*http.Response, error) {
-	u := *r.base
+	u := *r.At
 	u.Path, u.RawQuery = "/api/v0/"+command, args.Encode()
 	with.Method, with.URL = http.MethodPost, &u
-	resp, err := r.web.Open(ctx, with)
+	resp, err := r.Web.Open(ctx, with)
 	return resp, classify(err)
 }
 
@@ -100,13 +84,13 @@ func (r *rpc) decode(command string, resp *http.Response, next func(*json.Decode
 		switch {
 		// to options that it cannot parse
 		case err == io.EOF && values == 0 && resp.Trailer.Get("X-Stream-Error") == "":
-			return fmt.Errorf("kubo: %s on %s: status 200 and an empty answer: %w", command, r.base.Host,
+			return fmt.Errorf("kubo: %s on %s: status 200 and an empty answer: %w", command, r.At.Host,
 				io.ErrUnexpectedEOF)
 		case err == io.EOF:
-			_, err = r.web.Copy(resp, io.Discard)
+			_, err = r.Web.Copy(resp, io.Discard)
 			return err
 		case err != nil:
-			return fmt.Errorf("kubo: %s on %s: answer: %w", command, r.base.Host, err)
+			return fmt.Errorf("kubo: %s on %s: answer: %w", command, r.At.Host, err)
 		}
 	}
 }
@@ -118,7 +102,7 @@ func (r *rpc) quiet(ctx context.Context, command string, args url.Values) error 
 		return err
 	}
 	defer resp.Body.Close()
-	_, err = r.web.Copy(resp, io.Discard)
+	_, err = r.Web.Copy(resp, io.Discard)
 	return err
 }
 
@@ -146,7 +130,7 @@ func (r *rpc) swarm(ctx context.Context, what, address string) error {
 		return err
 	}
 	if len(answer.Strings) != 1 || !strings.HasSuffix(answer.Strings[0], " success") {
-		return fmt.Errorf("kubo: swarm/%s on %s: %s: %s", what, r.base.Host, address, strings.Join(answer.Strings,
+		return fmt.Errorf("kubo: swarm/%s on %s: %s: %s", what, r.At.Host, address, strings.Join(answer.Strings,
 			"; "))
 	}
 	return nil
@@ -164,7 +148,7 @@ func (r *rpc) Address(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(i.Addresses) == 0 {
-		return "", fmt.Errorf("kubo: id on %s: it has no address", r.base.Host)
+		return "", fmt.Errorf("kubo: id on %s: it has no address", r.At.Host)
 	}
 	return i.Addresses[0], nil
 }
@@ -239,7 +223,7 @@ func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Rea
 		return "", err
 	}
 	if _, err := cid.Decode(last.Hash); err != nil {
-		return "", fmt.Errorf("kubo: add on %s: answered %q instead of a CID: %w", r.base.Host, last.Hash, err)
+		return "", fmt.Errorf("kubo: add on %s: answered %q instead of a CID: %w", r.At.Host, last.Hash, err)
 	}
 	return system.Ref(last.Hash), nil
 }
@@ -280,18 +264,18 @@ func (r *rpc) Part(ctx context.Context, address string) error {
 
 // Count implements daemon.API, by bitswap's own account: blocks that came twice count
 // twice.
-func (r *rpc) Count(ctx context.Context) (daemon.Counts, error) {
+func (r *rpc) Count(ctx context.Context) (member.Counts, error) {
 	var s struct {
 		DataReceived, DataSent int64
 		Peers                  []string
 	}
 	err := r.json(ctx, "bitswap/stat", nil, &s)
-	return daemon.Counts{Received: s.DataReceived, Sent: s.DataSent, Held: -1, Peers: len(s.Peers)}, err
+	return member.Counts{Received: s.DataReceived, Sent: s.DataSent, Held: -1, Peers: len(s.Peers)}, err
 }
 
 // Fetch implements daemon.API: pin/add, which walks the graph, keeps every block and
 // reports its progress twice a second.
-func (r *rpc) Fetch(ctx context.Context, t *daemon.Task) error {
+func (r *rpc) Fetch(ctx context.Context, t *member.Content) error {
 	resp, err := r.call(ctx, "pin/add", url.Values{"arg": {string(t.Ref)}, "progress": {"true"}})
 	if err != nil {
 		return err
@@ -317,7 +301,7 @@ func (r *rpc) Fetch(ctx context.Context, t *daemon.Task) error {
 		return nil
 	})
 	if err == nil && !pinned {
-		err = fmt.Errorf("kubo: pin/add on %s: ended without a pin: %w", r.base.Host, system.ErrAnswer)
+		err = fmt.Errorf("kubo: pin/add on %s: ended without a pin: %w", r.At.Host, system.ErrAnswer)
 	}
 	if err != nil {
 		return err
@@ -326,7 +310,7 @@ func (r *rpc) Fetch(ctx context.Context, t *daemon.Task) error {
 }
 
 // measure learns from the root, once it is there, how large content and graph are.
-func (r *rpc) measure(ctx context.Context, t *daemon.Task) error {
+func (r *rpc) measure(ctx context.Context, t *member.Content) error {
 	if t.Known() {
 		return nil
 	}
@@ -339,14 +323,6 @@ func (r *rpc) measure(ctx context.Context, t *daemon.Task) error {
 }
 
 func arg(ref system.Ref) url.Values { return url.Values{"arg": {string(ref)}} }
-
-// validPeer checks the address of a peer.
-func validPeer(address string) error {
-	if _, err := peer.AddrInfoFromString(address); err != nil {
-		return fmt.Errorf("kubo: %q is no address of a peer, a multiaddress with its id: %w", address, err)
-	}
-	return nil
-}
 
 // valid checks that a ref is a CID.
 func valid(ref system.Ref) error {

@@ -24,9 +24,9 @@ func TestEndlessAnswer(t *testing.T) {
 	defer srv.Close()
 	u, err := url.Parse(srv.URL)
 	must(t, err)
-	r, err := newRPC((&net.Dialer{}).DialContext, u, "262144")
+	r, err := kind(nil, "").Client((&net.Dialer{}).DialContext, u)
 	must(t, err)
-	defer r.web.Close()
+	defer r.Web.Close()
 	if _, err := r.id(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("an endless answer: %v", err)
 	}

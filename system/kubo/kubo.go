@@ -1,7 +1,11 @@
+// Package kubo stores objects in Kubo, the common IPFS node. A put is an import
+// into the client's own node; what crosses the link is the reading of what
+// another node holds.
 package kubo
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -9,8 +13,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
+const name = "kubo"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var (
 	_ system.Healther   = (*node)(nil)
@@ -56,7 +70,7 @@ func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, 
 		if !p.Two() {
 			return newNode(p)
 		}
-		about["seed"] = "add on the node at " + p.Far().base.Host
+		about["seed"] = "add on the node at " + p.Far().At.Host
 		return seeding{newNode(p)}
 	})
 }

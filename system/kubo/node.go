@@ -57,9 +57,6 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 // GetRange implements system.Ranger. A cold node fetches far more than the range: it
 // reads ahead.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	if off < 0 || count < 0 {
-		return fmt.Errorf("kubo: range of %d bytes at %d", count, off)
-	}
 	if count == 0 {
 		return valid(ref)
 	}
@@ -81,7 +78,7 @@ func (n *node) cat(ctx context.Context, args url.Values, ref system.Ref, w io.Wr
 		return 0, err
 	}
 	defer resp.Body.Close()
-	got, err := n.Near().web.Copy(resp, w)
+	got, err := n.Near().Web.Copy(resp, w)
 	if err != nil {
 		return got, err
 	}
@@ -121,13 +118,12 @@ const emptyDirectory = "QmUNLLsPACCz1vLxQVkXqqLX5R1X345qqfHbsf67hvA3Nn"
 
 // List implements system.Lister: what is pinned. The node gives no sizes and
 // seldom names, so only what was stored through us has them.
-func (n *node) List(ctx context.Context) ([]system.Object, error) {
+func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
 	seen := map[string]bool{emptyDirectory: true}
-	var out []system.Object
 	for _, r := range n.All() {
 		resp, err := r.call(ctx, "pin/ls", url.Values{"type": {"recursive"}, "stream": {"true"}, "names": {"true"}})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		err = r.decode("pin/ls", resp, func(d *json.Decoder) error {
 			var pin struct{ Cid, Name string }
@@ -139,12 +135,11 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 			if own, err := n.Ours(o.Ref); err == nil {
 				o.Name, o.Size = own.Name, own.Size
 			}
-			out = append(out, o)
-			return nil
+			return visit(o)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }

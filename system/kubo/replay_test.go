@@ -266,7 +266,7 @@ func TestListStatStats(t *testing.T) {
 			"timeout": {"30s"}})},
 		record(t, "07-stats-pin-gc", "repo-stat-size-only"),
 	))
-	all, err := n.List(systemtest.Context(t))
+	all, err := system.All(systemtest.Context(t), n)
 	if err != nil || len(all) != 9 {
 		t.Errorf("%d objects, %v", len(all), err)
 	}

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/goccy/go-yaml"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
@@ -30,9 +34,12 @@ func kind(opt system.Options, bin string) *daemon.Kind[*rpc] {
 	rand.Read(secret[:]) // never fails
 	key := "/key/swarm/psk/1.0.0/\n/base16/\n" + hex.EncodeToString(secret[:]) + "\n"
 	return &daemon.Kind[*rpc]{
-		Name: name, Ref: valid, Peer: validPeer, Redial: 2 * time.Second,
-		Client: func(dial web.Dial, base *url.URL) (*rpc, error) { return newRPC(dial, base, opt["chunk"]) },
-		Init:   func(ctx context.Context, n *daemon.Daemon[*rpc]) error { return initialize(ctx, n, bin, key) },
+		Name: name, Ref: valid, Redial: 2 * time.Second,
+		Client: func(dial web.Dial, at *url.URL) (*rpc, error) {
+			b, err := daemon.NewBase(name, dial, at)
+			return &rpc{b, opt["chunk"]}, err
+		},
+		Init: func(ctx context.Context, n *daemon.Daemon[*rpc]) error { return initialize(ctx, n, bin, key) },
 		Command: func(ctx context.Context, n *daemon.Daemon[*rpc], _ *rpc) (testbed.Command, error) {
 			c := testbed.Command{Args: []string{bin, "daemon"}, Env: environment(n.Dir.Path)}
 			return c, configure(ctx, n.Dir, n.Host.Addr(), n.Ports)
@@ -64,38 +71,9 @@ func environment(repo string) []string {
 
 // settings keep a node to itself and its swarm, and give every network service
 // that would disturb a measurement a rest.
-func settings(ip netip.Addr, ports []int) map[string]any {
-	family := "ip6"
-	if ip.Is4() {
-		family = "ip4"
-	}
-	at := func(port int) string { return fmt.Sprintf("/%s/%s/tcp/%d", family, ip, port) }
-	return map[string]any{
-		"Addresses.API": at(ports[0]), "Addresses.Gateway": at(ports[gatewayPort]),
-		"Addresses.Swarm":            []string{at(ports[2])}, // TCP: a private swarm has no QUIC
-		"Bootstrap":                  []string{},
-		"AutoConf.Enabled":           false,
-		"AutoTLS.Enabled":            false,
-		"AutoNAT.ServiceMode":        "disabled",
-		"Discovery.MDNS.Enabled":     false,
-		"Gateway.DisableHTMLErrors":  true,
-		"Gateway.NoDNSLink":          true,
-		"HTTPRetrieval.Enabled":      false,
-		"Routing.Type":               "none",
-		"Swarm.DisableNatPortMap":    true,
-		"Swarm.EnableHolePunching":   false,
-		"Swarm.RelayClient.Enabled":  false,
-		"Swarm.RelayService.Enabled": false,
-		// its limit of connections a second refuses ours when each read has a fresh one
-		"Swarm.ResourceMgr.Enabled":             false,
-		"Swarm.Transports.Network.QUIC":         false,
-		"Swarm.Transports.Network.Relay":        false,
-		"Swarm.Transports.Network.WebRTCDirect": false,
-		"Swarm.Transports.Network.WebTransport": false,
-		"Swarm.Transports.Network.Websocket":    false,
-		"Version.SwarmCheckEnabled":             false,
-	}
-}
+//
+//go:embed settings.yaml
+var settings string
 
 // configure sets the keys in a repo's configuration.
 func configure(ctx context.Context, repo disk.Dir, ip netip.Addr, ports []int) error {
@@ -104,11 +82,18 @@ func configure(ctx context.Context, repo disk.Dir, ip netip.Addr, ports []int) e
 	if err != nil {
 		return err
 	}
-	var config map[string]any
-	if err := json.Unmarshal(b, &config); err != nil {
+	var config, ours map[string]any
+	if err := errors.Join(json.Unmarshal(b, &config), yaml.Unmarshal([]byte(settings), &ours)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	for key, value := range settings(ip, ports) {
+	family := "ip6"
+	if ip.Is4() {
+		family = "ip4"
+	}
+	at := func(port int) string { return fmt.Sprintf("/%s/%s/tcp/%d", family, ip, port) }
+	ours["Addresses.API"], ours["Addresses.Gateway"] = at(ports[0]), at(ports[gatewayPort])
+	ours["Addresses.Swarm"] = []string{at(ports[2])} // TCP: a private swarm has no QUIC
+	for key, value := range ours {
 		set(config, strings.Split(key, "."), value)
 	}
 	if b, err = json.MarshalIndent(config, "", "  "); err != nil {

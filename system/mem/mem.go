@@ -1,7 +1,23 @@
+// Package mem is a storage system in memory whose times are known: an operation
+// on an object of size bytes takes
+//
+//	t = A + R·RTT + B·size,
+//
+// and fails as often as is asked for. It is
+// the truth that the tests of the engine, of scenario overhead and of the fits
+// compare their results with. It has every ability of a node that needs no
+// server, and neither processes nor sockets, so that it runs in the virtual time
+// of testing/synctest.
+//
+// Its nodes are a swarm, too, in which content spreads as a fluid: see [Links].
+//
+// It is not in package all: it measures nothing, and a list of systems that
+// users choose from is no place for it.
 package mem
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,14 +27,23 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
+const name = "mem"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var (
 	_ system.Healther = (*Node)(nil)
 	_ system.Seeder   = (*Node)(nil)
 	_ system.Namer    = (*Node)(nil)
-	_ system.Walker   = (*Node)(nil)
 )
 
 // ErrInjected is the failure of an operation that option errors asked for.

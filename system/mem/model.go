@@ -48,11 +48,11 @@ func read(opt system.Options, to map[string]any) (err error) {
 	for name, value := range to {
 		switch value := value.(type) {
 		case *time.Duration:
-			*value, err = opt.Duration(name)
+			*value = opt.Duration(name)
 		case *float64:
 			*value, err = strconv.ParseFloat(opt[name], 64)
 		case *int64:
-			*value, err = opt.Int(name)
+			*value = opt.Int(name)
 		case *bool:
 			*value = opt.Bool(name)
 		}

@@ -246,10 +246,7 @@ func (n *Node) Redial(ctx context.Context) error {
 }
 
 // List implements system.Lister.
-func (n *Node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
-
-// Walk implements system.Walker.
-func (n *Node) Walk(ctx context.Context, visit func(system.Object) error) error {
+func (n *Node) List(ctx context.Context, visit func(system.Object) error) error {
 	n.store.mu.Lock()
 	all := slices.Sorted(maps.Keys(n.store.objects))
 	n.store.mu.Unlock()

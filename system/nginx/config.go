@@ -3,6 +3,7 @@ package nginx
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,48 +17,11 @@ import (
 
 // The limits are out of the way of a burst on a slow link: what ends a request
 // is the experiment's deadline, never the server's.
-var config = template.Must(template.New("nginx.conf").Parse(`daemon off;
-pid {{.Root}}/nginx.pid;
-error_log stderr warn;
-{{- if .User}}
-user {{.User}};
-{{- end}}
-worker_processes {{.Workers}};
-worker_rlimit_nofile {{.Files}};
-events {
-	worker_connections {{.Connections}};
-}
-http {
-	access_log off;
-	default_type application/octet-stream;
-	sendfile on;
-	tcp_nopush on;
-	keepalive_requests 1000000000;
-	keepalive_timeout 1h;
-	send_timeout 10m;
-	client_body_timeout 10m;
-	client_max_body_size 0;
-	client_body_buffer_size 1m;
-	client_body_temp_path {{.Root}}/tmp/body;
-	proxy_temp_path {{.Root}}/tmp/proxy;
-	fastcgi_temp_path {{.Root}}/tmp/fastcgi;
-	uwsgi_temp_path {{.Root}}/tmp/uwsgi;
-	scgi_temp_path {{.Root}}/tmp/scgi;
-	server {
-		listen {{.Address}}{{if .TLS}} ssl{{if .H2}} http2{{end}}{{end}} backlog=8192;
-{{- with .TLS}}
-		ssl_certificate {{.Cert}};
-		ssl_certificate_key {{.Key}};
-		ssl_protocols TLSv1.2 TLSv1.3;
-{{- end}}
-		root {{.Data}};
-		dav_methods PUT DELETE;
-		dav_access user:rw group:r all:r;
-		# Temporary files of puts under way.
-		location ~ "/\." { return 404; }
-	}
-}
-`))
+//
+//go:embed nginx.conf
+var configText string
+
+var config = template.Must(template.New("nginx.conf").Parse(configText))
 
 func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, b build) (string, error) {
 	if opt.Bool("tls") && !b.ssl {

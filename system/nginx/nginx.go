@@ -1,7 +1,10 @@
+// Package nginx starts nginx as a file server: the raw baseline of the
+// retrieval study, with sendfile and nothing in between.
 package nginx
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -14,8 +17,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+const name = "nginx"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {

@@ -85,7 +85,7 @@ func newChain(from testbed.Host, wallets []types.Address) (*privateChain, error)
 	c.manager = chain.NewManager(store)
 	// Daemons never connect to it: they get its blocks as those of a peer that has connected.
 	header := gateway.Header{GenesisID: public.ID(), UniqueID: gateway.GenerateUniqueID(), NetAddress: "127.0.0.1:1"}
-	c.syncer = syncer.New(closed{}, c.manager, strangers{}, header, syncer.WithDialer(dialer{from}))
+	c.syncer = syncer.New(closed{}, c.manager, siachain.NewBook(nil), header, syncer.WithDialer(dialer{from}))
 	return c, nil
 }
 
@@ -196,15 +196,3 @@ type closed struct{}
 func (closed) Accept() (net.Conn, error) { return nil, net.ErrClosed }
 func (closed) Close() error              { return nil }
 func (closed) Addr() net.Addr            { return &net.TCPAddr{} }
-
-// strangers implements syncer.PeerStore: none is kept, and none is banned.
-type strangers struct{}
-
-func (strangers) AddPeer(string) error              { return nil }
-func (strangers) Peers() ([]syncer.PeerInfo, error) { return nil, nil }
-func (strangers) PeerInfo(string) (syncer.PeerInfo, error) {
-	return syncer.PeerInfo{}, syncer.ErrPeerNotFound
-}
-func (strangers) UpdatePeerInfo(string, func(*syncer.PeerInfo)) error { return nil }
-func (strangers) Ban(string, time.Duration, string) error             { return nil }
-func (strangers) Banned(string) (bool, error)                         { return false, nil }

@@ -15,6 +15,7 @@ import (
 	"go.sia.tech/coreutils/chain"
 	"go.sia.tech/coreutils/syncer"
 
+	siachain "github.com/plimsoll-project/plimsoll/system/siachain/chain"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -34,7 +35,7 @@ func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 	must(t, err)
 	header := gateway.Header{GenesisID: genesis.ID(), UniqueID: gateway.GenerateUniqueID(),
 		NetAddress: l.Addr().String()}
-	s := syncer.New(l, m, strangers{}, header)
+	s := syncer.New(l, m, siachain.NewBook(nil), header)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run() }()
 	t.Cleanup(func() {

@@ -36,12 +36,6 @@ func newNode(a *sia.API, opt system.Options) *node {
 	return n
 }
 
-// provider is a bucket that is read: its objects were there.
-type provider struct{ *node }
-
-// Objects implements system.Provider.
-func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
-
 func (n *node) query() url.Values { return url.Values{"bucket": {n.bucket}} }
 
 // Put implements system.Store. With packing the end of the object, or all of it,
@@ -103,10 +97,7 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 }
 
 // List implements system.Lister.
-func (n *node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
-
-// Walk implements system.Walker.
-func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
+func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
 	q := n.query()
 	q.Set("limit", strconv.Itoa(n.page))
 	for {

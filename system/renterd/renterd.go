@@ -1,7 +1,10 @@
+// Package renterd stores objects on Sia hosts through renterd: one that runs already, or a
+// private network of renterd, hostd hosts and a chain of our own.
 package renterd
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -11,13 +14,21 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
+const name = "renterd"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
 
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
+
 var (
 	_ system.Healther = (*node)(nil)
-	_ system.Walker   = (*node)(nil)
-	_ system.Provider = provider{}
 )
 
 // Check implements system.System.
@@ -64,10 +75,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 			n.minimum, n.total = p.Data, p.Total
 		}
 		identity["bucket"], identity["prefix"] = n.bucket, n.Prefix
-		if err := n.attach(ctx, d.Options["packing"], identity); err != nil || n.Write {
-			return n, err
-		}
-		return provider{n}, nil
+		return n, n.attach(ctx, d.Options["packing"], identity)
 	})
 }
 
@@ -77,11 +85,11 @@ func planOf(opt system.Options) (sia.Plan, error) {
 	if err != nil {
 		return sia.Plan{}, err
 	}
-	if total < minimum || total > 255 {
+	if total < minimum {
 		return sia.Plan{}, fmt.Errorf("renterd: options `min_shards` and `total_shards` are %d and %d: wanted "+
 			"1 ≤ min ≤ total ≤ 255", minimum, total)
 	}
-	return sia.PlanOf(name, opt, minimum, total, 1, sia.Sector)
+	return sia.PlanOf(name, opt, minimum, total, sia.Sector)
 }
 
 // programs finds both.

@@ -120,9 +120,6 @@ func TestPacking(t *testing.T) {
 			if got := cluster.Identity()["packing"]; got != "on" {
 				t.Errorf("packing is reported as %q", got)
 			}
-			if _, ok := cluster.Nodes()[0].(system.Provider); ok == write {
-				t.Errorf("provider: %v", ok)
-			}
 			if err := cluster.Stop(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -297,7 +294,7 @@ func TestListFollowsMarkers(t *testing.T) {
 		"page 4: limit 2 and marker")
 	n := on(t, append(pages, end))
 	n.Prefix = "on/"
-	all, err := n.List(t.Context())
+	all, err := system.All(t.Context(), n)
 	if err != nil || len(all) != 8 {
 		t.Fatalf("%d objects, %v", len(all), err)
 	}

@@ -2,6 +2,7 @@ package renterd
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"go.sia.tech/coreutils/wallet"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -58,39 +60,22 @@ func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, program
 
 // configs are the files of the two programs: no peers but ours, and nothing is asked of servers. The storage hosts may
 // share an address.
-func configs() map[string]string {
-	return map[string]string{
-		name: `directory: DIR
-autoOpenWebUI: false
-network: zen
-http: {address: "API"}
-explorer: {disable: true}
-bus: {bootstrap: false, gatewayAddr: "PEER", allowPrivateIPs: true}
-autopilot: {allowRedundantHostIPs: true}
-s3: {enabled: false}
-log: {stdout: {enableANSI: false}}
-`,
-		hostd: `directory: DIR
-autoOpenWebUI: false
-http: {address: "API"}
-syncer: {address: "PEER", bootstrap: false, enableUPnP: false}
-consensus: {network: zen, indexBatchSize: 100}
-explorer: {disable: true}
-rhp4: {listenAddresses: [{protocol: tcp, address: "RHP"}, {protocol: quic, address: "RHP"}]}
-log: {stdout: {enableANSI: false}}
-`,
-	}
-}
+//
+//go:embed *.yml
+var configs embed.FS
 
 // run starts the daemon with the chain and a configuration file of its own.
 func (one daemon) run(ctx context.Context, c *privateChain, program, path string) error {
 	files, config := one.Host.Files(), filepath.Join(one.Dir, "plimsoll.yml")
-	text := strings.NewReplacer("DIR", strconv.Quote(one.Dir), "API", one.At[0], "PEER", one.At[peers], "RHP",
-		one.At[renters]).Replace(configs()[program])
-	if err := c.give(ctx, files, one.Dir); err != nil {
-		return fmt.Errorf("renterd: %w", err)
+	text, err := configs.ReadFile(program + ".yml")
+	if err == nil {
+		err = c.give(ctx, files, one.Dir)
 	}
-	if err := files.Write(ctx, config, 0o600, strings.NewReader(text)); err != nil {
+	if err == nil {
+		err = files.Write(ctx, config, 0o600, strings.NewReader(strings.NewReplacer("DIR", strconv.Quote(one.Dir),
+			"API", one.At[0], "PEER", one.At[peers], "RHP", one.At[renters]).Replace(string(text))))
+	}
+	if err != nil {
 		return fmt.Errorf("renterd: %w", err)
 	}
 	c.peers = append(c.peers, one.At[peers])
@@ -157,7 +142,7 @@ func startNetwork(ctx context.Context, d system.Deployment, renterProgram, hostP
 // form makes a network of daemons that answer. block makes the next block.
 func (n *node) form(ctx context.Context, hosts []daemon, p sia.Plan, packing bool, pace time.Duration,
 	block func(context.Context) error) error {
-	if err := sia.Each(hosts, func(h daemon) error { return h.offer(ctx, p.HostSize) }); err != nil {
+	if err := group.Each(hosts, func(_ int, h daemon) error { return h.offer(ctx, p.HostSize) }); err != nil {
 		return err
 	}
 	if err := n.settings(ctx, p, packing); err != nil {

@@ -37,12 +37,6 @@ type node struct {
 	mark string
 }
 
-// provider is a bucket that is attached to for reading: its objects were there.
-type provider struct{ *node }
-
-// Objects implements system.Provider.
-func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
-
 // started is a bucket whose files we can look at.
 type started struct {
 	*node
@@ -252,11 +246,8 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	return nil
 }
 
-// List implements system.Lister.
-func (n *node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
-
-// Walk implements system.Walker: of a bucket that is written to, what this run has stored.
-func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
+// List implements system.Lister: of a bucket that is written to, what this run has stored.
+func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
 	ours := minio.ListObjectsOptions{Prefix: n.at.prefix + n.mark, Recursive: true}
 	for o := range n.s3.ListObjectsIter(ctx, n.at.bucket, ours) {
 		if o.Err != nil {

@@ -1,7 +1,11 @@
+// Package s3 stores objects in an S3 server: one that runs already, or a
+// versitygw of our own on plain files.
 package s3
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,15 +15,23 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
+const name = "s3"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var (
 	_ system.Healther = (*node)(nil)
 	_ system.Seeder   = (*node)(nil)
 	_ system.Namer    = (*node)(nil)
-	_ system.Walker   = (*node)(nil)
-	_ system.Provider = provider{}
 )
 
 // Check implements system.System.
@@ -75,22 +87,16 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		n.close()
 		return nil, err
 	}
-	server := head.Get("Server")
-	if server == "" {
-		server = "unknown (the server sends no Server header)"
-	}
 	identity := map[string]string{
-		"version": server, "endpoint": e.url.Host, "bucket": e.bucket, "prefix": e.prefix, "region": e.region,
+		"version":  cmp.Or(head.Get("Server"), "unknown (the server sends no Server header)"),
+		"endpoint": e.url.Host, "bucket": e.bucket, "prefix": e.prefix, "region": e.region,
 		"put": "one PUT up to 5 GiB, then parts of 64 MiB", "retrieval": "presigned GET",
 	}
 	if e.anonymous() {
 		identity["retrieval"] = "anonymous GET"
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		if n.write {
-			return n, nil
-		}
-		return provider{n}, nil
+		return n, nil
 	})
 }
 

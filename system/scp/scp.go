@@ -1,8 +1,11 @@
+// Package scp copies objects with the program scp, a process for each
+// operation, to an OpenSSH server started here.
 package scp
 
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,8 +17,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 )
 
+const name = "scp"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var (
 	_ system.Seeder   = (*node)(nil)

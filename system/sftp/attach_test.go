@@ -46,7 +46,7 @@ func TestAttachForReading(t *testing.T) {
 		t.Errorf("version %q", v)
 	}
 	n := c.Nodes()[0].(system.Store)
-	objects, err := n.(system.Provider).Objects(t.Context())
+	objects, err := system.Found(t.Context(), n)
 	if err != nil || len(objects) != 3 { // the probe is the server's, and so an object to who attaches
 		t.Fatalf("objects %+v, %v", objects, err)
 	}
@@ -101,7 +101,7 @@ func TestAttachChangesOnlyItsOwn(t *testing.T) {
 	if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("get after delete: %v", err)
 	}
-	if all, err := n.(system.Lister).List(t.Context()); err != nil || len(all) != 1 || all[0].Name != "a" {
+	if all, err := system.All(t.Context(), n.(system.Lister)); err != nil || len(all) != 1 || all[0].Name != "a" {
 		t.Errorf("it lists %+v, %v", all, err)
 	}
 }

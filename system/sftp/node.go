@@ -197,9 +197,6 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	if err != nil {
 		return err
 	}
-	if off < 0 || count < 0 {
-		return fmt.Errorf("sftp: range of %d bytes at %d", count, off)
-	}
 	if count == 0 {
 		return nil
 	}
@@ -259,9 +256,8 @@ func (n *node) mayChange(what string, ref system.Ref) error {
 }
 
 // List implements system.Lister: of a directory that is written to, what this run has stored.
-func (n *node) List(ctx context.Context) ([]system.Object, error) {
-	var out []system.Object
-	err := n.on(ctx, "list "+n.dir, func(s *sshd.Session) error {
+func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
+	return n.on(ctx, "list "+n.dir, func(s *sshd.Session) error {
 		entries, err := s.ReadDirContext(ctx, n.dir)
 		if err != nil {
 			return err
@@ -271,11 +267,13 @@ func (n *node) List(ctx context.Context) ([]system.Object, error) {
 				e.Name() == disk.Probe || !e.Mode().IsRegular() {
 				continue
 			}
-			out = append(out, system.Object{Name: n.nameOf(e.Name()), Ref: system.Ref(e.Name()), Size: e.Size()})
+			o := system.Object{Name: n.nameOf(e.Name()), Ref: system.Ref(e.Name()), Size: e.Size()}
+			if err := visit(o); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
-	return out, err
 }
 
 // Redial implements system.Redialer.

@@ -1,7 +1,10 @@
+// Package sftp stores objects as files over SFTP: on an OpenSSH server started
+// here, or on any SSH server that runs already.
 package sftp
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"io"
 	"strconv"
@@ -14,13 +17,22 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+const name = "sftp"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var (
 	_ system.Healther = (*node)(nil)
 	_ system.Seeder   = started{}
-	_ system.Provider = provider{}
 )
 
 // Check implements system.System.
@@ -89,10 +101,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		if n.write {
-			return n, nil
-		}
-		return provider{n}, nil
+		return n, nil
 	})
 }
 
@@ -109,12 +118,6 @@ func (s started) Seed(ctx context.Context, name string, size int64, r io.Reader)
 
 // Stats implements system.Stats.
 func (s started) Stats(ctx context.Context) (system.Holdings, error) { return s.files.Stats(ctx) }
-
-// provider is a directory that is attached to for reading: its files were there.
-type provider struct{ *node }
-
-// Objects implements system.Provider.
-func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
 
 func identify() map[string]string {
 	return map[string]string{

@@ -17,7 +17,7 @@ import (
 // follower is the fresh node. It stores its state when the libraries call it, so that
 // a request for the state neither waits for a database nor delays one.
 type follower struct {
-	book   *book
+	book   *chain.Book
 	store  *chain.Store
 	syncer *syncer.Syncer
 	wallet *wallet // nil: nothing subscribes
@@ -30,7 +30,7 @@ type follower struct {
 const maxPeers = 16
 
 func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
-	f := &follower{book: newBook(t.Peers)}
+	f := &follower{book: chain.NewBook(t.Peers)}
 	var err error
 	if f.store, err = chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.settings.noSync); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (f *follower) state() state {
 			s.Connected++
 		}
 	}
-	s.Peers, s.TimedOut, s.Failed = f.book.shares()
+	s.Peers, s.TimedOut, s.Failed = f.book.Shares()
 	if f.ended.Err() != nil {
 		s.Trouble = context.Cause(f.ended).Error()
 	}

@@ -6,13 +6,15 @@ import (
 	"os"
 
 	"go.uber.org/zap/zapcore"
+
+	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
 // listener reads from the syncer's log what the syncer reports in no other way: requests
 // that failed. The message is that of coreutils v0.24.0.
 type listener struct {
 	zapcore.LevelEnabler
-	book *book
+	book *chain.Book
 }
 
 // With implements zapcore.Core.
@@ -30,7 +32,7 @@ func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	}
 	for _, field := range fields {
 		if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
-			l.book.failure(errors.Is(err, os.ErrDeadlineExceeded))
+			l.book.Failure(errors.Is(err, os.ErrDeadlineExceeded))
 		}
 	}
 	return nil

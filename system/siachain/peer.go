@@ -46,7 +46,7 @@ func (t task) serve(c *chain.Chain, l net.Listener) (func() state, error) {
 	// A peer that syncs, too, would ask the fresh node for headers, take those of blocks
 	// that it has for new ones, and fetch them all: load that comes and goes with the
 	// phase of its ticker, on the machine that the fresh node is measured on.
-	ended := run(syncer.New(l, cm, newBook(nil), header(c, t.Listen), syncer.WithLogger(problems()),
+	ended := run(syncer.New(l, cm, chain.NewBook(nil), header(c, t.Listen), syncer.WithLogger(problems()),
 		syncer.WithSyncInterval(never)))
 	return func() state {
 		if err := context.Cause(ended); err != nil {

@@ -1,9 +1,6 @@
 package siachain
 
 import (
-	"fmt"
-	"time"
-
 	"go.sia.tech/coreutils/syncer"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -23,20 +20,11 @@ func parse(o system.Options) (s settings, err error) {
 		return s, err
 	}
 	s.subscriber, s.noSync = o["subscriber"], o["db_sync"] == "off"
-	for name, with := range map[string]func(time.Duration) syncer.Option{
-		"sync_interval": syncer.WithSyncInterval, "connect_timeout": syncer.WithConnectTimeout,
-		"send_blocks_timeout": syncer.WithSendBlocksTimeout, "send_block_timeout": syncer.WithSendBlockTimeout,
-	} {
-		d, err := o.Duration(name)
-		if err != nil || d < time.Millisecond {
-			return s, fmt.Errorf("sia-chain: option %q is a duration of at least 1ms, not %q", name, o[name])
-		}
-		s.syncer = append(s.syncer, with(d))
+	s.walletBatch = int(o.Int("wallet_batch"))
+	s.syncer = []syncer.Option{
+		syncer.WithSyncInterval(o.Duration("sync_interval")), syncer.WithConnectTimeout(o.Duration("connect_timeout")),
+		syncer.WithSendBlocksTimeout(o.Duration("send_blocks_timeout")),
+		syncer.WithSendBlockTimeout(o.Duration("send_block_timeout")),
 	}
-	batch, err := o.Int("wallet_batch")
-	if err != nil || batch < 1 {
-		return s, fmt.Errorf("sia-chain: option \"wallet_batch\" is a number of at least 1, not %q", o["wallet_batch"])
-	}
-	s.walletBatch = int(batch)
 	return s, nil
 }

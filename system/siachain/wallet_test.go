@@ -19,6 +19,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
+var must = systemtest.Must
+
 // truth is what a chain holds of some addresses at its end, by its blocks alone.
 type truth struct {
 	matured types.Currency // of their unspent outputs

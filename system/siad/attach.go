@@ -15,26 +15,24 @@ func (n *node) attach(ctx context.Context, identity map[string]string) error {
 	if err := n.API.Synced(ctx); err != nil {
 		return err
 	}
-	if n.data == 0 {
-		r, err := n.uploadReady(ctx)
-		if err != nil {
-			return err
-		}
-		if r.DataPieces < 1 || r.ParityPieces < 1 {
-			return fmt.Errorf("siad: %s reports no default redundancy; set options `data_pieces` and `parity_pieces`",
-				n.API.Base.Host)
-		}
-		n.data, n.parity = r.DataPieces, r.ParityPieces
-	}
 	if n.Write { // reading needs neither a wallet nor contracts for uploads
 		if err := n.unlocked(ctx); err != nil {
 			return err
 		}
+	}
+	if n.Write || n.data == 0 {
 		r, err := n.uploadReady(ctx)
 		if err != nil {
 			return err
 		}
-		if !r.Ready {
+		if n.data == 0 {
+			n.data, n.parity = r.DataPieces, r.ParityPieces
+		}
+		if n.data < 1 || n.parity < 1 {
+			return fmt.Errorf("siad: %s reports no default redundancy; set options `data_pieces` and `parity_pieces`",
+				n.API.Base.Host)
+		}
+		if n.Write && !r.Ready {
 			return fmt.Errorf("siad: %s has %d contracts for uploads and needs %d: %w", n.API.Base.Host, r.Active,
 				r.Needed, system.ErrTooFew)
 		}

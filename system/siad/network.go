@@ -11,6 +11,7 @@ import (
 
 	"go.sia.tech/core/types"
 
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
@@ -26,9 +27,11 @@ const (
 func form(ctx context.Context, n *node, renter daemon, hosts []daemon, p sia.Plan, word string) error {
 	get := func(path string) error { return n.API.Get(ctx, path, nil, nil) } // although it changes something
 	for _, step := range []func() error{
-		func() error { return sia.Each(hosts, func(h daemon) error { return h.join(ctx, renter.At[peers]) }) },
 		func() error {
-			return sia.Each(append(hosts, renter), func(d daemon) error { return d.openWallet(ctx, word) })
+			return group.Each(hosts, func(_ int, h daemon) error { return h.join(ctx, renter.At[peers]) })
+		},
+		func() error {
+			return group.Each(append(hosts, renter), func(_ int, d daemon) error { return d.openWallet(ctx, word) })
 		},
 		func() error { return get("/miner/start") },
 		func() error { return renter.funded(ctx, hastings(enough), "the miner's coins did not mature") },
@@ -40,7 +43,9 @@ func form(ctx context.Context, n *node, renter daemon, hosts []daemon, p sia.Pla
 			}
 			return nil
 		},
-		func() error { return sia.Each(hosts, func(h daemon) error { return h.offer(ctx, p.HostSize) }) },
+		func() error {
+			return group.Each(hosts, func(_ int, h daemon) error { return h.offer(ctx, p.HostSize) })
+		},
 		func() error { return n.contracts(ctx, hosts, p) },
 		func() error { return get("/miner/stop") },
 	} {
@@ -135,7 +140,7 @@ func (n *node) awaitKnown(ctx context.Context, hosts []daemon, again time.Durati
 		err := n.API.Get(ctx, "/hostdb/active", nil, &known)
 		ok := len(known.Hosts) >= len(hosts)
 		if err == nil && !ok && time.Since(announced) > again {
-			refused = sia.Each(hosts, func(h daemon) error {
+			refused = group.Each(hosts, func(_ int, h daemon) error {
 				for _, k := range known.Hosts {
 					if k.NetAddress == h.At[renters] {
 						return nil

@@ -41,12 +41,6 @@ type node struct {
 	left         atomic.Bool // files were moved aside, in this session or an earlier one
 }
 
-// provider is a renter that is attached to for reading: its files were there.
-type provider struct{ *node }
-
-// Objects implements system.Provider.
-func (p provider) Objects(ctx context.Context) ([]system.Object, error) { return p.List(ctx) }
-
 func newNode(a *sia.API, opt system.Options, p sia.Plan) *node {
 	n := &node{data: p.Data, parity: p.Total - p.Data, session: rand.Text()[:10] + "-"}
 	n.API, n.Write = a, true
@@ -226,10 +220,7 @@ func (n *node) sent(ctx context.Context, ref system.Ref) {
 }
 
 // List implements system.Lister.
-func (n *node) List(ctx context.Context) ([]system.Object, error) { return system.ListOf(ctx, n) }
-
-// Walk implements system.Walker.
-func (n *node) Walk(ctx context.Context, visit func(system.Object) error) error {
+func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
 	return n.files(ctx, func(f file) error {
 		if err := f.absurd(); err != nil || !n.Ours(f.SiaPath) {
 			return err

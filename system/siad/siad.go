@@ -1,7 +1,10 @@
+// Package siad stores objects on Sia hosts through a siad of the v1.5 line: one
+// that runs already, or a private network of renter, miner and hosts of our own.
 package siad
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"strconv"
 
@@ -10,13 +13,21 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
+const name = "siad"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
 
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
+
 var (
 	_ system.Healther = (*node)(nil)
-	_ system.Walker   = (*node)(nil)
-	_ system.Provider = provider{}
 )
 
 // Check implements system.System.
@@ -57,10 +68,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	return sia.Attach(ctx, name, d, connect, func(a *sia.API, identity map[string]string) (group.Node, error) {
 		n := newNode(a, d.Options, p)
 		n.Write, n.Mark = d.Write, d.Mark()
-		if err := n.attach(ctx, identity); err != nil || n.Write {
-			return n, err
-		}
-		return provider{n}, nil
+		return n, n.attach(ctx, identity)
 	})
 }
 
@@ -72,5 +80,5 @@ func planOf(opt system.Options) (sia.Plan, error) {
 	if err != nil {
 		return sia.Plan{}, err
 	}
-	return sia.PlanOf(name, opt, data, data+parity, 2, folderUnit)
+	return sia.PlanOf(name, opt, data, data+parity, folderUnit)
 }

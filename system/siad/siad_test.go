@@ -151,11 +151,8 @@ func TestLockedWallet(t *testing.T) {
 	c, err = tryAttach(t, s, false, nil)
 	must(t, err)
 	n := c.Nodes()[0].(system.Store)
-	if mark := n.(provider).Mark; mark != "" {
+	if mark := n.(*node).Mark; mark != "" {
 		t.Errorf("a node for reading has mark %q", mark)
-	}
-	if _, ok := n.(system.Provider); !ok {
-		t.Error("a node for reading tells no objects")
 	}
 	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("put: %v", err)
@@ -361,7 +358,7 @@ func TestFailedPutIsMovedAside(t *testing.T) {
 	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
 		t.Error("no error")
 	}
-	all, err := n.List(t.Context())
+	all, err := system.All(t.Context(), n)
 	if err != nil || len(all) != 1 || all[0].Ref != "MARK-one" {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -465,7 +462,7 @@ func TestEmptyListsAreNull(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	empty := replay.Steps(rec, "files after")
 	n := attached(t, replay.Chain(empty, empty))
-	if all, err := n.List(t.Context()); err != nil || len(all) != 0 {
+	if all, err := system.All(t.Context(), n); err != nil || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
 	if h, err := n.Stats(t.Context()); err != nil || h.Objects != 0 || h.Absolute != 0 || h.Disk != -1 {
@@ -476,7 +473,7 @@ func TestEmptyListsAreNull(t *testing.T) {
 func TestListAndStats(t *testing.T) {
 	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")
 	n := attached(t, replay.Chain(files, files))
-	all, err := n.List(t.Context())
+	all, err := system.All(t.Context(), n)
 	if err != nil || len(all) < 2 {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -499,10 +496,10 @@ func TestListAndStats(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Setenv("PLIMSOLL_SIAD", "")
 	for want, opt := range map[string]system.Options{
-		"need as many hosts":   {"hosts": "3", "data_pieces": "2", "parity_pieces": "2"},
-		"give both":            {"data_pieces": "2"},
-		"multiple of 16 MiB":   {"host_size": "1000"},
-		"not between 2 and 64": {"hosts": "1"},
+		"need as many hosts": {"hosts": "3", "data_pieces": "2", "parity_pieces": "2"},
+		"give both":          {"data_pieces": "2"},
+		"multiple of 16 MiB": {"host_size": "16777217"},
+		"is from 2 to 64":    {"hosts": "1"},
 	} {
 		if p := system.Check(t.Context(), System{}, opt); len(p) != 1 || !strings.Contains(p[0].What, want) {
 			t.Errorf("%v: %v, want %q", opt, p, want)

@@ -1,7 +1,10 @@
+// Package static is a file server of the Go standard library in its own
+// process: the baseline that needs nothing installed.
 package static
 
 import (
 	"context"
+	_ "embed"
 	"runtime"
 	"strconv"
 
@@ -10,8 +13,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+const name = "static"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.Embedded.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var (
 	_ system.Healther = (*fileserver.Node)(nil)

@@ -216,7 +216,7 @@ func (k *objects) costs(n system.Node) {
 // monitor makes the calls that a collector makes, and holds their readings to the
 // contract. Being looked at changes nothing.
 func (k *objects) monitor(n system.Node) {
-	if _, provides := n.(system.Provider); !provides {
+	if k.Attach == nil || k.Write {
 		k.put("monitored-"+rand.Text(), []byte("looked at"))
 	}
 	before := listing(k.T, n)

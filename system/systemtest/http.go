@@ -3,19 +3,17 @@ package systemtest
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 // target fetches an object as a load generator does: by its target alone.
@@ -24,68 +22,35 @@ func (k *objects) target() {
 	data := Bytes("target", size)
 	target, err := k.n.(system.HTTPServer).Target(k.seeded("target", size))
 	must(k.T, "target", err)
-	status, body, _ := fetch(k.T, k.from.Dial, target, "")
-	if status != http.StatusOK || !bytes.Equal(body, data) {
-		k.Errorf("GET %s: status %d, %d bytes (right: %v)", target.URL, status, len(body), bytes.Equal(body, data))
-	}
+	c := httpClient(k.T, k.from.Dial, target)
+	wantContent(k.T, fmt.Sprint("GET ", target.URL), data, func(w io.Writer) error {
+		return c.Get(Context(k.T), target, w)
+	})
 	if _, ok := k.n.(system.Ranger); !ok {
 		return
 	}
-	status, body, head := fetch(k.T, k.from.Dial, target, "bytes=1000-2999")
-	if status != http.StatusPartialContent || !bytes.Equal(body, data[1000:3000]) {
-		k.Errorf("GET %s bytes 1000-2999: status %d, %d bytes", target.URL, status, len(body))
-	}
-	if got, want := head.Get("Content-Range"), fmt.Sprintf("bytes 1000-2999/%d", size); got != want {
-		k.Errorf("Content-Range is %q, want %q", got, want)
+	wantContent(k.T, fmt.Sprint("a range of ", target.URL), data[1000:3000], func(w io.Writer) error {
+		return c.GetRange(Context(k.T), target, 1000, 2000, w)
+	})
+	if got, noRange, _, head, err := c.Size(Context(k.T), target); got != size || noRange || err != nil {
+		k.Errorf("Content-Range has %d bytes, want %d (%v, %v)", got, size, head, err)
 	}
 }
 
-// Fetch gets a target with the standard client, asking for no compression.
-func Fetch(t *testing.T, target system.HTTPTarget, rangeHeader string) (int, []byte, http.Header) {
+// Fetch gets a target from the test's own host.
+func Fetch(t *testing.T, target system.HTTPTarget) []byte {
 	t.Helper()
-	return fetch(t, nil, target, rangeHeader)
+	var got bytes.Buffer
+	must(t, "GET", httpClient(t, (&net.Dialer{}).DialContext, target).Get(Context(t), target, &got))
+	return got.Bytes()
 }
 
-// dialer connects; nil: from the test's own host.
-type dialer func(ctx context.Context, network, address string) (net.Conn, error)
-
-func fetch(t *testing.T, dial dialer, target system.HTTPTarget, rangeHeader string) (int, []byte, http.Header) {
+func httpClient(t *testing.T, dial web.Dial, target system.HTTPTarget) *web.Client {
 	t.Helper()
-	client := httpClient(t, dial, target)
-	resp, err := client.Do(request(Context(t), t, target, rangeHeader))
-	must(t, "GET", err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	must(t, "GET", err)
-	return resp.StatusCode, body, resp.Header
-}
-
-func request(ctx context.Context, t *testing.T, target system.HTTPTarget, rangeHeader string) *http.Request {
-	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.URL.String(), nil)
-	must(t, "request", err)
-	if target.Header != nil {
-		req.Header = target.Header.Clone()
-	}
-	req.Header.Set("Accept-Encoding", "identity")
-	if rangeHeader != "" {
-		req.Header.Set("Range", rangeHeader)
-	}
-	return req
-}
-
-// httpClient is the standard client with a target's trust, asking for no compression.
-func httpClient(t *testing.T, dial dialer, target system.HTTPTarget) *http.Client {
-	t.Helper()
-	tr := &http.Transport{DisableCompression: true, DialContext: dial}
-	t.Cleanup(tr.CloseIdleConnections)
-	if target.CAFile != "" {
-		pem, err := os.ReadFile(target.CAFile)
-		must(t, "root certificate", err)
-		tr.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
-		tr.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
-	}
-	return &http.Client{Transport: tr}
+	c, err := web.New("test", dial, target)
+	must(t, "client", err)
+	t.Cleanup(c.Close)
+	return c
 }
 
 // cutOff leaves many clients in the middle of an answer: servers have been
@@ -108,14 +73,11 @@ func (k *objects) cutOff() {
 		g.Go(func() error {
 			arrived := sync.OnceFunc(half.Done)
 			defer arrived()
-			resp, err := client.Do(request(ctx, k.T, target, ""))
+			resp, err := client.Open(ctx, web.Call{Method: http.MethodGet, URL: target.URL, Header: target.Header})
 			if err != nil {
 				return err
 			}
 			defer resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				return fmt.Errorf("status %d", resp.StatusCode)
-			}
 			if _, err := io.CopyN(io.Discard, resp.Body, mib); err != nil {
 				return err
 			}

@@ -272,7 +272,7 @@ func listing(t *testing.T, n system.Node) map[system.Ref]system.Object {
 	if !ok {
 		return nil
 	}
-	all, err := l.List(Context(t))
+	all, err := system.All(Context(t), l)
 	must(t, "list", err)
 	of := map[system.Ref]system.Object{}
 	for _, o := range all {

@@ -2,9 +2,11 @@ package tahoe
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -18,12 +20,8 @@ type config struct {
 	foolscap             bool
 }
 
-// maxDaemons keeps a slip of the pen from filling the machine: each takes some
-// 85 MB.
-const maxDaemons = 256
-
 func parseConfig(opt system.Options) (config, error) {
-	number := func(name string) int { n, _ := opt.Int(name); return int(n) }
+	number := func(name string) int { return int(opt.Int(name)) }
 	c := config{nodes: number("nodes"), needed: number("needed"), happy: number("happy"), total: number("total"),
 		foolscap: opt["protocol"] == "foolscap"}
 	if c.needed > c.total {
@@ -33,13 +31,9 @@ func parseConfig(opt system.Options) (config, error) {
 	if c.happy == 0 {
 		c.happy = min(c.total, c.nodes)
 	}
-	if c.happy > c.total {
-		return c, fmt.Errorf("tahoe: %d shares cannot be on %d storage nodes: make `happy` at most `total`", c.total,
-			c.happy)
-	}
-	if c.happy > c.nodes {
-		return c, fmt.Errorf("tahoe: a put cannot reach %d of %d storage nodes: make `happy` at most `nodes`", c.happy,
-			c.nodes)
+	if c.happy > min(c.total, c.nodes) {
+		return c, fmt.Errorf("tahoe: a put cannot reach %d of %d storage nodes with %d shares: make `happy` at most "+
+			"`nodes` and `total`", c.happy, c.nodes, c.total)
 	}
 	return c, nil
 }
@@ -51,36 +45,19 @@ func (c config) protocol() string {
 	return "gbs"
 }
 
-// storageConfig listens at host, port. Without reserved_space a node refuses
-// shares while the disk has less than 1 GB free.
-func (c config) storageConfig(nickname string, host netip.Addr, port int) string {
-	return fmt.Sprintf(`[node]
-nickname = %s
-web.port =
-tub.port = %s
-tub.location = %s
-[storage]
-enabled = true
-reserved_space = 0
-force_foolscap = %t
-`, nickname, endpoint(host, port), hint(host, port), c.foolscap)
-}
+// A storage node listens for clients, and a client, which takes no shares, serves the web API.
+var (
+	//go:embed storage.cfg
+	storageConfig string
+	//go:embed client.cfg
+	clientConfig string
+)
 
-// clientConfig serves the web API at host, port, and takes no shares.
-func (c config) clientConfig(nickname string, host netip.Addr, port int) string {
-	return fmt.Sprintf(`[node]
-nickname = %s
-web.port = %s
-tub.port = disabled
-tub.location = disabled
-[client]
-shares.needed = %d
-shares.happy = %d
-shares.total = %d
-force_foolscap = %t
-[storage]
-enabled = false
-`, nickname, endpoint(host, port), c.needed, c.happy, c.total, c.foolscap)
+// fill fills in one of the configurations, for a node that listens at host, port.
+func (c config) fill(text, nickname string, host netip.Addr, port int) string {
+	return strings.NewReplacer("NICKNAME", nickname, "ENDPOINT", endpoint(host, port), "HINT", hint(host, port),
+		"NEEDED", strconv.Itoa(c.needed), "HAPPY", strconv.Itoa(c.happy), "TOTAL", strconv.Itoa(c.total),
+		"FOOLSCAP", strconv.FormatBool(c.foolscap)).Replace(text)
 }
 
 // serversYAML is the list of storage nodes that makes an introducer needless.

@@ -41,10 +41,9 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 		} else {
 			err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
 		}
-	case strings.Contains(s.Text, "NotEnoughSharesError"), strings.Contains(s.Text, "NotEnoughServersError"):
-		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
-	case strings.Contains(s.Text, "NoSharesError") && !strings.Contains(s.Text, noneFound):
-		// There are shares, and none is good: it is another object's cap, or they are damaged.
+	// NoSharesError: there are shares, and none is good: it is another object's cap, or they are damaged.
+	case strings.Contains(s.Text, "NotEnoughSharesError"), strings.Contains(s.Text, "NotEnoughServersError"),
+		strings.Contains(s.Text, "NoSharesError") && !strings.Contains(s.Text, noneFound):
 		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
 	case strings.Contains(s.Text, "NoSharesError"), strings.Contains(s.Text, "UnrecoverableFileError"):
 		err = n.absent(ctx, fmt.Errorf("tahoe: %s: %s", doing, message(s)))

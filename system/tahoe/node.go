@@ -25,6 +25,7 @@ type node struct {
 	client   *web.Client
 	format   string          // of mutable files and directories: "SDMF", "MDMF"
 	readOnly bool            // attached, and nothing allows to write
+	entries  []listed.Entry  // objects that were there
 	grid     *grid           // nil when attached
 	proc     testbed.Process // nil when attached
 
@@ -144,16 +145,9 @@ func (n *node) Stop(context.Context) error {
 	return nil
 }
 
-// reader is a client attached to for reading: the objects were there.
-type reader struct {
-	*node
-	entries []listed.Entry
-}
-
-// Objects implements system.Provider.
-func (r *reader) Objects(context.Context) ([]system.Object, error) {
-	var out []system.Object
-	for _, e := range r.entries {
+// Objects implements system.Provider: those that option `caps` names.
+func (n *node) Objects(context.Context) (out []system.Object, err error) {
+	for _, e := range n.entries {
 		out = append(out, e.Object())
 	}
 	return out, nil

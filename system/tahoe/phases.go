@@ -1,6 +1,7 @@
 package tahoe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -128,51 +129,31 @@ func (n *node) account(ctx context.Context, kind string, number int) ([]system.P
 	return pagePhases(kind, b)
 }
 
-// page is what we call a kind of account, and the labels of the timings on its
-// page, in the page's order.
-func page(kind string) (name string, labels []string) {
-	switch kind {
-	case upload:
-		return "upload", []string{"Total", "Storage Index", "Peer Selection", "Encode And Push", "Cumulative Encoding",
-			"Cumulative Pushing", "Send Hashes And Close"}
-	case mapupdate:
-		return "mapupdate", []string{"Total", "Initial Queries", "Cumulative Verify"}
-	case retrieve:
-		return "retrieve", []string{"Total", "Fetching", "Decoding", "Decrypting"}
-	default:
-		return "publish", []string{"Total", "Setup", "Encrypting", "Encoding", "Packing Shares", "RSA Signature",
-			"Pushing"}
-	}
-}
-
 // timing is `<li>Peer Selection: 44ms`, with or without a <span> around the
 // time. The pages of mutable files tell seconds without a unit, and "None" for
 // what did not happen.
 var timing = regexp.MustCompile(`<li>([A-Za-z ]+):\s*(?:<span>)?` +
 	`([0-9.]+(?:e-?[0-9]+)?) ?(us|ms|s|seconds?|minutes?|hours?)?(?:</span>)?(?:\s|</li>)`)
 
-// pagePhases reads the timings of an HTML page. A literal upload has none.
-func pagePhases(kind string, html []byte) ([]system.Phase, error) {
+// pagePhases reads the timings of an HTML page, in its order. A literal upload has none.
+func pagePhases(kind string, html []byte) (all []system.Phase, err error) {
 	text := string(html)
 	if _, timings, ok := strings.Cut(text, "Timings:"); ok { // before it "Encoding: 2 of 3", too, begins as a timing
 		text = timings
 	}
-	found := map[string]time.Duration{}
+	seen := map[string]bool{"File Size": true} // has no unit either
 	for _, m := range timing.FindAllStringSubmatch(text, -1) {
+		if seen[m[1]] {
+			continue
+		}
+		seen[m[1]] = true
 		v, err := strconv.ParseFloat(m[2], 64)
 		if err != nil {
 			return nil, fmt.Errorf("time %q of %q: %w", m[2], m[1], err)
 		}
-		if _, twice := found[m[1]]; !twice {
-			found[m[1]] = time.Duration(v * float64(timeUnit(m[3])))
-		}
-	}
-	var all []system.Phase
-	name, labels := page(kind)
-	for _, label := range labels {
-		if took, ok := found[label]; ok {
-			all = append(all, system.Phase{Name: name + ": " + label, Took: took})
-		}
+		name := map[string]string{upload: "upload"}[kind]
+		all = append(all, system.Phase{Name: cmp.Or(name, kind) + ": " + m[1],
+			Took: time.Duration(v * float64(timeUnit(m[3])))})
 	}
 	return all, nil
 }

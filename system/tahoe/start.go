@@ -9,13 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -44,15 +42,11 @@ func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (
 		return g, err
 	}
 	announced := make([]announcement, c.nodes)
-	var all errgroup.Group
-	for i := range c.nodes {
+	if err := group.Each(ports, func(i, port int) (err error) {
 		g.dirs[i] = storageDir(d, i)
-		all.Go(func() (err error) {
-			g.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, g.dirs[i], ports[i], c)
-			return err
-		})
-	}
-	if err := all.Wait(); err != nil {
+		g.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, g.dirs[i], port, c)
+		return err
+	}); err != nil {
 		return g, err
 	}
 	private := clientDir(d).Sub("private")
@@ -96,7 +90,7 @@ func listened(dir disk.Dir) (port int, ok bool) {
 func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir, port int, c config) (testbed.Process,
 	announcement, error) {
 	label := filepath.Base(dir.Path)
-	if err := makeDirectory(ctx, dir, c.storageConfig(label, h.Addr(), port)); err != nil {
+	if err := makeDirectory(ctx, dir, c.fill(storageConfig, label, h.Addr(), port)); err != nil {
 		return nil, announcement{}, err
 	}
 	var a announcement
@@ -136,7 +130,7 @@ func startClient(ctx context.Context, d system.Deployment, bin string, g *grid) 
 	}
 	dir := clientDir(d)
 	label := filepath.Base(dir.Path)
-	if err := makeDirectory(ctx, dir, g.clientConfig(label, d.Client.Addr(), port)); err != nil {
+	if err := makeDirectory(ctx, dir, g.fill(clientConfig, label, d.Client.Addr(), port)); err != nil {
 		return nil, err
 	}
 	if n, err = newNode(name+"/"+label, "http://"+system.JoinPort(d.Client, port), d.Client); err != nil {
@@ -178,15 +172,12 @@ func (g *grid) died() error {
 
 // stop stops the storage nodes that have been started, at the same time.
 func (g *grid) stop(ctx context.Context) error {
-	errs := make([]error, len(g.procs))
-	var all sync.WaitGroup
-	for i, p := range g.procs {
-		if p != nil {
-			all.Go(func() { errs[i] = p.Stop(ctx) })
+	return group.Each(g.procs, func(_ int, p testbed.Process) error {
+		if p == nil {
+			return nil
 		}
-	}
-	all.Wait()
-	return errors.Join(errs...)
+		return p.Stop(ctx)
+	})
 }
 
 // endpoint is Twisted's description of where to listen, in which a colon ends a

@@ -1,7 +1,10 @@
+// Package tahoe stores objects in a Tahoe-LAFS grid: storage nodes and clients
+// started here, or the client of a grid that runs already, through its web API.
 package tahoe
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,13 +20,23 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
+const name = "tahoe"
+
+//go:embed info.yaml
+var description string
+
+var described = system.Describe(description)
+
 // System implements system.System.
 type System struct{}
+
+// Info implements system.System.
+func (System) Info() system.Info { return described() }
 
 var (
 	_ system.Healther   = (*node)(nil)
 	_ system.Endpointer = (*node)(nil)
-	_ system.Provider   = (*reader)(nil)
+	_ system.Provider   = (*node)(nil)
 )
 
 // Check implements system.System.
@@ -121,7 +134,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	n.format, n.readOnly = opt["mutable"], !d.Write
+	n.format, n.readOnly, n.entries = opt["mutable"], !d.Write, entries
 	all, err := n.servers(ctx)
 	if err != nil {
 		n.client.Close()
@@ -135,9 +148,6 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		"connections": "kept by the client to the storage nodes",
 	}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		if n.readOnly {
-			return &reader{node: n, entries: entries}, nil
-		}
 		return n, nil
 	})
 }

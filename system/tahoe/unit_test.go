@@ -37,7 +37,7 @@ func TestConfig(t *testing.T) {
 	}
 	for want, opt := range map[string]system.Options{
 		"4 shares are needed": {"needed": "4"},
-		"cannot be on 4":      {"happy": "4", "nodes": "5"},
+		"cannot reach 4 of 5": {"happy": "4", "nodes": "5"},
 		"cannot reach 3 of 2": {"happy": "3", "nodes": "2"},
 	} {
 		if _, err := parseConfig(fill(opt)); err == nil || !strings.Contains(err.Error(), want) {

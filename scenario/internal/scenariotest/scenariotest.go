@@ -96,7 +96,7 @@ func Sink(s scenario.Sink) scenario.Sink {
 // Objects counts the objects that a node holds.
 func Objects(t *testing.T, n *mem.Node) int {
 	t.Helper()
-	all, err := n.List(t.Context())
+	all, err := system.All(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}

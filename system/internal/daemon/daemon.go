@@ -6,8 +6,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"hash/maphash"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -20,17 +18,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+// answer is how long a daemon may take to answer what needs no work.
+const answer = 10 * time.Second
+
 // API is that of one daemon.
 type API interface {
+	member.Backend
 	URL() *url.URL
 	Client() *web.Client
 	Version(ctx context.Context) (string, error)
 	Ping(ctx context.Context) error
 	Address(ctx context.Context) (string, error) // for Connect of another, and its Fetch
-	Connect(ctx context.Context, address string) error
 
-	Store(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
-	Remove(ctx context.Context, ref system.Ref) error // the object and its blocks
 	// Has says whether the daemon knows the object, without asking others.
 	Has(ctx context.Context, ref system.Ref) (bool, error)
 	// Local reads the object from the daemon's own store; one that it has not got is
@@ -38,28 +37,34 @@ type API interface {
 	Local(ctx context.Context, ref system.Ref) (*http.Response, error)
 	Used(ctx context.Context) (int64, error) // bytes that it holds
 
-	// Part closes the connection to a peer, or all when there is no address.
-	Part(ctx context.Context, address string) error
-	// Apart are those of the peers that the daemon may not be connected to.
-	Apart(ctx context.Context, peers []string) ([]string, error)
-	Count(ctx context.Context) (Counts, error)
-	// Fetch has the daemon get all of a content, and notes in t how far it is. An error is
-	// what keeps it from going on: it is called again.
-	Fetch(ctx context.Context, t *Task) error
 }
 
-// Counts are a daemon's own, of all contents; −1: it does not say.
-type Counts struct {
-	Received, Sent int64 // bytes, since its process started
-	Held           int64 // bytes of blocks in its store
-	Peers          int
+// Base is how a daemon is reached; APIs embed it.
+type Base struct {
+	Web *web.Client
+	At  *url.URL
 }
+
+// NewBase asks nothing yet. How long an answer may take to begin is the caller's to say: some daemons
+// answer when they are done, after minutes.
+func NewBase(name string, dial web.Dial, at *url.URL) (Base, error) {
+	c, err := web.New(name, dial, system.HTTPTarget{URL: at})
+	if err != nil {
+		return Base{}, err
+	}
+	return Base{c.Patient(), at}, nil
+}
+
+// URL implements API.
+func (b Base) URL() *url.URL { return b.At }
+
+// Client implements API.
+func (b Base) Client() *web.Client { return b.Web }
 
 // Kind is what the daemons of one deployment have in common.
 type Kind[A API] struct {
 	Name string
 	Ref  func(system.Ref) error // what is wrong with a ref
-	Peer func(string) error     // what is wrong with the address of a peer
 	// Client is that of the API at a URL, where perhaps nothing answers yet.
 	Client func(dial web.Dial, base *url.URL) (A, error)
 	// Init makes the directory of a daemon that stores nothing, Command what else it needs
@@ -72,8 +77,6 @@ type Kind[A API] struct {
 	// whose blocks they got. So each gets one content at a time.
 	Endless bool
 	Redial  time.Duration // how often peers that a fetch needs are connected to again
-	// TakesShared: a delete takes the blocks also of other objects with the same content.
-	TakesShared bool
 }
 
 // Daemon is a process with an API.
@@ -137,18 +140,6 @@ func (n *Daemon[A]) URL(i int) *url.URL {
 func (n *Daemon[A]) Stop(ctx context.Context) error {
 	n.API.Client().Close()
 	return n.Process.Stop(ctx)
-}
-
-// Options are those that such systems share; example is the URL of a daemon.
-func Options(example string) []system.Option {
-	return []system.Option{
-		{Name: "url", Type: "string", Help: "attach: API of the client's node, such as " + example +
-			"; empty when started"},
-		{Name: "server_url", Type: "string", Help: "attach: API of the node that holds prepared objects; empty: the " +
-			"client's node, and reads cross no link"},
-		{Name: "not_found_after", Type: "duration", Default: "15s",
-			Help: "time until an object without an answer counts as not found; 0s: the operation's deadline"},
-	}
 }
 
 // endpoints are the URLs of the daemons to attach to.
@@ -235,8 +226,8 @@ func (k *Kind[A]) one(
 	ctx context.Context, opt system.Options, about map[string]string,
 	join func(context.Context, *Pair[A]) error, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
-	p := &Pair[A]{kind: k, seed: maphash.MakeSeed(), ours: map[system.Ref]Object{}}
-	p.NotFoundAfter, _ = opt.Duration("not_found_after")
+	p := &Pair[A]{kind: k, ours: map[system.Ref]Object{},
+		NotFoundAfter: opt.Duration("not_found_after")}
 	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
 		err := join(ctx, p)
 		if err == nil {

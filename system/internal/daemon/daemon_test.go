@@ -11,8 +11,11 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
+
+var must = systemtest.Must
 
 // TestEmptyKeepsTheKey: a node without its data is the same node.
 func TestEmptyKeepsTheKey(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"net/http"
 	"sync"
@@ -36,7 +35,6 @@ type Pair[A API] struct {
 	unwatch context.CancelFunc
 	write   bool
 
-	seed   maphash.Seed
 	mu     sync.Mutex
 	ours   map[system.Ref]Object
 	parted bool // Redial has ended the connection between the daemons
@@ -46,8 +44,7 @@ type Pair[A API] struct {
 type Object struct {
 	Name string
 	Size int64
-	Far  bool   // whole on the server's daemon
-	sum  uint64 // of its bytes, when Kind.TakesShared
+	Far  bool // whole on the server's daemon
 }
 
 // start starts a daemon on the first server host and one at the client.
@@ -103,18 +100,13 @@ func (p *Pair[A]) store(ctx context.Context, on A, far bool, name string, size i
 		return "", fmt.Errorf("%s: put %s: %w; `allow: [write]` in the experiment file permits it", p.kind.Name, name,
 			system.ErrReadOnly)
 	}
-	var sum maphash.Hash
-	sum.SetSeed(p.seed)
-	if p.kind.TakesShared {
-		r = io.TeeReader(r, &sum)
-	}
 	ref, err := on.Store(ctx, name, size, r)
 	if err != nil {
 		return "", member.Explain(p.alive, fmt.Errorf("%s: put %q (%d bytes): %w", p.kind.Name, name, size, err))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ours[ref] = Object{name, size, far || p.ours[ref].Far, sum.Sum64()}
+	p.ours[ref] = Object{name, size, far || p.ours[ref].Far}
 	return ref, nil
 }
 
@@ -203,9 +195,6 @@ func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 	o, err := p.Ours(ref)
 	if err == nil {
-		err = p.unshared(ref, o)
-	}
-	if err == nil {
 		err = p.Near().Remove(ctx, ref)
 	}
 	if err == nil && o.Far {
@@ -217,22 +206,6 @@ func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.ours, ref)
-	return nil
-}
-
-// unshared is an error when a delete of o would take the data of another object of ours.
-func (p *Pair[A]) unshared(ref system.Ref, o Object) error {
-	if !p.kind.TakesShared {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for other, x := range p.ours {
-		if other != ref && x.Size == o.Size && x.sum == o.sum {
-			return fmt.Errorf("refused: %s has the same content and would lose its data; give every object content "+
-				"of its own", other)
-		}
-	}
 	return nil
 }
 

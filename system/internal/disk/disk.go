@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -63,25 +64,26 @@ func (d Dir) Seed(ctx context.Context, name string, size int64, r io.Reader) (sy
 }
 
 // Stats implements system.Stats: one file for each object.
-func (d Dir) Stats(ctx context.Context) (system.Holdings, error) {
-	h, err := Usage(d)
-	if err != nil {
+func (d Dir) Stats(ctx context.Context) (h system.Holdings, err error) {
+	if h, err = Usage(d); err != nil {
 		return h, err
 	}
-	all, err := d.List(ctx)
-	h.Objects = int64(len(all))
+	h.Objects = 0
+	err = d.List(ctx, func(system.Object) error {
+		h.Objects++
+		return nil
+	})
 	return h, err
 }
 
 // List implements system.Lister.
-func (d Dir) List(context.Context) (all []system.Object, err error) {
-	err = d.Files.Walk(d.Path, func(e testbed.Entry) error {
+func (d Dir) List(_ context.Context, visit func(system.Object) error) error {
+	return d.Files.Walk(d.Path, func(e testbed.Entry) error {
 		if Valid(e.Path) == nil && e.Path != Probe && e.Mode.IsRegular() {
-			all = append(all, system.Object{Name: Name(e.Path), Ref: system.Ref(e.Path), Size: e.Size})
+			return visit(system.Object{Name: Name(e.Path), Ref: system.Ref(e.Path), Size: e.Size})
 		}
 		return nil
 	})
-	return all, err
 }
 
 // FileName encodes an object's name, which may be any string, as a file name
@@ -135,23 +137,11 @@ func PortableName(name string) string {
 // Name is the inverse of FileName where there is one; of a hashed name it is
 // the file name.
 func Name(file string) string {
-	var b strings.Builder
-	for i := 0; i < len(file); i++ {
-		if file[i] != '=' {
-			b.WriteByte(file[i])
-			continue
-		}
-		if i+2 >= len(file) {
-			return file
-		}
-		c, err := hex.DecodeString(file[i+1 : i+3])
-		if err != nil {
-			return file
-		}
-		b.WriteByte(c[0])
-		i += 2
+	name, err := url.PathUnescape(strings.NewReplacer("=", "%", "%", "%25").Replace(file))
+	if err != nil {
+		return file
 	}
-	return b.String()
+	return name
 }
 
 // PathName is FileName of each part of a name between its slashes, which stay: a

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -43,19 +44,13 @@ func Start(
 func StartAll(
 	ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node, error),
 ) (system.Cluster, error) {
-	nodes, errs := make([]Node, n), make([]error, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { nodes[i], errs[i] = start(ctx, i) })
-	}
-	all.Wait()
-	g := &Group{identity: identity}
-	for i, err := range errs {
-		if err == nil {
-			g.nodes = append(g.nodes, nodes[i])
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	g := &Group{identity: identity, nodes: make([]Node, n)}
+	err := Each(g.nodes, func(i int, _ Node) (err error) {
+		g.nodes[i], err = start(ctx, i)
+		return err
+	})
+	if err != nil {
+		g.nodes = slices.DeleteFunc(g.nodes, func(n Node) bool { return n == nil })
 		return nil, errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
 	}
 	return g, nil
@@ -75,10 +70,15 @@ func (g *Group) Identity() map[string]string { return maps.Clone(g.identity) }
 
 // Stop stops all nodes at the same time.
 func (g *Group) Stop(ctx context.Context) error {
-	errs := make([]error, len(g.nodes))
+	return Each(g.nodes, func(_ int, n Node) error { return n.Stop(ctx) })
+}
+
+// Each does something with all at once.
+func Each[T any](all []T, do func(i int, one T) error) error {
+	errs := make([]error, len(all))
 	var wg sync.WaitGroup
-	for i, n := range g.nodes {
-		wg.Go(func() { errs[i] = n.Stop(ctx) })
+	for i, one := range all {
+		wg.Go(func() { errs[i] = do(i, one) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

@@ -16,16 +16,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Options are those that such systems share.
-func Options() []system.Option {
-	return []system.Option{
-		{Name: "headers", Type: "string", Secret: true, Help: "environment variable that holds headers to send, one " +
-			"`Name: value` per line"},
-		{Name: "ca", Type: "string", Help: "PEM file of a root certificate"},
-		{Name: "insecure", Type: "bool", Default: "false", Help: "do not check the certificate"},
-	}
-}
-
 // Base reads the shared options: the target of every object but its URL.
 func Base(name string, opt system.Options) (system.HTTPTarget, error) {
 	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure"), Follow: true}

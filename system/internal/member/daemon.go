@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"sync"
@@ -24,12 +23,9 @@ import (
 type Kind struct {
 	Name string             // the system's
 	Ref  func(string) error // what is wrong with a ref
-	Peer func(string) error // what is wrong with the address of a peer
 	Env  []string           // of the processes, beside their own: KEY=VALUE
 	// Address is what peers call a node that listens at IP:PORT; nil: that.
 	Address func(listen string) (string, error)
-	// RefOf is the ref of what a node says that it has published.
-	RefOf func(said json.RawMessage) (string, error)
 
 	// Command is how a process is started that is none of this binary, and serves the control
 	// API at Control; nil: it is `plimsoll node NAME`. What it needs on disk is there then.
@@ -168,21 +164,6 @@ func (n *Daemon) check(ref system.Ref) error {
 	return nil
 }
 
-func (n *Daemon) peers(addresses ...string) error {
-	for _, a := range addresses {
-		if err := n.kind.Peer(a); err != nil {
-			return fmt.Errorf("%s: %q is no address of a peer: %w", n.kind.Name, a, err)
-		}
-	}
-	return nil
-}
-
-// IPPort is the check of peers whose addresses are IP:PORT.
-func IPPort(address string) error {
-	_, err := netip.ParseAddrPort(address)
-	return err
-}
-
 func (n *Daemon) of(ctx context.Context, method string, ref system.Ref, in, out any) error {
 	if err := n.check(ref); err != nil {
 		return err
@@ -200,17 +181,20 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	}
 	u := n.URL(publishPath)
 	u.RawQuery = url.Values{"title": {disk.FileName(title)}}.Encode()
-	said, err := n.Local.Call(ctx, web.Call{Method: http.MethodPut, URL: u, Header: n.Header, Body: r, Size: size})
+	answer, err := n.Local.Call(ctx, web.Call{Method: http.MethodPut, URL: u, Header: n.Header, Body: r, Size: size})
 	if err != nil {
 		return "", err
 	}
-	ref, err := n.kind.RefOf(said)
+	var p published[json.RawMessage]
+	if err = json.Unmarshal(answer, &p); err == nil {
+		err = n.check(p.Ref)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s: publish %q: %w: %w", n.kind.Name, title, system.ErrAnswer, err)
 	}
-	n.kind.publish(system.Ref(ref), said, n.address)
-	n.keep(system.Ref(ref), Task[json.RawMessage]{Said: said, Published: true})
-	return system.Ref(ref), nil
+	n.kind.publish(p.Ref, p.Said, n.address)
+	n.keep(p.Ref, Task[json.RawMessage]{Said: p.Said, Published: true})
+	return p.Ref, nil
 }
 
 // keep notes a task of the process, and returns what it had for ref before.
@@ -225,7 +209,7 @@ func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) (before Task[json
 
 // Fetch implements system.Member.
 func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error {
-	if err := errors.Join(n.check(ref), n.peers(from...)); err != nil {
+	if err := n.check(ref); err != nil {
 		return err
 	}
 	t, err := n.kind.task(ref, from)

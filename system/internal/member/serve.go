@@ -24,49 +24,55 @@ const (
 )
 
 // Node is what the process does. An unknown ref is system.ErrNotFound.
-type Node interface {
-	// Publish reads size bytes of r and no more, and returns what the tool needs
-	// to know of them, as JSON. The title is a name for them, where the system has one.
-	Publish(ctx context.Context, title string, size int64, r io.Reader) (any, error)
-	Fetch(ref string, task json.RawMessage) error
-	Progress(ref string) (system.Progress, error)
+type Node[T any] interface {
+	// Publish reads size bytes of r and no more, and returns what a node needs to know to fetch
+	// them. The title is a name for them, where the system has one.
+	Publish(ctx context.Context, title string, size int64, r io.Reader) (ref system.Ref, said T, err error)
+	Fetch(ctx context.Context, ref system.Ref, task Task[T]) error
+	Progress(ctx context.Context, ref system.Ref) (system.Progress, error)
 	// ReadBack answers with the content as it is on disk.
-	ReadBack(w http.ResponseWriter, r *http.Request, ref string) error
-	Forget(ref string) error
+	ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error
+	Forget(ctx context.Context, ref system.Ref) error
+}
+
+// published is the answer to a publication.
+type published[T any] struct {
+	Ref  system.Ref
+	Said T
 }
 
 // Handler serves the control API.
-func Handler(n Node) http.Handler {
+func Handler[T any](n Node[T]) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+HealthPath, func(http.ResponseWriter, *http.Request) {})
-	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request, ref string) error) {
+	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request, ref system.Ref) error) {
 		mux.HandleFunc(pattern, Answer(func(w http.ResponseWriter, r *http.Request) error {
-			return f(w, r, r.PathValue("ref"))
+			return f(w, r, system.Ref(r.PathValue("ref")))
 		}))
 	}
-	handle("PUT "+publishPath, func(w http.ResponseWriter, r *http.Request, _ string) error {
-		said, err := n.Publish(r.Context(), r.URL.Query().Get("title"), r.ContentLength, r.Body)
+	handle("PUT "+publishPath, func(w http.ResponseWriter, r *http.Request, _ system.Ref) error {
+		ref, said, err := n.Publish(r.Context(), r.URL.Query().Get("title"), r.ContentLength, r.Body)
 		if err != nil {
 			return err
 		}
-		return json.NewEncoder(w).Encode(said)
+		return json.NewEncoder(w).Encode(published[T]{ref, said})
 	})
-	handle("POST "+fetchPath+"{ref}", func(_ http.ResponseWriter, r *http.Request, ref string) error {
-		var task json.RawMessage
+	handle("POST "+fetchPath+"{ref}", func(_ http.ResponseWriter, r *http.Request, ref system.Ref) error {
+		var task Task[T]
 		if err := json.NewDecoder(r.Body).Decode(&task); err != nil {
 			return err
 		}
-		return n.Fetch(ref, task)
+		return n.Fetch(r.Context(), ref, task)
 	})
-	handle("GET "+fetchPath+"{ref}", func(w http.ResponseWriter, _ *http.Request, ref string) error {
-		f, err := n.Progress(ref)
+	handle("GET "+fetchPath+"{ref}", func(w http.ResponseWriter, r *http.Request, ref system.Ref) error {
+		f, err := n.Progress(r.Context(), ref)
 		if err != nil {
 			return err
 		}
 		return json.NewEncoder(w).Encode(f)
 	})
-	handle("DELETE "+fetchPath+"{ref}", func(_ http.ResponseWriter, _ *http.Request, ref string) error {
-		return n.Forget(ref)
+	handle("DELETE "+fetchPath+"{ref}", func(_ http.ResponseWriter, r *http.Request, ref system.Ref) error {
+		return n.Forget(r.Context(), ref)
 	})
 	handle("GET "+filePath+"{ref}", n.ReadBack)
 	return mux

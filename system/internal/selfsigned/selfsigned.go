@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -35,11 +36,8 @@ func Write(ctx context.Context, d system.Deployment, h testbed.Host) (Files, err
 		return Files{}, fmt.Errorf("make a certificate for %s: %w", addr, err)
 	}
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return fail(err)
-	}
-	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	leafKey, err2 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err := errors.Join(err, err2); err != nil {
 		return fail(err)
 	}
 	// A day before now: the clock of an attached observer may be off.
@@ -55,15 +53,9 @@ func Write(ctx context.Context, d system.Deployment, h testbed.Host) (Files, err
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	rootDER, err := x509.CreateCertificate(rand.Reader, root, root, rootKey.Public(), rootKey)
-	if err != nil {
-		return fail(err)
-	}
-	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, root, leafKey.Public(), rootKey)
-	if err != nil {
-		return fail(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(leafKey)
-	if err != nil {
+	leafDER, err2 := x509.CreateCertificate(rand.Reader, leaf, root, leafKey.Public(), rootKey)
+	keyDER, err3 := x509.MarshalPKCS8PrivateKey(leafKey)
+	if err := errors.Join(err, err2, err3); err != nil {
 		return fail(err)
 	}
 	block := func(kind string, der []byte) []byte {

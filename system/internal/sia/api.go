@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -50,27 +49,14 @@ func Connect(a API, password string, from testbed.Host) (*API, error) {
 // Close closes the connections.
 func (a *API) Close() { a.Client.Close() }
 
-// deathTime is how long the end of a process may take to be noticed after its connections broke.
-const deathTime = 500 * time.Millisecond
-
-// explain adds to an error what is behind it: a process that has ended, or what a status means.
+// explain adds to an error what is behind it: what a status means, or a process that has ended.
 func (a *API) explain(err error) error {
 	var e *web.StatusError
-	if err == nil || errors.As(err, &e) || a.alive == nil {
-		return a.meaning(err, e)
+	if !errors.As(err, &e) {
+		return member.Explain(a.alive, err)
 	}
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		select {
-		case <-a.alive.Done():
-		case <-time.After(deathTime):
-		}
-	}
-	return member.Explain(a.alive, err)
-}
-
-func (a *API) meaning(err error, e *web.StatusError) error {
 	for _, m := range a.Meanings {
-		if e == nil || m.Status != 0 && m.Status != e.Status || !strings.Contains(e.Text, m.Text) {
+		if m.Status != 0 && m.Status != e.Status || !strings.Contains(e.Text, m.Text) {
 			continue
 		}
 		if m.Means != nil {

@@ -10,10 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -118,7 +117,7 @@ func (n *Network) Alive() error {
 
 // Stop ends all daemons.
 func (n *Network) Stop(ctx context.Context) error {
-	return Each(n.daemons, func(d *Daemon) error { return d.Stop(ctx) })
+	return group.Each(n.daemons, func(_ int, d *Daemon) error { return d.Stop(ctx) })
 }
 
 // Processes implements system.Node.
@@ -143,13 +142,4 @@ func (n *Network) Usage() (system.Holdings, error) {
 	h, err := disk.Usage(stores...)
 	h.Objects, h.Absolute = 0, 0
 	return h, err
-}
-
-// Each does something with all at once; the error is the first.
-func Each[T any](all []T, do func(T) error) error {
-	var g errgroup.Group
-	for _, one := range all {
-		g.Go(func() error { return do(one) })
-	}
-	return g.Wait()
 }

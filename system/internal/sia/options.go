@@ -2,7 +2,6 @@ package sia
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -34,12 +33,8 @@ func Endpoint(name string, opt system.Options) (base *url.URL, password string, 
 // Pair reads two options of which both or none are given, each at least 1;
 // 0, 0: none is.
 func Pair(name string, opt system.Options, first, second string) (a, b int64, err error) {
-	a, err1 := opt.Int(first)
-	b, err2 := opt.Int(second)
-	if err := errors.Join(err1, err2); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", name, err)
-	}
-	if (a == 0) != (b == 0) || a < 0 || b < 0 {
+	a, b = opt.Int(first), opt.Int(second)
+	if (a == 0) != (b == 0) {
 		return 0, 0, fmt.Errorf("%s: options `%s` and `%s` are %d and %d: give both, each at least 1, or none", name,
 			first, second, a, b)
 	}
@@ -52,31 +47,24 @@ type Plan struct {
 	Data, Total     int64 // pieces that rebuild an object's part, and all
 }
 
-// PlanOf reads options `hosts`, of which there are to be at least so many, and `host_size`, in
-// units. data and total are the pieces that are asked for; 0: one, and one on each host. For a
-// renter that runs already, they are all there is.
-func PlanOf(name string, opt system.Options, data, total, least, unit int64) (Plan, error) {
+// PlanOf reads options `hosts` and `host_size`, in units. data and total are the pieces that are asked for; 0: one, and
+// one on each host. For a renter that runs already, they are all there is.
+func PlanOf(name string, opt system.Options, data, total, unit int64) (Plan, error) {
 	p := Plan{Data: data, Total: total}
 	if opt["url"] != "" {
 		return p, nil
 	}
-	var err, err2 error
-	p.Hosts, err = opt.Int("hosts")
-	p.HostSize, err2 = opt.Int("host_size")
+	p.Hosts, p.HostSize = opt.Int("hosts"), opt.Int("host_size")
 	if data == 0 {
 		p.Data, p.Total = 1, p.Hosts
 	}
-	switch err = errors.Join(err, err2); {
-	case err != nil:
-		err = fmt.Errorf("%s: %w", name, err)
-	case p.Hosts < least || p.Hosts > 64:
-		err = fmt.Errorf("%s: option \"hosts\": %d is not between %d and 64", name, p.Hosts, least)
+	switch {
 	case p.Total > p.Hosts:
-		err = fmt.Errorf("%s: %d pieces need as many hosts, there are %d: %w", name, p.Total, p.Hosts, system.ErrTooFew)
-	case p.HostSize < unit || p.HostSize%unit != 0:
-		err = fmt.Errorf("%s: option \"host_size\": %d is not a multiple of %d MiB", name, p.HostSize, unit>>20)
+		return p, fmt.Errorf("%s: %d pieces need as many hosts, there are %d: %w", name, p.Total, p.Hosts, system.ErrTooFew)
+	case p.HostSize%unit != 0:
+		return p, fmt.Errorf("%s: option \"host_size\": %d is not a multiple of %d MiB", name, p.HostSize, unit>>20)
 	}
-	return p, err
+	return p, nil
 }
 
 // Check says what is missing: for the plan, of programs to start, or to reach the renter that option `url` names.

@@ -3,6 +3,7 @@ package sshd
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -12,29 +13,11 @@ import (
 // Nothing of the machine's own server is read. Limits are out of the way of a
 // burst; what is not needed is off. A failure to log in is an error, so that the
 // log says why.
-var config = template.Must(template.New("sshd_config").Parse(`ListenAddress {{.Address}}
-HostKey {{.Root}}/host_key
-AuthorizedKeysFile {{.Root}}/authorized_keys
-PidFile none
-LogLevel ERROR
-UsePAM no
-StrictModes no
-AllowUsers {{.User}}
-PermitRootLogin prohibit-password
-AuthenticationMethods publickey
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-MaxStartups 200
-MaxSessions 200
-LoginGraceTime 60
-UseDNS no
-PermitUserRC no
-PermitTTY no
-PrintLastLog no
-PrintMotd no
-DisableForwarding yes
-Subsystem sftp internal-sftp
-`))
+//
+//go:embed sshd_config
+var configText string
+
+var config = template.Must(template.New("sshd_config").Parse(configText))
 
 func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
 	if bad := strings.IndexFunc(root, unsafe); bad >= 0 {

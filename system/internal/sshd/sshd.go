@@ -19,15 +19,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Options are those that systems on this server share.
-func Options() []system.Option {
-	return []system.Option{
-		{Name: "port", Type: "int", Default: "0", Help: "start: TCP port; 0: a free one"},
-		system.ImageOption(),
-		{Name: "binary", Type: "string", Help: "start: path of sshd; empty: PLIMSOLL_SSHD, then PATH and /usr/sbin"},
-	}
-}
-
 // Server is a running server and what its clients need.
 type Server struct {
 	Version    string // "OpenSSH_9.2p1 …"

@@ -19,10 +19,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-var must = systemtest.Must
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // lab is a server and a client of it, with counts of both sides.
 type lab struct {

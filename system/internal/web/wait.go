@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -36,21 +38,40 @@ func (r reason) Unwrap() error { return r.error }
 // caller.
 func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	began := make(chan struct{})
-	go w.watch(ctx, cancel, began)
-	alive := w.Alive
-	if alive == nil {
-		alive = context.Background()
+	giveUp := func(format string, args ...any) {
+		cancel(reason{fmt.Errorf("%s: %w", w.What, fmt.Errorf(format, args...))})
 	}
-	unwatch := context.AfterFunc(alive, func() {
-		cancel(reason{fmt.Errorf("%s: %w", w.What, context.Cause(alive))})
-	})
+	var has, began atomic.Bool
+	unwatch := context.AfterFunc(cmp.Or(w.Alive, context.Background()), func() { giveUp("%w", context.Cause(w.Alive)) })
+	var timers []*time.Timer
+	if w.Known != nil {
+		timers = append(timers, time.AfterFunc(look, func() {
+			known, err := w.Known(ctx)
+			if has.Store(err == nil && known); err == nil && !known && !began.Load() {
+				giveUp("none of the nodes has it: %w", system.ErrNotFound)
+			}
+		}))
+	}
+	if w.Head > 0 {
+		timers = append(timers, time.AfterFunc(w.Head, func() {
+			if has.Load() {
+				giveUp("no answer for %v (option not_found_after), though one of the nodes has it: %w", w.Head,
+					system.ErrStalled)
+			} else {
+				giveUp("no answer for %v (option not_found_after): the node continues to search, and never says that an "+
+					"object is missing: %w", w.Head, system.ErrNotFound)
+			}
+		}))
+	}
 	end := func() {
 		cancel(nil)
 		unwatch()
 	}
 	resp, err := do(ctx)
-	close(began)
+	began.Store(true)
+	for _, t := range timers {
+		t.Stop()
+	}
 	if err != nil {
 		err = ours(ctx, err)
 		end()
@@ -58,44 +79,6 @@ func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, 
 	}
 	resp.Body = waited{resp.Body, ctx, end}
 	return resp, nil
-}
-
-// watch ends a request whose answer does not begin.
-func (w Wait) watch(ctx context.Context, cancel context.CancelCauseFunc, began <-chan struct{}) {
-	reached := func(moment <-chan time.Time) bool {
-		select {
-		case <-ctx.Done():
-		case <-began:
-		case <-moment:
-			return true
-		}
-		return false
-	}
-	var head <-chan time.Time // nil: never
-	if w.Head > 0 {
-		head = time.After(w.Head)
-	}
-	has := false
-	if w.Known != nil {
-		if !reached(time.After(look)) {
-			return
-		}
-		known, err := w.Known(ctx)
-		if has = err == nil && known; err == nil && !known {
-			cancel(reason{fmt.Errorf("%s: none of the nodes has it: %w", w.What, system.ErrNotFound)})
-			return
-		}
-	}
-	if !reached(head) {
-		return
-	}
-	if has {
-		cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after), though one of the nodes has it: %w",
-			w.What, w.Head, system.ErrStalled)})
-		return
-	}
-	cancel(reason{fmt.Errorf("%s: no answer for %v (option not_found_after): the node continues to search, and never "+
-		"says that an object is missing: %w", w.What, w.Head, system.ErrNotFound)})
 }
 
 // ours is the reason that we ended the request for, when we did.

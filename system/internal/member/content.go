@@ -1,16 +1,15 @@
-package daemon
+package member
 
 import (
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// Task is a content that a [Peer] has or fetches.
-type Task struct {
+// Content is one that a node of [Contents] has or fetches.
+type Content struct {
 	Ref system.Ref
-	member.Background
+	Background
 
 	mu             sync.Mutex
 	from           []string
@@ -21,18 +20,20 @@ type Task struct {
 	before         Counts // when it began
 }
 
-// NewTask is of a content that the daemon is to get; before are its counts.
-func NewTask(ref system.Ref, before Counts) *Task { return &Task{Ref: ref, size: -1, before: before} }
+// NewContent is one that the node is to get; before are its counts.
+func NewContent(ref system.Ref, before Counts) *Content {
+	return &Content{Ref: ref, size: -1, before: before}
+}
 
 // Know notes how large the content is, and how much more its blocks.
-func (t *Task) Know(size, overhead int64) {
+func (t *Content) Know(size, overhead int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.size, t.overhead = size, overhead
 }
 
 // Known says whether the size is known.
-func (t *Task) Known() bool {
+func (t *Content) Known() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.size >= 0
@@ -40,21 +41,21 @@ func (t *Task) Known() bool {
 
 // Blocks notes how many bytes of blocks there are. What is not the content's is taken
 // off at once: never too much.
-func (t *Task) Blocks(bytes int64) {
+func (t *Content) Blocks(bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.blocks(bytes)
 }
 
-func (t *Task) blocks(bytes int64) {
+func (t *Content) blocks(bytes int64) {
 	if now := min(t.size, bytes-t.overhead); now > t.verified {
 		t.verified, t.trouble = now, ""
 	}
 }
 
-// Hold notes what a daemon's store held, if it says so. Then that is also how it is known
+// Hold notes what a node's store held, if it says so. Then that is also how it is known
 // that all is there.
-func (t *Task) Hold(now Counts) {
+func (t *Content) Hold(now Counts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now.Held >= 0 && t.size >= 0 && !t.complete {
@@ -64,47 +65,54 @@ func (t *Task) Hold(now Counts) {
 }
 
 // Verified are the bytes that there are.
-func (t *Task) Verified() int64 {
+func (t *Content) Verified() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.verified
 }
 
 // Complete says whether all is there.
-func (t *Task) Complete() bool {
+func (t *Content) Complete() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.complete
 }
 
-func (t *Task) finish() {
+func (t *Content) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.complete, t.verified, t.trouble = true, t.size, ""
 }
 
-// note says what keeps it from going on, until a block comes.
-func (t *Task) note(err error) {
+// From are the addresses of the peers to fetch from.
+func (t *Content) From() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.from
+}
+
+// Note says what keeps it from going on, until a block comes.
+func (t *Content) Note(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trouble = err.Error()
 }
 
 // base are the counts when it began.
-func (t *Task) base() Counts {
+func (t *Content) base() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.before
 }
 
 // restarted: the counts of the process begin anew.
-func (t *Task) restarted() {
+func (t *Content) restarted() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.before.Received, t.before.Sent = min(t.before.Received, 0), min(t.before.Sent, 0)
 }
 
-func (t *Task) progress(now Counts) system.Progress {
+func (t *Content) progress(now Counts) system.Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	since := func(now, before int64) int64 {

@@ -1,4 +1,4 @@
-package siachain
+package chain
 
 import (
 	"slices"
@@ -10,17 +10,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// book is a node's syncer.PeerStore: it has the node dial the peers that it was
+// Book is a node's syncer.PeerStore: it has the node dial the peers that it was
 // given and no others, and counts what they deliver.
-type book struct {
+type Book struct {
 	mu    sync.Mutex
 	named []syncer.PeerInfo // in their order
 	// of requests for blocks, of all peers
 	timedOut, failed int64
 }
 
-func newBook(peers []string) *book {
-	b := &book{}
+// NewBook is of the peers that the node dials.
+func NewBook(peers []string) *Book {
+	b := &Book{}
 	for _, a := range peers {
 		b.named = append(b.named, syncer.PeerInfo{Address: a, FirstSeen: time.Now()})
 	}
@@ -28,7 +29,7 @@ func newBook(peers []string) *book {
 }
 
 // of is what is known of a peer, or nil.
-func (b *book) of(address string) *syncer.PeerInfo {
+func (b *Book) of(address string) *syncer.PeerInfo {
 	i := slices.IndexFunc(b.named, func(p syncer.PeerInfo) bool { return p.Address == address })
 	if i < 0 {
 		return nil
@@ -38,17 +39,17 @@ func (b *book) of(address string) *syncer.PeerInfo {
 
 // AddPeer implements syncer.PeerStore: whoever connects may stay, but is never
 // dialled.
-func (*book) AddPeer(string) error { return nil }
+func (*Book) AddPeer(string) error { return nil }
 
 // Peers implements syncer.PeerStore.
-func (b *book) Peers() ([]syncer.PeerInfo, error) {
+func (b *Book) Peers() ([]syncer.PeerInfo, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.named), nil
 }
 
 // PeerInfo implements syncer.PeerStore.
-func (b *book) PeerInfo(address string) (syncer.PeerInfo, error) {
+func (b *Book) PeerInfo(address string) (syncer.PeerInfo, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.of(address); p != nil {
@@ -59,7 +60,7 @@ func (b *book) PeerInfo(address string) (syncer.PeerInfo, error) {
 
 // UpdatePeerInfo implements syncer.PeerStore. The syncer calls it when a peer is
 // connected, and when one has delivered the blocks of a request.
-func (b *book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) error {
+func (b *Book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.of(address); p != nil { // else it has connected by itself
@@ -69,13 +70,13 @@ func (b *book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) err
 }
 
 // Ban implements syncer.PeerStore: peers have the blocks that we have made.
-func (*book) Ban(string, time.Duration, string) error { return nil }
+func (*Book) Ban(string, time.Duration, string) error { return nil }
 
 // Banned implements syncer.PeerStore.
-func (*book) Banned(string) (bool, error) { return false, nil }
+func (*Book) Banned(string) (bool, error) { return false, nil }
 
-// failure counts a request for blocks that failed. The library's log does not say whose it was.
-func (b *book) failure(timedOut bool) {
+// Failure counts a request for blocks that failed. The library's log does not say whose it was.
+func (b *Book) Failure(timedOut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if timedOut {
@@ -85,8 +86,8 @@ func (b *book) failure(timedOut bool) {
 	}
 }
 
-// shares are what the peers have delivered.
-func (b *book) shares() (all []system.PeerShare, timedOut, failed int64) {
+// Shares are what the peers have delivered.
+func (b *Book) Shares() (all []system.PeerShare, timedOut, failed int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.named {

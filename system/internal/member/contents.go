@@ -1,0 +1,290 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+const (
+	// dialTime is how long a node may try to reach a peer: the others wait for their next try.
+	dialTime = 5 * time.Second
+	// again is what lies between two tries of a fetch that failed.
+	again = 2 * time.Second
+	// removal is how long a node may take to remove a content.
+	removal = 10 * time.Minute
+)
+
+// Backend is a node that stores, fetches and connects as it is asked to.
+type Backend interface {
+	Store(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
+	Remove(ctx context.Context, ref system.Ref) error // the object and its blocks
+	Connect(ctx context.Context, address string) error
+	// Part closes the connection to a peer, or all when there is no address.
+	Part(ctx context.Context, address string) error
+	// Apart are those of the peers that the node may not be connected to.
+	Apart(ctx context.Context, peers []string) ([]string, error)
+	Count(ctx context.Context) (Counts, error)
+	// Fetch has the node get all of a content, and notes in c how far it is. An error is
+	// what keeps it from going on: it is called again.
+	Fetch(ctx context.Context, c *Content) error
+}
+
+// Counts are a node's own, of all contents; −1: it does not say.
+type Counts struct {
+	Received, Sent int64 // bytes, since its process started
+	Held           int64 // bytes of blocks in its store
+	Peers          int
+}
+
+// Contents are what a [Backend] has and fetches, as a member of a swarm.
+type Contents struct {
+	Backend Backend
+	Name    string                 // of the system, begins errors
+	Title   string                 // of the node, in errors
+	Self    string                 // its address
+	Redial  time.Duration          // how often peers that a fetch needs are connected to again
+	Ref     func(system.Ref) error // what is wrong with a ref
+	Runs    func() error           // why the node does not
+	// Abandon ends a fetch that goes on until the process ends, of a node that does not say whose blocks it got. So it
+	// gets one content at a time. Nil: its fetches end with their context.
+	Abandon func(ctx context.Context) error
+
+	mu  sync.Mutex
+	all map[system.Ref]*Content
+}
+
+// Address implements system.Member.
+func (n *Contents) Address(context.Context) (string, error) { return n.Self, nil }
+
+// Publish implements system.Member: an import.
+func (n *Contents) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
+	if err := errors.Join(n.Runs(), n.busy("")); err != nil {
+		return "", err
+	}
+	before, err := n.count(ctx)
+	if err != nil {
+		return "", err
+	}
+	ref, err := n.Backend.Store(ctx, name, size, r)
+	if err != nil {
+		return "", fmt.Errorf("%s: publish %q (%d bytes): %w", n.Name, name, size, err)
+	}
+	c := n.content(ref, before)
+	c.Stop()
+	c.Know(size, 0)
+	c.finish()
+	return ref, nil
+}
+
+// Fetch implements system.Member.
+func (n *Contents) Fetch(ctx context.Context, ref system.Ref, from []string) error {
+	if err := errors.Join(n.Ref(ref), n.Runs(), n.busy(ref)); err != nil {
+		return err
+	}
+	before, err := n.count(ctx)
+	if err != nil {
+		return err
+	}
+	c := n.content(ref, before)
+	c.mu.Lock()
+	c.from = Merge(c.from, from)
+	c.mu.Unlock()
+	n.begin(c)
+	return nil
+}
+
+// content is that of ref, a new one if there is none.
+func (n *Contents) content(ref system.Ref, before Counts) *Content {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c, there := n.all[ref]
+	if !there {
+		c = NewContent(ref, before)
+		if n.all == nil {
+			n.all = map[system.Ref]*Content{}
+		}
+		n.all[ref] = c
+	}
+	return c
+}
+
+// busy is an error while another content than but is being fetched, of nodes that
+// fetch one at a time.
+func (n *Contents) busy(but system.Ref) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for ref, c := range n.all {
+		if n.Abandon != nil && ref != but && !c.Complete() {
+			return fmt.Errorf("%s: %s is still fetching %s: it does not say whose the blocks are that come, so there "+
+				"is one content at a time",
+				n.Name, n.Title, ref)
+		}
+	}
+	return nil
+}
+
+// begin fetches what is not there, unless that is under way.
+func (n *Contents) begin(c *Content) {
+	if !c.Complete() && !c.Begun() { // else the next redial has new peers
+		c.Begin(func(ctx context.Context) { n.keepConnected(ctx, c) }, func(ctx context.Context) {
+			n.keepFetching(ctx, c)
+		})
+	}
+}
+
+// keepConnected connects the node to the peers that it is to fetch from, again and
+// again: one that is not there may come.
+func (n *Contents) keepConnected(ctx context.Context, c *Content) {
+	for !c.Complete() {
+		n.dial(ctx, c)
+		if !Sleep(ctx, n.Redial) {
+			return
+		}
+	}
+}
+
+func (n *Contents) dial(ctx context.Context, c *Content) {
+	others := slices.DeleteFunc(slices.Clone(c.From()), func(a string) bool { return a == n.Self })
+	within, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	apart, err := n.Backend.Apart(within, others)
+	if err != nil {
+		return // the node has ended: others say so
+	}
+	var wg sync.WaitGroup
+	for _, a := range apart {
+		wg.Go(func() {
+			within, cancel := context.WithTimeout(ctx, dialTime)
+			defer cancel()
+			_ = n.Backend.Connect(within, a) // tried again
+		})
+	}
+	wg.Wait()
+}
+
+// keepFetching has the node fetch until all is there. What keeps it may pass.
+func (n *Contents) keepFetching(ctx context.Context, c *Content) {
+	for !c.Complete() {
+		err := n.Runs()
+		if err == nil {
+			err = n.Backend.Fetch(ctx, c)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			c.finish()
+			return
+		}
+		c.Note(err)
+		if !Sleep(ctx, again) {
+			return
+		}
+	}
+}
+
+// of is a content that this node has or fetches.
+func (n *Contents) of(ref system.Ref) (*Content, error) {
+	if err := n.Ref(ref); err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c, there := n.all[ref]
+	if !there {
+		return nil, fmt.Errorf("%s: %s was neither published nor fetched at %s: %w", n.Name, ref, n.Title,
+			system.ErrNotFound)
+	}
+	return c, n.Runs()
+}
+
+// Progress implements system.Member.
+func (n *Contents) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
+	c, err := n.of(ref)
+	if err != nil {
+		return f, err
+	}
+	now := c.base()
+	if !c.Complete() || now.Sent >= 0 {
+		if now, err = n.count(ctx); err != nil {
+			return f, err
+		}
+		c.Hold(now)
+	}
+	return c.progress(now), nil
+}
+
+func (n *Contents) count(ctx context.Context) (Counts, error) {
+	ctx, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	return n.Backend.Count(ctx)
+}
+
+// Forget implements system.Member. After the last content the node's connections are
+// closed: the next begins with new ones.
+func (n *Contents) Forget(ctx context.Context, ref system.Ref) error {
+	c, err := n.of(ref)
+	if err != nil {
+		return err
+	}
+	c.Stop()
+	n.mu.Lock()
+	delete(n.all, ref)
+	last := len(n.all) == 0
+	n.mu.Unlock()
+	if n.Abandon != nil && !c.Complete() {
+		if err := n.Abandon(ctx); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, removal)
+	defer cancel()
+	if err := n.Backend.Remove(ctx, ref); err != nil {
+		return fmt.Errorf("%s: forget %s: %w", n.Name, ref, err)
+	}
+	if last {
+		return n.Backend.Part(ctx, "")
+	}
+	return nil
+}
+
+// Pause ends what goes on for the contents.
+func (n *Contents) Pause() []*Content {
+	n.mu.Lock()
+	all := slices.Collect(maps.Values(n.all))
+	n.mu.Unlock()
+	for _, c := range all {
+		c.Stop()
+	}
+	return all
+}
+
+// Restarted goes on with the contents that Pause has stopped, or with none when the node was emptied, after run, which
+// starts it again.
+func (n *Contents) Restarted(keep bool, run func() error) error {
+	all := n.Pause()
+	if !keep {
+		n.mu.Lock()
+		clear(n.all)
+		n.mu.Unlock()
+		all = nil
+	}
+	for _, c := range all {
+		c.restarted() // before the new process answers
+	}
+	err := run()
+	for _, c := range all {
+		if err == nil {
+			n.begin(c)
+		}
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
+)
+
+var must = systemtest.Must
+
+// fake is a node.
+type fake struct {
+	Backend
+	counts Counts
+}
+
+func (f *fake) Count(context.Context) (Counts, error) { return f.counts, nil }
+
+func (f *fake) Apart(_ context.Context, peers []string) ([]string, error) { return peers, nil }
+
+// Connect does not reach the peer "dead".
+func (f *fake) Connect(ctx context.Context, address string) error {
+	if address == "dead" {
+		<-ctx.Done()
+		return errors.New("dial tcp 10.0.0.7:4001: i/o timeout")
+	}
+	return nil
+}
+
+// fakeContents has one content, "ref", of 100 bytes.
+func fakeContents(f *fake) (*Contents, *Content) {
+	n := &Contents{Backend: f, Name: "x", Ref: func(system.Ref) error { return nil }, Runs: func() error { return nil }}
+	c := n.content("ref", f.counts)
+	c.Know(100, 0)
+	return n, c
+}
+
+// TestDeadPeers: one delays the others by no more than dialTime.
+func TestDeadPeers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, c := fakeContents(&fake{})
+		c.from = []string{"dead", "alive"}
+		begin := time.Now()
+		n.dial(t.Context(), c)
+		if took := time.Since(begin); took > dialTime {
+			t.Errorf("one dead peer holds the others up for %v", took)
+		}
+	})
+}
+
+// TestCountsBeginAnew: nothing negative is received while a node starts again.
+func TestCountsBeginAnew(t *testing.T) {
+	f := &fake{counts: Counts{Received: 500, Sent: 50}}
+	n, c := fakeContents(f)
+	c.finish()
+	must(t, n.Restarted(true, func() error {
+		f.counts = Counts{}
+		if got, err := n.Progress(t.Context(), "ref"); err != nil || got.Received != 0 || got.Sent != 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		return nil
+	}))
+}
