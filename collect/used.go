@@ -41,7 +41,7 @@ func (r *risen) add(v *big.Int) {
 func (u *Used) Add(readings []record.Reading) {
 	reported := map[string]*big.Int{}
 	var untold []string // purposes of which the amount is not to be used
-	readings, _ = WithEnded(readings)
+	readings = WithEnded(readings)
 	for _, r := range readings {
 		amount, ok := new(big.Int).SetString(r.Exact, 10)
 		switch {
@@ -87,7 +87,7 @@ func (u *Used) Add(readings []record.Reading) {
 // WithEnded adds what contracts that are over had used to the account of those
 // in use, where the system reports both: nothing leaves the account then. It does
 // not change the readings that it is given.
-func WithEnded(readings []record.Reading) (all []record.Reading, reported bool) {
+func WithEnded(readings []record.Reading) (all []record.Reading) {
 	ended := map[string]record.Reading{}
 	for _, r := range readings {
 		if r.Name == system.ReadEnded {
@@ -97,7 +97,7 @@ func WithEnded(readings []record.Reading) (all []record.Reading, reported bool) 
 		}
 	}
 	if len(ended) == 0 {
-		return readings, false
+		return readings
 	}
 	all = slices.Clone(readings)
 	for i := range all {
@@ -114,7 +114,7 @@ func WithEnded(readings []record.Reading) (all []record.Reading, reported bool) 
 			all[i].Exact, all[i].Value = a.Add(a, b).String(), all[i].Value+over.Value
 		}
 	}
-	return all, true
+	return all
 }
 
 // Sum is in the currency's smallest unit, of which 10^decimals make one; false:

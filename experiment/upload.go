@@ -4,13 +4,11 @@ package experiment
 // system, for as long as it takes. One trial is one load test; it survives any
 // end of ours and goes on with `plimsoll resume`.
 type Upload struct {
-	// Objects under way at once.
+	// Objects under way at once: each until it is at full redundancy, where the system reports that.
 	Concurrency int `json:"concurrency,omitempty" default:"5" min:"1" max:"1000" label:"uploads at a time"`
-	// Until when an object counts as under way. auto: durable where the system reports it, else accepted.
-	Slot string `json:"slot" default:"auto" enum:"auto,accepted,durable"`
 	// The test is done when every object is accepted, or also at full redundancy where the system reports it.
 	Until string `json:"until" default:"durable" enum:"accepted,durable"`
-	// Time from accepted to durable before an object gives up its slot. At the end all are looked at again for as long.
+	// Time from accepted to durable before an object counts as under way no longer. At the end all are looked at again for as long.
 	Settle Duration `json:"settle" default:"1h" min:"1s"`
 	// How often a failed object is tried again.
 	Retries int `json:"retries" default:"3" min:"0" max:"1000"`

@@ -21,8 +21,6 @@ const (
 )
 
 const (
-	// maxProvisional bounds the 1xx answers before the answer.
-	maxProvisional = 16
 	// lowatShare is the part of the socket's receive buffer that may fill before
 	// we are woken. The window is about half of the buffer.
 	lowatShare = 8
@@ -42,25 +40,24 @@ type conn struct {
 	lowat      int
 
 	// The operation.
-	busy        bool
-	last        bool // the run is over: do not start another
-	op          record.Op
-	req         request
-	at          *rawObject
-	retried     bool
-	heard       bool  // a byte of the answer came
-	quiet       int64 // since when no byte came (of a head: since the request was sent)
-	before      int64 // what the link had carried by then
-	pulled      int64 // when limits looked into the socket last
-	partial     []byte
-	provisional int   // 1xx answers seen
-	left        int64 // body bytes still to come; -1: unknown
-	reuse       bool  // the connection may carry another request
-	compare     comparer
-	chunks      chunkedBody
-	wrong       bool           // other bytes than the object's came
-	verdict     record.Outcome // of a drained answer
-	class       string
+	busy    bool
+	last    bool // the run is over: do not start another
+	op      record.Op
+	req     request
+	at      *rawObject
+	retried bool
+	heard   bool  // a byte of the answer came
+	quiet   int64 // since when no byte came (of a head: since the request was sent)
+	before  int64 // what the link had carried by then
+	pulled  int64 // when limits looked into the socket last
+	partial []byte
+	left    int64 // body bytes still to come; -1: unknown
+	reuse   bool  // the connection may carry another request
+	compare comparer
+	chunks  chunkedBody
+	wrong   bool           // other bytes than the object's came
+	verdict record.Outcome // of a drained answer
+	class   string
 
 	// Closed loop.
 	ops    int
@@ -71,7 +68,7 @@ type conn struct {
 
 // start begins an operation.
 func (l *loop) start(c *conn, req request) {
-	c.busy, c.req, c.retried, c.heard, c.wrong, c.provisional = true, req, false, false, false, 0
+	c.busy, c.req, c.retried, c.heard, c.wrong = true, req, false, false, false
 	c.at = &l.objects[req.object]
 	c.ops++
 	c.op = newOp(&req, l.worker(int(c.index)), l.started, l.now)
@@ -243,10 +240,6 @@ func (l *loop) takeHead(c *conn, b []byte) {
 		c.op.Status = uint16(h.status)
 		b, seen = b[n:], 0
 		if h.status < 200 && h.status != 101 {
-			if c.provisional++; c.provisional > maxProvisional {
-				l.finish(c, record.Error, errTooManyProvisions.Error(), false)
-				return
-			}
 			continue
 		}
 		l.begin(c, &h, b)

@@ -41,8 +41,7 @@ func (e *expected) at(off int64) comparer {
 // check compares p, which it may overwrite, with what comes next.
 func (c *comparer) check(p []byte) bool {
 	if c.reader != nil {
-		_, ok := c.reader.Check(p)
-		return ok
+		return c.reader.Check(p)
 	}
 	if c.e.mem == nil {
 		return true
@@ -52,14 +51,8 @@ func (c *comparer) check(p []byte) bool {
 	return bytes.Equal(p, want[:min(len(want), len(p))])
 }
 
-// openExpected prepares what the objects hold. release unmaps.
-func openExpected(objects []Object) (all []expected, release func(), err error) {
-	var maps []func()
-	release = func() {
-		for _, f := range maps {
-			f()
-		}
-	}
+// openExpected prepares what the objects hold, which stays mapped as long as the process lives.
+func openExpected(objects []Object) (all []expected, err error) {
 	all = make([]expected, len(objects))
 	memory := int64(0)
 	for i := range objects {
@@ -73,23 +66,20 @@ func openExpected(objects []Object) (all []expected, release func(), err error) 
 				o.Content.ReadAt(all[i].mem, 0)
 			}
 		case o.Reference != "":
-			mem, unmap, err := mapFile(o.Reference, o.Size)
-			if err != nil {
-				release()
-				return nil, nil, fmt.Errorf("httpload: reference of object %d: %w", i, err)
+			if all[i].mem, err = mapFile(o.Reference, o.Size); err != nil {
+				return nil, fmt.Errorf("httpload: reference of object %d: %w", i, err)
 			}
-			maps, all[i].mem = append(maps, unmap), mem
 		}
 	}
-	return all, release, nil
+	return all, nil
 }
 
 // mapFile maps a file of a known size for reading. The pages are the page cache's: they are
 // shared with a server that serves the same file.
-func mapFile(path string, size int64) ([]byte, func(), error) {
+func mapFile(path string, size int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer f.Close()
 	st, err := f.Stat()
@@ -97,8 +87,8 @@ func mapFile(path string, size int64) ([]byte, func(), error) {
 		err = fmt.Errorf("%s has %d bytes, the object has %d", path, st.Size(), size)
 	}
 	if err != nil || size == 0 { // an empty file cannot be mapped
-		return []byte{}, func() {}, err
+		return []byte{}, err
 	}
 	b, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
-	return b, func() { unix.Munmap(b) }, os.NewSyscallError("mmap", err)
+	return b, os.NewSyscallError("mmap", err)
 }

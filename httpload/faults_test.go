@@ -191,7 +191,7 @@ func faults() []fault {
 			return false
 		}, outcome: record.Error, class: "wrong size in content-range"},
 		{name: "malformed content-range", script: with(map[string]string{"Content-Range": "bytes what"}, all, true),
-			outcome: record.Error, class: errContentRange.Error()},
+			outcome: record.Error, class: "wrong content-range"},
 		{name: "no content-range", script: with(map[string]string{"Content-Range": ""}, all, true),
 			outcome: record.Error, class: "206 without content-range"},
 		{name: "one bit wrong", script: flip(func(n int) int { return n / 3 }), outcome: record.WrongBytes,

@@ -10,16 +10,14 @@ import (
 
 func TestParseHead(t *testing.T) {
 	const ok = "HTTP/1.1 206 Partial Content\r\n"
-	base := head{status: 206, length: -1, total: -1}
+	base := head{status: 206, length: -1}
 	with := func(f func(*head)) head { h := base; f(&h); return h }
 	for in, want := range map[string]head{
 		ok:                              base,
 		"HTTP/1.1 206\r\n":              base,
 		"HTTP/1.1 206 \r\n":             base,
-		"HTTP/1.1 206 x\n":              base,
 		"HTTP/1.0 206 x\r\n":            with(func(h *head) { h.close = true }),
 		ok + "content-LENGTH: 12 \r\n":  with(func(h *head) { h.length = 12 }),
-		ok + "Content-Length: 5, 5\r\n": with(func(h *head) { h.length = 5 }),
 		ok + "Connection: x, Close\r\n": with(func(h *head) { h.close = true }),
 		"HTTP/1.0 206 x\r\nConnection: keep-alive\r\n": base,
 		ok + "Transfer-Encoding: Chunked\r\n":          with(func(h *head) { h.chunked = true }),
@@ -27,22 +25,10 @@ func TestParseHead(t *testing.T) {
 			h.chunked, h.close = true,
 				true
 		}),
-		ok + "Content-Range: bytes 0-9/100\r\n": with(func(h *head) {
-			h.ranged, h.last,
-				h.total = true, 9, 100
-		}),
-		ok + "Content-Range: Bytes 5-5/*\r\n": with(func(h *head) {
-			h.ranged, h.first,
-				h.last = true, 5, 5
-		}),
-		ok + "Content-Range: bytes */7\r\n": with(func(h *head) {
-			h.ranged, h.first, h.last,
-				h.total = true, -1, -1, 7
-		}),
-		ok + "Content-Encoding: GZIP\r\n":     with(func(h *head) { h.encoding = "gzip" }),
-		ok + "Content-Encoding: identity\r\n": base,
-		ok + "Content-Encoding: surprise\r\n": with(func(h *head) { h.encoding = "other" }),
-		ok + "X: a\r\n b\r\n\tc\r\n":          base,
+		ok + "content-range: bytes 0-9/100\r\n": with(func(h *head) { h.contentRange = "bytes 0-9/100" }),
+		ok + "Content-Encoding: GZIP\r\n":       with(func(h *head) { h.encoding = "gzip" }),
+		ok + "Content-Encoding: identity\r\n":   base,
+		ok + "Content-Encoding: surprise\r\n":   with(func(h *head) { h.encoding = "other" }),
 	} {
 		b := []byte(in + "\r\n")
 		if n := headEnd(b, 0); n != len(b) {
@@ -52,41 +38,38 @@ func TestParseHead(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want %+v", in, got, err, want)
 		}
 	}
-	for in, want := range map[string]error{
-		"":                                                errMalformedHead,
-		"HTTP/2.0 200 OK\r\n":                             errMalformedHead,
-		"HTTP/1.1 20 OK\r\n":                              errMalformedHead,
-		"HTTP/1.1 2000\r\n":                               errMalformedHead,
-		"HTTP/1.1 099 x\r\n":                              errMalformedHead,
-		"HTTP/1.1  200 OK\r\n":                            errMalformedHead,
-		ok + " folded: first\r\n":                         errMalformedHead,
-		ok + "no colon\r\n":                               errMalformedHead,
-		ok + ": no name\r\n":                              errMalformedHead,
-		ok + "Content-Length : 1\r\n":                     errMalformedHead,
-		ok + "X: a\x00b\r\n":                              errMalformedHead,
-		ok + "X: a\rb\r\n":                                errMalformedHead,
-		ok + "Content-Length: 1\r\n 2\r\n":                errMalformedHead,
-		ok + "Content-Length: +1\r\n":                     errContentLength,
-		ok + "Content-Length: -1\r\n":                     errContentLength,
-		ok + "Content-Length:\r\n":                        errContentLength,
-		ok + "Content-Length: 1\r\nContent-Length: 2\r\n": errContentLength,
-		ok + "Content-Length: 9999999999999999999\r\n":    errContentLength,
-		ok + "Content-Range: bytes 9-0/100\r\n":           errContentRange,
-		ok + "Content-Range: bytes 0-100/100\r\n":         errContentRange,
-		ok + "Content-Range: items 0-1/2\r\n":             errContentRange,
-		ok + "Content-Range: bytes 0-1/2\r\nContent-Range: bytes 0-1/2\r\n": errContentRange,
-		ok + "Transfer-Encoding: gzip, chunked\r\n":                         errTransferEncoding,
+	for _, in := range []string{
+		"",
+		"HTTP/2.0 200 OK\r\n",
+		"HTTP/1.1 20 OK\r\n",
+		"HTTP/1.1 2000\r\n",
+		"HTTP/1.1 099 x\r\n",
+		"HTTP/1.1  200 OK\r\n",
+		ok + " folded: first\r\n",
+		ok + "no colon\r\n",
+		ok + ": no name\r\n",
+		ok + "Content-Length : 1\r\n",
+		ok + "X: a\x00b\r\n",
+		ok + "X: a\rb\r\n",
+		ok + "Content-Length: 1\r\n 2\r\n",
+		ok + "Content-Length: +1\r\n",
+		ok + "Content-Length: -1\r\n",
+		ok + "Content-Length:\r\n",
+		ok + "Content-Length: 1\r\nContent-Length: 2\r\n",
+		ok + "Content-Length: 9999999999999999999\r\n",
+		ok + "Transfer-Encoding: gzip, chunked\r\n",
+		ok + "X: a\r\n b\r\n",
+		ok + "Content-Length: 5, 5\r\n",
 	} {
-		if h, err := parseHead([]byte(in + "\r\n")); err != want {
-			t.Errorf("%q: %+v, %v; want %v", in, h, err, want)
+		if h, err := parseHead([]byte(in + "\r\n")); err != errMalformedHead {
+			t.Errorf("%q: %+v, %v", in, h, err)
 		}
 	}
 }
 
 // However a head is cut into pieces, its end is found, and not before it is there.
 func TestHeadEndInPieces(t *testing.T) {
-	for _, in := range []string{"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody", "HTTP/1.1 200 OK\nA: b\n\nbody",
-		"HTTP/1.1 200 OK\r\nA: b\n\r\nbody"} {
+	for _, in := range []string{"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody", "HTTP/1.1 200 OK\r\n\r\nbody"} {
 		want := strings.Index(in, "body")
 		for cut := 1; cut < len(in); cut++ {
 			got := headEnd([]byte(in[:cut]), 0)
@@ -109,7 +92,6 @@ func FuzzHead(f *testing.F) {
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
 		"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/10\r\nContent-Length: 5\r\n\r\nhello",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-		"HTTP/1.0 200 OK\nConnection: keep-alive\nX: a\n b\n\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -125,7 +107,7 @@ func FuzzHead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if h.status < 100 || h.status > 999 || h.length < -1 || (h.ranged && h.first > h.last) {
+		if h.status < 100 || h.status > 999 || h.length < -1 {
 			t.Fatalf("%+v", h)
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), &http.Request{Method: "GET"})

@@ -2,6 +2,7 @@ package httpload
 
 import (
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -34,8 +35,8 @@ func judge(h *head, r *request, size int64) (o record.Outcome, class string, len
 	switch {
 	case h.encoding != "":
 		return fail(record.Error, "content-encoding "+h.encoding)
-	case !r.whole && h.wrongRange(r, size) != "":
-		return fail(record.Error, h.wrongRange(r, size))
+	case !r.whole && wrongRange(h.contentRange, r, size) != "":
+		return fail(record.Error, wrongRange(h.contentRange, r, size))
 	case r.length < 0:
 		return record.OK, "", h.length
 	case h.length < 0 || h.length == r.length:
@@ -48,13 +49,15 @@ func judge(h *head, r *request, size int64) (o record.Outcome, class string, len
 }
 
 // wrongRange is what is wrong with the range that an answer says to be; empty: nothing.
-func (h *head) wrongRange(r *request, size int64) string {
+func wrongRange(says string, r *request, size int64) string {
+	unit, span, _ := strings.Cut(says, " ")
+	span, total, _ := strings.Cut(span, "/")
 	switch {
-	case !h.ranged:
+	case says == "":
 		return "206 without content-range"
-	case h.first != r.off || h.last != r.off+r.length-1:
+	case !strings.EqualFold(unit, "bytes") || span != string(appendSpan(nil, r)):
 		return "wrong content-range"
-	case h.total >= 0 && size >= 0 && h.total != size:
+	case total != "*" && size >= 0 && total != strconv.FormatInt(size, 10):
 		return "wrong size in content-range"
 	}
 	return ""

@@ -49,8 +49,8 @@ func (o *rawObject) appendRequest(b []byte, r *request) []byte {
 	b = append(b, cmp.Or(r.uri, o.uri)...)
 	b = append(b, o.lines...)
 	if !r.whole {
-		b = append(b, "Range: "...)
-		b = appendRange(b, r)
+		b = append(b, "Range: bytes="...)
+		b = appendSpan(b, r)
 		b = append(b, "\r\n"...)
 	}
 	return append(b, "\r\n"...)

@@ -40,9 +40,8 @@ func (o *Object) requestLines(u *url.URL, fresh bool) []byte {
 var reserved = []string{"range", "accept-encoding", "connection", "content-length", "transfer-encoding", "te",
 	"upgrade"}
 
-// appendRange appends the value of a Range header.
-func appendRange(b []byte, r *request) []byte {
-	b = append(b, "bytes="...)
+// appendSpan appends the span of a range, as in "bytes=0-99".
+func appendSpan(b []byte, r *request) []byte {
 	b = strconv.AppendInt(b, r.off, 10)
 	b = append(b, '-')
 	return strconv.AppendInt(b, r.off+r.length-1, 10)

@@ -93,11 +93,9 @@ func run(
 		// The wall clock is read once; from here on only the monotonic one.
 		t.epoch = now.Add(s.Epoch.Sub(now))
 	}
-	var release func()
-	if t.expected, release, err = openExpected(s.Objects); err != nil {
+	if t.expected, err = openExpected(s.Objects); err != nil {
 		return res, err
 	}
-	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.rec = newRecorder(sink, cancel)

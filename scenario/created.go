@@ -1,9 +1,11 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -87,42 +89,32 @@ func Remove(ctx context.Context, node system.Node, o system.Object) error {
 	return nil
 }
 
-// Removal removes objects one after the other, and counts. The zero value is ready.
-type Removal struct {
-	gone, stay, hangs int
-	why               error // why the first stays
-}
-
-var errHung = errors.New("not tried after others hung")
-
-// Try removes an object, unless ctx has ended or the system hangs, and reports whether it is gone.
-func (r *Removal) Try(ctx context.Context, node system.Node, o system.Object) bool {
-	err := ctx.Err()
-	if err == nil && r.hangs >= RemoveHangs {
-		err = errHung
-	} else if err == nil {
-		begun := time.Now()
-		if err = Remove(ctx, node, o); err != nil && time.Since(begun) >= RemoveOneTimeout {
-			r.hangs++
+// RemoveEach removes objects one after the other, until ctx ends or the system hangs, and calls
+// gone for each that went. Its error says how many stay, and why the first does.
+func RemoveEach(ctx context.Context, node system.Node, all iter.Seq[system.Object], gone func(system.Object)) error {
+	var tried, stay, hangs int
+	var why error
+	for o := range all {
+		tried++
+		begun, err := time.Now(), ctx.Err()
+		if err == nil && hangs >= RemoveHangs {
+			err = errors.New("not tried after others hung")
+		} else if err == nil {
+			err = Remove(ctx, node, o)
 		}
+		if err == nil {
+			gone(o)
+			continue
+		}
+		if stay++; time.Since(begun) >= RemoveOneTimeout {
+			hangs++
+		}
+		why = cmp.Or(why, err)
 	}
-	if err == nil {
-		r.gone++
-		return true
-	}
-	r.stay++
-	if r.why == nil {
-		r.why = err
-	}
-	return false
-}
-
-// Err says how many objects stay, and why; nil: none does.
-func (r *Removal) Err() error {
-	if r.stay == 0 {
+	if stay == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d objects of ours stay: %w", r.stay, r.stay+r.gone, r.why)
+	return fmt.Errorf("%d of %d objects of ours stay: %w", stay, tried, why)
 }
 
 // RemoveAll deletes what is left, until ctx ends, the newest first: what is in a directory
@@ -132,13 +124,14 @@ func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error 
 	lost := b.lost
 	refs := slices.SortedFunc(maps.Keys(b.refs), func(x, y system.Ref) int { return b.refs[y] - b.refs[x] })
 	b.mu.Unlock()
-	var left Removal
-	for _, ref := range refs {
-		if left.Try(ctx, node, system.Object{Ref: ref, Size: -1}) {
-			b.Removed(ref)
+	left := func(yield func(system.Object) bool) {
+		for _, ref := range refs {
+			if !yield(system.Object{Ref: ref, Size: -1}) {
+				return
+			}
 		}
 	}
-	err := left.Err()
+	err := RemoveEach(ctx, node, left, func(o system.Object) { b.Removed(o.Ref) })
 	if lost > 0 {
 		err = errors.Join(err, fmt.Errorf("%d operations that failed may each have left an object whose name is not "+
 			"known", lost))
@@ -151,20 +144,14 @@ const RemoveTimeout = time.Minute
 
 // RemoveMade removes what a trial has stored, where the node can, so that disks do not fill,
 // and calls gone for each that went. What stays is an event.
-func (s *Site) RemoveMade(ctx context.Context, node system.Node, made []system.Object, gone func(i int)) {
+func (s *Site) RemoveMade(ctx context.Context, node system.Node, made []system.Object, gone func(system.Object)) {
 	_, can := node.(system.Deleter)
 	if !can || ctx.Err() != nil && !s.Use.Attached() { // the whole deployment goes
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)
 	defer cancel()
-	var left Removal
-	for i, o := range made {
-		if left.Try(ctx, node, o) {
-			gone(i)
-		}
-	}
-	if err := left.Err(); err != nil {
+	if err := RemoveEach(ctx, node, slices.Values(made), gone); err != nil {
 		s.Event("note", "objects not removed", s.Use.Name+": "+err.Error(), 0)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -17,29 +16,9 @@ import (
 // base is the directory that a relative directory or trace is looked up in. What
 // cannot be read is an error that names it. Listing a large tree takes its time.
 func DataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
-	set, err := dataSet(ctx, d, seed, base)
-	if err != nil {
-		return nil, err // not a set that is nil inside
-	}
-	if !d.Known() {
-		// The experiment's check has not seen these.
-		each, copies := 0.0, max(1, d.Copies)
-		for i := range set.Len() / copies {
-			each += float64(set.Object(i).Size)
-		}
-		if sum := each * float64(copies); sum > experiment.MaxTotal {
-			return nil, fmt.Errorf("data.%s: %s in all, which is more than a data set can have (4 EiB)", d.Source(),
-				words.Bytes(sum))
-		}
-	}
-	return set, nil
-}
-
-func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
 	copies := max(1, d.Copies)
-	synthetic := func(sizes workload.Sizes) (workload.Set, error) {
-		return workload.NewSynthetic(sizes, nil, seed, copies), nil
-	}
+	var sizes workload.Sizes
+	var names func(i int) string
 	switch d.Source() {
 	case "directory":
 		return workload.ReadDirectory(ctx, InBase(base, d.Directory), copies)
@@ -48,22 +27,24 @@ func dataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 		if err != nil {
 			return nil, err
 		}
-		return workload.NewSynthetic(trace, trace.Name, seed, copies), nil
+		sizes, names = trace, trace.Name
 	case "mix":
 		buckets := make([]workload.Bucket, len(d.Mix))
 		for i, m := range d.Mix {
 			from, to := m.Range()
 			buckets[i] = workload.Bucket{Weight: float64(m.Share), From: int64(from), To: int64(to)}
 		}
-		return synthetic(workload.NewSpread(d.Objects, seed, buckets...))
+		sizes = workload.NewSpread(d.Objects, seed, buckets...)
 	case "spread":
-		return synthetic(workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From),
-			To: int64(d.Spread.To)}))
+		sizes = workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From),
+			To: int64(d.Spread.To)})
 	case "size":
-		return synthetic(workload.Fixed{Objects: d.Objects, Bytes: int64(d.Size)})
+		sizes = workload.Fixed{Objects: d.Objects, Bytes: int64(d.Size)}
+	default:
+		return nil, errors.New("the experiment has no data set: give data.size, mix, spread, directory or trace, " +
+			"and allow: [write] for attached systems")
 	}
-	return nil, errors.New("the experiment has no data set: give data.size, mix, spread, directory or trace, " +
-		"and allow: [write] for attached systems")
+	return workload.NewSynthetic(sizes, names, seed, copies), nil
 }
 
 // InBase is a path of the experiment file, of which relative ones start at base.

@@ -33,10 +33,9 @@ type Operation struct {
 	cut   time.Time   // when it was cut off; zero: it was not
 	timer *time.Timer // nil: cannot stall
 	moved int64
-	first time.Time     // the first byte to us
-	ours  time.Duration // in which content was made or compared
-	wrong bool          // other bytes than the object's came
-	sends bool          // bytes go to the system
+	first time.Time // the first byte to us
+	wrong bool      // other bytes than the object's came
+	sends bool      // bytes go to the system
 }
 
 // count adds n bytes that moved and puts the stall off. done says that no byte is to come.
@@ -65,21 +64,6 @@ func (w *Operation) Bytes() int64 {
 	return w.moved
 }
 
-// content counts the time since begun as spent on content.
-func (w *Operation) content(begun time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ours += time.Since(begun)
-}
-
-// ContentTime is how long content was made or compared while the system waited
-// for it, or could have been doing other things meanwhile.
-func (w *Operation) ContentTime() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.ours
-}
-
 // Sending is the content as the system reads it.
 func (w *Operation) Sending(c workload.Content) io.Reader { return w.SendingFrom(c.Reader(), c.Size) }
 
@@ -97,9 +81,7 @@ type sender struct {
 }
 
 func (s *sender) Read(p []byte) (int, error) {
-	begun := time.Now()
 	n, err := s.from.Read(p)
-	s.w.content(begun)
 	s.left -= int64(n)
 	s.w.count(n, s.left == 0)
 	return n, err
@@ -117,8 +99,7 @@ func (w *Operation) Receiving(c workload.Content, off int64) io.Writer {
 	_, _ = want.Seek(off, io.SeekStart) // fails before the content only
 	return w.Comparing(func(p []byte) bool {
 		buf = append(buf[:0], p...) // Check works in place, and p is the system's
-		_, ok := want.Check(buf)
-		return ok
+		return want.Check(buf)
 	})
 }
 
@@ -135,9 +116,7 @@ type receiver struct {
 }
 
 func (r receiver) Write(p []byte) (int, error) {
-	begun := time.Now()
 	r.w.count(len(p), false)
-	defer r.w.content(begun)
 	if !r.same(p) {
 		r.w.mu.Lock()
 		r.w.wrong = true
@@ -154,7 +133,7 @@ func (r receiver) Write(p []byte) (int, error) {
 // What the system's code did after an operation that failed was cut off, removing what it
 // had left behind, is no part of the operation.
 func Timed(ctx context.Context, limits experiment.Limits, now func() time.Duration, op *record.Op,
-	do func(*Operation) error) (*Operation, error) {
+	do func(*Operation) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Deadline.Std(), ErrDeadline)
 	defer cancel()
 	w := &Operation{limit: limits.Stall.Std()}
@@ -191,7 +170,7 @@ func Timed(ctx context.Context, limits experiment.Limits, now func() time.Durati
 		op.Outcome, op.Class = record.Error, "accepted without reading all of it"
 		err = errors.New(op.Class)
 	}
-	return w, err
+	return err
 }
 
 // Nanos is a time as operations have it; 0 means none there.

@@ -37,7 +37,7 @@ func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var op record.Op
 				epoch := time.Now().Add(-time.Second)
-				_, _ = Timed(t.Context(), limits, func() time.Duration { return time.Since(epoch) }, &op, c.act)
+				_ = Timed(t.Context(), limits, func() time.Duration { return time.Since(epoch) }, &op, c.act)
 				if took := time.Duration(op.LastByte - op.Start); took != c.want {
 					t.Errorf("took %v, want %v", took, c.want)
 				}
@@ -49,7 +49,7 @@ func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
 // A system that finds out by itself that it got wrong bytes, without passing them on, is believed.
 func TestWrongBytesOfASystem(t *testing.T) {
 	op := record.Op{Length: 3}
-	_, err := Timed(t.Context(), experiment.Limits{}, func() time.Duration { return 1 }, &op, func(w *Operation) error {
+	err := Timed(t.Context(), experiment.Limits{}, func() time.Duration { return 1 }, &op, func(w *Operation) error {
 		w.count(3, false)
 		return fmt.Errorf("block 1: %w", ErrWrongBytes)
 	})

@@ -41,10 +41,6 @@ var contractErrors = []struct {
 // statusRE finds the status in the text of systems' errors: "status 503".
 var statusRE = regexp.MustCompile(`\bstatus (\d{3})\b`)
 
-// pageRE finds a page that something between us and the system, a proxy say,
-// answered in its place.
-var pageRE = regexp.MustCompile(`(?i)<(!doctype html|html)\b`)
-
 // OutcomeOf says how an operation on a system ended, from its error and from the
 // cause of its context's end (nil while it had not ended). class is empty when
 // it was ok, status 0 when the error names none.
@@ -71,11 +67,6 @@ func OutcomeOf(err, cause error) (outcome record.Outcome, class string, status u
 	}
 	var timeout net.Error
 	named := "status " + strconv.Itoa(int(status))
-	if page := pageRE.MatchString(err.Error()); page && status != 0 {
-		named += ", HTML"
-	} else if page {
-		return record.Error, "HTML", 0
-	}
 	switch {
 	case status == 429 || status == 503:
 		return record.Refused, named, status

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 )
 
 // Content is one object of a seeded data set: Size bytes of an AES-128-CTR
@@ -95,32 +96,18 @@ const checkChunk = 8 << 10
 
 var zeros [checkChunk]byte
 
-// Check compares p with the next len(p) bytes of the object and moves past
-// them. It overwrites p, which spares a second buffer. If they differ, at is
-// the offset, in the object, of the first wrong byte; a byte beyond the end of
-// the object is wrong.
-func (r *Reader) Check(p []byte) (at int64, ok bool) {
-	start := r.off
-	beyond := start+int64(len(p)) > r.size
-	if beyond {
-		p = p[:max(r.size-start, 0)]
+// Check reports whether p is the next len(p) bytes of the object, and moves past them; a
+// byte beyond the end of the object is wrong. It overwrites p, which spares a second buffer.
+func (r *Reader) Check(p []byte) bool {
+	if r.off+int64(len(p)) > r.size {
+		return false
 	}
-	for done := 0; done < len(p); {
-		q := p[done:min(done+checkChunk, len(p))]
-		r.xor(q)
-		if !bytes.Equal(q, zeros[:len(q)]) {
-			i := 0
-			for q[i] == 0 {
-				i++
-			}
-			return start + int64(done+i), false
+	for q := range slices.Chunk(p, checkChunk) {
+		if r.xor(q); !bytes.Equal(q, zeros[:len(q)]) {
+			return false
 		}
-		done += len(q)
 	}
-	if beyond {
-		return max(r.size, start), false
-	}
-	return 0, true
+	return true
 }
 
 // xor combines p with the keystream at the reader's place and moves on.

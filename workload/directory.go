@@ -29,20 +29,18 @@ type file struct {
 // ReadDirectory lists the tree below root. Regular files belong to the set.
 // Symbolic links, to files or directories, and special files (devices, sockets,
 // pipes) do not: links may lead out of the tree or in circles, the others never
-// end. The root itself may be a link. The error
-// names the directories that cannot be listed and the files whose names cannot
-// be used, up to ten of them. No file is opened: one that cannot be read shows
+// end. The root itself may be a link. A directory that cannot be listed and a file whose
+// name cannot be used is an error. No file is opened: one that cannot be read shows
 // when it is.
 //
 // copies is how often the files are there: the same content under other names.
-func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, error) {
+func ReadDirectory(ctx context.Context, root string, copies int) (Set, error) {
 	d := &Directory{root: filepath.Clean(root), copies: copies}
 	if info, err := os.Stat(d.root); err != nil {
 		return nil, fmt.Errorf("data set %s: %w", root, err)
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("data set %s is not a directory", root)
 	}
-	var bad []error
 	err := fs.WalkDir(os.DirFS(d.root), ".", func(name string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -50,16 +48,10 @@ func ReadDirectory(ctx context.Context, root string, copies int) (*Directory, er
 		if err == nil && e.Type().IsRegular() {
 			err = d.add(name, e)
 		}
-		if err != nil {
-			bad = append(bad, err)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("data set %s: %w", root, err)
-	}
-	if len(bad) > 0 {
-		return nil, fmt.Errorf("data set %s: not all of it can be used:\n%w", root, firstTen(bad))
 	}
 	if len(d.files) == 0 {
 		return nil, fmt.Errorf("data set %s has no regular file", root)

@@ -39,7 +39,7 @@ func directory(t testing.TB, root string, copies int) *Directory {
 	t.Helper()
 	d, err := ReadDirectory(context.Background(), root, copies)
 	must(t, err)
-	return d
+	return d.(*Directory)
 }
 
 func names(s Set) []string {
@@ -125,7 +125,7 @@ func TestDirectoryErrors(t *testing.T) {
 	}
 }
 
-// What cannot be read is named, all of it, and nothing is swallowed.
+// What cannot be read is named, and nothing is swallowed.
 func TestDirectoryUnreadable(t *testing.T) {
 	if os.Getuid() == 0 {
 		asNobody(t)

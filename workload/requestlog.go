@@ -44,8 +44,6 @@ type RequestLog struct {
 	next  LoggedRequest
 	batch []LoggedRequest // of one moment
 	given int
-	stamp string // that was read last, and its time
-	at    time.Duration
 }
 
 const (
@@ -121,9 +119,9 @@ func (l *RequestLog) read() error {
 		if text == "" || text[0] == '#' { // a comment, as extended logs have
 			continue
 		}
-		parse := l.common
+		parse := common
 		if text[0] == '{' {
-			parse = l.object
+			parse = object
 		}
 		e, err := parse(text)
 		if err != nil {
@@ -206,13 +204,13 @@ func (l *RequestLog) request(e *logEntry) (r LoggedRequest, skip string) {
 
 // common reads a line in the common or combined format. A quoted text after these may be
 // the Range header.
-func (l *RequestLog) common(line string) (e logEntry, err error) {
+func common(line string) (e logEntry, err error) {
 	_, rest, _ := strings.Cut(line, "[")
 	stamp, rest, is := strings.Cut(rest, `] "`)
 	if !is {
 		return e, errors.New(`not a line of a request log: no [time] "request"`)
 	}
-	if e.at, err = l.time(stamp); err != nil {
+	if e.at, err = loggedTime(stamp); err != nil {
 		return e, err
 	}
 	request, rest := quoted(rest)
@@ -286,7 +284,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 
 // object reads a JSON object, by the names that nginx has for its variables or by those of
 // the logs of IPFS gateways.
-func (l *RequestLog) object(line string) (e logEntry, err error) {
+func object(line string) (e logEntry, err error) {
 	var v, headers map[string]text
 	if err := json.Unmarshal([]byte(line), &v); err != nil {
 		return e, fmt.Errorf("not a JSON object of a request: %w", err)
@@ -299,7 +297,7 @@ func (l *RequestLog) object(line string) (e logEntry, err error) {
 		}
 		return ""
 	}
-	if e.at, err = l.time(of("msec", "time", "ts", "timestamp", "time_iso8601", "time_local")); err != nil {
+	if e.at, err = loggedTime(of("msec", "time", "ts", "timestamp", "time_iso8601", "time_local")); err != nil {
 		return e, err
 	}
 	e.method, e.path = of("method", "request_method"), of("request_uri", "uri", "path")
@@ -326,23 +324,16 @@ func (l *RequestLog) object(line string) (e logEntry, err error) {
 	return e, nil
 }
 
-// time reads a time, as time since 1970.
-func (l *RequestLog) time(stamp string) (time.Duration, error) {
-	if stamp == l.stamp && stamp != "" {
-		return l.at, nil
-	}
-	l.stamp = stamp
+// loggedTime reads a time, as time since 1970.
+func loggedTime(stamp string) (time.Duration, error) {
 	if s, err := strconv.ParseFloat(stamp, 64); err == nil && s >= 0 && s < 1e10 {
-		l.at = time.Duration(s*1e6+0.5) * time.Microsecond
-		return l.at, nil
+		return time.Duration(s*1e6+0.5) * time.Microsecond, nil
 	}
 	for _, layout := range []string{"02/Jan/2006:15:04:05 -0700", time.RFC3339} {
 		if t, err := time.Parse(layout, stamp); err == nil {
-			l.at = time.Duration(t.UnixNano())
-			return l.at, nil
+			return time.Duration(t.UnixNano()), nil
 		}
 	}
-	l.stamp = ""
 	return 0,
 		fmt.Errorf("the time is %q, not such as 10/Oct/2025:13:55:36 +0000, 2025-10-10T13:55:36Z or 1760104536.25",
 			stamp)

@@ -3,8 +3,8 @@ package workload
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -30,21 +30,20 @@ type Object struct {
 }
 
 // Check compares what is written to it with the i-th object of a set, byte by byte:
-// Write fails at the first byte that differs or lies beyond the end, Close
+// Write fails where a byte differs or lies beyond the end, Close
 // when the object was not complete.
 func Check(s Set, i int) (io.WriteCloser, error) {
 	want, err := s.Open(i)
 	if err != nil {
 		return nil, err
 	}
-	return &checker{object: s.Object(i), want: want}, nil
+	return &checker{want: want, left: s.Object(i).Size}, nil
 }
 
 type checker struct {
-	object Object
-	want   io.ReadCloser
-	off    int64
-	err    error // of an earlier Write
+	want io.ReadCloser
+	left int64
+	err  error // of an earlier Write
 }
 
 // chunks are buffers for what objects hold.
@@ -54,32 +53,26 @@ var chunks = sync.Pool{New: func() any { return new([checkChunk]byte) }}
 func (c *checker) Write(p []byte) (n int, err error) {
 	buf := chunks.Get().(*[checkChunk]byte)
 	defer chunks.Put(buf)
-	for n < len(p) && c.err == nil {
-		got := p[n:min(n+checkChunk, len(p))]
-		same, err := io.ReadFull(c.want, buf[:len(got)])
-		switch want := buf[:same]; {
-		case !bytes.Equal(got[:same], want):
-			for same = 0; got[same] == want[same]; same++ {
+	for got := range slices.Chunk(p, checkChunk) {
+		if c.err == nil {
+			_, c.err = io.ReadFull(c.want, buf[:len(got)])
+			if errors.Is(c.err, io.EOF) || errors.Is(c.err, io.ErrUnexpectedEOF) ||
+				c.err == nil && !bytes.Equal(got, buf[:len(got)]) {
+				c.err = errDiffers
 			}
-			c.err = c.mismatch(int64(same), errDiffers)
-		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			c.err = c.mismatch(int64(same), errBeyond)
-		default:
-			c.err = err
 		}
-		n, c.off = n+same, c.off+int64(same)
+		if c.err != nil {
+			return n, c.err
+		}
+		n, c.left = n+len(got), c.left-int64(len(got))
 	}
-	return n, c.err
+	return n, nil
 }
 
 // ErrMissing is an object that ended too early.
-var ErrMissing = errors.New("is missing")
+var ErrMissing = errors.New("the object is not complete")
 
-var errDiffers, errBeyond = errors.New("differs"), errors.New("is beyond the end")
-
-func (c *checker) mismatch(at int64, how error) error {
-	return fmt.Errorf("object %q of %d bytes: byte %d %w", c.object.Name, c.object.Size, c.off+at, how)
-}
+var errDiffers = errors.New("the bytes are not the object's")
 
 // Close implements [io.Closer].
 func (c *checker) Close() error {
@@ -87,8 +80,8 @@ func (c *checker) Close() error {
 	switch {
 	case c.err != nil:
 		return c.err
-	case c.off < c.object.Size:
-		return c.mismatch(0, ErrMissing)
+	case c.left > 0:
+		return ErrMissing
 	}
 	return err
 }

@@ -2,9 +2,7 @@ package workload
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"strings"
 	"testing"
 )
 
@@ -61,10 +59,10 @@ func TestCopyName(t *testing.T) {
 func TestCheckFindsOneBit(t *testing.T) {
 	s := synthetic(Fixed{2, 3*checkChunk + 100}, 1, 1)
 	good := contentOf(t, s, 1)
-	fails := func(p []byte, piece, at int, how string) {
+	fails := func(p []byte, piece, at int, want error) {
 		t.Helper()
-		if err := fmt.Sprint(check(t, s, 1, p, piece)); !strings.HasSuffix(err, fmt.Sprintf(": byte %d %s", at, how)) {
-			t.Fatalf("in pieces of %d: %s; byte %d %s", piece, err, at, how)
+		if err := check(t, s, 1, p, piece); err != want {
+			t.Fatalf("in pieces of %d: %v; byte %d: %v", piece, err, at, want)
 		}
 	}
 	for _, piece := range []int{1 << 20, 4096, 1000, 7} {
@@ -74,11 +72,11 @@ func TestCheckFindsOneBit(t *testing.T) {
 		for at := 0; at < len(good); at += 1 + at%97 + len(good)/300 {
 			bad := bytes.Clone(good)
 			bad[at] ^= 1 << (at % 8)
-			fails(bad, piece, at, "differs")
+			fails(bad, piece, at, errDiffers)
 		}
 	}
-	fails(append(bytes.Clone(good), 0), 1000, len(good), "is beyond the end")
-	fails(good[:len(good)-1], 1000, len(good)-1, "is missing")
+	fails(append(bytes.Clone(good), 0), 1000, len(good), errDiffers)
+	fails(good[:len(good)-1], 1000, len(good)-1, ErrMissing)
 	if check(t, s, 0, good, 1000) == nil {
 		t.Error("another object passes")
 	}

@@ -19,11 +19,9 @@ type Trace struct {
 
 // ReadTrace reads one object per line: its size, and after a comma its name,
 // which may have commas itself. Empty lines and those that begin with # are
-// left out. size reads a size; file is for messages. The error names every line
-// that cannot be used, up to ten of them.
+// left out. size reads a size; file is for messages.
 func ReadTrace(r io.Reader, file string, size func(string) (int64, error)) (*Trace, error) {
 	t := &Trace{}
-	var bad []error
 	lines := map[string]int{} // of names
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 1<<20)
@@ -48,8 +46,7 @@ func ReadTrace(r io.Reader, file string, size func(string) (int64, error)) (*Tra
 			err = fmt.Errorf("the name %q is the one of line %d, too", unique, other)
 		}
 		if err != nil {
-			bad = append(bad, fmt.Errorf("%s:%d: %w", file, line, err))
-			continue
+			return nil, fmt.Errorf("%s:%d: %w", file, line, err)
 		}
 		lines[unique] = line
 		t.sizes, t.names = append(t.sizes, n), append(t.names, name)
@@ -57,8 +54,6 @@ func ReadTrace(r io.Reader, file string, size func(string) (int64, error)) (*Tra
 	switch err := in.Err(); {
 	case err != nil:
 		return nil, fmt.Errorf("%s:%d: %w", file, line+1, err)
-	case len(bad) > 0:
-		return nil, firstTen(bad)
 	case len(t.sizes) == 0:
 		return nil, fmt.Errorf("%s: no line has a size", file)
 	}
@@ -93,12 +88,4 @@ func checkName(name string) error {
 		return fmt.Errorf("the name %q is not a plain path: it ends in a slash, or a part is empty or dots", name)
 	}
 	return nil
-}
-
-// firstTen joins the first errors, and counts the others.
-func firstTen(errs []error) error {
-	if more := len(errs) - 10; more > 0 {
-		return fmt.Errorf("%w\nand %d more", errors.Join(errs[:10]...), more)
-	}
-	return errors.Join(errs...)
 }

@@ -20,13 +20,6 @@ func (Scenario) Name() string { return "disseminate" }
 
 // Problems implements Scenario.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	if use.Attached() {
-		return []system.Problem{{
-			What: "the scenario disseminate starts the nodes of its swarm itself, behind links of their own, and " +
-				"kills some: it cannot attach to nodes that run",
-			Hint: "leave `attach` out, so that it is started",
-		}}
-	}
 	needs := []scenario.Need{{Ability: "spread", By: "the scenario disseminate",
 		Hint: "take it out of the experiment, or choose the option of it that makes a swarm"}}
 	for _, c := range cells {

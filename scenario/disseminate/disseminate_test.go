@@ -658,15 +658,14 @@ func TestSwarmRoles(t *testing.T) {
 
 func TestSwarmProblems(t *testing.T) {
 	const crash = "nodes: 3, faults: [{crash: seeders, at: 50%}]"
-	for _, c := range []struct{ mode, want, can, section string }{
-		{"attach", "cannot attach", "spread restart", "nodes: 3"},
-		{"start", "the scenario disseminate needs", "put", "nodes: 3"},
-		{"start", "kind crash needs", "spread", crash},
-		{"start", "disseminate.fresh needs", "spread", "nodes: 3, fresh: true"},
-		{"start", "", "spread", "nodes: 3, faults: [{cut: leechers, count: '1', at: 2s}]"},
-		{"start", "", "spread restart", crash + ", fresh: true"},
+	for _, c := range []struct{ want, can, section string }{
+		{"the scenario disseminate needs", "put", "nodes: 3"},
+		{"kind crash needs", "spread", crash},
+		{"disseminate.fresh needs", "spread", "nodes: 3, fresh: true"},
+		{"", "spread", "nodes: 3, faults: [{cut: leechers, count: '1', at: 2s}]"},
+		{"", "spread restart", crash + ", fresh: true"},
 	} {
-		p := Scenario{}.Problems(experiment.SystemUse{Name: "x", Mode: c.mode},
+		p := Scenario{}.Problems(experiment.SystemUse{Name: "x"},
 			system.Info{Can: strings.Fields(c.can)}, []experiment.Cell{{Disseminate: sectionOf(t, c.section)}})
 		if c.want == "" && len(p) > 0 || c.want != "" && (len(p) != 1 || !strings.Contains(p[0].What, c.want) ||
 			p[0].Hint == "") {

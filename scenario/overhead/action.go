@@ -41,15 +41,14 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 	case "put":
 		return t.put(record.OpPut, c, t.node.Put), nil
 	case "put-durable":
-		s := t.node.(system.Settler)
-		settled := func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-			ref, err := t.node.Put(ctx, name, size, r)
-			if err == nil {
-				err = s.Settle(ctx, ref)
+		s, a := t.node.(system.Settler), t.put(record.OpPutDurable, c, t.node.Put)
+		put, accepted := a.do, a.accepted
+		a.do = func(w *scenario.Operation) error {
+			if err := put(w); err != nil {
+				return err
 			}
-			return ref, err
+			return s.Settle(w.Ctx, accepted().ref)
 		}
-		a := t.put(record.OpPutDurable, c, settled)
 		a.accepted = nil
 		return a, nil
 	case "put-dir":
@@ -61,7 +60,8 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 	case "get":
 		return t.get(ctx, set[i], i)
 	case "range":
-		return t.getRange(ctx, set[i], i, worker, n)
+		where := rand.New(rand.NewPCG(t.seed, uint64(worker)<<32|uint64(n+1))) // the same for all systems
+		return t.read(ctx, record.OpRange, set[i], i, where.Int64N(set[i].content.Size-c.Size+1), c.Size)
 	case "stat":
 		return t.stat(ctx, set[i], i)
 	case "update":
@@ -107,19 +107,7 @@ func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) act
 
 // get prepares a read of the whole object.
 func (t *trial) get(ctx context.Context, o object, index int) (action, error) {
-	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size, func(ctx context.Context, to io.Writer) error {
-		return t.node.Get(ctx, o.ref, to)
-	})
-}
-
-// getRange prepares a read from anywhere in the object, the same for all systems.
-func (t *trial) getRange(ctx context.Context, o object, index, worker, n int) (action, error) {
-	r, length := t.node.(system.Ranger), int64(t.cell.Data.Size)
-	where := rand.New(rand.NewPCG(t.seed, uint64(worker)<<32|uint64(n+1)))
-	off := where.Int64N(o.content.Size - length + 1)
-	return t.read(ctx, record.OpRange, o, index, off, length, func(ctx context.Context, to io.Writer) error {
-		return r.GetRange(ctx, o.ref, off, length, to)
-	})
+	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size)
 }
 
 // cool makes whatever is near the client forget an object, and prove that.
@@ -131,11 +119,15 @@ func (t *trial) cool(ctx context.Context, ref system.Ref) error {
 	return t.within(ctx, fmt.Sprintf("make %s cold", ref), func(ctx context.Context) error { return c.Cool(ctx, ref) })
 }
 
-func (t *trial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64,
-	do func(context.Context, io.Writer) error) (action, error) {
+func (t *trial) read(ctx context.Context, kind record.OpKind, o object, index int, off, length int64) (action, error) {
 	return action{
 		kind: kind, object: uint32(index), offset: off, length: length,
-		do: func(w *scenario.Operation) error { return do(w.Ctx, w.Receiving(o.content, off)) },
+		do: func(w *scenario.Operation) error {
+			if kind == record.OpGet {
+				return t.node.Get(w.Ctx, o.ref, w.Receiving(o.content, off))
+			}
+			return t.node.(system.Ranger).GetRange(w.Ctx, o.ref, off, length, w.Receiving(o.content, off))
+		},
 	}, t.cool(ctx, o.ref)
 }
 
@@ -163,7 +155,7 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 	d := t.node.(system.Deleter)
 	return action{kind: record.OpDelete, object: uint32(c.Index),
 		do:    func(w *scenario.Operation) error { return d.Delete(w.Ctx, ref) },
-		after: func() { t.removed(object{ref, c}) },
+		after: func() { t.removed(system.Object{Ref: ref, Size: c.Size}) },
 	}, err
 }
 

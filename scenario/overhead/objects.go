@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,9 +23,8 @@ type object struct {
 // runner is one prepared system.
 type runner struct {
 	*scenario.CreatedObjects
-	site  scenario.Site
-	node  system.Store
-	notes []string
+	site scenario.Site
+	node system.Store
 
 	sets   map[set][]object   // what cells read or change
 	filled map[int64][]object // by size, what fill has added
@@ -35,7 +33,6 @@ type runner struct {
 	bytes  atomic.Int64       // their file bytes
 
 	inVain  atomic.Bool // the last wait until an object was durable
-	noted   sync.Once   // that there was one
 	pending []object    // added by fill, and not known to be durable
 }
 
@@ -88,9 +85,6 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	r := &runner{
 		CreatedObjects: scenario.NewCreatedObjects(site.Use), site: site, node: site.Cluster.Nodes()[0].(system.Store),
 		sets: map[set][]object{}, filled: map[int64][]object{},
-	}
-	if site.Cluster.Identity()["connections"] == "fresh" {
-		r.notes = []string{"connections: fresh (the system has no others)"}
 	}
 	begun := time.Now()
 	needed := wants(cells)
@@ -167,9 +161,9 @@ func (r *runner) keep(objects, bytes int64) {
 }
 
 // removed notes that an object is there no longer.
-func (r *runner) removed(o object) {
-	r.Removed(o.ref)
-	r.keep(-1, -o.content.Size)
+func (r *runner) removed(o system.Object) {
+	r.Removed(o.Ref)
+	r.keep(-1, -o.Size)
 }
 
 // stored notes what the trial has stored.
@@ -186,18 +180,14 @@ func (t *trial) remove(ctx context.Context) {
 	for i, o := range t.made {
 		made[i] = system.Object{Ref: o.ref, Size: o.content.Size}
 	}
-	t.site.RemoveMade(ctx, t.node, made, func(i int) { t.removed(t.made[i]) })
+	t.site.RemoveMade(ctx, t.node, made, t.removed)
 }
 
 // within does one step that surrounds operations, under a deadline of its own as
 // long as that of an operation. Its error says which step it was, and when the
 // deadline ended it, so.
 func (r *runner) within(ctx context.Context, what string, do func(context.Context) error) error {
-	return r.withinTime(ctx, r.site.Limits.Deadline.Std(), what, do)
-}
-
-func (r *runner) withinTime(ctx context.Context, limit time.Duration, what string,
-	do func(context.Context) error) error {
+	limit := r.site.Limits.Deadline.Std()
 	cause := fmt.Errorf("it took longer than %s: %w", limit, context.DeadlineExceeded)
 	step, cancel := context.WithTimeoutCause(ctx, limit, cause)
 	defer cancel()

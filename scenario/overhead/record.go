@@ -3,10 +3,8 @@ package overhead
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -16,9 +14,8 @@ import (
 
 // spent is what operations took of us.
 type spent struct {
-	content time.Duration // in which we made or compared content
-	cpu     float64       // seconds, of this process
-	wire    float64       // bytes through the client's interface; NaN: not counted, or not theirs alone
+	cpu  float64 // seconds, of this process
+	wire float64 // bytes through the client's interface; NaN: not counted, or not theirs alone
 }
 
 // load is what the trial says of itself. cpu is this process's at its beginning.
@@ -35,16 +32,8 @@ func (t *trial) load(cpu float64) scenario.Load {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadGaveUp, 1))
 		load.Notes = append(load.Notes, noteUnsettled)
 	}
-	if share := t.spent.content.Seconds() / t.tally.Busy.Seconds(); share > contentShare { // not NaN: nothing was done
-		load.Notes = append(load.Notes, fmt.Sprintf("generator: to make and compare content took %.0f %% of the "+
-			"operations' time", 100*share))
-	}
 	return load
 }
-
-// contentShare is the share of the operations' time from which on making and
-// comparing their content is no small part of what was measured.
-const contentShare = 0.05
 
 // inventory is what the storage servers held at a moment at which so many
 // objects of ours were there.

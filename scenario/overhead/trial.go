@@ -57,7 +57,6 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 		load, err = t.repeat(ctx)
 	}
 	err = cmp.Or(err, t.tally.Flush(), ctx.Err())
-	load.Notes = append(load.Notes, r.notes...)
 	return load, err
 }
 
@@ -125,7 +124,7 @@ func (t *trial) prime(ctx context.Context) error {
 			return err
 		}
 		op := record.Op{Length: a.length}
-		if _, failed := scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do); failed != nil {
+		if scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do) != nil {
 			return nil
 		}
 		return t.conclude(ctx, a)
@@ -228,13 +227,12 @@ func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error 
 	if alone {
 		wire, cpu = -t.traffic(), -scenario.SelfCPU()
 	}
-	w, _ := scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do)
+	_ = scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do)
 	if alone {
 		wire += t.traffic()
 		cpu += scenario.SelfCPU()
 	}
 	t.mu.Lock()
-	t.spent.content += w.ContentTime()
 	t.spent.cpu += cpu
 	t.spent.wire += wire
 	t.mu.Unlock()
@@ -286,7 +284,7 @@ func (t *trial) traffic() float64 {
 // settle waits until objects have their full redundancy, where accepted is less than that, one
 // after the other, and returns those that are left when it was in vain: after that it waits briefly.
 // Else what still goes out for them would share the link with the next operation, and be found in its
-// inventory. An error is the end of ctx: that something does not settle is noted, once.
+// inventory. An error is the end of ctx: that something does not settle is none.
 func (r *runner) settle(ctx context.Context, all ...object) (left []object, err error) {
 	s, ok := r.node.(system.Settler)
 	for i := 0; ok && i < len(all); i++ {
@@ -294,16 +292,13 @@ func (r *runner) settle(ctx context.Context, all ...object) (left []object, err 
 		if r.inVain.Load() {
 			limit = min(limit, scenario.SettleBriefly)
 		}
-		begun := time.Now()
-		err := r.withinTime(ctx, limit, "wait until an object is durable",
-			func(ctx context.Context) error { return s.Settle(ctx, all[i].ref) })
+		step, cancel := context.WithTimeout(ctx, limit)
+		err := s.Settle(step, all[i].ref)
+		cancel()
 		if err != nil && ctx.Err() != nil {
 			return all[i:], context.Cause(ctx)
 		}
 		if r.inVain.Store(err != nil); err != nil {
-			r.noted.Do(func() {
-				r.site.Event("note", "accepted objects do not become durable", err.Error(), time.Since(begun))
-			})
 			return all[i:], nil
 		}
 	}

@@ -3,9 +3,7 @@ package retrieve
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -96,15 +94,11 @@ func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 			name: fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, size, i),
 			size: content.Size, content: content,
 		}
-		begun := time.Now()
 		var err error
 		o.ref, err = system.Seed(ctx, store, o.name, content.Size, content.Reader())
 		r.ours.Add(o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, experiment.Bytes(size), err)
-		}
-		if took := time.Since(begun); took > time.Second {
-			r.site.Event("phase", "object stored", fmt.Sprintf("%s: %s", r.site.Use.Name, o.name), took)
 		}
 		target, err := r.server.Target(o.ref)
 		if err != nil {
@@ -194,12 +188,6 @@ func (r *runner) ownObjects(ctx context.Context, verify bool, largest int64) ([]
 			if err := r.refer(ctx, &o, target, listed.SHA256, largest); err != nil {
 				return nil, err
 			}
-		}
-		if !verify && o.reference != "" { // it was fetched for its size
-			if err := os.Remove(o.reference); err != nil {
-				return nil, err
-			}
-			o.reference, o.checks = "", ""
 		}
 		set = append(set, o)
 	}

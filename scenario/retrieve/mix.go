@@ -92,8 +92,7 @@ const failurePause = 10 * time.Millisecond
 func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
 	timed := func(kind record.OpKind, length int64, do func(*scenario.Operation) error) error {
 		op.Kind, op.Length = kind, length
-		_, err := scenario.Timed(ctx, t.site.Limits, t.now, op, do)
-		return err
+		return scenario.Timed(ctx, t.site.Limits, t.now, op, do)
 	}
 	m := t.spec.Mix
 	at := int(workload.Mix(t.seed^11, uint64(k)) % uint64(m.Get+m.Put+m.Delete))
@@ -155,11 +154,7 @@ func (t *mixed) clear(ctx context.Context) {
 	for i, ref := range t.puts {
 		made[i] = system.Object{Ref: ref, Size: t.size}
 	}
-	if _, can := t.node.(system.Deleter); !can && len(made) > 0 {
-		t.site.Event("note", "objects stay", fmt.Sprintf("%s: %d of the trial, for it cannot remove objects",
-			t.site.Use.Name, len(made)), 0)
-	}
-	t.site.RemoveMade(ctx, t.node, made, func(i int) { t.ours.Removed(t.puts[i]) })
+	t.site.RemoveMade(ctx, t.node, made, func(o system.Object) { t.ours.Removed(o.Ref) })
 }
 
 // readKinds are the metrics of each kind of operation of a mix.

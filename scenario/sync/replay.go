@@ -59,10 +59,7 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 	}
 	s := c.Sync
 	chain := r.chains[chainSpec(s, r.site.Seed)]
-	with := "on " + s.Storage
-	if s.Storage == "ram" {
-		with = "in ram"
-	}
+	with := "in " + s.Storage
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
 		if !slices.Contains(s.Network, name) {
 			with += fmt.Sprintf(", %s=%q", name, s.Options[name])

@@ -342,11 +342,9 @@ func TestManyObjectsTakeBoundedMemory(t *testing.T) {
 func TestUploadProblems(t *testing.T) {
 	use := experiment.SystemUse{Name: "x", Mode: "attach"}
 	info := func(can ...string) system.Info { return system.Info{Can: can} }
-	durable := uploadCell(1, 1, func(u *experiment.Upload) { u.Slot = "durable" })
 	for want, problems := range map[string][]system.Problem{
-		"":                     Scenario{}.Problems(use, info("put"), []experiment.Cell{uploadCell(1, 1)}),
-		`no ability "put"`:     Scenario{}.Problems(use, info("http"), []experiment.Cell{uploadCell(1, 1)}),
-		`no ability "durable"`: Scenario{}.Problems(use, info("put"), []experiment.Cell{durable}),
+		"":                 Scenario{}.Problems(use, info("put"), []experiment.Cell{uploadCell(1, 1)}),
+		`no ability "put"`: Scenario{}.Problems(use, info("http"), []experiment.Cell{uploadCell(1, 1)}),
 	} {
 		text := fmt.Sprint(problems)
 		if (len(problems) == 0) != (want == "") || !strings.Contains(text, want) {

@@ -42,7 +42,7 @@ func (t *trial) find(ctx context.Context, object int) (finding, system.Object) {
 		return unknown, o
 	}
 	ref := n.Named(t.name(object))
-	step, cancel := context.WithTimeout(ctx, t.lookTime())
+	step, cancel := context.WithTimeout(ctx, min(t.site.Limits.Deadline.Std(), scenario.RemoveOneTimeout))
 	defer cancel()
 	o, err := s.Stat(step, ref)
 	switch {
@@ -60,11 +60,6 @@ func (t *trial) byName() (system.Namer, system.Stater, bool) {
 	n, named := t.node.(system.Namer)
 	s, stats := t.node.(system.Stater)
 	return n, s, named && stats
-}
-
-// lookTime bounds one question about an object.
-func (t *trial) lookTime() time.Duration {
-	return min(t.site.Limits.Deadline.Std(), scenario.RemoveOneTimeout)
 }
 
 // inspect finds out whether a stored object is the set's: by its size, then by its bytes, for
@@ -248,7 +243,7 @@ func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op rec
 	}
 	size := t.set.Object(object).Size
 	op = record.Op{Kind: record.OpGet, Object: uint32(object), Length: size}
-	_, err = scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) error {
+	err = scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) error {
 		err := t.node.Get(w.Ctx, ref, w.Comparing(func(p []byte) bool {
 			_, err := check.Write(p)
 			return err == nil
@@ -285,16 +280,17 @@ func (t *trial) clear(ctx context.Context) error {
 	if t.u.After != "remove" || !t.site.Use.Attached() {
 		return nil
 	}
-	left := scenario.Removal{}
-	err := t.eachJob(func(_ int, job *record.Job) error {
-		if isStored(job.State) {
-			left.Try(ctx, t.node, system.Object{Ref: system.Ref(job.Ref), Size: job.Size})
+	in := t.sink.Recorded()
+	stored := func(yield func(system.Object) bool) {
+		for job := range in.Jobs {
+			if isStored(job.State) && !yield(system.Object{Ref: system.Ref(job.Ref), Size: job.Size}) {
+				return
+			}
 		}
-		return nil
-	})
-	if why := left.Err(); why != nil {
+	}
+	if why := scenario.RemoveEach(ctx, t.node, stored, func(system.Object) {}); why != nil {
 		t.site.Event("note", "objects not removed",
 			fmt.Sprintf("%s: %v; their names begin with %s", t.site.Use.Name, why, t.pre), 0)
 	}
-	return err
+	return in.Err()
 }

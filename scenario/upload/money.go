@@ -65,20 +65,6 @@ func per(v *big.Int, by *big.Rat) *big.Rat {
 	return new(big.Rat).Quo(rat(v), by)
 }
 
-// left reports whether contracts left the system's account during the test, of a system
-// that does not say what those had used: the test cost more than its totals say.
-func (l *loadTest) left() bool {
-	if l.endedReported {
-		return false
-	}
-	for name, values := range l.values {
-		if _, _, fell := values.falls(); fell && isPurpose(name) {
-			return true
-		}
-	}
-	return false
-}
-
 // whole reports whether nothing was stored or paid before the test.
 func (l *loadTest) whole() bool {
 	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes,
@@ -97,7 +83,7 @@ func (l *loadTest) since(name string) *big.Int {
 
 // money is what the test cost, from the exact amounts of its first and its last poll.
 func (l *loadTest) money() {
-	if len(l.readings.last) == 0 || l.decimals < 0 || l.left() {
+	if len(l.readings.last) == 0 || l.decimals < 0 {
 		return
 	}
 	var order []string
@@ -180,15 +166,14 @@ func (l *loadTest) months() float64 {
 
 // Kinds of spans that say what did not hold, between which polls.
 const (
-	moneyMissing  = "money missing"
-	counterFell   = "counter fell"
-	contractsLeft = "contracts left the account"
+	moneyMissing = "money missing"
+	counterFell  = "counter fell"
 )
 
 // invariants are what must hold: wallet and contracts together are constant, totals only
 // grow. What ended contracts had not used comes back later.
 func (l *loadTest) invariants() {
-	if amount, from, to := l.readings.lost(); amount != nil && !l.left() {
+	if amount, from, to := l.readings.lost(); amount != nil {
 		value := float(amount) / math.Pow(10, float64(l.decimals))
 		ended := l.values[system.ReadEndedUnspent]
 		if back := ended.upTo(to.start) - ended.upTo(from.start); !(back >= 0.99*value) {
@@ -206,10 +191,7 @@ func (l *loadTest) invariants() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.values)) {
 		from, to, fell := l.values[name].falls()
-		switch {
-		case fell && isPurpose(name) && l.left():
-			l.span(contractsLeft, name, from.Start, to.End, name)
-		case fell && (isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight):
+		if fell && (isPurpose(name) || name == system.ReadAbsolute || name == system.ReadHeight) {
 			l.span(counterFell, name, from.Start, to.End, name)
 		}
 	}

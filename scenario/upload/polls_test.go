@@ -85,7 +85,7 @@ func TestPollLatency(t *testing.T) {
 func TestBandwidthsHaveOneWindow(t *testing.T) {
 	scenariotest.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"},
-			uploadCell(600, 1000, func(u *experiment.Upload) { u.Slot = "accepted" }))
+			uploadCell(600, 1000, func(u *experiment.Upload) { u.Settle = experiment.Duration(time.Second) }))
 		m := b.must().metrics
 		if file, absolute := m["file_bandwidth"], m["absolute_bandwidth"]; !(file > 0) || absolute < 2.9*file ||
 			absolute > 3.1*file {

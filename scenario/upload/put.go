@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -29,7 +27,7 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 		case err != nil:
 			return err
 		case found == whole:
-			return t.afterAccept(ctx, worker, object)
+			return t.settle(ctx, worker, object)
 		case ctx.Err() != nil:
 			t.queue.set(object, record.JobWaiting)
 			return nil
@@ -60,7 +58,7 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 	t.mu.Unlock()
 	var ref system.Ref
 	op := record.Op{Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
-	_, err := scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) (err error) {
+	err := scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) (err error) {
 		ref, err = t.node.Put(w.Ctx, job.Name, job.Size, w.SendingFrom(from, job.Size))
 		return err
 	})
@@ -79,7 +77,7 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 		if err := t.accept(object, job, ref, time.Duration(op.LastByte)); err != nil {
 			return err
 		}
-		return t.afterAccept(ctx, worker, object)
+		return t.settle(ctx, worker, object)
 	case ctx.Err() != nil:
 		// Whether the system has it is found out by resolve, or by the next session.
 		job.doubt = true
@@ -124,18 +122,6 @@ func (t *trial) accept(object int, job *job, ref system.Ref, at time.Duration) e
 	t.full, t.quotas = "", 0 // there is room
 	t.mu.Unlock()
 	return t.becomes(object, job, record.JobAccepted)
-}
-
-// afterAccept is what keeps the slot of an object that was accepted.
-func (t *trial) afterAccept(ctx context.Context, worker, object int) error {
-	switch {
-	case t.settler() == nil:
-	case t.u.Slot == "accepted":
-		t.pending <- object
-	default:
-		return t.settle(ctx, worker, object)
-	}
-	return nil
 }
 
 // failed has an object tried again later, or gives it up.
@@ -226,11 +212,13 @@ func (s *source) Read(p []byte) (int, error) {
 func (s *source) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
 
 // settle waits until an accepted object is durable, for upload.settle since it
-// was accepted or, when that was in an earlier session, since this one began. One
-// that is not durable by then is asked about again at the end.
+// was accepted. One that is not durable by then is asked about again at the end.
 func (t *trial) settle(ctx context.Context, worker, object int) error {
+	if t.settler() == nil {
+		return nil
+	}
 	limit := t.u.Settle.Std()
-	waited := t.sink.Now() - max(t.job(object).Accepted, t.began)
+	waited := t.sink.Now() - t.job(object).Accepted
 	// It may be durable long since: it is asked about once, whatever was waited.
 	return t.settleWithin(ctx, max(limit-waited, min(limit, scenario.SettleBriefly)), worker, object)
 }
@@ -257,47 +245,6 @@ func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, o
 		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), // its bytes are the put's
 		Start: scenario.Nanos(job.Began), Intended: scenario.Nanos(job.Began), LastByte: scenario.Nanos(job.Durable),
 	})
-}
-
-// settlers is how many accepted objects are asked about at once where their slot
-// does not wait for it: few, because the questions are load, too.
-const settlers = 4
-
-// settling looks at accepted objects, in their order, while others are put. What
-// it returns waits until all have been looked at, upload.settle has passed since
-// the last was accepted, or ctx ends; where all is done once every object is
-// accepted, it does not wait.
-func (t *trial) settling(ctx context.Context) (end func() error) {
-	if t.settler() == nil {
-		return func() error { return nil }
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	group, ctx := errgroup.WithContext(ctx)
-	for worker := range settlers {
-		group.Go(func() error {
-			for object := range t.pending {
-				if ctx.Err() != nil {
-					return nil
-				}
-				if err := t.settle(ctx, worker, object); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	return func() error {
-		close(t.pending)
-		t.mu.Lock()
-		left := max(t.u.Settle.Std()-(t.sink.Now()-max(t.last, t.began)), scenario.SettleBriefly)
-		t.mu.Unlock()
-		if t.u.Until == "accepted" {
-			left = 0
-		}
-		defer time.AfterFunc(left, cancel).Stop()
-		defer cancel()
-		return group.Wait()
-	}
 }
 
 // settleLate asks again about objects that were not durable when the wait for them

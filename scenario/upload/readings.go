@@ -110,20 +110,19 @@ func (s series) points(of func(series) analysis.Point) (all []analysis.Point) {
 
 // readings is what the polls of a trial read.
 type readings struct {
-	values        map[string]series
-	latency       series // of all calls of a poll together, where each was made
-	calls         map[string]bool
-	polls         int
-	end           float64 // of the last poll
-	missed        int64   // polls of the schedule that were left out
-	failed        int64   // calls without an answer
-	timedOut      int64   // polls with a call that timed out: they took that long at least
-	trouble       []*trouble
-	decimals      int                 // of the currency; −1: not known
-	first, last   map[string]*big.Int // amounts of money
-	used          collect.Used
-	wealth        []entry
-	endedReported bool // the system says what contracts that are over had used
+	values      map[string]series
+	latency     series // of all calls of a poll together, where each was made
+	calls       map[string]bool
+	polls       int
+	end         float64 // of the last poll
+	missed      int64   // polls of the schedule that were left out
+	failed      int64   // calls without an answer
+	timedOut    int64   // polls with a call that timed out: they took that long at least
+	trouble     []*trouble
+	decimals    int                 // of the currency; −1: not known
+	first, last map[string]*big.Int // amounts of money
+	used        collect.Used
+	wealth      []entry
 }
 
 // entry is wallet and contracts at a poll: their sum is constant in a closed system.
@@ -174,9 +173,7 @@ func (w *readings) add(p *record.Poll) {
 	w.answers(p)
 	w.used.Add(p.Readings)
 	wealth, parts, paid := entry{poll.Start, poll.End, new(big.Int), 0}, 0, false
-	readings, reported := collect.WithEnded(p.Readings)
-	w.endedReported = w.endedReported || reported
-	for _, r := range readings {
+	for _, r := range collect.WithEnded(p.Readings) {
 		if r.Bad != "" {
 			w.met("reading not used", r.Name, "", r.Bad, poll.Start)
 			continue

@@ -129,7 +129,7 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(),
 			limits: scenariotest.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000,
 				func(u *experiment.Upload) {
-					u.Concurrency, u.Slot, u.Verify = 1, "accepted", 1
+					u.Concurrency, u.Verify = 1, 1
 				})}
 	}
 	ctx, kill := context.WithCancelCause(s.t.Context())

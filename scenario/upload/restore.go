@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -53,15 +54,13 @@ func (t *trial) restore(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	what := fmt.Sprintf("%d accepted, taken as recorded because the system does not list what it has; %d in doubt, to "+
-		"be put again where they are not found by name", r.accepted, r.doubt)
+	what := fmt.Sprintf("%d accepted, %d in doubt", r.accepted, r.doubt)
 	if t.lists() {
 		missing, err := t.reconcile(ctx, &r)
 		if err != nil {
 			return err
 		}
-		what = fmt.Sprintf("%d accepted, %d in doubt; %d more are listed, and are looked at; %d missing", r.accepted,
-			r.doubt, len(t.listed), missing)
+		what += fmt.Sprintf("; %d more are listed, and are looked at; %d missing", len(t.listed), missing)
 	}
 	t.enqueue()
 	t.site.Say(fmt.Sprintf("%s: resumed: %s", t.site.Use.Name, what))
@@ -246,7 +245,7 @@ func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int
 	}
 	stater, _ := t.node.(system.Stater)
 	gone := func(ref system.Ref) bool {
-		ctx, cancel := context.WithTimeout(ctx, t.lookTime())
+		ctx, cancel := context.WithTimeout(ctx, min(t.site.Limits.Deadline.Std(), scenario.RemoveOneTimeout))
 		defer cancel()
 		_, err := stater.Stat(ctx, ref)
 		return errors.Is(err, system.ErrNotFound)

@@ -49,7 +49,7 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 		}
 	})
 	cell := uploadCell(objects, 1, append([]func(*experiment.Upload){func(u *experiment.Upload) {
-		u.Concurrency, u.Slot, u.Poll, u.Settle = 5, "accepted", experiment.Duration(weeksPoll),
+		u.Concurrency, u.Poll, u.Settle = 5, experiment.Duration(weeksPoll),
 			experiment.Duration(time.Second)
 	}}, set...)...)
 	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: scenariotest.Limits(),

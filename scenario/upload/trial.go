@@ -38,7 +38,7 @@ type trial struct {
 	fetched  map[int]time.Duration // when earlier sessions fetched objects at their end
 	unread   int                   // objects that were to be fetched and could not be asked for
 	troubled map[string]int        // objects in trouble in this session, by what it is
-	pending  chan int              // accepted, to be asked about; has room for all objects
+	pending  chan int              // accepted in earlier sessions, to be asked about; has room for all objects
 	tally    putCounts             // over all sessions
 	session  int64                 // attempts of this session
 	last     time.Duration         // the last acceptance
@@ -112,31 +112,32 @@ const clearStopped = 30 * time.Minute
 
 // work stores the objects, waits until they are durable, and verifies some. Polls may be
 // far apart: one more when all is stored gives the bandwidth of that time.
-func (t *trial) work(ctx context.Context) error {
-	endSettling := t.settling(ctx)
-	err := inTurn(ctx, t.put, t.resolve, t.polls.once)
-	t.mu.Lock()
-	t.idle = true // no object is left to be stored: that none is, is no lack of progress
-	t.mu.Unlock()
-	if err = cmp.Or(err, endSettling()); err != nil {
-		return err
-	}
-	return inTurn(ctx, t.settleLate, t.verify)
-}
-
-// inTurn takes steps until one fails.
-func inTurn(ctx context.Context, steps ...func(context.Context) error) (err error) {
-	for _, step := range steps {
-		if err == nil {
-			err = step(ctx)
-		}
+func (t *trial) work(ctx context.Context) (err error) {
+	close(t.pending)
+	steps := []func(context.Context) error{t.put, t.resolve, t.polls.once, t.rest, t.settleLate, t.verify}
+	for i := 0; i < len(steps) && err == nil; i++ {
+		err = steps[i](ctx)
 	}
 	return err
 }
 
-// put stores what is left of the objects, so many at a time.
+// rest says that no object is left to be stored: that none is, is no lack of progress.
+func (t *trial) rest(context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle = true
+	return nil
+}
+
+// put stores what is left of the objects, so many at a time. Each is under way until it is
+// durable, or its time for that is over.
 func (t *trial) put(ctx context.Context) error {
 	return scenario.Workers(ctx, min(t.u.Concurrency, max(1, t.set.Len())), func(ctx context.Context, worker int) error {
+		for object := range t.pending {
+			if err := t.settle(ctx, worker, object); err != nil {
+				return err
+			}
+		}
 		for {
 			object, ok := t.queue.take(ctx)
 			if !ok {

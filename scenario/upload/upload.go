@@ -43,14 +43,9 @@ func (Scenario) Metrics() []record.Metric {
 }
 
 // Problems implements Scenario.
-func (Scenario) Problems(_ experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
-	needs := []scenario.Need{{Ability: "put", By: "the scenario upload", Hint: "take it out of the experiment"}}
-	for _, c := range cells {
-		if c.Upload.Slot == "durable" {
-			needs = append(needs, scenario.Need{Ability: "durable", By: "upload.slot: durable", Hint: "say slot: auto"})
-		}
-	}
-	return scenario.Unmet(info.Can, needs)
+func (Scenario) Problems(_ experiment.SystemUse, info system.Info, _ []experiment.Cell) []system.Problem {
+	return scenario.Unmet(info.Can, []scenario.Need{{Ability: "put", By: "the scenario upload",
+		Hint: "take it out of the experiment"}})
 }
 
 // runner is one prepared system.
@@ -62,7 +57,7 @@ type runner struct {
 }
 
 // Prepares implements Scenario. Nothing is stored before the trials, but what
-// they store needs room, too. Of a directory or a trace nothing is known here.
+// they store needs room, too. Of a directory nothing is known here.
 func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	for _, c := range cells {
 		n, size := c.Data.Total()

@@ -162,7 +162,7 @@ type uploadBench struct {
 
 func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experiment.Cell {
 	u := &experiment.Upload{
-		Concurrency: 1, Slot: "auto", Until: "durable", Settle: experiment.Duration(time.Hour), Retries: 3,
+		Concurrency: 1, Until: "durable", Settle: experiment.Duration(time.Hour), Retries: 3,
 		Backoff: experiment.Duration(time.Second), Poll: experiment.Duration(time.Minute), After: "keep",
 	}
 	for _, f := range set {
@@ -573,52 +573,45 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 	}
 }
 
-// An object is under way until it is accepted, or until it is durable.
+// An object is under way until it is durable.
 func TestUploadSlots(t *testing.T) {
-	for slot, want := range map[string]time.Duration{"accepted": 5 * time.Second, "auto": 55 * time.Second,
-		"durable": 55 * time.Second} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"},
-				uploadCell(10, 10, func(u *experiment.Upload) { u.Slot, u.Concurrency = slot, 2 }))
-			b.must()
-			last, durable := time.Duration(0), time.Duration(0)
-			for _, j := range b.ledger.jobs {
-				last, durable = max(last, j.Accepted), max(durable, j.Durable)
-				if j.State != record.JobDurable || j.Durable < j.Accepted+10*time.Second {
-					t.Errorf("%s: job %+v", slot, j)
-				}
+	scenariotest.Virtual(t, func(t *testing.T) {
+		b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"},
+			uploadCell(10, 10, func(u *experiment.Upload) { u.Concurrency = 2 }))
+		b.must()
+		durable := time.Duration(0)
+		for _, j := range b.ledger.jobs {
+			durable = max(durable, j.Durable)
+			if j.State != record.JobDurable || j.Durable < j.Accepted+10*time.Second {
+				t.Errorf("job %+v", j)
 			}
-			if slot == "accepted" && (last != 5*time.Second || durable > 30*time.Second) || slot != "accepted" &&
-				durable != want {
-				t.Errorf("%s: the last is accepted at %v, durable at %v", slot, last, durable)
-			}
-		})
-	}
+		}
+		if durable != 55*time.Second {
+			t.Errorf("the last is durable at %v", durable)
+		}
+	})
 }
 
-// An object that does not become durable holds its slot for upload.settle, is asked about
+// An object that does not become durable is under way for upload.settle, is asked about
 // again at the end, and is counted. Where all is done once every object is accepted, it is
-// asked about once more. Without slots to hold, all of them together have twice upload.settle
-// after the last was accepted.
+// asked about once more.
 func TestUploadNeverDurable(t *testing.T) {
 	settle := 30 * time.Minute
 	for _, c := range []struct {
-		name, takes, slot, until string
-		objects                  int
-		most                     time.Duration
-		durable                  float64
+		name, takes, until string
+		most               time.Duration
+		durable            float64
 	}{
-		{"slots", "1h50m", "auto", "durable", 3, 121 * time.Minute, 1},
-		{"once more", "45m", "durable", "accepted", 3, 92 * time.Minute, 2},
-		{"no slots", "10000h", "accepted", "durable", 200, 2*settle + time.Minute, 0},
+		{"again", "1h50m", "durable", 121 * time.Minute, 1},
+		{"once more", "45m", "accepted", 92 * time.Minute, 2},
 	} {
 		scenariotest.Virtual(t, func(t *testing.T) {
-			b := newUploadBench(t, system.Options{"settle": c.takes}, uploadCell(c.objects, 10,
-				func(u *experiment.Upload) { u.Slot, u.Until, u.Settle = c.slot, c.until, experiment.Duration(settle) }))
+			b := newUploadBench(t, system.Options{"settle": c.takes}, uploadCell(3, 10,
+				func(u *experiment.Upload) { u.Until, u.Settle = c.until, experiment.Duration(settle) }))
 			begun := time.Now()
 			m := b.must().metrics
-			if took := time.Since(begun); took > c.most || m["accepted"] != float64(c.objects) ||
-				m["durable"] != c.durable || m["not_durable"] != float64(c.objects)-c.durable {
+			if took := time.Since(begun); took > c.most || m["accepted"] != 3 ||
+				m["durable"] != c.durable || m["not_durable"] != 3-c.durable {
 				t.Errorf("%s: it took %v: %v", c.name, took, m)
 			}
 		})
