@@ -238,7 +238,7 @@ func reportAll(dir string) (time.Duration, error) {
 	if rep.Run.Operations != recordedOps || len(rep.Cells) == 0 {
 		return 0, fmt.Errorf("the report has %d operations and %d figures", rep.Run.Operations, len(rep.Cells))
 	}
-	if err := errors.Join(page.HTML(io.Discard, rep, page.Options{}), page.JSON(io.Discard, rep)); err != nil {
+	if err := errors.Join(page.HTML(io.Discard, rep, false), page.JSON(io.Discard, rep)); err != nil {
 		return 0, err
 	}
 	return cpuTime() - began, nil

@@ -18,10 +18,10 @@ import (
 // blocks executes the plan: warm-up blocks first, then measured blocks, each
 // with every cell once. It goes on where an earlier session ended.
 func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
-	conditions := exitConditions(r.plan.Experiment.Exit, false)
+	conditions := exitsOf(r.plan.Experiment.Exit)
 	// A run that an exit condition has ended stays ended: its plan, and the
 	// condition in it, do not change by resuming.
-	if s := firstMet(conditions, r.soFar(record.Trial{})); s != nil {
+	if s := conditions.met(r.soFar(record.Trial{})); s != nil {
 		return s, nil
 	}
 	met, err := r.takeUp()
@@ -66,19 +66,16 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			}
 			r.done[trialKey{cell.ID, block}] = trial
 		}
-		s := r.stoppedBy
-		if s != nil && endsTrialOnly(s) {
-			if met, err = r.trialEnded(met, s); err != nil {
-				return nil, err
-			}
-			s = nil
-		}
-		if s == nil {
-			s = firstMet(conditions, r.soFar(trial))
-		}
-		if s != nil {
+		stops := []*scenario.Stop{r.stoppedBy, conditions.met(r.soFar(trial))}
+		for _, s := range slices.DeleteFunc(stops, func(s *scenario.Stop) bool { return s == nil }) {
 			r.event("phase", "exit condition", s.Error(), 0)
-			return s, r.rec.Meta("stopped", s.Error())
+			if met == nil || !endsTrialOnly(s) { // of those that end a trial alone, the first is named
+				met = s
+				err = r.rec.Meta("stopped", s.Error())
+			}
+			if err != nil || !endsTrialOnly(s) {
+				return met, err
+			}
 		}
 	}
 	return met, nil
@@ -93,15 +90,6 @@ func (r *run) takeUp() (*scenario.Stop, error) {
 		return s, nil
 	}
 	return nil, r.rec.Meta("stopped", "") // it goes on
-}
-
-// trialEnded records a condition that ended a trial, not the run. met is the first of them.
-func (r *run) trialEnded(met, s *scenario.Stop) (*scenario.Stop, error) {
-	r.event("phase", "exit condition", s.Error(), 0)
-	if met != nil {
-		return met, nil
-	}
-	return s, r.rec.Meta("stopped", s.Error())
 }
 
 // alone waits until a trial has the client's machine for itself, until end is called. What

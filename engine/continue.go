@@ -17,8 +17,7 @@ func (c Config) continues() bool { return c.Plan.Experiment.LoadTest() }
 
 // revives reports whether a deployment of the system of a use can be brought up again.
 func (c Config) revives(use experiment.SystemUse) bool {
-	s := findSystem(c.Systems, use.Use)
-	return !use.Attached() && s != nil && s.Info().Kept != ""
+	return !use.Attached() && infoOf(c.Systems, use).Kept != ""
 }
 
 // nodesDir is where a deployment is kept that outlives a session: below the run

@@ -369,3 +369,11 @@ func findSystem(all []system.System, name string) system.System {
 	}
 	return nil
 }
+
+// infoOf is what the system of a use says of itself; nothing where there is no such system.
+func infoOf(all []system.System, use experiment.SystemUse) (info system.Info) {
+	if s := findSystem(all, use.Use); s != nil {
+		info = s.Info()
+	}
+	return info
+}

@@ -12,20 +12,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// exitCondition ends a run before its plan is complete. The first to fire is
-// named in the result and decides the exit status.
-type exitCondition struct {
-	name string // as in the experiment file
-	// met is asked after every trial, and again and again during one that
-	// continues; why is one sentence with the figures.
-	met func(p progressSoFar) (why string, met bool)
-}
-
 // progressSoFar is what exit conditions judge by.
 type progressSoFar struct {
 	Seconds       float64 // the run's wall clock, earlier sessions of a resumed run included
 	Bytes         int64   // file bytes moved by all trials
-	TrialFinished int64   // operations of the last trial that came to an end of their own
+	TrialFinished int64   // operations of the trial that came to an end of their own
 	TrialFailures int64   // those of them that failed through the server
 
 	// State is how far the trial is that runs; nil between trials, and of
@@ -33,92 +24,67 @@ type progressSoFar struct {
 	State *scenario.State
 }
 
-// exitConditions lists those that the experiment asks for: of the run or, with during, of one
-// trial that continues, whose state says more. Those remember what they saw, so each session
-// of a trial has its own, and so has each stretch between two deaths of its system: the
-// time in which nothing could be stored counts for none.
-func exitConditions(e experiment.Exit, during bool) (all []exitCondition) {
-	add := func(asked bool, name string, met func(progressSoFar) (string, bool)) {
-		if asked {
-			all = append(all, exitCondition{name, met})
-		}
-	}
-	add(e.MaxRuntime > 0, "max_runtime", func(p progressSoFar) (string, bool) {
-		lasted := time.Duration(p.Seconds * float64(time.Second))
-		return fmt.Sprintf("the run has lasted %s, the limit is %s", words.Duration(lasted),
-			words.Duration(e.MaxRuntime.Std())), p.Seconds >= e.MaxRuntime.Seconds()
-	})
-	add(e.MaxBytes > 0, "max_bytes", func(p progressSoFar) (string, bool) {
-		return fmt.Sprintf("%s were moved, the limit is %s", words.Bytes(float64(p.Bytes)),
-			words.Bytes(float64(e.MaxBytes))), p.Bytes >= int64(e.MaxBytes)
-	})
-	add(e.MaxErrors > 0, "max_errors", maxErrors(float64(e.MaxErrors)))
-	if !during {
-		return all
-	}
-	add(e.MaxSpend != "", "max_spend", maxSpend(string(e.MaxSpend)))
-	add(e.StorageFull, "storage_full", func(p progressSoFar) (string, bool) {
-		if p.State == nil {
-			return "", false
-		}
-		return "the system can take no more: " + p.State.Full, p.State.Full != ""
-	})
-	if e.Floor != nil {
-		add(true, "floor", (&floor{bytes: int64(e.Floor.Bytes), window: e.Floor.Window.Std()}).met)
-	}
-	return all
+// exits are the conditions that end a run before its plan is complete, those that the experiment
+// asks for. The first to be met is named in the result and decides the exit status. Some remember
+// what they saw, so each session of a trial that continues has its own, and so has each stretch
+// between two deaths of its system: the time in which nothing could be stored counts for none.
+type exits struct {
+	experiment.Exit
+	floor *floor // nil: none is asked for
 }
 
-func firstMet(conditions []exitCondition, p progressSoFar) *scenario.Stop {
-	for _, c := range conditions {
-		if why, met := c.met(p); met {
-			return &scenario.Stop{Condition: c.name, Why: why}
+func exitsOf(e experiment.Exit) *exits {
+	x := &exits{Exit: e}
+	if e.Floor != nil {
+		x.floor = &floor{bytes: int64(e.Floor.Bytes), window: e.Floor.Window.Std()}
+	}
+	return x
+}
+
+// met is asked after every trial, and again and again during one that continues. It is nil where
+// the run goes on.
+func (x *exits) met(p progressSoFar) *scenario.Stop {
+	stop := func(condition, format string, args ...any) *scenario.Stop {
+		return &scenario.Stop{Condition: condition, Why: fmt.Sprintf(format, args...)}
+	}
+	s := p.State
+	if x.MaxRuntime > 0 && p.Seconds >= x.MaxRuntime.Seconds() {
+		return stop("max_runtime", "the run has lasted %s, the limit is %s",
+			words.Duration(time.Duration(p.Seconds*float64(time.Second))), words.Duration(x.MaxRuntime.Std()))
+	}
+	if x.MaxBytes > 0 && p.Bytes >= int64(x.MaxBytes) {
+		return stop("max_bytes", "%s were moved, the limit is %s", words.Bytes(float64(p.Bytes)),
+			words.Bytes(float64(x.MaxBytes)))
+	}
+	// While a trial runs its first failures are no share yet.
+	budget, finished := float64(x.MaxErrors), float64(p.TrialFinished)
+	few := s != nil && finished < math.Max(fewAttempts, 1/budget)
+	if share := float64(p.TrialFailures) / finished; budget > 0 && !few && share > budget {
+		return stop("max_errors", "%d of %d finished operations of a trial failed through the server (%.2f %%), "+
+			"the budget is %.2f %%", p.TrialFailures, p.TrialFinished, 100*share, 100*budget)
+	}
+	if s == nil {
+		return nil
+	}
+	if limit, asked := new(big.Rat).SetString(string(x.MaxSpend)); asked && s.Spent != nil { // exact amounts
+		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.Decimals)), nil)
+		if spent := new(big.Rat).SetFrac(s.Spent, unit); spent.Cmp(limit) >= 0 {
+			return stop("max_spend", "%s were spent since the trial began, the limit is %s", shortMoney(spent), x.MaxSpend)
+		}
+	}
+	if x.StorageFull && s.Full != "" {
+		return stop("storage_full", "the system can take no more: %s", s.Full)
+	}
+	if x.floor != nil {
+		if why, met := x.floor.met(*s); met {
+			return stop("floor", "%s", why)
 		}
 	}
 	return nil
 }
 
-// maxErrors is met when too large a share of one trial's finished operations failed
-// on the server's side.
-func maxErrors(budget float64) func(progressSoFar) (string, bool) {
-	return func(p progressSoFar) (string, bool) {
-		finished, failures := p.TrialFinished, p.TrialFailures
-		if p.State != nil {
-			finished, failures = p.State.Finished, p.State.Failures
-			// While a trial runs its first failures are no share yet.
-			if float64(finished) < math.Max(fewAttempts, 1/budget) {
-				return "", false
-			}
-		}
-		if finished == 0 {
-			return "", false
-		}
-		share := float64(failures) / float64(finished)
-		if share <= budget {
-			return "", false
-		}
-		return fmt.Sprintf("%d of %d finished operations of a trial failed through the server (%.2f %%), "+
-			"the budget is %.2f %%", failures, finished, 100*share, 100*budget), true
-	}
-}
-
 // fewAttempts show no share of failures.
 const fewAttempts = 20
-
-// maxSpend is met when a system has used up so much money, in its currency, since the
-// trial began. It compares exact amounts.
-func maxSpend(text string) func(progressSoFar) (string, bool) {
-	return func(p progressSoFar) (string, bool) {
-		if p.State == nil || p.State.Spent == nil {
-			return "", false
-		}
-		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(p.State.Decimals)), nil)
-		spent := new(big.Rat).SetFrac(p.State.Spent, unit)
-		limit, ok := new(big.Rat).SetString(text)
-		return fmt.Sprintf("%s were spent since the trial began, the limit is %s", shortMoney(spent), text),
-			ok && spent.Cmp(limit) >= 0
-	}
-}
 
 // Conditions that end a trial, and not the run: they are the trial's own, and
 // the next cell has not met them.
@@ -168,11 +134,7 @@ type floored struct {
 // floorPoints bounds the memory: the window slides in steps of that part of it.
 const floorPoints = 100
 
-func (c *floor) met(p progressSoFar) (string, bool) {
-	s := p.State
-	if s == nil {
-		return "", false
-	}
+func (c *floor) met(s scenario.State) (string, bool) {
 	// What pauses on purpose, or has nothing left to send, need not hurry.
 	if s.Idle || s.Objects > 0 && s.Ended() >= s.Objects {
 		c.points = c.points[:0]

@@ -19,9 +19,7 @@ import (
 )
 
 func TestExitConditions(t *testing.T) {
-	all := exitConditions(experiment.Exit{
-		MaxRuntime: experiment.Duration(time.Minute), MaxBytes: 1000, MaxErrors: 0.1,
-	}, false)
+	all := exitsOf(experiment.Exit{MaxRuntime: experiment.Duration(time.Minute), MaxBytes: 1000, MaxErrors: 0.1})
 	for _, c := range []struct {
 		name string
 		p    progressSoFar
@@ -34,7 +32,7 @@ func TestExitConditions(t *testing.T) {
 		{"errors", progressSoFar{TrialFinished: 10, TrialFailures: 2}, "max_errors"},
 		{"the first one named wins", progressSoFar{Seconds: 61, Bytes: 2000}, "max_runtime"},
 	} {
-		s := firstMet(all, c.p)
+		s := all.met(c.p)
 		got := ""
 		if s != nil {
 			got = s.Condition
@@ -46,8 +44,9 @@ func TestExitConditions(t *testing.T) {
 			t.Errorf("%s: stopped by %q, want %q", c.name, got, c.want)
 		}
 	}
-	if n := len(exitConditions(experiment.Exit{}, false)); n != 0 {
-		t.Errorf("an experiment without exit conditions has %d", n)
+	far := progressSoFar{Seconds: 1e9, Bytes: 1e18, TrialFinished: 1, TrialFailures: 1}
+	if s := exitsOf(experiment.Exit{}).met(far); s != nil {
+		t.Errorf("an experiment without exit conditions is ended by %s", s)
 	}
 }
 
@@ -89,12 +88,10 @@ func TestEarlierSessions(t *testing.T) {
 	}
 }
 
-func soFarOf(s scenario.State) progressSoFar { return progressSoFar{State: &s} }
-
 // met asks a condition of each state and gives the first at which it is met.
-func met(c func(progressSoFar) (string, bool), states []scenario.State) (at int, why string) {
+func met(c func(scenario.State) (string, bool), states []scenario.State) (at int, why string) {
 	for i, s := range states {
-		if why, ok := c(soFarOf(s)); ok {
+		if why, ok := c(s); ok {
 			return i, why
 		}
 	}
@@ -105,7 +102,10 @@ func TestMaxSpendIsExact(t *testing.T) {
 	// 3600 SC are 3600e24 hastings: a float would not see the last one.
 	limit, _ := new(big.Int).SetString("3600"+strings.Repeat("0", 24), 10)
 	less := new(big.Int).Sub(limit, big.NewInt(1))
-	c := maxSpend("3600")
+	c := func(s scenario.State) (string, bool) {
+		stop := exitsOf(experiment.Exit{MaxSpend: "3600"}).met(progressSoFar{State: &s})
+		return fmt.Sprint(stop), stop != nil
+	}
 	at, why := met(c, []scenario.State{{}, {Spent: less, Decimals: 24}, {Spent: limit, Decimals: 24}})
 	if at != 2 || !strings.Contains(why, "3600 were spent") {
 		t.Errorf("met at %d: %s", at, why)
@@ -180,8 +180,8 @@ func TestFloor(t *testing.T) {
 	t.Run("constant memory", func(t *testing.T) {
 		c := floorOf()
 		for i := range 100_000 {
-			c.met(soFarOf(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000,
-				Absolute: -1}))
+			c.met(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000,
+				Absolute: -1})
 			if len(c.points) > floorPoints+2 {
 				t.Fatalf("%d points are kept", len(c.points))
 			}

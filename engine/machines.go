@@ -67,13 +67,11 @@ func Placeable(plan *experiment.Plan, systems []system.System, clients int) []Pr
 // them where links are emulated.
 func checkOutside(plan *experiment.Plan, systems []system.System) (all []Problem) {
 	for _, use := range plan.Experiment.Systems {
-		sys := findSystem(systems, use.Use)
-		if sys == nil || use.Attached() || EmulatesBetween(plan) || sys.Info().Outside == "" {
-			continue
+		if why := infoOf(systems, use).Outside; why != "" && !use.Attached() && !EmulatesBetween(plan) {
+			all = append(all, Problem{Name: "systems", Blocking: true,
+				What: use.Name + " is started only in network namespaces, since " + why,
+				Hint: "ask for a link, which makes namespaces on other machines, too: --set link.rate=100Mbit"})
 		}
-		all = append(all, Problem{Name: "systems", Blocking: true,
-			What: use.Name + " is started only in network namespaces, since " + sys.Info().Outside,
-			Hint: "ask for a link, which makes namespaces on other machines, too: --set link.rate=100Mbit"})
 	}
 	return all
 }
@@ -96,13 +94,9 @@ func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) 
 		}
 	}
 	for _, use := range plan.Experiment.Systems {
-		sys := findSystem(systems, use.Use)
-		if sys == nil || !use.Attached() {
-			continue
-		}
-		for _, o := range sys.Info().Options {
+		for _, o := range infoOf(systems, use).Options {
 			variable := cmp.Or(use.With[o.Name], o.Default)
-			if _, set := os.LookupEnv(variable); o.Secret && set {
+			if _, set := os.LookupEnv(variable); o.Secret && set && use.Attached() {
 				all = append(all, Problem{Name: "systems", Blocking: true,
 					What: fmt.Sprintf("%s: option %s is in the environment variable %s of this machine, which does "+
 						"not travel to others", use.Name, o.Name, variable),
@@ -119,8 +113,6 @@ func checkLinksBetween(plan *experiment.Plan, clients int) []Problem {
 	switch l := plan.Experiment.Link; {
 	case l.IPv6:
 		return []Problem{refuse("link.ipv6 is for links on one machine", "leave it out")}
-	case l.Emulator == "none" && EmulatesBetween(plan):
-		return []Problem{refuse("the experiment asks for links and says link.emulator: none", "leave out one of them")}
 	case clients > 1 && attaches(plan) && EmulatesBetween(plan): // the others are in namespaces
 		return []Problem{refuse("with emulated links, the load generators on other machines do not reach an attached "+
 			"system", "run without --clients, or attached systems in an experiment of their own")}

@@ -205,7 +205,6 @@ func TestNetemBetweenMachines(t *testing.T) {
 		{"auto", false, time.Millisecond, link.Own, ""},
 		{"netem", false, time.Millisecond, link.NetemDiscipline, ""},
 		{"netem", false, 0, link.NetemDiscipline, ""}, // there is nothing to emulate
-		{"none", false, time.Millisecond, link.Own, "link.emulator: none"},
 		{"netem", true, time.Millisecond, link.NetemDiscipline, "link.ipv6"},
 	} {
 		cell := experiment.Cell{System: "a"}

@@ -15,62 +15,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// A need is a precondition that only a system which runs can tell. It is waited
+// needs are the preconditions that only a system which runs can tell. They are waited
 // for before the first object is stored.
-type need struct {
-	name string
-	// asked reports whether the experiment wants it; what every system must be,
-	// as far as it reports that, is always wanted.
-	asked func(n experiment.Need) bool
-	// missing says what is not as it should be; empty: it holds.
-	missing func(n experiment.Need, s status) string
-	hint    string
-	again   bool // it must hold again when a trial goes on
-}
-
-// needs are all of them.
-func needs() []need {
-	always := func(experiment.Need) bool { return true }
-	return []need{
-		{"synced", always, func(_ experiment.Need, s status) string {
-			if v, known := s.number(system.ReadSynced); known && v < 1 {
-				if height, known := s.number(system.ReadHeight); known {
-					return fmt.Sprintf("not synced; it is at block %.0f", height)
-				}
-				return "not synced"
-			}
-			return ""
-		}, "let it find its peers and catch up; skip: [synced] continues without", true},
-		{"unlocked", always, func(_ experiment.Need, s status) string {
-			if v, known := s.number(system.ReadUnlocked); known && v < 1 {
-				return "its wallet is locked"
-			}
-			return ""
-		}, "unlock the wallet (siac wallet unlock); Plimsoll never asks for its password", true},
-		{"balance", func(n experiment.Need) bool { return n.Balance != "" }, func(n experiment.Need, s status) string {
-			have, known := s.money(system.ReadBalance)
-			if !known {
-				return "it does not report its balance"
-			}
-			want, ok := new(big.Rat).SetString(string(n.Balance))
-			if ok && have.Cmp(want) >= 0 {
-				return ""
-			}
-			return fmt.Sprintf("its balance is %s, the experiment needs %s", shortMoney(have), n.Balance)
-		}, "send it coins, or lower upload.need.balance", false},
-		{"contracts", func(n experiment.Need) bool { return n.Contracts > 0 },
-			func(n experiment.Need, s status) string {
-				v, known := s.number(system.ReadContracts)
-				if !known {
-					return "it does not report its contracts"
-				}
-				if v >= float64(n.Contracts) {
-					return ""
-				}
-				return fmt.Sprintf("it has %.0f of %d contracts", v, n.Contracts)
-			}, "give it an allowance, more hosts or more time (upload.need.wait)", false},
-	}
-}
+var needs = []string{"synced", "unlocked", "balance", "contracts"}
 
 // lookEvery is the pause between two looks at a system that is waited for.
 const lookEvery = 5 * time.Second
@@ -133,21 +80,45 @@ func lookAt(ctx context.Context, n system.Node) status {
 	return s
 }
 
-// wanting are the needs of a system that do not hold, as problems. A trial that goes on
-// has its contracts already.
+// wanting are the needs of a system that do not hold, as problems. What a system must be, as far
+// as it reports that, is always needed. A trial that goes on has its money and contracts already.
 func (w waiter) wanting(s status, goesOn bool) (all []Problem) {
-	for _, want := range needs() {
-		if slices.Contains(w.skip, want.name) || !want.asked(w.need) || goesOn && !want.again {
-			continue
+	lacks := func(name, hint, format string, args ...any) {
+		if slices.Contains(w.skip, name) {
+			return
 		}
-		what := want.missing(w.need, s)
-		if what == "" {
-			continue
-		}
+		what := w.name + ": " + fmt.Sprintf(format, args...)
 		if s.err != nil {
 			what += fmt.Sprintf(" (%v)", s.err)
 		}
-		all = append(all, Problem{Name: want.name, What: w.name + ": " + what, Hint: want.hint, Blocking: true})
+		all = append(all, Problem{Name: name, What: what, Hint: hint, Blocking: true})
+	}
+	if v, known := s.number(system.ReadSynced); known && v < 1 {
+		at := ""
+		if height, known := s.number(system.ReadHeight); known {
+			at = fmt.Sprintf("; it is at block %.0f", height)
+		}
+		lacks("synced", "let it find its peers and catch up; skip: [synced] continues without", "not synced%s", at)
+	}
+	if v, known := s.number(system.ReadUnlocked); known && v < 1 {
+		lacks("unlocked", "unlock the wallet (siac wallet unlock); Plimsoll never asks for its password",
+			"its wallet is locked")
+	}
+	if want, asked := new(big.Rat).SetString(string(w.need.Balance)); asked && !goesOn {
+		const hint = "send it coins, or lower upload.need.balance"
+		if have, known := s.money(system.ReadBalance); !known {
+			lacks("balance", hint, "it does not report its balance")
+		} else if have.Cmp(want) < 0 {
+			lacks("balance", hint, "its balance is %s, the experiment needs %s", shortMoney(have), w.need.Balance)
+		}
+	}
+	if want := w.need.Contracts; want > 0 && !goesOn {
+		const hint = "give it an allowance, more hosts or more time (upload.need.wait)"
+		if have, known := s.number(system.ReadContracts); !known {
+			lacks("contracts", hint, "it does not report its contracts")
+		} else if have < float64(want) {
+			lacks("contracts", hint, "it has %.0f of %d contracts", have, want)
+		}
 	}
 	return all
 }

@@ -106,38 +106,31 @@ func (r recentOthers) window() byMachine {
 // ours belongs to.
 func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum byMachine, err error) {
 	sum = byMachine{}
-	// the latter of a session
-	polled, first, last := map[string]record.Sample{}, map[string]record.Sample{}, map[string]record.Sample{}
-	end := func() {
-		for name := range last {
-			sum.add(first[name], last[name])
-		}
-		clear(first)
-		clear(last)
-	}
-	pid := 0
+	var polled []record.Sample
+	last, pid := map[string]record.Sample{}, 0 // of the session
 	for s, err := range samples {
 		if err != nil {
 			return sum, err
 		}
 		switch kind, _, _ := strings.Cut(s.Process, "@"); {
 		case kind == testbed.OthersSample && !math.IsNaN(s.CPU):
-			polled[s.Process] = s
+			polled = append(polled, s)
 		case s.Process == testbed.SelfSample && len(polled) > 0: // it comes last in a poll
-			if s.PID != pid || polled[testbed.OthersSample].CPU < last[testbed.OthersSample].CPU {
-				end()
+			fell := func(now record.Sample) bool {
+				return now.Process == testbed.OthersSample && now.CPU < last[now.Process].CPU
 			}
-			for name, now := range polled {
-				if _, begun := first[name]; !begun {
-					first[name] = now
+			if s.PID != pid || slices.ContainsFunc(polled, fell) {
+				clear(last)
+			}
+			for _, now := range polled {
+				if before, begun := last[now.Process]; begun {
+					sum.add(before, now)
 				}
-				last[name] = now
+				last[now.Process] = now
 			}
-			pid = s.PID
-			clear(polled)
+			polled, pid = polled[:0], s.PID
 		}
 	}
-	end()
 	return sum, nil
 }
 

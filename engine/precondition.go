@@ -162,16 +162,12 @@ func (e *PreconditionError) Hint() string {
 // Skippable are the names that `skip:` takes: of whole checks, and of single
 // problems of the machine.
 func Skippable() []string {
-	var names []string
+	names := slices.Concat(needs, testbed.ProblemNames())
 	for _, p := range preconditions() {
 		if p.name != "" {
 			names = append(names, p.name)
 		}
 	}
-	for _, n := range needs() {
-		names = append(names, n.name)
-	}
-	names = append(names, testbed.ProblemNames()...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -54,12 +54,7 @@ func checkLinks(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	if cfg.Machines > 0 {
 		return checkLinksBetween(cfg.Plan, cfg.Clients)
 	}
-	changes, pairs := plansChanges(cfg.Plan)
-	switch emulator := cfg.Plan.Experiment.Link.Emulator; {
-	case changes && emulator == "none":
-		return []Problem{refuse("the experiment changes single nodes' links (slow, speeds, trouble or faults), and "+
-			"asks for links that are not emulated", "say link: {emulator: auto}")}
-	case pairs && emulator == "netem":
+	if _, pairs := plansChanges(cfg.Plan); pairs && cfg.Plan.Experiment.Link.Emulator == link.NetemDiscipline {
 		return []Problem{refuse("netem does not know one pair of hosts from another, which link.regions and faults "+
 			"that cut nodes off need", "say link: {emulator: user}, or auto, which chooses it")}
 	}
@@ -103,12 +98,10 @@ func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 			" left for everything else")
 	}
 	for _, use := range cfg.Plan.Experiment.Systems {
-		sys, n := findSystem(cfg.Systems, use.Use), at.nodes(use)
-		if sys == nil || use.Attached() || n == 0 {
-			continue
+		if n := at.nodes(use); n > 0 && !use.Attached() {
+			need.bytes += float64(n) * float64(infoOf(cfg.Systems, use).NodeMemory)
+			need.of = append(need.of, fmt.Sprintf("%d nodes of %s", n, use.Name))
 		}
-		need.bytes += float64(n) * float64(sys.Info().NodeMemory)
-		need.of = append(need.of, fmt.Sprintf("%d nodes of %s", n, use.Name))
 	}
 	return need
 }

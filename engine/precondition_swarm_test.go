@@ -86,10 +86,7 @@ func TestFaultsChooseTheEmulator(t *testing.T) {
 		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "auto", "user", ""},
 		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "user", "user", ""},
 		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "netem", "netem", "netem does not know"},
-		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "none", "none", "changes single nodes' links"},
 		{", faults: [{rate: 1Mbit, at: 50%}]", "netem", "netem", ""},
-		{", faults: [{rate: 1Mbit, at: 50%}]", "none", "none", "changes single nodes' links"},
-		{", slow: 50%, slow_up: 1Mbit", "none", "none", "changes single nodes' links"},
 	} {
 		cfg := swarmConfig(t, 4, c.more)
 		cfg.Plan.Experiment.Link.Emulator = c.emulator

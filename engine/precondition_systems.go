@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -75,21 +74,18 @@ const attachHint = "is the server running, and is its address right?"
 // checkScenario asks the scenario whether it can run on the systems.
 func checkScenario(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var all []Problem
-	for _, use := range cfg.Plan.Experiment.Systems {
-		sys := findSystem(cfg.Systems, use.Use)
-		if sys == nil {
-			continue
-		}
-		for _, p := range cfg.Scenario.Problems(use, sys.Info(), cellsOf(cfg.Plan, use.Name)) {
+	e := cfg.Plan.Experiment
+	for _, use := range e.Systems {
+		info := infoOf(cfg.Systems, use)
+		for _, p := range cfg.Scenario.Problems(use, info, cellsOf(cfg.Plan, use.Name)) {
 			all = append(all, refuse(use.Name+": "+p.What, p.Hint))
 		}
-		writable := sys.Info().Able("put") // else it has objects of its own
-		if e := cfg.Plan.Experiment; use.Attached() && writable && e.Data.Size > 0 && !e.Allows("write") {
+		// One that cannot be written to has objects of its own.
+		if use.Attached() && info.Able("put") && e.Data.Size > 0 && !e.Allows("write") {
 			all = append(all, refuse(use.Name+": data would be written to an attached system, which the experiment "+
 				"does not allow", "leave data.size out to measure the objects that are there, or say allow: [write]"))
 		}
-		asksOnly := cfg.Plan.Experiment.Collect != nil
-		if use.Attached() && sys.Info().Able("cost") && !asksOnly && !cfg.Plan.Experiment.Allows("spend") {
+		if use.Attached() && info.Able("cost") && e.Collect == nil && !e.Allows("spend") {
 			all = append(all, refuse(use.Name+": it pays for what it does, for reading as for writing, and the "+
 				"experiment does not allow to spend money",
 				"say allow: [write, spend] if it may write and pay, allow: [spend] if it may only read"))
@@ -103,22 +99,21 @@ func checkScenario(_ context.Context, cfg Config, _ nodePlace) []Problem {
 func checkBudget(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	e := cfg.Plan.Experiment
 	var all []Problem
-	problem := func(what, hint string) { all = append(all, refuse(what, hint)) }
 	pays := false
 	for _, use := range e.Systems {
-		if !cfg.can(use.Use, "cost") {
+		if !infoOf(cfg.Systems, use).Able("cost") {
 			continue
 		}
 		pays = true
 		if e.Upload != nil && use.Attached() && e.Exit.MaxSpend == "" {
-			problem(use.Name+": it pays for what it stores, and nothing ends the test when enough is spent",
+			all = append(all, refuse(use.Name+": it pays for what it stores, and nothing ends the test when enough is spent",
 				"say exit: {max_spend: AMOUNT} in the system's currency, or skip: [budget] when its own limits are "+
-					"enough")
+					"enough"))
 		}
 	}
 	if e.LoadTest() && !pays && e.Exit.MaxSpend != "" {
-		problem("exit.max_spend can never be met: no system has the ability cost",
-			"leave it out: --set exit.max_spend=")
+		all = append(all, refuse("exit.max_spend can never be met: no system has the ability cost",
+			"leave it out: --set exit.max_spend="))
 	}
 	return all
 }
@@ -135,8 +130,9 @@ func checkNeeds(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 				What: fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set", use.Name, need),
 				Hint: "leave it out: --set upload.need." + need + "="})
 		}
-		monitored := cfg.can(use.Use, "monitor")
-		if asked.Balance != "" && !monitored && !cfg.can(use.Use, "cost") {
+		info := infoOf(cfg.Systems, use)
+		monitored := info.Able("monitor")
+		if asked.Balance != "" && !monitored && !info.Able("cost") {
 			lacks("balance")
 		}
 		if asked.Contracts > 0 && !monitored {
@@ -144,10 +140,4 @@ func checkNeeds(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 		}
 	}
 	return all
-}
-
-// can reports whether a kind of system has an ability.
-func (c Config) can(name, ability string) bool {
-	sys := findSystem(c.Systems, name)
-	return sys != nil && slices.Contains(sys.Info().Can, ability)
 }

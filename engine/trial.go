@@ -36,7 +36,7 @@ type execution struct {
 	stored int64
 
 	mu         sync.Mutex
-	conditions []exitCondition // of this load
+	conditions *exits // of this load
 	state      scenario.State
 	reported   bool // state was set in this load
 }
@@ -225,7 +225,7 @@ func (t *execution) watch(ctx context.Context, cancel context.CancelCauseFunc) (
 		return done
 	}
 	t.mu.Lock()
-	t.conditions, t.reported = exitConditions(t.r.plan.Experiment.Exit, true), false
+	t.conditions, t.reported = exitsOf(t.r.plan.Experiment.Exit), false
 	t.mu.Unlock()
 	go func() {
 		defer close(done)
@@ -267,9 +267,9 @@ func (t *execution) judge(cancel context.CancelCauseFunc) {
 	if t.reported { // else what is stored already is not known here
 		s := t.state
 		s.At = t.clock.Now()
-		p.State, p.Bytes = &s, p.Bytes+s.Bytes
+		p.State, p.Bytes, p.TrialFinished, p.TrialFailures = &s, p.Bytes+s.Bytes, s.Finished, s.Failures
 	}
-	if stop := firstMet(t.conditions, p); stop != nil {
+	if stop := t.conditions.met(p); stop != nil {
 		cancel(stop) // the first one stays
 	}
 }

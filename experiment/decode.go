@@ -356,7 +356,7 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(text), v.Addr().Interface()); err != nil || text == "null" {
-		return mistake("", "%q is not %s", text, f.kind().noun)
+		return notA(f.kind().name, text, "")
 	}
 	return nil
 }

@@ -25,8 +25,7 @@ func (p *Part) parse(s string) error {
 	case strings.HasSuffix(s, "%") && share.parse(s) == nil && share > 0:
 		*p = Part{Share: share}
 	default:
-		return mistake(fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes),
-			"%q is not %s", s, p.describe().noun)
+		return notA("part", s, fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes))
 	}
 	return nil
 }
@@ -38,11 +37,7 @@ func (p Part) String() string {
 	return p.Share.String()
 }
 
-func (Part) describe() scalarKind {
-	return scalarKind{name: "part", noun: "a number such as 2, or a share such as 25%",
-		pattern: `^([0-9]{1,3}|[0-9]+(\.[0-9]+)?%)$`,
-		doc:     "A number of nodes, `2`, or a share, `25%`, rounded up. The seed chooses which."}
-}
+func (Part) kind() string { return "part" }
 
 // MarshalText writes what parse reads.
 func (p Part) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
@@ -90,11 +85,7 @@ func (w When) String() string {
 	return w.Share.String()
 }
 
-func (When) describe() scalarKind {
-	return scalarKind{name: "moment", noun: "a share such as 50%, or a duration such as 10s",
-		pattern: `^([0-9]+(\.[0-9]+)?%|0|` + timePattern + `)$`,
-		doc:     "A share of the way, `50%`, or a time after the start, `10s`."}
-}
+func (When) kind() string { return "moment" }
 
 // MarshalText writes what parse reads.
 func (w When) MarshalText() ([]byte, error) { return []byte(w.String()), nil }

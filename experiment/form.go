@@ -6,21 +6,15 @@ import (
 	"strings"
 )
 
-const (
-	moneyPattern = `[0-9]+(\.[0-9]+)?`
-	sizePattern  = `[0-9]+(\.[0-9]+)?(B|KiB|MiB|GiB|TiB|PiB|kB|KB|MB|GB|TB|PB)?`
-)
-
 // Money is an exact amount in a system's currency, without its unit.
 type Money string
 
-var moneyRE = regexp.MustCompile(`^` + moneyPattern + `$`)
+var moneyRE = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
 func (m *Money) parse(s string) error {
 	s = strings.TrimSpace(s)
 	if !moneyRE.MatchString(s) || len(s) > 60 {
-		return mistake("all its digits, without separators, exponent and currency", "%q is not %s", s,
-			m.describe().noun)
+		return notA("money", s, "all its digits, without separators, exponent and currency")
 	}
 	if s = strings.TrimLeft(s, "0"); strings.Contains(s, ".") {
 		s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
@@ -34,10 +28,7 @@ func (m *Money) parse(s string) error {
 
 func (m Money) String() string { return string(m) }
 
-func (Money) describe() scalarKind {
-	return scalarKind{name: "money", noun: "an amount of money such as 3600 or 0.5", pattern: moneyRE.String(),
-		doc: "An exact amount in the system's currency, without its unit: `3600`, `0.5`."}
-}
+func (Money) kind() string { return "money" }
 
 // PriceText is a [Price] as the file has it.
 type PriceText string
@@ -50,11 +41,7 @@ func (t *PriceText) parse(s string) error {
 
 func (t PriceText) String() string { return string(t) }
 
-func (PriceText) describe() scalarKind {
-	return scalarKind{name: "price", noun: "a price such as 0.014 USD (2018-06-01)",
-		pattern: `^` + moneyPattern + `\s+[A-Za-z]+(\s+.*)?$`,
-		doc:     "Amount, currency and source for one unit of the system's currency: `0.014 USD (2018-06-01)`."}
-}
+func (PriceText) kind() string { return "price" }
 
 // Price is what one unit of a system's currency costs.
 type Price struct {
@@ -62,14 +49,13 @@ type Price struct {
 	Currency string   // "USD"
 }
 
-var priceRE = regexp.MustCompile(`^(` + moneyPattern + `)\s+([A-Za-z]+)(?:\s+.*)?$`)
+var priceRE = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?)\s+([A-Za-z]+)(?:\s+.*)?$`)
 
 // ParsePrice reads a price such as "0.014 USD (2018-06-01)".
 func ParsePrice(s string) (Price, error) {
 	m := priceRE.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil || len(m[1]) > 60 {
-		return Price{}, mistake("write the amount, the currency and where it is from", "%q is not %s", s,
-			PriceText("").describe().noun)
+		return Price{}, notA("price", s, "write the amount, the currency and where it is from")
 	}
 	each, _ := new(big.Rat).SetString(m[1])
 	return Price{each, m[3]}, nil

@@ -48,7 +48,7 @@ func (s *Stay) parse(text string) error {
 	case d.parse(text) == nil && d > 0:
 		*s = Stay{For: d.Std()}
 	default:
-		return mistake("write `forever`, `leave`, or a time such as `30s`", "%q is not %s", text, s.describe().noun)
+		return notA("stay", text, "write `forever`, `leave`, or a time such as `30s`")
 	}
 	return nil
 }
@@ -63,11 +63,7 @@ func (s Stay) String() string {
 	return "leave"
 }
 
-func (Stay) describe() scalarKind {
-	return scalarKind{name: "stay", noun: "forever, leave, or a duration such as 30s",
-		pattern: `^(forever|leave|` + timePattern + `)$`,
-		doc:     "Serve until the trial ends (`forever`), `leave` at once, or after a time: `30s`."}
-}
+func (Stay) kind() string { return "stay" }
 
 // MarshalText writes what parse reads.
 func (s Stay) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -117,28 +117,24 @@ func systemName(item *node) (name, use string) {
 	return text, use
 }
 
+// entriesOf are those of a list of systems whose name and use are as they should.
+func (n *node) entriesOf(should func(name, use string) bool) []*node {
+	return slices.DeleteFunc(slices.Clone(n.items), func(item *node) bool { return !should(systemName(item)) })
+}
+
 // chooseSystems keeps the systems that value names, in the order of value. A
 // name that the file does not have adds a system of that kind.
 func (d *decoder) chooseSystems(list, value *node) {
 	var kept []*node
 	for _, want := range elements(value, field{}) {
-		var byName, byUse []*node
-		for _, item := range list.items {
-			switch name, use := systemName(item); want.text {
-			case name:
-				byName = append(byName, item)
-			case use:
-				byUse = append(byUse, item)
-			}
+		found := list.entriesOf(func(name, _ string) bool { return name == want.text })
+		if len(found) == 0 {
+			found = list.entriesOf(func(_, use string) bool { return use == want.text })
 		}
-		switch {
-		case byName != nil:
-			kept = append(kept, byName...)
-		case byUse != nil:
-			kept = append(kept, byUse...)
-		default:
-			kept = append(kept, want)
+		if len(found) == 0 {
+			found = []*node{want}
 		}
+		kept = append(kept, found...)
 	}
 	for _, item := range list.items {
 		if name, _ := systemName(item); !slices.Contains(kept, item) && name != "" {
@@ -160,8 +156,8 @@ func (l *Limits) Set(sets []string) error {
 		path, text, ok := strings.Cut(arg, "=")
 		key, isLimit := strings.CutPrefix(strings.TrimSpace(path), "limits.")
 		if !ok || !isLimit || !slices.Contains(judged, key) {
-			return fmt.Errorf("--set %s: a finished run can be judged again by limits.%s only", arg,
-				strings.Join(judged, " and limits."))
+			return &Error{File: "--set " + arg, Message: "a finished run can be judged again by limits." +
+				strings.Join(judged, " and limits.") + " only"}
 		}
 		f := tableOf(reflect.TypeFor[Limits]()).field(key)
 		if err := f.parse(strings.TrimSpace(text), reflect.ValueOf(l).Elem().Field(f.index)); err != nil {

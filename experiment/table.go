@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"embed"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -176,24 +175,15 @@ func walk(t reflect.Type, prefix string, do func(path string, f field)) {
 // kind describes the type of one value of f, enumerations and words for zero
 // left aside.
 func (f *field) kind() scalarKind {
-	if f.compound() || f.typ.Kind() == reflect.Map {
-		return scalarKind{name: "mapping", noun: "a mapping"}
-	}
+	name := map[reflect.Kind]string{reflect.String: "text", reflect.Bool: "true or false", reflect.Float64: "factor",
+		reflect.Int: "number", reflect.Int64: "number", reflect.Uint64: "number"}[f.typ.Kind()]
 	if s, ok := reflect.New(f.typ).Interface().(scalar); ok {
-		return s.describe()
+		name = s.kind()
 	}
-	switch f.typ.Kind() {
-	case reflect.String:
-		return scalarKind{name: "text", noun: "a text"}
-	case reflect.Bool:
-		return scalarKind{name: "true or false", noun: "true or false"}
-	case reflect.Float64:
-		return scalarKind{name: "factor", noun: "a number such as 1.5", unit: "1", doc: "A number: `1.5`."}
-	case reflect.Int, reflect.Int64, reflect.Uint64:
-		return scalarKind{name: "number", noun: "a whole number such as 16", unit: "1", doc: "A whole number in decimal digits: " +
-			"`16`."}
+	if f.compound() || f.typ.Kind() == reflect.Map {
+		name = "mapping"
 	}
-	panic(fmt.Sprintf("experiment: key %q has a type that the format does not know: %v", f.key, f.typ))
+	return kinds()[name]
 }
 
 // sortedKeys are the keys of a map, in their order.

@@ -21,7 +21,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	t := &textPage{}
 	e := &p.Experiment
 	t.wrap("", cmp.Or(e.Title, e.Scenario), e.Question)
-	t.line("")
+	t.WriteString("\n")
 	t.wrap("systems", strings.Join(each(e.Systems, SystemUse.text), ", "))
 	for _, key := range []string{"link", "data", e.Scenario, "limits", "exit"} {
 		t.wrap(key, e.settings(key))
@@ -41,10 +41,10 @@ func (p *Plan) WriteText(w io.Writer) error {
 			plural(n, "cell"), e.Overhead.Longest, strings.Join(ids, ", ")))
 	}
 	t.wrap("plan", p.Hash)
-	t.line("")
+	t.WriteString("\n")
 	t.cells(p)
 	for _, warning := range p.Warnings() {
-		t.line("")
+		t.WriteString("\n")
 		t.wrap("warning", warning)
 	}
 	_, err := io.WriteString(w, t.String())
@@ -112,10 +112,6 @@ func (s SystemUse) text() string {
 // textPage collects lines of at most textWidth columns.
 type textPage struct{ strings.Builder }
 
-func (t *textPage) line(s string) {
-	t.WriteString(strings.TrimRight(s, " ") + "\n")
-}
-
 // wrap writes texts behind a label each, broken at spaces; nothing where there is no text.
 func (t *textPage) wrap(label string, texts ...string) {
 	if label != "" {
@@ -125,9 +121,8 @@ func (t *textPage) wrap(label string, texts ...string) {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		for _, line := range words.Wrap(label, strings.Repeat(" ", len(label)), text, textWidth) {
-			t.line(line)
-		}
+		lines := words.Wrap(label, strings.Repeat(" ", len(label)), text, textWidth)
+		t.WriteString(strings.Join(lines, "\n") + "\n")
 	}
 }
 
@@ -150,10 +145,10 @@ func (t *textPage) cells(p *Plan) {
 	}
 	w.Flush()
 	for line := range strings.Lines(b.String()) {
-		t.line(words.Clip(strings.TrimRight(line, " \n"), textWidth))
+		t.WriteString(words.Clip(strings.TrimRight(line, " \n"), textWidth) + "\n")
 	}
 	if n := len(p.Cells) - textCells; n > 0 {
-		t.line(fmt.Sprintf("… %d more (all of them with --json)", n))
+		fmt.Fprintf(t, "… %d more (all of them with --json)\n", n)
 	}
 }
 

@@ -1,11 +1,13 @@
 package experiment
 
 import (
+	_ "embed"
 	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -15,8 +17,8 @@ type scalar interface {
 	parse(text string) error
 	// String is the canonical text; parse reads it back to the same value.
 	String() string
-	// describe says what is allowed, for the schema, the reference and the errors.
-	describe() scalarKind
+	// kind is the name of what it is, in kinds.tsv.
+	kind() string
 }
 
 // scalarKind describes one type of scalar.
@@ -26,6 +28,23 @@ type scalarKind struct {
 	unit    string // base unit of the number: "B"
 	pattern string // ECMA 262, anchored; what editors check
 	doc     string // for the reference page
+}
+
+//go:embed kinds.tsv
+var kindTable string
+
+var kinds = sync.OnceValue(func() map[string]scalarKind {
+	all := map[string]scalarKind{}
+	for line := range strings.Lines(kindTable) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		all[f[0]] = scalarKind{f[0], f[1], f[2], f[3], f[4]}
+	}
+	return all
+})
+
+// notA is the mistake of a text that is not of a kind.
+func notA(kind, text, hint string) error {
+	return mistake(hint, "%q is not %s", text, kinds()[kind].noun)
 }
 
 type unitSize struct {
@@ -38,7 +57,7 @@ var decimalUnits = []unitSize{{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e
 
 // quantity is how values of one type are written.
 type quantity struct {
-	scalarKind
+	kind     string
 	units    []unitSize        // each in the smallest one
 	per      int64             // how many of the smallest the base unit has
 	spelling *strings.Replacer // from other spellings of units
@@ -48,44 +67,30 @@ type quantity struct {
 	most     string            // that in words
 }
 
-// timePattern is that of a duration above 0.
-const timePattern = `([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h|d))+`
-
 var (
 	bytesQuantity = &quantity{
-		scalarKind: scalarKind{name: "size", noun: "a size such as 10MiB", unit: "B", pattern: `^` + sizePattern + `$`,
-			doc: "Bytes, with a binary unit (`KiB` to `PiB`, powers of 1024) or a decimal one (`kB` to `PB`, powers " +
-				"of 1000): `10MiB`, `1.5GB`, `512`. `10M` is refused as ambiguous."},
+		kind:  "size",
 		units: slices.Concat([]unitSize{{"", 1}, {"B", 1}}, binaryUnits, decimalUnits),
 		per:   1, largest: 8191 << 50, most: "8191PiB", spelling: strings.NewReplacer("KB", "kB"),
 	}
 	rateQuantity = &quantity{
-		scalarKind: scalarKind{name: "rate", noun: "a rate such as 100Mbit", unit: "bit/s",
-			pattern: `^[0-9]+(\.[0-9]+)?(bit|[kKMGT]bit|bit/s|[kKMGT]bit/s|bps|[kKMGT]bps)$`,
-			doc: "Bits per second, decimal: `1Gbit` (also `1Gbit/s`, `1Gbps`), `512kbit`. `100MB` is refused, " +
-				"because that is bytes."},
+		kind:  "rate",
 		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}},
 		per:   1, largest: 1e15, most: "1000Tbit", positive: true,
 		spelling: strings.NewReplacer("Kbit/s", "kbit", "Kbit", "kbit", "Kbps", "kbit", "bit/s", "bit", "bps", "bit"),
 	}
 	durationQuantity = &quantity{
-		scalarKind: scalarKind{name: "duration", noun: "a duration such as 40ms", unit: "s",
-			pattern: `^(0|` + timePattern + `)$`,
-			doc:     "Time in `ns`, `us`, `ms`, `s`, `m`, `h`, `d`: `40ms`, `1m30s`."},
+		kind:  "duration",
 		units: []unitSize{{"d", 86400e9}, {"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}},
 		per:   1e9, largest: 2562047 * 3600, most: "2562047h", sums: true, spelling: strings.NewReplacer("µs", "us"),
 	}
 	shareQuantity = &quantity{
-		scalarKind: scalarKind{name: "share", noun: "a share such as 1% or 0.01", unit: "ratio",
-			pattern: `^[0-9]+(\.[0-9]+)?%?$`,
-			doc:     "A share of the whole: `1%` or `0.01`."},
+		kind:  "share",
 		units: []unitSize{{"", 100}, {"%", 1}}, spelling: strings.NewReplacer(),
 		per: 100, largest: 1, most: "100%, written like 5% or 0.05",
 	}
 	opsQuantity = &quantity{
-		scalarKind: scalarKind{name: "arrival rate", noun: "a rate of operations such as 100/s", unit: "1/s",
-			pattern: `^[0-9]+(\.[0-9]+)?/[smh]$`,
-			doc:     "Operations per second, minute or hour: `100/s`, `90/m`, `12/h`."},
+		kind:  "arrival rate",
 		units: []unitSize{{"/s", 3600}, {"/m", 60}, {"/h", 1}}, spelling: strings.NewReplacer(),
 		per: 3600, largest: 1e9, most: "1000000000/s", positive: true,
 	}
@@ -99,7 +104,7 @@ func (q *quantity) read(s string) (*big.Rat, error) {
 	parts, total := numberRE.FindAllStringSubmatch(s, -1), new(big.Rat)
 	// The length limit keeps big.Rat from being asked for absurd precision.
 	if len(s) > 60 || parts == nil || !strings.HasPrefix(s, parts[0][0]) {
-		return nil, mistake("", "%q is not %s", s, q.noun)
+		return nil, notA(q.kind, s, "")
 	}
 	for _, part := range parts {
 		number, unit := part[1], q.spelling.Replace(part[2])
@@ -107,7 +112,7 @@ func (q *quantity) read(s string) (*big.Rat, error) {
 		switch {
 		case q.sums && s == "0":
 		case i < 0 || len(parts) > 1 && !q.sums:
-			return nil, mistake(q.hint(number, unit), "%q is not %s", s, q.noun)
+			return nil, notA(q.kind, s, q.hint(number, unit))
 		default:
 			n, _ := new(big.Rat).SetString(number)
 			total.Add(total, n.Mul(n, big.NewRat(q.units[i].size, q.per)))
@@ -195,7 +200,7 @@ func (b Bytes) String() string {
 	return digits + unit
 }
 
-func (Bytes) describe() scalarKind { return bytesQuantity.scalarKind }
+func (Bytes) kind() string { return "size" }
 
 // BitRate is a rate in bits per second; 0 is unlimited. Its units are decimal.
 type BitRate float64
@@ -218,7 +223,7 @@ func (r BitRate) String() string {
 	return strconv.FormatFloat(float64(r), 'f', -1, 64) + "bit"
 }
 
-func (BitRate) describe() scalarKind { return rateQuantity.scalarKind }
+func (BitRate) kind() string { return "rate" }
 
 // Duration is a length of time. In JSON it is a number of seconds.
 type Duration time.Duration
@@ -250,7 +255,7 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads seconds, exactly to the nanosecond.
 func (d *Duration) UnmarshalJSON(b []byte) error { return d.parse(string(b) + "s") }
 
-func (Duration) describe() scalarKind { return durationQuantity.scalarKind }
+func (Duration) kind() string { return "duration" }
 
 // Fraction is a share between 0 and 1.
 type Fraction float64
@@ -269,7 +274,7 @@ func (f Fraction) String() string {
 	return strconv.FormatFloat(float64(f), 'f', -1, 64)
 }
 
-func (Fraction) describe() scalarKind { return shareQuantity.scalarKind }
+func (Fraction) kind() string { return "share" }
 
 // OpRate is a rate of operations per second.
 type OpRate float64
@@ -279,4 +284,4 @@ func (r *OpRate) parse(s string) error { return real(opsQuantity, s, r) }
 // String is the rate per second.
 func (r OpRate) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }
 
-func (OpRate) describe() scalarKind { return opsQuantity.scalarKind }
+func (OpRate) kind() string { return "arrival rate" }

@@ -87,7 +87,7 @@ func FuzzUnits(f *testing.F) {
 			if v.parse(text) != nil {
 				continue
 			}
-			k := v.describe()
+			k := kinds()[v.kind()]
 			pattern := regexp.MustCompile(k.pattern)
 			if !pattern.MatchString(text) {
 				t.Errorf("%s: %q is read, but the pattern refuses it", k.name, text)

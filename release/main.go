@@ -65,12 +65,8 @@ func must[T any](result T, err error) T {
 // attempt is the failure of what it does, if there is one.
 func attempt(do func()) (err error) {
 	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case failure:
-			err = p.error
-		default:
-			panic(p)
+		if p := recover(); p != nil {
+			err = p.(failure).error // what is none of ours panics on
 		}
 	}()
 	do()

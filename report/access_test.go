@@ -18,7 +18,7 @@ func TestPageIsAccessible(t *testing.T) {
 	for _, name := range []string{"retrieve", "overhead", "upload", "disseminate", "sync"} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			must(t, page.HTML(&b, buildDir(t, facts.Unpack(t, name)), page.Options{}))
+			must(t, page.HTML(&b, buildDir(t, facts.Unpack(t, name)), false))
 			checkAccess(t, b.Bytes())
 		})
 	}

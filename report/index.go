@@ -94,27 +94,33 @@ func WriteIndex(w io.Writer, root string) error {
 	return page.WriteIndex(w, index)
 }
 
-// rowOf reads a run's row: from summary.json if that is newer than the database,
-// else it computes the report. Of a run that goes on, which changes from look to
-// look, it only counts the trials.
-func rowOf(dir string) (page.IndexRow, error) {
-	if row, ok := rowOfSummary(dir, changed(dir)); ok {
-		return row, nil
+// resultOf reads summary.json if that is newer than the database, else it computes the report.
+func resultOf(dir string) (*analysis.Result, error) {
+	file := filepath.Join(dir, "summary.json")
+	if info, err := os.Stat(file); err == nil && !info.ModTime().Before(changed(dir)) {
+		r := &analysis.Result{}
+		raw, err := os.ReadFile(file)
+		if err == nil && json.Unmarshal(raw, r) == nil && r.Format == analysis.Format && r.Scenario != "" &&
+			(r.Run.State != "running" || record.Written(dir)) {
+			return r, nil
+		}
 	}
 	run, err := record.Open(dir)
 	if err != nil {
-		return page.IndexRow{}, err
+		return nil, err
 	}
 	defer run.Close()
-	r, err := Build(run)
-	if err != nil {
-		return page.IndexRow{}, err
-	}
-	return rowOfResult(r), nil
+	return Build(run)
 }
 
-func rowOfResult(r *analysis.Result) page.IndexRow {
-	row := page.IndexRow{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict,
+// rowOf is a run's row. Of a run that goes on, which changes from look to look, it only
+// counts the trials.
+func rowOf(dir string) (row page.IndexRow, err error) {
+	r, err := resultOf(dir)
+	if err != nil {
+		return row, err
+	}
+	row = page.IndexRow{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict,
 		Plimsoll: r.Environ("plimsoll")}
 	switch gates := slices.DeleteFunc(slices.Clone(r.Gates), func(g analysis.Ruling) bool { return g.Goal }); {
 	case r.Run.State == "running":
@@ -129,25 +135,7 @@ func rowOfResult(r *analysis.Result) page.IndexRow {
 	for _, s := range r.Systems {
 		row.Systems = append(row.Systems, s.Name)
 	}
-	return row
-}
-
-func rowOfSummary(dir string, changed time.Time) (page.IndexRow, bool) {
-	file := filepath.Join(dir, "summary.json")
-	info, err := os.Stat(file)
-	if err != nil || info.ModTime().Before(changed) {
-		return page.IndexRow{}, false
-	}
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return page.IndexRow{}, false
-	}
-	var r analysis.Result
-	if json.Unmarshal(raw, &r) != nil || r.Format != analysis.Format || r.Scenario == "" || r.Run.State == "running" &&
-		!record.Written(dir) {
-		return page.IndexRow{}, false
-	}
-	return rowOfResult(&r), true
+	return row, nil
 }
 
 // Runs serves an index of the runs below a directory and each

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -129,17 +130,9 @@ func (l *live) look() (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	ended := 0
-	var running *record.Trial
-	for i := range trials {
-		if trials[i].State == record.Running {
-			running = &trials[i]
-		} else {
-			ended++
-		}
-	}
+	running := goingOn(trials)
 	over := len(events) > 0 && events[len(events)-1].What == "run ends"
-	mark := fmt.Sprint(ended, " ", len(events))
+	mark := fmt.Sprint(len(trials)-len(running), " ", len(events))
 	if l.now.report == nil || mark != l.now.mark && l.due(time.Now(), over) {
 		begun := time.Now()
 		rep, err := Build(run)
@@ -163,12 +156,18 @@ func (l *live) look() (view, error) {
 	return l.now, nil
 }
 
+// goingOn are the trials that are not over.
+func goingOn(trials []record.Trial) []record.Trial {
+	return slices.DeleteFunc(slices.Clone(trials), func(t record.Trial) bool { return t.State != record.Running })
+}
+
 // progress says in a line what goes on.
-func progress(r *analysis.Result, running *record.Trial) string {
+func progress(r *analysis.Result, trials []record.Trial) string {
 	s := fmt.Sprintf("%d of %d trials", r.Run.Done, r.Run.Planned)
-	if running == nil {
+	if len(trials) == 0 {
 		return s
 	}
+	running := trials[len(trials)-1]
 	ops := int64(0)
 	for _, n := range running.Outcomes {
 		ops += n
@@ -196,7 +195,7 @@ func (l *live) page(w http.ResponseWriter, _ *http.Request) {
 		v, err := l.look()
 		switch err {
 		case nil:
-			return page.HTML(to, v.report, page.Options{Live: true})
+			return page.HTML(to, v.report, true)
 		case errStarting:
 			_, err = io.WriteString(to, startingPage)
 		}

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/plimsoll-project/plimsoll/engine"
 )
 
 func (p *program) benchCommand() *cobra.Command {
@@ -18,13 +16,7 @@ func (p *program) benchCommand() *cobra.Command {
 	var print bool
 	var manner manner
 	c := &cobra.Command{
-		Use:   "bench URL",
-		Short: "measure how many concurrent requests an HTTP endpoint takes",
-		Long: `Measures retrieval from an HTTP endpoint without an experiment file. It runs the
-file that --print shows: keep that to change more, and give it to plimsoll run.`,
-		Example: `  plimsoll bench https://gateway.example/ipfs/CID
-  plimsoll bench http://127.0.0.1:8080/large.bin -c 1,10,100 -d 10s --range 1MiB
-  plimsoll bench http://127.0.0.1:8080/large.bin --print > my-endpoint.yaml`,
+		Use:  "bench URL",
 		Args: exactly(1, "one URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if ask.url = args[0]; !strings.Contains(ask.url, "://") {
@@ -34,8 +26,7 @@ file that --print shows: keep that to change more, and give it to plimsoll run.`
 				return usage(errors.New("--print does not write --set into the file"),
 					"leave out --set here, and give it to plimsoll run with the file")
 			}
-			base := baseOf("-")
-			plan, err := planOf("plimsoll bench", ask.experiment(), set, base)
+			cfg, err := configOf("plimsoll bench", ask.experiment(), set, ".")
 			if err != nil {
 				return err
 			}
@@ -43,7 +34,7 @@ file that --print shows: keep that to change more, and give it to plimsoll run.`
 				_, err := p.stdout.Write(ask.experiment())
 				return err
 			}
-			return p.perform(c, manner, "bench-"+ask.host(), out, engine.Config{Plan: plan, Base: base})
+			return p.perform(c, manner, "bench-"+ask.host(), out, cfg)
 		},
 	}
 	f := c.Flags()

@@ -2,17 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/engine"
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/report"
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // collection is what `plimsoll collect` was asked for.
@@ -29,15 +25,7 @@ func (p *program) collectCommand() *cobra.Command {
 	var out, address string
 	var open bool
 	c := &cobra.Command{
-		Use:   "collect SYSTEM",
-		Short: "poll a running storage system and serve Prometheus metrics",
-		Long: `Polls a running system: contracts, files, money, storage, peers, whatever it
-reports. It changes nothing there. Each answer is recorded in a run directory
-with the time it took; a call without an answer is a gap with its reason.
-Meanwhile /metrics is served for Prometheus, beside a page of the run. Ctrl-C
-ends it; plimsoll resume continues.`,
-		Example: `  plimsoll collect siad --with url=http://127.0.0.1:9980
-  plimsoll collect renterd --with url=http://127.0.0.1:9980 --every 5m --for 25d`,
+		Use:  "collect SYSTEM",
 		Args: exactly(1, "one system, such as siad"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ask.system = args[0]
@@ -59,15 +47,15 @@ ends it; plimsoll resume continues.`,
 }
 
 func (p *program) collect(ctx context.Context, ask collection, out, address string, open bool) error {
-	plan, err := ask.plan()
+	cfg, err := ask.config()
 	if err != nil {
-		return ui.Exit(ui.CodeUsage, err)
+		return err
 	}
-	out = outOr(out, "collect-"+ask.system)
+	cfg.Dir = outOr(out, "collect-"+ask.system)
 	if address != "none" {
-		handler := report.Metrics(out)
+		handler := report.Metrics(cfg.Dir)
 		if loopbackOnly(address) == nil {
-			handler = report.Live(out)
+			handler = report.Live(cfg.Dir)
 		}
 		s, err := p.listen(ctx, handler, address, open, "metrics for Prometheus: http://ADDRESS/metricsTOKEN")
 		if err != nil {
@@ -75,34 +63,15 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		}
 		defer s.stop()
 	}
-	return p.execute(ctx, engine.Config{Plan: plan, Dir: out}, elsewhere{})
+	return p.execute(ctx, cfg, elsewhere{})
 }
 
-// plan is that of an experiment which only polls a system that runs.
-func (ask collection) plan() (*experiment.Plan, error) {
-	with := map[string]string{}
+// config is that of an experiment which only polls a system that runs.
+func (ask collection) config() (engine.Config, error) {
+	src := fmt.Sprintf("scenario: collect\nsystems: [{use: %q, mode: attach}]\n", ask.system)
+	set := []string{"collect.every=" + ask.every, "collect.for=" + ask.length, "collect.price=" + ask.price}
 	for _, pair := range ask.with {
-		key, value, ok := strings.Cut(pair, "=")
-		if _, twice := with[key]; !ok || key == "" || twice {
-			if !ok { // it may be a secret
-				key = "***"
-			}
-			return nil, ui.WithHint(fmt.Errorf("--with %s: wanted KEY=VALUE, each key once", key),
-				"the options are listed by plimsoll systems "+ask.system)
-		}
-		with[key] = value
+		set = append(set, "systems.1.with."+pair)
 	}
-	var set []string
-	if ask.price != "" {
-		set = []string{"collect.price=" + ask.price}
-	}
-	src, err := json.Marshal(map[string]any{ // which is YAML, too
-		"scenario": "collect",
-		"systems":  []any{map[string]any{"use": ask.system, "mode": string(system.Attach), "with": with}},
-		"collect":  map[string]string{"every": ask.every, "for": ask.length},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return planOf("plimsoll collect", src, set, "")
+	return configOf("plimsoll collect", []byte(src), set, ".")
 }

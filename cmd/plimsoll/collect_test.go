@@ -202,8 +202,7 @@ func TestCollectUsage(t *testing.T) {
 	}{
 		{nil, "wants one system"},
 		{[]string{"nix"}, "unknown system `nix`"},
-		{[]string{"siad", "--with", "url"}, "wanted KEY=VALUE"},
-		{[]string{"siad", "--with", "url=http://a", "--with", "url=http://b"}, "each key once"},
+		{[]string{"siad", "--with", "url"}, "not key=value"},
 		{[]string{"siad", "--with", "nope=1"}, "has no option `nope`"},
 		{[]string{"siad", "--every", "often"}, "not a duration"},
 		{[]string{"siad", "--with", "url=http://127.0.0.1:1", "--listen", "nonsense"}, "listen"},

@@ -27,10 +27,9 @@ type comparison struct {
 func (p *program) compareCommand() *cobra.Command {
 	var o comparison
 	c := &cobra.Command{
-		Use:   "compare BASE NEW...",
-		Short: "compare runs with a base run: ratios with intervals, gates",
-		Args:  atLeast(2, "a base run directory and at least one other"),
-		RunE:  func(c *cobra.Command, args []string) error { return p.compare(args, o) },
+		Use:  "compare BASE NEW...",
+		Args: atLeast(2, "a base run directory and at least one other"),
+		RunE: func(c *cobra.Command, args []string) error { return p.compare(args, o) },
 	}
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil,
 		"show all cells of this metric, too; all: of every metric")
@@ -42,7 +41,7 @@ func (p *program) compareCommand() *cobra.Command {
 }
 
 func (p *program) compare(dirs []string, o comparison) error {
-	if err := errors.Join(notItself(dirs), judgedBy(o.sets)); err != nil {
+	if err := notItself(dirs); err != nil {
 		return err
 	}
 	var runs []*analysis.Result
@@ -70,11 +69,21 @@ func (p *program) compare(dirs []string, o comparison) error {
 	if err := c.Hold(o.gates, o.alone); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
-	write, err := p.comparisonWriter(c, o.format)
-	if err != nil {
-		return err
+	if p.ui.JSON {
+		o.format = "json"
 	}
-	err = p.writeTo(o.out, write)
+	err = p.writeAs(o.format, comparisonFormats, o.out, map[string]func(io.Writer) error{
+		"text":     func(w io.Writer) error { return page.CompareText(ui.Plain(w), c, p.ui.Width()) },
+		"markdown": func(w io.Writer) error { return page.CompareMarkdown(ui.Plain(w), c) },
+		"page":     func(w io.Writer) error { return page.CompareHTML(w, c) },
+		"json": func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			if !p.ui.JSON { // else on one line, like every message
+				e.SetIndent("", " ")
+			}
+			return e.Encode(c)
+		},
+	})
 	if err == nil && len(c.Cells) == 0 {
 		err = ui.Exit(ui.CodeInvalid, ui.WithHint(errors.New("the runs have no cell in common that can be compared"),
 			"cells are the same when their system and all their settings are; see `What differed`"))
@@ -114,25 +123,3 @@ func gateVerdict(all []analysis.Ruling) error {
 
 // comparisonFormats names what a comparison can be written as.
 const comparisonFormats = "text, markdown, json, page"
-
-func (p *program) comparisonWriter(c *analysis.Comparison, format string) (func(io.Writer) error, error) {
-	if p.ui.JSON {
-		format = "json"
-	}
-	write, known := map[string]func(io.Writer) error{
-		"text":     func(w io.Writer) error { return page.CompareText(ui.Plain(w), c, p.ui.Width()) },
-		"markdown": func(w io.Writer) error { return page.CompareMarkdown(ui.Plain(w), c) },
-		"page":     func(w io.Writer) error { return page.CompareHTML(w, c) },
-		"json": func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			if !p.ui.JSON { // else on one line, like every message
-				e.SetIndent("", " ")
-			}
-			return e.Encode(c)
-		},
-	}[format]
-	if !known {
-		return nil, usage(fmt.Errorf("unknown format %q", format), "formats: "+comparisonFormats)
-	}
-	return write, nil
-}

@@ -18,18 +18,13 @@ import (
 
 func (p *program) dataCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "data",
-		Short: "write the data set of an experiment as files",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:  "data",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	var set []string
 	generate := &cobra.Command{
-		Use:   "generate PRESET|FILE DIR",
-		Short: "write the objects of an experiment's data set below DIR",
-		Long: `Writes the objects that the section data of an experiment describes. The same
-file and seed give the same bytes. If data is a factor, the first value is used;
---set chooses another.`,
+		Use:  "generate PRESET|FILE DIR",
 		Args: exactly(2, "one preset or experiment file, and one directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, _, err := p.load(args[0], set)

@@ -16,11 +16,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	var set []string
 	var on elsewhere
 	c := &cobra.Command{
-		Use:   "doctor [PRESET|FILE]",
-		Short: "check this machine, and what an experiment needs",
-		Long: `Checks the machine and, for the given experiment (default: quickstart), every
-precondition that plimsoll run checks first. It changes nothing, except that it
-removes what a dead run left behind.`,
+		Use:  "doctor [PRESET|FILE]",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			arg := "quickstart"

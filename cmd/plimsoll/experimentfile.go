@@ -34,25 +34,30 @@ func (p *program) load(arg string, set []string) (cfg engine.Config, name string
 	if err != nil {
 		return cfg, "", err
 	}
-	cfg.Base = baseOf(arg)
-	if cfg.Plan, err = planOf(file, src, set, cfg.Base); err != nil {
-		return cfg, "", err
+	dir := "."
+	if file == arg {
+		dir = filepath.Dir(arg)
 	}
-	fill(&cfg)
-	return cfg, name, nil
+	cfg, err = configOf(file, src, set, dir)
+	return cfg, name, err
 }
 
-// planOf is the plan of an experiment file's text, whose relative paths start at base.
-func planOf(file string, src []byte, set []string, base string) (*experiment.Plan, error) {
+// configOf is how to run an experiment file's text, whose relative paths start at dir.
+func configOf(file string, src []byte, set []string, dir string) (cfg engine.Config, err error) {
+	if cfg.Base, err = filepath.Abs(dir); err != nil {
+		return cfg, err
+	}
 	e, err := experiment.ParseKnowing(file, src, set, catalog(), known())
 	if err == nil {
-		err = scenario.FindRequestLog(e, base)
+		err = scenario.FindRequestLog(e, cfg.Base)
 	}
-	if err != nil {
-		return nil, ui.Exit(ui.CodeUsage, err)
+	if err == nil {
+		cfg.Plan, err = e.Plan()
 	}
-	plan, err := e.Plan()
-	return plan, ui.Exit(ui.CodeUsage, err)
+	if err == nil {
+		fill(&cfg)
+	}
+	return cfg, ui.Exit(ui.CodeUsage, err)
 }
 
 func (p *program) source(arg string) (src []byte, file, name string, err error) {
@@ -84,19 +89,6 @@ func presetNames() []string {
 		names = append(names, p.Name)
 	}
 	return names
-}
-
-// baseOf is the directory that relative paths of an experiment start at: that of
-// its file, else the working directory.
-func baseOf(arg string) string {
-	dir := "."
-	if _, err := presets.Get(arg); err != nil && arg != "-" {
-		dir = filepath.Dir(arg)
-	}
-	if abs, err := filepath.Abs(dir); err == nil {
-		return abs
-	}
-	return dir
 }
 
 // catalog is the systems that an experiment file may name.

@@ -14,15 +14,7 @@ import (
 func (p *program) importCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:   "import FILE|DIR…",
-		Short: "import the logs of another benchmark as a run",
-		Long: `Reads logs of bittorrent-benchmarks, the study of Codex against Deluge: log
-files, or the directories of tables into which its own program splits them;
-plain, compressed or archived. It writes a run directory for report, compare and
-export, which says what such a log does not contain. docs/study-logs.md
-describes the format.`,
-		Example: `  plimsoll import benchmarks-2025-02-20.jsonl.gz --out runs/study
-  plimsoll import g1740079931.tar.gz g1740320977.tar.gz --out runs/study`,
+		Use:  "import FILE|DIR…",
 		Args: atLeast(1, "at least one file or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.importLogs(c.Context(), args, outOr(out, "imported"))

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	// certificates of authorities where the machine has none, as in our image
 	_ "golang.org/x/crypto/x509roots/fallback"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -45,7 +47,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := unwritable(root.ExecuteContext(ctx))
+	err := coded(root.ExecuteContext(ctx))
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 		err = usage(err, "see plimsoll --help")
 	}
@@ -55,13 +57,17 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return int(ui.ExitCode(err))
 }
 
-// unwritable gives the one status of its own to a disk that is full and to a run
-// directory that cannot be written, wherever that was met.
-func unwritable(err error) error {
+// coded gives statuses of their own to a disk that is full, to a run directory that cannot be
+// written and to a mistake in an experiment file or --set, wherever that was met.
+func coded(err error) error {
 	var we *record.WriteError
+	var wrong *experiment.Error
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-	if (full || errors.As(err, &we)) && ui.ExitCode(err) != ui.CodeCorruption {
+	switch {
+	case (full || errors.As(err, &we)) && ui.ExitCode(err) != ui.CodeCorruption:
 		return ui.Exit(ui.CodeUnwritable, err)
+	case errors.As(err, &wrong) && ui.ExitCode(err) == ui.CodeInternal:
+		return ui.Exit(ui.CodeUsage, err)
 	}
 	return err
 }
@@ -70,23 +76,13 @@ func unwritable(err error) error {
 // which ends the run cleanly; the second one ends the program at once. What comes in the
 // same moment is one signal: timeout(1) sends it to the process and to its group.
 func interruptible(parent context.Context, say func()) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(parent)
-	sig := make(chan os.Signal, 2)
-	signal.Notify(sig, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case <-sig:
-			say()
-			cancel()
-		case <-ctx.Done():
-			return
-		}
-		for begun := time.Now(); time.Since(begun) < sameMoment; {
-			<-sig
-		}
-		os.Exit(int(ui.CodeInterrupted))
-	}()
-	return ctx, func() { signal.Stop(sig); cancel() }
+	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	ended := context.AfterFunc(ctx, func() {
+		say()
+		time.Sleep(sameMoment)
+		stop() // the next one is not caught
+	})
+	return ctx, func() { ended(); stop() }
 }
 
 const sameMoment = 200 * time.Millisecond
@@ -99,14 +95,14 @@ type program struct {
 }
 
 func (p *program) root() *cobra.Command {
+	hello := ""
 	root := &cobra.Command{
 		Use:           "plimsoll",
-		Short:         "How fast, how efficient, how costly, how reliable is your storage, and why?",
 		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(p.stdout, tryThese)
+			_, err := io.WriteString(p.stdout, hello+"\n")
 			return err
 		},
 	}
@@ -130,20 +126,26 @@ func (p *program) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	explain(root)
+	hello, root.Long = root.Long, "" // --help lists all commands
 	root.AddCommand(p.nodeCommand(), exitStatusTopic())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	return root
 }
 
-// tryThese is what the program says when it is called without arguments.
-const tryThese = `Plimsoll measures decentralized storage. Three things to try:
+//go:embed help.txt
+var helpText string
 
-  plimsoll run quickstart   three servers over an emulated link, in 90 seconds
-  plimsoll bench URL        how many concurrent requests an HTTP endpoint takes
-  plimsoll presets          experiments after published studies
-
-plimsoll doctor says what this machine lacks, plimsoll --help has all commands.
-`
+// explain gives a command and those below it their words: a line, what it does, and examples.
+func explain(c *cobra.Command) {
+	_, words, _ := strings.Cut("\n"+helpText, "\n# "+c.Name()+"\n")
+	words, _, _ = strings.Cut(words, "\n# ")
+	words, c.Example, _ = strings.Cut(strings.TrimSpace(words), "\n\nExamples:\n")
+	c.Short, c.Long, _ = strings.Cut(words, "\n\n")
+	for _, below := range c.Commands() {
+		explain(below)
+	}
+}
 
 // exitStatusTopic is `plimsoll help exit-status`.
 func exitStatusTopic() *cobra.Command {

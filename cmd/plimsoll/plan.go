@@ -12,9 +12,8 @@ import (
 func (p *program) planCommand() *cobra.Command {
 	var set []string
 	c := &cobra.Command{
-		Use:   "plan PRESET|FILE",
-		Short: "print what an experiment would do, and how long it would take",
-		Args:  exactly(1, "one preset or experiment file"),
+		Use:  "plan PRESET|FILE",
+		Args: exactly(1, "one preset or experiment file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, _, err := p.load(args[0], set)
 			if err != nil {
@@ -63,9 +62,8 @@ func (p *program) print(b []byte, err error) error {
 
 func (p *program) presetsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "presets [NAME]",
-		Short: "list the built-in experiments, or print one",
-		Args:  cobra.MaximumNArgs(1),
+		Use:  "presets [NAME]",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return writePresets(p)
@@ -82,9 +80,8 @@ func (p *program) presetsCommand() *cobra.Command {
 
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema",
-		Short: "print the JSON Schema of the experiment format, for editors",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, args []string) error { return p.print(experiment.Schema(catalog())) },
+		Use:  "schema",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, args []string) error { return p.print(experiment.Schema(catalog())) },
 	}
 }

@@ -8,12 +8,10 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -26,9 +24,8 @@ import (
 func (p *program) reportCommand() *cobra.Command {
 	var o reportOptions
 	c := &cobra.Command{
-		Use:   "report DIR",
-		Short: "write and print a run's report again, or index a directory of runs",
-		Args:  exactly(1, "one run directory"),
+		Use:  "report DIR",
+		Args: exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if n := runsIn(args[0]); n > 0 && len(o.gates) == 0 && len(o.sets) == 0 && !o.alone && !o.again {
 				return p.reportIndex(args[0], n)
@@ -70,12 +67,6 @@ func setLimitsFlag(c *cobra.Command, sets *[]string) {
 		"judge again which trials are valid: limits.others=none, limits.machine=95%")
 }
 
-// judgedBy checks --set arguments that judge a finished run again.
-func judgedBy(sets []string) error {
-	var l experiment.Limits
-	return ui.Exit(ui.CodeUsage, l.Set(sets))
-}
-
 // openRun opens a run directory, with an error that says what one is.
 func openRun(dir string) (*record.Reader, error) {
 	r, err := record.Open(dir)
@@ -90,9 +81,6 @@ func openRun(dir string) (*record.Reader, error) {
 // alone: the files keep those of the plan. Its trials are judged by the limits of the
 // plan and by sets.
 func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, error) {
-	if err := judgedBy(o.sets); err != nil {
-		return nil, err
-	}
 	r, err := openRun(dir)
 	if err != nil {
 		return nil, err
@@ -113,7 +101,7 @@ func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, e
 	file := filepath.Join(dir, "report.html")
 	if err := errors.Join(
 		atomicfile.Write(filepath.Join(dir, "summary.json"), func(w io.Writer) error { return page.JSON(w, rep) }),
-		atomicfile.Write(file, func(w io.Writer) error { return page.HTML(w, rep, page.Options{}) }),
+		atomicfile.Write(file, func(w io.Writer) error { return page.HTML(w, rep, false) }),
 	); err != nil {
 		return nil, err
 	}
@@ -138,9 +126,7 @@ func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, e
 	if err := page.Text(p.stdout, rep, p.ui.Width(), o.verbose); err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	page.GatesText(&b, rulings, p.ui.Width())
-	_, err = fmt.Fprintf(ui.Plain(p.stdout), "\nThe page: %s\n%s", file, b.String())
+	_, err = fmt.Fprintf(ui.Plain(p.stdout), "\nThe page: %s\n%s", file, page.GatesText(rulings, p.ui.Width()))
 	return all, err
 }
 
@@ -148,9 +134,8 @@ func (p *program) exportCommand() *cobra.Command {
 	var format, out string
 	var sets []string
 	c := &cobra.Command{
-		Use:   "export DIR",
-		Short: "export a run's data as csv, parquet, json or Go benchmark lines",
-		Args:  exactly(1, "one run directory"),
+		Use:  "export DIR",
+		Args: exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.export(args[0], format, out, sets)
 		},
@@ -162,9 +147,6 @@ func (p *program) exportCommand() *cobra.Command {
 }
 
 func (p *program) export(dir, format, out string, sets []string) error {
-	if err := judgedBy(sets); err != nil {
-		return err
-	}
 	r, err := openRun(dir)
 	if err != nil {
 		return err
@@ -179,24 +161,24 @@ func (p *program) export(dir, format, out string, sets []string) error {
 			return to(rep, w)
 		}
 	}
-	write, known := map[string]func(io.Writer) error{
+	return p.writeAs(format, exportFormats, out, map[string]func(io.Writer) error{
 		"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
 		"json":        result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
 		"ops-csv":     func(w io.Writer) error { return export.OperationsCSV(r, w) },
 		"ops-parquet": func(w io.Writer) error { return export.OperationsParquet(r, w) },
-	}[format]
-	if !known {
-		return usage(fmt.Errorf("unknown format %q", format), "formats: "+exportFormats)
-	}
-	return p.writeTo(out, write)
+	})
 }
 
-// writeTo writes a file or, without a name, standard output.
-func (p *program) writeTo(file string, write func(io.Writer) error) error {
-	if file != "" {
+// writeAs writes one of several formats to a file or, without a name, to standard output.
+func (p *program) writeAs(format, known, file string, formats map[string]func(io.Writer) error) error {
+	switch write := formats[format]; {
+	case write == nil:
+		return usage(fmt.Errorf("unknown format %q", format), "formats: "+known)
+	case file != "":
 		return atomicfile.Write(file, write)
+	default:
+		return write(p.stdout)
 	}
-	return write(p.stdout)
 }
 
 // exportFormats names the formats.

@@ -32,24 +32,7 @@ func (p *program) runCommand() *cobra.Command {
 	var out string
 	var manner manner
 	c := &cobra.Command{
-		Use:   "run PRESET|FILE",
-		Short: "run an experiment and write its report",
-		Long: `Runs an experiment: a preset (see plimsoll presets), a YAML file, or - for
-standard input. Everything is recorded in a run directory as it happens; at the
-end a report is written there. Ctrl-C ends the run cleanly, with a report of
-what was measured so far; plimsoll resume continues it.
-
-With --on the client and each node of the system run on machines of their own,
-over the links that are there. HOSTS.yaml lists them, the client's first:
-
-  user: bench                   # also: port, key, known_hosts, dir (/var/tmp)
-  hosts:
-  - {ssh: box1.example}   # also: name, address, user, port, key, zone
-  - {ssh: box2.example}`,
-		Example: `  plimsoll run quickstart
-  plimsoll run boost-retrieval --set retrieve.concurrency=10,100 --out runs/a
-  plimsoll run my-experiment.yaml
-  plimsoll run my-experiment.yaml --on ssh:HOSTS.yaml`,
+		Use:  "run PRESET|FILE",
 		Args: exactly(1, "one preset or experiment file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, name, err := p.load(args[0], set)
@@ -113,9 +96,8 @@ func (p *program) resumeCommand() *cobra.Command {
 	var manner manner
 	var retryInvalid bool
 	c := &cobra.Command{
-		Use:   "resume DIR",
-		Short: "continue an interrupted run, or run its invalid trials again",
-		Args:  exactly(1, "one run directory"),
+		Use:  "resume DIR",
+		Args: exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			where, err := remote.ReadWhere(args[0])
 			if err != nil {

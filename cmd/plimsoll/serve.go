@@ -23,12 +23,7 @@ func (p *program) serveCommand() *cobra.Command {
 	var address string
 	var open bool
 	c := &cobra.Command{
-		Use:   "serve DIR",
-		Short: "serve a run's live page and metrics, or an index of runs",
-		Long: `Serves the page of a run, live during the run, and its metrics for Prometheus
-under /metrics; for a directory of runs, an index. Readers need the token in the
-printed address. It is new each time, or that of the environment:
-` + tokenVariable + `.`,
+		Use:  "serve DIR",
 		Args: exactly(1, "one run directory, or a directory of them"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.serve(c.Context(), args[0], address, open)

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strings"
 	"sync"
 	"text/tabwriter"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,9 +26,8 @@ import (
 
 func (p *program) systemsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "systems [NAME]",
-		Short: "list storage systems, what each can do and what is missing here",
-		Args:  cobra.MaximumNArgs(1),
+		Use:  "systems [NAME]",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return p.listSystems(c.Context())
@@ -33,7 +36,10 @@ func (p *program) systemsCommand() *cobra.Command {
 			if !ok {
 				return usage(fmt.Errorf("there is no system %q", args[0]), "see plimsoll systems")
 			}
-			return writeSystem(p.stdout, s, statusOf(c.Context(), s))
+			return p.writeSystems(p.stdout, "one", struct {
+				status
+				Options []system.Option
+			}{statusOf(c.Context(), s), s.Info().Options})
 		},
 	}
 	c.AddCommand(p.installCommand())
@@ -68,8 +74,9 @@ func (p *program) listSystems(ctx context.Context) error {
 		}
 		return nil
 	}
-	p.writeSystems(list)
-	return nil
+	tw := tabwriter.NewWriter(p.stdout, 0, 4, 2, ' ', 0)
+	err := errors.Join(p.writeSystems(tw, "table", list), tw.Flush())
+	return errors.Join(err, p.writeSystems(p.stdout, "missing", list))
 }
 
 func statusOf(ctx context.Context, s system.System) status {
@@ -90,52 +97,41 @@ func statusOf(ctx context.Context, s system.System) status {
 	return st
 }
 
-// systemsWidth is how many columns the list of systems and the page of one have.
-const systemsWidth = 80
+//go:embed systems.txt
+var systemsText string
 
-// writeSystems is a table: what a system can do is broken into lines.
-func (p *program) writeSystems(list []status) {
-	const canWidth = 38
-	tw := tabwriter.NewWriter(p.stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(tw, "SYSTEM\tHOW\tHERE\tCAN")
-	for _, st := range list {
-		can := words.Wrap("", "", strings.Join(st.Can, " "), canWidth)
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", st.Name, joinModes(st.Modes), here(st), can[0])
-		for _, more := range can[1:] {
-			fmt.Fprintf(tw, "\t\t\t%s\n", more)
-		}
-	}
-	tw.Flush()
-	for _, st := range list {
-		for _, m := range st.Missing {
-			fmt.Fprintln(p.stdout)
-			p.prose("", "  ", st.Name+": "+strings.TrimPrefix(m.What, st.Name+": "))
-			p.prose("  to get it: ", "    ", m.Hint)
-		}
-		if len(st.Missing) > 0 {
-			p.prose("  image: ", "    ", st.Default)
-		}
-	}
-	fmt.Fprintln(p.stdout, "\nplimsoll systems NAME: what one is, how to get it and its options.")
+// writeSystems writes a part of systems.txt, in lines of 80 columns.
+func (p *program) writeSystems(w io.Writer, part string, data any) error {
+	t := template.Must(template.New("").Funcs(template.FuncMap{
+		"wrap": func(first, later, text string) string { return wrapped(first, later, text, 80) },
+		"label": func(label, text string) string {
+			return wrapped(fmt.Sprintf("%-11s", label), strings.Repeat(" ", 11), text, 80)
+		},
+		"prose": p.wrapped,
+		"how":   joinModes,
+		"words": func(all []string) string { return strings.Join(all, " ") },
+		"lines": func(all []string) []string { return words.Wrap("", "", strings.Join(all, " "), 38) },
+		"trim":  strings.TrimPrefix,
+		"kind":  kindOf,
+	}).Parse(systemsText))
+	return t.ExecuteTemplate(w, part, data)
 }
 
 // prose prints a text, in lines of the terminal that results go to; elsewhere in one line.
 func (p *program) prose(first, later, text string) {
+	io.WriteString(p.stdout, p.wrapped(first, later, text))
+}
+
+func (p *program) wrapped(first, later, text string) string {
 	width := math.MaxInt
 	if w := p.ui.Width(); w > 0 {
 		width = w - 1
 	}
-	writeWrapped(p.stdout, first, later, text, width)
+	return wrapped(first, later, text, width)
 }
 
-// writeWrapped prints a text in lines of a width; nothing where there is no text.
-func writeWrapped(w io.Writer, first, later, text string, width int) {
-	if text != "" {
-		fmt.Fprintln(w, strings.Join(words.Wrap(first, later, text, width), "\n"))
-	}
-}
-
-func here(st status) string {
+// Here is how a system is on this machine.
+func (st status) Here() string {
 	switch {
 	case st.Embedded:
 		return "built in"
@@ -157,43 +153,27 @@ func joinModes(modes []system.Mode) string {
 	return strings.Join(s, ", ")
 }
 
-// writeSystem says what a system is, in lines of 80 columns.
-func writeSystem(w io.Writer, s system.System, st status) error {
-	info := s.Info()
-	labelled := func(label, text string) {
-		writeWrapped(w, fmt.Sprintf("%-11s", label), strings.Repeat(" ", 11), text, systemsWidth)
+// kindOf says what an option wants.
+func kindOf(o system.Option) string {
+	kind, def := cmp.Or(strings.Join(o.Enum, "|"), o.Type), o.Default
+	if b, err := experiment.ParseBytes(def); err == nil && o.Type == "size" {
+		def = b.String()
 	}
-	labelled("system:", info.Name+": "+info.Summary)
-	labelled("here:", strings.TrimSpace(here(st)+" "+st.Image))
-	if st.Embedded || len(st.Missing) > 0 || !info.Has(system.Start) {
-		labelled("to get it:", st.Install)
-		labelled("image:", st.Default)
+	switch {
+	case o.Required:
+		kind += ", required"
+	case def != "":
+		kind += ", default " + def
 	}
-	labelled("how:", joinModes(info.Modes))
-	labelled("can:", strings.Join(info.Can, " "))
-	if len(info.Options) == 0 {
-		return nil
+	return kind
+}
+
+// wrapped is a text in lines of a width; nothing where there is no text.
+func wrapped(first, later, text string, width int) string {
+	if text == "" {
+		return ""
 	}
-	fmt.Fprintln(w, "\noptions (under with: in the experiment file)")
-	for _, o := range info.Options {
-		kind := o.Type
-		if len(o.Enum) > 0 {
-			kind = strings.Join(o.Enum, "|")
-		}
-		def := o.Default
-		if b, err := experiment.ParseBytes(def); err == nil && o.Type == "size" {
-			def = b.String()
-		}
-		switch {
-		case o.Required:
-			kind += ", required"
-		case def != "":
-			kind += ", default " + def
-		}
-		writeWrapped(w, "  ", "    ", o.Name+" ("+kind+")", systemsWidth)
-		writeWrapped(w, "      ", "      ", o.Help, systemsWidth)
-	}
-	return nil
+	return strings.Join(words.Wrap(first, later, text, width), "\n") + "\n"
 }
 
 func writePresets(p *program) error {

@@ -24,21 +24,7 @@ const installTime = 20 * time.Minute
 func (p *program) installCommand() *cobra.Command {
 	var ref, from string
 	c := &cobra.Command{
-		Use:   "install NAME…",
-		Short: "install systems: Python programs, else container images",
-		Long: `Brings the programs of systems here, so that they can be started.
-
-Python programs go into an environment of their own in your data directory
-(XDG_DATA_HOME/plimsoll, by default ~/.local/share/plimsoll), from a lock that
-names every file by its hash. Container images are pulled, verified and unpacked
-in your cache (PLIMSOLL_CACHE, by default ~/.cache/plimsoll); no container
-engine is needed. To remove one, delete its directory there.
-
-plimsoll systems says which can be installed; with --image or --image-dir every
-system can that has the option image.`,
-		Example: `  plimsoll systems install tahoe kubo
-  plimsoll systems install nginx --image nginx:1.28
-  plimsoll systems install kubo --image-dir kubo.tar`,
+		Use:  "install NAME…",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 && ref+from != "" {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -42,94 +43,46 @@ func (t *compareTable) add(row ...string) {
 // columns until they fit; 0: it is none, and all are written. The verdict, what
 // differed, all cells together, then cells by metric.
 func CompareText(w io.Writer, c *analysis.Comparison, width int) error {
-	terminal := width > 0
-	width = cmp.Or(width, plainWidth)
-	var b strings.Builder
-	writeWrapped(&b, "", "", c.Verdict.Text, width)
-	b.WriteString("\n")
-	for _, line := range runLines(c) {
-		writeWrapped(&b, "", "  ", line, width)
-	}
-	b.WriteString("\nWhat differed:\n")
-	for _, line := range differLines(c) {
-		writeWrapped(&b, "  ", "    ", line, width)
-	}
-	b.WriteString("\n")
-	tables := &text{width: width, verbose: !terminal}
+	tables := &text{width: cmp.Or(width, plainWidth), verbose: width == 0}
 	for _, t := range compareTables(c) {
 		tables.table(t.table, t.Title, 0)
 	}
-	for _, line := range tables.lines {
-		b.WriteString(line + "\n")
-	}
-	for _, note := range c.Notes {
-		writeWrapped(&b, "", "", note, width)
-	}
-	GatesText(&b, c.Gates, width)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return compareAs(w, c, "compare.txt", map[string]any{
+		"wrap": func(first, later, s string) string {
+			return lines(words.Wrap(first, later, s, tables.width))
+		},
+		"tables": func() string { return lines(tables.lines) },
+		"gates":  func() string { return GatesText(c.Gates, width) },
+	})
 }
 
 // CompareMarkdown writes a comparison for a pull request.
 func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "### %s\n\n", markdown(c.Verdict.Text))
-	for _, line := range runLines(c) {
-		fmt.Fprintf(&b, "- %s\n", markdown(line))
-	}
-	b.WriteString("\n**What differed**\n\n")
-	for _, line := range differLines(c) {
-		fmt.Fprintf(&b, "- %s\n", markdown(line))
-	}
-	for _, t := range compareTables(c) {
-		if t.Asked {
-			fmt.Fprintf(&b, "\n**%s**\n\n", markdown(t.Title))
-		} else {
-			fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", markdown(t.Title))
-		}
-		for _, h := range t.Head {
-			b.WriteString("| " + markdown(h.Name) + " ")
-		}
-		b.WriteString("|\n" + strings.Repeat("|---", len(t.Head)) + "|\n")
-		for _, row := range t.Rows {
-			for _, e := range row {
-				b.WriteString("| " + markdown(e.Text) + " ")
-			}
-			b.WriteString("|\n")
-		}
-		if !t.Asked {
-			b.WriteString("\n</details>\n")
-		}
-	}
-	if len(c.Gates) > 0 {
-		b.WriteString("\n**Gates**\n\n")
-	}
-	for _, g := range gateViews(c.Gates) {
-		fmt.Fprintf(&b, "- %s `%s`: %s\n", g.Kind, strings.ReplaceAll(g.Rule, "`", "'"), markdown(g.Outcome))
-		for _, line := range g.Deciding {
-			fmt.Fprintf(&b, "  - %s\n", markdown(line))
-		}
-	}
-	b.WriteString("\n")
-	for _, note := range c.Notes {
-		fmt.Fprintf(&b, "<sub>%s</sub><br>\n", markdown(note))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return compareAs(w, c, "compare.md", map[string]any{
+		"md":   markdown.Replace,
+		"code": func(s string) string { return strings.ReplaceAll(s, "`", "'") },
+	})
 }
 
 // CompareHTML writes a comparison as one page that asks nothing of any network: the
 // verdict, gates, all cells together, then cells by metric and what differed.
 func CompareHTML(w io.Writer, c *analysis.Comparison) error {
-	return execute(w, "compare.html", "compare.html", map[string]any{"C": c, "Runs": runLines(c),
-		"Differ": differLines(c),
-		"Gates":  gateViews(c.Gates), "Tables": compareTables(c)})
+	return execute(w, "compare.html", "compare.html", compared(c))
 }
 
-var markdownEscapes = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "|", "\\|", "<", "&lt;",
-	">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
+// compared is what templates of a comparison see.
+func compared(c *analysis.Comparison) map[string]any {
+	return map[string]any{"C": c, "Runs": runLines(c), "Differ": differLines(c), "Gates": gateViews(c.Gates),
+		"Tables": compareTables(c)}
+}
 
-func markdown(s string) string { return markdownEscapes.Replace(s) }
+func compareAs(w io.Writer, c *analysis.Comparison, file string, funcs map[string]any) error {
+	t := template.Must(template.New(file).Funcs(funcs).ParseFS(files, "templates/"+file))
+	return t.Execute(w, compared(c))
+}
+
+var markdown = strings.NewReplacer("\\", "\\\\", "[", "\\[", "]", "\\]", "|", "\\|", "<", "&lt;",
+	">", "&gt;", "\n", " ", "*", "\\*", "_", "\\_", "`", "\\`", "~", "\\~")
 
 func runLines(c *analysis.Comparison) []string {
 	line := func(role string, r analysis.ComparedRun) string {

@@ -360,12 +360,14 @@ func unitLabels(unit string) string {
 	return expr
 }
 
-// extent is the range of numbers that rows show; 0 to 1 where there are none.
-func extent(panels ...*panel) (least, most float64) {
+func values(r row) []any { return []any{r.Y, r.Lo, r.Hi} }
+
+// extent is the range of some numbers that rows show; 0 to 1 where there are none.
+func extent(of func(row) []any, panels ...*panel) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
 	for _, p := range panels {
 		for _, r := range p.rows {
-			for _, v := range []any{r.Y, r.Lo, r.Hi} {
+			for _, v := range of(r) {
 				if x, ok := v.(short); ok && !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) {
 					least, most = min(least, float64(x)), max(most, float64(x))
 				}
@@ -390,15 +392,15 @@ func (f *figure) scales(panels []*panel, unit string, log bool) map[*panel]spec 
 	}
 	low, high := math.Inf(1), 0.0
 	for _, p := range panels {
-		if _, most := extent(p); p.numbers() {
+		if _, most := extent(values, p); p.numbers() {
 			low, high = min(low, most), max(high, most)
 		}
 	}
 	channels := map[*panel]spec{}
 	for _, p := range panels {
-		least, most := extent(panels...)
+		least, most := extent(values, panels...)
 		if high > apart*low && p.numbers() {
-			least, most = extent(p)
+			least, most = extent(values, p)
 		}
 		channels[p] = valueChannel("y", unit, "", log, least, most)
 	}
@@ -421,7 +423,7 @@ func positive(panels []*panel) {
 
 // spread calls for a logarithmic axis.
 func spread(panels []*panel) bool {
-	least, most := extent(panels...)
+	least, most := extent(values, panels...)
 	return least > 0 && most > 20*least
 }
 

@@ -129,7 +129,7 @@ func (d *drawer) scatter(f *figure, v analysis.Figure) {
 		if !ok {
 			break
 		}
-		p, turned := &panel{Title: heading(v, m), Spec: spec{}}, &panel{}
+		p := &panel{Title: heading(v, m), Spec: spec{}}
 		for _, x := range d.trials[m.Key] {
 			at, has := x.Trial.Metrics[v.X]
 			if !has || !x.Trial.Valid() {
@@ -140,9 +140,8 @@ func (d *drawer) scatter(f *figure, v analysis.Figure) {
 				value: short(x.Value), at: show(at, across.Unit),
 				Tip: fmt.Sprintf("%s, at %s: %s", d.Frame.Layout.Name(x.Trial.Info), show(at, across.Unit),
 					show(x.Value, m.Unit))})
-			turned.add(row{Y: short(at)})
 		}
-		least, most := extent(turned)
+		least, most := extent(func(r row) []any { return []any{r.X} }, p)
 		f.Panels = append(f.Panels, p)
 		p.finish(v.Title, spec{"x": valueChannel("x", across.Unit, across.Name, false, least, most),
 			"y": f.scales([]*panel{p}, m.Unit, v.Log)[p]})
@@ -258,12 +257,11 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 
 // barAxes are the axes of a panel whose values lie from left to right.
 func (p *panel) barAxes(title, unit string, systems []string, isRatio bool) {
-	labels, turned := map[any]bool{}, &panel{}
+	labels := map[any]bool{}
 	for _, r := range p.rows {
 		labels[r.Y] = true
-		turned.add(row{Y: r.X, Lo: r.Lo, Hi: r.Hi})
 	}
-	least, most := extent(turned)
+	least, most := extent(func(r row) []any { return []any{r.X, r.Lo, r.Hi} }, p)
 	if isRatio {
 		least, most = min(least, 0.9), max(most, 1.1)
 	}
@@ -354,11 +352,7 @@ func (d *drawer) shares(f *figure, v analysis.Figure, m record.Metric) {
 		}
 	}
 	for _, p := range f.Panels {
-		least, most := math.Inf(1), 0.0
-		for _, r := range p.rows {
-			x := float64(r.X.(short))
-			least, most = min(least, x), max(most, x)
-		}
+		least, most := extent(func(r row) []any { return []any{r.X} }, p)
 		p.finish(v.Title, spec{"x": valueChannel("x", m.Unit, m.Name, v.Log, least, most),
 			"y": valueChannel("y", "ratio", "", false, 0, 1)})
 	}

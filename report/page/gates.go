@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -96,13 +95,23 @@ func decidingCells(g analysis.Ruling) []string {
 	return lines
 }
 
-// GatesText writes gates: each with its state, the cells that decide it below.
-func GatesText(w io.Writer, gates []analysis.Ruling, width int) {
+// GatesText is gates in words: each with its state, the cells that decide it below.
+func GatesText(gates []analysis.Ruling, width int) string {
 	width = cmp.Or(width, plainWidth)
+	var all []string
 	for _, g := range gateViews(gates) {
-		writeWrapped(w, "", "   ", g.Kind+" "+g.Rule+": "+g.Outcome, width)
+		all = append(all, words.Wrap("", "   ", g.Kind+" "+g.Rule+": "+g.Outcome, width)...)
 		for _, line := range g.Deciding {
-			writeWrapped(w, "   ", "      ", line, width)
+			all = append(all, words.Wrap("   ", "      ", line, width)...)
 		}
 	}
+	return lines(all)
+}
+
+// lines are texts below one another.
+func lines(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Join(all, "\n") + "\n"
 }

@@ -32,21 +32,16 @@ var bundle []byte
 //go:embed templates/layers.json
 var layerText []byte
 
-// Options of a page.
-type Options struct {
-	Live bool // it is served while the run goes on, and listens to its server
-}
-
 // mostFindings is how many findings are not folded, and mostRows how many rows a table
 // that is not folded has.
 const mostFindings, mostRows = 7, 16
 
 // HTML writes the page of a run: one file that is complete and asks nothing of any
-// network.
-func HTML(w io.Writer, r *analysis.Result, o Options) error { return write(w, "page", r, o) }
+// network. A live one is served while the run goes on, and listens to its server.
+func HTML(w io.Writer, r *analysis.Result, live bool) error { return write(w, "page", r, live) }
 
 // Main writes the part of a live page that changes while a run goes on.
-func Main(w io.Writer, r *analysis.Result) error { return write(w, "main", r, Options{Live: true}) }
+func Main(w io.Writer, r *analysis.Result) error { return write(w, "main", r, true) }
 
 // JSON writes summary.json.
 func JSON(w io.Writer, r *analysis.Result) error {
@@ -55,8 +50,8 @@ func JSON(w io.Writer, r *analysis.Result) error {
 	return e.Encode(r)
 }
 
-func write(w io.Writer, name string, r *analysis.Result, o Options) error {
-	p, err := newPage(r, o)
+func write(w io.Writer, name string, r *analysis.Result, live bool) error {
+	p, err := newPage(r, live)
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
@@ -113,7 +108,7 @@ type ownTableView struct {
 	Table              table
 }
 
-func newPage(r *analysis.Result, o Options) (*page, error) {
+func newPage(r *analysis.Result, live bool) (*page, error) {
 	script := bytes.TrimSpace(bundle)
 	figures, err := newDrawer(r).figures()
 	if err != nil {
@@ -123,7 +118,7 @@ func newPage(r *analysis.Result, o Options) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &page{Result: r, Live: o.Live, Policy: policy(script, o.Live),
+	p := &page{Result: r, Live: live, Policy: policy(script, live),
 		Script: template.JS(script), Data: template.JS(data),
 		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false),
 		Links:   linkTable(r),

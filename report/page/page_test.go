@@ -48,7 +48,7 @@ func must(t testing.TB, err error) {
 func write(t testing.TB, r *analysis.Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, page.HTML(&b, r, page.Options{}))
+	must(t, page.HTML(&b, r, false))
 	return b.String()
 }
 

@@ -79,49 +79,38 @@ func plusMinus(s analysis.Summary, unit string) string {
 }
 
 // cellTable is a row for each cell: its factors, its system, and columns of metrics.
-func cellTable(r *analysis.Result, columns []analysis.Column, validity bool) table {
-	d := &drawer{Result: r}
-	var t table
+func cellTable(r *analysis.Result, columns []analysis.Column, validity bool) (t table) {
 	if len(r.Cells) == 0 {
 		return t
 	}
+	d, fill := &drawer{Result: r}, []func(*analysis.Cell) entry{}
+	add := func(name string, numeric, narrow bool, of func(*analysis.Cell) entry) {
+		t.Head, fill = append(t.Head, head{name, numeric, narrow}), append(fill, of)
+	}
 	for _, x := range r.Cells[0].Factors {
 		if x.Path != "system" {
-			t.Head = append(t.Head, head{x.Label, x.Unit != "", true})
+			add(x.Label, x.Unit != "", true, func(c *analysis.Cell) entry {
+				own, _ := c.Factor(x.Path)
+				return entry{Text: own.Text(), Raw: own.Value}
+			})
 		}
 	}
-	t.Head = append(t.Head, head{"system", false, true})
-	var used []analysis.Column
+	add("system", false, true, func(c *analysis.Cell) entry { return entry{Text: c.System} })
 	for _, col := range columns {
 		if slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { _, ok := d.of(c, col.Metric); return ok }) {
-			used = append(used, col)
-			t.Head = append(t.Head, head{col.Head, true, col.Narrow})
+			add(col.Head, true, col.Narrow, func(c *analysis.Cell) entry { return d.entry(c, col) })
 		}
 	}
-	some := validity && slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { return c.Success.Of > 0 })
-	if some {
-		t.Head = append(t.Head, head{"success", true, true})
+	if validity && slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool { return c.Success.Of > 0 }) {
+		add("success", true, true, success)
 	}
 	if validity {
-		t.Head = append(t.Head, head{"valid", true, true})
+		add("valid", true, true, valid)
 	}
 	for _, c := range r.Cells {
-		var line []entry
-		for _, x := range r.Cells[0].Factors {
-			if x.Path != "system" {
-				own, _ := c.Factor(x.Path)
-				line = append(line, entry{Text: own.Text(), Raw: own.Value})
-			}
-		}
-		line = append(line, entry{Text: c.System})
-		for _, col := range used {
-			line = append(line, d.entry(c, col))
-		}
-		if some {
-			line = append(line, success(c))
-		}
-		if validity {
-			line = append(line, valid(c))
+		line := make([]entry, len(fill))
+		for i, of := range fill {
+			line[i] = of(c)
 		}
 		t.Rows = append(t.Rows, line)
 	}

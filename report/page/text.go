@@ -91,13 +91,6 @@ func (t *text) prose(tone analysis.Tone, mark, s string) {
 	}
 }
 
-// writeWrapped prints what [words.Wrap] gives.
-func writeWrapped(w io.Writer, first, later, s string, width int) {
-	for _, line := range words.Wrap(first, later, s, width) {
-		fmt.Fprintln(w, line)
-	}
-}
-
 // warnings are what spoils the numbers and what failed, unless the verdict says it; with
 // verbose all findings.
 func (t *text) warnings() {
@@ -263,22 +256,18 @@ func (t *text) table(all table, title string, most int) int {
 			columns = append(columns, i)
 		}
 	}
-	notes, clip := len(columns), 0
-	lines, wide := align(all, columns, notes, clip)
+	narrow := false
+	lines, wide := align(all, columns, narrow)
 	for wide > t.width && len(columns) > 2 && !t.verbose {
-		switch {
-		case clip == 0:
-			clip = mostWords
-		case notes > 0:
-			notes--
-		default:
+		if narrow {
 			last := len(columns) - 1
 			if title == "" { // the last is validity
 				last--
 			}
 			columns = slices.Delete(columns, last, last+1)
 		}
-		lines, wide = align(all, columns, notes, clip)
+		narrow = true
+		lines, wide = align(all, columns, narrow)
 	}
 	for _, l := range lines {
 		t.line("", l)
@@ -297,30 +286,22 @@ func isInterval(note string) bool {
 	return strings.HasPrefix(note, "±") || strings.HasPrefix(note, "(")
 }
 
-// align lays columns of a table in lines, with the intervals of the first few that have
-// them and words of at most so many characters (0: any number), and returns how wide
-// they are.
-func align(t table, columns []int, notes, clip int) (lines []string, wide int) {
+// align lays columns of a table in lines, narrow without intervals and long words, and returns how
+// wide they are.
+func align(t table, columns []int, narrow bool) (lines []string, wide int) {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, c := range columns {
 		fmt.Fprint(w, t.Head[c].Name, "\t")
 	}
 	fmt.Fprintln(w)
-	noted := map[int]bool{}
-	for _, c := range columns {
-		if len(noted) < notes && slices.ContainsFunc(t.Rows,
-			func(r []entry) bool { return isInterval(r[c].Note) }) {
-			noted[c] = true
-		}
-	}
 	for _, r := range t.Rows {
 		for _, c := range columns {
 			s := strings.ReplaceAll(r[c].Text, "\t", " ")
-			if clip > 0 && !t.Head[c].Numeric {
-				s = words.Clip(s, clip)
+			if narrow && !t.Head[c].Numeric {
+				s = words.Clip(s, mostWords)
 			}
-			if noted[c] && isInterval(r[c].Note) {
+			if !narrow && isInterval(r[c].Note) {
 				s += " " + r[c].Note
 			}
 			fmt.Fprint(w, s, "\t")

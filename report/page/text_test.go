@@ -84,11 +84,7 @@ func TestTextColour(t *testing.T) {
 
 // Gates of several runs name their run; those of one need not.
 func TestGatesNameTheirRun(t *testing.T) {
-	text := func(gates ...analysis.Ruling) string {
-		var b strings.Builder
-		page.GatesText(&b, gates, 80)
-		return b.String()
-	}
+	text := func(gates ...analysis.Ruling) string { return page.GatesText(gates, 80) }
 	a := analysis.Ruling{Rule: "x > 1", Run: "run-a", State: analysis.GatePass}
 	b := analysis.Ruling{Rule: "x > 1", Run: "run-b", State: analysis.GateFail}
 	if got := text(a); strings.Contains(got, "run-a") {

@@ -149,24 +149,18 @@ func owner(trials []*trial, file string, at int64) *trial {
 // merge makes one of experiments that are the same, as when a log was given twice: with
 // the same configuration and a request in common. What is there twice is found later.
 func merge(all []*experiment) []*experiment {
-	type key struct {
-		set, system, destination, request string
-		at                                int64
-	}
-	seen := map[key]*experiment{}
+	seen := map[string]*experiment{}
 	var kept []*experiment
 	for _, x := range all {
-		into := x
-		keys := make([]key, len(x.requests))
-		for i, e := range x.requests {
-			k := key{destination: e.Destination, request: e.Name + e.Boundary + e.RequestID, at: e.Timestamp.UnixNano()}
-			if x.config != nil {
-				k.set, k.system = x.config.SetID, x.config.System
-			}
-			keys[i], into = k, cmp.Or(seen[k], into)
+		into, set := x, ""
+		if x.config != nil {
+			set = fmt.Sprintf("%q %q ", x.config.SetID, x.config.System)
 		}
-		for _, k := range keys {
-			seen[k] = into
+		for _, e := range x.requests {
+			into = cmp.Or(seen[set+e.id()], into)
+		}
+		for _, e := range x.requests {
+			seen[set+e.id()] = into
 		}
 		if into == x {
 			kept = append(kept, x)
@@ -179,15 +173,21 @@ func merge(all []*experiment) []*experiment {
 	return kept
 }
 
+// id is the same for a record that is there twice.
+func (e entry) id() string {
+	id := fmt.Sprintf("%d %q %q %q %q %q", e.Timestamp.UnixNano(), e.Name, e.Boundary, e.Destination, e.RequestID,
+		e.Stage)
+	if e.Repetition != nil {
+		id += fmt.Sprint(*e.Repetition)
+	}
+	return id
+}
+
 // ordered sorts records by their times and leaves out those that are there twice.
 func (g *gatherer) ordered(all []entry) []entry {
 	seen := map[string]bool{}
 	once := slices.DeleteFunc(all, func(e entry) bool {
-		id := fmt.Sprintf("%d %q %q %q %q %q", e.Timestamp.UnixNano(), e.Name, e.Boundary, e.Destination, e.RequestID,
-			e.Stage)
-		if e.Repetition != nil {
-			id += fmt.Sprint(*e.Repetition)
-		}
+		id := e.id()
 		there := seen[id]
 		seen[id] = true
 		return there
@@ -317,7 +317,6 @@ func blocksOf(all []*experiment) map[*trial]int {
 		block int
 	}
 	blocks, taken, from := map[*trial]int{}, map[place]bool{}, map[cellKey]int{}
-	var left []func()
 	for _, x := range all {
 		k := x.cell()
 		for _, t := range x.trials {
@@ -325,20 +324,20 @@ func blocksOf(all []*experiment) map[*trial]int {
 			p := place{k, from[k] + planned}
 			if t.repetition < x.config.Repetitions && planned < x.config.trials() && !taken[p] {
 				blocks[t], taken[p] = p.block, true
-				continue
 			}
-			left = append(left, func() {
-				p := place{cellKey: k}
-				for taken[p] {
-					p.block++
-				}
-				blocks[t], taken[p] = p.block, true
-			})
 		}
 		from[k] += max(x.config.trials(), len(x.trials))
 	}
-	for _, find := range left {
-		find()
+	for _, x := range all {
+		for _, t := range x.trials {
+			p := place{cellKey: x.cell()}
+			for taken[p] {
+				p.block++
+			}
+			if _, has := blocks[t]; !has {
+				blocks[t], taken[p] = p.block, true
+			}
+		}
 	}
 	return blocks
 }

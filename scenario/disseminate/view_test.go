@@ -197,7 +197,7 @@ func TestFiguresKeepEveryFactor(t *testing.T) {
 	r := analysed(t, regexp.MustCompile(`disseminate: .*`).ReplaceAllString(file,
 		"disseminate: {nodes: [5, 9], seeders: [1, 2]}"))
 	var b bytes.Buffer
-	if err := page.HTML(&b, r, page.Options{}); err != nil {
+	if err := page.HTML(&b, r, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"seeders 1", "seeders 2", "nodes 9, seeders 2"} {
