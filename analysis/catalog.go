@@ -92,8 +92,7 @@ func CommonRules() []Rule {
 func (r *Result) Cases(f func(c *Cell, x *Case) bool) []Case {
 	var all []Case
 	for _, c := range r.Cells {
-		x := Case{System: c.System, Where: r.Frame.Layout.Where(c), Name: r.Frame.Layout.Name(c), Value: Unknown,
-			Lo: Unknown, Hi: Unknown}
+		x := Case{System: c.System, Name: r.Frame.Layout.Name(c), Range: NoRange}
 		if f(c, &x) {
 			all = append(all, x)
 		}
@@ -101,25 +100,29 @@ func (r *Result) Cases(f func(c *Cell, x *Case) bool) []Case {
 	return all
 }
 
-func wrongBytes(r *Result) []Case {
+// trials makes one case for each trial of which f says so.
+func (r *Result) trials(f func(t *Trial, x *Case) bool) []Case {
 	var all []Case
 	for _, t := range r.Frame.Trials {
-		if n := t.Outcomes[record.WrongBytes.String()]; n > 0 {
-			all = append(all, Case{System: t.Info.System, Name: r.Frame.Layout.Name(t.Info), N: n,
-				Text: record.BlockName(t.Block)})
+		if x := (Case{System: t.Info.System, Name: r.Frame.Layout.Name(t.Info)}); f(t, &x) {
+			all = append(all, x)
 		}
 	}
 	return all
 }
 
+func wrongBytes(r *Result) []Case {
+	return r.trials(func(t *Trial, x *Case) bool {
+		x.N, x.Text = t.Outcomes[record.WrongBytes.String()], record.BlockName(t.Block)
+		return x.N > 0
+	})
+}
+
 func notExecuted(r *Result) []Case {
-	var all []Case
-	for _, t := range r.Frame.Trials {
-		if t.State == record.Failed {
-			all = append(all, Case{System: t.Info.System, Name: r.Frame.Layout.Name(t.Info), N: 1, Text: t.Error})
-		}
-	}
-	return all
+	return r.trials(func(t *Trial, x *Case) bool {
+		x.N, x.Text = 1, t.Error
+		return t.State == record.Failed
+	})
 }
 
 // noted finds trials with a note that begins so.
@@ -271,12 +274,6 @@ const (
 // cells of a system: by permutation tests over blocks, Holm-corrected, and with half of
 // driftAlpha for each of the two families.
 func drift(r *Result) []Case {
-	bases := map[string]*Cell{}
-	for _, c := range r.Cells {
-		if c.Baseline {
-			bases[c.Pair] = c
-		}
-	}
 	type test struct {
 		Case
 		p, size float64
@@ -293,12 +290,10 @@ func drift(r *Result) []Case {
 			if c.System != s.Name || r.View.Accumulates != nil && r.View.Accumulates(c) {
 				continue
 			}
-			sum := c.Metrics[r.Headline]
-			row := sum.logs()
+			row := c.Metrics[r.Headline].logs()
 			own = append(own, ask(row, s.Name, r.Frame.Layout.Name(c)))
-			if b := bases[c.Pair]; b != nil && b != c {
-				baseSum := b.Metrics[r.Headline]
-				base := baseSum.logs()
+			if b := r.Frame.base(c); b != nil {
+				base := b.Metrics[r.Headline].logs()
 				ratio := slices.Clone(row[:min(len(row), len(base))])
 				for i := range ratio {
 					ratio[i] -= base[i]
@@ -385,16 +380,10 @@ type curve struct {
 func (r *Result) curves(rate string) (all []*curve) {
 	at := map[string]*curve{}
 	for _, c := range r.Cells {
-		var level float64
-		key := c.System
-		for _, x := range c.Factors {
-			switch {
-			case strings.HasSuffix(x.Path, ".concurrency"):
-				level = x.Number
-			case x.Path != "system":
-				key += ", " + x.Label + " " + x.Text()
-			}
-		}
+		level, _ := find(c.Factors, isConcurrency)
+		key := strings.TrimSuffix(c.System+", "+c.levels(", ", func(x Factor) bool {
+			return x.Path != "system" && !isConcurrency(x)
+		}), ", ")
 		if at[key] == nil {
 			at[key] = &curve{x: Case{System: c.System, Name: key}}
 			all = append(all, at[key])
@@ -404,12 +393,14 @@ func (r *Result) curves(rate string) (all []*curve) {
 		}
 		for _, row := range r.Frame.Of(c, rate) {
 			if row.Value > 0 && !row.Censored {
-				at[key].loads = append(at[key].loads, stats.Load{N: level, X: row.Value})
+				at[key].loads = append(at[key].loads, stats.Load{N: level.Number, X: row.Value})
 			}
 		}
 	}
 	return all
 }
+
+func isConcurrency(x Factor) bool { return strings.HasSuffix(x.Path, ".concurrency") }
 
 // throughputFalls compares the throughput at the highest concurrency with that at each
 // other (Welch's test on logarithms, Holm-corrected).

@@ -16,26 +16,27 @@ const FewestPairs = 4
 
 // Ratio compares a cell with the baseline's cell of the same group, within blocks.
 type Ratio struct {
-	N           int     `json:"n"` // blocks in which both have a valid trial
-	Value       Num     `json:"value"`
-	Lo          Num     `json:"lo"`
-	Hi          Num     `json:"hi"`
-	Confidence  float64 `json:"confidence"` // of Lo and Hi; less than 0.95 where they are the range of the pairs
-	P           Num     `json:"p"`          // Wilcoxon's signed-rank test over pairs; Student's where Warn says so
-	PHolm       Num     `json:"p_holm"`     // corrected for the comparisons of this metric
-	Significant bool    `json:"significant"`
-	Better      int     `json:"better"` // when significant and above the effect floor: 1 better, −1 worse; else 0
-	Warn        string  `json:"warn,omitempty"`
+	N int `json:"n"` // blocks in which both have a valid trial
+	Range
+	Confidence float64 `json:"confidence"` // of Lo and Hi; less than 0.95 where they are the range of the pairs
+	Test               // Wilcoxon's signed-rank test over pairs; Student's where Warn says so
+	Warn       string  `json:"warn,omitempty"`
+}
+
+// Test says whether a ratio differs from 1.
+type Test struct {
+	P           Num  `json:"p"`
+	PHolm       Num  `json:"p_holm"` // corrected for the other comparisons of the metric
+	Significant bool `json:"significant"`
+	Better      int  `json:"better"` // when significant and above the effect floor: 1 better, −1 worse; else 0
 }
 
 // Overall is one system's ratio to the baseline over all its cells.
 type Overall struct {
-	System      string  `json:"system"`
-	Metric      string  `json:"metric"`
-	N           int     `json:"n"` // blocks
-	Value       Num     `json:"value"`
-	Lo          Num     `json:"lo"`
-	Hi          Num     `json:"hi"`
+	System string `json:"system"`
+	Metric string `json:"metric"`
+	N      int    `json:"n"` // blocks
+	Range
 	P           Num     `json:"p"`
 	Significant bool    `json:"significant"`
 	Better      int     `json:"better"`
@@ -53,37 +54,31 @@ type Extreme struct {
 // over groups. Trials are paired by block: what a block does to all alike cancels.
 func (f *Frame) compare() []Overall {
 	overall := []Overall{}
-	bases := map[string]*Cell{}
-	for _, c := range f.Cells {
-		if c.Baseline {
-			bases[c.Pair] = c
-		}
-	}
 	for _, m := range f.Metrics {
 		if !slices.Contains(f.View.Compared, m.Key) {
 			continue
 		}
 		type comparison struct {
-			cell   *Cell
-			xs, ys []float64
+			cell *Cell
+			logs []float64
 		}
 		var family []comparison
 		tested := 0
 		for _, c := range f.Cells {
-			base := bases[c.Pair]
-			if base == nil || c.Baseline {
+			base := f.base(c)
+			if base == nil {
 				continue
 			}
-			if xs, ys, _ := f.pairs(m.Key, c, base); len(xs) > 0 {
-				family = append(family, comparison{c, xs, ys})
-				if len(xs) >= FewestPairs {
+			if logs, _ := f.pairs(m.Key, c, base); len(logs) > 0 {
+				family = append(family, comparison{c, logs})
+				if len(logs) >= FewestPairs {
 					tested++
 				}
 			}
 		}
 		all, ps := make([]Ratio, len(family)), make([]float64, len(family))
 		for i, p := range family {
-			all[i], ps[i] = ratioOf(p.xs, p.ys, tested), math.NaN()
+			all[i], ps[i] = ratioOf(p.logs, tested), math.NaN()
 			if all[i].N >= FewestPairs {
 				ps[i] = float64(all[i].P)
 			}
@@ -102,7 +97,7 @@ func (f *Frame) compare() []Overall {
 			continue
 		}
 		for _, s := range f.Systems {
-			if o, ok := f.pool(s, m, bases); ok {
+			if o, ok := f.pool(s, m); ok {
 				overall = append(overall, o)
 			}
 		}
@@ -110,36 +105,37 @@ func (f *Frame) compare() []Overall {
 	return overall
 }
 
-// pairs are the values of a cell and its baseline in the blocks that both have. A
+// base is the cell that a cell is compared with; nil: none.
+func (f *Frame) base(c *Cell) *Cell {
+	b, _ := find(f.Cells, func(b *Cell) bool { return b.Baseline && b.Pair == c.Pair && !c.Baseline })
+	return b
+}
+
+// pairs are the logarithms of the ratios of a cell to its baseline in the blocks that both have. A
 // system that delivered nothing is 0 times as fast; against a baseline that delivered
 // nothing there is no ratio. None are given when a trial of either is censored: the
 // others alone would flatter it.
-func (f *Frame) pairs(metric string, c, base *Cell) (xs, ys []float64, blocks []int) {
+func (f *Frame) pairs(metric string, c, base *Cell) (logs []float64, blocks []int) {
 	if f.View.Alike != nil && !f.View.Alike(f, metric, c, base) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	a, b := c.Metrics[metric], base.Metrics[metric]
 	if a.Censored+b.Censored > 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	for i, block := range a.Blocks {
 		if j := slices.Index(b.Blocks, block); j >= 0 && b.Values[j] > 0 && a.Values[i] >= 0 {
-			xs, ys, blocks = append(xs, a.Values[i]), append(ys, b.Values[j]), append(blocks, block)
+			logs, blocks = append(logs, math.Log(a.Values[i]/b.Values[j])), append(blocks, block)
 		}
 	}
-	return xs, ys, blocks
+	return logs, blocks
 }
 
 // RatioTo is a metric of a cell divided by that of another, within blocks; none where a
 // trial of either is censored.
 func (f *Frame) RatioTo(metric string, c, base *Cell) Value {
-	xs, ys, _ := f.pairs(metric, c, base)
-	var logs []float64
-	for i := range xs {
-		if xs[i] > 0 {
-			logs = append(logs, math.Log(xs[i]/ys[i]))
-		}
-	}
+	logs, _ := f.pairs(metric, c, base)
+	logs = slices.DeleteFunc(logs, func(x float64) bool { return math.IsInf(x, -1) })
 	if len(logs) == 0 {
 		return Text("")
 	}
@@ -157,11 +153,7 @@ var pairWords = map[string]string{
 // ratioOf is the ratio within pairs. The signed-rank test and its interval decide
 // where they can pass the correction for a family of so many comparisons; fewer pairs
 // have Student's, and fewer than four only the range of their ratios.
-func ratioOf(xs, ys []float64, family int) Ratio {
-	logs := make([]float64, len(xs))
-	for i := range xs {
-		logs[i] = math.Log(xs[i] / ys[i])
-	}
+func ratioOf(logs []float64, family int) Ratio {
 	n := len(logs)
 	i, p := stats.PairedRatio(logs, Confidence)
 	q := Ratio{N: n}
@@ -174,12 +166,11 @@ func ratioOf(xs, ys []float64, family int) Ratio {
 		}
 		q.Warn = Fill(pairWords["student"], map[string]any{"N": n, "Family": int64(family)})
 	}
-	q.Value, q.Lo, q.Hi, q.Confidence, q.P, q.PHolm = Num(i.Mid), Num(i.Lo), Num(i.Hi), i.Conf, Num(p), Num(p)
+	q.Range, q.Confidence, q.P = rangeOf(i), i.Conf, Num(p)
 	if i.Bounded() {
 		return q
 	}
-	q.Lo, q.Hi, q.Confidence = Unknown, Unknown, 0
-	if n > 1 {
+	if q.Confidence = 0; n > 1 {
 		q.Lo, q.Hi, q.Confidence = Num(math.Exp(slices.Min(logs))), Num(math.Exp(slices.Max(logs))),
 			stats.RangeConfidence(n)
 	}
@@ -225,23 +216,23 @@ func Pooled(rows [][]float64, centres []float64) (v Value, p float64, blocks int
 // Blocks are the unit, since a system in a block may be slow in all of its cells: test
 // and interval are those of the blocks' means, and fewer than six blocks claim
 // nothing. A single cell needs no pooling.
-func (f *Frame) pool(s System, m record.Metric, bases map[string]*Cell) (Overall, bool) {
+func (f *Frame) pool(s System, m record.Metric) (Overall, bool) {
 	o := Overall{System: s.Name, Metric: m.Key}
 	var rows [][]float64 // logarithms of the ratios of a cell's pairs, by block
 	var centres []float64
 	var only Ratio
 	for _, c := range f.Cells {
-		base := bases[c.Pair]
-		if c.System != s.Name || base == nil || c.Baseline {
+		base := f.base(c)
+		if c.System != s.Name || base == nil {
 			continue
 		}
-		xs, ys, blocks := f.pairs(m.Key, c, base)
-		if len(xs) == 0 || !(c.Ratios[m.Key].Value > 0) { // 0 has no place in a geometric mean
+		logs, blocks := f.pairs(m.Key, c, base)
+		if len(logs) == 0 || !(c.Ratios[m.Key].Value > 0) { // 0 has no place in a geometric mean
 			continue
 		}
 		row := slices.Repeat([]float64{math.NaN()}, slices.Max(blocks)+1)
 		for i, b := range blocks {
-			row[b] = math.Log(xs[i] / ys[i])
+			row[b] = logs[i]
 		}
 		only = c.Ratios[m.Key]
 		rows, centres = append(rows, row), append(centres, math.Log(float64(only.Value)))
@@ -256,12 +247,11 @@ func (f *Frame) pool(s System, m record.Metric, bases map[string]*Cell) (Overall
 	case 0:
 		return o, false
 	case 1:
-		o.N, o.Value, o.Lo, o.Hi, o.P, o.Significant, o.Better = only.N, only.Value, only.Lo, only.Hi, only.P,
-			only.Significant, only.Better
+		o.N, o.Range, o.P, o.Significant, o.Better = only.N, only.Range, only.P, only.Significant, only.Better
 		return o, true
 	}
 	v, p, n := Pooled(rows, centres)
-	o.N, o.Value, o.Lo, o.Hi, o.P = n, v.Number, v.Lo, v.Hi, Num(p)
+	o.N, o.Range, o.P = n, Range{v.Number, v.Lo, v.Hi}, Num(p)
 	o.Significant = (o.Lo > 1 || o.Hi < 1) && p <= alpha
 	o.Better = direction(o.Significant, o.Value, m.Better)
 	return o, true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Row is one number of one trial.
@@ -183,12 +184,18 @@ type SkippedCell struct {
 
 // Metric finds a definition.
 func (f *Frame) Metric(key string) (record.Metric, bool) {
-	for _, m := range f.Metrics {
-		if m.Key == key {
-			return m, true
-		}
+	if m, ok := find(f.Metrics, func(m record.Metric) bool { return m.Key == key }); ok {
+		return m, true
 	}
 	return record.Metric{Key: key, Name: key, Unit: "1", Better: record.Neither}, false
+}
+
+// find is the first that is so.
+func find[T any](all []T, is func(T) bool) (v T, found bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
+	}
+	return v, false
 }
 
 // Of are the whole-trial rows of a metric in the valid trials of a cell, by block.
@@ -232,11 +239,7 @@ func (f *Frame) index() {
 
 // Factor is the cell's level of a factor; false: it has none of that path.
 func (c *Cell) Factor(path string) (Factor, bool) {
-	i := slices.IndexFunc(c.Factors, func(f Factor) bool { return f.Path == path })
-	if i < 0 {
-		return Factor{Path: path}, false
-	}
-	return c.Factors[i], true
+	return find(c.Factors, func(f Factor) bool { return f.Path == path })
 }
 
 // Num is a number that may be unknown: NaN and infinities, which JSON cannot carry,
@@ -268,6 +271,24 @@ func (n *Num) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// Range is a number with its interval. What is not known is Unknown.
+type Range struct {
+	Value Num `json:"value"`
+	Lo    Num `json:"lo"`
+	Hi    Num `json:"hi"`
+}
+
+// NoRange is a number of which nothing is known.
+var NoRange = Range{Unknown, Unknown, Unknown}
+
+// rangeOf is an estimate; an end that the data do not bound is unknown.
+func rangeOf(i stats.Interval) Range {
+	if !i.Bounded() {
+		return Range{Num(i.Mid), Unknown, Unknown}
+	}
+	return Range{Num(i.Mid), Num(i.Lo), Num(i.Hi)}
+}
+
 // Value is the cell's level of a factor for machines: the number in its base unit, or
 // the word; empty: it has none.
 func (c *Cell) Value(path string) string {
@@ -279,9 +300,11 @@ func (c *Cell) Value(path string) string {
 }
 
 // FactorPaths are the factors that vary, the system left out, in plan order.
-func (f *Frame) FactorPaths() []string {
+func (f *Frame) FactorPaths() []string { return factorPaths(f.Cells) }
+
+func factorPaths(cells []*Cell) []string {
 	var all []string
-	for _, c := range f.Cells {
+	for _, c := range cells {
 		for _, x := range c.Factors {
 			if x.Path != "system" && !slices.Contains(all, x.Path) {
 				all = append(all, x.Path)

@@ -28,15 +28,12 @@ type CellRuling struct {
 	System string `json:"system"`
 	Where  string `json:"where"`
 	State  string `json:"state"`
-	Value  Num    `json:"value"` // of the metric in its unit, or the ratio
-	Lo     Num    `json:"lo"`    // each end by itself holds with 95 %
-	Hi     Num    `json:"hi"`
+	Range         // of the metric in its unit, or the ratio: each end by itself holds with 95 %
 	N      int    `json:"n"` // trials, or pairs of trials
 	Why    string `json:"why"`
 
 	Unit string `json:"-"`
 	cell *Cell
-	more bool // of an inconclusive one: more repetitions can decide it
 	one  bool // each cell is one trial by design
 }
 
@@ -171,8 +168,8 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 		if !run.means(asked, rule) {
 			continue
 		}
-		d := CellRuling{System: c.System, Where: r.Frame.Layout.Where(c), State: GateInconclusive, Value: Unknown,
-			Lo: Unknown, Hi: Unknown, cell: c, Unit: m.Unit, one: r.View.OneTrial}
+		d := CellRuling{System: c.System, Where: r.Frame.Layout.Where(c), State: GateInconclusive, Range: NoRange,
+			cell: c, Unit: m.Unit, one: r.View.OneTrial}
 		switch rule.Kind {
 		case gate.Limit:
 			d.limit(r, m, rule)
@@ -195,9 +192,7 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 		}
 	}
 	for _, d := range g.Cells {
-		if d.State == GateFail || d.State == GateInconclusive && g.State == GatePass {
-			g.State = d.State
-		}
+		g.State = graverState(g.State, d.State)
 	}
 	if len(g.Cells) == 0 {
 		g.State, g.Why = GateInconclusive, "the rule applies to no cell"
@@ -228,7 +223,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 	if slices.Contains(successMetrics, m.Key) {
 		s := r.Frame.success(d.cell, gateConfidence)
 		lumped = s.lumped
-		d.N, d.Value, d.Lo, d.Hi = d.cell.Valid, s.Value, s.Lo, s.Hi
+		d.N, d.Range = d.cell.Valid, s.Range
 		if s.Of == 0 {
 			d.because("unfinished", nil)
 			return
@@ -258,7 +253,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		lo, hi = i.Lo, i.Hi
 		d.Lo, d.Hi = Num(p.lower(lo)), Num(p.upper(hi))
 	}
-	d.settle(p, lo, hi, p.lower(lo), p.upper(hi), func(lo, hi float64) (pass, fail bool) {
+	d.settle(p, p.lower(lo), p.upper(hi), func(lo, hi float64) (pass, fail bool) {
 		switch rule.Op {
 		case "<":
 			return hi < rule.Value, lo >= rule.Value
@@ -270,7 +265,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		return lo >= rule.Value, hi < rule.Value
 	})
 	if lumped && d.State == GatePass {
-		d.State, d.more = GateInconclusive, true
+		d.State = GateInconclusive
 		d.because("lumped", nil)
 	}
 	if slices.Contains(successMetrics, m.Key) && !r.View.InTime {
@@ -290,7 +285,7 @@ func (d *CellRuling) late(rule gate.Rule) {
 	if least := float64(d.Lo) * kept; least > rule.Value || rule.Op == ">=" && least >= rule.Value {
 		return
 	}
-	d.State, d.more = GateInconclusive, false
+	d.State = GateInconclusive
 	d.because("late", map[string]any{"N": n, "Kept": d.Value * Num(kept)})
 }
 
@@ -364,7 +359,6 @@ func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule g
 		if stats.MannWhitney(xs, ys) <= alpha {
 			d.State = GateFail
 		}
-		d.more = d.State == GateInconclusive
 		return
 	}
 	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, m, rule.Share, r.Frame.polled(d.cell, m),
@@ -387,7 +381,7 @@ func (d *CellRuling) ratio(i stats.Interval, n int, m record.Metric, share float
 	d.Lo, d.Hi = Num(i.Lo*down), Num(i.Hi*up)
 	least, most := 1-share, 1+share
 	p.resolution = max(p.resolution, base.resolution)
-	d.settle(p, i.Lo, i.Hi, i.Lo*down, i.Hi*up, func(lo, hi float64) (pass, fail bool) {
+	d.settle(p, i.Lo*down, i.Hi*up, func(lo, hi float64) (pass, fail bool) {
 		switch m.Better {
 		case record.Higher:
 			return lo >= least, hi < least
@@ -398,38 +392,28 @@ func (d *CellRuling) ratio(i stats.Interval, n int, m record.Metric, share float
 	})
 }
 
-// settle decides a cell from its interval, lo to hi, and from that widened by the
-// resolution of polled times, low to high: only what holds for the wider is decided.
-func (d *CellRuling) settle(p polledRange, lo, hi, low, high float64, decide func(lo, hi float64) (pass, fail bool)) {
+// settle decides a cell from its interval, widened by the resolution of polled times.
+func (d *CellRuling) settle(p polledRange, lo, hi float64, decide func(lo, hi float64) (pass, fail bool)) {
 	if p.resolution > 0 {
 		d.because("polls", Num(p.resolution))
 	}
-	if pass, fail := decide(low, high); pass {
+	switch pass, fail := decide(lo, hi); {
+	case pass:
 		d.State = GatePass
-		return
-	} else if fail {
+	case fail:
 		d.State = GateFail
-		return
+	default:
+		d.because("in-interval", nil)
 	}
-	if pass, fail := decide(lo, hi); pass || fail {
-		d.because("in-resolution", nil)
-		return
-	}
-	d.more = true
-	d.because("in-interval", nil)
 }
 
-// few says that a cell has too few trials, of which more would help unless each cell
-// has one by design. Where it has none, the reason is not their number.
+// few says that a cell has too few trials. Where it has none, the reason is not their number.
 func (d *CellRuling) few() {
-	if d.N == 0 {
-		d.more = false
-		return
-	}
-	if d.more = !d.one; d.more {
-		d.because("few", gate.FewestTrials)
-	} else {
+	switch {
+	case d.N > 0 && d.one:
 		d.because("one-trial", gate.FewestTrials)
+	case d.N > 0:
+		d.because("few", gate.FewestTrials)
 	}
 }
 
@@ -442,21 +426,20 @@ var gateWords = map[string]string{
 	"lumped":      "one trial holds most of the failures, and too few trials say how often such a trial comes",
 	"late": "{{.N}} more passed the deadline or were starved, which is no failure: had all failed, it would " +
 		"be {{percent .Kept}}",
-	"no-cell":       "the run has no such cell of {{.}}",
-	"unlike":        "the two do not compare like with like",
-	"absent":        "no valid trial has this number",
-	"absent-there":  "{{.}} has no valid trial with this number",
-	"cut-there":     "some trials of {{.}} were cut off before they came to it",
-	"pairs":         `{{plural . "pair of trials" "pairs of trials"}}`,
-	"cut":           `{{plural . "trial was" "trials were"}} cut off`,
-	"sides":         `{{plural . "valid trial" "valid trials"}} on either side`,
-	"never":         "half or more of the new run's trials never came to it",
-	"polls":         `polls resolve times to {{show . "s"}}`,
-	"in-resolution": "the limit lies within the resolution of the polls, which more repetitions do not improve",
-	"in-interval":   "the limit lies within the interval",
-	"few":           "{{.}} are needed",
-	"one-trial":     "a gate needs {{.}}, a load test is one",
-	"unsupported":   "{{.Too}} of {{.Of}} trials have too few operations for this percentile",
+	"no-cell":      "the run has no such cell of {{.}}",
+	"unlike":       "the two do not compare like with like",
+	"absent":       "no valid trial has this number",
+	"absent-there": "{{.}} has no valid trial with this number",
+	"cut-there":    "some trials of {{.}} were cut off before they came to it",
+	"pairs":        `{{plural . "pair of trials" "pairs of trials"}}`,
+	"cut":          `{{plural . "trial was" "trials were"}} cut off`,
+	"sides":        `{{plural . "valid trial" "valid trials"}} on either side`,
+	"never":        "half or more of the new run's trials never came to it",
+	"polls":        `polls resolve times to {{show . "s"}}`,
+	"in-interval":  "the limit lies within the interval",
+	"few":          "{{.}} are needed",
+	"one-trial":    "a gate needs {{.}}, a load test is one",
+	"unsupported":  "{{.Too}} of {{.Of}} trials have too few operations for this percentile",
 }
 
 // because adds a reason to those before it.
@@ -480,38 +463,20 @@ func (d *CellRuling) unsupported(trials []*Trial, m record.Metric) {
 	}
 }
 
-func values(rows []Row) []float64 {
-	var xs []float64
-	for _, r := range rows {
-		xs = append(xs, r.Value)
-	}
-	return xs
-}
-
 // GateState is the gravest state of gates; goals, and what needs a base run, decide nothing.
 func GateState(all []Ruling) string {
 	state := GatePass
 	for _, g := range all {
-		if !g.Goal && (g.State == GateFail || g.State == GateInconclusive && state == GatePass) {
-			state = g.State
+		if !g.Goal {
+			state = graverState(state, g.State)
 		}
 	}
 	return state
 }
 
-// MoreHelps reports whether more repetitions can decide all inconclusive gates, and any
-// cell of them.
-func MoreHelps(all []Ruling) (each, any bool) {
-	each = true
-	for _, g := range all {
-		if g.Goal || g.State != GateInconclusive {
-			continue
-		}
-		helps := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateInconclusive && d.more })
-		lost := slices.ContainsFunc(g.Cells, func(d CellRuling) bool { return d.State == GateInconclusive && !d.more })
-		each, any = each && helps && !lost, any || helps
-	}
-	return each && any, any
+func graverState(a, b string) string {
+	order := []string{"", GateBase, GatePass, GateInconclusive, GateFail}
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
 // SayGates says which gates fail or are inconclusive, or that all pass. Empty: there
@@ -526,25 +491,14 @@ func SayGates(all []Ruling) string {
 		if states[g.Rule] == "" {
 			rules = append(rules, g.Rule)
 		}
-		grave := []string{"", GateBase, GatePass, GateInconclusive, GateFail}
-		if slices.Index(grave, g.State) > slices.Index(grave, states[g.Rule]) {
-			states[g.Rule] = g.State
-		}
+		states[g.Rule] = graverState(states[g.Rule], g.State)
 	}
-	of := func(state string) (some []string) {
-		for _, rule := range rules {
-			if states[rule] == state {
-				some = append(some, rule)
-			}
-		}
-		return some
+	of := map[string][]string{}
+	for _, rule := range rules {
+		of[states[rule]] = append(of[states[rule]], rule)
 	}
-	data := map[string]any{"All": len(rules), "Fail": of(GateFail), "Open": of(GateInconclusive), "Base": of(GateBase),
-		"Pass": len(of(GatePass))}
-	if len(rules) == 0 {
-		return ""
-	}
-	return Fill(gateTemplate, data)
+	return Fill(gateTemplate, map[string]any{"All": len(rules), "Fail": of[GateFail], "Open": of[GateInconclusive],
+		"Base": of[GateBase], "Pass": len(of[GatePass])})
 }
 
 const gateTemplate = `{{with .Fail}}{{len .}} of {{$.All}} gates failed: {{join .}}.{{end -}}
@@ -579,49 +533,51 @@ type Polled struct {
 
 // polledRange is how far the truth behind a cell's number may lie.
 type polledRange struct {
-	resolution   float64 // seconds; 0: exact
-	at           float64 // the cell's median
-	lower, upper func(v float64) float64
+	resolution float64 // seconds by which the time may be shorter; 0: exact
+	after      float64 // likewise longer
+	whole      float64 // the number times the time; 0: the number is the time
+	at         float64 // the cell's median
 }
 
 func (f *Frame) polled(c *Cell, m record.Metric) polledRange {
-	same := func(v float64) float64 { return v }
-	median := func(key string) float64 {
-		if s, has := c.Metrics[key]; has {
-			return float64(s.Median)
-		}
-		return math.NaN()
-	}
-	p := polledRange{resolution: median("resolution"), at: median(m.Key), lower: same, upper: same}
 	how, is := f.View.Polled[m.Key]
+	median := func(key string) float64 { return float64(c.Metrics[key].Median) } // 0: it has none
+	p := polledRange{resolution: median("resolution"), at: median(m.Key)}
 	if !is || !(p.resolution > 0) {
-		return polledRange{lower: same, upper: same}
+		return polledRange{}
 	}
-	earlier := func(t float64) float64 { return max(0, t-p.resolution) }
-	later := func(t float64) float64 { return t + p.resolution }
-	if len(how.Inverse) == 0 {
-		p.lower = earlier
-		if how.Between {
-			p.upper = later
-		}
-		return p
-	}
-	time := median(how.Inverse[0])
 	if how.Between {
-		time -= median(how.Inverse[1])
+		p.after = p.resolution
 	}
-	whole := p.at * time
-	if !(whole > 0) || math.IsInf(whole, 0) {
+	if len(how.Inverse) > 0 {
+		time := median(how.Inverse[0])
 		if how.Between {
-			return p
+			time -= median(how.Inverse[1])
 		}
-		return polledRange{lower: same, upper: same}
-	}
-	p.upper = func(v float64) float64 { return whole / earlier(whole/v) }
-	if how.Between {
-		p.lower = func(v float64) float64 { return whole / later(whole/v) }
+		if p.whole = p.at * time; !(p.whole > 0) || math.IsInf(p.whole, 0) {
+			return polledRange{}
+		}
 	}
 	return p
+}
+
+// lower is the least that a number may be.
+func (p polledRange) lower(v float64) float64 {
+	switch {
+	case p.resolution == 0, p.whole > 0 && p.after == 0:
+		return v
+	case p.whole == 0:
+		return max(0, v-p.resolution)
+	}
+	return p.whole / (p.whole/v + p.after)
+}
+
+// upper is the most that it may be.
+func (p polledRange) upper(v float64) float64 {
+	if p.whole == 0 {
+		return v + p.after
+	}
+	return p.whole / max(0, p.whole/v-p.resolution)
 }
 
 // over is by which factors a ratio of p to base may be smaller and larger.

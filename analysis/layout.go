@@ -31,28 +31,14 @@ type Panel struct {
 
 // layoutOf chooses the axis: the first of axes that varies and whose levels are numbers.
 func layoutOf(cells []*Cell, axes []string) Layout {
-	var paths []string
-	levels := map[string]map[float64]bool{}
-	word := map[string]bool{} // factors with a level that is no number: "whole"
-	for _, c := range cells {
-		for _, x := range c.Factors {
-			if levels[x.Path] == nil {
-				levels[x.Path] = map[float64]bool{}
-				paths = append(paths, x.Path)
-			}
-			levels[x.Path][x.Number] = true
-			word[x.Path] = word[x.Path] || x.Unit == ""
-		}
-	}
 	var l Layout
-	for _, want := range axes {
-		if len(levels[want]) > 1 && !word[want] {
-			l.Axis = axisOf(cells, want)
+	for _, path := range axes {
+		if l.Axis = axisOf(cells, path); l.Axis != nil {
 			break
 		}
 	}
-	for _, p := range paths {
-		if p != "system" && (l.Axis == nil || p != l.Axis.Path) {
+	for _, p := range factorPaths(cells) {
+		if l.Axis == nil || p != l.Axis.Path {
 			l.Facets = append(l.Facets, p)
 		}
 	}
@@ -65,14 +51,21 @@ func layoutOf(cells []*Cell, axes []string) Layout {
 	return l
 }
 
+// axisOf is nil where a factor does not vary, or has a level that is no number: "whole".
 func axisOf(cells []*Cell, path string) *Axis {
 	a := &Axis{Path: path}
 	var levels []Factor
 	for _, c := range cells {
 		x, ok := c.Factor(path)
+		if ok && x.Unit == "" {
+			return nil
+		}
 		if ok && !slices.ContainsFunc(levels, func(y Factor) bool { return y.Number == x.Number }) {
 			levels = append(levels, x)
 		}
+	}
+	if len(levels) < 2 {
+		return nil
 	}
 	slices.SortFunc(levels, func(x, y Factor) int { return cmp.Compare(x.Number, y.Number) })
 	for _, x := range levels {
@@ -94,13 +87,18 @@ func (l Layout) PanelOf(c *Cell) string {
 }
 
 func (l Layout) panelName(c *Cell) string {
+	return c.levels(" · ", func(x Factor) bool { return slices.Contains(l.Facets, x.Path) })
+}
+
+// levels names some of a cell's factors with their levels.
+func (c *Cell) levels(between string, which func(Factor) bool) string {
 	var names []string
-	for _, p := range l.Facets {
-		if x, ok := c.Factor(p); ok {
+	for _, x := range c.Factors {
+		if which(x) {
 			names = append(names, x.Label+" "+x.Text())
 		}
 	}
-	return strings.Join(names, " · ")
+	return strings.Join(names, between)
 }
 
 // At is the cell's place on the axis; 0 without an axis.
@@ -114,25 +112,12 @@ func (l Layout) At(c *Cell) float64 {
 
 // Where names the group of a cell: "concurrency 64, range 1 MiB".
 func (l Layout) Where(c *Cell) string {
-	var names []string
-	if l.Axis != nil {
-		if x, ok := c.Factor(l.Axis.Path); ok {
-			names = append(names, x.Label+" "+x.Text())
-		}
-	}
-	if n := l.panelName(c); n != "" {
-		names = append(names, n)
-	}
-	return strings.Join(names, ", ")
+	axis := c.levels("", func(x Factor) bool { return l.Axis != nil && x.Path == l.Axis.Path })
+	return strings.Trim(axis+", "+l.panelName(c), ", ")
 }
 
 // Name names a cell: its system, and its group.
-func (l Layout) Name(c *Cell) string {
-	if where := l.Where(c); where != "" {
-		return c.System + ", " + where
-	}
-	return c.System
-}
+func (l Layout) Name(c *Cell) string { return strings.TrimSuffix(c.System+", "+l.Where(c), ", ") }
 
 // valueUnit is a canonical value: "10MiB", "40ms", "1%".
 var valueUnit = regexp.MustCompile(`^([0-9.]+)([A-Za-zµ%].*)$`)

@@ -38,18 +38,11 @@ type Link struct {
 
 // addLinks gathers the checks of links that were asked for alike.
 func (f *Frame) addLinks() {
-	trials := map[int64]*Trial{}
-	for _, t := range f.Trials {
-		trials[t.ID] = t
-	}
-	type kind struct {
-		from, to, emulator, congestion string
-		rtt, rate, loss                float64
-	}
-	checks := map[kind][]record.LinkCheck{}
-	var order []kind
+	checks := map[record.LinkCheck][]record.LinkCheck{}
+	var order []record.LinkCheck // what was asked for
 	for _, l := range f.Checks {
-		k := kind{l.From, l.To, l.Emulator, l.Congestion, l.WantRTT, l.WantRate, l.WantLoss}
+		k := record.LinkCheck{From: l.From, To: l.To, Emulator: l.Emulator, Congestion: l.Congestion,
+			WantRTT: l.WantRTT, WantRate: l.WantRate, WantLoss: l.WantLoss}
 		if checks[k] == nil {
 			order = append(order, k)
 		}
@@ -57,12 +50,12 @@ func (f *Frame) addLinks() {
 	}
 	for _, k := range order {
 		all := checks[k]
-		v := Link{From: k.from, To: k.to, Emulator: k.emulator, Congestion: k.congestion, Checks: len(all),
-			WantRTT: Num(k.rtt), WantRate: Num(k.rate),
-			WantLoss: Num(k.loss), RTTWorst: Num(all[0].RTT), RateWorst: Num(all[0].Rate), RTTP99: Unknown,
+		v := Link{From: k.From, To: k.To, Emulator: k.Emulator, Congestion: k.Congestion, Checks: len(all),
+			WantRTT: Num(k.WantRTT), WantRate: Num(k.WantRate),
+			WantLoss: Num(k.WantLoss), RTTWorst: Num(all[0].RTT), RateWorst: Num(all[0].Rate), RTTP99: Unknown,
 			Lateness: Unknown, Tolerance: Num(all[0].Tolerance)}
-		if t := trials[all[0].Trial]; t != nil {
-			v.Where = t.Info.linkFactors()
+		if t, ok := find(f.Trials, func(t *Trial) bool { return t.ID == all[0].Trial }); ok {
+			v.Where = cmp.Or(t.Info.levels(", ", func(x Factor) bool { return strings.HasPrefix(x.Path, "link.") }), "all")
 		}
 		var rtts, rates, losses []float64
 		for _, l := range all {
@@ -77,7 +70,7 @@ func (f *Frame) addLinks() {
 				losses = append(losses, l.Loss)
 			}
 			v.RateWorst = farther(v.RateWorst, l.Rate, l.WantRate)
-			if k.emulator == record.RealLink { // the longest is the worst
+			if k.Emulator == record.RealLink { // the longest is the worst
 				v.RTTWorst = highest(v.RTTWorst, l.RTT)
 			} else {
 				v.RTTWorst = farther(v.RTTWorst, l.RTT, l.WantRTT)
@@ -117,19 +110,6 @@ func highest(have Num, v float64) Num {
 	return Num(v)
 }
 
-func (c *Cell) linkFactors() string {
-	var names []string
-	for _, x := range c.Factors {
-		if strings.HasPrefix(x.Path, "link.") {
-			names = append(names, x.Label+" "+x.Text())
-		}
-	}
-	if len(names) == 0 {
-		return "all"
-	}
-	return strings.Join(names, ", ")
-}
-
 // Line is a physical limit at one place of the axis.
 type Line struct {
 	Panel, Where string
@@ -143,32 +123,23 @@ const sameLine = 1.05
 // LoadLines are the medians, over the valid trials of each group, of the metric of a
 // load line. One line serves all systems unless theirs differ by more than 5 %.
 func (f *Frame) LoadLines(metric string) []Line {
-	own := f.linesBy(metric, func(c *Cell) string { return c.System })
-	type place struct {
-		panel string
-		x     float64
-	}
-	least, most := map[place]float64{}, map[place]float64{}
-	differ := false
-	for _, l := range own {
-		p := place{l.Panel, l.X}
-		if least[p] == 0 || l.Y < least[p] {
-			least[p] = l.Y
+	own := f.linesBy(metric, true)
+	for _, a := range own {
+		if slices.ContainsFunc(own, func(b Line) bool { return a.Panel == b.Panel && a.X == b.X && a.Y > b.Y*sameLine }) {
+			return own
 		}
-		most[p] = max(most[p], l.Y)
-		differ = differ || most[p] > least[p]*sameLine
 	}
-	if differ {
-		return own
-	}
-	return f.linesBy(metric, func(*Cell) string { return "" })
+	return f.linesBy(metric, false)
 }
 
-func (f *Frame) linesBy(metric string, system func(*Cell) string) []Line {
+func (f *Frame) linesBy(metric string, system bool) []Line {
 	values := map[Line][]float64{}
 	var all []Line
 	for _, c := range f.Cells {
-		l := Line{Panel: f.Layout.PanelOf(c), Where: f.Layout.Where(c), System: system(c), X: f.Layout.At(c)}
+		l := Line{Panel: f.Layout.PanelOf(c), Where: f.Layout.Where(c), X: f.Layout.At(c)}
+		if system {
+			l.System = c.System
+		}
 		for _, r := range f.Of(c, metric) {
 			if !(r.Value > 0) || r.Censored {
 				continue

@@ -135,10 +135,7 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline && several, Group: c.Group(), Pair: c.Group(),
 			Planned: p.Blocks, Plan: c,
 			Outcomes: map[string]int64{}, Classes: map[string]int64{}, Metrics: map[string]Summary{},
-			Reasons: map[string]int{}}
-		for _, x := range c.Factors {
-			cell.Factors = append(cell.Factors, Factor(x))
-		}
+			Reasons: map[string]int{}, Factors: factorsOf(c.Factors)}
 		if cell.Baseline {
 			f.Baseline = c.System
 		}
@@ -159,15 +156,19 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 	}
 	f.Layout = layoutOf(f.Cells, view.Axis)
 	for _, c := range p.Skipped {
-		cell := Cell{System: c.System}
-		for _, x := range c.Factors {
-			cell.Factors = append(cell.Factors, Factor(x))
-		}
-		f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System, Where: f.Layout.Where(&cell),
-			Why: c.Why})
+		f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System,
+			Where: f.Layout.Where(&Cell{Factors: factorsOf(c.Factors)}),
+			Why:   c.Why})
 	}
 	f.Notes = append(f.Notes, p.Unapplied()...)
 	return f
+}
+
+func factorsOf(all []experiment.Factor) (factors []Factor) {
+	for _, x := range all {
+		factors = append(factors, Factor(x))
+	}
+	return factors
 }
 
 // superseded is the state of a trial that a resumed run has executed again.
@@ -221,35 +222,32 @@ func (f *Frame) addTrials(trials []record.Trial) {
 		case t.State == record.Pending || t.State == record.Running:
 		case t.State == record.Skipped:
 			f.skip(c, t)
-		case t.Valid():
-			f.count(c, t)
 		default:
-			f.countInvalid(c, t, invalid)
+			f.count(c, t, invalid)
 		}
 	}
 }
 
-// count adds a valid trial to its cell.
-func (f *Frame) count(c *Cell, t record.Trial) {
+// count adds an executed trial to its cell.
+func (f *Frame) count(c *Cell, t record.Trial, invalid InvalidTrial) {
 	f.Run.Done++
-	f.Run.Valid++
-	c.Valid++
-	for o, n := range t.Outcomes {
-		c.Outcomes[o] += n
-		f.Run.Operations += n
-	}
-	for k, n := range t.Classes {
-		c.Classes[k] += n
-	}
-}
-
-func (f *Frame) countInvalid(c *Cell, t record.Trial, invalid InvalidTrial) {
-	f.Run.Done++
-	if t.State == record.Failed {
+	switch {
+	case t.Valid():
+		f.Run.Valid++
+		c.Valid++
+		for o, n := range t.Outcomes {
+			c.Outcomes[o] += n
+			f.Run.Operations += n
+		}
+		for k, n := range t.Classes {
+			c.Classes[k] += n
+		}
+		return
+	case t.State == record.Failed:
 		f.Run.Failed++
 		c.Failed++
 		invalid.Reasons = append([]string{"failed"}, t.Invalid...)
-	} else {
+	default:
 		f.Run.Invalid++
 		c.Invalid++
 	}

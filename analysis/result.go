@@ -65,40 +65,16 @@ func Analyse(f *Frame) (*Result, error) {
 
 // Found reports whether a rule fired.
 func (r *Result) Found(rule string) bool {
-	for _, f := range r.Findings {
-		if f.Rule == rule {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rule == rule })
 }
 
 // Table finds one by its id; it is empty if there is none.
 func (r *Result) Table(id string) Table {
-	for _, t := range r.Tables {
-		if t.ID == id {
-			return t
-		}
-	}
-	return Table{}
-}
-
-// System finds one by its name.
-func (r *Result) System(name string) System {
-	for _, s := range r.Systems {
-		if s.Name == name {
-			return s
-		}
-	}
-	return System{Name: name}
+	t, _ := find(r.Tables, func(t Table) bool { return t.ID == id })
+	return t
 }
 
 // OverallOf is a system's ratio to the baseline over all its cells.
 func (r *Result) OverallOf(system, metric string) (Overall, bool) {
-	for _, o := range r.Overall {
-		if o.System == system && o.Metric == metric {
-			return o, true
-		}
-	}
-	return Overall{}, false
+	return find(r.Overall, func(o Overall) bool { return o.System == system && o.Metric == metric })
 }

@@ -48,15 +48,14 @@ type Rule struct {
 
 // Case is one place where a rule's condition holds. A rule fills what its words need.
 type Case struct {
-	System, Where string
-	Name          string // system and place
-	N, Of         int64
-	Value         Num // with Lo and Hi, in Unit
-	Lo, Hi        Num
-	Limit         Num
-	Unit          string
-	Text          string
-	Hint          string // what to do, where that depends on the case
+	System string
+	Name   string // system and place
+	N, Of  int64
+	Range  // in Unit
+	Limit  Num
+	Unit   string
+	Text   string
+	Hint   string // what to do, where that depends on the case
 }
 
 // Hits are the cases of a rule in one run.
@@ -69,29 +68,26 @@ type Hits struct {
 
 // Systems are the names of the systems that the cases are of.
 func (h Hits) Systems() string {
-	var all []string
-	for _, c := range h.Cases {
-		if c.System != "" && !slices.Contains(all, c.System) {
-			all = append(all, c.System)
-		}
-	}
-	return words.List(all)
+	return words.List(h.distinct(func(c Case) string { return c.System }))
 }
 
 // Texts are the different texts of the cases.
-func (h Hits) Texts() string { return h.distinct("; ", func(c Case) string { return c.Text }) }
+func (h Hits) Texts() string {
+	return strings.Join(h.distinct(func(c Case) string { return c.Text }), "; ")
+}
 
 // Hints are the different hints of the cases.
-func (h Hits) Hints() string { return h.distinct(" ", func(c Case) string { return c.Hint }) }
+func (h Hits) Hints() string {
+	return strings.Join(h.distinct(func(c Case) string { return c.Hint }), " ")
+}
 
-func (h Hits) distinct(between string, of func(Case) string) string {
-	var all []string
+func (h Hits) distinct(of func(Case) string) (all []string) {
 	for _, c := range h.Cases {
-		if s := of(c); !slices.Contains(all, s) {
+		if s := of(c); s != "" && !slices.Contains(all, s) {
 			all = append(all, s)
 		}
 	}
-	return strings.Join(all, between)
+	return all
 }
 
 // Finding is one thing worth knowing, with the numbers behind it.
@@ -124,12 +120,9 @@ func (r *Result) find(rules []Rule) []Finding {
 			continue
 		}
 		h := Hits{Case: cases[0], Cases: cases, Count: len(cases)}
-		f := Finding{Rule: rule.ID, Tone: rule.Tone}
+		f := Finding{Rule: rule.ID, Tone: rule.Tone, Systems: h.distinct(func(c Case) string { return c.System })}
 		for i, c := range cases {
 			h.Total += c.N
-			if c.System != "" && !slices.Contains(f.Systems, c.System) {
-				f.Systems = append(f.Systems, c.System)
-			}
 			if rule.Each != "" && i < mostEvidence {
 				f.Evidence = append(f.Evidence, Fill(rule.Each, c))
 			}

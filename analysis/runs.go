@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -70,13 +71,8 @@ type ComparedValue struct {
 // RunRatio is new over base: the ratio of the medians, with an interval of samples that
 // are not paired.
 type RunRatio struct {
-	Value       Num  `json:"value"`
-	Lo          Num  `json:"lo"`
-	Hi          Num  `json:"hi"`
-	P           Num  `json:"p"`      // Mann–Whitney over trials
-	PHolm       Num  `json:"p_holm"` // over the cells and new runs of this metric
-	Significant bool `json:"significant"`
-	Better      int  `json:"better"` // when significant and above the effect floor: 1 better, −1 worse; else 0
+	Range
+	Test // Mann–Whitney over trials, corrected over the cells and new runs of this metric
 	// Needed is how many trials of each run this comparison needs; 0: it has enough, or
 	// nothing is claimed of the metric.
 	Needed int `json:"needed,omitempty"`
@@ -89,22 +85,19 @@ type RunRatio struct {
 // OverCells is a metric over all cells that a new run and the base run have: the
 // geometric mean of the cells' ratios.
 type OverCells struct {
-	New         string `json:"new"` // directory of the run
-	Metric      string `json:"metric"`
-	Cells       int    `json:"cells"`
-	Value       Num    `json:"value"`
-	Lo          Num    `json:"lo"`
-	Hi          Num    `json:"hi"`
-	P           Num    `json:"p"`
-	PHolm       Num    `json:"p_holm"` // over the new runs
-	Significant bool   `json:"significant"`
-	Better      int    `json:"better"`
+	New    string `json:"new"` // directory of the run
+	Metric string `json:"metric"`
+	Cells  int    `json:"cells"`
+	Range
+	Test               // corrected over the new runs
 	BetterCells int    `json:"cells_better"`
 	WorseCells  int    `json:"cells_worse"`
 	SmallCells  int    `json:"cells_below_floor"` // significant, and below the effect floor
 	SameCells   int    `json:"cells_not_significant"`
 	OpenCells   int    `json:"cells_inconclusive"` // too few trials, or nothing is claimed of the metric
 	Warn        string `json:"warn,omitempty"`     // why nothing is claimed
+
+	needed int // trials in each run that the cells need; 0: they have them
 }
 
 // OnlyCell is a cell that not both of two runs have.
@@ -151,7 +144,8 @@ func CompareRuns(base *Result, news []*Result, dirs []string, o CompareOptions) 
 			continue
 		}
 		if r.Scenario != base.Scenario {
-			return nil, &OtherScenarioError{dirs[0], base.Scenario, dirs[i], r.Scenario}
+			return nil, fmt.Errorf("%s is of scenario %s and %s of %s: %w", dirs[i], r.Scenario, dirs[0], base.Scenario,
+				ErrOtherScenario)
 		}
 		c.New = append(c.New, side)
 	}
@@ -171,21 +165,12 @@ func CompareRuns(base *Result, news []*Result, dirs []string, o CompareOptions) 
 
 // Environ is a value of the environment; empty: it was not recorded.
 func (r *Result) Environ(key string) string {
-	for _, p := range r.Environment {
-		if p.Key == key {
-			return p.Value
-		}
-	}
-	return ""
+	p, _ := find(r.Environment, func(p Pair) bool { return p.Key == key })
+	return p.Value
 }
 
-// OtherScenarioError is a new run of another scenario than the base run.
-type OtherScenarioError struct{ Base, BaseScenario, New, NewScenario string }
-
-func (e *OtherScenarioError) Error() string {
-	return fmt.Sprintf("%s is of scenario %s and %s of %s: they cannot be compared", e.New, e.NewScenario, e.Base,
-		e.BaseScenario)
-}
+// ErrOtherScenario is a new run of another scenario than the base run.
+var ErrOtherScenario = errors.New("they cannot be compared")
 
 // UnknownMetricError is a metric that a run does not have.
 type UnknownMetricError struct {
@@ -238,24 +223,18 @@ func (c *Comparison) choose(more []string) error {
 // those of the same system and factors with other settings.
 func (c *Comparison) match(unlike bool) {
 	type key struct {
-		cell     *Cell
-		settings map[string]string
+		cell        *Cell
+		settings    map[string]string
+		named, same string
 	}
 	keysOf := func(r *Result) (all []key) {
 		for _, cell := range r.Cells {
-			all = append(all, key{cell, r.settings(cell)})
+			settings := r.settings(cell)
+			all = append(all, key{cell, settings, fmt.Sprintf("%q %s", cell.System, cell.Group),
+				fmt.Sprintf("%q %q", cell.System, settings)})
 		}
 		return all
 	}
-	same := func(k key) string {
-		var b strings.Builder
-		fmt.Fprintf(&b, "%q", k.cell.System)
-		for _, path := range slices.Sorted(maps.Keys(k.settings)) {
-			fmt.Fprintf(&b, " %s=%q", path, k.settings[path])
-		}
-		return b.String()
-	}
-	named := func(k key) string { return fmt.Sprintf("%q %s", k.cell.System, k.cell.Group) }
 	base := keysOf(c.base)
 	rows := make([]*ComparedCell, len(base))
 	for i, k := range base {
@@ -265,44 +244,42 @@ func (c *Comparison) match(unlike bool) {
 	}
 	for n, r := range c.news {
 		news := keysOf(r)
-		taken := make([]bool, len(news))
-		differ := make([]bool, len(base))
-		pair := func(name func(key) string, do func(i, j int)) {
-			at := map[string]int{}
-			for j, k := range news {
-				if !taken[j] {
-					at[name(k)] = j
-				}
+		take := func(is func(key) bool) (k key, found bool) {
+			i := slices.IndexFunc(news, is)
+			if i < 0 {
+				return k, false
 			}
-			for i, k := range base {
-				if j, ok := at[name(k)]; ok && rows[i].news[n] == nil {
-					do(i, j)
-				}
+			k = news[i]
+			news = slices.Delete(news, i, i+1)
+			return k, true
+		}
+		for i, row := range rows {
+			k, found := take(func(k key) bool { return k.same == base[i].same })
+			if !found {
+				continue
+			}
+			row.news[n] = k.cell
+			if len(row.Factors) < len(k.cell.Factors) { // what the base run does not vary
+				row.Where, row.Factors = r.Frame.Layout.Where(k.cell), k.cell.Factors
 			}
 		}
-		pair(same, func(i, j int) {
-			rows[i].news[n], taken[j] = news[j].cell, true
-			if len(rows[i].Factors) < len(news[j].cell.Factors) { // what the base run does not vary
-				rows[i].Where, rows[i].Factors = r.Frame.Layout.Where(news[j].cell), news[j].cell.Factors
+		for i, row := range rows {
+			if row.news[n] != nil {
+				continue
 			}
-		})
-		pair(named, func(i, j int) {
-			taken[j], differ[i] = true, true
-			c.Unlike = append(c.Unlike, UnlikeCell{System: rows[i].System, Where: rows[i].Where, New: c.New[n].Dir,
-				Settings: changed(base[i].settings, news[j].settings), Compared: unlike})
+			k, found := take(func(k key) bool { return k.named == base[i].named })
+			if !found {
+				c.Only = append(c.Only, OnlyCell{row.System, row.Where, c.Base.Dir, c.New[n].Dir})
+				continue
+			}
+			c.Unlike = append(c.Unlike, UnlikeCell{System: row.System, Where: row.Where, New: c.New[n].Dir,
+				Settings: changed(base[i].settings, k.settings), Compared: unlike})
 			if unlike {
-				rows[i].news[n] = news[j].cell
-			}
-		})
-		for i := range base {
-			if rows[i].news[n] == nil && !differ[i] {
-				c.Only = append(c.Only, OnlyCell{rows[i].System, rows[i].Where, c.Base.Dir, c.New[n].Dir})
+				row.news[n] = k.cell
 			}
 		}
-		for j, k := range news {
-			if !taken[j] {
-				c.Only = append(c.Only, OnlyCell{k.cell.System, r.Frame.Layout.Where(k.cell), c.New[n].Dir, c.Base.Dir})
-			}
+		for _, k := range news {
+			c.Only = append(c.Only, OnlyCell{k.cell.System, r.Frame.Layout.Where(k.cell), c.New[n].Dir, c.Base.Dir})
 		}
 	}
 	for _, row := range rows {
@@ -368,8 +345,8 @@ func (c *Comparison) measure(m record.Metric) {
 				map[string]any{"Base": len(t.xs), "New": len(t.ys), "Tasks": int64(len(tasks)), "Needed": q.Needed})
 		}
 		if slices.Contains(c.base.View.Lasting, m.Key) {
-			q.Lo, q.Hi, q.P, q.PHolm, q.Significant, q.Better, q.Needed, q.Warn = Unknown, Unknown, Unknown, Unknown,
-				false, 0, 0, runWords["lasting"]
+			q.Range, q.Test = Range{q.Value, Unknown, Unknown}, Test{P: Unknown, PHolm: Unknown}
+			q.Needed, q.Warn = 0, runWords["lasting"]
 		}
 	}
 }
@@ -386,12 +363,12 @@ func trialsNeeded(comparisons int) int {
 
 // finite are the values of rows; censored ones are as far off as there is: infinite,
 // or 0 for a rate.
-func finite(rows []Row, m record.Metric) []float64 {
-	xs := values(rows)
-	for i, r := range rows {
+func finite(rows []Row, m record.Metric) (xs []float64) {
+	for _, r := range rows {
 		if r.Censored {
-			xs[i] = max(beyond(m), 0)
+			r.Value = max(beyond(m), 0)
 		}
+		xs = append(xs, r.Value)
 	}
 	return xs
 }
@@ -413,7 +390,7 @@ func unpaired(xs, ys []float64, never int) RunRatio {
 			i.Warn = Fill(runWords["range"], map[string]any{"Base": len(ys), "New": len(xs)})
 		}
 	}
-	q := RunRatio{Value: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi), P: Num(stats.MannWhitney(xs, ys)), PHolm: Unknown,
+	q := RunRatio{Range: Range{Num(i.Mid), Num(i.Lo), Num(i.Hi)}, Test: Test{P: Num(stats.MannWhitney(xs, ys))},
 		Warn: i.Warn}
 	switch never {
 	case 1:
@@ -422,7 +399,7 @@ func unpaired(xs, ys []float64, never int) RunRatio {
 		q.CutOff = "base"
 	}
 	if q.CutOff != "" {
-		q.Value, q.Lo, q.Hi, q.Warn = Unknown, Unknown, Unknown, ""
+		q.Range, q.Warn = NoRange, ""
 	}
 	return q
 }
@@ -483,6 +460,7 @@ func (c *Comparison) over(m record.Metric) {
 			}
 			v := row.New[k]
 			xs, ys = append(xs, v.logs()), append(ys, row.Base.logs())
+			o.needed = max(o.needed, v.Ratio.Needed)
 			switch {
 			case v.Ratio.Needed > 0 || lasting:
 				o.OpenCells++
@@ -500,14 +478,10 @@ func (c *Comparison) over(m record.Metric) {
 			continue
 		}
 		i, p := stats.RunsRatio(xs, ys, Confidence)
-		o.Cells, o.Value, o.Lo, o.Hi, o.P, o.Warn = i.N, Num(i.Mid), Unknown, Unknown, Num(p), i.Warn
-		if i.Bounded() {
-			o.Lo, o.Hi = Num(i.Lo), Num(i.Hi)
-		}
 		if lasting {
-			p = math.NaN()
-			o.Lo, o.Hi, o.P = Unknown, Unknown, Unknown
+			i.Lo, i.Hi, p = math.NaN(), math.NaN(), math.NaN()
 		}
+		o.Cells, o.Range, o.P, o.Warn = i.N, rangeOf(i), Num(p), i.Warn
 		ps = append(ps, p)
 		c.Overall = append(c.Overall, o)
 	}
@@ -606,7 +580,7 @@ func (c *Comparison) verdict() Verdict {
 		tone = graver(tone, grave)
 		parts = append(parts, part{run,
 			Fill(runWords[key], map[string]any{"Better": o.BetterCells, "Worse": o.WorseCells,
-				"Open": o.OpenCells, "Cells": o.compared(), "Ratio": o.Value, "Needed": c.needed(o.New)})})
+				"Open": o.OpenCells, "Cells": o.compared(), "Ratio": o.Value, "Needed": o.needed})})
 	}
 	if parts == nil {
 		tone = Neutral
@@ -637,18 +611,6 @@ func (o *OverCells) shows() (key string, tone Tone) {
 		return "faster", Good
 	}
 	return "same", Good
-}
-
-// needed is how many trials in each run the comparisons of a new run's headline need; 0:
-// they have them.
-func (c *Comparison) needed(dir string) (most int) {
-	k := slices.IndexFunc(c.New, func(r ComparedRun) bool { return r.Dir == dir })
-	for _, cell := range c.Cells {
-		if v := cell.Metrics[c.Headline].New; k < len(v) && v[k] != nil {
-			most = max(most, v[k].Ratio.Needed)
-		}
-	}
-	return most
 }
 
 // Hold decides gates over each of the new runs, after those of the run's own plan
@@ -696,8 +658,8 @@ func (c *Comparison) against(k int) *baseCells {
 		if compared[b] {
 			continue
 		}
-		d := CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateInconclusive, Value: Unknown,
-			Lo: Unknown, Hi: Unknown, cell: b, Unit: "×",
+		d := CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateInconclusive, Range: NoRange,
+			cell: b, Unit: "×",
 			Why: "the new run has no such cell"}
 		if slices.ContainsFunc(c.Unlike,
 			func(u UnlikeCell) bool { return u.New == c.New[k].Dir && u.System == d.System && u.Where == d.Where }) {

@@ -513,30 +513,6 @@ func TestOthersDiffer(t *testing.T) {
 	}
 }
 
-// Where more repetitions decide some of the cells of a gate, they are no vain advice.
-func TestMoreRepetitionsHelpSome(t *testing.T) {
-	few := strings.Replace(simulated, "repetitions: 8", "repetitions: 3", 1)
-	for name, c := range map[string]struct {
-		invalid    func(t *record.Trial) bool
-		each, some bool
-	}{
-		"all have few":  {func(*record.Trial) bool { return false }, true, true},
-		"some have few": {func(t *record.Trial) bool { return t.Cell == "c001" }, false, true},
-		"none has any":  {func(*record.Trial) bool { return true }, false, false},
-	} {
-		r := simulatedAs(t, few, 1, func(t *record.Trial) {
-			if c.invalid(t) {
-				t.Invalid = []string{record.ReasonBoxBusy}
-			}
-		})
-		gates, err := r.Hold([]string{"throughput > 1kB/s"})
-		must(t, err)
-		if each, some := analysis.MoreHelps(gates); each != c.each || some != c.some {
-			t.Errorf("%s: %v, %v: %+v", name, each, some, gates[0].Cells)
-		}
-	}
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

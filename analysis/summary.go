@@ -35,11 +35,9 @@ type Summary struct {
 // Proportion is a share of operations, with an interval for as many independent
 // operations as they are worth (Korn and Graubard; see stats.ClusteredProportion).
 type Proportion struct {
-	Of       int64 `json:"of"` // operations that finished: ok, or failed by the server
-	OK       int64 `json:"ok"`
-	Value    Num   `json:"value"`
-	Lo       Num   `json:"lo"`
-	Hi       Num   `json:"hi"`
+	Of int64 `json:"of"` // operations that finished: ok, or failed by the server
+	OK int64 `json:"ok"`
+	Range
 	Worth    int64 `json:"worth"`
 	Censored int64 `json:"censored"` // starved, deadline, in flight, cancelled: beside the share
 
@@ -86,57 +84,30 @@ func summaryOf(rows []Row) Summary {
 // trial share its fate, so trials are the clusters of the interval; a single trial has
 // none, unless the view says that it is all there is.
 func (f *Frame) success(c *Cell, conf float64) Proportion {
-	trials := f.ValidTrials(c)
-	if f.View.InTime {
-		return shareInTime(trials, f.View.OneFate, conf)
-	}
 	var each []stats.Count
-	cut := int64(0)
-	for _, t := range trials {
-		ok, of, censored := t.finished()
+	cut, inTime := int64(0), f.View.InTime
+	for _, t := range f.ValidTrials(c) {
+		ok, of, censored := t.finished(inTime)
 		cut += censored
-		each = append(each, stats.Count{K: float64(ok), N: float64(of)})
+		if of > 0 || !inTime {
+			each = append(each, stats.Count{K: float64(ok), N: float64(of)})
+		}
 	}
-	p := Share(each, false, conf)
-	p.Censored = cut
-	if p.Of == 0 {
+	p := Share(each, f.View.OneFate, conf)
+	if p.Censored = cut; p.Of == 0 {
 		return p
 	}
-	p.lumped = stats.Concentrated(each)
+	p.lumped = !inTime && stats.Concentrated(each)
 	if len(each) == 1 && f.View.OneTrial {
 		p.estimate(stats.Proportion(p.OK, p.Of, conf))
 	}
 	return p
 }
 
-// shareInTime is the share of operations that were ok of all but those that were taken away
-// on purpose: where the time is the question, and its limit the same for all systems, one
-// that came to its deadline is a failure.
-func shareInTime(trials []*Trial, oneFate bool, conf float64) Proportion {
-	var each []stats.Count
-	away := int64(0)
-	for _, t := range trials {
-		n := stats.Count{K: float64(t.Outcomes[record.OK.String()])}
-		for o, k := range t.Outcomes {
-			if o == record.Cancelled.String() || o == record.InFlight.String() {
-				away += k
-			} else {
-				n.N += float64(k)
-			}
-		}
-		if n.N > 0 {
-			each = append(each, n)
-		}
-	}
-	p := Share(each, oneFate, conf)
-	p.Censored = away
-	return p
-}
-
 // Share is the proportion of the counts of several trials, with the interval of
 // stats.ClusteredProportion.
 func Share(trials []stats.Count, oneFate bool, conf float64) Proportion {
-	p := Proportion{Value: Unknown, Lo: Unknown, Hi: Unknown}
+	p := Proportion{Range: NoRange}
 	for _, t := range trials {
 		p.OK, p.Of = p.OK+int64(t.K), p.Of+int64(t.N)
 	}
@@ -147,23 +118,21 @@ func Share(trials []stats.Count, oneFate bool, conf float64) Proportion {
 }
 
 func (p *Proportion) estimate(i stats.Interval) {
-	p.Value, p.Worth = Num(i.Mid), int64(i.N)
-	if i.Bounded() {
-		p.Lo, p.Hi = Num(i.Lo), Num(i.Hi)
-	}
+	p.Range, p.Worth = rangeOf(i), int64(i.N)
 }
 
 // finished counts the operations of a trial that came to an end of their own, and
-// those that were cut off. Of a load test only puts count, where the trial has their
-// number: fetches that check what was stored are among the outcomes, too.
-func (t *Trial) finished() (ok, of, censored int64) {
+// those that were cut off; inTime, one that came to its deadline has ended, too. Of a
+// load test only puts count, where the trial has their number: fetches that check what
+// was stored are among the outcomes, too.
+func (t *Trial) finished(inTime bool) (ok, of, censored int64) {
 	for name, n := range t.Outcomes {
 		o, err := record.ParseOutcome(name)
 		switch {
 		case err != nil:
 		case o == record.OK:
 			ok, of = ok+n, of+n
-		case o.Finished():
+		case o.Finished(), inTime && o != record.Cancelled && o != record.InFlight:
 			of += n
 		default:
 			censored += n

@@ -68,13 +68,7 @@ func (t *Tuning) Levels(c *Cell) string { return t.names(c, true) }
 
 // names are the levels of a cell's knobs or, with false, of its conditions.
 func (t *Tuning) names(c *Cell, knobs bool) string {
-	var names []string
-	for _, x := range c.Factors {
-		if x.Path != "system" && t.knob(x.Path) == knobs {
-			names = append(names, x.Label+" "+x.Text())
-		}
-	}
-	return strings.Join(names, ", ")
+	return c.levels(", ", func(x Factor) bool { return x.Path != "system" && t.knob(x.Path) == knobs })
 }
 
 // setFactors takes the knobs that vary, their levels in the order of the plan: the first

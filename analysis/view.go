@@ -223,9 +223,6 @@ func Number(v float64) Value { return Value{Number: Num(v), Lo: Unknown, Hi: Unk
 
 // Estimate is an entry with its interval; an end that the data do not bound is unknown.
 func Estimate(i stats.Interval) Value {
-	v := Value{Number: Num(i.Mid), Lo: Num(i.Lo), Hi: Num(i.Hi)}
-	if !i.Bounded() {
-		v.Lo, v.Hi = Unknown, Unknown
-	}
-	return v
+	r := rangeOf(i)
+	return Value{Number: r.Value, Lo: r.Lo, Hi: r.Hi}
 }

@@ -37,9 +37,7 @@ func Calls(node system.Node) []system.Call {
 	}
 	if s, ok := node.(system.Lister); ok {
 		calls = append(calls, system.Call{Name: "list", Read: func(ctx context.Context) ([]system.Reading, error) {
-			var sum listing
-			err := s.List(ctx, sum.add)
-			return sum.readings(), err
+			return listing(ctx, s)
 		}})
 	}
 	if s, ok := node.(system.Healther); ok {
@@ -75,26 +73,17 @@ func money(c system.Costs) (out []system.Reading) {
 	return out
 }
 
-// listing sums up sizes; when one of them is unknown, there is no sum.
-type listing struct {
-	files, bytes int64
-	untold       bool
-}
-
-// add never fails.
-func (l *listing) add(o system.Object) error {
-	l.files++
-	if o.Size < 0 {
-		l.untold = true
+// listing counts objects and sums up their sizes; when one of them is unknown, there is no sum.
+func listing(ctx context.Context, node system.Lister) ([]system.Reading, error) {
+	var files, bytes int64
+	known := true
+	err := node.List(ctx, func(o system.Object) error {
+		files, bytes, known = files+1, bytes+o.Size, known && o.Size >= 0
+		return nil
+	})
+	out := []system.Reading{{Name: system.ReadFiles, Value: float64(files)}}
+	if known {
+		out = append(out, system.Reading{Name: system.ReadFileBytes, Value: float64(bytes)})
 	}
-	l.bytes += max(0, o.Size)
-	return nil
-}
-
-func (l *listing) readings() []system.Reading {
-	out := []system.Reading{{Name: system.ReadFiles, Value: float64(l.files)}}
-	if l.untold {
-		return out
-	}
-	return append(out, system.Reading{Name: system.ReadFileBytes, Value: float64(l.bytes)})
+	return out, err
 }

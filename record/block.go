@@ -160,23 +160,14 @@ func AppendBlock(dst []byte, ops []Op) []byte {
 // operation's place among them.
 func appendDictionary(raw []byte, ops []Op, index []int64) []byte {
 	var names []string
-	var seen map[string]int64
 	for i := range ops {
-		class := ops[i].Class
-		if class == "" {
-			index[i] = 0
-			continue
+		index[i] = 0
+		if class := ops[i].Class; class != "" {
+			if !slices.Contains(names, class) {
+				names = append(names, class)
+			}
+			index[i] = int64(slices.Index(names, class)) + 1
 		}
-		if seen == nil {
-			seen = make(map[string]int64)
-		}
-		at, ok := seen[class]
-		if !ok {
-			names = append(names, class)
-			at = int64(len(names))
-			seen[class] = at
-		}
-		index[i] = at
 	}
 	raw = binary.AppendUvarint(raw, uint64(len(names)))
 	for _, n := range names {

@@ -39,8 +39,7 @@ type Run struct {
 	mu      sync.Mutex
 	db      *sql.DB
 	conn    *sql.Conn // the only one that writes
-	prep    map[string]*sql.Stmt
-	open    bool // a transaction is open
+	open    bool      // a transaction is open
 	err     error
 	broken  chan struct{} // closed when err is set
 	closed  bool
@@ -59,14 +58,10 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, explain(dir, err)
 	}
-	if err := checkEmpty(dir); err != nil {
-		return nil, err
-	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("record: create %s: %w", dir, err)
 	}
-	// Looked at again under the lock: two may have found it empty.
 	if err := checkEmpty(dir); err != nil {
 		lock.Close()
 		return nil, err
@@ -180,7 +175,6 @@ func openRun(dir string, lock *os.File) (*Run, error) {
 	}
 	return &Run{
 		lock: lock, db: db, conn: conn, broken: make(chan struct{}),
-		prep:    make(map[string]*sql.Stmt),
 		writers: make(map[int64]*TrialWriter),
 		Reader:  &Reader{dir: dir},
 	}, nil
@@ -190,7 +184,7 @@ func openRun(dir string, lock *os.File) (*Run, error) {
 // without it was never a run.
 func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error {
 	err := r.durably(func() error {
-		if err := r.unprepared(schema); err != nil {
+		if err := r.exec(schema); err != nil {
 			return err
 		}
 		own := map[string]string{keySchema: strconv.Itoa(schemaVersion), keyPlan: planHash(plan), keyID: newID()}
@@ -365,9 +359,6 @@ func (r *Run) Close() error {
 }
 
 func (r *Run) shut() error {
-	for _, s := range r.prep {
-		s.Close()
-	}
 	r.conn.Close()
 	return r.db.Close()
 }
@@ -417,7 +408,7 @@ func (r *Run) durably(fn func() error) error {
 	if err := r.commit(); err != nil {
 		return err
 	}
-	if err := r.unprepared(`PRAGMA synchronous = FULL`); err != nil {
+	if err := r.exec(`PRAGMA synchronous = FULL`); err != nil {
 		return err
 	}
 	err := r.begin()
@@ -430,7 +421,7 @@ func (r *Run) durably(fn func() error) error {
 	if err != nil {
 		r.rollback()
 	}
-	return errors.Join(err, r.unprepared(`PRAGMA synchronous = NORMAL`))
+	return errors.Join(err, r.exec(`PRAGMA synchronous = NORMAL`))
 }
 
 func (r *Run) begin() error {
@@ -458,39 +449,15 @@ func (r *Run) commit() error {
 func (r *Run) rollback() {
 	if r.open {
 		// SQLite may have rolled back by itself; then this fails, and may.
-		_ = r.unprepared(`ROLLBACK`)
+		_ = r.exec(`ROLLBACK`)
 		r.open = false
 	}
 }
 
-// exec runs a statement outside of what readers do. It is prepared once: when
-// the caches are cold, to parse even a COMMIT is a good part of it.
+// exec runs a statement, or several without arguments.
 func (r *Run) exec(query string, args ...any) error {
-	stmt, err := r.prepare(query)
-	if err != nil {
-		return err
-	}
-	_, err = stmt.ExecContext(context.Background(), args...)
+	_, err := r.conn.ExecContext(context.Background(), query, args...)
 	return err
-}
-
-// unprepared runs what is rare, may be several statements, or is a pragma, which
-// may act when it is prepared.
-func (r *Run) unprepared(query string) error {
-	_, err := r.conn.ExecContext(context.Background(), query)
-	return err
-}
-
-func (r *Run) prepare(query string) (*sql.Stmt, error) {
-	if s, ok := r.prep[query]; ok {
-		return s, nil
-	}
-	s, err := r.conn.PrepareContext(context.Background(), query)
-	if err != nil {
-		return nil, err
-	}
-	r.prep[query] = s
-	return s, nil
 }
 
 func (r *Run) setMeta(key, value string) error {

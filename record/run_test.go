@@ -176,11 +176,12 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 
 func TestCreateRefusesWhatIsThere(t *testing.T) {
 	r := create(t)
-	if _, err := Create(r.Dir(), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "holds a run") {
-		t.Errorf("create over a run: %v", err)
-	}
 	if _, err := Resume(r.Dir(), nil, nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("second writer: %v", err)
+	}
+	r.Close()
+	if _, err := Create(r.Dir(), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "holds a run") {
+		t.Errorf("create over a run: %v", err)
 	}
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "precious"), nil, 0o600)

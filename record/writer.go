@@ -317,16 +317,15 @@ var (
 // locked runs fn while the trial is open for writing. An error of fn ends the
 // whole run's writing: what was recorded is no longer complete.
 func (w *TrialWriter) locked(fn func() error) error {
-	r := w.run
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.usable(); err != nil {
-		return err
-	}
-	if w.ended {
-		return w.errorf("it has ended")
-	}
-	return r.fail(fn())
+	var ended error
+	err := w.run.guarded(func() error {
+		if w.ended {
+			ended = w.errorf("it has ended")
+			return nil
+		}
+		return fn()
+	})
+	return cmp.Or(err, ended)
 }
 
 func (w *TrialWriter) errorf(format string, args ...any) error {

@@ -61,7 +61,7 @@ func (p *program) compare(dirs []string, o comparison) error {
 	c, err := analysis.CompareRuns(runs[0], runs[1:], names, o.options)
 	if unknown := (*analysis.UnknownMetricError)(nil); errors.As(err, &unknown) {
 		return ui.Exit(ui.CodeUsage, err)
-	} else if other := (*analysis.OtherScenarioError)(nil); errors.As(err, &other) {
+	} else if errors.Is(err, analysis.ErrOtherScenario) {
 		return ui.Exit(ui.CodeInvalid, err)
 	} else if err != nil {
 		return fmt.Errorf("compare %s: %w", dirs[0], err)
@@ -112,11 +112,8 @@ func gateVerdict(all []analysis.Ruling) error {
 	case analysis.GateFail:
 		return ui.Exit(ui.CodeGate, errors.New(analysis.SayGates(all)))
 	case analysis.GateInconclusive:
-		hint := "more repetitions do not help; the lines above say why, cell by cell"
-		if _, some := analysis.MoreHelps(all); some {
-			hint = "more repetitions make intervals narrower"
-		}
-		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+analysis.SayGates(all)), hint))
+		return ui.Exit(ui.CodeUndecided, ui.WithHint(errors.New("no gate fails, but "+analysis.SayGates(all)),
+			"the lines above say why, cell by cell"))
 	}
 	return nil
 }

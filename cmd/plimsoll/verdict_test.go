@@ -84,8 +84,7 @@ warmup: 0
 	}
 }
 
-// Gates that do not pass are named, and more repetitions are not asked for where they
-// decide nothing.
+// Gates that do not pass are named.
 func TestVerdictOfGates(t *testing.T) {
 	pass, open, fail := analysis.Ruling{Rule: "a", State: analysis.GatePass},
 		analysis.Ruling{Rule: "b", State: analysis.GateInconclusive, Why: "no cell is meant"},
@@ -99,7 +98,7 @@ func TestVerdictOfGates(t *testing.T) {
 		{[]analysis.Ruling{pass}, ui.CodeOK, nil, ""},
 		{[]analysis.Ruling{pass, open, fail}, ui.CodeGate, []string{"1 of 3", ": c.", ": b."}, ""},
 		{[]analysis.Ruling{pass, open}, ui.CodeUndecided, []string{"1 of 2", ": b."},
-			"more repetitions do not help; the lines above say why, cell by cell"},
+			"the lines above say why, cell by cell"},
 	} {
 		err := gateVerdict(c.all)
 		if got := ui.ExitCode(err); got != c.want || ui.Hint(err) != c.hint {

@@ -4,6 +4,7 @@ package words
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,17 +23,11 @@ func Quantity(v float64, unit string) (number, suffix string) {
 	switch unit {
 	case "ratio":
 		return Digits(v*100, 3), "%"
-	case "s":
-		return scaled(v, "s", timePrefixes)
 	case "s/GB":
 		return Digits(v, 3), "CPU s/GB"
-	case "1/s":
-		n, s := scaled(v, "", bigPrefixes)
-		return n, s + "/s"
-	case "B", "B/s", "bit/s":
-		return scaled(v, unit, bigPrefixes)
-	case "×":
-		return Digits(v, 3), "×"
+	case "s", "1/s", "B", "B/s", "bit/s":
+		p := prefixOf(v, unit)
+		return Digits(v/p.Scale, 3), p.Name + strings.TrimPrefix(unit, "1")
 	case "1":
 		if v == math.Trunc(v) && math.Abs(v) < 1e6 { // a count
 			return strconv.FormatFloat(v+0, 'f', 0, 64), "" // of minus zero 0
@@ -61,19 +56,18 @@ var (
 	timePrefixes = []Prefix{{1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}}
 )
 
-func scaled(v float64, unit string, table []Prefix) (string, string) {
-	if v == 0 {
-		return "0", unit
+// prefixOf is the one that a value is written with.
+func prefixOf(v float64, unit string) Prefix {
+	all := Prefixes(unit)
+	// 0.9995 keeps "1000 ms" from appearing where "1 s" is meant.
+	i := slices.IndexFunc(all, func(p Prefix) bool { return math.Abs(v) >= p.Scale*0.9995 })
+	switch {
+	case v == 0:
+		return Prefix{1, ""}
+	case i < 0:
+		return all[len(all)-1]
 	}
-	p := table[len(table)-1]
-	for _, q := range table {
-		// 0.9995 keeps "1000 ms" from appearing where "1 s" is meant.
-		if math.Abs(v) >= q.Scale*0.9995 {
-			p = q
-			break
-		}
-	}
-	return Digits(v/p.Scale, 3), p.Name + unit
+	return all[i]
 }
 
 // Digits prints v with n significant digits, never in exponent form within
@@ -115,24 +109,10 @@ func Conversion(v float64, unit string) float64 {
 	switch unit {
 	case "ratio":
 		return 100
-	case "s":
-		return 1 / prefixFor(v, timePrefixes)
-	case "B", "B/s", "bit/s", "1/s":
-		return 1 / prefixFor(v, bigPrefixes)
+	case "s", "1/s", "B", "B/s", "bit/s":
+		return 1 / prefixOf(v, unit).Scale
 	}
 	return 1
-}
-
-func prefixFor(v float64, table []Prefix) float64 {
-	if v == 0 {
-		return 1
-	}
-	for _, q := range table {
-		if math.Abs(v) >= q.Scale*0.9995 {
-			return q.Scale
-		}
-	}
-	return table[len(table)-1].Scale
 }
 
 // Percent prints a share: "12 %", "0.4 %", "< 0.1 %", a negative one as "−12 %".

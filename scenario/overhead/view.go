@@ -91,8 +91,8 @@ func rows(id string, holds func(t analysis.Table, row int,
 		t := r.Table(id)
 		for i := range t.Rows {
 			system, v := t.Get(i, "system").Text, t.Get(i, caseColumns[id])
-			x := analysis.Case{System: system, Name: system + ", " + t.Get(i, "operation").Text, Value: v.Number,
-				Lo: v.Lo, Hi: v.Hi}
+			x := analysis.Case{System: system, Name: system + ", " + t.Get(i, "operation").Text,
+				Range: analysis.Range{Value: v.Number, Lo: v.Lo, Hi: v.Hi}}
 			for _, c := range t.Head {
 				if c.Key == caseColumns[id] {
 					x.Unit = c.Unit

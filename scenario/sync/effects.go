@@ -14,7 +14,7 @@ import (
 func (v *view) limits(*analysis.Result) (cases []analysis.Case) {
 	for _, t := range v.tunings {
 		for _, w := range t.Warnings {
-			cases = append(cases, analysis.Case{Where: t.Name, Name: cmp.Or(t.Name, "effects"), Text: w})
+			cases = append(cases, analysis.Case{Name: cmp.Or(t.Name, "effects"), Text: w})
 		}
 	}
 	return cases

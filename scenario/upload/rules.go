@@ -46,8 +46,8 @@ func tests(f *analysis.Frame) (all []test) {
 		if f.Plan.Blocks > 1 {
 			name += ", " + record.BlockName(t.Block)
 		}
-		all = append(all, test{t, f, rows[t], analysis.Case{System: t.Info.System, Where: f.Layout.Where(t.Info),
-			Name: name, Value: analysis.Unknown, Lo: analysis.Unknown, Hi: analysis.Unknown}})
+		all = append(all, test{t, f, rows[t], analysis.Case{System: t.Info.System,
+			Name: name, Range: analysis.NoRange}})
 	}
 	return all
 }
