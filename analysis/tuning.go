@@ -172,7 +172,7 @@ func (t *Tuning) compareBest(obs []stats.FactorialObs) {
 		return
 	}
 	hasBase := false
-	for _, c := range best.Cells {
+	for _, c := range best {
 		has := func(x *Cell) bool { return slices.Equal(t.levels[x], c.Levels) }
 		cell := t.cells[slices.IndexFunc(t.cells, has)]
 		hasBase = hasBase || cell == t.Base
@@ -191,7 +191,7 @@ func (t *Tuning) compareBest(obs []stats.FactorialObs) {
 		t.Warnings = append(t.Warnings, "the best could not be compared with the default: "+err.Error())
 		return
 	}
-	t.Gain = g.Ratio
+	t.Gain = g
 }
 
 // NoGain is why there is no gain over the default; empty: there is one.

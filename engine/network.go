@@ -55,8 +55,7 @@ func packets(c link.Count) float64 { return float64(c.Bytes - link.Framing*c.Seg
 
 // Check implements scenario.Network.
 func (n *network) Check(ctx context.Context, from, to int) (record.LinkCheck, error) {
-	a, b := n.s.hosts[from], n.s.hosts[to]
-	return n.r.bed.Check(ctx, a, b, n.r.bed.Want(a, b), n.tol)
+	return n.r.bed.Check(ctx, n.s.hosts[from], n.s.hosts[to], n.tol)
 }
 
 // Change implements scenario.Network.

@@ -11,13 +11,7 @@ import (
 )
 
 // Problem is a precondition that does not hold.
-type Problem struct {
-	Name     string `json:"name"` // of the precondition, as `skip:` in the experiment file takes it
-	What     string `json:"what"`
-	Hint     string `json:"hint,omitempty"`
-	Blocking bool   `json:"blocking"` // the run would fail or be wrong; else it is worse than it could be
-	Here     bool   `json:"-"`        // it is of this machine or of this moment: elsewhere, or later, the run can begin
-}
+type Problem = testbed.Problem
 
 // refuse is a problem that keeps a run from beginning.
 func refuse(what, hint string) Problem { return Problem{What: what, Hint: hint, Blocking: true} }

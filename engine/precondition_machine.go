@@ -15,17 +15,16 @@ import (
 
 // checkMachine asks what a machine lacks for the run. Links are emulated on this one.
 func checkMachine(_ context.Context, cfg Config, at nodePlace) []Problem {
-	var all []Problem
 	changes, _ := plansChanges(cfg.Plan)
 	opt := testbedOptions(cfg)
 	if at.Name() != "" {
 		opt = testbed.Options{Plain: !opt.Mesh, Emulate: opt.Emulate}
 	}
-	for _, p := range at.Problems(opt) {
-		// Links that are not emulated can be no others in the middle of a trial.
-		fatal := changes && (p.Name == "namespaces" || p.Name == "emulator") && p.Severity == testbed.Warning
-		all = append(all, Problem{Name: p.Name, What: p.What, Hint: p.Hint, Blocking: p.Severity == testbed.Fatal ||
-			fatal})
+	all := at.Problems(opt)
+	for i, p := range all {
+		if changes && (p.Name == "namespaces" || p.Name == "emulator") {
+			all[i].Blocking = true // links that are not emulated can be no others in the middle of a trial
+		}
 	}
 	return all
 }

@@ -46,16 +46,16 @@ const (
 
 func newFleet(ctx context.Context, o order, plan *experiment.Plan, say *recorder) *fleet {
 	f := &fleet{
-		machines: o.Machines, credentials: o.Credentials, place: map[string]int{},
-		spare: engine.MachinesFor(plan, o.Clients), reached: make([]*agent.Host, len(o.Machines)), say: say,
+		machines: o.Machines, credentials: o.Credentials, place: map[string]int{}, say: say,
+		spare: engine.MachinesFor(plan, o.Config.Clients), reached: make([]*agent.Host, len(o.Machines)),
 	}
 	f.ctx, f.end = context.WithCancel(ctx)
-	for i, name := range engine.GeneratorHosts(o.Clients) {
+	for i, name := range engine.GeneratorHosts(o.Config.Clients) {
 		f.place[name] = 1 + i
 	}
 	for _, hosts := range engine.HostsOf(plan) {
 		for i, name := range hosts {
-			f.place[name] = max(1, o.Clients) + i
+			f.place[name] = max(1, o.Config.Clients) + i
 		}
 	}
 	return f

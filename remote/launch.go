@@ -31,6 +31,8 @@ import (
 // Where is where a run is, kept beside its record for resume.
 type Where struct {
 	On    string   `json:"on"`              // as --on takes it
+	Image string   `json:"image,omitempty"` // of pods; empty: that of this version
+	Pack  bool     `json:"pack,omitempty"`  // a node may have several pods
 	Run   string   `json:"run,omitempty"`   // ID of what is there; empty: nothing is left
 	First *Machine `json:"first,omitempty"` // with the engine; nil: none was started
 	Over  bool     `json:"over"`            // nothing of the plan is left to execute
@@ -38,13 +40,6 @@ type Where struct {
 
 // A run's ID is part of paths that are removed.
 var runID = regexp.MustCompile(`^[a-z][a-z0-9]{11}$`)
-
-// samePlace ignores options such as the image, which are for new machines.
-func samePlace(a, b string) bool {
-	a, _, _ = strings.Cut(a, "?")
-	b, _, _ = strings.Cut(b, "?")
-	return a == b
-}
 
 // ReadWhere is where the run in a directory is; nil: here.
 func ReadWhere(dir string) (*Where, error) {
@@ -68,14 +63,13 @@ func ReadWhere(dir string) (*Where, error) {
 // Launcher runs plans in a place.
 type Launcher struct {
 	Place Place
-	On    string        // the place, as --on takes it
+	At    Where         // the place: On, Image and Pack
 	Sync  time.Duration // how often the run directory is brought here; 0: when the run is over
 
 	cfg      engine.Config
 	say      engine.Progress
 	where    Where
 	machines []Machine
-	again    bool       // the run recorded nothing here, and begins anew
 	fetching sync.Mutex // an older copy may not come after a newer one
 }
 
@@ -103,7 +97,7 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 		return res, err
 	}
 	defer release()
-	l.cfg, l.say, l.where = cfg, cfg.Progress, Where{On: l.On}
+	l.cfg, l.say, l.where = cfg, cfg.Progress, l.At
 	attached := false
 	if cfg.Resume {
 		if attached, err = l.attach(ctx); err != nil {
@@ -185,16 +179,17 @@ func (l *Launcher) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := order{
-		Credentials: ours,
-		Plan:        plan, Base: l.cfg.Base, Command: l.cfg.Command, Resume: l.cfg.Resume, WaitQuiet: l.cfg.WaitQuiet,
-		Clients: l.cfg.Clients, StopInvalid: l.cfg.StopInvalid, RetryInvalid: l.cfg.RetryInvalid,
+	o := order{Config: l.cfg, Plan: plan, Credentials: ours}
+	o.Config.Plan, o.Config.Systems, o.Config.Scenario, o.Config.Progress = nil, nil, nil, nil
+	if _, err := os.Stat(filepath.Join(l.cfg.Dir, database)); err != nil { // the run recorded nothing, and begins anew
+		o.Config.Resume = false
 	}
 	if need.Binary, err = os.Executable(); err != nil {
 		return err
 	}
 	need.Run, need.Credentials = "r"+strings.ToLower(rand.Text()[:11]), theirs
-	l.where = Where{On: l.On, Run: need.Run}
+	l.where = l.At
+	l.where.Run = need.Run
 	if err := l.keepWhere(); err != nil { // first, lest we die between the two
 		return err
 	}
@@ -227,18 +222,19 @@ func (l *Launcher) check(ctx context.Context) error {
 
 // makeDir makes the run directory with its plan, so that resume knows that from the beginning.
 func (l *Launcher) makeDir(plan []byte) error {
-	if l.cfg.Resume {
-		return nil
-	}
+	path := filepath.Join(l.cfg.Dir, planFile)
 	entries, err := os.ReadDir(l.cfg.Dir)
 	if err != nil {
 		return err
 	}
-	if len(entries) > 1 && !l.again { // beside our lock
+	if _, err := os.Stat(path); err == nil && l.cfg.Resume {
+		return nil
+	}
+	if len(entries) > 1 && !l.cfg.Resume { // beside our lock
 		return ui.Exit(ui.CodePreconditions, ui.WithHint(fmt.Errorf("run directory %s is not empty", l.cfg.Dir),
 			"choose another directory with --out"))
 	}
-	return os.WriteFile(filepath.Join(l.cfg.Dir, planFile), plan, 0o644)
+	return os.WriteFile(path, plan, 0o644)
 }
 
 // start hands the order, and the directory of a run that is resumed, to the first machine.
@@ -246,7 +242,7 @@ func (l *Launcher) start(ctx context.Context, o order) error {
 	r, w := io.Pipe()
 	go func() {
 		err := gob.NewEncoder(w).Encode(o)
-		if err == nil && o.Resume {
+		if err == nil && o.Config.Resume {
 			err = writeRun(w, l.cfg.Dir)
 		}
 		w.CloseWithError(err)
@@ -278,14 +274,13 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 		return false, nil
 	}
 	again := "plimsoll resume " + l.cfg.Dir
-	if !samePlace(w.On, l.On) {
+	if w.On != l.At.On {
 		return false, ui.WithHint(fmt.Errorf("the run is on %s", w.On), again+" without --on first; if that place is "+
 			"lost for good, remove "+filepath.Join(l.cfg.Dir, whereIs))
 	}
 	l.where = *w
-	l.where.On = l.On
+	l.where.Image, l.where.Pack = l.At.Image, l.At.Pack
 	if w.First == nil {
-		l.anew()
 		return false, l.clear(ctx)
 	}
 	looking, cancel := context.WithTimeout(ctx, lookTime)
@@ -314,7 +309,6 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 				"it stays there: try again, or remove "+filepath.Join(l.cfg.Dir, whereIs)+" to give it up")
 		}
 	}
-	l.anew()
 	return false, l.clear(ctx)
 }
 
@@ -328,13 +322,6 @@ func (l *Launcher) state(ctx context.Context) (string, error) {
 		return said.String(), nil
 	}
 	return "", fmt.Errorf("the engine's state on %s is %q", l.machines[0].Name, said.String())
-}
-
-// anew makes a run that never recorded anything here a new one.
-func (l *Launcher) anew() {
-	if _, err := os.Stat(filepath.Join(l.cfg.Dir, database)); errors.Is(err, os.ErrNotExist) {
-		l.cfg.Resume, l.again = false, true
-	}
 }
 
 // follow shows what happens until the run is over, brings its directory here now and then, and

@@ -68,11 +68,11 @@ const testRun = "rabcdefghij2"
 func left(t *testing.T, f *fake, w Where) (*Launcher, *quiet) {
 	t.Helper()
 	said := &quiet{}
-	l := &Launcher{Place: f, On: "ssh:/hosts", say: said, where: w,
+	l := &Launcher{Place: f, At: Where{On: "ssh:/hosts"}, say: said, where: w,
 		cfg: engine.Config{Dir: t.TempDir(), Resume: true, Plan: &experiment.Plan{}}}
 	write(t, filepath.Join(l.cfg.Dir, database), "old")
 	must(t, l.keepWhere())
-	l.where = Where{On: l.On}
+	l.where = l.At
 	return l, said
 }
 
@@ -92,7 +92,7 @@ func TestAttach(t *testing.T) {
 		fails    string
 	}{
 		{name: "alive", where: there, state: alive, attached: true},
-		{name: "alive, other options", where: Where{On: here + "?pack=true", Run: testRun, First: first}, state: alive,
+		{name: "alive, other options", where: Where{On: here, Pack: true, Run: testRun, First: first}, state: alive,
 			attached: true},
 		{name: "alive, invalid trials again", where: there, state: alive, retry: true, attached: true},
 		{name: "over", where: there, state: over, attached: true},

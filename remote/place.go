@@ -56,6 +56,7 @@ type Machine struct {
 	// Name is unique in the run, and the same in the next one for a machine at the same place:
 	// the host's in the list, or a pod's without what is random. Samples and reasons have it.
 	Name  string         `json:"name"`
+	ID    string         `json:"id,omitempty"`   // by which its place finds it, if that is something else
 	Node  string         `json:"node,omitempty"` // what it runs on, if that is something else
 	Zone  string         `json:"zone,omitempty"`
 	Addr  netip.Addr     `json:"address"` // under which the others reach it, and its servers

@@ -214,13 +214,13 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	if err := os.MkdirAll(filepath.Join(dir, RunDir), 0o755); err != nil {
 		return err
 	}
-	if o.Resume {
+	if o.Config.Resume {
 		if err := readRun(from, filepath.Join(dir, RunDir)); err != nil {
 			return fmt.Errorf("read the run directory: %w", err)
 		}
 	}
-	plan, err := experiment.LoadPlan(o.Plan)
-	if err != nil {
+	cfg := o.Config
+	if cfg.Plan, err = experiment.LoadPlan(o.Plan); err != nil {
 		return err
 	}
 	file, err := os.Create(filepath.Join(dir, progressFile))
@@ -245,16 +245,14 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 			}
 		}
 	}()
-	hosts := newFleet(running, o, plan, say)
+	hosts := newFleet(running, o, cfg.Plan, say)
 	defer hosts.close()
 	var res engine.Result
 	if err = hosts.stay(running); err == nil {
-		res, err = execute(running, engine.Config{
-			Plan: plan, Dir: filepath.Join(dir, RunDir), Base: o.Base, Resume: o.Resume, Command: o.Command,
-			Progress: say, WaitQuiet: o.WaitQuiet, Clients: o.Clients, StopInvalid: o.StopInvalid,
-			RetryInvalid: o.RetryInvalid, Hosts: hosts.host, Machines: len(o.Machines), Where: hosts.where(),
-			Alone: func(ctx context.Context) (func() error, error) { return alone(ctx, dir) },
-		})
+		cfg.Dir, cfg.Progress = filepath.Join(dir, RunDir), say
+		cfg.Hosts, cfg.Machines, cfg.Where = hosts.host, len(o.Machines), hosts.where()
+		cfg.Alone = func(ctx context.Context) (func() error, error) { return alone(ctx, dir) }
+		res, err = execute(running, cfg)
 	}
 	// A run that could not begin has removed it, and whoever follows comes for it.
 	if made := os.MkdirAll(filepath.Join(dir, RunDir), 0o755); err == nil {

@@ -21,14 +21,10 @@ import (
 // order is what the engine on the first machine is to do. Of a run that is resumed, its
 // directory follows (see writeRun).
 type order struct {
-	Plan                              []byte
-	Machines                          []Machine
-	Credentials                       agent.Credentials // of the engine
-	Base                              string
-	Command                           []string
-	WaitQuiet                         time.Duration
-	Clients                           int
-	Resume, StopInvalid, RetryInvalid bool
+	Config      engine.Config // but for what only the engine's machine knows
+	Plan        []byte
+	Machines    []Machine
+	Credentials agent.Credentials // of the engine
 }
 
 // Kinds of events: calls of [engine.Progress], and how the run ended.

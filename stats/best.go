@@ -1,30 +1,17 @@
 package stats
 
 import (
-	"fmt"
+	"cmp"
+	"errors"
 	"math"
+	"slices"
 )
 
-// BestFit says which combination of levels has the lowest value.
-type BestFit struct {
-	Cells []BestCell // those that have trials, the lowest first
-	// Tied is how many of them, from the first on, do not differ significantly from the lowest:
-	// with at least the confidence asked for, the one that truly is the lowest is
-	// among these. 1: it is the lowest.
-	Tied     int
-	Warnings []string
-}
-
-// BestCell is one combination.
+// BestCell is one combination of levels.
 type BestCell struct {
 	Levels []int
-	Value  float64  // geometric mean, in the mean of all blocks
-	N      int      // trials
 	Ratio  Interval // to the lowest; its lower end is above 1 where Tied is false
-	// that it is no higher than the lowest, corrected for the number of combinations; where one of
-	// the two has a single trial, as if its noise were the others'
-	P    float64
-	Tied bool
+	Tied   bool     // it is not significantly higher than the lowest
 }
 
 // Best finds the combination with the lowest value and those that do not
@@ -36,74 +23,63 @@ type BestCell struct {
 // combinations need not have the same noise).
 //
 // A combination with a single trial differs from none. Combinations without
-// trials are not considered. Errors are as of [Factorial].
-func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) (BestFit, error) {
-	d, err := newDesign(factors, obs, conf)
+// trials are not considered. The lowest comes first, then the tied ones. Errors are as of [Factorial].
+func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) ([]BestCell, error) {
+	d, err := newDesign(factors, obs)
 	if err != nil {
-		return BestFit{}, err
+		return nil, err
 	}
-	return d.best(conf), nil
-}
-
-func (d *design) best(conf float64) BestFit {
-	m, blocked := d.paired()
-	fit := BestFit{Warnings: append(m.sparse(), d.unpaired(blocked)...)}
+	m := d.paired()
 	lowest := m.cells[m.lowest()]
 	others := max(1, len(m.cells)-1)
 	trials := map[string]int{}
 	for _, o := range d.obs {
 		trials[cellKey(o.Levels)]++
 	}
+	var all []BestCell
 	for _, levels := range m.cells {
-		at := m.cell(levels)
-		c := BestCell{Levels: levels, Value: math.Exp(dot(at, m.y)), N: trials[cellKey(levels)]}
-		if cellKey(levels) == cellKey(lowest) {
-			c.Ratio, c.P, c.Tied = Interval{Mid: 1, Lo: 1, Hi: 1, Conf: conf, N: len(d.obs)}, 1, true
-		} else {
-			r := m.ratio(difference(at, m.cell(lowest)))
+		c := BestCell{Levels: levels, Ratio: Interval{Mid: 1, Lo: 1, Hi: 1, Conf: conf, N: len(d.obs)}, Tied: true}
+		if cellKey(levels) != cellKey(lowest) {
+			r := m.ratio(difference(m.cell(levels), m.cell(lowest)))
 			c.Ratio = r.interval(conf, (1-conf)/float64(others))
-			c.P = min(1, r.above()*float64(others))
 			// Also when nothing was repeated. A single trial says nothing of its own noise,
 			// so it shows no more than two that disagree.
-			c.Tied = !(c.P <= 1-conf) || min(c.N, trials[cellKey(lowest)]) < 2
+			p := min(1, r.above()*float64(others))
+			c.Tied = !(p <= 1-conf) || min(trials[cellKey(levels)], trials[cellKey(lowest)]) < 2
 		}
-		fit.Cells = append(fit.Cells, c)
-		if c.Tied {
-			fit.Tied++
-		}
+		all = append(all, c)
 	}
 	// Those that are tied come first, though one with few trials may be higher than
 	// one with many that is not.
-	sortBy(fit.Cells, func(c BestCell) float64 {
-		if c.Tied {
-			return math.Log(c.Ratio.Mid) - 1e6
+	slices.SortStableFunc(all, func(a, b BestCell) int {
+		if a.Tied != b.Tied {
+			return map[bool]int{true: -1, false: 1}[a.Tied]
 		}
-		return math.Log(c.Ratio.Mid)
+		return cmp.Compare(a.Ratio.Mid, b.Ratio.Mid)
 	})
-	return fit
+	return all, nil
 }
 
-// sparse says what limits a comparison of combinations.
-func (m *cellModel) sparse() []string {
-	if m.freedom == 0 {
-		return []string{"no combination was repeated: nothing says how far trials differ by chance"}
+// BestGain compares the lowest combination with the default: the ratio of their
+// geometric means, within blocks. As the lowest was chosen by the same trials, its
+// interval is at 1−conf divided by the number of combinations it was chosen from; the
+// middle still promises a little too much where combinations are close to each other.
+//
+// Errors are as of [Factorial]; and a default without trials.
+func BestGain(factors []FactorialFactor, obs []FactorialObs, conf float64) (Interval, error) {
+	d, err := newDesign(factors, obs)
+	if err != nil {
+		return Interval{}, err
 	}
-	once := 0
-	for _, h := range m.leverage {
-		if 1-h < 1e-8 {
-			once++
-		}
+	cells := d.paired()
+	from, to := cells.cell(make([]int, len(factors))), cells.cell(cells.cells[cells.lowest()])
+	if from == nil {
+		return Interval{}, errors.New("factorial: the default combination has no trial")
 	}
-	if once > 0 {
-		return []string{fmt.Sprintf("%d combinations have one trial: their noise is taken from the others", once)}
+	by := cells.linearFit
+	if by.freedom == 0 { // nothing was repeated: the model's misfit has to do
+		by = d.model().linearFit
 	}
-	return nil
-}
-
-func (d *design) unpaired(blocked bool) []string {
-	if blocked || len(d.blocks) == 1 {
-		return nil
-	}
-	return []string{fmt.Sprintf("not compared within the %d blocks: they have too few combinations in common",
-		len(d.blocks))}
+	tail := (1 - conf) / 2 / math.Max(1, float64(len(cells.cells)-1))
+	return by.ratio(difference(to, from)).interval(conf, tail), nil
 }

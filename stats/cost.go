@@ -24,9 +24,7 @@ type CostModel struct {
 	Holds    bool      // P is not significant at 1 %
 	Why      string    // why it does not hold, or what limits the fit; empty: nothing to say
 	Residual []float64 // of each point, relative: time / predicted − 1
-	Scale    float64   // robust spread of the residuals (relative)
 	Points   int
-	Cells    int
 }
 
 // Predict is the model's time in seconds for one operation. A part that the data

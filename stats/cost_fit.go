@@ -68,7 +68,7 @@ func rttsVary(cells []costCell) bool {
 
 // model turns a fit into what callers see.
 func (f *costFit) model(points []CostPoint, conf float64) CostModel {
-	m := CostModel{Points: len(points), Cells: len(f.cells)}
+	m := CostModel{Points: len(points)}
 	intervals := f.intervals(conf, points)
 	m.A = intervals[0]
 	var within []string
@@ -92,7 +92,6 @@ func (f *costFit) model(points []CostPoint, conf float64) CostModel {
 	for i, p := range points {
 		m.Residual[i] = p.Time/m.Predict(p.RTT, p.Size) - 1
 	}
-	m.Scale = robustSpread(m.Residual)
 	m.P = f.lackOfFitP()
 	m.Holds, m.Why = f.holds(m.P)
 	return m

@@ -3,6 +3,7 @@ package stats
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -10,10 +11,9 @@ import (
 // costCell is what the trials of one cell say together.
 type costCell struct {
 	rtt, size float64
-	n         int
 	at        float64   // robust location of the times on the scale of costNoise
 	spread    float64   // of one trial about it, there
-	times     []float64 // of its trials, in order
+	times     []float64 // of its trials, ascending
 	variance  float64   // of at
 }
 
@@ -31,6 +31,14 @@ type costNoise struct {
 }
 
 func (c costNoise) scale(t float64) float64 { return math.Asinh(t / c.floor) }
+
+func (c costNoise) scaled(times []float64) []float64 {
+	on := make([]float64, len(times))
+	for i, t := range times {
+		on[i] = c.scale(t)
+	}
+	return on
+}
 
 // slope is the derivative of scale.
 func (c costNoise) slope(t float64) float64 { return 1 / math.Hypot(t, c.floor) }
@@ -61,35 +69,22 @@ func gatherCells(points []CostPoint) ([]costCell, costNoise, error) {
 		}
 		groups[p.Cell] = append(groups[p.Cell], p)
 	}
-	times := make([][]float64, 0, len(groups))
-	cells := make([]costCell, 0, len(groups))
-	keys := make([]int, 0, len(groups))
-	for k := range groups {
-		keys = append(keys, k)
-	}
-	rtts := map[int]float64{}
-	for k, g := range groups {
-		of := make([]float64, len(g))
-		for i, p := range g {
-			of[i] = p.RTT
+	var cells []costCell
+	for _, k := range slices.Sorted(maps.Keys(groups)) {
+		c := costCell{size: groups[k][0].Size}
+		var rtts []float64
+		for _, p := range groups[k] {
+			c.times, rtts = append(c.times, p.Time), append(rtts, p.RTT)
 		}
-		rtts[k] = Median(of)
+		slices.Sort(c.times)
+		c.rtt = Median(rtts)
+		cells = append(cells, c)
 	}
-	slices.SortFunc(keys, func(a, b int) int {
-		return cmp.Or(cmp.Compare(groups[a][0].Size, groups[b][0].Size), cmp.Compare(rtts[a], rtts[b]),
-			cmp.Compare(a, b))
+	slices.SortStableFunc(cells, func(a, b costCell) int {
+		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.rtt, b.rtt))
 	})
-	for _, k := range keys {
-		of := make([]float64, len(groups[k]))
-		for i, p := range groups[k] {
-			of[i] = p.Time
-		}
-		slices.Sort(of)
-		times = append(times, of)
-		cells = append(cells, costCell{rtt: rtts[k], size: groups[k][0].Size, n: len(of), times: of})
-	}
-	noise := fitNoise(times)
-	noise.locate(cells, times)
+	noise := fitNoise(cells)
+	noise.locate(cells)
 	return cells, noise, nil
 }
 
@@ -98,24 +93,24 @@ func gatherCells(points []CostPoint) ([]costCell, costNoise, error) {
 // Only deviations from the median of the cell enter, so no model of the
 // expectations is needed; they are taken as Student's t with 3 degrees of
 // freedom, whose tails leave outliers little say.
-func fitNoise(times [][]float64) costNoise {
+func fitNoise(cells []costCell) costNoise {
 	least, most, n := math.Inf(1), 0.0, 0
-	for _, of := range times {
-		least, most = min(least, of[0]), max(most, of[len(of)-1])
-		n += len(of)
+	for _, c := range cells {
+		least, most = min(least, c.times[0]), max(most, c.times[len(c.times)-1])
+		n += len(c.times)
 	}
-	best := costNoise{floor: least / 1000, spread: leastSpread, freedom: n - len(times)}
+	best := costNoise{floor: least / 1000, spread: leastSpread, freedom: n - len(cells)}
 	if best.freedom == 0 {
 		return best
 	}
-	cost := best.unlikelihood(times, most)
+	cost := best.unlikelihood(cells, most)
 	for floor := least / 8; floor < 64*most; floor *= 2 {
 		c := costNoise{floor: floor}
-		if u := c.unlikelihood(times, most); u < cost {
+		if u := c.unlikelihood(cells, most); u < cost {
 			cost, best.floor = u, floor
 		}
 	}
-	best.spread = max(pairSpread(best, times), best.leastSpread(most))
+	best.spread = max(pairSpread(best, cells), best.leastSpread(most))
 	return best
 }
 
@@ -124,12 +119,12 @@ func (c costNoise) leastSpread(most float64) float64 { return leastSpread * most
 
 // unlikelihood is the negative logarithm of the likelihood, but for a constant,
 // at the best spread.
-func (c costNoise) unlikelihood(times [][]float64, most float64) float64 {
+func (c costNoise) unlikelihood(cells []costCell, most float64) float64 {
 	var squares []float64
 	cost := 0.0
-	for _, of := range times {
-		mid := c.scale(medianSorted(of))
-		for _, t := range of {
+	for _, cell := range cells {
+		mid := c.scale(medianSorted(cell.times))
+		for _, t := range cell.times {
 			d := c.scale(t) - mid
 			squares = append(squares, d*d)
 			cost -= math.Log(c.slope(t))
@@ -158,13 +153,10 @@ func (c costNoise) unlikelihood(times [][]float64, most float64) float64 {
 // pairSpread is a robust standard deviation from all differences between
 // replicates: their median absolute value, then the root of their mean square,
 // each cut at three of the former.
-func pairSpread(c costNoise, times [][]float64) float64 {
+func pairSpread(c costNoise, cells []costCell) float64 {
 	var pairs []float64
-	for _, of := range times {
-		on := make([]float64, len(of))
-		for i, t := range of {
-			on[i] = c.scale(t)
-		}
+	for _, cell := range cells {
+		on := c.scaled(cell.times)
 		for i := range on {
 			for j := range i {
 				pairs = append(pairs, math.Abs(on[i]-on[j])/math.Sqrt2)
@@ -194,15 +186,11 @@ const normalDecile = 1.2815515655446004
 // locate fills in each cell's spread, its location (Tukey's M-estimate) and
 // the variance of that (Huber 1981, Robust Statistics, §6.5: ψ's mean square
 // over the square of its mean slope).
-func (c *costNoise) locate(cells []costCell, times [][]float64) {
+func (c *costNoise) locate(cells []costCell) {
 	most := 0.0
-	values := make([][]float64, len(times))
-	for g, of := range times {
-		values[g] = make([]float64, len(of))
-		for i, t := range of {
-			values[g][i] = c.scale(t)
-			most = max(most, t)
-		}
+	values := make([][]float64, len(cells))
+	for g, cell := range cells {
+		values[g], most = c.scaled(cell.times), max(most, cell.times[len(cell.times)-1])
 	}
 	least := c.leastSpread(most)
 	c.spreads(cells, values, least)
@@ -246,7 +234,7 @@ func (c *costNoise) locate(cells []costCell, times [][]float64) {
 	}
 	for g := range cells {
 		s := max(cells[g].spread*math.Sqrt(precision), least)
-		cells[g].variance = s * s / float64(cells[g].n)
+		cells[g].variance = s * s / float64(len(cells[g].times))
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -24,14 +24,35 @@ func (f costForm) parameters() int {
 	return p
 }
 
-func (f costForm) row(cell costCell, x []float64) {
-	x[0] = 1
+// columns are what the times of cells are linear in, times a scale of each cell.
+func (f costForm) columns(cells []costCell, scale []float64) [][]float64 {
+	by := func(factor func(costCell) float64) []float64 {
+		column := make([]float64, len(cells))
+		for g, cell := range cells {
+			column[g] = factor(cell) * scale[g]
+		}
+		return column
+	}
+	all := [][]float64{scale}
 	if f.hasR {
-		x[1] = cell.rtt
+		all = append(all, by(func(c costCell) float64 { return c.rtt }))
 	}
 	if f.hasB {
-		x[len(x)-1] = cell.size
+		all = append(all, by(func(c costCell) float64 { return c.size }))
 	}
+	return all
+}
+
+// time is the model's, which may be below 0.
+func (f costForm) time(beta []float64, rtt, size float64) float64 {
+	t := beta[0]
+	if f.hasR {
+		t += beta[1] * rtt
+	}
+	if f.hasB {
+		t += beta[len(beta)-1] * size
+	}
+	return t
 }
 
 // costFit is a fitted form.
@@ -41,9 +62,9 @@ type costFit struct {
 	cells []costCell
 	beta  []float64
 	// Of each cell: residual in standard errors of the cell's location, and
-	// the row of the linearised design in the same unit.
+	// the columns of the linearised design in the same unit.
 	residual []float64
-	rows     *mat.Dense
+	columns  [][]float64
 	sigma    float64 // the residuals' robust spread, in those units; at least 1 when trials were repeated
 }
 
@@ -57,33 +78,26 @@ var errCollinear = errors.New("cost: the parameters are not identifiable: sizes 
 // 2019, §5.5).
 func fitForm(form costForm, noise costNoise, cells []costCell) (*costFit, error) {
 	p := form.parameters()
-	f := &costFit{form: form, noise: noise, cells: cells, beta: make([]float64, p),
-		residual: make([]float64, len(cells)), rows: mat.NewDense(len(cells), p, nil), sigma: 1}
+	f := &costFit{form: form, noise: noise, cells: cells, residual: make([]float64, len(cells)), sigma: 1}
 	if len(cells) < p {
 		return nil, fmt.Errorf("cost: %d cells for %d parameters; measure more sizes or round trips", len(cells), p)
 	}
 	// Relative least squares, linear in the parameters, is where to begin.
-	x, target, weights := mat.NewDense(len(cells), p, nil), make([]float64, len(cells)), make([]float64, len(cells))
+	target, scale, weights := make([]float64, len(cells)), make([]float64, len(cells)), make([]float64, len(cells))
 	for g, cell := range cells {
-		form.row(cell, x.RawRowView(g))
 		t := noise.time(cell.at)
-		s := noise.slope(t) / math.Sqrt(cell.variance)
-		for j := range p {
-			x.RawRowView(g)[j] *= s
-		}
-		target[g], weights[g] = t*s, 1
+		scale[g], weights[g] = noise.slope(t)*f.precision(g), 1
+		target[g] = t * scale[g]
 	}
-	beta, ok := leastSquares(x, target, weights)
-	if !ok {
+	var ok bool
+	if f.beta, ok = leastSquares(form.columns(cells, scale), target, weights); !ok {
 		return nil, errCollinear
 	}
-	copy(f.beta, beta)
 	f.linearise()
-	huber := func(u float64) float64 { return huberWeight(u) }
 	for range 5 {
 		before := f.sigma
 		f.sigma = f.spread()
-		if !f.improve(huber, huberLoss) {
+		if !f.improve(huberWeight, huberLoss) {
 			return nil, errCollinear
 		}
 		if math.Abs(f.sigma-before) < 0.01*before {
@@ -97,16 +111,9 @@ func fitForm(form costForm, noise costNoise, cells []costCell) (*costFit, error)
 	return f, nil
 }
 
-// expectation is the model's time for a cell, which a step may take below 0.
+// expectation is the model's time for a cell.
 func (f *costFit) expectation(g int, beta []float64) float64 {
-	t := beta[0]
-	if f.form.hasR {
-		t += beta[1] * f.cells[g].rtt
-	}
-	if f.form.hasB {
-		t += beta[len(beta)-1] * f.cells[g].size
-	}
-	return t
+	return f.form.time(beta, f.cells[g].rtt, f.cells[g].size)
 }
 
 // precision is one over the standard error of a cell's location.
@@ -119,15 +126,12 @@ func (f *costFit) residualAt(g int, beta []float64) float64 {
 }
 
 func (f *costFit) linearise() {
+	scale := make([]float64, len(f.cells))
 	for g := range f.cells {
 		f.residual[g] = f.residualAt(g, f.beta)
-		s := f.noise.slope(f.expectation(g, f.beta)) * f.precision(g)
-		row := f.rows.RawRowView(g)
-		f.form.row(f.cells[g], row)
-		for j := range row {
-			row[j] *= s
-		}
+		scale[g] = f.noise.slope(f.expectation(g, f.beta)) * f.precision(g)
 	}
+	f.columns = f.form.columns(f.cells, scale)
 }
 
 func (f *costFit) loss(beta []float64, loss func(float64) float64) float64 {
@@ -147,7 +151,7 @@ func (f *costFit) improve(weight, loss func(float64) float64) bool {
 		for g, r := range f.residual {
 			weights[g] = weight(r / f.sigma)
 		}
-		step, ok := leastSquares(f.rows, f.residual, weights)
+		step, ok := leastSquares(f.columns, f.residual, weights)
 		if !ok {
 			return false
 		}
@@ -197,61 +201,24 @@ func (f *costFit) spread() float64 {
 }
 
 // leastSquares solves a weighted linear problem; false when it is singular.
-func leastSquares(x *mat.Dense, target, weights []float64) ([]float64, bool) {
-	chol, norms, ok := factorise(x, weights)
-	if !ok {
-		return nil, false
-	}
-	n, p := x.Dims()
-	right := mat.NewVecDense(p, nil)
-	for i := range n {
-		row := x.RawRowView(i)
-		for j, v := range row {
-			right.SetVec(j, right.AtVec(j)+weights[i]*target[i]*v/norms[j])
+func leastSquares(columns [][]float64, target, weights []float64) ([]float64, bool) {
+	scaled := make([][]float64, len(columns)+1)
+	for j, column := range append(slices.Clone(columns), target) {
+		for i, v := range column {
+			scaled[j] = append(scaled[j], v*math.Sqrt(weights[i]))
 		}
 	}
-	var solution mat.VecDense
-	if chol.SolveVecTo(&solution, right) != nil {
+	s := fitLinear(scaled[:len(columns)], scaled[len(columns)])
+	if !s.determined() {
 		return nil, false
 	}
-	beta := make([]float64, p)
+	beta := make([]float64, len(columns))
 	for j := range beta {
-		beta[j] = solution.AtVec(j) / norms[j]
+		unit := make([]float64, len(columns))
+		unit[j] = 1
+		beta[j] = dot(s.weights(unit), s.y)
 	}
 	return beta, true
-}
-
-// factorise gives the Cholesky factors of XᵀWX with its columns scaled to
-// norm 1: sizes are about 10^7 and round trips about 10^-2.
-func factorise(x *mat.Dense, weights []float64) (*mat.Cholesky, []float64, bool) {
-	n, p := x.Dims()
-	sums := make([]float64, p*p)
-	for i := range n {
-		row := x.RawRowView(i)
-		for j := range row {
-			for k := range j + 1 {
-				sums[j*p+k] += weights[i] * row[j] * row[k]
-			}
-		}
-	}
-	norms := make([]float64, p)
-	for j := range norms {
-		norms[j] = math.Sqrt(sums[j*p+j])
-		if !(norms[j] > 0) || math.IsInf(norms[j], 0) {
-			return nil, nil, false
-		}
-	}
-	gram := mat.NewSymDense(p, nil)
-	for j := range p {
-		for k := range j + 1 {
-			gram.SetSym(j, k, sums[j*p+k]/norms[j]/norms[k])
-		}
-	}
-	chol := new(mat.Cholesky)
-	if !chol.Factorize(gram) || chol.Cond() > 1e11 {
-		return nil, nil, false
-	}
-	return chol, norms, true
 }
 
 // huberCut makes Huber's estimate 95 % as precise as the mean for normal errors.
@@ -294,14 +261,7 @@ const ownShare = 0.5
 func (f *costFit) blockSpread(points []CostPoint) (standardError, freedom float64) {
 	blocks := map[int][]float64{}
 	for _, p := range points {
-		want := f.beta[0]
-		if f.form.hasR {
-			want += f.beta[1] * p.RTT
-		}
-		if f.form.hasB {
-			want += f.beta[len(f.beta)-1] * p.Size
-		}
-		if want > 0 {
+		if want := f.form.time(f.beta, p.RTT, p.Size); want > 0 {
 			blocks[p.Block] = append(blocks[p.Block], math.Log(p.Time/want))
 		}
 	}
@@ -321,21 +281,18 @@ func (f *costFit) blockSpread(points []CostPoint) (standardError, freedom float6
 	return math.Sqrt(max(0, stat.Variance(each, nil)-noise) / n), n - 1
 }
 
-// intervals gives each parameter its interval at conf: what cells are off by (costSandwich),
+// intervals gives each parameter its interval at conf: what cells are off by (standardError),
 // and what disturbs all cells of a block alike (blockSpread).
 func (f *costFit) intervals(conf float64, points []CostPoint) []Interval {
 	spread, blocks := f.blockSpread(points)
 	result := make([]Interval, len(f.beta))
-	s, ok := f.sandwich()
-	x := make([]float64, len(f.beta))
+	s := fitLinear(f.columns, f.residual)
 	for j := range result {
-		if !ok {
+		if !s.determined() {
 			result[j] = unknown(len(points), "not identifiable from these cells")
 			continue
 		}
-		clear(x)
-		x[j] = 1
-		standardError, freedom := s.of(x)
+		standardError, freedom := f.standardError(s, j)
 		if blocks > 0 { // Satterthwaite 1946
 			own, more := standardError*standardError, sq(f.beta[j]*spread)
 			standardError, freedom = math.Sqrt(own+more), sq(own+more)/(own*own/freedom+more*more/blocks)
@@ -345,102 +302,35 @@ func (f *costFit) intervals(conf float64, points []CostPoint) []Interval {
 	return result
 }
 
-// costSandwich is the covariance of the parameters: the sandwich estimate with
-// each cell's own squared residual, corrected for leverage (HC2: MacKinnon and
-// White 1985) and drawn towards the mean of all cells (see ownShare); intervals
+// standardError is that of a parameter, with its degrees of freedom; 0 of them when it is unknown. It
+// is the sandwich estimate with each cell's own squared residual, corrected for leverage (HC2:
+// MacKinnon and White 1985) and drawn towards the mean of all cells (see ownShare); intervals
 // take Student's t with the degrees of freedom that this quadratic form has
 // (Bell and McCaffrey 2002; Imbens and Kolesár 2016). It asks for independence
 // of cells only: a misfit that the replicates of a cell share widens it. With
 // as many cells as parameters no residual is left, and the differences between
 // replicates must do.
-type costSandwich struct {
-	fit       *costFit
-	projected [][]float64                // (XᵀX)⁻¹xᵢ of each cell
-	leverage  []float64                  // of each cell
-	pseudo    []float64                  // see pseudoResiduals
-	inverse   func(j, k int) float64     // (XᵀX)⁻¹
-	hat       func(cell, of int) float64 // X(XᵀX)⁻¹Xᵀ
-	share     float64                    // of a cell's variance that is its own
-}
-
-// sandwich is false when the parameters are not identifiable.
-func (f *costFit) sandwich() (*costSandwich, bool) {
-	n, p := f.rows.Dims()
-	ones := make([]float64, n)
-	for i := range ones {
-		ones[i] = 1
+func (f *costFit) standardError(s *linearFit, parameter int) (standardError, freedom float64) {
+	unit := make([]float64, len(f.beta))
+	unit[parameter] = 1
+	w := s.weights(unit)
+	if s.freedom == 0 {
+		return math.Sqrt(dot(w, w)), float64(f.noise.freedom)
 	}
-	chol, norms, ok := factorise(f.rows, ones)
-	if !ok {
-		return nil, false
-	}
-	var inverse mat.SymDense
-	if chol.InverseTo(&inverse) != nil {
-		return nil, false
-	}
-	s := &costSandwich{fit: f, projected: make([][]float64, n), leverage: make([]float64, n),
-		pseudo: f.pseudoResiduals(), share: ownShare}
-	s.inverse = func(j, k int) float64 { return inverse.At(j, k) / norms[j] / norms[k] }
+	share, mean, pseudo := ownShare, dot(w, w)/float64(s.freedom), f.pseudoResiduals()
 	if f.noise.unsure > 0 {
-		s.share = 1
+		share = 1
 	}
-	for i := range n {
-		row := f.rows.RawRowView(i)
-		s.projected[i] = make([]float64, p)
-		for j := range p {
-			for k := range p {
-				s.projected[i][j] += s.inverse(j, k) * row[k]
-			}
-			s.leverage[i] += s.projected[i][j] * row[j]
-		}
-	}
-	s.hat = func(i, j int) float64 {
-		h := 0.0
-		for k, v := range f.rows.RawRowView(j) {
-			h += s.projected[i][k] * v
-		}
-		return h
-	}
-	return s, true
-}
-
-// of is the standard error of a linear combination of the parameters, with its
-// degrees of freedom; 0 of them when it is unknown.
-func (s *costSandwich) of(x []float64) (standardError, freedom float64) {
-	n, p := s.fit.rows.Dims()
-	variance := 0.0
-	if n == p {
-		for j := range p {
-			for k := range p {
-				variance += x[j] * s.inverse(j, k) * x[k]
-			}
-		}
-		return math.Sqrt(variance), float64(s.fit.noise.freedom)
-	}
-	c := make([]float64, n) // of the variance's quadratic form
-	mean := 0.0
-	for i := range n {
-		along := 0.0
-		for j := range p {
-			along += s.projected[i][j] * x[j]
-		}
-		mean += along * along / float64(n-p)
-		c[i] = s.share * along * along / max(1-s.leverage[i], 1e-6)
-	}
-	trace, squares := 0.0, 0.0
-	for i := range n {
-		c[i] += (1 - s.share) * mean
-		variance += c[i] * s.pseudo[i] * s.pseudo[i]
+	c := make([]float64, len(w)) // of the variance's quadratic form
+	variance, trace, squares := 0.0, 0.0, 0.0
+	for i, v := range w {
+		c[i] = share*v*v/max(1-s.leverage[i], 1e-6) + (1-share)*mean
+		variance += c[i] * sq(pseudo[i])
 		trace += c[i] * (1 - s.leverage[i])
-	}
-	for i := range n {
-		for k := range n {
-			h := -s.hat(i, k)
-			if i == k {
-				h++
-			}
-			squares += c[i] * c[k] * h * h
+		for k := range i {
+			squares += 2 * c[i] * c[k] * sq(s.hat(i, k))
 		}
+		squares += sq(c[i] * (1 - s.leverage[i]))
 	}
 	return math.Sqrt(variance), trace * trace / squares
 }

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -47,24 +46,9 @@ type FactorialEffect struct {
 
 // FactorialFit is a multiplicative model of two-factor interactions.
 type FactorialFit struct {
-	Factors []FactorialFactor
-	Effects []FactorialEffect // main effects in the factors' order, then interactions
-	N       int               // trials
-	Sigma   float64           // standard deviation of the noise of ln(value), within blocks
-	DF      float64           // degrees of freedom of it
-	Blocked bool              // blocks are in the model
-	BlockSD float64           // standard deviation between blocks, of ln(value); 0 without them
-	R2      float64           // share of the variance within blocks that the effects explain
-	// LackOfFit is the p-value that combinations differ from the model by no more
-	// than repetitions of one differ: a small one says that more than two factors
-	// act together. NaN: nothing was repeated, or no combination is left over.
-	LackOfFit float64
-	Missing   [][]int // combinations of levels without a trial
-	Warnings  []string
+	Effects  []FactorialEffect // main effects in the factors' order, then interactions
+	Warnings []string
 }
-
-// maxCombinations is how many combinations a design may have.
-const maxCombinations = 1 << 16
 
 // Factorial estimates what each level of each factor multiplies a value by, and which
 // pairs of factors do more or less together than their product. The model is
@@ -86,25 +70,19 @@ const maxCombinations = 1 << 16
 // variance is infinite) they cover more often, and are wide; single trials that
 // are out of line are named in Warnings and stay in.
 //
-// An error: no trials, values that have no logarithm, levels that do not exist.
+// An error: no factors, no trials, or values that have no logarithm.
 func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (FactorialFit, error) {
-	d, err := newDesign(factors, obs, conf)
+	d, err := newDesign(factors, obs)
 	if err != nil {
 		return FactorialFit{}, err
 	}
 	model := d.model()
-	fit := FactorialFit{
-		Factors: factors, N: len(obs), Sigma: model.sigma, DF: float64(model.freedom), Blocked: model.blocked,
-		Missing: d.missing(), LackOfFit: d.lackOfFit(model), Warnings: slices.Clone(d.warnings),
-	}
-	if model.blocked {
-		fit.BlockSD = model.blockSD()
-	} else if len(d.blocks) > 1 {
+	fit := FactorialFit{Warnings: slices.Clone(d.warnings)}
+	if !model.blocked && len(d.blocks) > 1 {
 		fit.Warnings = append(fit.Warnings,
 			fmt.Sprintf("the %d blocks are not in the model: with them in it the main effects are not identifiable",
 				len(d.blocks)))
 	}
-	fit.R2 = model.explained()
 	ps := []float64{}
 	for _, effect := range d.effects() {
 		e := model.effect(effect, conf)
@@ -120,10 +98,10 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 			fmt.Sprintf("%d of %d effects are not estimated, as combinations of levels have no trials", n, len(ps)))
 	}
 	fit.Warnings = append(fit.Warnings, model.warnings()...)
-	if fit.LackOfFit < lackOfFit {
+	if p := d.lackOfFit(model); p < lackOfFit {
 		fit.Warnings = append(fit.Warnings, fmt.Sprintf("the combinations differ from the model more than their "+
 			"repetitions do (%s): more than two factors act together, and effects of one or two do not say all",
-			formatP(fit.LackOfFit)))
+			formatP(p)))
 	}
 	return fit, nil
 }
@@ -139,30 +117,16 @@ type design struct {
 	warnings []string
 }
 
-func newDesign(factors []FactorialFactor, obs []FactorialObs, conf float64) (*design, error) {
-	if !(conf > 0 && conf < 1) {
-		return nil, fmt.Errorf("factorial: confidence %v: it must lie between 0 and 1, ends excluded", conf)
-	}
-	if len(factors) == 0 {
-		return nil, errors.New("factorial: no factors")
-	}
-	combinations := 1
-	for _, f := range factors {
-		if len(f.Levels) == 0 {
-			return nil, fmt.Errorf("factorial: %s has no levels", f.Name)
-		}
-		if combinations *= len(f.Levels); combinations > maxCombinations {
-			return nil, fmt.Errorf("factorial: more than %d combinations of levels", maxCombinations)
-		}
-	}
-	if len(obs) == 0 {
-		return nil, errors.New("factorial: no trials")
+func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
+	if len(factors) == 0 || len(obs) == 0 {
+		return nil, errors.New("factorial: no factors or no trials")
 	}
 	d := &design{factors: factors, obs: obs, seen: make([][]int, len(factors))}
 	for i, o := range obs {
-		if err := d.add(o); err != nil {
-			return nil, fmt.Errorf("factorial: trial %d %w", i, err)
+		if !(o.Value > 0) || math.IsInf(o.Value, 0) {
+			return nil, fmt.Errorf("factorial: trial %d has the value %v, which has no logarithm", i, o.Value)
 		}
+		d.add(o)
 	}
 	for _, o := range obs {
 		b, _ := slices.BinarySearch(d.blocks, o.Block)
@@ -183,27 +147,17 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs, conf float64) (*de
 	return d, nil
 }
 
-// add takes in one trial; an error says what it has.
-func (d *design) add(o FactorialObs) error {
-	if len(o.Levels) != len(d.factors) {
-		return fmt.Errorf("has %d levels for %d factors", len(o.Levels), len(d.factors))
-	}
+// add takes in one trial.
+func (d *design) add(o FactorialObs) {
 	for f, l := range o.Levels {
-		if n := len(d.factors[f].Levels); l < 0 || l >= n {
-			return fmt.Errorf("has level %d of %s, which has %d", l, d.factors[f].Name, n)
-		}
 		if at, ok := slices.BinarySearch(d.seen[f], l); !ok {
 			d.seen[f] = slices.Insert(d.seen[f], at, l)
 		}
-	}
-	if !(o.Value > 0) || math.IsInf(o.Value, 0) {
-		return fmt.Errorf("has the value %v, which has no logarithm", o.Value)
 	}
 	d.logs = append(d.logs, math.Log(o.Value))
 	if at, ok := slices.BinarySearch(d.blocks, o.Block); !ok {
 		d.blocks = slices.Insert(d.blocks, at, o.Block)
 	}
-	return nil
 }
 
 // term is one part of the model: nothing, one factor, or two.
@@ -244,40 +198,8 @@ func (d *design) effects() []FactorialEffect {
 	return all
 }
 
-// combinations calls visit with each combination of levels, in order.
-func (d *design) combinations(visit func(levels []int)) {
-	levels := make([]int, len(d.factors))
-	for {
-		visit(levels)
-		f := len(levels) - 1
-		for ; f >= 0; f-- {
-			if levels[f]++; levels[f] < len(d.factors[f].Levels) {
-				break
-			}
-			levels[f] = 0
-		}
-		if f < 0 {
-			return
-		}
-	}
-}
-
 // cellKey names a combination of levels.
 func cellKey(levels []int) string { return fmt.Sprint(levels) }
-
-func (d *design) missing() [][]int {
-	there := map[string]bool{}
-	for _, o := range d.obs {
-		there[cellKey(o.Levels)] = true
-	}
-	var all [][]int
-	d.combinations(func(levels []int) {
-		if !there[cellKey(levels)] {
-			all = append(all, slices.Clone(levels))
-		}
-	})
-	return all
-}
 
 // cells are the combinations that have trials, the default first.
 func (d *design) cells() [][]int {
@@ -331,9 +253,4 @@ func (d *design) lackOfFit(m *factorModel) float64 {
 		return math.NaN()
 	}
 	return distuv.F{D1: float64(left), D2: float64(full.freedom)}.Survival(max(more, 0) / float64(left) / pure)
-}
-
-// sortBy sorts by a number, equal ones as they are.
-func sortBy[T any](all []T, of func(T) float64) {
-	slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(of(a), of(b)) })
 }

@@ -41,13 +41,13 @@ func (d *design) cellModel(blocked bool) *cellModel {
 
 // paired is the model with blocks, where all combinations can be compared within
 // them, and else the one without.
-func (d *design) paired() (m *cellModel, blocked bool) {
+func (d *design) paired() *cellModel {
 	if len(d.blocks) > 1 {
 		if with := d.cellModel(true); len(with.kept) == len(with.columns) && with.freedom > 0 {
-			return with, true
+			return with
 		}
 	}
-	return d.cellModel(false), false
+	return d.cellModel(false)
 }
 
 // cell gives the weights of the trials in ln(value) of a combination, in the mean of

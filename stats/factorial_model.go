@@ -148,36 +148,3 @@ func (m *factorModel) effect(e FactorialEffect, conf float64) FactorialEffect {
 	e.Ratio, e.P = r.interval(conf, (1-conf)/2), r.differs()
 	return e
 }
-
-// blockSD is the standard deviation between blocks, what the noise within them
-// makes of it taken off.
-func (m *factorModel) blockSD() float64 {
-	b := len(m.blocks)
-	sum, squares, noise := 0.0, 0.0, 0.0
-	for k := range b {
-		c := make([]float64, len(m.columns))
-		for j := 1; j < b; j++ {
-			c[j] = deviation(k, j, b)
-		}
-		w := m.weights(c)
-		at := dot(w, m.y)
-		sum += at
-		squares += at * at
-		noise += dot(w, w) * m.sigma * m.sigma
-	}
-	variance := (squares - sum*sum/float64(b) - noise) / float64(b-1)
-	return math.Sqrt(max(variance, 0))
-}
-
-// explained is the share of the variance within blocks that is not noise.
-func (m *factorModel) explained() float64 {
-	columns := m.columns[:1]
-	if m.blocked {
-		columns = m.columns[:len(m.blocks)]
-	}
-	of := fitLinear(columns, m.y).squares
-	if of <= negligible*negligible {
-		return 0
-	}
-	return 1 - m.squares/of
-}

@@ -32,25 +32,38 @@ func (w world) truth(levels []int) float64 {
 	return v
 }
 
+// combinations are those of all levels, in order.
+func (w world) combinations() [][]int {
+	all := [][]int{{}}
+	for _, f := range w.factors {
+		var longer [][]int
+		for _, levels := range all {
+			for l := range f.Levels {
+				longer = append(longer, append(slices.Clone(levels), l))
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
 func (w world) run(t testing.TB, r *rand.Rand) []FactorialObs {
 	t.Helper()
-	d, err := newDesign(w.factors, []FactorialObs{{Levels: make([]int, len(w.factors)), Value: 1}}, 0.95)
-	must(t, err)
 	var obs []FactorialObs
 	for b := range w.blocks {
 		shift := math.Exp(w.block * r.NormFloat64())
-		d.combinations(func(levels []int) {
+		for _, levels := range w.combinations() {
 			if w.only != nil && !w.only(levels) {
-				return
+				continue
 			}
 			v := w.truth(levels) * shift
 			if w.noise != nil {
 				v *= w.noise(r, levels)
 			}
 			if w.lost == nil || !w.lost(r, levels, b) {
-				obs = append(obs, FactorialObs{Levels: slices.Clone(levels), Block: b, Value: v})
+				obs = append(obs, FactorialObs{Levels: levels, Block: b, Value: v})
 			}
-		})
+		}
 	}
 	return obs
 }
@@ -58,14 +71,10 @@ func (w world) run(t testing.TB, r *rand.Rand) []FactorialObs {
 // expected is what an effect is by its definition, from the truth of each cell.
 func (w world) expected(t testing.TB, e FactorialEffect) float64 {
 	t.Helper()
-	d, err := newDesign(w.factors, []FactorialObs{{Levels: make([]int, len(w.factors)), Value: 1}}, 0.95)
-	must(t, err)
 	sum, n := 0.0, 0
-	d.combinations(func(levels []int) {
-		for _, f := range e.Factors {
-			if levels[f] != 0 {
-				return
-			}
+	for _, levels := range w.combinations() {
+		if slices.ContainsFunc(e.Factors, func(f int) bool { return levels[f] != 0 }) {
+			continue
 		}
 		n++
 		at := func(set ...int) float64 {
@@ -79,11 +88,11 @@ func (w world) expected(t testing.TB, e FactorialEffect) float64 {
 		}
 		if e.Kind == Interaction {
 			sum += at(1, 1) - at(1, 0) - at(0, 1) + at(0, 0)
-			return
+			continue
 		}
 		// Over all levels of the others, which include those that interact.
 		sum += at(1) - at(0)
-	})
+	}
 	return math.Exp(sum / float64(n))
 }
 
@@ -119,8 +128,8 @@ func TestFactorialRecoversExactly(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	fit, err := Factorial(w.factors, w.run(t, r), 0.95)
 	must(t, err)
-	if len(fit.Effects) != 4+5 || !fit.Blocked || len(fit.Missing) != 0 {
-		t.Errorf("%d effects, blocks %v, %d missing", len(fit.Effects), fit.Blocked, len(fit.Missing))
+	if len(fit.Effects) != 4+5 {
+		t.Errorf("%d effects", len(fit.Effects))
 	}
 	for _, e := range fit.Effects {
 		if want := w.expected(t, e); math.Abs(e.Ratio.Mid/want-1) > 1e-6 {
@@ -129,9 +138,6 @@ func TestFactorialRecoversExactly(t *testing.T) {
 		if estimated := math.Abs(math.Log(e.Ratio.Mid)) > 1e-6; estimated != (e.PHolm < 0.01) {
 			t.Errorf("%s %v %v: ratio %v with p %v", e.Kind, e.Factors, e.Levels, e.Ratio.Mid, e.PHolm)
 		}
-	}
-	if fit.R2 < 0.999999 || math.Abs(math.Log(fit.BlockSD/0.3)) > 1.5 {
-		t.Errorf("R² %v, between blocks %v", fit.R2, fit.BlockSD)
 	}
 }
 
@@ -144,15 +150,18 @@ func TestFactorialIsTheTextbooksWhereThatApplies(t *testing.T) {
 	obs := w.run(t, r)
 	fit, err := Factorial(w.factors, obs, 0.95)
 	must(t, err)
-	if fit.DF != 29 {
-		t.Fatalf("%v degrees of freedom, want 40 − 1 − 4 − 6", fit.DF)
+	d, err := newDesign(w.factors, obs)
+	must(t, err)
+	model := d.model()
+	if model.freedom != 29 {
+		t.Fatalf("%v degrees of freedom, want 40 − 1 − 4 − 6", model.freedom)
 	}
 	for _, e := range fit.Effects[:3] {
 		mean := [2]float64{}
 		for _, o := range obs {
 			mean[o.Levels[e.Factors[0]]] += math.Log(o.Value) / 20
 		}
-		se := fit.Sigma * 2 / math.Sqrt(40)
+		se := model.sigma * 2 / math.Sqrt(40)
 		const t29 = 2.045230 // of Student's t, 97.5 %
 		lo, hi := math.Exp(mean[1]-mean[0]-t29*se), math.Exp(mean[1]-mean[0]+t29*se)
 		if math.Abs(e.Ratio.Lo/lo-1) > 1e-6 || math.Abs(e.Ratio.Hi/hi-1) > 1e-6 {
@@ -170,16 +179,14 @@ func TestFactorialLostTrials(t *testing.T) {
 		lost    func(l []int, b int) bool
 		effects string // those not estimated, or estimated with others
 		warn    string
-		blocked bool
 	}{
-		"some":          {func(l []int, b int) bool { return b == 1 && l[0] == 1 && l[2] == 0 }, "", "", true},
-		"a combination": {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 && l[2] == 1 }, "", "", true},
+		"some":          {func(l []int, b int) bool { return b == 1 && l[0] == 1 && l[2] == 0 }, "", ""},
+		"a combination": {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 && l[2] == 1 }, "", ""},
 		"a pair of levels": {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 }, "[0][1] [1][2] [0 1][1 2]",
-			"", true},
+			""},
 		"a level": {func(l []int, _ int) bool { return l[1] == 2 }, "[1][2] [0 1][1 2] [1 2][2 1]",
-			"no trial has B 2", true},
-		"each block a level": {func(l []int, b int) bool { return l[2] != b%2 }, "", "blocks are not in the model",
-			false},
+			"no trial has B 2"},
+		"each block a level": {func(l []int, b int) bool { return l[2] != b%2 }, "", "blocks are not in the model"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := trio()
@@ -188,9 +195,6 @@ func TestFactorialLostTrials(t *testing.T) {
 			w.noise = lognormal(1e-7)
 			fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
 			must(t, err)
-			if fit.Blocked != c.blocked {
-				t.Errorf("blocks in the model: %v", fit.Blocked)
-			}
 			for _, e := range fit.Effects {
 				spoilt := strings.Contains(" "+c.effects+" ", fmt.Sprintf(" %v%v ", e.Factors, e.Levels))
 				estimated := e.Ratio.Bounded()
@@ -220,8 +224,8 @@ func TestFactorialSeesWhatTheModelLacks(t *testing.T) {
 	}
 	fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
 	must(t, err)
-	if !(fit.LackOfFit < 1e-3) || !strings.Contains(strings.Join(fit.Warnings, "; "), "more than two factors") {
-		t.Errorf("p %v, warnings %q", fit.LackOfFit, fit.Warnings)
+	if !strings.Contains(strings.Join(fit.Warnings, "; "), "more than two factors") {
+		t.Errorf("warnings %q", fit.Warnings)
 	}
 }
 
@@ -247,13 +251,9 @@ func TestFactorialErrors(t *testing.T) {
 		factors []FactorialFactor
 		obs     []FactorialObs
 	}{
-		"no factors":      {nil, nil},
-		"no trials":       {two, nil},
-		"has no levels":   {[]FactorialFactor{{Name: "x"}}, nil},
-		"1 levels for 2":  {two, []FactorialObs{{Levels: []int{0}, Value: 1}}},
-		"level 2 of B":    {two, []FactorialObs{{Levels: []int{0, 2}, Value: 1}}},
-		"no logarithm":    {two, []FactorialObs{{Levels: []int{0, 1}}}},
-		"more than 65536": {factorsOf(300, 300), []FactorialObs{{Levels: []int{0, 1}, Value: 1}}},
+		"no factors":   {nil, nil},
+		"no trials":    {two, nil},
+		"no logarithm": {two, []FactorialObs{{Levels: []int{0, 1}}}},
 	} {
 		if _, err := Factorial(c.factors, c.obs, 0.95); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -7,7 +7,6 @@ type Interval struct {
 	Mid    float64 // the estimate: a median, a ratio, a share
 	Lo, Hi float64 // ±Inf where the data do not bound it
 	Conf   float64 // the confidence that it really has; see each function
-	Exact  bool    // Conf is computed, not approximated
 	N      int     // values it rests on (the smaller sample's, for two)
 	Warn   string  // what the reader must know; empty: nothing
 }

@@ -70,6 +70,25 @@ func fitLinear(columns [][]float64, y []float64) *linearFit {
 	return s
 }
 
+// determined reports whether no column depends on others, nearly: by a millionth of it.
+func (s *linearFit) determined() bool {
+	for k, c := range s.kept {
+		if s.r[k][k] < 3e-6*math.Sqrt(dot(s.columns[c], s.columns[c])) {
+			return false
+		}
+	}
+	return len(s.kept) == len(s.columns)
+}
+
+// hat is an element of the projection on the columns.
+func (s *linearFit) hat(i, k int) float64 {
+	h := 0.0
+	for _, q := range s.q {
+		h += q[i] * q[k]
+	}
+	return h
+}
+
 func dot(a, b []float64) float64 {
 	sum := 0.0
 	for i, v := range a {
@@ -156,11 +175,7 @@ func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
 			if a[j] == 0 {
 				continue
 			}
-			h := 0.0
-			for _, q := range s.q {
-				h += q[i] * q[j]
-			}
-			spread += 2 * a[i] * a[j] * h * h
+			spread += 2 * a[i] * a[j] * sq(s.hat(i, j))
 		}
 	}
 	return max(math.Sqrt(variance), negligible), total * total / spread, true

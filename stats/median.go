@@ -56,7 +56,7 @@ func MedianCI(xs []float64, conf float64) Interval {
 		return unknown(len(xs), "no values")
 	}
 	n := len(s)
-	i := Interval{Mid: medianSorted(s), N: n, Exact: true}
+	i := Interval{Mid: medianSorted(s), N: n}
 	k := medianOrder(n, conf)
 	if k == 0 {
 		i.Lo, i.Hi, i.Conf = math.Inf(-1), math.Inf(1), 1

@@ -35,7 +35,7 @@ func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	if even := walsh(d, all/2+1); even != mid {
 		mid = mid/2 + even/2
 	}
-	ratio = Interval{Mid: math.Exp(mid), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, Exact: n <= exactLimit, N: n}
+	ratio = Interval{Mid: math.Exp(mid), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: n}
 	k := sort.Search(all, func(k int) bool { return 2*chance(k) > 1-conf })
 	if k == 0 {
 		ratio.Warn = fmt.Sprintf("%d pairs do not bound a ratio at %.4g %%", n, 100*conf)

@@ -18,7 +18,7 @@ func Proportion(k, n int64, conf float64) Interval {
 			Warn: fmt.Sprintf("no share of %d in %d", k, n)}
 	}
 	tail := (1 - conf) / 2
-	i := Interval{Mid: float64(k) / float64(n), Lo: 0, Hi: 1, Conf: conf, Exact: true, N: int(n)}
+	i := Interval{Mid: float64(k) / float64(n), Lo: 0, Hi: 1, Conf: conf, N: int(n)}
 	if k > 0 {
 		i.Lo = distuv.Beta{Alpha: float64(k), Beta: float64(n - k + 1)}.Quantile(tail)
 	}

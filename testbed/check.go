@@ -20,10 +20,10 @@ func (t *Testbed) Want(from, to Host) link.Want {
 }
 
 // Check measures round trip, rate and, where segments are to be lost, loss of
-// the link with traffic between the hosts, and compares them with want. tol is
+// the link with traffic between the hosts, and compares them with [Testbed.Want]. tol is
 // the share by which they may be off; 0 is link.DefaultTolerance. A link that is
 // off is no error: OK is false and Why says how.
-func (t *Testbed) Check(ctx context.Context, from, to Host, want link.Want, tol float64) (record.LinkCheck, error) {
+func (t *Testbed) Check(ctx context.Context, from, to Host, tol float64) (record.LinkCheck, error) {
 	before, running, err := t.EmulatorStats(ctx)
 	if err != nil {
 		return record.LinkCheck{}, err
@@ -33,7 +33,7 @@ func (t *Testbed) Check(ctx context.Context, from, to Host, want link.Want, tol 
 		return record.LinkCheck{}, fmt.Errorf("testbed: check the link to %s: %w", to.Name(), err)
 	}
 	defer stop()
-	c, err := from.Measure(ctx, at, want, tol)
+	c, err := from.Measure(ctx, at, t.Want(from, to), tol)
 	c.From, c.To, c.Emulator = from.Name(), to.Name(), t.activeEmulator()
 	if err != nil {
 		return c, fmt.Errorf("testbed: check the link %s → %s: %w", from.Name(), to.Name(), err)
@@ -51,32 +51,41 @@ func (t *Testbed) Check(ctx context.Context, from, to Host, want link.Want, tol 
 // EmulatorStats is what the emulator has done since it started, of hosts by their addresses; running is
 // false when no link is emulated by a process of ours. An error means that the
 // emulator has died, or does not answer.
-func (t *Testbed) EmulatorStats(ctx context.Context) (s link.Stats, running bool, err error) {
+func (t *Testbed) EmulatorStats(ctx context.Context) (sum link.Stats, running bool, err error) {
+	all := []member{{call: func(ctx context.Context, _ MeshCall) (MeshAnswer, error) { return t.stats(ctx) }}}
 	if t.opt.Mesh {
-		for range 2 { // one answer that is late, or lost with a connection, is no emulator that died
-			asking, cancel := context.WithTimeout(ctx, emulatorTimeout)
-			s, running, err = t.meshStats(asking)
-			cancel()
-			if err == nil || ctx.Err() != nil {
-				break
-			}
-		}
-		return s, running, err
+		t.mesh.mu.Lock()
+		all = t.mesh.joined
+		t.mesh.mu.Unlock()
 	}
-	return t.statsHere(ctx)
+	if all == nil {
+		return sum, false, errNotJoined
+	}
+	var answers []MeshAnswer
+	for range 2 { // one answer that is late, or lost with a connection, is no emulator that died
+		asking, cancel := context.WithTimeout(ctx, emulatorTimeout)
+		answers, err = each(asking, all, func(int) MeshCall { return MeshCall{Stats: true} })
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	for _, a := range answers {
+		sum, running = sum.Merge(a.Stats), running || a.Running
+	}
+	return sum, running, err
 }
 
-func (t *Testbed) statsHere(ctx context.Context) (s link.Stats, running bool, err error) {
+// stats are those of this machine's emulator.
+func (t *Testbed) stats(ctx context.Context) (a MeshAnswer, err error) {
 	t.shape.mu.Lock()
-	e, active := t.shape.own, t.shape.active
+	e := t.shape.own
+	a.Running = e != nil && t.shape.active == link.Own
 	t.shape.mu.Unlock()
-	if e == nil || active != link.Own {
-		return link.Stats{}, false, nil
+	if a.Running {
+		a.Stats, err = e.Stats(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, emulatorTimeout)
-	defer cancel()
-	s, err = e.Stats(ctx)
-	return s, true, err
+	return a, err
 }
 
 // EmulatorErr is nil while links are as shaped; else it says how the emulator

@@ -322,8 +322,8 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 // A program that does not know `node reaper` must not be taken for plimsoll,
 // least of all when it would make a testbed in its turn.
 func TestWatchdogMustBePlimsoll(t *testing.T) {
-	for _, self := range [][]string{{"true"}, {"sleep", "1;"}, {"/no/such/program"}} {
-		if _, err := New(t.Context(), Options{Dir: t.TempDir(), Self: self}); err == nil ||
+	for _, self := range []string{"/bin/true", "/bin/sleep", "/no/such/program"} {
+		if _, err := startReaper(self, t.TempDir()); err == nil ||
 			!strings.Contains(err.Error(), "watchdog") {
 			t.Errorf("%v: %v", self, err)
 		}

@@ -46,62 +46,51 @@ func enterAs(attr *syscall.SysProcAttr) (code int, done bool, err error) {
 	if mayMakeNamespaces() || os.Getenv(EnteredVariable) != "" {
 		return 0, false, nil
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	if err := tryUserNamespace(); err != nil {
 		return 0, false, fmt.Errorf("testbed: no user namespaces here: %w; %s", err, userNamespaceHint())
 	}
-	cmd, err := onceMore(attr)
-	if err != nil {
+	if err := os.Setenv(EnteredVariable, "1"); err != nil {
 		return 0, false, err
 	}
-	cmd.Env = append(os.Environ(), EnteredVariable+"=1")
-	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
-		syscall.SIGUSR2}
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, passed...) // before the command lives: it may be quicker than we are
-	defer signal.Stop(signals)
-	if err := cmd.Start(); err != nil {
-		return 0, false, fmt.Errorf("testbed: enter namespaces: %w", err)
-	}
-	// From here on signals are the command's: whoever asked for them in this
-	// process gets none.
-	signal.Reset(passed...)
-	signal.Notify(signals, passed...)
-	go func() {
-		for s := range signals {
-			// The terminal has sent its keys' signals to the command too:
-			// once more would mean "at once".
-			if s != syscall.SIGINT && s != syscall.SIGQUIT || !foreground() {
-				_ = cmd.Process.Signal(s)
-			}
-		}
-	}()
-	code, err = statusOf(cmd)
-	signal.Stop(signals)
-	close(signals)
+	// The terminal has sent its keys' signals to the command too: once more would mean "at once".
+	code, err = again(attr, func(s os.Signal) bool {
+		return s != syscall.SIGINT && s != syscall.SIGQUIT || !foreground()
+	})
 	return code, true, err
 }
 
-// onceMore is this command in namespaces. It dies with the thread that starts it.
-func onceMore(attr *syscall.SysProcAttr) (*exec.Cmd, error) {
+// again runs this command once more, in namespaces, and passes signals on. It returns the status that a shell
+// would; the command dies with us.
+func again(attr *syscall.SysProcAttr, pass func(os.Signal) bool) (status int, err error) {
+	runtime.LockOSThread() // with whose end the command's comes
+	defer runtime.UnlockOSThread()
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("testbed: find our own executable: %w", err)
+		return 1, fmt.Errorf("testbed: find our own executable: %w", err)
 	}
 	cmd := exec.Command(exe, os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = attr
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	return cmd, nil
-}
-
-// statusOf waits for a command's end, and gives the status that a shell would.
-func statusOf(cmd *exec.Cmd) (int, error) {
-	err := cmd.Wait()
+	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2}
+	signals := make(chan os.Signal, 8)
+	signal.Reset(passed...) // they are the command's, and of no one else in this process who asked for them
+	signal.Notify(signals, passed...)
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return 1, fmt.Errorf("testbed: enter namespaces: %w", err)
+	}
+	go func() {
+		for s := range signals {
+			if pass(s) {
+				_ = cmd.Process.Signal(s)
+			}
+		}
+	}()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err = cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		return 1, fmt.Errorf("testbed: wait for the command in namespaces: %w", err)
 	}
 	if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {

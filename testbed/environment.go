@@ -42,7 +42,6 @@ func (t *Testbed) Environment() map[string]string {
 	if t.mode.Why != "" {
 		env["testbed.why"] = t.mode.Why
 	}
-	env["testbed.uid"] = strconv.Itoa(outerUID())
 	if len(hosts) == 0 {
 		return env
 	}
@@ -128,17 +127,6 @@ func settings(file, separator string) map[string]string {
 		all[name] = strings.TrimSpace(value)
 	}
 	return all
-}
-
-// outerUID is the user's ID outside the user namespace that Enter made.
-func outerUID() int {
-	uid := os.Geteuid()
-	for _, m := range idMap("/proc/self/uid_map") {
-		if uid >= m.ContainerID && uid < m.ContainerID+m.Size {
-			return m.HostID + uid - m.ContainerID
-		}
-	}
-	return uid
 }
 
 func readLine(file string) string {

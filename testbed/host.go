@@ -184,8 +184,7 @@ type Machine interface {
 	// Filesystem is what a directory, which must exist, is on.
 	Filesystem(dir string) (Filesystem, error)
 	// RAMDisk makes a directory in memory for size bytes. It fails, without taking memory,
-	// with a [*MemoryError] when there is not enough. It is removed with the testbed,
-	// also when plimsoll is killed.
+	// when there is not enough. It is removed with the testbed, also when plimsoll is killed.
 	RAMDisk(name string, size int64) (RAMDisk, error)
 	// IOPressure is for how many seconds since boot at least one task of the machine
 	// waited for storage (the "some" of /proc/pressure/io: Documentation/accounting/psi.rst

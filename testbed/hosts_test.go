@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -108,9 +107,6 @@ func TestHostsAreIsolated(t *testing.T) {
 	must(t, err)
 	if len(after) != len(before) {
 		t.Errorf("interfaces: %v, before %v", after, before)
-	}
-	if _, err := a.Dial(ctx, "tcp", "localhost:80"); err == nil || !strings.Contains(err.Error(), "numeric") {
-		t.Errorf("a name: %v", err)
 	}
 }
 

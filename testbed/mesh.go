@@ -36,6 +36,8 @@ type MeshAnswer struct {
 	MTU   int             // of the tunnels that come in its place
 	RTTs  []time.Duration // to all machines, by their numbers in the mesh
 	Stats link.Stats
+
+	Running bool // an emulator of ours
 }
 
 // MeshAddr is the address of the host on a machine of a mesh, by the machine's number from 1.
@@ -60,12 +62,10 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 	switch {
 	case q.Shape != nil:
 		return a, t.applyHere(ctx, *q.Shape, q.Change)
-	case q.Stats && !t.byKernel():
-		var running bool
-		if a.Stats, running, err = t.statsHere(ctx); err == nil && !running {
-			err = errNotJoined
+	case q.Stats:
+		if a, err = t.stats(ctx); err != nil {
+			return a, err
 		}
-		return a, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,23 +309,4 @@ func (s ShapeSpec) right(all []member, base, now []MeshAnswer) error {
 		}
 	}
 	return nil
-}
-
-// meshStats are those of all emulators; none where the kernel is the emulator.
-func (t *Testbed) meshStats(ctx context.Context) (sum link.Stats, running bool, err error) {
-	t.mesh.mu.Lock()
-	all := t.mesh.joined
-	t.mesh.mu.Unlock()
-	if all == nil {
-		return sum, false, errNotJoined
-	}
-	answers, err := each(ctx, all, func(int) MeshCall { return MeshCall{Stats: true} })
-	if err != nil || t.byKernel() {
-		return sum, err != nil, err
-	}
-	sum = answers[0].Stats
-	for _, a := range answers[1:] {
-		sum = sum.Merge(a.Stats)
-	}
-	return sum, true, nil
 }

@@ -57,9 +57,6 @@ func (h *host) Processes() []Process {
 
 // Dial connects from the host.
 func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if err := h.numeric(address); err != nil {
-		return nil, fmt.Errorf("testbed: dial %s from host %s: %w", address, h.name, err)
-	}
 	var d net.Dialer
 	if h.ns == nil && h.addr.IsLoopback() {
 		d.LocalAddr = h.localAddr(network, address)
@@ -88,22 +85,6 @@ func (h *host) localAddr(network, address string) net.Addr {
 		return &net.TCPAddr{IP: h.addr.AsSlice()}
 	case "udp", "udp4":
 		return &net.UDPAddr{IP: h.addr.AsSlice()}
-	}
-	return nil
-}
-
-// numeric refuses names on hosts with a namespace: they would be looked up by
-// threads outside of it.
-func (h *host) numeric(address string) error {
-	if h.ns == nil {
-		return nil
-	}
-	name, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
-	if _, err := netip.ParseAddr(name); err != nil && name != "" {
-		return errors.New("the address must be numeric: a host knows no names")
 	}
 	return nil
 }

@@ -13,22 +13,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Severity says what a problem means for a run.
-type Severity string
-
-const (
-	Fatal   Severity = "error"   // a run cannot start, or its results would mean nothing
-	Warning Severity = "warning" // a run works, but less well or less truly
-	Note    Severity = "note"    // good to know
-)
-
-// Problem is something about this machine that a run suffers from, and what to
-// do about it.
+// Problem is something that a run suffers from, and what to do about it.
 type Problem struct {
-	Name     string   `json:"name"` // "namespaces", "netem", "user", …: what an experiment's `skip` names
-	Severity Severity `json:"severity"`
-	What     string   `json:"what"`
-	Hint     string   `json:"hint,omitempty"`
+	Name     string `json:"name"` // "namespaces", "netem", "user", …: what an experiment's `skip` names
+	What     string `json:"what"`
+	Hint     string `json:"hint,omitempty"`
+	Blocking bool   `json:"blocking"` // the run would fail or be wrong; else it is worse than it could be
+	Here     bool   `json:"-"`        // it is of this machine or of this moment: elsewhere, or later, the run can begin
 }
 
 // What a machine needs for a run that nothing but the systems limits.
@@ -56,20 +47,15 @@ func (opt Options) emulation() (mode Mode, own bool, missing []Problem) {
 		none("the run asked for plain hosts, without network namespaces")
 		return mode, own, missing
 	}
-	asked, severity := opt.Emulate == link.NetemDiscipline || opt.Emulate == link.Own, Warning
-	if asked {
-		severity = Fatal
-	}
+	asked := opt.Emulate == link.NetemDiscipline || opt.Emulate == link.Own
 	ns, err := newNamespace()
 	if err != nil {
 		none("this machine gives us no network namespaces (" + err.Error() + ")")
-		p := Problem{"namespaces", severity, "no network namespaces: hosts are loopback addresses and links are not " +
-			"emulated (" +
-			err.Error() + ")", userNamespaceHint()}
 		if !mayMakeNamespaces() && tryUserNamespace() == nil {
-			p = Problem{"namespaces", Note, "no right to make network namespaces: runs use a user namespace", ""}
+			return mode, own, nil // a run uses a user namespace
 		}
-		return mode, own, []Problem{p}
+		return mode, own, []Problem{{Name: "namespaces", Blocking: asked, Hint: userNamespaceHint(),
+			What: "no network namespaces: hosts are loopback addresses and links are not emulated (" + err.Error() + ")"}}
 	}
 	_ = ns.Close()
 	if mode.Namespaces = true; opt.Emulate == "none" {
@@ -87,57 +73,49 @@ func (opt Options) emulation() (mode Mode, own bool, missing []Problem) {
 			continue
 		}
 		why = append(why, name+": "+err.Error())
-		p := Problem{name, Note, name + " does not work here: " + err.Error(), emulatorHint(name)}
-		if opt.Emulate == name {
-			p.Severity = Fatal
-		}
-		missing = append(missing, p)
+		missing = append(missing, Problem{Name: name, Blocking: opt.Emulate == name,
+			What: name + " does not work here: " + err.Error(), Hint: emulatorHints[name]})
 	}
 	if mode.Emulator == "" {
 		none("neither netem nor our emulator works here (" + strings.Join(why, "; ") + ")")
 		if !asked {
-			missing = append(missing, Problem{"emulator", Warning,
-				"links cannot be emulated: neither netem nor our emulator works here", "see the two above: either " +
-					"one is enough"})
+			missing = append(missing, Problem{Name: "emulator", Hint: "see the two above: either one is enough",
+				What: "links cannot be emulated: neither netem nor our emulator works here"})
 		}
 	}
 	return mode, own, missing
 }
 
-func emulatorHint(name string) string {
-	if name == link.NetemDiscipline {
-		return "modprobe sch_netem, or install the kernel's extra modules (linux-modules-extra on Ubuntu, " +
-			"kernel-modules-extra on Fedora); the emulator \"user\" does not need it"
-	}
-	return "the kernel needs veth pairs and packet sockets (modprobe veth af_packet); some sandboxes have none"
+var emulatorHints = map[string]string{
+	link.NetemDiscipline: "modprobe sch_netem, or install the kernel's extra modules (linux-modules-extra on Ubuntu, " +
+		"kernel-modules-extra on Fedora); the emulator \"user\" does not need it",
+	link.Own: "the kernel needs veth pairs and packet sockets (modprobe veth af_packet); some sandboxes have none",
 }
 
 func memoryProblems() []Problem {
 	free, err := here{}.AvailableMemory()
 	switch {
 	case err != nil:
-		return []Problem{{"proc", Fatal, "processes cannot be observed: " + err.Error(), "mount -t proc proc /proc"}}
+		return []Problem{{Name: "proc", Blocking: true, What: "processes cannot be observed: " + err.Error(),
+			Hint: "mount -t proc proc /proc"}}
 	case free >= wantMemory:
 		return nil
 	}
-	return []Problem{{"memory", Warning, words.Bytes(free) +
-		" of memory available: systems may be measured while the " +
-		"machine swaps or kills", "end other programs, or use a machine with more"}}
+	return []Problem{{Name: "memory", What: words.Bytes(free) + " of memory available: systems may be measured while the " +
+		"machine swaps or kills", Hint: "end other programs, or use a machine with more"}}
 }
 
-func clockProblems() []Problem {
-	var out []Problem
+func clockProblems() (all []Problem) {
 	if c := readLine(clockSource); c == "hpet" || c == "acpi_pm" || c == "jiffies" {
-		out = append(out, Problem{"clock", Warning, "the kernel's clock source is " + c +
-			": reading the time is slow and shows in every latency", "echo tsc > " + clockSource +
+		all = append(all, Problem{Name: "clock", What: "the kernel's clock source is " + c +
+			": reading the time is slow and shows in every latency", Hint: "echo tsc > " + clockSource +
 			", if the machine has a stable one"})
 	}
 	if g := governors(); g != "" && g != "performance" {
-		out = append(out, Problem{"governor", Note, "the CPU frequency governor is " + g +
-			": speed changes with load and heat",
-			"cpupower frequency-set -g performance"})
+		all = append(all, Problem{Name: "governor", What: "the CPU frequency governor is " + g +
+			": speed changes with load and heat", Hint: "cpupower frequency-set -g performance"})
 	}
-	return out
+	return all
 }
 
 // Busy watches this machine for a second and says what others use of its CPU,

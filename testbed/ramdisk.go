@@ -21,19 +21,6 @@ type RAMDisk struct {
 	Remove func() error
 }
 
-// MemoryError is a RAM disk for which there is not enough memory. Numbers in bytes.
-type MemoryError struct{ Want, Free float64 }
-
-func (e *MemoryError) Error() string {
-	return fmt.Sprintf("a RAM disk of %s needs %s of memory with what is left for everything else, %s are available",
-		inGiB(e.Want), inGiB(e.Want+RAMReserve), inGiB(e.Free))
-}
-
-// Hint implements the interface that the terminal asks for hints.
-func (e *MemoryError) Hint() string {
-	return "end other programs, use a machine with more memory, make what is stored smaller, or leave the RAM disk out"
-}
-
 func inGiB(bytes float64) string {
 	if bytes < 1<<30 {
 		return fmt.Sprintf("%.0f MiB", bytes/(1<<20))
@@ -52,7 +39,9 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 		return d, err
 	}
 	if float64(size) > free-RAMReserve {
-		return d, &MemoryError{Want: float64(size), Free: free}
+		return d, fmt.Errorf("a RAM disk of %s needs %s of memory with what is left for everything else, %s are available: "+
+			"end other programs, use a machine with more memory, make what is stored smaller, or leave the RAM disk out",
+			inGiB(float64(size)), inGiB(float64(size)+RAMReserve), inGiB(free))
 	}
 	dir, err := m.t.Scratch("ram-" + name)
 	if err != nil {

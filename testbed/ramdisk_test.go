@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/procfs"
@@ -82,8 +83,7 @@ func TestRAMDiskOfTooMuch(t *testing.T) {
 	free, err := Here().AvailableMemory()
 	must(t, err)
 	_, err = (here{tb}).RAMDisk("store", int64(free))
-	var missing *MemoryError
-	if !errors.As(err, &missing) || missing.Want != float64(int64(free)) || missing.Free <= 0 || missing.Hint() == "" {
+	if err == nil || !strings.Contains(err.Error(), "RAM disk of "+inGiB(free)+" needs") {
 		t.Fatalf("got %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(tmp, statePrefix+"*", "ram-*")); len(left) > 0 {

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -77,17 +76,17 @@ const (
 )
 
 // startReaper starts the watchdog of a run with this directory, and waits until it watches.
-func startReaper(self []string, dir string) (_ *reaper, err error) {
+func startReaper(self, dir string) (_ *reaper, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("testbed: start the watchdog, %s node reaper: %w", strings.Join(self, " "), err)
+			err = fmt.Errorf("testbed: start the watchdog, %s node reaper: %w", self, err)
 		}
 	}()
 	if os.Getenv(reaperEnv) != "" {
 		return nil, errors.New("this is the watchdog itself: the program does not know the command (a test's " +
 			"TestMain calls testbed.ServeNode)")
 	}
-	cmd := exec.Command(self[0], append(slices.Clone(self[1:]), "node", "reaper", dir)...)
+	cmd := exec.Command(self, "node", "reaper", dir)
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), reaperEnv + "=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it

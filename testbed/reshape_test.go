@@ -57,7 +57,7 @@ func TestReshape(t *testing.T) {
 	must(t, tb.Reshape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": long, "b": long}}))
 	large := tb.shape.buffers["a"]
 	must(t, tb.Reshape(t.Context(), base))
-	if large <= small || tb.shape.buffers["a"] != large || tb.shape.environment()["link.congestion.wanted"] != "reno" {
+	if large <= small || tb.shape.buffers["a"] != large || tb.shape.environment()["link.congestion"] != "reno" {
 		t.Errorf("buffers %d, of a long fast link %d, then %d; %v", small, large, tb.shape.buffers["a"],
 			tb.shape.environment())
 	}

@@ -51,21 +51,20 @@ const (
 
 // shaper owns the links of a testbed.
 type shaper struct {
-	mu         sync.Mutex
-	spec       ShapeSpec // by addresses
-	congestion string    // in force, as far as we know
-	buffers    map[string]int64
-	ownWorks   bool        // our own emulator
-	tbfWorks   func() bool // links with a rate alone may be left to the kernel; asked for when the first is
-	own        *link.Emulator
-	devices    []link.Device  // of the hosts that are emulated
-	mesh       *link.Mesh     // that own is part of; nil: none
-	machine    netip.Addr     // our own address, for the emulators of other machines
-	carrier    *os.File       // by which these reach ours
-	stopEcho   func()         // ends answers to probes of machines joined by tunnels
-	at         netip.AddrPort // of either
-	tunnels    []link.Tunnel  // to the other machines of a mesh that netem emulates, in its order
-	active     string         // what emulates now: link.Own, "netem", "tbf" or "none"
+	mu       sync.Mutex
+	spec     ShapeSpec // by addresses
+	buffers  map[string]int64
+	ownWorks bool        // our own emulator
+	tbfWorks func() bool // links with a rate alone may be left to the kernel; asked for when the first is
+	own      *link.Emulator
+	devices  []link.Device  // of the hosts that are emulated
+	mesh     *link.Mesh     // that own is part of; nil: none
+	machine  netip.Addr     // our own address, for the emulators of other machines
+	carrier  *os.File       // by which these reach ours
+	stopEcho func()         // ends answers to probes of machines joined by tunnels
+	at       netip.AddrPort // of either
+	tunnels  []link.Tunnel  // to the other machines of a mesh that netem emulates, in its order
+	active   string         // what emulates now: link.Own, "netem", "tbf" or "none"
 }
 
 // Shape makes all links what spec says, and sets congestion control and TCP
@@ -128,7 +127,7 @@ func (t *Testbed) applyHere(ctx context.Context, spec ShapeSpec, change bool) er
 		s.spec = spec
 	} else {
 		spec.Congestion = cmp.Or(spec.Congestion, DefaultCongestion)
-		s.spec, s.congestion, s.buffers = spec, "", map[string]int64{}
+		s.spec, s.buffers = spec, map[string]int64{}
 		if !t.mode.Namespaces {
 			return nil
 		}
@@ -301,31 +300,25 @@ func (s *shaper) settle(t *Testbed, h *host, hosts []*host, change bool) error {
 		return nil
 	}
 	s.buffers[h.name] = receive
-	const key = "net.ipv4.tcp_congestion_control"
-	var congestion string
 	err := h.keeper.do(func() error {
 		for _, b := range bufferSysctls(receive, send) {
 			if err := writeSysctl(b.key, b.value); err != nil {
 				t.log(fmt.Sprintf("host %s: cannot set %s to %s: %v", h.name, b.key, b.value, err))
 			}
 		}
-		_ = writeSysctl(key, s.spec.Congestion)
-		congestion, _ = readSysctl(key)
+		// A namespace may choose only among what the machine's root allows to all;
+		// a route may ask for any that the kernel has.
+		_ = writeSysctl("net.ipv4.tcp_congestion_control", s.spec.Congestion)
 		return nil
 	})
 	if err != nil || change {
 		return err
 	}
-	// A namespace may choose only among what the machine's root allows to all;
-	// a route may ask for any that the kernel has.
-	if s.congestion = s.spec.Congestion; h.route(s.congestion) == nil {
-		return nil
+	if err := h.route(s.spec.Congestion); err != nil {
+		return fmt.Errorf("TCP congestion control %s: %w; load the kernel's module tcp_%[1]s, or say another in "+
+			"link.congestion", s.spec.Congestion, err)
 	}
-	if s.congestion = congestion; congestion != s.spec.Congestion {
-		t.log(fmt.Sprintf("host %s: the kernel refuses TCP congestion control %s, it stays %s", h.name,
-			s.spec.Congestion, congestion))
-	}
-	return h.route("")
+	return nil
 }
 
 // product is the bandwidth-delay product in bytes.
@@ -357,11 +350,8 @@ func (s *shaper) environment() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	env := map[string]string{}
-	if s.congestion != "" {
-		env["link.congestion"] = s.congestion
-		env["link.congestion.wanted"] = s.spec.Congestion
-	}
 	for h, n := range s.buffers {
+		env["link.congestion"] = s.spec.Congestion
 		env["link.buffer."+h] = strconv.FormatInt(n, 10)
 	}
 	return env

@@ -35,7 +35,7 @@ func TestShapedLinkIsMeasured(t *testing.T) {
 	spec := ShapeSpec{Up: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)},
 		Down: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}}
 	must(t, tb.Shape(t.Context(), spec))
-	c, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
+	c, err := tb.Check(t.Context(), a, b, 0.1)
 	must(t, err)
 	if c.RTT < 0.040 || c.Rate > 100e6 || c.Emulator != tb.Mode().Emulator || c.Congestion != DefaultCongestion {
 		t.Errorf("shaped link: %+v", c)
@@ -47,7 +47,7 @@ func TestShapedLinkIsMeasured(t *testing.T) {
 
 	// Back to a link that is not shaped.
 	must(t, tb.Shape(t.Context(), ShapeSpec{Congestion: "reno"}))
-	u, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
+	u, err := tb.Check(t.Context(), a, b, 0.1)
 	must(t, err)
 	if u.RTT > c.RTT/2 || u.Rate < 2*c.Rate || u.Emulator != "none" || u.Congestion != "reno" {
 		t.Errorf("link after shaping was taken away: %+v", u)
@@ -71,7 +71,7 @@ func TestRateAlone(t *testing.T) {
 		{link.Params{}, "none"},
 	} {
 		must(t, tb.Shape(t.Context(), ShapeSpec{Down: map[string]link.Params{"b": c.params}}))
-		m, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0.1)
+		m, err := tb.Check(t.Context(), a, b, 0.1)
 		must(t, err)
 		if m.Emulator != c.want || c.params.Rate > 0 && m.Rate > c.params.Rate {
 			t.Errorf("%+v: %+v, want emulator %s", c.params, m, c.want)
@@ -133,7 +133,7 @@ func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
 	must(t, tb.EmulatorErr())
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	eventually(t, "the emulator's death is noticed", func() bool { return tb.EmulatorErr() != nil })
-	if _, err := tb.Check(t.Context(), a, b, tb.Want(a, b), 0); err == nil {
+	if _, err := tb.Check(t.Context(), a, b, 0); err == nil {
 		t.Error("check works without its emulator")
 	}
 	must(t, tb.Shape(t.Context(), spec))

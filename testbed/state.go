@@ -30,7 +30,7 @@ const (
 	statePrefix = "plimsoll-testbed-"
 )
 
-func newState(self []string) (s *state, err error) {
+func newState(self string) (s *state, err error) {
 	s = &state{token: rand.Text()[:13]}
 	s.dir = filepath.Join(os.TempDir(), statePrefix+s.token)
 	// The watchdog first: from here on we may die at any moment.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -24,7 +23,6 @@ import (
 // everything the machine can give and logs below the working directory.
 type Options struct {
 	Dir     string       // logs of this run go to Dir/logs; kept
-	Self    []string     // command prefix that runs plimsoll; nil: this executable
 	Emulate string       // "auto" (or empty), "netem", link.Own, "none": how links are emulated
 	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
 	IPv6    bool         // hosts reach one another over IPv6
@@ -69,7 +67,7 @@ type Mode struct {
 // It is safe for concurrent use.
 type Testbed struct {
 	opt   Options
-	self  []string
+	self  string // this executable
 	state *state
 	net   *network // nil without namespaces
 	hub   *host    // in the hub's namespace, for the emulator's process; nil without
@@ -102,25 +100,15 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t := &Testbed{opt: opt, self: slices.Clone(opt.Self), labels: map[string]string{}}
-	if len(t.self) == 0 {
-		exe, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("testbed: cannot tell where this program is: %w", err)
-		}
-		t.self = []string{exe}
-	}
-	if exe, err := exec.LookPath(t.self[0]); err == nil { // children start in other directories
-		if t.self[0], err = filepath.Abs(exe); err != nil {
-			return nil, fmt.Errorf("testbed: %w", err)
-		}
-	}
-	dir, err := filepath.Abs(opt.Dir)
+	self, err := os.Executable()
 	if err != nil {
+		return nil, fmt.Errorf("testbed: find our own executable: %w", err)
+	}
+	if opt.Dir, err = filepath.Abs(opt.Dir); err != nil {
 		return nil, fmt.Errorf("testbed: %w", err)
 	}
-	t.opt.Dir = dir
-	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
+	t := &Testbed{opt: opt, self: self, labels: map[string]string{}}
+	if err := os.MkdirAll(t.Logs(), 0o755); err != nil {
 		return nil, fmt.Errorf("testbed: log directory: %w", err)
 	}
 	removed, err := CleanDead()
@@ -146,7 +134,7 @@ func (t *Testbed) choose() (err error) {
 	t.mode, t.shape.ownWorks, missing = t.opt.emulation()
 	t.mode.Mesh = t.opt.Mesh
 	for _, p := range missing {
-		if p.Severity == Fatal { // what was asked for
+		if p.Blocking { // what was asked for
 			return fmt.Errorf("testbed: emulator %s: %s (%s)", t.opt.Emulate, p.What, p.Hint)
 		}
 	}
@@ -171,10 +159,8 @@ func (t *Testbed) choose() (err error) {
 // Mode says what this testbed can do here.
 func (t *Testbed) Mode() Mode { return t.mode }
 
-// Self is the command prefix that runs a subcommand of plimsoll.
-func (t *Testbed) Self(args ...string) []string {
-	return append(slices.Clone(t.self), args...)
-}
+// Self is the command that runs a subcommand of plimsoll.
+func (t *Testbed) Self(args ...string) []string { return append([]string{t.self}, args...) }
 
 // AddHost adds a host that every other host reaches. Hosts live as long as the
 // testbed.

@@ -33,16 +33,6 @@ func inNamespace(ns *os.File, f func() error) error {
 	return link.InNamespace(int(ns.Fd()), f)
 }
 
-func enter(ns *os.File) error {
-	if ns == nil {
-		return nil
-	}
-	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("enter network namespace: %w", err)
-	}
-	return nil
-}
-
 // keeper is a host's own OS thread, inside the host's namespace as long as the
 // host lives. Processes are forked from it: the kernel sends a process its
 // parent-death signal when the forking THREAD ends, so that thread must
@@ -51,7 +41,6 @@ type keeper struct {
 	work chan func()
 	quit chan struct{}
 	done chan struct{}
-	err  error // why the thread never came to work; set before done closes
 }
 
 var errHostClosed = errors.New("the host is closed")
@@ -60,7 +49,7 @@ func startKeeper(ns *os.File) *keeper {
 	k := &keeper{work: make(chan func()), quit: make(chan struct{}), done: make(chan struct{})}
 	link.StartThread(func() {
 		defer close(k.done)
-		if k.err = enter(ns); k.err != nil {
+		if ns != nil && link.Enter(int(ns.Fd())) != nil { // who made it may
 			return
 		}
 		for {
@@ -83,9 +72,6 @@ func (k *keeper) do(f func() error) error {
 	case k.work <- func() { errc <- f() }:
 		return <-errc
 	case <-k.done:
-		if k.err != nil {
-			return k.err
-		}
 		return errHostClosed
 	}
 }

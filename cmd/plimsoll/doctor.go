@@ -27,8 +27,8 @@ func (p *program) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if on.place != "" {
-				return p.doctorOn(c.Context(), arg, cfg, on.where())
+			if on.On != "" {
+				return p.doctorOn(c.Context(), arg, cfg, on)
 			}
 			return p.doctor(c.Context(), arg, cfg)
 		},
@@ -59,8 +59,8 @@ func (p *program) doctor(ctx context.Context, arg string, cfg engine.Config) err
 
 // doctorOn checks what a run on other machines needs before it is started there, where
 // the rest is checked.
-func (p *program) doctorOn(ctx context.Context, arg string, cfg engine.Config, on string) error {
-	place, _, err := openPlace(on, p.note)
+func (p *program) doctorOn(ctx context.Context, arg string, cfg engine.Config, on elsewhere) error {
+	place, err := on.open(p.note)
 	if err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}

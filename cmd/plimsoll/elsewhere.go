@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,10 +15,8 @@ import (
 
 // elsewhere is where a run is executed, if not on this machine.
 type elsewhere struct {
-	place string
-	image string // of pods
-	pack  bool
-	sync  time.Duration
+	remote.Where // On, Image and Pack
+	sync         time.Duration
 }
 
 func (e *elsewhere) flags(c *cobra.Command) {
@@ -29,50 +26,33 @@ func (e *elsewhere) flags(c *cobra.Command) {
 }
 
 func (e *elsewhere) placeFlags(c *cobra.Command) {
-	c.Flags().StringVar(&e.place, "on", "", "run on other machines: ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]")
-	c.Flags().StringVar(&e.image, "image", "", "with --on kubernetes: a container image with this plimsoll (default "+
+	c.Flags().StringVar(&e.On, "on", "", "run on other machines: ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]")
+	c.Flags().StringVar(&e.Image, "image", "", "with --on kubernetes: a container image with this plimsoll (default "+
 		kubernetes.Image+":VERSION)")
-	c.Flags().BoolVar(&e.pack, "pack", false, "with --on kubernetes: a node may have several machines")
+	c.Flags().BoolVar(&e.Pack, "pack", false, "with --on kubernetes: a node may have several machines")
 }
 
-// where is the place, with what other flags say of it.
-func (e *elsewhere) where() string {
-	q := url.Values{}
-	if e.image != "" {
-		q.Set("image", e.image)
-	}
-	if e.pack {
-		q.Set("pack", "true")
-	}
-	if len(q) == 0 {
-		return e.place
-	}
-	before, options, _ := strings.Cut(e.place, "?")
-	if !strings.Contains(before, ":") {
-		before += ":"
-	}
-	return before + "?" + strings.TrimPrefix(options+"&"+q.Encode(), "&")
-}
-
-// openPlace opens what --on names, and gives its name for other working directories.
-func openPlace(on string, note func(string)) (remote.Place, string, error) {
-	kind, rest, _ := strings.Cut(on, ":")
+// open opens the place that --on names, and names it for other working directories.
+func (e *elsewhere) open(note func(string)) (remote.Place, error) {
+	kind, rest, _ := strings.Cut(e.On, ":")
 	switch kind {
 	case "ssh":
 		file, err := filepath.Abs(rest)
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		place, err := ssh.Open(file)
-		return place, "ssh:" + file, err
+		e.On = "ssh:" + file
+		return ssh.Open(file)
 	case "kubernetes":
-		c, err := kubernetes.Open(rest, kubernetes.Options{Version: programVersion(), Note: note})
+		c, err := kubernetes.Open(rest, kubernetes.Options{Version: programVersion(), Image: e.Image, Pack: e.Pack,
+			Note: note})
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		return c, "kubernetes:" + c.String(), nil
+		e.On = "kubernetes:" + c.String()
+		return c, nil
 	}
-	return nil, "", fmt.Errorf("--on %s: want ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]", on)
+	return nil, fmt.Errorf("--on %s: want ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]", e.On)
 }
 
 func (p *program) note(text string) { p.ui.Say("note: %s", text) }

@@ -103,8 +103,9 @@ func (p *program) resumeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if where != nil && manner.on.place == "" && (!where.Over || where.Run != "" || retryInvalid) {
-				manner.on.place = where.On
+			on := &manner.on
+			if where != nil && on.On == "" && (!where.Over || where.Run != "" || retryInvalid) {
+				on.On, on.Image, on.Pack = where.On, cmp.Or(on.Image, where.Image), on.Pack || where.Pack
 			}
 			src, err := os.ReadFile(filepath.Join(args[0], "plan.json")) // of a run elsewhere all there is here
 			if err != nil {
@@ -142,7 +143,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		return usage(fmt.Errorf("--clients %d: the load of %s cannot be divided so", m.clients, e.Scenario),
 			"it divides the load generator of the scenario retrieve, without mix, among that many processes")
 	}
-	if m.on.place == "" {
+	if m.on.On == "" {
 		if err := p.pullMissing(c.Context(), cfg.Plan, m.pull); err != nil {
 			return err
 		}
@@ -162,7 +163,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		}
 	}
 	code, done, err := 0, false, error(nil)
-	if m.on.place == "" {
+	if m.on.On == "" {
 		code, done, err = enterNamespace(cfg.Plan)
 	}
 	if !done && err == nil {
@@ -204,12 +205,12 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 	fill(&cfg)
 	cfg.Hosts = agent.Wanted()
 	run := engine.Run
-	if on.place != "" {
-		place, name, err := openPlace(on.where(), p.note)
+	if on.On != "" {
+		place, err := on.open(p.note)
 		if err != nil {
 			return ui.Exit(ui.CodeUsage, err)
 		}
-		run = (&remote.Launcher{Place: place, On: name, Sync: on.sync}).Run
+		run = (&remote.Launcher{Place: place, At: on.Where, Sync: on.sync}).Run
 	}
 	cfg.Command, cfg.Progress = os.Args, newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
 	res, err := run(ctx, cfg)

@@ -43,8 +43,8 @@ func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.
 		} else {
 			why.what += ": " + err.Error()
 		}
-		if why.log != "" {
-			why.what += c.lastWords(ctx, run, why.log)
+		if why.final {
+			why.what += c.lastWords(ctx, run, why.pod)
 		}
 		if why.unplaced && need < n {
 			return nil, remote.ErrGone
@@ -69,7 +69,7 @@ type obstacle struct {
 	what     string
 	final    bool   // waiting does not help
 	unplaced bool   // a pod has no node yet
-	log      string // pod whose log says more
+	pod      string // whose log may say more
 }
 
 // assemble is the pods that have a run's n machines, in the order of their indices, when the
@@ -127,10 +127,7 @@ func reason(p *core.Pod) obstacle {
 		}
 		o := obstacle{
 			what:  fmt.Sprintf("pod %s on %s: %s: %s", p.Name, p.Spec.NodeName, w.Reason, w.Message),
-			final: slices.Contains(hopeless, w.Reason),
-		}
-		if w.Reason == "CrashLoopBackOff" {
-			o.log = p.Name
+			final: slices.Contains(hopeless, w.Reason), pod: p.Name,
 		}
 		if strings.Contains(w.Reason, "Image") {
 			o.what += "; " + pushImage
@@ -175,16 +172,14 @@ func (c *Cluster) machines(ctx context.Context, run string, pods []*core.Pod) (a
 		}
 		addr := netip.MustParseAddr(p.Status.PodIP)
 		m := remote.Machine{
-			Name: fmt.Sprintf("pod%d", i), Node: p.Spec.NodeName, Zone: p.Labels[core.LabelTopologyZone],
+			Name: fmt.Sprintf("pod%d", i), ID: at(coreAPI, c.namespace(run), "pods", p.Name),
+			Node: p.Spec.NodeName, Zone: p.Labels[core.LabelTopologyZone],
 			Addr: addr, Agent: netip.AddrPortFrom(addr, agentPort), Dir: workDir, Number: number,
 		}
 		var n meta.PartialObjectMetadata
 		if m.Zone == "" && c.get(ctx, at(coreAPI, "", "nodes", m.Node), &n) == nil {
 			m.Zone = n.Labels[core.LabelTopologyZone]
 		}
-		c.mu.Lock()
-		c.pods[m] = podName{c.namespace(run), p.Name}
-		c.mu.Unlock()
 		all = append(all, m)
 	}
 	return all

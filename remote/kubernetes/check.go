@@ -70,34 +70,28 @@ func (c *Cluster) rights(ctx context.Context) ([]engine.Problem, error) {
 	} else {
 		needs = append(needs, right{"batch", "jobs", "list delete"})
 	}
-	var lacking, rules []string
+	var lacking []string
 	for _, need := range needs {
-		var verbs []string
 		for verb := range strings.FieldsSeq(need.verbs) {
 			allowed, err := c.may(ctx, verb, need)
 			if err != nil {
 				return nil, err
 			}
 			if !allowed {
-				verbs = append(verbs, verb)
-				lacking = append(lacking, verb+" "+need.resource)
+				lacking = append(lacking, verb+" "+strings.TrimSuffix(need.resource+"."+need.group, "."))
 			}
-		}
-		if len(verbs) > 0 {
-			rules = append(rules, fmt.Sprintf(`{apiGroups: ["%s"], resources: ["%s"], verbs: [%s]}`,
-				need.group, need.resource, strings.Join(verbs, ", ")))
 		}
 	}
 	if len(lacking) == 0 {
 		return nil, nil
 	}
-	where, role, other := "in namespace "+c.given, "Role there", ""
+	where, role := "in namespace "+c.given, "Role there"
 	if c.given == "" {
-		where, role, other = "in the cluster", "ClusterRole", "; or name a namespace in which you may more: --on kubernetes:"+
+		where, role = "in the cluster", "ClusterRole, or name a namespace in which you may more: --on kubernetes:"+
 			c.name+"/NAMESPACE"
 	}
 	return []engine.Problem{refuse("rights", "you may not, "+where+": "+strings.Join(lacking, ", "),
-		"who administers the cluster can bind you to a "+role+" with rules: ["+strings.Join(rules, ", ")+"]"+other)}, nil
+		"who administers the cluster can bind you to a "+role)}, nil
 }
 
 // may asks the cluster whether the user may do that where runs are.
@@ -119,18 +113,17 @@ func (c *Cluster) podSecurity(ctx context.Context, netem bool) []engine.Problem 
 	if c.given == "" || c.get(ctx, at(coreAPI, "", "namespaces", c.given), &ns) != nil {
 		return nil
 	}
-	level := ns.Labels[enforceLabel]
-	if netem && (level == "restricted" || level == "baseline") {
-		return []engine.Problem{refuse("links", "link.emulator: netem needs pods at Pod Security level privileged, and "+
-			"namespace "+c.given+" enforces "+level,
-			"label it "+enforceLabel+"=privileged, name another, or say --set link.emulator=user")}
+	level, emulator, needed, instead := ns.Labels[enforceLabel], "user", "baseline", "use the links that are there: "+
+		"--set link="
+	if netem {
+		emulator, needed, instead = "netem", "privileged", "say --set link.emulator=user"
 	}
-	if level != "restricted" {
+	if level == "" || level == "privileged" || level == needed {
 		return nil
 	}
-	return []engine.Problem{refuse("links", "links are emulated by pods at Pod Security level baseline, "+
-		"and namespace "+c.given+" enforces restricted",
-		"label it "+enforceLabel+"=baseline, name another, or use the links that are there: --set link=")}
+	return []engine.Problem{refuse("links", fmt.Sprintf("link.emulator: %s needs pods at Pod Security level %s, and "+
+		"namespace %s enforces %s", emulator, needed, c.given, level),
+		"label it "+enforceLabel+"="+needed+", name another, or "+instead)}
 }
 
 // room says whether so many machines find nodes.
@@ -147,7 +140,7 @@ func (c *Cluster) room(nodes []core.Node, machines int) []engine.Problem {
 			usable++
 		}
 	}
-	if usable >= machines || usable > 0 && c.pack {
+	if usable >= machines || usable > 0 && c.opt.Pack {
 		return nil
 	}
 	what := fmt.Sprintf("the run needs %d machines, each on a node of its own, and %d of the cluster's %d nodes take pods",
@@ -161,7 +154,7 @@ func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []engine.Pro
 	for _, n := range nodes {
 		for _, i := range n.Status.Images {
 			if slices.ContainsFunc(i.Names, func(name string) bool {
-				return name == c.image || strings.HasSuffix(name, "/"+c.image)
+				return name == c.opt.Image || strings.HasSuffix(name, "/"+c.opt.Image)
 			}) {
 				return nil
 			}
@@ -169,9 +162,9 @@ func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []engine.Pro
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if _, err := (image.Store{Stall: callTimeout}).Size(ctx, c.image); err != nil {
+	if _, err := (image.Store{Stall: callTimeout}).Size(ctx, c.opt.Image); err != nil {
 		return []engine.Problem{note("image",
-			"no node is seen to have image "+c.image+", and it is not found from here: "+err.Error(), pushImage)}
+			"no node is seen to have image "+c.opt.Image+", and it is not found from here: "+err.Error(), pushImage)}
 	}
 	return nil
 }

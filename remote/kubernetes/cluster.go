@@ -12,10 +12,8 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -36,6 +34,8 @@ const Image = "plimsoll-project/plimsoll"
 // Options are what a launcher says of a cluster beside where it is.
 type Options struct {
 	Version string       // of this program, which the image must have
+	Image   string       // of the agents; empty: that of the version
+	Pack    bool         // a node may have several machines
 	Note    func(string) // called with what is waited for; may be nil
 }
 
@@ -44,22 +44,14 @@ type Cluster struct {
 	opt    Options
 	name   string // of the context
 	given  string // namespace of all runs; empty: each has its own
-	image  string // of the agents
-	pack   bool   // a node may have several machines
 	config *rest.Config
 	api    *rest.RESTClient
-
-	mu   sync.Mutex
-	pods map[remote.Machine]podName // of machines that Create and Find have given
 }
-
-type podName struct{ namespace, name string }
 
 var _ remote.Place = (*Cluster)(nil)
 
-// Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). Where is CONTEXT[/NAMESPACE] and
-// options, "?image=REF&pack=true"; each may be left out: the current context, and a namespace of
-// each run's own.
+// Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). Where is CONTEXT[/NAMESPACE]; each may be
+// left out: the current context, and a namespace of each run's own.
 func Open(where string, opt Options) (*Cluster, error) {
 	klog.SetLogger(logr.Discard()) // client-go logs what it also returns
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -67,7 +59,8 @@ func Open(where string, opt Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: read the kubeconfig: %w", err)
 	}
-	c := &Cluster{opt: opt, pods: map[remote.Machine]podName{}}
+	opt.Image = cmp.Or(opt.Image, Image+":"+opt.Version)
+	c := &Cluster{opt: opt}
 	if err := c.parse(known, where); err != nil {
 		return nil, err
 	}
@@ -82,24 +75,8 @@ func Open(where string, opt Options) (*Cluster, error) {
 	return c, nil
 }
 
-// parse reads CONTEXT[/NAMESPACE][?OPTIONS]: the names of contexts may have slashes, too.
+// parse reads CONTEXT[/NAMESPACE]: the names of contexts may have slashes, too.
 func (c *Cluster) parse(known *api.Config, where string) error {
-	where, options, _ := strings.Cut(where, "?")
-	q, err := url.ParseQuery(options)
-	if err != nil {
-		return fmt.Errorf("kubernetes: options %q: %w", options, err)
-	}
-	for key, values := range q {
-		switch {
-		case key == "image":
-			c.image = values[len(values)-1]
-		case key == "pack" && values[0] == "true":
-			c.pack = true
-		default:
-			return fmt.Errorf("kubernetes: option %s=%s is unknown: want image=REF, pack=true", key, values[0])
-		}
-	}
-	c.image = cmp.Or(c.image, c.usualImage())
 	c.name = where
 	if at := strings.LastIndex(where, "/"); at >= 0 && known.Contexts[where] == nil {
 		c.name, c.given = where[:at], where[at+1:]
@@ -112,22 +89,12 @@ func (c *Cluster) parse(known *api.Config, where string) error {
 	return nil
 }
 
-func (c *Cluster) usualImage() string { return Image + ":" + c.opt.Version }
-
 // String is what [Open] takes for the same cluster, whatever context is the current one then.
 func (c *Cluster) String() string {
-	where := c.name
 	if c.given != "" {
-		where += "/" + c.given
+		return c.name + "/" + c.given
 	}
-	q := url.Values{}
-	if c.image != c.usualImage() {
-		q.Set("image", c.image)
-	}
-	if c.pack {
-		q.Set("pack", "true")
-	}
-	return strings.TrimSuffix(where+"?"+q.Encode(), "?")
+	return c.name
 }
 
 // namespace is where all of a run is.
@@ -202,7 +169,7 @@ func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 	}
 	if said := strings.TrimSpace(version.String()); !strings.HasSuffix(said, c.opt.Version) {
 		return fmt.Errorf("kubernetes: image %s has %q, and this is plimsoll %s: both must be of one version",
-			c.image, said, c.opt.Version)
+			c.opt.Image, said, c.opt.Version)
 	}
 	return nil
 }

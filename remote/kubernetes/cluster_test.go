@@ -26,16 +26,13 @@ func TestWhere(t *testing.T) {
 		"a": {}, "arn:aws:eks:x:1:cluster/b": {},
 	}}
 	for where, want := range map[string]string{
-		"": "a", "a": "a", "a/ns": "a/ns", "/ns": "a/ns", "?image=" + Image + ":v1": "a",
-		"arn:aws:eks:x:1:cluster/b":              "arn:aws:eks:x:1:cluster/b",
-		"arn:aws:eks:x:1:cluster/b/ns?image=r/j": "arn:aws:eks:x:1:cluster/b/ns?image=r%2Fj",
-		"?image=i&pack=true":                     "a?image=i&pack=true",
-		"?pack=maybe":                            "option pack=maybe is unknown",
-		"?cpu=1":                                 "option cpu=1 is unknown",
-		"b":                                      `no context "b"; it has: a, arn`,
-		"b/ns":                                   "no context",
+		"": "a", "a": "a", "a/ns": "a/ns", "/ns": "a/ns",
+		"arn:aws:eks:x:1:cluster/b":    "arn:aws:eks:x:1:cluster/b",
+		"arn:aws:eks:x:1:cluster/b/ns": "arn:aws:eks:x:1:cluster/b/ns",
+		"b":                            `no context "b"; it has: a, arn`,
+		"b/ns":                         "no context",
 	} {
-		c := Cluster{opt: Options{Version: "v1"}}
+		c := Cluster{}
 		err := c.parse(known, where)
 		got := c.String()
 		if err != nil {
@@ -45,7 +42,7 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%q: %s, want %s", where, got, want)
 			continue
 		}
-		again := Cluster{opt: Options{Version: "v1"}}
+		again := Cluster{}
 		if err == nil && (again.parse(known, got) != nil || again.String() != got) {
 			t.Errorf("%q: %s is read as %s", where, got, &again)
 		}
@@ -114,7 +111,7 @@ func TestAssemble(t *testing.T) {
 
 // Pods with addresses of IPv6 are reached at these.
 func TestMachinesWithIPv6(t *testing.T) {
-	c := Cluster{pods: map[remote.Machine]podName{}, given: "ns"}
+	c := Cluster{given: "ns"}
 	pods := make([]*core.Pod, 2)
 	for i, ip := range []string{"fd00:10:244::5", "10.244.0.5"} {
 		pods[i] = &core.Pod{}
@@ -131,7 +128,7 @@ func TestMachinesWithIPv6(t *testing.T) {
 func TestObjects(t *testing.T) {
 	for _, pack := range []bool{false, true} {
 		netem := pack
-		c := Cluster{image: `r.example:5000/a"b`, pack: pack}
+		c := Cluster{opt: Options{Image: `r.example:5000/a"b`, Pack: pack}}
 		all, err := c.objects(remote.Spec{Run: "rabcdefghij2", Machines: 3, Emulate: netem, Netem: netem})
 		must(t, err)
 		kinds := ""
@@ -164,7 +161,7 @@ func server(t *testing.T, answer http.HandlerFunc) *Cluster {
 	t.Helper()
 	s := httptest.NewServer(answer)
 	t.Cleanup(s.Close)
-	c := &Cluster{given: "ns", config: &rest.Config{Host: s.URL}, pods: map[remote.Machine]podName{}}
+	c := &Cluster{given: "ns", config: &rest.Config{Host: s.URL}}
 	must(t, c.connect())
 	return c
 }
@@ -184,8 +181,8 @@ func TestRefusedWebSocket(t *testing.T) {
 	}
 }
 
-// What keeps a run from its machines is said before it begins: all rights that are missing with the rules that
-// give them, too few nodes, a namespace that admits no emulated links, and an image that is nowhere.
+// What keeps a run from its machines is said before it begins: all rights that are missing, too few
+// nodes, a namespace that admits no emulated links, and an image that is nowhere.
 func TestCheck(t *testing.T) {
 	const here, absent = "registry.example/plimsoll:1", "127.0.0.1:1/plimsoll:1"
 	node := func(change func(*core.Node)) (n core.Node) {
@@ -228,11 +225,10 @@ func TestCheck(t *testing.T) {
 		"a level for links": {nodes: good, ns: "ns", level: "baseline", emulate: true},
 		"no level for netem": {nodes: good, ns: "ns", level: "baseline", emulate: true, netem: true,
 			want: "fatal links netem namespace ns baseline privileged link.emulator=user"},
-		"netem": {nodes: good, emulate: true, netem: true, want: "note links kernels netem VXLAN modprobe"},
-		"one right": {denied: "create pods/exec", ns: "ns", want: "fatal rights in namespace ns: create pods/exec " +
-			`Role [{apiGroups: [""], resources: ["pods/exec"], verbs: [create]}]`},
-		"no right": {denied: "all", want: "fatal rights create jobs, get jobs, patch jobs, list pods delete namespaces " +
-			`ClusterRole {apiGroups: ["batch"], resources: ["jobs"], verbs: [create, get, patch]} NAMESPACE`},
+		"netem":     {nodes: good, emulate: true, netem: true, want: "note links kernels netem VXLAN modprobe"},
+		"one right": {denied: "create pods/exec", ns: "ns", want: "fatal rights in namespace ns: create pods/exec Role"},
+		"no right": {denied: "all", want: "fatal rights create jobs.batch, get jobs.batch, patch jobs.batch, list pods " +
+			"delete namespaces ClusterRole NAMESPACE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := server(t, func(w http.ResponseWriter, r *http.Request) {
@@ -266,7 +262,7 @@ func TestCheck(t *testing.T) {
 				}
 				_ = json.NewEncoder(w).Encode(answer)
 			})
-			c.given, c.pack, c.image = tt.ns, tt.pack, cmp.Or(tt.image, here)
+			c.given, c.opt.Pack, c.opt.Image = tt.ns, tt.pack, cmp.Or(tt.image, here)
 			problems := c.Check(t.Context(), remote.Spec{Machines: 2, Emulate: tt.emulate, Netem: tt.netem})
 			want := slices.DeleteFunc(strings.Split(tt.want, "\n"), func(s string) bool { return s == "" })
 			if len(problems) != len(want) {

@@ -21,15 +21,11 @@ import (
 func (c *Cluster) Exec(
 	ctx context.Context, on remote.Machine, args []string, in io.Reader, out, errOut io.Writer,
 ) error {
-	c.mu.Lock()
-	where := c.pods[on]
-	c.mu.Unlock()
 	q := url.Values{
 		"container": {containerName}, "command": append([]string{program}, args...),
 		"stdin": {strconv.FormatBool(in != nil)}, "stdout": {"true"}, "stderr": {"true"},
 	}
-	path := at(coreAPI, where.namespace, "pods", where.name, "exec") + "?" + q.Encode()
-	server := c.api.Get().RequestURI(path).URL()
+	server := c.api.Get().RequestURI(on.ID + "/exec?" + q.Encode()).URL()
 	command, err := remotecommand.NewWebSocketExecutor(c.config, http.MethodGet, server.String())
 	if err == nil {
 		err = command.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: errOut})

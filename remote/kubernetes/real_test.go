@@ -28,7 +28,7 @@ func real(t *testing.T, where string) *Cluster {
 	if os.Getenv("PLIMSOLL_CLUSTER") == "" {
 		t.Skip("there is no cluster: make cluster-test makes one")
 	}
-	c, err := Open(where+"?image="+testImage, Options{Note: func(s string) { t.Log(s) }})
+	c, err := Open(where, Options{Image: testImage, Note: func(s string) { t.Log(s) }})
 	must(t, err)
 	return c
 }

@@ -296,9 +296,7 @@ func TestClusterTrouble(t *testing.T) {
 	c := real(t, "")
 	dir, args := options(t, "")
 	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
-	pod := c.pods[begun(t, c, p)[1]]
-	err := c.call(t.Context(), http.MethodDelete, at(coreAPI, pod.namespace, "pods", pod.name), nil, nil)
-	must(t, err)
+	must(t, c.call(t.Context(), http.MethodDelete, begun(t, c, p)[1].ID, nil, nil))
 	again(t, p, 1)
 	script(t, "signal", "apiserver", "STOP")
 	time.Sleep(time.Minute)

@@ -1,5 +1,5 @@
 // Package ssh is machines of a list that are reached by the user's ssh: the program is copied to
-// each, checked, and leaves nothing when the run is over.
+// each, and leaves nothing when the run is over.
 package ssh
 
 import (
@@ -92,18 +92,14 @@ func (h *host) fill() (err error) {
 // login is ssh's arguments for a host. It asks nothing, trusts no key that is not known, and does nothing else
 // that the user may have configured for a session.
 func (l *list) login(h *host) []string {
-	args := []string{"-T", "-a", "-x", "-S", "none"}
-	option := func(o string) { args = append(args, "-o", o) }
-	for _, o := range []string{"BatchMode=yes", "StrictHostKeyChecking=yes", "LogLevel=ERROR", "ConnectTimeout=15",
-		"ServerAliveInterval=15", "ServerAliveCountMax=2", "ClearAllForwardings=yes", "RemoteCommand=none"} {
-		option(o)
-	}
+	args := strings.Fields("-T -a -x -S none -o BatchMode=yes -o StrictHostKeyChecking=yes -o LogLevel=ERROR " +
+		"-o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=2 -o ClearAllForwardings=yes " +
+		"-o RemoteCommand=none")
 	if l.KnownHosts != "" {
-		option(`UserKnownHostsFile="` + l.KnownHosts + `"`)
+		args = append(args, "-o", `UserKnownHostsFile="`+l.KnownHosts+`"`)
 	}
 	if l.Key != "" {
-		option("IdentitiesOnly=yes")
-		args = append(args, "-i", l.Key)
+		args = append(args, "-o", "IdentitiesOnly=yes", "-i", l.Key)
 	}
 	if l.User != "" {
 		args = append(args, "-l", l.User)

@@ -13,29 +13,21 @@ import (
 	"time"
 )
 
-// dialCall is a connection to open.
-type dialCall struct{ Network, Address string }
-
-// connected is what the agent says of a connection.
-type connected struct{ Local, Remote netip.AddrPort }
-
-// dial opens a connection, which lives as long as the call: what comes is streamed after the
+// Dial opens a connection, which lives as long as the call: what comes is streamed after the
 // answer, what the caller streams is sent.
-func (s *server) dial(ctx context.Context, x *exchange, q dialCall) {
-	if !strings.HasPrefix(q.Network, "tcp") {
-		err := fmt.Errorf("agent: dial %s: %w: only TCP passes through an agent", q.Network, errors.ErrUnsupported)
-		_ = x.answer(connected{}, err)
+func (s *server) Dial(ctx context.Context, x *exchange, network, address string) {
+	if !strings.HasPrefix(network, "tcp") {
+		x.answer(fmt.Errorf("agent: dial %s: %w: only TCP passes through an agent", network, errors.ErrUnsupported))
 		return
 	}
-	c, err := s.host.Dial(ctx, q.Network, q.Address)
+	c, err := s.host.Dial(ctx, network, address)
 	if err != nil {
-		_ = x.answer(connected{}, err)
+		x.answer(err)
 		return
 	}
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // the caller is gone
-	local, remote := c.LocalAddr().(*net.TCPAddr), c.RemoteAddr().(*net.TCPAddr)
-	if x.answer(connected{local.AddrPort(), remote.AddrPort()}, nil) != nil {
+	if !x.answer(nil, c.LocalAddr().(*net.TCPAddr).AddrPort(), c.RemoteAddr().(*net.TCPAddr).AddrPort()) {
 		return
 	}
 	go func() {
@@ -61,15 +53,15 @@ type conn struct {
 
 // Dial implements testbed.Host. Only TCP passes through an agent.
 func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	var at connected
+	var local, remote netip.AddrPort
 	ours, theirs := net.Pipe()
-	from, err := h.open(ctx, "/dial", dialCall{network, addr}, &at, theirs)
+	from, err := h.open(ctx, "/agent/Dial", theirs, []any{network, addr}, &local, &remote)
 	if err != nil {
 		_ = theirs.Close()
 		return nil, err
 	}
-	k := &conn{Conn: ours, local: net.TCPAddrFromAddrPort(at.Local),
-		remote: net.TCPAddrFromAddrPort(at.Remote), end: from.end}
+	k := &conn{Conn: ours, local: net.TCPAddrFromAddrPort(local), remote: net.TCPAddrFromAddrPort(remote),
+		end: from.end}
 	go func() {
 		_, err := io.Copy(theirs, from)
 		broken := err != nil && !errors.Is(err, io.ErrClosedPipe) // else it was closed here

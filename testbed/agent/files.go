@@ -9,44 +9,31 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// fileCall names a file of the agent's host, and what else an operation needs.
-type fileCall struct {
-	Path, To string
-	Mode     fs.FileMode
-}
-
 // fileTimeout bounds operations on files that have no context.
 const fileTimeout = 10 * time.Minute
 
-// fileCalls are the operations, on the agent's side.
-func (s *server) fileCalls(mux map[string]handler) {
-	f := s.host.Files()
-	plain := func(do func(fileCall) error) handler {
-		return call(func(_ context.Context, q fileCall) (none, error) { return none{}, do(q) })
-	}
-	mux["/mkdir"] = plain(func(q fileCall) error { return f.MkdirAll(q.Path, q.Mode) })
-	mux["/rename"] = plain(func(q fileCall) error { return f.Rename(q.Path, q.To) })
-	mux["/remove"] = plain(func(q fileCall) error { return f.RemoveAll(q.Path) })
-	mux["/attributes"] = call(func(_ context.Context, q fileCall) (bool, error) { return f.Attributes(q.Path), nil })
-	mux["/write"] = stream(func(ctx context.Context, x *exchange, q fileCall) {
-		_ = x.answer(none{}, f.Write(ctx, q.Path, q.Mode, x.in))
-	})
-	mux["/read"] = stream(func(_ context.Context, x *exchange, q fileCall) {
-		r, err := f.Open(q.Path)
-		if x.answer(none{}, err) != nil || err != nil {
-			return
-		}
+// Write writes what follows to a file.
+func (s *server) Write(ctx context.Context, x *exchange, path string, mode fs.FileMode) {
+	x.answer(s.host.Files().Write(ctx, path, mode, x.in))
+}
+
+// Open streams a file.
+func (s *server) Open(x *exchange, path string) {
+	r, err := s.host.Files().Open(path)
+	if err == nil {
 		defer r.Close()
-		if _, err := io.Copy(x, r); err != nil {
-			x.fail(err)
-		}
-	})
-	mux["/walk"] = stream(func(_ context.Context, x *exchange, q fileCall) {
-		if x.answer(none{}, nil) != nil {
-			return
-		}
-		x.fail(f.Walk(q.Path, func(e testbed.Entry) error { return x.enc.Encode(e) }))
-	})
+	}
+	if x.answer(err) {
+		_, err := io.Copy(x, r)
+		x.fail(err)
+	}
+}
+
+// Walk streams the entries of a directory tree.
+func (s *server) Walk(x *exchange, dir string) {
+	if x.answer(nil) {
+		x.fail(s.host.Files().Walk(dir, func(e testbed.Entry) error { return x.enc.Encode(e) }))
+	}
 }
 
 // Files implements testbed.Host.
@@ -55,25 +42,20 @@ func (h *Host) Files() testbed.Files { return remoteFiles{h} }
 // remoteFiles are those of the agent's host.
 type remoteFiles struct{ h *Host }
 
-func (f remoteFiles) do(path string, q fileCall) error {
+func (f remoteFiles) do(method string, args ...any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), fileTimeout)
 	defer cancel()
-	_, err := ask[none](ctx, f.h, path, q)
-	return err
+	return f.h.call(ctx, "/files/"+method, args...)
 }
 
 // MkdirAll implements testbed.Files.
-func (f remoteFiles) MkdirAll(dir string, mode fs.FileMode) error {
-	return f.do("/mkdir", fileCall{Path: dir, Mode: mode})
-}
+func (f remoteFiles) MkdirAll(dir string, mode fs.FileMode) error { return f.do("MkdirAll", dir, mode) }
 
 // Rename implements testbed.Files.
-func (f remoteFiles) Rename(from, to string) error {
-	return f.do("/rename", fileCall{Path: from, To: to})
-}
+func (f remoteFiles) Rename(from, to string) error { return f.do("Rename", from, to) }
 
 // RemoveAll implements testbed.Files.
-func (f remoteFiles) RemoveAll(path string) error { return f.do("/remove", fileCall{Path: path}) }
+func (f remoteFiles) RemoveAll(path string) error { return f.do("RemoveAll", path) }
 
 // Write implements testbed.Files.
 func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
@@ -82,7 +64,7 @@ func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r
 		ctx, cancel = context.WithTimeout(ctx, fileTimeout)
 		defer cancel()
 	}
-	o, err := f.h.open(ctx, "/write", fileCall{Path: path, Mode: mode}, &none{}, r)
+	o, err := f.h.open(ctx, "/agent/Write", r, []any{path, mode})
 	if err == nil {
 		o.end()
 	}
@@ -91,7 +73,7 @@ func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r
 
 // Open implements testbed.Files.
 func (f remoteFiles) Open(path string) (io.ReadCloser, error) {
-	o, err := f.h.open(context.Background(), "/read", fileCall{Path: path}, &none{}, nil)
+	o, err := f.h.open(context.Background(), "/agent/Open", nil, []any{path})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +92,7 @@ func (f remoteFiles) ReadFile(path string) ([]byte, error) {
 
 // Walk implements testbed.Files.
 func (f remoteFiles) Walk(dir string, each func(testbed.Entry) error) error {
-	o, err := f.h.open(context.Background(), "/walk", fileCall{Path: dir}, &none{}, nil)
+	o, err := f.h.open(context.Background(), "/agent/Walk", nil, []any{dir})
 	if err != nil {
 		return err
 	}
@@ -130,5 +112,5 @@ func (f remoteFiles) Walk(dir string, each func(testbed.Entry) error) error {
 
 // Attributes implements testbed.Files.
 func (f remoteFiles) Attributes(dir string) bool {
-	return askOr(f.h, "/attributes", fileCall{Path: dir}, false)
+	return askOr(f.h, false, "/files/Attributes", dir)
 }

@@ -67,7 +67,7 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 		opt.Alive = DefaultOrphaned / 10
 	}
 	h := &Host{opt: opt, http: &http.Client{Transport: transport}, lost: new(atomic.Pointer[error])}
-	if _, err := ask[none](ctx, h, "/begin", none{}); err != nil {
+	if err := h.call(ctx, "/agent/Begin"); err != nil {
 		transport.CloseIdleConnections()
 		return nil, err
 	}
@@ -87,6 +87,9 @@ func (h *Host) Beside(name string) *Host {
 	return &Host{opt: opt, http: h.http, lost: h.lost, close: func() {}, of: h}
 }
 
+// alive is a call that only asks whether there is an agent.
+const alive = "/host/Name"
+
 // lostAfter so many unanswered calls in a row an agent is lost.
 const lostAfter = 3
 
@@ -100,7 +103,7 @@ func (h *Host) stayAlive(ctx context.Context) {
 		case <-tick.C:
 		}
 		call, cancel := context.WithTimeout(ctx, max(h.opt.Alive, time.Second))
-		_, err := ask[none](call, h, "/alive", none{})
+		err := h.call(call, alive)
 		cancel()
 		if failed++; err == nil {
 			failed = 0
@@ -129,18 +132,20 @@ func (h *Host) Addr() netip.Addr { return h.opt.Addr }
 
 // Port implements testbed.Host.
 func (h *Host) Port(ctx context.Context, want int) (int, error) {
-	return ask[int](ctx, h, "/port", want)
+	return ask[int](ctx, h, "/host/Port", want)
 }
 
 // Traffic implements testbed.Host.
 func (h *Host) Traffic() (rx, tx float64) {
-	t := askOr(h, "/traffic", none{}, traffic{math.NaN(), math.NaN()})
-	return t.Rx, t.Tx
+	if h.hear(context.Background(), "/host/Traffic", nil, &rx, &tx) != nil {
+		return math.NaN(), math.NaN()
+	}
+	return rx, tx
 }
 
 // Respond implements testbed.Host.
 func (h *Host) Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error) {
-	o, err := h.open(ctx, "/respond", none{}, &at, nil)
+	o, err := h.open(ctx, "/agent/Respond", nil, nil, &at)
 	if err != nil {
 		return at, nil, err
 	}
@@ -154,12 +159,12 @@ const measureLimit = 10 * time.Minute
 func (h *Host) Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error) {
 	ctx, cancel := context.WithTimeout(ctx, measureLimit)
 	defer cancel()
-	return ask[record.LinkCheck](ctx, h, "/measure", measureCall{to, want, tol})
+	return ask[record.LinkCheck](ctx, h, "/host/Measure", to, want, tol)
 }
 
 // Mesh implements testbed.Remote.
 func (h *Host) Mesh(ctx context.Context, q testbed.MeshCall) (testbed.MeshAnswer, error) {
-	return ask[testbed.MeshAnswer](ctx, h, "/mesh", q)
+	return ask[testbed.MeshAnswer](ctx, h, "/testbed/Mesh", q)
 }
 
 // Machine implements testbed.Host.
@@ -182,21 +187,21 @@ func (h *Host) Processes() []testbed.Process {
 
 // Start implements testbed.Host. What the process reads and writes is carried until it has ended.
 func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, error) {
-	q := startCall{c, c.Stdin != nil, c.Stdout != nil}
-	q.Command.Stdin, q.Command.Stdout, q.Command.Ready = nil, nil, nil
-	q.Command.Name = h.opt.Bed.Label(h.opt.Name, c.Name)
+	q := c
+	q.Stdin, q.Stdout, q.Ready = nil, nil, nil
+	q.Name = h.opt.Bed.Label(h.opt.Name, c.Name)
 	var body io.Reader
-	if q.Stdin {
+	if c.Stdin != nil {
 		body = c.Stdin
 	}
 	p := &process{host: h, done: make(chan struct{})}
-	o, err := h.open(ctx, "/start", q, &p.started, body)
+	o, err := h.open(ctx, "/agent/Start", body, []any{q, c.Stdin != nil, c.Stdout != nil}, &p.id, &p.name, &p.there)
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
-	p.log = filepath.Join(h.opt.Bed.Logs(), filepath.Base(p.started.Log))
-	if q.Stdin || q.Stdout {
+	p.log = filepath.Join(h.opt.Bed.Logs(), filepath.Base(p.there))
+	if c.Stdin != nil || c.Stdout != nil {
 		p.carry(c, o)
 	} else {
 		o.end()

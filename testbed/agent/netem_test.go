@@ -265,7 +265,7 @@ func checked(t *testing.T, tb *testbed.Testbed, from, to testbed.Host) {
 	var off error
 	for range 3 {
 		want := tb.Want(from, to)
-		c, err := tb.Check(t.Context(), from, to, want, 0.1)
+		c, err := tb.Check(t.Context(), from, to, 0.1)
 		must(t, err)
 		t.Logf("asked: %v, %.4g bit/s, loss %.3g; measured: %.2f ms (99 %%: %.2f), %.4g of %.4g bit/s of payload, "+
 			"loss %.3g; %s", want.RTT, want.Rate, want.Loss, c.RTT*1e3, c.RTTP99*1e3, c.Rate, c.WantRate, c.Loss, c.Why)

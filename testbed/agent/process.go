@@ -17,8 +17,10 @@ import (
 
 // process is a process behind an agent.
 type process struct {
-	host *Host
-	started
+	host   *Host
+	id     testbed.ProcessID
+	name   string
+	there  string   // its log on the agent's machine
 	log    string   // here
 	before *process // one that wrote to the same log; nil: none
 	logged int64    // how much of the log is here
@@ -27,7 +29,7 @@ type process struct {
 	io sync.WaitGroup // carries what it reads and writes
 
 	mu  sync.Mutex
-	err *remoteError
+	err error
 }
 
 var _ testbed.Process = (*process)(nil)
@@ -52,13 +54,11 @@ func (p *process) follow() {
 	defer close(p.done)
 	ctx := context.Background()
 	err := p.fetchLog(ctx)
-	ended, askErr := ask[ended](ctx, p.host, "/ended", processCall{ID: p.ProcessID})
-	end := ended.Err
-	if askErr != nil {
-		end = toRemote(fmt.Errorf("testbed: %s is out of reach: %w", p.Name(), errors.Join(askErr, err)))
-	}
-	if end != nil { // the log is known by another name here
-		end.Text = strings.ReplaceAll(end.Text, p.started.Log, p.log)
+	end := p.host.call(ctx, "/agent/Ended", p.id)
+	if said := (*remoteError)(nil); errors.As(end, &said) { // the log is known by another name here
+		said.Text = strings.ReplaceAll(said.Text, p.there, p.log)
+	} else if end != nil {
+		end = fmt.Errorf("testbed: %s is out of reach: %w", p.name, errors.Join(end, err))
 	}
 	p.io.Wait()
 	p.mu.Lock()
@@ -77,7 +77,7 @@ func (p *process) fetchLog(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
-	o, err := p.host.open(ctx, "/log", processCall{ID: p.ProcessID, From: p.logged}, &none{}, nil)
+	o, err := p.host.open(ctx, "/agent/Log", nil, []any{p.id, p.logged})
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,9 @@ func (p *process) fetchLog(ctx context.Context) error {
 	return err
 }
 
-func (p *process) Name() string          { return p.started.Name }
+func (p *process) Name() string          { return p.name }
 func (p *process) Host() testbed.Host    { return p.host }
-func (p *process) ID() testbed.ProcessID { return p.ProcessID }
+func (p *process) ID() testbed.ProcessID { return p.id }
 func (p *process) LogPath() string       { return p.log }
 func (p *process) Done() <-chan struct{} { return p.done }
 
@@ -97,16 +97,12 @@ func (p *process) Done() <-chan struct{} { return p.done }
 func (p *process) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.err == nil {
-		return nil
-	}
 	return p.err
 }
 
 // Signal implements testbed.Process.
 func (p *process) Signal(s syscall.Signal) error {
-	_, err := ask[none](context.Background(), p.host, "/signal", processCall{ID: p.ProcessID, Signal: s})
-	return err
+	return p.host.call(context.Background(), "/process/Signal", p.id, s)
 }
 
 // stopLimit bounds a stop whose context does not: no command takes longer.
@@ -117,10 +113,10 @@ const stopLimit = 10 * time.Minute
 func (p *process) Stop(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	_, err := ask[none](bounded, p.host, "/stop", processCall{ID: p.ProcessID})
+	err := p.host.call(bounded, "/process/Stop", p.id)
 	var said *remoteError
 	if err != nil && !errors.As(err, &said) {
-		_, err = ask[none](context.WithoutCancel(ctx), p.host, "/stop", processCall{ID: p.ProcessID, Now: true})
+		err = p.host.call(context.WithoutCancel(ctx), "/agent/Kill", p.id)
 		if err != nil && !errors.As(err, &said) {
 			p.host.lost.CompareAndSwap(nil, &err)
 		}
@@ -135,16 +131,15 @@ func (p *process) Stop(ctx context.Context) error {
 // Memory implements testbed.Process.
 func (p *process) Memory() testbed.Memory {
 	nan := math.NaN()
-	return askOr(p.host, "/memory", processCall{ID: p.ProcessID}, testbed.Memory{RSS: nan, PSS: nan, Peak: nan})
+	return askOr(p.host, testbed.Memory{RSS: nan, PSS: nan, Peak: nan}, "/process/Memory", p.id)
 }
 
 // ResetPeak implements testbed.Process.
 func (p *process) ResetPeak() error {
-	_, err := ask[none](context.Background(), p.host, "/resetpeak", processCall{ID: p.ProcessID})
-	return err
+	return p.host.call(context.Background(), "/process/ResetPeak", p.id)
 }
 
 // Peak implements testbed.Process.
 func (p *process) Peak() float64 {
-	return askOr(p.host, "/peak", processCall{ID: p.ProcessID}, math.NaN())
+	return askOr(p.host, math.NaN(), "/process/Peak", p.id)
 }

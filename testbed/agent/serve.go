@@ -19,6 +19,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +28,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/words"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -152,7 +152,7 @@ func (s *server) await(ctx context.Context, orphaned time.Duration, keep string)
 			silent, limit = time.Since(time.Unix(0, last)), orphaned
 		}
 		if _, err := os.Stat(keep); silent >= limit && err == nil {
-			if err := s.stopAll(ctx); err != nil {
+			if err := s.Begin(ctx); err != nil {
 				fmt.Fprintf(os.Stderr, "agent: %v\n", err)
 			}
 			limit = max(limit, keepTime)
@@ -169,8 +169,8 @@ func (s *server) await(ctx context.Context, orphaned time.Duration, keep string)
 	}
 }
 
-// stopAll ends all that calls have started.
-func (s *server) stopAll(ctx context.Context) error {
+// Begin ends all that calls have started.
+func (s *server) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	s.mu.Lock()
@@ -192,56 +192,79 @@ type server struct {
 func (s *server) heard() { s.last.Store(time.Now().UnixNano()) }
 
 func (s *server) handler() http.Handler {
-	calls := map[string]handler{
-		"/alive": call(func(context.Context, none) (none, error) { return none{}, nil }),
-		"/begin": call(func(ctx context.Context, _ none) (none, error) { return none{}, s.stopAll(ctx) }),
-		"/port":  call(func(ctx context.Context, port int) (int, error) { return s.host.Port(ctx, port) }),
-		"/traffic": call(func(context.Context, none) (traffic, error) {
-			rx, tx := s.host.Traffic()
-			return traffic{rx, tx}, nil
-		}),
-		"/mesh": call(s.bed.Mesh),
-		"/dial": stream(s.dial), "/respond": stream(s.respond), "/measure": call(s.measure),
-	}
-	s.processCalls(calls)
-	s.fileCalls(calls)
-	s.machineCalls(calls)
-	mux := http.NewServeMux()
-	for path, h := range calls {
-		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
-			if on, here := r.Header.Get(machineHeader), s.host.Name(); on != here {
-				text := fmt.Sprintf("machine %s was called, and the agent at this address is machine %s's", on, here)
-				http.Error(w, text, http.StatusMisdirectedRequest)
-				return
-			}
-			s.heard()
-			h(w, r)
-		})
-	}
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if on, here := r.Header.Get(machineHeader), s.host.Name(); on != here {
+			text := fmt.Sprintf("machine %s was called, and the agent at this address is machine %s's", on, here)
+			http.Error(w, text, http.StatusMisdirectedRequest)
+			return
+		}
+		s.heard()
+		if err := s.invoke(r.Context(), newExchange(w, r), r.URL.Path); err != nil {
+			http.Error(w, "agent: "+err.Error(), http.StatusBadRequest)
+		}
+	})
 }
 
-type traffic struct{ Rx, Tx float64 }
-
-// respond answers measurements until the request ends.
-func (s *server) respond(ctx context.Context, x *exchange, _ none) {
-	at, stop, err := s.host.Respond(ctx)
-	if err != nil {
-		_ = x.answer(at, err)
-		return
+// invoke calls a method by a path such as /host/Port, with the arguments that were sent. Its results are the
+// answer, unless it takes the exchange and answers by itself.
+func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
+	of, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	target := map[string]any{
+		"agent": s, "files": s.host.Files(), "host": s.host, "machine": s.host.Machine(), "testbed": s.bed,
+	}[of]
+	if of == "process" {
+		var id testbed.ProcessID
+		if err := x.dec.Decode(&id); err != nil {
+			return err
+		}
+		p, err := s.process(id)
+		if err != nil {
+			x.answer(err)
+			return nil
+		}
+		target = p
 	}
-	defer stop()
-	if x.answer(at, nil) == nil {
+	if target == nil || !reflect.ValueOf(target).MethodByName(name).IsValid() {
+		return errors.New("there is no " + path)
+	}
+	method, streams := reflect.ValueOf(target).MethodByName(name), false
+	var args []reflect.Value
+	for i := range method.Type().NumIn() {
+		arg := reflect.New(method.Type().In(i))
+		switch to := arg.Interface().(type) {
+		case *context.Context:
+			*to = ctx
+		case **exchange:
+			*to, streams = x, true
+		default:
+			if err := x.dec.Decode(to); err != nil {
+				return err
+			}
+		}
+		args = append(args, arg.Elem())
+	}
+	var err error
+	var results []any
+	for _, r := range method.Call(args) {
+		if r.Type() == reflect.TypeFor[error]() {
+			err, _ = r.Interface().(error)
+		} else {
+			results = append(results, r.Interface())
+		}
+	}
+	if !streams {
+		x.answer(err, results...)
+	}
+	return nil
+}
+
+// Respond answers measurements until the request ends.
+func (s *server) Respond(ctx context.Context, x *exchange) {
+	at, stop, err := s.host.Respond(ctx)
+	if err == nil {
+		defer stop()
+	}
+	if x.answer(err, at) {
 		<-ctx.Done()
 	}
-}
-
-type measureCall struct {
-	To        netip.AddrPort
-	Want      link.Want
-	Tolerance float64
-}
-
-func (s *server) measure(ctx context.Context, q measureCall) (record.LinkCheck, error) {
-	return s.host.Measure(ctx, q.To, q.Want, q.Tolerance)
 }

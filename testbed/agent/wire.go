@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A call is one HTTP request: a question in gob, which knows NaN, then what the caller
+// A call is one HTTP request: its arguments in gob, which knows NaN, then what the caller
 // streams; and the answer likewise, after an error that may be nil. What it holds on the
 // agent lives as long as the request.
 
@@ -31,8 +31,15 @@ const (
 // exchange is a call as the agent sees it.
 type exchange struct {
 	in  *bufio.Reader // what the caller streams
+	dec *gob.Decoder
 	enc *gob.Encoder
 	w   http.ResponseWriter
+}
+
+func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{in: bufio.NewReader(r.Body), w: w}
+	x.dec, x.enc = gob.NewDecoder(x.in), gob.NewEncoder(x)
+	return x
 }
 
 // Write streams to the caller at once.
@@ -44,17 +51,18 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// answer sends the answer; what is written after it is streamed.
-func (x *exchange) answer(a any, err error) error {
-	e := toRemote(err)
-	if e == nil {
-		e = &remoteError{}
+// answer sends an error or, without one, results. It reports whether there is none and the caller is there:
+// what is written after that is streamed.
+func (x *exchange) answer(err error, results ...any) bool {
+	said := toRemote(err)
+	if said == nil {
+		said = &remoteError{}
 	}
-	err = x.enc.Encode(e)
-	if e.Text == "" && err == nil {
-		err = x.enc.Encode(a)
+	failed := x.enc.Encode(said) != nil
+	for _, r := range results {
+		failed = failed || err == nil && x.enc.Encode(r) != nil
 	}
-	return err
+	return err == nil && !failed
 }
 
 // errorTrailer says, after all that was streamed, why that was not all.
@@ -75,33 +83,6 @@ func fromTrailer(h http.Header) error {
 	}
 	return &e
 }
-
-type handler = http.HandlerFunc
-
-// stream makes a handler of a function that answers by itself and goes on. Its context ends with the request.
-func stream[Q any](do func(ctx context.Context, x *exchange, q Q)) handler {
-	return func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{in: bufio.NewReader(r.Body), w: w}
-		x.enc = gob.NewEncoder(x)
-		var q Q
-		if err := gob.NewDecoder(x.in).Decode(&q); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		do(r.Context(), x, q)
-	}
-}
-
-// call makes a handler of a function that has an answer and nothing else.
-func call[Q, A any](do func(ctx context.Context, q Q) (A, error)) handler {
-	return stream(func(ctx context.Context, x *exchange, q Q) {
-		a, err := do(ctx, q)
-		_ = x.answer(a, err) // whoever asked is gone
-	})
-}
-
-// none is a question or an answer without content.
-type none struct{ Nothing bool }
 
 // opened is a call as the caller sees it, once it is answered.
 type opened struct {
@@ -140,7 +121,8 @@ func (o *opened) Close() error {
 
 // open makes a call that stays open until it is closed. Only the answer has a deadline:
 // that of ctx. body may be nil.
-func (h *Host) open(ctx context.Context, path string, q, a any, body io.Reader) (_ *opened, err error) {
+func (h *Host) open(ctx context.Context, path string, body io.Reader, args []any, results ...any) (_ *opened,
+	err error) {
 	if why := h.lost.Load(); why != nil {
 		return nil, fmt.Errorf("agent of host %s: it is lost: %w", h.opt.Name, *why)
 	}
@@ -148,8 +130,11 @@ func (h *Host) open(ctx context.Context, path string, q, a any, body io.Reader) 
 		return nil, fmt.Errorf("agent of host %s: %s: %w", h.opt.Name, path, context.Cause(ctx))
 	}
 	var head bytes.Buffer
-	if err := gob.NewEncoder(&head).Encode(q); err != nil {
-		return nil, fmt.Errorf("agent: %s: %w", path, err)
+	enc := gob.NewEncoder(&head)
+	for _, a := range args {
+		if err := enc.Encode(a); err != nil {
+			return nil, fmt.Errorf("agent: %s: %w", path, err)
+		}
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -185,21 +170,21 @@ func (h *Host) open(ctx context.Context, path string, q, a any, body io.Reader) 
 		case errors.Is(err, syscall.ECONNREFUSED): // there is a machine, and no agent on it
 			why := err // err itself is still wrapped below, while others read why
 			h.lost.Store(&why)
-		case resp == nil && ctx.Err() == nil && path != "/alive": // the connection broke: is there still an agent?
-			_, _ = ask[none](ctx, h, "/alive", none{})
+		case resp == nil && ctx.Err() == nil && path != alive: // the connection broke: is there still an agent?
+			_ = h.call(ctx, alive)
 		}
 		return nil, fmt.Errorf("agent of host %s: %s: %w", h.opt.Name, path, err)
 	}
 	o := &opened{in: bufio.NewReader(resp.Body), resp: resp, end: end}
 	o.dec = gob.NewDecoder(o)
-	if err = o.answer(a); !answered() {
+	if err = o.answer(results...); !answered() {
 		return nil, fmt.Errorf("agent of host %s: %s: %w", h.opt.Name, path, context.Cause(ctx))
 	}
 	return o, err
 }
 
-// answer hears an answer: an error of the agent's, or a.
-func (o *opened) answer(a any) error {
+// answer hears an answer: an error of the agent's, or results.
+func (o *opened) answer(results ...any) error {
 	var said remoteError
 	if err := o.dec.Decode(&said); err != nil {
 		return fmt.Errorf("the agent's answer: %w", err)
@@ -207,22 +192,38 @@ func (o *opened) answer(a any) error {
 	if said.Text != "" {
 		return &said
 	}
-	return o.dec.Decode(a)
+	for _, r := range results {
+		if err := o.dec.Decode(r); err != nil {
+			return fmt.Errorf("the agent's answer: %w", err)
+		}
+	}
+	return nil
 }
 
-// ask makes a call that ends with its answer.
-func ask[A any](ctx context.Context, h *Host, path string, q any) (a A, err error) {
-	o, err := h.open(ctx, path, q, &a, nil)
+// hear makes a call that ends with its answer.
+func (h *Host) hear(ctx context.Context, path string, args []any, results ...any) error {
+	o, err := h.open(ctx, path, nil, args, results...)
 	if err == nil {
 		_, _ = io.Copy(io.Discard, o) // its end, so that nothing has to be cut off
 		_ = o.Close()
 	}
+	return err
+}
+
+// call makes a call without results.
+func (h *Host) call(ctx context.Context, path string, args ...any) error {
+	return h.hear(ctx, path, args)
+}
+
+// ask makes a call with one result.
+func ask[A any](ctx context.Context, h *Host, path string, args ...any) (a A, err error) {
+	err = h.hear(ctx, path, args, &a)
 	return a, err
 }
 
-// askOr is the answer, or what is to be taken for it when there is none.
-func askOr[A any](h *Host, path string, q any, otherwise A) A {
-	if a, err := ask[A](context.Background(), h, path, q); err == nil {
+// askOr is the result, or what is to be taken for it when there is none.
+func askOr[A any](h *Host, otherwise A, path string, args ...any) A {
+	if a, err := ask[A](context.Background(), h, path, args...); err == nil {
 		return a
 	}
 	return otherwise

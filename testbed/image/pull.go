@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -307,7 +308,7 @@ func explain(reference string, err error) error {
 	var unreached *net.OpError
 	switch {
 	case errors.As(err, &status):
-		err = fmt.Errorf("%s: %w", meaning(status.StatusCode, host), err)
+		err = fmt.Errorf("%s %s: %w", host, cmp.Or(meanings[status.StatusCode], "refuses"), err)
 	case errors.As(err, &unreached) && unreached.Op == "dial":
 		err = fmt.Errorf("the registry %s cannot be reached: %w", host, unreached.Err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -320,17 +321,9 @@ func explain(reference string, err error) error {
 	return fmt.Errorf("image %s: %w", reference, err)
 }
 
-func meaning(status int, host string) string {
-	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return fmt.Sprintf("%s refuses access: log in (`docker login %[1]s` or `podman login %[1]s`), "+
-			"or the name is wrong", host)
-	case status == http.StatusNotFound:
-		return host + " has no such image"
-	case status == http.StatusTooManyRequests:
-		return host + " limits how often it is asked: try later, or log in"
-	case status >= 500:
-		return host + " has a fault of its own: try later"
-	}
-	return host + " refuses"
+// meanings are what a registry means by its status.
+var meanings = map[int]string{
+	http.StatusUnauthorized: "refuses access: log in (docker login, podman login), or the name is wrong",
+	http.StatusForbidden:    "refuses access: log in (docker login, podman login), or the name is wrong",
+	http.StatusNotFound:     "has no such image",
 }

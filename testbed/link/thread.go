@@ -40,9 +40,17 @@ func StartThread(f func()) {
 // InNamespace runs f on a thread of its own inside a network namespace, by its descriptor.
 func InNamespace(ns int, f func() error) error {
 	return OnThread(func() error {
-		if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("enter network namespace: %w", err)
+		if err := Enter(ns); err != nil {
+			return err
 		}
 		return f()
 	})
+}
+
+// Enter moves this thread into a network namespace.
+func Enter(ns int) error {
+	if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter network namespace: %w", err)
+	}
+	return nil
 }
