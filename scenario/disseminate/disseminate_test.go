@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
@@ -35,7 +35,7 @@ const (
 
 // swarmTest is a runner on a deployment of mem, and what a trial gave.
 type swarmTest struct {
-	scenariotest.Recorded
+	synthetic.Recorded
 	t      *testing.T
 	nodes  []*mem.Node
 	runner *runner
@@ -103,7 +103,7 @@ func swarm(t *testing.T, section string, opt system.Options) *swarmTest {
 	for _, n := range c.Nodes() {
 		s.nodes = append(s.nodes, n.(*mem.Node))
 	}
-	limits := scenariotest.Limits()
+	limits := synthetic.Limits()
 	limits.Start = experiment.Duration(time.Minute)
 	r, err := Scenario{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "mem", Mode: "start"},
 		Cluster: c, Network: &memLinks{nodes: s.nodes}, Seed: 1, Limits: limits}, []experiment.Cell{s.cell})
@@ -116,7 +116,7 @@ func swarm(t *testing.T, section string, opt system.Options) *swarmTest {
 func sectionOf(t *testing.T, section string) *experiment.Disseminate {
 	d := &experiment.Disseminate{Seeders: 1, Stay: experiment.Stay{Forever: true},
 		Poll: experiment.Duration(swarmPoll)}
-	scenariotest.Decode(t, "{"+section+"}", d)
+	synthetic.Decode(t, "{"+section+"}", d)
 	return d
 }
 
@@ -360,7 +360,7 @@ func TestSwarms(t *testing.T) {
 			exact: values{"recovered": 1, "stalls": 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scenariotest.Virtual(t, func(t *testing.T) {
+			synthetic.Virtual(t, func(t *testing.T) {
 				s := swarm(t, c.section, c.opt)
 				if c.set != nil {
 					c.set(s)
@@ -391,7 +391,7 @@ func TestSwarmTimes(t *testing.T) {
 		down           string
 		want           float64
 	}{{2, 1, "0", 10}, {4, 1, "0", 30}, {17, 1, "0", 160}, {8, 4, "0", 10}, {8, 4, "500000", 20}} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			s := swarm(t, fmt.Sprintf("nodes: %d, seeders: %d", c.nodes, c.seeders), system.Options{"down": c.down})
 			s.run()
 			if want := fmt.Sprintf("map[ok:%d]", c.nodes-c.seeders); s.outcomes() != want || s.edges != 2 {
@@ -437,7 +437,7 @@ func (s *swarmTest) wantMarks() {
 
 // The moments of a Poisson process are the same again.
 func TestSwarmArrivals(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		var all [2][]int64
 		for i := range all {
 			s := swarm(t, "nodes: 9, join: {poisson: 0.1}", nil)
@@ -459,7 +459,7 @@ func TestSwarmArrivals(t *testing.T) {
 // TestSwarmDeadSeeder: the only seeder dies at a half. All leechers stall, and the
 // trial ends; the second finds the seeder alive.
 func TestSwarmDeadSeeder(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		s := swarm(t, "nodes: 4, faults: [{crash: seeders, at: 50%}]", nil)
 		for s.number = range 2 {
 			s.run()
@@ -508,7 +508,7 @@ func TestSwarmLostBeforeItCame(t *testing.T) {
 
 // TestSwarmDeadline: limits.deadline counts from each leecher's release.
 func TestSwarmDeadline(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		s := swarm(t, "nodes: 4, join: {wave: 1, every: 8}", nil)
 		s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second)
 		s.run()
@@ -532,7 +532,7 @@ func TestSwarmDeadline(t *testing.T) {
 // is sound.
 func TestSwarmCancelled(t *testing.T) {
 	for _, user := range []bool{false, true} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			s := swarm(t, "nodes: 4, faults: [{crash: leechers, count: '1', at: 1s, for: 60}, "+
 				"{cut: leechers, count: '1', at: 2s, for: 60}]", nil)
 			n := s.restarting(0, nil, s.places()...)
@@ -558,7 +558,7 @@ func TestSwarmCancelled(t *testing.T) {
 // TestSwarmFresh: nodes are started anew before the trial, once, and nothing that
 // was there is.
 func TestSwarmFresh(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		s := swarm(t, "nodes: 3, fresh: true", nil)
 		ref, err := s.nodes[0].Publish(t.Context(), "old", 3, strings.NewReader("old"))
 		must(t, err)
@@ -577,7 +577,7 @@ func TestSwarmFresh(t *testing.T) {
 func TestSwarmLinks(t *testing.T) {
 	const slow, cut = "nodes: 8, seeders: 4, slow: 0.25, slow_down: 2_000_000",
 		"nodes: 3, faults: [{cut: leechers, count: '1', at: 1s}]"
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		s := swarm(t, slow, nil)
 		s.cell.Link.Rate = 8_000_000
 		s.run()
@@ -594,7 +594,7 @@ func TestSwarmLinks(t *testing.T) {
 			t.Errorf("as measured: load line %v, %v of the time", m["line"], m["line_share"])
 		}
 	})
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		for _, section := range []string{slow, cut} {
 			s := swarm(t, section, nil)
 			s.links().none = "no root"
@@ -621,7 +621,7 @@ func TestSwarmUsage(t *testing.T) {
 		{[]scenario.NodeUsage{{CPU: 0.5, RSSPeak: 1e6}, {CPU: 1.5, RSSPeak: 2e6}, {CPU: 5, RSSPeak: 4e9}}, 2, 1, 2e6},
 		{[]scenario.NodeUsage{{CPU: 0.5, RSSPeak: 1e6}, {CPU: nan, RSSPeak: nan}}, -1, -1, -1}, // one was not seen
 	} {
-		r := scenariotest.Recorded{M: Scenario{}.Measure(scenario.Measured{
+		r := synthetic.Recorded{M: Scenario{}.Measure(scenario.Measured{
 			Cell:  experiment.Cell{Disseminate: &experiment.Disseminate{Nodes: 2}},
 			Ops:   slices.Values([]record.Op{{Kind: record.OpFetch, Length: 2e9, Bytes: 2e9}}),
 			Usage: scenario.Usage{SystemCPU: 7, SystemRSSPeak: 4e9, Nodes: c.nodes}})}

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
@@ -42,7 +42,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		},
 	}, []experiment.Cell{cell})
 	must(t, err)
-	var got scenariotest.Recorded
+	var got synthetic.Recorded
 	for number := range 3 {
 		victim := chooseRoles(cell.Disseminate, nil, 1, uint64(number), number).leechers[0]
 		var once sync.Once

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -81,11 +81,11 @@ func TestOverheadSettlesBetween(t *testing.T) {
 	for operation, connections := range map[string]string{"put": "keep", "put-dir": "keep", "fill": "keep",
 		"delete": "fresh"} {
 		t.Run(operation, func(t *testing.T) {
-			scenariotest.Virtual(t, func(t *testing.T) {
+			synthetic.Virtual(t, func(t *testing.T) {
 				what := cell(operation, 1000, func(o *experiment.Overhead) {
 					o.Connections, o.Objects, o.Count = connections, 10, 3
 				})
-				b, n := newScripted(t, nil, system.Options{"a": "10ms", "settle": "7s"}, scenariotest.Limits(), what)
+				b, n := newScripted(t, nil, system.Options{"a": "10ms", "settle": "7s"}, synthetic.Limits(), what)
 				b.runner.(*runner).node = tripled{n}
 				y := b.must(what)
 				if want := map[string]float64{"put": 3, "put-dir": 3,
@@ -106,9 +106,9 @@ func TestOverheadSettlesBetween(t *testing.T) {
 }
 
 func TestOverheadSettlesWhatItPrepares(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		begun := time.Now()
-		newBench(t, system.Options{"settle": "7s"}, scenariotest.Limits(), cell("get", 1000), cell("range", 10),
+		newBench(t, system.Options{"settle": "7s"}, synthetic.Limits(), cell("get", 1000), cell("range", 10),
 			cell("update", 10))
 		if took := time.Since(begun); took != 7*time.Second {
 			t.Errorf("preparation took %s", took)
@@ -118,15 +118,15 @@ func TestOverheadSettlesWhatItPrepares(t *testing.T) {
 
 // What never settles costs a deadline once, not in each trial, and is no failure.
 func TestOverheadGivesUpSettling(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		put := cell("put", 1000)
 		fill := cell("fill", 1000, func(o *experiment.Overhead) { o.Objects, o.Count = 10, 1 })
-		b, n := newScripted(t, nil, system.Options{"a": "10ms"}, scenariotest.Limits(), put, fill)
+		b, n := newScripted(t, nil, system.Options{"a": "10ms"}, synthetic.Limits(), put, fill)
 		n.on["settle"] = hang
 		for i, c := range []experiment.Cell{put, put, fill, put, fill} {
 			begun := time.Now()
 			y := b.must(c)
-			least, most := scenariotest.Limits().Deadline.Std(), scenariotest.Limits().Deadline.Std()+time.Second
+			least, most := synthetic.Limits().Deadline.Std(), synthetic.Limits().Deadline.Std()+time.Second
 			if i > 0 {
 				least, most = 0, scenario.SettleBriefly+time.Second
 			}
@@ -163,9 +163,9 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 func TestOverheadReadsAreColdAndOfOthers(t *testing.T) {
 	for _, operation := range []string{"get", "stat", "fill"} {
 		t.Run(operation, func(t *testing.T) {
-			scenariotest.Virtual(t, func(t *testing.T) {
+			synthetic.Virtual(t, func(t *testing.T) {
 				what := cell(operation, 1000, func(o *experiment.Overhead) { o.Objects = 10 })
-				b, n := newScripted(t, nil, system.Options{"cache": "true"}, scenariotest.Limits(), what)
+				b, n := newScripted(t, nil, system.Options{"cache": "true"}, synthetic.Limits(), what)
 				b.must(what)
 				reads := map[string]int{}
 				for i, call := range n.calls {
@@ -200,8 +200,8 @@ func TestOverheadReadsAreColdAndOfOthers(t *testing.T) {
 
 // Operations that were cut off are longer than they were watched, by kind.
 func TestOverheadFillCensors(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		limits := scenariotest.Limits()
+	synthetic.Virtual(t, func(t *testing.T) {
+		limits := synthetic.Limits()
 		limits.Deadline = experiment.Duration(5500 * time.Millisecond)
 		what := cell("fill", 10, func(o *experiment.Overhead) { o.Objects = 10 })
 		b, n := newScripted(t, nil, system.Options{"a": "0s"}, limits, what)
@@ -218,7 +218,7 @@ func TestOverheadFillCensors(t *testing.T) {
 		n.on["get"] = hang
 		y := b.must(what)
 		// 1 to 5 s, and five of more than 5.5 s.
-		if got := y.metrics["put_p50"]; !scenariotest.Near(got, 5) || y.metrics["duration_p50"] != got {
+		if got := y.metrics["put_p50"]; !synthetic.Near(got, 5) || y.metrics["duration_p50"] != got {
 			t.Errorf("put_p50 is %g", got)
 		}
 		if _, told := y.metrics["get_p50"]; told {
@@ -246,10 +246,10 @@ func TestOverheadWireBytes(t *testing.T) {
 		want        float64 // 0: not told
 	}{{"get", 1, 1100}, {"get", 4, 0}, {"put", 1, 1200}, {"put", 4, 0}, {"put-durable", 1, 1207},
 		{"put-durable", 4, 1207}, {"delete", 4, 0}, {"fill", 1, 0}} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			what := cell(c.operation, 1000, func(o *experiment.Overhead) { o.Concurrency = c.concurrency })
 			wire := &counter{}
-			b, n := newScripted(t, wire, nil, scenariotest.Limits(), what)
+			b, n := newScripted(t, wire, nil, synthetic.Limits(), what)
 			for call, bytes := range map[string]int64{"get": 1100, "put": 1200, "settle": 7, "cool": 5000} {
 				n.on[call] = func(context.Context) error { wire.bytes.Add(bytes); return nil }
 			}
@@ -269,16 +269,16 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 		"put-dir": {"", "mem: make a directory: it took longer than 10m0s"},
 		"delete":  {"seed", "mem: store an object to remove: it took longer than 10m0s"},
 	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			what := cell(operation, 1000)
-			b, n := newScripted(t, nil, nil, scenariotest.Limits(), what)
+			b, n := newScripted(t, nil, nil, synthetic.Limits(), what)
 			if n.on[c.call] = hang; c.call == "" {
 				n.Change(func(m *mem.Model) { m.Hangs = 1 })
 			}
 			begun := time.Now()
 			_, err := b.trial(what)
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
-				time.Since(begun) > scenariotest.Limits().Deadline.Std()+time.Second {
+				time.Since(begun) > synthetic.Limits().Deadline.Std()+time.Second {
 				t.Errorf("%s: %v after %s", operation, err, time.Since(begun))
 			}
 		})
@@ -287,11 +287,11 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 
 // A generator that is the limit says so: its CPU fills the time of what it times.
 func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		const each = 60 * time.Millisecond // virtual; CPU is real
 		what := cell("put", 1000, func(o *experiment.Overhead) { o.Count = 3 })
 		for _, busy := range []bool{true, false} {
-			b, n := newScripted(t, nil, nil, scenariotest.Limits(), what)
+			b, n := newScripted(t, nil, nil, synthetic.Limits(), what)
 			n.on["put"] = func(context.Context) error {
 				for from := scenario.SelfCPU(); busy && scenario.SelfCPU()-from < each.Seconds(); {
 				}

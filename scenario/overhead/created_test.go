@@ -10,7 +10,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -25,13 +25,13 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 	cells := []experiment.Cell{cell("get", 1000), cell("range", 1000), cell("update", 1000), cell("put-dir", 1000),
 		cell("fill", 1000), cell("delete", 1000), cell("put-durable", 1000)}
 	for _, mode := range []system.Mode{system.Attach, system.Start} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			// Nothing is durable before the deadline of the operation.
-			n := scenariotest.MemNode(t, system.Options{"settle": "1h", "a": "1ms"})
-			runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(mode, n), cells)
+			n := synthetic.MemNode(t, system.Options{"settle": "1h", "a": "1ms"})
+			runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(mode, n), cells)
 			must(t, err)
 			for i, c := range cells {
-				load, err := runner.Trial(t.Context(), c, uint64(i), scenariotest.Sink(scenario.Sink{Epoch: time.Now(),
+				load, err := runner.Trial(t.Context(), c, uint64(i), synthetic.Sink(scenario.Sink{Epoch: time.Now(),
 					Block: func([]byte) error { return nil }}))
 				if err != nil {
 					t.Fatalf("%s: %v, %+v", c.Overhead.Operation, err, load)
@@ -40,7 +40,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 			// Two to get and two to take ranges of, as one of each primes; one to update;
 			// a directory; those of fill; and five and the first that never became durable.
 			const stay = 2 + 2 + 1 + 1 + 100 + 6
-			if h := scenariotest.Objects(t, n); h != stay {
+			if h := synthetic.Objects(t, n); h != stay {
 				t.Errorf("%s: %d objects are there before Close, want %d", mode, h, stay)
 			}
 			if err := runner.(scenario.Closer).Close(t.Context()); err != nil {
@@ -50,7 +50,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 			if mode == system.Start {
 				want = stay
 			}
-			if h := scenariotest.Objects(t, n); h != want {
+			if h := synthetic.Objects(t, n); h != want {
 				t.Errorf("%s: %d objects are there after Close, want %d", mode, h, want)
 			}
 		})
@@ -61,16 +61,16 @@ func TestCloseSaysWhatStays(t *testing.T) {
 	cells := []experiment.Cell{cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })}
 	prepared := func(t *testing.T, n system.Node) scenario.Runner {
 		t.Helper()
-		runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), cells)
+		runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(system.Attach, n), cells)
 		must(t, err)
 		return runner
 	}
-	scenariotest.Virtual(t, func(t *testing.T) {
-		if err := prepared(t, onlyNode{scenariotest.MemNode(t, nil)}).(scenario.Closer).Close(t.Context()); err == nil ||
+	synthetic.Virtual(t, func(t *testing.T) {
+		if err := prepared(t, onlyNode{synthetic.MemNode(t, nil)}).(scenario.Closer).Close(t.Context()); err == nil ||
 			!strings.Contains(err.Error(), "8 objects of ours stay: it cannot remove") {
 			t.Errorf("a node that cannot delete: %v", err)
 		}
-		n := scenariotest.MemNode(t, nil)
+		n := synthetic.MemNode(t, nil)
 		runner := prepared(t, n)
 		n.Change(func(m *mem.Model) { m.Errors = 1 })
 		if err := runner.(scenario.Closer).Close(t.Context()); !errors.Is(err, mem.ErrInjected) ||
@@ -96,8 +96,8 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		}
 		// Later it may be well again.
 		n.Change(func(m *mem.Model) { m.Hangs = 0 })
-		if err := runner.(scenario.Closer).Close(t.Context()); err != nil || scenariotest.Objects(t, n) != 0 {
-			t.Errorf("well again: %v, %d objects", err, scenariotest.Objects(t, n))
+		if err := runner.(scenario.Closer).Close(t.Context()); err != nil || synthetic.Objects(t, n) != 0 {
+			t.Errorf("well again: %v, %d objects", err, synthetic.Objects(t, n))
 		}
 	})
 }
@@ -106,8 +106,8 @@ func TestCloseSaysWhatStays(t *testing.T) {
 // said that something may be left.
 func TestCloseAfterFailedPuts(t *testing.T) {
 	for _, named := range []bool{true, false} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			broken := &mem.Hooked{Node: scenariotest.MemNode(t, nil), After: func(_ context.Context, call, _ string) error {
+		synthetic.Virtual(t, func(t *testing.T) {
+			broken := &mem.Hooked{Node: synthetic.MemNode(t, nil), After: func(_ context.Context, call, _ string) error {
 				if call == "put" {
 					return errors.New("the answer was lost")
 				}
@@ -118,14 +118,14 @@ func TestCloseAfterFailedPuts(t *testing.T) {
 				n = onlyNode{broken}
 			}
 			what := cell("put", 1000)
-			runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{what})
+			runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(system.Attach, n), []experiment.Cell{what})
 			must(t, err)
-			_, err = runner.Trial(t.Context(), what, 1, scenariotest.Sink(scenario.Sink{Epoch: time.Now(),
+			_, err = runner.Trial(t.Context(), what, 1, synthetic.Sink(scenario.Sink{Epoch: time.Now(),
 				Block: func([]byte) error { return nil }}))
 			must(t, err)
-			before := scenariotest.Objects(t, broken.Node)
+			before := synthetic.Objects(t, broken.Node)
 			err = runner.(scenario.Closer).Close(t.Context())
-			after := scenariotest.Objects(t, broken.Node)
+			after := synthetic.Objects(t, broken.Node)
 			if before != 6 || named && (err != nil || after != 0) || !named && (err == nil || after != 6 ||
 				!strings.Contains(err.Error(), "6 operations that failed may each have left an object")) {
 				t.Errorf("%d objects before, %d after, %v", before, after, err)
@@ -137,20 +137,20 @@ func TestCloseAfterFailedPuts(t *testing.T) {
 // A preparation that fails leaves nothing in an attached system.
 func TestFailedPrepareLeavesNothing(t *testing.T) {
 	c := cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		room := 3
-		n := &mem.Hooked{Node: scenariotest.MemNode(t, nil), Before: func(_ context.Context, call, _ string) error {
+		n := &mem.Hooked{Node: synthetic.MemNode(t, nil), Before: func(_ context.Context, call, _ string) error {
 			if room--; call == "seed" && room < 0 {
 				return fmt.Errorf("full: %w", system.ErrQuota)
 			}
 			return nil
 		}}
-		_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, scenariotest.Site(system.Attach, n),
+		_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, synthetic.Site(system.Attach, n),
 			[]experiment.Cell{c})
 		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
 			t.Error(err)
 		}
-		if left := scenariotest.Objects(t, n.Node); room >= 0 || left != 0 {
+		if left := synthetic.Objects(t, n.Node); room >= 0 || left != 0 {
 			t.Errorf("room for %d, %d objects are left", room, left)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -34,14 +34,14 @@ func TestProblems(t *testing.T) {
 			"system != it || overhead.connections != keep", "connections: keep", "override: {connections: fresh}"}},
 		{"no write", nil, []experiment.Cell{cell("get", 0)}, []string{"may not write", "allow: [write]"}},
 	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
-			n := scenariotest.MemNode(t, nil)
-			site := scenariotest.Site(system.Start, onlyNode{n})
-			site.Cluster = scenariotest.Cluster{Node: onlyNode{n}, Details: c.identity}
+		synthetic.Virtual(t, func(t *testing.T) {
+			n := synthetic.MemNode(t, nil)
+			site := synthetic.Site(system.Start, onlyNode{n})
+			site.Cluster = synthetic.Cluster{Node: onlyNode{n}, Details: c.identity}
 			_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, site, c.cells)
 			var unfit *scenario.UnfitError
-			if errors.As(err, &unfit) != (c.want != nil) || err != nil && scenariotest.Objects(t, n) > 0 {
-				t.Fatalf("%s: %v, %d objects were stored", c.name, err, scenariotest.Objects(t, n))
+			if errors.As(err, &unfit) != (c.want != nil) || err != nil && synthetic.Objects(t, n) > 0 {
+				t.Fatalf("%s: %v, %d objects were stored", c.name, err, synthetic.Objects(t, n))
 			}
 			for i := 0; i < len(c.want); i += 2 {
 				if !strings.Contains(unfit.Error(), c.want[i]) || !strings.Contains(unfit.Hint(), c.want[i+1]) {
@@ -58,7 +58,7 @@ func TestProblems(t *testing.T) {
 
 // Prepares says what Prepare then does.
 func TestPrepares(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		four := func(o *experiment.Overhead) { o.Concurrency = 4 }
 		cells := []experiment.Cell{
 			cell("get", 1000), cell("stat", 1000, four), cell("get", 3000), cell("range", 10), cell("range", 20),
@@ -69,8 +69,8 @@ func TestPrepares(t *testing.T) {
 		if objects != 8+2+2+4 || bytes != 8*1000+2*3000+2<<20+4*500 {
 			t.Errorf("%d objects, %d bytes", objects, bytes)
 		}
-		n := scenariotest.MemNode(t, nil)
-		if _, err := (Scenario{}).Prepare(t.Context(), scenariotest.Site(system.Start, n), cells); err != nil {
+		n := synthetic.MemNode(t, nil)
+		if _, err := (Scenario{}).Prepare(t.Context(), synthetic.Site(system.Start, n), cells); err != nil {
 			t.Fatal(err)
 		}
 		if h, err := n.Stats(t.Context()); err != nil || h.Objects != objects || h.Absolute != bytes {

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -46,7 +46,7 @@ func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.N
 		t.Fatal(p)
 	}
 	b.runner, err = Scenario{}.Prepare(t.Context(), scenario.Site{
-		Use: use, Cluster: scenariotest.Replaced{Cluster: cluster, Node: wrap(b.node)}, Client: client, Seed: 1,
+		Use: use, Cluster: synthetic.Replaced{Cluster: cluster, Node: wrap(b.node)}, Client: client, Seed: 1,
 		Limits: limits,
 		Event:  func(_, what, _ string, _ time.Duration) { b.events = append(b.events, what) }, Say: func(string) {},
 	}, cells)
@@ -75,7 +75,7 @@ func (b *bench) trial(c experiment.Cell) (yield, error) {
 	var err error
 	b.trials++
 	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials),
-		scenariotest.Sink(scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
+		synthetic.Sink(scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
 			had := len(y.ops)
 			var err error
 			if y.ops, err = record.DecodeBlock(block, y.ops); err != nil {
@@ -129,19 +129,19 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 	} {
 		for _, connections := range []string{"keep", "fresh"} {
 			t.Run(c.operation+"/"+connections, func(t *testing.T) {
-				scenariotest.Virtual(t, func(t *testing.T) {
+				synthetic.Virtual(t, func(t *testing.T) {
 					what := cell(c.operation, size, func(o *experiment.Overhead) { o.Connections = connections })
-					b := newBench(t, opt, scenariotest.Limits(), what)
+					b := newBench(t, opt, synthetic.Limits(), what)
 					y := b.must(what)
 					want := c.want
 					if connections == "fresh" {
 						want += dial * rtt
 					}
-					if got := y.metrics["duration_p50"]; !scenariotest.Near(got, want) {
+					if got := y.metrics["duration_p50"]; !synthetic.Near(got, want) {
 						t.Errorf("duration_p50 is %g, want %g", got, want)
 					}
 					if len(y.ops) != 5 || y.metrics["success_rate"] != 1 ||
-						!scenariotest.Near(y.metrics["ops_rate"], 1/want) {
+						!synthetic.Near(y.metrics["ops_rate"], 1/want) {
 						t.Errorf("%d operations, %v", len(y.ops), y.metrics)
 					}
 					for _, op := range y.ops {
@@ -157,8 +157,8 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 					if first != c.reads || expanded != c.puts {
 						t.Errorf("metrics %v", y.metrics)
 					}
-					if c.puts && (!scenariotest.Near(y.metrics["expansion"], 1.5) ||
-						!scenariotest.Near(y.metrics["absolute_per_op"], 1.5*size) ||
+					if c.puts && (!synthetic.Near(y.metrics["expansion"], 1.5) ||
+						!synthetic.Near(y.metrics["absolute_per_op"], 1.5*size) ||
 						y.metrics["inodes_per_object"] != 1) {
 						t.Errorf("metrics %v", y.metrics)
 					}
@@ -173,8 +173,8 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 
 // Every fault has its outcome, within the limits.
 func TestOverheadOutcomes(t *testing.T) {
-	limits := scenariotest.Limits()
-	soon := scenariotest.Limits()
+	limits := synthetic.Limits()
+	soon := synthetic.Limits()
 	soon.Deadline = experiment.Duration(2 * time.Second)
 	for name, c := range map[string]struct {
 		operation string
@@ -196,7 +196,7 @@ func TestOverheadOutcomes(t *testing.T) {
 		"truncated":    {"get", func(m *mem.Model) { m.Truncate = 1 }, limits, record.Truncated, "", time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scenariotest.Virtual(t, func(t *testing.T) {
+			synthetic.Virtual(t, func(t *testing.T) {
 				what := cell(c.operation, 20_000, func(o *experiment.Overhead) { o.Count = 2 })
 				b := newBench(t, nil, c.limits, what)
 				b.node.Change(c.fault)
@@ -222,9 +222,9 @@ func TestOverheadOutcomes(t *testing.T) {
 
 // A read that cannot be made cold is no measurement of a cold read.
 func TestOverheadColdOrNotAtAll(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		what := cell("get", 1000)
-		b := newBench(t, system.Options{"cache": "true"}, scenariotest.Limits(), what)
+		b := newBench(t, system.Options{"cache": "true"}, synthetic.Limits(), what)
 		b.node.Change(func(m *mem.Model) { m.Warm = true })
 		y, err := b.trial(what)
 		if !errors.Is(err, system.ErrWarm) || len(y.ops) != 0 {
@@ -234,24 +234,24 @@ func TestOverheadColdOrNotAtAll(t *testing.T) {
 }
 
 func TestOverheadBounds(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		put := func(count int, time time.Duration) experiment.Cell {
 			return cell("put", 1, func(o *experiment.Overhead) { o.Count, o.Time = count, experiment.Duration(time) })
 		}
-		b := newBench(t, system.Options{"a": "1s"}, scenariotest.Limits())
+		b := newBench(t, system.Options{"a": "1s"}, synthetic.Limits())
 		for _, c := range []struct {
 			count int
 			time  time.Duration
 			want  int
 		}{{3, time.Hour, 3}, {100, 4500 * time.Millisecond, 5}, {100, time.Millisecond, 1}} {
 			if y := b.must(put(c.count, c.time)); len(y.ops) != c.want ||
-				!scenariotest.Near(y.load.Seconds, float64(c.want)) {
+				!synthetic.Near(y.load.Seconds, float64(c.want)) {
 				t.Errorf("count %d, time %s: %d operations in %g s", c.count, c.time, len(y.ops), y.load.Seconds)
 			}
 		}
 		many := cell("put", 1, func(o *experiment.Overhead) { o.Concurrency = 4 })
-		if y := b.must(many); len(y.ops) != 20 || !scenariotest.Near(y.load.Seconds, 5) ||
-			!scenariotest.Near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
+		if y := b.must(many); len(y.ops) != 20 || !synthetic.Near(y.load.Seconds, 5) ||
+			!synthetic.Near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
 			t.Errorf("four at once: %d operations in %g s, %v, %v", len(y.ops), y.load.Seconds, y.metrics,
 				y.load.Details)
 		}
@@ -263,10 +263,10 @@ func TestOverheadBounds(t *testing.T) {
 
 // Objects of fill stay; a deployment brought up anew begins at none.
 func TestOverheadFill(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		fill := cell("fill", 2000, func(o *experiment.Overhead) { o.Objects, o.Count, o.Concurrency = 100, 7, 3 })
 		opt := system.Options{"a": "10ms", "rate": "200000", "expansion": "3.3"}
-		b := newBench(t, opt, scenariotest.Limits(), fill)
+		b := newBench(t, opt, synthetic.Limits(), fill)
 		for trial := range 3 {
 			y := b.must(fill)
 			kinds := map[record.OpKind]int{}
@@ -280,20 +280,20 @@ func TestOverheadFill(t *testing.T) {
 				t.Errorf("operations: %v", kinds)
 			}
 			m := y.metrics
-			if m["stored_objects"] != float64(50+100*trial) || !scenariotest.Near(m["put_p50"], 0.02) ||
-				!scenariotest.Near(m["get_p50"], 0.02) || !scenariotest.Near(m["stat_p50"], 0.01) ||
+			if m["stored_objects"] != float64(50+100*trial) || !synthetic.Near(m["put_p50"], 0.02) ||
+				!synthetic.Near(m["get_p50"], 0.02) || !synthetic.Near(m["stat_p50"], 0.01) ||
 				m["duration_p50"] != m["put_p50"] {
 				t.Errorf("trial %d: %v", trial, m)
 			}
-			if !scenariotest.Near(m["expansion"], 3.3) || m["entries_per_object"] != 1 ||
-				!scenariotest.Near(m["disk_per_byte"], 8192.0/2000) {
+			if !synthetic.Near(m["expansion"], 3.3) || m["entries_per_object"] != 1 ||
+				!synthetic.Near(m["disk_per_byte"], 8192.0/2000) {
 				t.Errorf("trial %d: %v", trial, m)
 			}
 		}
 		if h, err := b.node.Stats(t.Context()); err != nil || h.Objects != 300 {
 			t.Errorf("%d objects (%v)", h.Objects, err)
 		}
-		if y := newBench(t, opt, scenariotest.Limits(), fill).must(fill); y.metrics["stored_objects"] != 50 {
+		if y := newBench(t, opt, synthetic.Limits(), fill).must(fill); y.metrics["stored_objects"] != 50 {
 			t.Errorf("brought up anew: %v", y.metrics)
 		}
 	})
@@ -302,9 +302,9 @@ func TestOverheadFill(t *testing.T) {
 // What is stored is never what was stored before: a system that finds the same
 // content again would have nothing to do.
 func TestOverheadContentIsFresh(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		fill := cell("fill", 64, func(o *experiment.Overhead) { o.Concurrency, o.Count = 4, 1 })
-		b := newBench(t, nil, scenariotest.Limits(), fill)
+		b := newBench(t, nil, synthetic.Limits(), fill)
 		for range 5 {
 			b.must(fill)
 		}
@@ -325,14 +325,14 @@ func TestOverheadContentIsFresh(t *testing.T) {
 }
 
 func TestOverheadEndsWithItsContext(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		what := cell("put", 1000, fresh)
-		b := newBench(t, system.Options{"a": "20s"}, scenariotest.Limits(), what)
+		b := newBench(t, system.Options{"a": "20s"}, synthetic.Limits(), what)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		var ops []record.Op
 		begun := time.Now()
-		_, err := b.runner.Trial(ctx, what, 1, scenariotest.Sink(scenario.Sink{Epoch: begun,
+		_, err := b.runner.Trial(ctx, what, 1, synthetic.Sink(scenario.Sink{Epoch: begun,
 			Block: func(block []byte) (err error) {
 				ops, err = record.DecodeBlock(block, ops)
 				return err

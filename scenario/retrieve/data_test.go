@@ -11,7 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -51,30 +51,30 @@ func cellOf(objects int) experiment.Cell {
 
 // A preparation that fails leaves nothing in an attached system.
 func TestFailedPrepareLeavesNothing(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		n := &served{scenariotest.MemNode(t, nil), 3}
-		_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, scenariotest.Site(system.Attach, n),
+	synthetic.Virtual(t, func(t *testing.T) {
+		n := &served{synthetic.MemNode(t, nil), 3}
+		_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, synthetic.Site(system.Attach, n),
 			[]experiment.Cell{cellOf(4)})
 		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
 			t.Error(err)
 		}
-		if n.room != -1 || scenariotest.Objects(t, n.Node) != 0 {
-			t.Errorf("room for %d, %d objects are left", n.room, scenariotest.Objects(t, n.Node))
+		if n.room != -1 || synthetic.Objects(t, n.Node) != 0 {
+			t.Errorf("room for %d, %d objects are left", n.room, synthetic.Objects(t, n.Node))
 		}
 	})
 }
 
 func TestCloseRemovesItsData(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		for mode, want := range map[system.Mode]int{system.Attach: 0, system.Start: 4} {
-			n := &served{scenariotest.MemNode(t, nil), 100}
-			runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(mode, n),
+			n := &served{synthetic.MemNode(t, nil), 100}
+			runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(mode, n),
 				[]experiment.Cell{cellOf(4), cellOf(4)})
-			if err != nil || scenariotest.Objects(t, n.Node) != 4 {
-				t.Fatalf("%s: %v, %d objects", mode, err, scenariotest.Objects(t, n.Node))
+			if err != nil || synthetic.Objects(t, n.Node) != 4 {
+				t.Fatalf("%s: %v, %d objects", mode, err, synthetic.Objects(t, n.Node))
 			}
-			if err := runner.(scenario.Closer).Close(t.Context()); err != nil || scenariotest.Objects(t, n.Node) != want {
-				t.Errorf("%s: %v, %d objects are left, want %d", mode, err, scenariotest.Objects(t, n.Node), want)
+			if err := runner.(scenario.Closer).Close(t.Context()); err != nil || synthetic.Objects(t, n.Node) != want {
+				t.Errorf("%s: %v, %d objects are left, want %d", mode, err, synthetic.Objects(t, n.Node), want)
 			}
 		}
 	})

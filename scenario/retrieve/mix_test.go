@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -29,12 +29,12 @@ func (n *kept) Delete(ctx context.Context, ref system.Ref) error {
 // Operations come in their ratio, the same with the same seed; what is removed was stored by
 // the trial, and at its end the data set is all there is.
 func TestMixedOperations(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
-		n := &kept{served{scenariotest.MemNode(t, nil), 10}, map[system.Ref]bool{}}
+	synthetic.Virtual(t, func(t *testing.T) {
+		n := &kept{served{synthetic.MemNode(t, nil), 10}, map[system.Ref]bool{}}
 		cell := cellOf(10)
 		cell.Retrieve = &experiment.Retrieve{Concurrency: 4, Requests: 2000, Zipf: 1,
 			Mix: &experiment.OperationMix{Get: 80, Put: 12, Delete: 8}}
-		runner, err := Scenario{}.Prepare(t.Context(), scenariotest.Site(system.Attach, n), []experiment.Cell{cell})
+		runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(system.Attach, n), []experiment.Cell{cell})
 		must(t, err)
 		all, _ := system.All(t.Context(), n)
 		for _, o := range all {
@@ -43,8 +43,8 @@ func TestMixedOperations(t *testing.T) {
 		trial := func() (kinds map[record.OpKind]int, objects [10]int) {
 			kinds = map[record.OpKind]int{}
 			var observed []int
-			observe := func() { observed = append(observed, scenariotest.Objects(t, n.Node)) }
-			var got scenariotest.Recorded
+			observe := func() { observed = append(observed, synthetic.Objects(t, n.Node)) }
+			var got synthetic.Recorded
 			must(t, got.Run(t.Context(), Scenario{}, runner, cell, 3, scenario.Sink{Begin: observe, End: observe},
 				scenario.Usage{}))
 			for _, op := range got.Ops {
@@ -59,7 +59,7 @@ func TestMixedOperations(t *testing.T) {
 			if len(observed) != 2 || observed[0] != 10 || observed[1]-10 != kinds[record.OpPut]-kinds[record.OpDelete] {
 				t.Errorf("%v objects at the edges of the time that its resources are of, after %v", observed, kinds)
 			}
-			if left := scenariotest.Objects(t, n.Node); left != 10 {
+			if left := synthetic.Objects(t, n.Node); left != 10 {
 				t.Errorf("%d objects are left, want the 10 of the data set", left)
 			}
 			return kinds, objects
@@ -81,7 +81,7 @@ func TestMixedOperations(t *testing.T) {
 		if kinds, _ := trial(); kinds[record.OpDelete] != kinds[record.OpPut] || len(kinds) != 2 {
 			t.Errorf("removals alone: %v", kinds)
 		}
-		if err := runner.(scenario.Closer).Close(t.Context()); err == nil || scenariotest.Objects(t, n.Node) != 10 {
+		if err := runner.(scenario.Closer).Close(t.Context()); err == nil || synthetic.Objects(t, n.Node) != 10 {
 			t.Error("the node refused to remove its data set, and nothing was said")
 		}
 	})

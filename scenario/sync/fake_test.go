@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -311,7 +311,7 @@ func (c *fakeChains) Emulated() (bool, string) { return true, "" }
 
 // syncTest is a runner on such a cluster, and what a trial gave.
 type syncTest struct {
-	scenariotest.Recorded
+	synthetic.Recorded
 	t      *testing.T
 	c      *fakeChains
 	site   scenario.Site
@@ -327,7 +327,7 @@ type syncTest struct {
 func cellOf(t *testing.T, section string) experiment.Cell {
 	cell := experiment.Cell{ID: "c001", System: "fake", Sync: &experiment.Sync{Blocks: fakeBlocks, Transactions: 1,
 		Form: "v2", Peers: 1, Storage: "disk", Replay: true, Poll: experiment.Duration(fakePoll)}}
-	scenariotest.Decode(t, "{"+section+"}", cell.Sync)
+	synthetic.Decode(t, "{"+section+"}", cell.Sync)
 	return cell
 }
 
@@ -342,7 +342,7 @@ func follow(t *testing.T, section string) *syncTest {
 		return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d, On: on,
 			Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
 	}
-	limits := scenariotest.Limits()
+	limits := synthetic.Limits()
 	limits.Start = experiment.Duration(time.Minute)
 	w.site = scenario.Site{
 		Use: experiment.SystemUse{Name: "fake", Mode: "start"}, Cluster: w.c, Network: w.c, Seed: 1, Dir: t.TempDir(),

@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -40,7 +40,7 @@ func TestSyncTimes(t *testing.T) {
 		lag   time.Duration
 		net   float64
 	}{{1, -1, 10}, {1, 0, 10}, {4, 3 * time.Second, 2.5}, {20, -1, 1}} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			w := follow(t, fmt.Sprintf("peers: %d", c.peers))
 			w.c.lag = c.lag
 			w.run("ok, ok")
@@ -235,7 +235,7 @@ func TestSyncs(t *testing.T) {
 		"failed unknown":   {section: "peers: 2", set: counts(5, -1), exact: values{"timeouts": 5, "rerequests": -1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scenariotest.Virtual(t, func(t *testing.T) {
+			synthetic.Virtual(t, func(t *testing.T) {
 				w := follow(t, c.section)
 				if c.set != nil {
 					c.set(w)
@@ -255,7 +255,7 @@ func TestSyncs(t *testing.T) {
 
 // TestSyncSourceDies: the only one, at half height; the second trial finds it alive.
 func TestSyncSourceDies(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "faults: [{crash: peers, at: 50%}]")
 		for range 2 {
 			w.run("stalled, stalled")
@@ -312,7 +312,7 @@ func TestSyncLines(t *testing.T) {
 		{"peers: 4", 6e6, 2e6, ibm, 6e6, 4.5e6, 0, false},
 	} {
 		t.Run(fmt.Sprintf("%s at %v and %v%s", c.section, c.rate, c.up, c.regions), func(t *testing.T) {
-			scenariotest.Virtual(t, func(t *testing.T) {
+			synthetic.Virtual(t, func(t *testing.T) {
 				w := follow(t, c.section)
 				l := &w.cell.Link
 				l.Rate, l.Up, l.Delay = c.rate, c.up, experiment.Duration(20*time.Millisecond)
@@ -361,12 +361,12 @@ func TestSyncLines(t *testing.T) {
 			})
 		})
 	}
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "replay: false")
 		w.cell.Link.Rate, w.c.down = 8e6, 1e6
 		w.run("ok, ok")
 		w.exact(map[string]float64{"line": w.M["link_line"], "replay": -1})
-		scenariotest.Decode(t, "{faults: [{rate: 1_000_000, of: peers, at: 1s}]}", w.cell.Sync)
+		synthetic.Decode(t, "{faults: [{rate: 1_000_000, of: peers, at: 1s}]}", w.cell.Sync)
 		w.run("ok, ok")
 		w.exact(map[string]float64{"line": -1})
 		w = follow(t, "speeds: {list: [1_000_000]}")
@@ -419,7 +419,7 @@ func TestSyncDraws(t *testing.T) {
 
 // TestSyncCancelled: it ends at once, cleans up, and the next trial is none the worse.
 func TestSyncCancelled(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "faults: [{cut: node, at: 1s, for: 60}]")
 		must(t, w.prepare())
 		must(t, w.runner.Ready(t.Context(), w.cell))
@@ -437,7 +437,7 @@ func TestSyncCancelled(t *testing.T) {
 // TestSyncPeersGoOn: from trial to trial, while they serve the same; those that are
 // not needed are halted when they serve another chain, and not for a setting.
 func TestSyncPeersGoOn(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "peers: 3")
 		whole, few, other, longer := w.cell, cellOf(t, "peers: 1"), cellOf(t, "peers: 1, options: {batch: '10'}"),
 			cellOf(t, "peers: 1, blocks: 1001")
@@ -470,7 +470,7 @@ func TestSyncPeersGoOn(t *testing.T) {
 // first trial; each that is replayed with something that matters to it, or elsewhere,
 // is so once in all sessions, in three runs where they are short.
 func TestSyncPrepare(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		const base = "network: [interval], "
 		w := follow(t, base+"peers: 2")
 		cells := []experiment.Cell{w.cell}
@@ -517,7 +517,7 @@ func TestSyncPrepare(t *testing.T) {
 			t.Errorf("one chain of 100 bytes needs %d", bytes)
 		}
 	})
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "options: {refused: '1'}")
 		var unfit *scenario.UnfitError
 		if err := w.trial(t.Context()); !errors.As(err, &unfit) || !strings.Contains(err.Error(), `option "refused"`) ||

@@ -14,7 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -149,7 +149,7 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 					for !over {
 						var secondOver, firstOver bool
 						var seen []string
-						scenariotest.Virtual(t, func(t *testing.T) {
+						synthetic.Virtual(t, func(t *testing.T) {
 							firstOver, secondOver, seen = crashTwice(t, settles, first, second, sabotage)
 						})
 						if t.Failed() {
@@ -273,7 +273,7 @@ func (n hashing) List(ctx context.Context, visit func(system.Object) error) erro
 }
 
 func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) store) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 100))
 		ctx, kill := context.WithCancelCause(t.Context())
 		c := &crash{at: 6, kill: kill} // events (2), putting (2), put (2)
@@ -315,7 +315,7 @@ func TestUploadResumeKeepsWhatWasGivenUp(t *testing.T) {
 		{"it does not answer", errors.New("503 busy"), 100, map[string]float64{"failed": 1, "accepted": 1}},
 		{"whole", nil, 100, map[string]float64{"failed": 0, "accepted": 2, "adopted": 1}},
 	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, nil, uploadCell(2, 100))
 			b.must()
 			j := b.ledger.jobs[0]
@@ -347,7 +347,7 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 		"is 1 objects": func(c *experiment.Cell) { c.Data.Objects = 1 },
 		"fingerprint":  func(c *experiment.Cell) { c.Data.Size = 101 },
 	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(4, 100))
 			ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 			defer cancel()
@@ -389,7 +389,7 @@ func (n marked) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 
 // What an earlier session has stored under names with another mark is found.
 func TestUploadFindsMarkedNames(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(6, 100))
 		b.node = marked{b.mem, b.mem, "one-"}
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)

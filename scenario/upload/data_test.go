@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -43,7 +43,7 @@ func TestUploadUnreadableData(t *testing.T) {
 		"longer":   func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("b", 100)), 0o644) },
 	} {
 		dir := tree(t, map[string]string{"a": "aaaa", "b": "bbbb", "c/d": "dddd"})
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			cell := uploadCell(0, 0)
 			cell.Data = experiment.Data{Directory: dir, Copies: 1}
 			b := newUploadBench(t, system.Options{"a": "1s"}, cell)
@@ -83,7 +83,7 @@ func TestUploadUnreadableData(t *testing.T) {
 // Errors, hangs and a system that loses its bytes: in the end each object is
 // there once, and what was wrong is in the operations.
 func TestUploadThroughTrouble(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "100ms", "seed": "5"},
 			uploadCell(60, 3000, func(u *experiment.Upload) {
 				u.Concurrency, u.Retries = 4, 50
@@ -105,7 +105,7 @@ func TestUploadThroughTrouble(t *testing.T) {
 			t.Errorf("outcomes %v", outcomes)
 		}
 		want := 60 / float64(60+outcomes[record.Stalled]+outcomes[record.Error])
-		if !scenariotest.Near(y.metrics["success_rate"], want) {
+		if !synthetic.Near(y.metrics["success_rate"], want) {
 			t.Errorf("success rate %v, want %v", y.metrics["success_rate"], want)
 		}
 	})
@@ -119,7 +119,7 @@ func TestUploadVerifies(t *testing.T) {
 		record.Truncated:  func(m *mem.Model) { m.Truncate = 1 },
 		record.Error:      func(m *mem.Model) { m.Errors = 1 },
 	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(400, 1000,
 				func(u *experiment.Upload) { u.Verify = 0.5 }))
 			f := b.faulty(nil)
@@ -151,7 +151,7 @@ func TestUploadVerifies(t *testing.T) {
 // In an attached system what was stored is removed in the end where that was
 // asked for, by the session that ends the trial; an interrupted one removes nothing.
 func TestUploadRemoves(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10,
 			func(u *experiment.Upload) { u.After = "remove" }))
 		b.mode = "attach"
@@ -180,7 +180,7 @@ func TestUploadRemoves(t *testing.T) {
 
 // All times are those of the trial's clock, whatever the wall clock says.
 func TestUploadHasTheTrialsClock(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10))
 		b.epoch = time.Now().Add(-1000 * time.Hour)
 		b.must()
@@ -198,13 +198,13 @@ func TestUploadHasTheTrialsClock(t *testing.T) {
 }
 
 func TestCollectPollsAndStoresNothing(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		cluster, err := mem.System{}.Start(t.Context(), system.Deployment{})
 		must(t, err)
 		cell := experiment.Cell{ID: "c001", Collect: &experiment.Collect{Every: experiment.Duration(time.Minute),
 			For: experiment.Duration(10 * time.Minute)}}
 		runner, err := Collect{}.Prepare(t.Context(), scenario.Site{Use: experiment.SystemUse{Name: "mem"},
-			Cluster: cluster, Limits: scenariotest.Limits()}, []experiment.Cell{cell})
+			Cluster: cluster, Limits: synthetic.Limits()}, []experiment.Cell{cell})
 		must(t, err)
 		l, epoch := newLedger(), time.Now()
 		states := 0

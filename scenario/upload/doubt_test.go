@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -26,7 +26,7 @@ func (forgetful) List(context.Context, func(system.Object) error) error { return
 // A put whose answer was lost has stored its object. That the question what it
 // left is not answered either is no proof against it: nothing is deleted.
 func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(3, 1000))
 		deleted, asked, lost := 0, 0, false
 		b.node = &mem.Hooked{Node: b.mem,
@@ -61,14 +61,14 @@ func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
 // What is proven to be wrong is removed; our own data that cannot be read proves
 // nothing.
 func TestInspect(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 1000))
 		b.must()
 		all, err := system.All(t.Context(), b.mem)
 		must(t, err)
 		var fails error
 		n := &mem.Hooked{Node: b.mem, Before: on("get", func() error { return fails })}
-		trial := &trial{runner: &runner{site: scenario.Site{Limits: scenariotest.Limits()}, node: n}, set: b.set(),
+		trial := &trial{runner: &runner{site: scenario.Site{Limits: synthetic.Limits()}, node: n}, set: b.set(),
 			sink: scenario.Sink{Now: func() time.Duration { return time.Since(b.epoch) }}}
 		pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(b.cell, 42)
 		for _, o := range all {
@@ -106,7 +106,7 @@ func TestInspect(t *testing.T) {
 		fails = nil
 		b.mem.Change(func(m *mem.Model) { m.A = 11 * time.Minute })
 		if got := trial.inspect(t.Context(), 0, all[0]); got != unknown ||
-			time.Since(begun) > scenariotest.Limits().Deadline.Std() {
+			time.Since(begun) > synthetic.Limits().Deadline.Std() {
 			t.Errorf("it is slow: %v after %v", got, time.Since(begun))
 		}
 	})
@@ -132,7 +132,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 		{"it cannot be asked", 4, true, true, "4 of 4 accepted objects are not in its list, and nothing"},
 		{"a few are gone", 4, false, true, ""},
 	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, nil, uploadCell(c.objects, 100))
 			b.must()
 			first := len(b.ops)
@@ -169,7 +169,7 @@ type statless interface {
 // What was to be removed at the end is removed when an exit condition ends the
 // trial, too.
 func TestUploadRemovesAfterAStop(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10,
 			func(u *experiment.Upload) { u.After = "remove" }))
 		b.mode = "attach"
@@ -191,7 +191,7 @@ func TestUploadRemovesAfterAStop(t *testing.T) {
 
 // A daemon that is not there when it is asked makes no object less durable.
 func TestUploadSettleIsAskedAgain(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"settle": "10s"}, uploadCell(5, 10))
 		asked := 0
 		b.node = &mem.Hooked{Node: b.mem, Before: on("settle", func() error {
@@ -212,7 +212,7 @@ func TestUploadSettleIsAskedAgain(t *testing.T) {
 // A later session counts what the operations say: our own deadlines are no
 // failures of the server, and what could not be read was never put.
 func TestUploadCountsGoOn(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(30, 10))
 		for i := range 20 {
 			b.ledger.ops = append(b.ledger.ops,
@@ -246,7 +246,7 @@ func TestUploadCountsGoOn(t *testing.T) {
 // A verification that is interrupted goes on where it was: only what was under way
 // then, and what had to be put again since, is fetched twice.
 func TestUploadVerificationGoesOn(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(20, 1000, func(u *experiment.Upload) { u.Verify = 1 }))
 		n := &mem.Hooked{Node: b.mem}
 		b.node = n

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
@@ -19,7 +19,7 @@ import (
 // What a coin is comes from the readings: that the account did not answer once
 // makes no amount another one; what the trial spent before is not known.
 func TestSpentOfASystemThatWasNotReady(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000, func(u *experiment.Upload) {
 			u.Poll = experiment.Duration(7 * time.Second) // never as an object is accepted
 		}))
@@ -34,7 +34,7 @@ func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		y := b.must()
-		if got := y.metrics["spent"]; !scenariotest.Near(got, 30_000e-9) {
+		if got := y.metrics["spent"]; !synthetic.Near(got, 30_000e-9) {
 			t.Errorf("spent %v", got)
 		}
 		for _, s := range b.states {
@@ -83,7 +83,7 @@ func TestPollLatency(t *testing.T) {
 
 // Both bandwidths of a test are of the same time: that in which it stored.
 func TestBandwidthsHaveOneWindow(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"},
 			uploadCell(600, 1000, func(u *experiment.Upload) { u.Settle = experiment.Duration(time.Second) }))
 		m := b.must().metrics

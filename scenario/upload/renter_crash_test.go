@@ -9,7 +9,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/siasim"
@@ -65,7 +65,7 @@ func TestUploadToARenterSurvivesAnyCrash(t *testing.T) {
 	t.Setenv(simPassword, siasim.Password)
 	adopted := 0
 	for first, over := 1, false; !over; first++ {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10,
 				Rate: 1 << 20})
 			t.Cleanup(sim.Close)
@@ -127,7 +127,7 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 	}()
 	if s.bench == nil {
 		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(),
-			limits: scenariotest.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000,
+			limits: synthetic.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000,
 				func(u *experiment.Upload) {
 					u.Concurrency, u.Verify = 1, 1
 				})}

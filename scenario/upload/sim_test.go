@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/siad"
 	"github.com/plimsoll-project/plimsoll/system/siasim"
@@ -52,7 +52,7 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 		u.Concurrency, u.Poll, u.Settle = 5, experiment.Duration(weeksPoll),
 			experiment.Duration(time.Second)
 	}}, set...)...)
-	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: scenariotest.Limits(),
+	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: synthetic.Limits(),
 		mode: "attach"}
 	b.limits.Deadline, b.limits.Stall = experiment.Duration(30*day), experiment.Duration(30*day)
 	b.name, b.node, b.epoch = "siad", cluster.Nodes()[0].(system.Store), time.Now()
@@ -273,7 +273,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			if testing.Short() && test.name != "money" {
 				t.Skip("25 days, even in virtual time")
 			}
-			scenariotest.Virtual(t, func(t *testing.T) {
+			synthetic.Virtual(t, func(t *testing.T) {
 				w := newWeeks(t, objects, siasim.Config{Faults: test.faults})
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 40*day, fmt.Errorf("it did not end"))
 				defer cancel()

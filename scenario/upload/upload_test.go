@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/internal/scenariotest"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -177,7 +177,7 @@ func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *upl
 	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
 	must(t, err)
 	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(),
-		limits: scenariotest.Limits(), mode: "start"}
+		limits: synthetic.Limits(), mode: "start"}
 	b.name, b.node, b.truth, b.epoch = "mem", b.mem, b.mem, time.Now()
 	return b
 }
@@ -191,7 +191,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error)
 	b.t.Helper()
 	prepared, err := Scenario{}.Prepare(ctx, scenario.Site{
 		Use:     experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode},
-		Cluster: scenariotest.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
+		Cluster: synthetic.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
 		Run: "0123abcd", Base: b.base,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
 	}, []experiment.Cell{b.cell})
@@ -304,7 +304,7 @@ func puts(ops []record.Op) map[uint32]int {
 }
 
 func TestUploadStoresAll(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "1.5"},
 			uploadCell(20, 1000, func(u *experiment.Upload) { u.Concurrency, u.Verify = 4, 1 }))
 		y := b.must()
@@ -319,7 +319,7 @@ func TestUploadStoresAll(t *testing.T) {
 			"absolute_bytes": 30_000, "expansion": 1.5, "storage_efficiency": 1 / 1.5, "absolute_per_file": 1500,
 			"verified": 20, "verify_failed": 0, "spent": 20_000e-9,
 		} {
-			if got, ok := m[key]; !ok || !scenariotest.Near(got, want) {
+			if got, ok := m[key]; !ok || !synthetic.Near(got, want) {
 				t.Errorf("%s is %v (%v), want %v", key, got, ok, want)
 			}
 		}
@@ -409,7 +409,7 @@ func on(what string, do func() error) func(context.Context, string, string) erro
 // Sessions that are killed again and again do not use retries up: the pauses
 // between attempts are those of one session.
 func TestUploadBacksOffAcrossSessions(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(1, 100, func(u *experiment.Upload) {
 			u.Retries, u.Backoff = 6, experiment.Duration(time.Minute)
 		}))
@@ -451,7 +451,7 @@ func TestUploadBacksOffAcrossSessions(t *testing.T) {
 // Refused, failed and unreadable objects are given up apart from each other, and
 // the others are stored meanwhile.
 func TestUploadGivesUp(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(6, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
 		f := b.faulty(func(name string, n int) error {
 			switch {
@@ -479,7 +479,7 @@ func TestUploadGivesUp(t *testing.T) {
 		}
 		m := y.metrics
 		if m["failed"] != 1 || m["refused"] != 1 || m["accepted"] != 4 ||
-			!scenariotest.Near(m["success_rate"], 4.0/11) || f.puts["00000004.bin"] != 2 {
+			!synthetic.Near(m["success_rate"], 4.0/11) || f.puts["00000004.bin"] != 2 {
 			t.Errorf("metrics %v, puts %v", m, f.puts)
 		}
 		classes := map[string]int{}
@@ -508,7 +508,7 @@ func TestUploadGivesUp(t *testing.T) {
 // A system is full when attempts in a row find no room, and is not any more once
 // it takes an object.
 func TestUploadFull(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(12, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
 		var freed atomic.Bool // the state is reported while workers put
 		b.faulty(func(name string, n int) error {
@@ -540,7 +540,7 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 		retries int
 		listing bool // the system lists, and cannot be asked by name
 	}{{0, false}, {3, false}, {0, true}} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			retries := c.retries
 			b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10,
 				func(u *experiment.Upload) { u.Retries = retries }))
@@ -575,7 +575,7 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 
 // An object is under way until it is durable.
 func TestUploadSlots(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"},
 			uploadCell(10, 10, func(u *experiment.Upload) { u.Concurrency = 2 }))
 		b.must()
@@ -605,7 +605,7 @@ func TestUploadNeverDurable(t *testing.T) {
 		{"again", "1h50m", "durable", 121 * time.Minute, 1},
 		{"once more", "45m", "accepted", 92 * time.Minute, 2},
 	} {
-		scenariotest.Virtual(t, func(t *testing.T) {
+		synthetic.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, system.Options{"settle": c.takes}, uploadCell(3, 10,
 				func(u *experiment.Upload) { u.Until, u.Settle = c.until, experiment.Duration(settle) }))
 			begun := time.Now()
@@ -621,7 +621,7 @@ func TestUploadNeverDurable(t *testing.T) {
 // An exit condition ends a trial: what was under way is looked into, a last poll
 // is made, and there is a result.
 func TestUploadStops(t *testing.T) {
-	scenariotest.Virtual(t, func(t *testing.T) {
+	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10,
 			func(u *experiment.Upload) { u.Concurrency = 4 }))
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -1,5 +1,5 @@
-// Package scenariotest helps the tests of scenarios: nodes in memory, and time that passes at once.
-package scenariotest
+// Package synthetic helps the tests of scenarios: nodes in memory, and time that passes at once.
+package synthetic
 
 import (
 	"context"
