@@ -181,7 +181,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 	}
 	o := order{Config: l.cfg, Plan: plan, Credentials: ours}
 	o.Config.Plan, o.Config.Systems, o.Config.Scenario, o.Config.Progress = nil, nil, nil, nil
-	if _, err := os.Stat(filepath.Join(l.cfg.Dir, database)); err != nil { // the run recorded nothing, and begins anew
+	if !exists(l.cfg.Dir, database) { // the run recorded nothing, and begins anew
 		o.Config.Resume = false
 	}
 	if need.Binary, err = os.Executable(); err != nil {
@@ -222,19 +222,18 @@ func (l *Launcher) check(ctx context.Context) error {
 
 // makeDir makes the run directory with its plan, so that resume knows that from the beginning.
 func (l *Launcher) makeDir(plan []byte) error {
-	path := filepath.Join(l.cfg.Dir, planFile)
+	if l.cfg.Resume && exists(l.cfg.Dir, planFile) {
+		return nil
+	}
 	entries, err := os.ReadDir(l.cfg.Dir)
 	if err != nil {
 		return err
-	}
-	if _, err := os.Stat(path); err == nil && l.cfg.Resume {
-		return nil
 	}
 	if len(entries) > 1 && !l.cfg.Resume { // beside our lock
 		return ui.Exit(ui.CodePreconditions, ui.WithHint(fmt.Errorf("run directory %s is not empty", l.cfg.Dir),
 			"choose another directory with --out"))
 	}
-	return os.WriteFile(path, plan, 0o644)
+	return os.WriteFile(filepath.Join(l.cfg.Dir, planFile), plan, 0o644)
 }
 
 // start hands the order, and the directory of a run that is resumed, to the first machine.
@@ -498,7 +497,7 @@ func (l *Launcher) clear(ctx context.Context) error {
 			"itself, and removes its files", err))
 	}
 	l.where.Run, l.where.First = "", nil
-	if _, err := os.Stat(filepath.Join(l.cfg.Dir, database)); err != nil { // it never began
+	if !exists(l.cfg.Dir, database) { // it never began
 		for _, name := range []string{whereIs, planFile} {
 			_ = os.Remove(filepath.Join(l.cfg.Dir, name))
 		}

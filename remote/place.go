@@ -68,7 +68,8 @@ type Machine struct {
 
 // Check is what keeps the plan of a run from a place, or would make it worse there.
 func Check(ctx context.Context, place Place, cfg engine.Config) []engine.Problem {
-	return append(engine.Placeable(cfg.Plan, cfg.Systems, cfg.Clients), place.Check(ctx, needs(cfg.Plan, cfg.Clients))...)
+	return append(engine.Placeable(cfg.Plan, cfg.Systems, cfg.Clients),
+		place.Check(ctx, needs(cfg.Plan, cfg.Clients))...)
 }
 
 // needs is what a plan wants of a place.

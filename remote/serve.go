@@ -38,6 +38,7 @@ const (
 	machinesFile = "machines"    // where all are now, in gob: some took the places of others
 	turnLock     = "turn.lock"   // taken before trialLock, so that neither side starves
 	trialLock    = "trial.lock"  // of a trial, or of who copies the run directory: never both at once
+	overMark     = "over"        // made when the run is over
 	copyMark     = "copied"      // made by a copy that did not wait for the end of a trial
 	engineLock   = "engine.lock"
 	agentLock    = "agent.lock"
@@ -240,7 +241,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	defer stop()
 	go func() {
 		for ; running.Err() == nil; time.Sleep(followEvery) {
-			if _, err := os.Stat(filepath.Join(dir, interrupted)); err == nil {
+			if exists(dir, interrupted) {
 				stop()
 			}
 		}
@@ -259,6 +260,9 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 		err = made
 	}
 	say.event(event{Kind: over, Result: res, Failure: failureOf(err)})
+	if err := os.WriteFile(filepath.Join(dir, overMark), nil, 0o600); err != nil {
+		return err
+	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(lingering):
@@ -287,21 +291,14 @@ func (r *recorder) event(e event) {
 	}
 }
 
-// Events of which many come are written so often, in a trial that lasts longer than a minute less often: it may
-// last a month, and who follows the run reads all.
-const (
-	oftenEvery = time.Second
-	longTrial  = time.Minute
-	longEvery  = 10 * time.Second
-)
-
-// now writes what happens often, at its pace.
+// now writes what happens often, at most once a second, and less often in a trial that lasts longer than a
+// minute: it may last a month, and who follows the run reads all.
 func (r *recorder) now(e event) {
 	r.mu.Lock()
 	e.At = time.Now()
-	every := oftenEvery
-	if e.At.Sub(r.begun) > longTrial {
-		every = longEvery
+	every := time.Second
+	if e.At.Sub(r.begun) > time.Minute {
+		every = 10 * time.Second
 	}
 	often := e.At.Sub(r.at) < every
 	if !often {
@@ -444,29 +441,22 @@ const (
 
 func stateOf(dir string) string {
 	lives := holder(filepath.Join(dir, engineLock)) != 0 // first: it may end meanwhile
-	if _, err := os.Stat(filepath.Join(dir, RunDir)); errors.Is(err, os.ErrNotExist) {
-		return never
-	}
-	var last event
-	file, err := os.Open(filepath.Join(dir, progressFile))
-	if err == nil {
-		defer file.Close()
-		for events := gob.NewDecoder(file); err == nil; {
-			var e event
-			if err = events.Decode(&e); err == nil {
-				last = e
-			}
-		}
-	}
 	switch {
-	case last.Kind == over:
+	case !exists(dir, RunDir):
+		return never
+	case exists(dir, overMark):
 		return over
 	case lives:
 		return alive
-	case errors.Is(err, os.ErrNotExist):
+	case !exists(dir, progressFile):
 		return never
 	}
 	return died
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
 }
 
 // lockProcess locks a file as long as the process lives: who asks for the lock learns who it is.

@@ -111,7 +111,7 @@ func writeRun(w io.Writer, dir string) error {
 		}
 		return addFile(t, path, name, d)
 	})
-	if _, e := os.Stat(filepath.Join(dir, database)); err == nil && e == nil {
+	if err == nil && exists(dir, database) {
 		err = addDatabase(t, dir)
 	}
 	if err == nil {

@@ -48,7 +48,7 @@ func (t *Testbed) Environment() map[string]string {
 	h := hosts[0]
 	read := func() error {
 		for _, key := range recordedSysctls {
-			if v, err := readSysctl(key); err == nil {
+			if v := readSysctl(key); v != "" {
 				env["host."+key] = v
 			}
 		}
@@ -83,8 +83,7 @@ func (here) Environment() map[string]string {
 	}
 	for _, key := range []string{"net.ipv4.tcp_mem", "net.core.rmem_max", "net.core.wmem_max",
 		"net.core.netdev_max_backlog", "net.ipv4.tcp_congestion_control"} {
-		v, _ := readSysctl(key)
-		set("machine."+key, v)
+		set("machine."+key, readSysctl(key))
 	}
 	if fs, err := procfs.NewDefaultFS(); err == nil {
 		if all, err := fs.CPUInfo(); err == nil && len(all) > 0 {
@@ -129,13 +128,11 @@ func settings(file, separator string) map[string]string {
 	return all
 }
 
+// readLine is the words of a file's first line; empty where there is none.
 func readLine(file string) string {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
+	b, _ := os.ReadFile(file)
 	line, _, _ := strings.Cut(string(b), "\n")
-	return strings.TrimSpace(line)
+	return strings.Join(strings.Fields(line), " ")
 }
 
 // governors are the distinct frequency governors; empty where there are none,

@@ -49,8 +49,8 @@ func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at neti
 		return nil, fmt.Errorf("testbed: add host %s: %s", name, t.Mode().Why)
 	}
 	if t.shape.machine = at; t.byKernel() {
-		if err := t.tryTunnel(at); err != nil {
-			return nil, fmt.Errorf("testbed: add host %s: %w", name, err)
+		if err := link.Works(link.TBFDiscipline); err != nil {
+			return nil, fmt.Errorf("testbed: add host %s: %w (%s)", name, err, tunnelNeeds)
 		}
 	}
 	return t.addLocal(ctx, name, number)

@@ -55,7 +55,8 @@ func (opt Options) emulation() (mode Mode, own bool, missing []Problem) {
 			return mode, own, nil // a run uses a user namespace
 		}
 		return mode, own, []Problem{{Name: "namespaces", Blocking: asked, Hint: userNamespaceHint(),
-			What: "no network namespaces: hosts are loopback addresses and links are not emulated (" + err.Error() + ")"}}
+			What: "no network namespaces: hosts are loopback addresses and links are not emulated (" +
+				err.Error() + ")"}}
 	}
 	_ = ns.Close()
 	if mode.Namespaces = true; opt.Emulate == "none" {
@@ -101,8 +102,8 @@ func memoryProblems() []Problem {
 	case free >= wantMemory:
 		return nil
 	}
-	return []Problem{{Name: "memory", What: words.Bytes(free) + " of memory available: systems may be measured while the " +
-		"machine swaps or kills", Hint: "end other programs, or use a machine with more"}}
+	return []Problem{{Name: "memory", What: words.Bytes(free) + " of memory available: systems may be measured while " +
+		"the machine swaps or kills", Hint: "end other programs, or use a machine with more"}}
 }
 
 func clockProblems() (all []Problem) {

@@ -39,8 +39,9 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 		return d, err
 	}
 	if float64(size) > free-RAMReserve {
-		return d, fmt.Errorf("a RAM disk of %s needs %s of memory with what is left for everything else, %s are available: "+
-			"end other programs, use a machine with more memory, make what is stored smaller, or leave the RAM disk out",
+		return d, fmt.Errorf("a RAM disk of %s needs %s of memory with what is left for everything else, %s are "+
+			"available: end other programs, use a machine with more memory, make what is stored smaller, or leave the "+
+			"RAM disk out",
 			inGiB(float64(size)), inGiB(float64(size)+RAMReserve), inGiB(free))
 	}
 	dir, err := m.t.Scratch("ram-" + name)

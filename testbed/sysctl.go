@@ -49,7 +49,4 @@ func writeSysctl(key, value string) error {
 	return os.WriteFile(sysctlPath(key), []byte(value), 0)
 }
 
-func readSysctl(key string) (string, error) {
-	b, err := os.ReadFile(sysctlPath(key))
-	return strings.Join(strings.Fields(string(b)), " "), err
-}
+func readSysctl(key string) string { return readLine(sysctlPath(key)) }

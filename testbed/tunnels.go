@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -67,25 +66,9 @@ func (n *network) removeTunnel(x link.Tunnel) error {
 // byKernel reports whether netem emulates the links of a mesh.
 func (t *Testbed) byKernel() bool { return t.mode.Emulator == link.NetemDiscipline }
 
-// tryTunnel says why there can be no tunnels here.
-func (t *Testbed) tryTunnel(at netip.Addr) error {
-	key := make([]byte, 4)
-	rand.Read(key)
-	p := link.Peer{Addrs: []netip.Addr{MeshAddr(maxHosts)}, At: netip.AddrPortFrom(at, 0)}
-	x, err := t.net.tunnel(&link.Mesh{Key: key, Peers: []link.Peer{p, p}}, 1, link.MTU)
-	if err == nil {
-		err = link.Works(link.TBFDiscipline)
-	}
-	if x.Port.NL != nil {
-		err = errors.Join(err, t.net.removeTunnel(x))
-	}
-	if err != nil {
-		return fmt.Errorf("link.emulator: netem between machines does not work here: %w (it needs root with CAP_NET_ADMIN "+
-			"and CAP_SYS_ADMIN, not in a user namespace, and modules of the kernel: modprobe vxlan sch_tbf; or say "+
-			"--set link.emulator=user)", err)
-	}
-	return nil
-}
+// tunnelNeeds is what a machine needs for tunnels and the disciplines of links.
+const tunnelNeeds = "netem between machines needs root with CAP_NET_ADMIN and CAP_SYS_ADMIN, not in a user " +
+	"namespace, and modules of the kernel: modprobe vxlan sch_tbf; or say --set link.emulator=user"
 
 // machineNetwork is the network that the machines reach each other by, which is not shaped.
 func (s *shaper) machineNetwork(t *Testbed) *host {
@@ -137,7 +120,7 @@ func (s *shaper) joinTunnels(t *Testbed, h *host) error {
 			s.tunnels = append(s.tunnels, x)
 		}
 		if err != nil {
-			return fmt.Errorf("testbed: tunnel to %s at %s: %w", p.Host, p.At.Addr(), err)
+			return fmt.Errorf("testbed: tunnel to %s at %s: %w (%s)", p.Host, p.At.Addr(), err, tunnelNeeds)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -27,12 +28,9 @@ type watched struct {
 // who listens there.
 func (t *Testbed) Watch(ctx context.Context, name, address string) (ok bool, err error) {
 	host, portText, err := net.SplitHostPort(address)
-	if err != nil {
+	port, notNumber := strconv.Atoi(portText)
+	if err := cmp.Or(err, notNumber); err != nil {
 		return false, fmt.Errorf("testbed: watch %s: %w", address, err)
-	}
-	port, err := strconv.Atoi(portText)
-	if err != nil {
-		return false, fmt.Errorf("testbed: watch %s: %q is not a port", address, portText)
 	}
 	here, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {

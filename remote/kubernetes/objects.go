@@ -39,14 +39,11 @@ func (c *Cluster) objects(spec remote.Spec) (all []map[string]any, err error) {
 	}
 	name := nameOf(spec.Run)
 	about := fmt.Sprintf("{name: %s, labels: {%s: %s, app.kubernetes.io/name: plimsoll}}", name, runLabel, spec.Run)
-	err = objectsTemplate.Execute(&text, map[string]any{
-		"Name": name, "Run": spec.Run, "Machines": spec.Machines, "Image": c.opt.Image, "Pack": c.opt.Pack,
-		"Emulate":     spec.Emulate,
-		"Netem":       spec.Netem,
-		"Keep":        remote.RunDir,
-		"Credentials": base64.StdEncoding.EncodeToString(credentials.Bytes()),
-		"About":       about,
-	})
+	err = objectsTemplate.Execute(&text, struct {
+		remote.Spec
+		Options
+		Name, About, Keep, Credentials string
+	}{spec, c.opt, name, about, remote.RunDir, base64.StdEncoding.EncodeToString(credentials.Bytes())})
 	if err != nil {
 		return nil, err
 	}

@@ -458,7 +458,9 @@ func TestStrangersAreRefused(t *testing.T) {
 			config, err := c.server.config()
 			must(t, err)
 			s := &server{}
-			web := s.web(config, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { newExchange(w, r).answer(nil) }))
+			web := s.web(config, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				newExchange(w, r).answer(nil)
+			}))
 			defer web.Close()
 			go web.ServeTLS(l, "", "")
 			dial := func(ctx context.Context) (net.Conn, error) {

@@ -22,8 +22,8 @@ type remoteError struct {
 // classes are other errors that errors.Is tests for. Both ends are of one
 // version, so their order may change.
 var classes = []error{
-	context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded, os.ErrProcessDone, fs.ErrNotExist, net.ErrClosed,
-	io.EOF, io.ErrUnexpectedEOF, exec.ErrNotFound, errors.ErrUnsupported,
+	context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded, os.ErrProcessDone, fs.ErrNotExist,
+	net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, exec.ErrNotFound, errors.ErrUnsupported,
 }
 
 // toRemote is nil for nil.

@@ -23,14 +23,6 @@ const (
 	cameAt   = 18
 )
 
-// responder is the far end of one measurement, wherever that is: a TCP and a UDP port of the same
-// number. It counts datagrams and sends pings back; bulk streams it throws away.
-type responder struct {
-	l       net.Listener
-	at      net.PacketConn
-	running sync.WaitGroup
-}
-
 // Listener is the host of a responder.
 type Listener interface {
 	Addr() netip.Addr
@@ -38,7 +30,8 @@ type Listener interface {
 	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
 }
 
-// Respond answers at a free port of a host until stop, which ends all connections to it.
+// Respond is the far end of a measurement, at a TCP and a UDP port of the same number on a host, until stop,
+// which ends all connections to it. It counts datagrams and sends pings back; bulk streams it throws away.
 func Respond(ctx context.Context, h Listener) (at netip.AddrPort, stop func(), err error) {
 	l, err := h.Listen(ctx, "tcp", net.JoinHostPort(h.Addr().String(), "0"))
 	if err != nil {
@@ -51,22 +44,22 @@ func Respond(ctx context.Context, h Listener) (at netip.AddrPort, stop func(), e
 	}
 	_ = setsockopt(udp, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
 	enlarge(udp)
-	r := &responder{l: l, at: udp}
-	r.running.Go(r.datagrams)
-	r.running.Go(r.streams)
+	var running sync.WaitGroup
+	running.Go(func() { datagrams(udp) })
+	running.Go(func() { streams(l, &running) })
 	return l.Addr().(*net.TCPAddr).AddrPort(), func() {
 		l.Close()
 		udp.Close()
-		r.running.Wait()
+		running.Wait()
 	}, nil
 }
 
 // datagrams counts and answers until the socket is closed.
-func (r *responder) datagrams() {
+func datagrams(c net.PacketConn) {
 	start, n := time.Now(), 0
 	b := make([]byte, 1<<16)
 	for {
-		k, peer, err := r.at.ReadFrom(b)
+		k, peer, err := c.ReadFrom(b)
 		if err != nil {
 			return
 		}
@@ -79,21 +72,21 @@ func (r *responder) datagrams() {
 		for all := b[:k]; len(all) >= pingSize; all = all[pingSize:] {
 			binary.BigEndian.PutUint64(all[countAt:], uint64(n))
 			binary.BigEndian.PutUint64(all[cameAt:], uint64(came))
-			_, _ = r.at.WriteTo(all[:pingSize], peer)
+			_, _ = c.WriteTo(all[:pingSize], peer)
 		}
 	}
 }
 
 // streams takes connections until the listener is closed, which ends them all.
-func (r *responder) streams() {
+func streams(l net.Listener, running *sync.WaitGroup) {
 	var open []net.Conn
 	for {
-		c, err := r.l.Accept()
+		c, err := l.Accept()
 		if err != nil {
 			break
 		}
 		open = append(open, c)
-		r.running.Go(func() { discard(c.(*net.TCPConn)) })
+		running.Go(func() { discard(c.(*net.TCPConn)) })
 	}
 	for _, c := range open {
 		c.Close()

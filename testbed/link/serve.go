@@ -16,10 +16,7 @@ import (
 // Serve is the emulator process, `plimsoll node link`: it serves the client
 // whose socket is its standard input until that closes or ctx ends. It needs no
 // rights over any namespace; its packet sockets are its files from number 3 on.
-func Serve(ctx context.Context, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("link: unexpected argument %q: the emulator is configured over its standard input", args[0])
-	}
+func Serve(ctx context.Context, _ []string) error {
 	control, err := net.FileConn(os.NewFile(0, "stdin"))
 	if err != nil {
 		return fmt.Errorf("link: standard input must be the socket of a plimsoll that started this emulator: %w", err)
