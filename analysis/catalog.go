@@ -2,10 +2,13 @@ package analysis
 
 import (
 	"cmp"
+	_ "embed"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/goccy/go-yaml"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -13,79 +16,46 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
+// texts are the words of every scenario, by what they say. They are ours: what cannot be read is
+// a bug.
+var texts = sync.OnceValue(func() (t struct {
+	Rules                      []Rule
+	Invalid                    []invalidity
+	Verdict, Gate, Pairs, Runs map[string]string
+}) {
+	if err := yaml.UnmarshalWithOptions(wordsText, &t, yaml.Strict()); err != nil {
+		panic(err)
+	}
+	return t
+})
+
+//go:embed words.yaml
+var wordsText []byte
+
 // CommonRules are those of every scenario; views add their own.
 func CommonRules() []Rule {
-	return []Rule{
-		{ID: "wrong-bytes", Rank: Unreliable, Tone: Bad, Holds: wrongBytes,
-			Title:  `Wrong bytes: {{.Systems}}`,
-			Each:   `{{.Text}}, {{.Name}}: {{plural .N "operation" "operations"}}`,
-			Advice: `Look at these operations in run.db (outcome wrong-bytes) and at the logs of the trial.`},
-		{ID: "not-executed", Rank: Unreliable, Tone: Bad, Holds: notExecuted,
-			Title:  `{{plural (int .Count) "trial" "trials"}} could not be executed`,
-			Each:   `{{.Name}}: {{.Text}}`,
-			Advice: `Read logs/ in the run directory, then continue with plimsoll resume.`},
-		{ID: "link-not-emulated", Rank: Unreliable, Tone: Bad, Holds: noted(record.NoteNotEmulated),
-			Title:  `Links were not emulated: these numbers are of the bare machine`,
-			Each:   `{{.Name}}: {{plural .N "trial" "trials"}}`,
-			Advice: `plimsoll doctor says what this machine lacks; or leave the link out of the experiment.`},
-		{ID: "beyond-line", Rank: Unreliable, Tone: Bad, Holds: beyondLine,
-			Title:  `Faster than the link allows: {{.Systems}}`,
-			Each:   `{{.Name}}: {{.Text}} at {{percent .Value}} of the load line`,
-			Advice: `These cells are left out. Look for caching, compression, or a path around the emulated link.`},
-		{ID: "imported", Rank: Unreliable, Tone: Warn, Holds: imported,
-			Title:  `Another program measured these numbers`,
-			Advice: `Links, load and content were not verified. Repeat the decisive cells with Plimsoll.`},
-		{ID: "trials-invalid", Rank: Unreliable, Tone: Warn, Holds: invalidTrials,
-			Title:  `Invalid: {{plural .Total "trial" "trials"}} ({{.Texts}})`,
-			Each:   `{{.Name}}: {{.N}} of {{plural .Of "trial" "trials"}}, {{.Text}}`,
-			Advice: `{{.Hints}} plimsoll resume --retry-invalid runs these trials again.`},
-		{ID: "harness-busy", Rank: Unreliable, Tone: Warn, Holds: harnessBusy,
-			Title:  `Plimsoll itself used much of the machine`,
-			Each:   `{{.Name}}: {{.Text}} used {{percent .Value}} of all CPUs`,
-			Advice: `Poll less often, or use fewer nodes or slower links.`},
-		{ID: "coarse", Rank: Unreliable, Tone: Warn, Holds: coarse,
-			Title:  `Polls are too rare for these times`,
-			Each:   `{{.Name}}: polls are {{show .Value "s"}} apart, {{percent .Limit}} of the time`,
-			Advice: `Use larger contents, longer chains or slower links, or poll more often.`},
-		{ID: "drift", Rank: Unreliable, Tone: Warn, Holds: drift,
-			Title:  `Results drifted during the run: {{.Systems}}`,
-			Each:   `{{.Name}}: {{.Text}} from the first block to the last`,
-			Advice: `Look at the figures over time, repeat with more blocks, or add warm-up.`},
-		{ID: "overloaded", Rank: Failure, Tone: Bad, Holds: overloaded,
-			Title:  `The offered load was not sustained: {{.Systems}}`,
-			Each:   `{{.Name}}: {{percent .Value}} of the offered load`,
-			Advice: `Waiting grows with the length of the trial. Offer less to find the highest sustained load.`},
-		{ID: "failures", Rank: Failure, Tone: Bad, Holds: failures,
-			Title:  `Operations failed: {{.Systems}}`,
-			Each:   `{{.Name}}: {{.N}} of {{.Of}} ({{.Text}})`,
-			Advice: `Read the system's log of such a trial, and see at which load it begins.`},
-		{ID: "deadlines", Rank: Failure, Tone: Warn, Holds: deadlines,
-			Title:  `Operations passed the deadline or were starved by a full link: {{.Systems}}`,
-			Each:   `{{.Name}}: {{.N}} of {{.Of}}`,
-			Advice: `The server did not fail. Raise limits.deadline and limits.stall, or ask for less at once.`},
-		{ID: "throughput-falls", Rank: Slow, Tone: Warn, Holds: throughputFalls,
-			Title:  `Throughput falls under load: {{.Systems}}`,
-			Each:   `{{.Name}}: {{.Text}}`,
-			Advice: `Limit concurrency to the best level, and look for what all operations share.`},
-		{ID: "cpu-bound", Rank: Slow, Tone: Neutral, Holds: cpuBound,
-			Title:  `One process kept a CPU busy: {{.Systems}}`,
-			Each:   `{{.Name}}: {{show .Value "1"}} CPUs`,
-			Advice: `A single thread may be the bottleneck. Profile that process.`},
-		{ID: "link-bound", Rank: Slow, Tone: Good, Holds: linkBound,
-			Title: `Near the load line: {{.Systems}}`,
-			Each:  `{{.Name}}: {{percent .Value}} of the line{{with .Text}}, limited by {{.}}{{end}}`},
-		{ID: "skipped", Rank: Notable, Tone: Neutral, Holds: skipped,
-			Title: `Left out because they would take too long: {{plural (int .Count) "cell" "cells"}}`,
-			Each:  `{{.Name}}: {{.Text}}`},
-		{ID: "not-compared", Rank: Notable, Tone: Neutral, Holds: noted("receive: drop"),
-			Title:  `Contents were not verified (receive: drop)`,
-			Each:   `{{.Name}}: {{plural .N "trial" "trials"}}`,
-			Advice: `Run a few repetitions with receive: verify.`},
-		{ID: "few-trials", Rank: Notable, Tone: Neutral, Holds: fewTrials,
-			Title: `Too few trials for 95 % intervals: {{plural (int .Count) "cell" "cells"}}`,
-			Advice: `Each cell needs 6 valid trials; with fewer, intervals are the range of the trials. ` +
-				`Repeat more often, or see why trials are invalid.`},
-	}
+	v := View{Rules: slices.Clone(texts().Rules)}
+	v.Hold(map[string]func(*Result) []Case{
+		"wrong-bytes":       ofTrials(wrongBytes),
+		"not-executed":      ofTrials(notExecuted),
+		"link-not-emulated": noted(record.NoteNotEmulated),
+		"beyond-line":       ofCells(beyondLine),
+		"imported":          imported,
+		"trials-invalid":    invalidTrials,
+		"harness-busy":      ofCells(harnessBusy),
+		"coarse":            ofCells(coarse),
+		"drift":             drift,
+		"overloaded":        ofCells(overloaded),
+		"failures":          ofCells(failures),
+		"deadlines":         ofCells(deadlines),
+		"throughput-falls":  throughputFalls,
+		"cpu-bound":         ofCells(cpuBound),
+		"link-bound":        ofCells(linkBound),
+		"skipped":           skipped,
+		"not-compared":      noted("receive: drop"),
+		"few-trials":        ofCells(fewTrials),
+	})
+	return v.Rules
 }
 
 // Cases makes one case for each cell of which f says so.
@@ -100,61 +70,61 @@ func (r *Result) Cases(f func(c *Cell, x *Case) bool) []Case {
 	return all
 }
 
-// trials makes one case for each trial of which f says so.
-func (r *Result) trials(f func(t *Trial, x *Case) bool) []Case {
-	var all []Case
-	for _, t := range r.Frame.Trials {
-		if x := (Case{System: t.Info.System, Name: r.Frame.Layout.Name(t.Info)}); f(t, &x) {
-			all = append(all, x)
-		}
+// ofCells is a condition of each cell.
+func ofCells(holds func(r *Result, c *Cell, x *Case) bool) func(*Result) []Case {
+	return func(r *Result) []Case {
+		return r.Cases(func(c *Cell, x *Case) bool { return holds(r, c, x) })
 	}
-	return all
 }
 
-func wrongBytes(r *Result) []Case {
-	return r.trials(func(t *Trial, x *Case) bool {
-		x.N, x.Text = t.Outcomes[record.WrongBytes.String()], record.BlockName(t.Block)
-		return x.N > 0
-	})
+// ofTrials is a condition of each trial.
+func ofTrials(holds func(t *Trial, x *Case) bool) func(*Result) []Case {
+	return func(r *Result) (all []Case) {
+		for _, t := range r.Frame.Trials {
+			if x := (Case{System: t.Info.System, Name: r.Frame.Layout.Name(t.Info)}); holds(t, &x) {
+				all = append(all, x)
+			}
+		}
+		return all
+	}
 }
 
-func notExecuted(r *Result) []Case {
-	return r.trials(func(t *Trial, x *Case) bool {
-		x.N, x.Text = 1, t.Error
-		return t.State == record.Failed
-	})
+func wrongBytes(t *Trial, x *Case) bool {
+	x.N, x.Text = t.Outcomes[record.WrongBytes.String()], record.BlockName(t.Block)
+	return x.N > 0
+}
+
+func notExecuted(t *Trial, x *Case) bool {
+	x.N, x.Text = 1, t.Error
+	return t.State == record.Failed
 }
 
 // noted finds trials with a note that begins so.
 func noted(note string) func(*Result) []Case {
-	return func(r *Result) []Case {
-		return r.Cases(func(c *Cell, x *Case) bool {
-			for _, t := range r.Frame.Trials {
-				if t.Info == c && slices.ContainsFunc(t.Notes,
-					func(n string) bool { return strings.HasPrefix(n, note) }) {
-					x.N++
-				}
-			}
-			return x.N > 0
-		})
-	}
-}
-
-func beyondLine(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool {
+	begins := func(n string) bool { return strings.HasPrefix(n, note) }
+	return ofCells(func(r *Result, c *Cell, x *Case) bool {
 		for _, t := range r.Frame.Trials {
-			if t.Info != c || !t.ValidBut(record.ReasonBeyondLine) {
-				continue
-			}
-			for _, s := range LineShares(c.Plan, t.Trial) {
-				if Beyond(s.Share, float64(c.Plan.Link.Tolerance)) && !(x.Value > Num(s.Share)) {
-					m, _ := r.Frame.Metric(s.Metric)
-					x.Value, x.Text = Num(s.Share), m.Name
-				}
+			if t.Info == c && slices.ContainsFunc(t.Notes, begins) {
+				x.N++
 			}
 		}
-		return x.Value.Known()
+		return x.N > 0
 	})
+}
+
+func beyondLine(r *Result, c *Cell, x *Case) bool {
+	for _, t := range r.Frame.Trials {
+		if t.Info != c || !t.ValidBut(record.ReasonBeyondLine) {
+			continue
+		}
+		for _, s := range LineShares(c.Plan, t.Trial) {
+			if Beyond(s.Share, float64(c.Plan.Link.Tolerance)) && !(x.Value > Num(s.Share)) {
+				m, _ := r.Frame.Metric(s.Metric)
+				x.Value, x.Text = Num(s.Share), m.Name
+			}
+		}
+	}
+	return x.Value.Known()
 }
 
 func imported(r *Result) []Case {
@@ -166,30 +136,13 @@ func imported(r *Result) []Case {
 
 // invalidity is why trials are invalid, and what to do.
 type invalidity struct {
-	reasons    []string // none: all that no other has
-	text, hint string
-}
-
-var invalidities = []invalidity{
-	{[]string{record.ReasonLinkOff}, "links outside their tolerance",
-		"See the table of links: a slower link or a quieter machine is easier to emulate."},
-	{[]string{record.ReasonEmulatorLate, record.ReasonEmulatorDied}, "the link emulator was late, or ended",
-		"Use a slower link, fewer nodes or a quieter machine: the emulator needs CPU time to send each packet when " +
-			"it is due."},
-	{[]string{record.ReasonBoxBusy}, "other processes used the CPU",
-		"Execute them again on a quiet machine: plimsoll resume --retry-invalid DIR."},
-	{[]string{record.ReasonMachineLimited}, "this machine was the bottleneck",
-		"Use fewer nodes or connections, a slower link, or a machine with more CPUs."},
-	{[]string{record.ReasonThrottled}, "a CPU limit held back a machine",
-		"Raise or remove the CPU limit of the container or service."},
-	{[]string{record.ReasonGeneratorSaturated, record.ReasonGeneratorLate}, "the load generator was the bottleneck",
-		"Shape the link, receive with drop, divide the generator (--clients), or run it on a machine of its own."},
-	{nil, "other reasons", "Read the log of such a trial; plimsoll resume --retry-invalid DIR executes it again."},
+	Reasons    []string // none: all that no other has
+	Text, Hint string
 }
 
 func (v invalidity) of(t *Trial) bool {
-	return v.reasons == nil || slices.ContainsFunc(t.Invalid,
-		func(s string) bool { return slices.Contains(v.reasons, s) })
+	return v.Reasons == nil || slices.ContainsFunc(t.Invalid,
+		func(s string) bool { return slices.Contains(v.Reasons, s) })
 }
 
 // invalidTrials makes a case of each cell and the first that explains its trials. What
@@ -200,12 +153,12 @@ func invalidTrials(r *Result) []Case {
 			slices.Contains(t.Invalid, record.ReasonBeyondLine) {
 			return -1
 		}
-		return slices.IndexFunc(invalidities, func(v invalidity) bool { return v.of(t) })
+		return slices.IndexFunc(texts().Invalid, func(v invalidity) bool { return v.of(t) })
 	}
 	var all []Case
-	for i, v := range invalidities {
+	for i, v := range texts().Invalid {
 		all = append(all, r.Cases(func(c *Cell, x *Case) bool {
-			x.Of, x.Text, x.Hint = int64(c.Valid+c.Invalid+c.Failed), v.text, v.hint
+			x.Of, x.Text, x.Hint = int64(c.Valid+c.Invalid+c.Failed), v.Text, v.Hint
 			var why []string
 			for _, t := range r.Frame.Trials {
 				if t.Info == c && first(t) == i {
@@ -213,7 +166,7 @@ func invalidTrials(r *Result) []Case {
 					why = append(why, t.Invalid...)
 				}
 			}
-			if v.reasons == nil {
+			if v.Reasons == nil {
 				slices.Sort(why)
 				x.Text = strings.Join(slices.Compact(why), ", ")
 			}
@@ -229,37 +182,31 @@ const (
 	busyEmulator = 0.50
 )
 
-func harnessBusy(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool {
-		for _, m := range []struct {
-			key, name string
-			limit     float64
-		}{{"harness_cpu", "plimsoll", busyHarness}, {"emulator_cpu", "the link emulator", busyEmulator}} {
-			if s, ok := c.Metrics[m.key]; ok && float64(s.Median) > m.limit &&
-				(s.N == 1 || s.Lo > Num(m.limit) || float64(s.Median) > 1.5*m.limit) {
-				x.Value, x.Text = s.Median, m.name
-				return true
-			}
+func harnessBusy(_ *Result, c *Cell, x *Case) bool {
+	for _, m := range []struct {
+		key, name string
+		limit     float64
+	}{{"harness_cpu", "plimsoll", busyHarness}, {"emulator_cpu", "the link emulator", busyEmulator}} {
+		if s, ok := c.Metrics[m.key]; ok && float64(s.Median) > m.limit &&
+			(s.N == 1 || s.Lo > Num(m.limit) || float64(s.Median) > 1.5*m.limit) {
+			x.Value, x.Text = s.Median, m.name
+			return true
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // coarsest is the share of a polled time that the polls may lie apart.
 const coarsest = 0.10
 
-func coarse(r *Result) []Case {
-	if _, polled := r.View.Polled[r.Headline]; !polled {
-		return nil
+func coarse(r *Result, c *Cell, x *Case) bool {
+	_, polled := r.View.Polled[r.Headline]
+	gap, of := c.Metrics["resolution"], c.Metrics[r.Headline]
+	if !polled || of.N == 0 || gap.N == 0 || !(gap.Median > coarsest*of.Median) {
+		return false
 	}
-	return r.Cases(func(c *Cell, x *Case) bool {
-		gap, of := c.Metrics["resolution"], c.Metrics[r.Headline]
-		if of.N == 0 || gap.N == 0 || !(gap.Median > coarsest*of.Median) {
-			return false
-		}
-		x.Value, x.Limit = gap.Median, gap.Median/of.Median
-		return true
-	})
+	x.Value, x.Limit = gap.Median, gap.Median/of.Median
+	return true
 }
 
 const (
@@ -328,39 +275,33 @@ func drift(r *Result) []Case {
 // keptUp is the share of the offered load below which it was not sustained.
 const keptUp = 0.95
 
-func overloaded(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool {
-		s, ok := c.Metrics["achieved_share"]
-		x.Value = s.Median
-		return ok && s.Median < keptUp
-	})
+func overloaded(_ *Result, c *Cell, x *Case) bool {
+	s, ok := c.Metrics["achieved_share"]
+	x.Value = s.Median
+	return ok && s.Median < keptUp
 }
 
-func failures(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool {
-		x.N, x.Of = c.Success.Of-c.Success.OK, c.Success.Of
-		var why []string
-		for _, o := range record.Outcomes() {
-			if n := c.Outcomes[o.String()]; n > 0 && o.ServerFailure() {
-				why = append(why, o.String())
-			}
+func failures(_ *Result, c *Cell, x *Case) bool {
+	x.N, x.Of = c.Success.Of-c.Success.OK, c.Success.Of
+	var why []string
+	for _, o := range record.Outcomes() {
+		if n := c.Outcomes[o.String()]; n > 0 && o.ServerFailure() {
+			why = append(why, o.String())
 		}
-		x.Text = strings.Join(why, ", ")
-		return x.N > 0
-	})
+	}
+	x.Text = strings.Join(why, ", ")
+	return x.N > 0
 }
 
 // fewLate is the share of operations cut off by the experiment that is worth a word.
 const fewLate = 0.01
 
-func deadlines(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool {
-		x.N = c.Outcomes[record.Deadline.String()] + c.Outcomes[record.Starved.String()]
-		for _, n := range c.Outcomes {
-			x.Of += n
-		}
-		return float64(x.N) >= fewLate*float64(x.Of) && x.N > 0
-	})
+func deadlines(_ *Result, c *Cell, x *Case) bool {
+	x.N = c.Outcomes[record.Deadline.String()] + c.Outcomes[record.Starved.String()]
+	for _, n := range c.Outcomes {
+		x.Of += n
+	}
+	return float64(x.N) >= fewLate*float64(x.Of) && x.N > 0
 }
 
 // fallAlpha is the significance level of a fall, over all curves.
@@ -439,30 +380,26 @@ func throughputFalls(r *Result) []Case {
 // A single busy thread uses about one CPU.
 const oneCPU, oneCPUMost = 0.95, 1.10
 
-func cpuBound(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool {
-		s, ok := c.Metrics["busiest_cpu"]
-		x.Value = s.Median
-		return ok && s.N >= 3 && s.Lo >= oneCPU && s.Hi <= oneCPUMost
-	})
+func cpuBound(_ *Result, c *Cell, x *Case) bool {
+	s, ok := c.Metrics["busiest_cpu"]
+	x.Value = s.Median
+	return ok && s.N >= 3 && s.Lo >= oneCPU && s.Hi <= oneCPUMost
 }
 
-func linkBound(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool {
-		for _, key := range []string{"load_line_share", "line_share"} {
-			if s, ok := c.Metrics[key]; ok && s.N >= 3 && s.Lo >= nearLine {
-				x.Value = s.Median
-				if key == "load_line_share" && r.View.Rate != "" { // else the line is another one
-					x.Text = "round trips"
-					if r.fillsLink(c) {
-						x.Text = "the rate of the link"
-					}
+func linkBound(r *Result, c *Cell, x *Case) bool {
+	for _, key := range []string{"load_line_share", "line_share"} {
+		if s, ok := c.Metrics[key]; ok && s.N >= 3 && s.Lo >= nearLine {
+			x.Value = s.Median
+			if key == "load_line_share" && r.View.Rate != "" { // else the line is another one
+				x.Text = "round trips"
+				if r.fillsLink(c) {
+					x.Text = "the rate of the link"
 				}
-				return true
 			}
+			return true
 		}
-		return false
-	})
+	}
+	return false
 }
 
 // fullRate is the share of the link's rate from which on a load line is that of the
@@ -495,6 +432,6 @@ func skipped(r *Result) []Case {
 // fewestExact is how many trials an exact 95 % interval of a median needs.
 const fewestExact = 6
 
-func fewTrials(r *Result) []Case {
-	return r.Cases(func(c *Cell, x *Case) bool { return c.Valid > 0 && c.Valid < fewestExact && c.Planned > 1 })
+func fewTrials(_ *Result, c *Cell, _ *Case) bool {
+	return c.Valid > 0 && c.Valid < fewestExact && c.Planned > 1
 }

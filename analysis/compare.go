@@ -143,13 +143,6 @@ func (f *Frame) RatioTo(metric string, c, base *Cell) Value {
 	return Estimate(i)
 }
 
-// pairWords are the warnings of ratios within pairs.
-var pairWords = map[string]string{
-	"few": "too few trials to compare",
-	"student": `{{.N}} pairs are too few for a signed-rank test of {{plural .Family "comparison" "comparisons"}}: ` +
-		"Student's interval decides",
-}
-
 // ratioOf is the ratio within pairs. The signed-rank test and its interval decide
 // where they can pass the correction for a family of so many comparisons; fewer pairs
 // have Student's, and fewer than four only the range of their ratios.
@@ -159,12 +152,12 @@ func ratioOf(logs []float64, family int) Ratio {
 	q := Ratio{N: n}
 	switch {
 	case n < FewestPairs:
-		q.Warn = pairWords["few"]
+		q.Warn = texts().Pairs["few"]
 	case stats.LeastPairedP(n)*float64(family) > alpha:
 		if t, tp := stats.StudentRatio(logs, Confidence); t.Bounded() {
 			i, p = t, tp
 		}
-		q.Warn = Fill(pairWords["student"], map[string]any{"N": n, "Family": int64(family)})
+		q.Warn = Fill(texts().Pairs["student"], map[string]any{"N": n, "Family": int64(family)})
 	}
 	q.Range, q.Confidence, q.P = rangeOf(i), i.Conf, Num(p)
 	if i.Bounded() {

@@ -18,3 +18,11 @@ func FrameOf(p *experiment.Plan, view *View, metrics []record.Metric, trials []r
 	f.setState(false)
 	return f
 }
+
+// ExplainedReasons are the validity reasons that words.yaml explains.
+func ExplainedReasons() (all []string) {
+	for _, v := range texts().Invalid {
+		all = append(all, v.Reasons...)
+	}
+	return all
+}

@@ -223,6 +223,16 @@ func (f *Frame) Entities(t *Trial, metric string) []Row {
 	return all
 }
 
+// Censored counts the rows whose value lies beyond what was watched.
+func Censored(rows []Row) (n int) {
+	for _, r := range rows {
+		if r.Censored {
+			n++
+		}
+	}
+	return n
+}
+
 // index sorts the rows of valid trials to their cells.
 func (f *Frame) index() {
 	f.byCell, f.checksOf = map[rowKey][]Row{}, map[int64][]record.LinkCheck{}

@@ -177,7 +177,7 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 			d.within(r, m, rule)
 		case gate.NoWorse:
 			if slices.Contains(r.View.Lasting, m.Key) {
-				d.Why = runWords["lasting"]
+				d.Why = texts().Runs["lasting"]
 				break
 			}
 			d.noWorse(r, base, m, rule)
@@ -313,7 +313,7 @@ func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 		d.because("absent-there", rule.System)
 		d.unsupported(r.Frame.ValidTrials(other), m)
 		return
-	case slices.ContainsFunc(theirs, func(x Row) bool { return x.Censored }):
+	case Censored(theirs) > 0:
 		d.because("cut-there", rule.System)
 		return
 	}
@@ -353,7 +353,7 @@ func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule g
 	xs, ys := finite(mine, m), finite(theirs, m)
 	n := min(len(xs), len(ys))
 	d.because("sides", int64(n))
-	if never(mine, theirs) > 0 && n >= gate.FewestTrials {
+	if never(mine, theirs) == "new" && n >= gate.FewestTrials {
 		d.N = n
 		d.because("never", nil)
 		if stats.MannWhitney(xs, ys) <= alpha {
@@ -417,37 +417,12 @@ func (d *CellRuling) few() {
 	}
 }
 
-// gateWords are the reasons for the ruling of a cell, by what they say.
-var gateWords = map[string]string{
-	"unfinished":  "no operation of a valid trial finished",
-	"share":       `{{count .OK}} of {{plural .Of .One .Many}} in {{plural .Trials "valid trial" "valid trials"}}`,
-	"none-failed": "none failed, which does not prove that none ever fails: ask for less than 100 %",
-	"trials":      `{{plural . "valid trial" "valid trials"}}`,
-	"lumped":      "one trial holds most of the failures, and too few trials say how often such a trial comes",
-	"late": "{{.N}} more passed the deadline or were starved, which is no failure: had all failed, it would " +
-		"be {{percent .Kept}}",
-	"no-cell":      "the run has no such cell of {{.}}",
-	"unlike":       "the two do not compare like with like",
-	"absent":       "no valid trial has this number",
-	"absent-there": "{{.}} has no valid trial with this number",
-	"cut-there":    "some trials of {{.}} were cut off before they came to it",
-	"pairs":        `{{plural . "pair of trials" "pairs of trials"}}`,
-	"cut":          `{{plural . "trial was" "trials were"}} cut off`,
-	"sides":        `{{plural . "valid trial" "valid trials"}} on either side`,
-	"never":        "half or more of the new run's trials never came to it",
-	"polls":        `polls resolve times to {{show . "s"}}`,
-	"in-interval":  "the limit lies within the interval",
-	"few":          "{{.}} are needed",
-	"one-trial":    "a gate needs {{.}}, a load test is one",
-	"unsupported":  "{{.Too}} of {{.Of}} trials have too few operations for this percentile",
-}
-
 // because adds a reason to those before it.
 func (d *CellRuling) because(key string, data any) {
 	if d.Why != "" {
 		d.Why += "; "
 	}
-	d.Why += Fill(gateWords[key], data)
+	d.Why += Fill(texts().Gate[key], data)
 }
 
 // unsupported adds in how many trials too few operations succeeded for a percentile.
@@ -497,15 +472,9 @@ func SayGates(all []Ruling) string {
 	for _, rule := range rules {
 		of[states[rule]] = append(of[states[rule]], rule)
 	}
-	return Fill(gateTemplate, map[string]any{"All": len(rules), "Fail": of[GateFail], "Open": of[GateInconclusive],
+	return Fill(texts().Gate["all"], map[string]any{"All": len(rules), "Fail": of[GateFail], "Open": of[GateInconclusive],
 		"Base": of[GateBase], "Pass": len(of[GatePass])})
 }
-
-const gateTemplate = `{{with .Fail}}{{len .}} of {{$.All}} gates failed: {{join .}}.{{end -}}
-{{with .Open}}{{if $.Fail}} {{end}}{{len .}} of {{$.All}} gates inconclusive: {{join .}}.{{end -}}
-{{if not (or .Fail .Open)}}{{if .Pass}}{{.Pass}} of {{.All}} gates passed.{{end}}{{end -}}
-{{with .Base}}{{if or $.Fail $.Open $.Pass}} {{end}}{{len .}} of {{$.All}} gates need a base run ` +
-	"(plimsoll compare): {{join .}}.{{end}}"
 
 // gateVerdict puts gates that do not pass at the beginning of a verdict.
 func (r *Result) gateVerdict(add func(t Tone, text string)) {

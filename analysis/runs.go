@@ -307,7 +307,7 @@ func changed(base, other map[string]string) []Setting {
 func (c *Comparison) measure(m record.Metric) {
 	type task struct {
 		xs, ys []float64 // base, new
-		never  int       // see never, of new against base
+		never  string    // see never
 		value  *ComparedValue
 	}
 	var tasks []task
@@ -341,12 +341,12 @@ func (c *Comparison) measure(m record.Metric) {
 		q.Better = worth(m, q.Significant, q.size(m))
 		if !q.Significant && stats.MinP(len(t.xs), len(t.ys))*float64(len(tasks)) > alpha {
 			q.Needed, q.PHolm = trialsNeeded(len(tasks)), Unknown
-			q.Warn = Fill(runWords["too-few"],
+			q.Warn = Fill(texts().Runs["too-few"],
 				map[string]any{"Base": len(t.xs), "New": len(t.ys), "Tasks": int64(len(tasks)), "Needed": q.Needed})
 		}
 		if slices.Contains(c.base.View.Lasting, m.Key) {
 			q.Range, q.Test = Range{q.Value, Unknown, Unknown}, Test{P: Unknown, PHolm: Unknown}
-			q.Needed, q.Warn = 0, runWords["lasting"]
+			q.Needed, q.Warn = 0, texts().Runs["lasting"]
 		}
 	}
 }
@@ -380,49 +380,35 @@ const leastRanged = 4
 // unpaired is the ratio of medians of samples that do not belong together. Where they
 // are too few for an interval but a rank test can be significant, the range of the
 // ratios of their values takes its place.
-func unpaired(xs, ys []float64, never int) RunRatio {
+func unpaired(xs, ys []float64, cutOff string) RunRatio {
 	i := stats.Ratio(xs, ys, Confidence)
 	if !i.Bounded() && !math.IsNaN(i.Mid) && i.Conf >= 1 && min(len(xs), len(ys)) >= leastRanged &&
 		stats.MinP(len(xs), len(ys)) <= alpha {
 		lo, hi := slices.Min(xs)/slices.Max(ys), slices.Max(xs)/slices.Min(ys)
 		if lo >= 0 && hi >= lo && !math.IsInf(hi, 0) {
 			i.Lo, i.Hi = lo, hi
-			i.Warn = Fill(runWords["range"], map[string]any{"Base": len(ys), "New": len(xs)})
+			i.Warn = Fill(texts().Runs["range"], map[string]any{"Base": len(ys), "New": len(xs)})
 		}
 	}
 	q := RunRatio{Range: Range{Num(i.Mid), Num(i.Lo), Num(i.Hi)}, Test: Test{P: Num(stats.MannWhitney(xs, ys))},
-		Warn: i.Warn}
-	switch never {
-	case 1:
-		q.CutOff = "new"
-	case -1:
-		q.CutOff = "base"
-	}
-	if q.CutOff != "" {
+		Warn: i.Warn, CutOff: cutOff}
+	if cutOff != "" {
 		q.Range, q.Warn = NoRange, ""
 	}
 	return q
 }
 
-// never is 1 when half or more of the trials of xs were cut off before they came to a
-// number while those of ys came to it, −1 the other way round, else 0.
-func never(xs, ys []Row) int {
-	gone := func(rows []Row) bool {
-		n := 0
-		for _, r := range rows {
-			if r.Censored {
-				n++
-			}
-		}
-		return len(rows) > 0 && 2*n > len(rows)-1
-	}
+// never names the run, "new" or "base", of which half or more of the trials were cut off before
+// they came to a number while those of the other came to it; empty: neither.
+func never(news, base []Row) string {
+	gone := func(rows []Row) bool { return len(rows) > 0 && 2*Censored(rows) > len(rows)-1 }
 	switch {
-	case gone(xs) && !gone(ys) && len(ys) > 0:
-		return 1
-	case gone(ys) && !gone(xs) && len(xs) > 0:
-		return -1
+	case gone(news) && !gone(base) && len(base) > 0:
+		return "new"
+	case gone(base) && !gone(news) && len(news) > 0:
+		return "base"
 	}
-	return 0
+	return ""
 }
 
 // size is the ratio, or how far beyond all ratios it lies.
@@ -506,36 +492,9 @@ func (s Summary) logs() []float64 {
 	return row
 }
 
-// runWords are the sentences of comparisons: notes, warnings, and verdicts by what the
-// headline shows of a new run.
-var runWords = map[string]string{
-	"nothing": "No metric has a valid trial in the base run and in a new one. " +
-		"`plimsoll report DIR` says why trials are not valid.",
-	"base-differs": "The baseline {{.System}} itself differs in {{.New}}: the machine or its links may have changed.",
-	"warned":       `{{capital .Warn}} ({{plural .Count "comparison" "comparisons"}}).`,
-	"apart": "The runs were not interleaved, so the difference includes what changed between them. " +
-		"To be sure, make both systems of one experiment.",
-	"too-few": `{{.Base}} and {{.New}} trials are too few for {{plural .Tasks "comparison" "comparisons"}}: ` +
-		"{{.Needed}} in each run are needed",
-	"range": "{{.New}} and {{.Base}} values are too few for a 95 % interval: the range of their ratios takes its " +
-		"place",
-	"lasting": "one process served all trials of a run, so they are one value, and one against one shows nothing",
-
-	"verdict": "{{capital .Metric}}{{range $i, $p := .Parts}}{{if $i}};{{else}},{{end}} {{$p.Run}}: {{$p.Shows}}" +
-		"{{else}}: nothing can be compared{{end}}.",
-	"mixed":  "better in {{.Better}} of {{.Cells}} cells, worse in {{.Worse}}",
-	"worse":  "worse in {{.Worse}} of {{.Cells}} cells",
-	"better": "better in {{.Better}} of {{.Cells}} cells",
-	"slower": `worse over all cells ({{show .Ratio "×"}})`,
-	"faster": `better over all cells ({{show .Ratio "×"}})`,
-	"small":  "only differences of less than 5 %",
-	"few":    "inconclusive, too few trials{{with .Needed}} (each cell needs {{.}} valid ones in each run){{end}}",
-	"same":   "no significant difference{{with .Open}}, with too few trials in {{.}} of {{$.Cells}} cells{{end}}",
-}
-
 // note adds one of these sentences, once.
 func (c *Comparison) note(key string, data map[string]any) {
-	if text := Fill(runWords[key], data); !slices.Contains(c.Notes, text) {
+	if text := Fill(texts().Runs[key], data); !slices.Contains(c.Notes, text) {
 		c.Notes = append(c.Notes, text)
 	}
 }
@@ -579,13 +538,13 @@ func (c *Comparison) verdict() Verdict {
 		key, grave := o.shows()
 		tone = graver(tone, grave)
 		parts = append(parts, part{run,
-			Fill(runWords[key], map[string]any{"Better": o.BetterCells, "Worse": o.WorseCells,
+			Fill(texts().Runs[key], map[string]any{"Better": o.BetterCells, "Worse": o.WorseCells,
 				"Open": o.OpenCells, "Cells": o.compared(), "Ratio": o.Value, "Needed": o.needed})})
 	}
 	if parts == nil {
 		tone = Neutral
 	}
-	return Verdict{Fill(runWords["verdict"], map[string]any{"Metric": m.Name, "Parts": parts}), tone}
+	return Verdict{Fill(texts().Runs["verdict"], map[string]any{"Metric": m.Name, "Parts": parts}), tone}
 }
 
 func (o *OverCells) compared() int {

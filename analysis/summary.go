@@ -155,8 +155,7 @@ func Supported(metric string, t record.Trial) bool {
 	if err != nil || q == 0.5 {
 		return true
 	}
-	ok, _ := stats.CanTell(t.Outcomes[record.OK.String()], q)
-	return ok
+	return t.Outcomes[record.OK.String()] >= stats.PercentileN(q)
 }
 
 // overOperations reports whether percentiles of this name are over the operations of

@@ -98,3 +98,12 @@ func TestJudgeByCell(t *testing.T) {
 		t.Errorf("judged twice: %v, %v", trials[1].Invalid, trials[7].Invalid)
 	}
 }
+
+// Reasons in the file of words are those that trials are recorded with.
+func TestReasonsExplainedAreRecorded(t *testing.T) {
+	for _, reason := range analysis.ExplainedReasons() {
+		if record.Meaning(reason) == reason {
+			t.Errorf("words.yaml explains %q, and no trial is recorded with that", reason)
+		}
+	}
+}

@@ -19,38 +19,9 @@ type Verdict struct {
 // fewValid is the share of valid trials below which a verdict begins with it.
 const fewValid = 2.0 / 3
 
-// verdictWords are the sentences of verdicts, by what they say.
-var verdictWords = map[string]string{
-	"none":    "No trial has ended yet.",
-	"invalid": "No trial is valid{{with .Systems}}: nothing can be said about {{.}}{{end}}.",
-	"corrupt": "{{.Systems}} served wrong bytes.",
-	"few":     "Only {{.Valid}} of {{.Done}} trials are valid.",
-	"bare":    "Links were not emulated: these are numbers of the bare machine.",
-	"failed":  "{{.Systems}} failed {{plural .Failed .One .Many}} of {{count .Of}}.",
-	"slower": "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells{{with .Overall}}, " +
-		"overall: {{.}}{{end}}.",
-	"faster": "{{.System}} is faster than {{.Baseline}} in {{.Better}} of {{.Cells}} cells{{with .Overall}}, " +
-		"overall: {{.}}{{end}}.",
-	"mixed": "{{.System}} is slower than {{.Baseline}} in {{.Worse}} of {{.Cells}} cells and faster in " +
-		"{{.Better}}{{with .Overall}}, overall: {{.}}{{end}}.",
-	"slower1": "{{.System}} is slower than {{.Baseline}}{{with .Overall}}: {{.}}{{end}}.",
-	"faster1": "{{.System}} is faster than {{.Baseline}}{{with .Overall}}: {{.}}{{end}}.",
-	"same":    "{{.System}}: no significant difference from {{.Baseline}}.",
-	"small":   "{{.System}} differs from {{.Baseline}} by less than 5 %.",
-	"cut": "{{.System}}: not compared with {{.Baseline}}, because trials were cut off before they came to the " +
-		"number.",
-	"never": "{{.System}}: {{.Metric}} was not reached in any valid trial.",
-	"fewer": "{{.System}}: too few trials to compare with {{.Baseline}}.",
-	"alone": "{{.System}}: {{.Metric}} {{.Value}}{{if .Where}} at best ({{.Where}}){{end}}{{with .From}}; from " +
-		"{{.}} on, the intervals overlap with it{{end}}.",
-	"atleast": "{{.System}}: {{.Metric}} at least {{.Value}}{{if .Where}} ({{.Where}}){{end}}, where the limit was " +
-		"this machine.",
-	"drift": "{{.Metric}} drifted during the run.",
-}
-
 // verdict compares each system with the baseline, after what spoils the comparison.
 func (r *Result) verdict() Verdict {
-	say := func(key string, data map[string]any) string { return Fill(verdictWords[key], data) }
+	say := func(key string, data map[string]any) string { return Fill(texts().Verdict[key], data) }
 	if corrupt := r.systemsWith(record.WrongBytes); len(corrupt) > 0 {
 		r.inVerdict("wrong-bytes")
 		return Verdict{say("corrupt", map[string]any{"Systems": words.List(corrupt)}), Bad}
@@ -145,7 +116,7 @@ type compared struct {
 func (r *Result) compared(s System) (n compared) {
 	for _, c := range r.Cells {
 		if c.System == s.Name || c.Baseline {
-			n.cut = n.cut || censored(r.Frame.Of(c, r.Headline))
+			n.cut = n.cut || Censored(r.Frame.Of(c, r.Headline)) > 0
 		}
 		q, ok := c.Ratios[r.Headline]
 		if c.System != s.Name || !ok {
@@ -162,10 +133,6 @@ func (r *Result) compared(s System) (n compared) {
 		}
 	}
 	return n
-}
-
-func censored(rows []Row) bool {
-	return slices.ContainsFunc(rows, func(x Row) bool { return x.Censored })
 }
 
 // says is the key of the sentence about these cells, and o over all of them.
@@ -200,7 +167,7 @@ func (r *Result) comparison(s System) (Tone, string) {
 	}
 	n := r.compared(s)
 	key, tone := n.says(o)
-	return tone, Fill(verdictWords[key], map[string]any{"System": s.Name, "Baseline": r.Baseline, "Worse": n.Worse,
+	return tone, Fill(texts().Verdict[key], map[string]any{"System": s.Name, "Baseline": r.Baseline, "Worse": n.Worse,
 		"Better": n.Better, "Cells": n.Cells, "Overall": overall})
 }
 
@@ -226,7 +193,7 @@ func (r *Result) aloneWords(s System) string {
 	if cells > 1 {
 		where = r.Frame.Layout.Where(best)
 	}
-	return Fill(verdictWords["alone"],
+	return Fill(texts().Verdict["alone"],
 		map[string]any{"System": s.Name, "Metric": m.Name, "Where": where, "From": r.overlapsFrom(best, m.Key),
 			"Value": words.Range(float64(v.Median), float64(v.Lo), float64(v.Hi), m.Unit)})
 }
@@ -293,7 +260,7 @@ func (r *Result) atLeast(s System) string {
 	if best == nil || best.Valid > 0 {
 		return ""
 	}
-	return Fill(verdictWords["atleast"],
+	return Fill(texts().Verdict["atleast"],
 		map[string]any{"System": s.Name, "Metric": m.Name, "Where": r.Frame.Layout.Where(best),
 			"Value": words.Show(most, m.Unit)})
 }
@@ -313,8 +280,5 @@ func (r *Result) systemsWith(o record.Outcome) []string {
 // graver is the worse of two tones.
 func graver(a, b Tone) Tone {
 	order := []Tone{Good, Neutral, Warn, Bad}
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
-	}
-	return a
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }

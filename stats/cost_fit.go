@@ -146,11 +146,7 @@ func (f *costFit) misfit() float64 {
 	if left <= 0 {
 		return 0
 	}
-	squares := 0.0
-	for _, r := range f.residual {
-		squares += r * r
-	}
-	return math.Sqrt(squares / float64(left))
+	return math.Sqrt(dot(f.residual, f.residual) / float64(left))
 }
 
 // holds says whether the model holds, and what the reader must know.

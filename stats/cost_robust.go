@@ -186,11 +186,7 @@ func (f *costFit) spread() float64 {
 	if left == 0 {
 		return 1
 	}
-	absolute := make([]float64, len(f.residual))
-	for g, r := range f.residual {
-		absolute[g] = math.Abs(r)
-	}
-	s := Median(absolute) / normalQuartile * math.Sqrt(float64(len(f.cells))/float64(left))
+	s := robustSpread(f.residual) * math.Sqrt(float64(len(f.cells))/float64(left))
 	if f.noise.freedom == 0 {
 		return max(s, 1e-9)
 	}

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -12,31 +13,35 @@ import (
 // combinations is that of the pairs within blocks.
 type cellModel struct {
 	*linearFit
-	cells [][]int        // levels, the default first if it is there
-	index map[string]int // of a combination, among cells
+	cells [][]int // levels in their order, the default first if it is there
 }
 
 func (d *design) cellModel(blocked bool) *cellModel {
-	m := &cellModel{cells: d.cells(), index: map[string]int{}}
-	var columns [][]float64
-	for k, levels := range m.cells {
-		m.index[cellKey(levels)] = k
-		columns = append(columns, make([]float64, len(d.obs)))
+	m := &cellModel{cells: d.cells()}
+	columns := make([][]float64, len(m.cells))
+	for k := range columns {
+		columns[k] = make([]float64, len(d.obs))
 	}
 	for i, o := range d.obs {
-		columns[m.index[cellKey(o.Levels)]][i] = 1
+		k, _ := m.index(o.Levels)
+		columns[k][i] = 1
 	}
 	if blocked {
 		for b := 1; b < len(d.blocks); b++ {
 			column := make([]float64, len(d.obs))
 			for i := range column {
-				column[i] = deviation(d.block[i], b, len(d.blocks))
+				column[i] = deviation(d.block[i], b)
 			}
 			columns = append(columns, column)
 		}
 	}
 	m.linearFit = fitLinear(columns, d.logs)
 	return m
+}
+
+// index is the place of a combination among the cells; false: it has no trial.
+func (m *cellModel) index(levels []int) (int, bool) {
+	return slices.BinarySearchFunc(m.cells, levels, slices.Compare)
 }
 
 // paired is the model with blocks, where all combinations can be compared within
@@ -53,7 +58,7 @@ func (d *design) paired() *cellModel {
 // cell gives the weights of the trials in ln(value) of a combination, in the mean of
 // all blocks; nil when it has no trial.
 func (m *cellModel) cell(levels []int) []float64 {
-	k, ok := m.index[cellKey(levels)]
+	k, ok := m.index(levels)
 	if !ok {
 		return nil
 	}

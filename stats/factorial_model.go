@@ -63,7 +63,7 @@ func (d *design) modelWith(blocked bool) *factorModel {
 			add(func(int) float64 { return 1 })
 			if blocked {
 				for b := 1; b < len(d.blocks); b++ {
-					add(func(i int) float64 { return deviation(d.block[i], b, len(d.blocks)) })
+					add(func(i int) float64 { return deviation(d.block[i], b) })
 				}
 			}
 		case 1:
@@ -84,9 +84,9 @@ func (d *design) modelWith(blocked bool) *factorModel {
 	return m
 }
 
-// deviation is column k of n levels, coded so that the levels sum to 0: 1 at level
+// deviation is column k of some levels, coded so that the levels sum to 0: 1 at level
 // k, −1 at the first, 0 at all others.
-func deviation(level, k, n int) float64 {
+func deviation(level, k int) float64 {
 	switch level {
 	case k:
 		return 1
@@ -99,7 +99,7 @@ func deviation(level, k, n int) float64 {
 // coded is column k of a factor, whose levels without a trial do not count.
 func (d *design) coded(levels []int, f, k int) float64 {
 	at := slices.Index(d.seen[f], levels[f])
-	return deviation(at, k, len(d.seen[f]))
+	return deviation(at, k)
 }
 
 // combine gives the sum of the coefficients that is the effect of levels of one

@@ -126,21 +126,27 @@ func StudentRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	for _, v := range logs {
 		squares += (v - mean) * (v - mean)
 	}
-	ratio = Interval{Mid: math.Exp(mean), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: len(logs)}
 	switch {
 	case slices.Min(logs) == slices.Max(logs):
-		ratio.Mid = math.Exp(logs[0])
-		ratio.Lo, ratio.Hi = ratio.Mid, ratio.Mid
-		return ratio, map[bool]float64{true: 1, false: 0}[logs[0] == 0]
+		return studentRatio(logs[0], 0, n-1, conf, len(logs))
 	case math.IsInf(mean, 0):
-		ratio.Warn = "some of the values are 0"
-		return ratio, math.NaN()
+		return Interval{Mid: math.Exp(mean), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: len(logs),
+			Warn: "some of the values are 0"}, math.NaN()
 	}
-	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}
-	se := math.Sqrt(squares / (n - 1) / n)
+	return studentRatio(mean, math.Sqrt(squares/(n-1)/n), n-1, conf, len(logs))
+}
+
+// studentRatio is a ratio from its logarithm, with Student's interval and test. One without an
+// error has no width.
+func studentRatio(log, se, freedom, conf float64, n int) (ratio Interval, p float64) {
+	ratio = Interval{Mid: math.Exp(log), Lo: math.Exp(log), Hi: math.Exp(log), Conf: conf, N: n}
+	if se == 0 {
+		return ratio, map[bool]float64{true: 1, false: 0}[log == 0]
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: freedom}
 	reach := t.Quantile((1+conf)/2) * se
-	ratio.Lo, ratio.Hi = math.Exp(mean-reach), math.Exp(mean+reach)
-	return ratio, 2 * t.Survival(math.Abs(mean)/se)
+	ratio.Lo, ratio.Hi = math.Exp(log-reach), math.Exp(log+reach)
+	return ratio, 2 * t.Survival(math.Abs(log)/se)
 }
 
 // BlockMeans are what each block says of all cells together: the mean of the cells'
@@ -203,22 +209,14 @@ func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 		}
 	}
 	d := mean[0] - mean[1]
-	ratio = Interval{Mid: math.Exp(d), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: n}
 	if min(count[0], count[1]) < LeastBlocks {
-		ratio.Warn = fmt.Sprintf("%g and %g blocks: all cells together need %d on either side", count[1], count[0],
-			LeastBlocks)
-		return ratio, math.NaN()
+		return Interval{Mid: math.Exp(d), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: n,
+			Warn: fmt.Sprintf("%g and %g blocks: all cells together need %d on either side", count[1], count[0],
+				LeastBlocks)}, math.NaN()
 	}
-	se := math.Sqrt(variance[0] + variance[1])
-	if se == 0 {
-		ratio.Lo, ratio.Hi = ratio.Mid, ratio.Mid
-		return ratio, map[bool]float64{true: 1, false: 0}[d == 0]
-	}
+	both := variance[0] + variance[1]
 	lower := variance[0]*variance[0]/(count[0]-1) + variance[1]*variance[1]/(count[1]-1)
-	t := distuv.StudentsT{Sigma: 1, Nu: (variance[0] + variance[1]) * (variance[0] + variance[1]) / lower}
-	reach := t.Quantile((1+conf)/2) * se
-	ratio.Lo, ratio.Hi = math.Exp(d-reach), math.Exp(d+reach)
-	return ratio, 2 * t.Survival(math.Abs(d)/se)
+	return studentRatio(d, math.Sqrt(both), both*both/lower, conf, n)
 }
 
 // meanKnown is the mean of the values that are not NaN, and how many these are.

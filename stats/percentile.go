@@ -1,9 +1,6 @@
 package stats
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // minPercentileN is the least number of values that any percentile needs.
 const minPercentileN = 10
@@ -18,14 +15,4 @@ func PercentileN(q float64) int64 {
 	}
 	// 1/(1−0.99) is a little more than 100 in binary.
 	return max(minPercentileN, int64(math.Ceil(1/tail-1e-6)))
-}
-
-// CanTell reports whether n values suffice for the percentile q. When they do
-// not, why says so in words for the user.
-func CanTell(n int64, q float64) (ok bool, why string) {
-	if need := PercentileN(q); n < need {
-		return false, fmt.Sprintf("n too small: the %.4gth percentile needs at least %d values, there are %d", 100*q,
-			need, n)
-	}
-	return true, ""
 }

@@ -46,8 +46,8 @@ func (p *plain) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// clean is a text as Plain writes it.
-func clean(s string) string {
+// Clean is a text as Plain writes it.
+func Clean(s string) string {
 	var b strings.Builder
 	Plain(&b).Write([]byte(s))
 	return b.String()

@@ -83,7 +83,7 @@ func (u *UI) Say(format string, args ...any) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.clear()
-	io.WriteString(u.Err, u.wrapped(clean(fmt.Sprintf(format, args...)))+"\n")
+	io.WriteString(u.Err, u.wrapped(Clean(fmt.Sprintf(format, args...)))+"\n")
 	u.draw()
 }
 
@@ -97,9 +97,9 @@ func (u *UI) Error(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.clear()
-	fmt.Fprintln(u.Err, u.wrapped("plimsoll: "+clean(strings.TrimPrefix(msg, "plimsoll: "))))
+	fmt.Fprintln(u.Err, u.wrapped("plimsoll: "+Clean(strings.TrimPrefix(msg, "plimsoll: "))))
 	if hint != "" {
-		fmt.Fprintln(u.Err, u.wrapped("hint: "+clean(hint)))
+		fmt.Fprintln(u.Err, u.wrapped("hint: "+Clean(hint)))
 	}
 }
 
@@ -162,7 +162,7 @@ func (u *UI) draw() {
 		return
 	}
 	u.lastDraw = time.Now()
-	r := []rune(clean(u.line))
+	r := []rune(Clean(u.line))
 	if len(r) > u.width-1 {
 		r = append(r[:u.width-2], '…')
 	}

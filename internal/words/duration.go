@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -25,11 +26,11 @@ func Duration(d time.Duration) string {
 	case s < 59.95:
 		return digits(s) + " s"
 	case d < time.Hour-time.Second/2:
-		return units(d.Round(time.Second), time.Minute, "min", time.Second, "s")
+		return inUnits(d.Round(time.Second), time.Minute)
 	case d < 48*time.Hour-time.Minute/2:
-		return units(d.Round(time.Minute), time.Hour, "h", time.Minute, "min")
+		return inUnits(d.Round(time.Minute), time.Hour)
 	}
-	return units(d.Round(time.Hour), 24*time.Hour, "d", time.Hour, "h")
+	return inUnits(d.Round(time.Hour).Truncate(time.Hour), 24*time.Hour) // the longest is not rounded
 }
 
 // digits are three that count, without zeros at the end.
@@ -40,10 +41,16 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-func units(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
-	s := fmt.Sprintf("%d %s", d/large, largeName)
-	if rest := d % large / small; rest > 0 {
-		s += fmt.Sprintf(" %d %s", rest, smallName)
+// inUnits writes whole seconds, in no larger unit than this one.
+func inUnits(d, largest time.Duration) string {
+	var parts []string
+	for _, u := range []struct {
+		long time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if n := d / u.long; u.long <= largest && n > 0 {
+			parts, d = append(parts, fmt.Sprintf("%d %s", n, u.name)), d%u.long
+		}
 	}
-	return s
+	return strings.Join(parts, " ")
 }

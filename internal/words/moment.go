@@ -1,9 +1,7 @@
 package words
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -32,18 +30,7 @@ func Moment(seconds float64) string {
 	if seconds >= 7200 {
 		step = 60
 	}
-	rest := int64(math.Round(seconds/step) * step)
-	var parts []string
-	for _, u := range []struct {
-		seconds int64
-		name    string
-	}{{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}} {
-		if n := rest / u.seconds; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
-		}
-		rest %= u.seconds
-	}
-	return strings.Join(parts, " ")
+	return inUnits(time.Duration(math.Round(seconds/step)*step)*time.Second, 24*time.Hour)
 }
 
 // Clip is the beginning of a text, of at most n letters; 0: all of it.

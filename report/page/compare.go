@@ -24,14 +24,8 @@ type compareTable struct {
 	Asked bool // it is of a metric that was asked for, and not folded
 }
 
-// add appends a row of words, which is the head if it is the first.
+// add appends a row of words.
 func (t *compareTable) add(row ...string) {
-	if t.Head == nil {
-		for i, name := range row {
-			t.Head = append(t.Head, head{Name: name, Numeric: i > 1})
-		}
-		return
-	}
 	var line []entry
 	for _, s := range row {
 		line = append(line, entry{Text: s})
@@ -168,7 +162,7 @@ func compareTables(c *analysis.Comparison) (all []compareTable) {
 // one, and inconclusive cells where there are none.
 func overTable(c *analysis.Comparison) compareTable {
 	t := compareTable{Title: "All cells together (geometric mean of new / base)", Asked: true}
-	t.add("metric", "run", "ratio", "95 %", "better", "worse", "same", "inconclusive", "p (Holm)")
+	t.Head = heads("metric", "run", "#ratio", "#95 %", "#better", "#worse", "#same", "#inconclusive", "#p (Holm)")
 	open := false
 	for _, o := range c.Overall {
 		m := c.Metrics[slices.IndexFunc(c.Metrics, func(m record.Metric) bool { return m.Key == o.Metric })]
@@ -196,12 +190,12 @@ func metricTable(c *analysis.Comparison, m record.Metric) compareTable {
 	if !t.Asked {
 		t.Title += ": cells that changed"
 	}
-	top := []string{"cell", "system", "base"}
+	top := []string{"cell", "system", "#base"}
 	for i := range c.New {
-		name := newName(c, i)
-		top = append(top, name, name+" / base", "95 %", "p (Holm)")
+		name := "#" + newName(c, i)
+		top = append(top, name, name+" / base", "#95 %", "#p (Holm)")
 	}
-	t.add(top...)
+	t.Head = heads(top...)
 	for _, cell := range c.Cells {
 		v, ok := cell.Metrics[m.Key]
 		changed := slices.ContainsFunc(v.New,

@@ -113,7 +113,7 @@ func (d *drawer) cellMarks(p *panel, c *analysis.Cell, m record.Metric, lined bo
 	}
 	if s, ok := d.of(c, m.Key); ok {
 		p.add(d.median(c, s, m))
-	} else if cut := censored(d.Frame.Of(c, m.Key)); cut > 0 {
+	} else if cut := analysis.Censored(d.Frame.Of(c, m.Key)); cut > 0 {
 		n.never++
 		p.add(row{Kind: "censored", Series: c.System, X: d.place(c, 0),
 			Tip: fmt.Sprintf("%s: beyond what was watched in %s of %d", name,
@@ -171,15 +171,6 @@ func (d *drawer) at(c *analysis.Cell) string {
 		return a.Label + " " + x.Text()
 	}
 	return "all"
-}
-
-func censored(rows []analysis.Row) (n int) {
-	for _, r := range rows {
-		if r.Censored {
-			n++
-		}
-	}
-	return n
 }
 
 // loadLines adds the rows of a load line, and counts them.

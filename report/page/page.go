@@ -69,6 +69,7 @@ func execute(w io.Writer, file, name string, data any) error {
 		"style":    func() template.CSS { return style },
 		"join":     func(between string, all []string) string { return strings.Join(all, between) },
 		"gateTone": gateTone,
+		"own":      ownTable,
 	}).ParseFS(files, "templates/"+file))
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, name, data); err != nil {
@@ -92,7 +93,7 @@ type page struct {
 	Figures, Folded            []*figure
 	Cells, Resources           table
 	Links, Invalid, Skipped    table
-	OwnTables, OwnFolded       []ownTableView
+	OwnTables, OwnFolded       []analysis.Table
 	GateViews                  []gateView
 	Reasons                    []analysis.Pair // why trials are invalid, in words
 	Plan                       string
@@ -102,11 +103,6 @@ type page struct {
 
 // CellsFolded reports whether there are too many cells for an unfolded table.
 func (p *page) CellsFolded() bool { return len(p.Cells.Rows) > mostRows }
-
-type ownTableView struct {
-	ID, Title, Caption string
-	Table              table
-}
 
 func newPage(r *analysis.Result, live bool) (*page, error) {
 	script := bytes.TrimSpace(bundle)
@@ -143,11 +139,10 @@ func newPage(r *analysis.Result, live bool) (*page, error) {
 		}
 	}
 	for _, t := range r.Tables {
-		v := ownTableView{t.ID, t.Title, t.Caption, ownTable(t)}
 		if t.Folded || len(p.OwnTables) > 0 || len(t.Rows) > mostRows { // one is not folded
-			p.OwnFolded = append(p.OwnFolded, v)
+			p.OwnFolded = append(p.OwnFolded, t)
 		} else {
-			p.OwnTables = append(p.OwnTables, v)
+			p.OwnTables = append(p.OwnTables, t)
 		}
 	}
 	p.AnyRatio, p.AnyTilde, p.AnyFew = ratioKinds(r)

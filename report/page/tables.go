@@ -127,7 +127,7 @@ func (d *drawer) entry(c *analysis.Cell, col analysis.Column) entry {
 	}
 	s, ok := c.Metrics[col.Metric]
 	if !ok {
-		if rows := d.Frame.Of(c, col.Metric); censored(rows) > 0 {
+		if analysis.Censored(d.Frame.Of(c, col.Metric)) > 0 {
 			return entry{Text: "not reached", Tone: analysis.Warn}
 		}
 		return entry{Text: "–"}
@@ -150,9 +150,7 @@ func ratio(c *analysis.Cell, metric string) entry {
 		return entry{Text: "–"}
 	}
 	e := number(q.Value, "×")
-	if q.Lo.Known() && q.Hi.Known() {
-		e.Note = words.Digits(float64(q.Lo), 3) + "–" + words.Digits(float64(q.Hi), 3)
-	}
+	e.Note = interval(q.Lo, q.Hi)
 	switch {
 	case q.N < analysis.FewestPairs: // whatever the difference
 		e.Text, e.Tone = fmt.Sprintf("%s (n %d)", e.Text, q.N), analysis.Neutral

@@ -71,9 +71,7 @@ var sgr = map[analysis.Tone]string{analysis.Good: "\x1b[32m", analysis.Warn: "\x
 
 // line adds a line, cut to the width.
 func (t *text) line(tone analysis.Tone, s string) {
-	var b strings.Builder
-	ui.Plain(&b).Write([]byte(s))
-	s = strings.TrimRight(b.String(), " ")
+	s = strings.TrimRight(ui.Clean(s), " ")
 	if !t.verbose {
 		s = words.Clip(s, t.width)
 	}

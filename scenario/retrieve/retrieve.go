@@ -144,8 +144,7 @@ func ofOperations(s *record.Summary, seconds float64, put func(string, float64))
 // enough reports whether n operations support quantile q; the median always is
 // given, because the trial, not the operation, is what intervals are built on.
 func enough(n int64, q float64) bool {
-	ok, _ := stats.CanTell(n, q)
-	return ok || q <= 0.5 && n > 0
+	return n >= stats.PercentileN(q) || q <= 0.5 && n > 0
 }
 
 // loadLines are the load lines of the trial, and the shares of what was

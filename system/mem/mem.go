@@ -27,8 +27,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
-const name = "mem"
-
 //go:embed info.yaml
 var description string
 

@@ -18,10 +18,10 @@ func Measure(s *record.Summary, seconds, line float64) map[string]float64 {
 		key string
 		q   float64
 	}{{"p50", 0.5}, {"p99", 0.99}} {
-		if ok, _ := stats.CanTell(s.Count(record.TTFB), q.q); ok {
+		if s.Count(record.TTFB) >= stats.PercentileN(q.q) {
 			m["ttfb_"+q.key] = s.KaplanMeier(record.TTFB, q.q)
 		}
-		if ok, _ := stats.CanTell(s.Count(record.Duration), q.q); ok {
+		if s.Count(record.Duration) >= stats.PercentileN(q.q) {
 			m["duration_"+q.key] = s.KaplanMeier(record.Duration, q.q)
 		}
 	}
