@@ -24,9 +24,13 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	if s := conditions.met(r.soFar(record.Trial{})); s != nil {
 		return s, nil
 	}
-	met, err := r.takeUp()
-	if err != nil {
-		return nil, err
+	var met *scenario.Stop // that ended a trial, not the run, in an earlier session
+	if r.cfg.Resume {
+		if s := r.earlierStop(); s != nil && endsTrialOnly(s) {
+			met = s
+		} else if err := r.rec.Meta("stopped", ""); err != nil { // it goes on
+			return nil, err
+		}
 	}
 	consecutive := 0
 	var first []record.Trial // of the first measured block of this session
@@ -79,17 +83,6 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 	}
 	return met, nil
-}
-
-// takeUp returns the condition that ended a trial, not the run, in an earlier session, if any.
-func (r *run) takeUp() (*scenario.Stop, error) {
-	if !r.cfg.Resume {
-		return nil, nil
-	}
-	if s := r.earlierStop(); s != nil && endsTrialOnly(s) {
-		return s, nil
-	}
-	return nil, r.rec.Meta("stopped", "") // it goes on
 }
 
 // alone waits until a trial has the client's machine for itself, until end is called. What

@@ -46,10 +46,11 @@ func (r *run) deployAll(ctx context.Context) error {
 		if sys == nil {
 			return fmt.Errorf("engine: there is no system %q", use.Use)
 		}
-		cells := r.cellsOf(use.Name)
+		cells, client := r.plan.CellsOf(use.Name), r.outside
 		s := &site{use: use, sys: sys, keeps: r.cfg.revives(use) && r.cfg.continues()}
 		r.sites[use.Name] = s
 		if !use.Attached() {
+			client = r.client
 			for _, name := range hostNames(use.Name, cells) {
 				host, err := r.bed.AddHost(ctx, name)
 				if err != nil {
@@ -61,7 +62,7 @@ func (r *run) deployAll(ctx context.Context) error {
 				s.network = &network{r: r, s: s}
 			}
 		}
-		if s.generators = append([]testbed.Host{r.clientOf(s)}, r.generators...); r.cfg.Machines == 0 {
+		if s.generators = append([]testbed.Host{client}, r.generators...); r.cfg.Machines == 0 {
 			s.generators = slices.Repeat(s.generators, r.clients())
 		}
 	}
@@ -114,13 +115,13 @@ func (r *run) place(s *site, revive bool) (err error) {
 // system that died comes back: with a fresh directory and its data stored anew
 // or, when a trial goes on, on the data of that where it can be revived.
 func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
-	name, cells := s.use.Name, r.cellsOf(s.use.Name)
+	name, cells := s.use.Name, r.plan.CellsOf(s.use.Name)
 	revive := goesOn && s.keeps
 	if err := r.place(s, revive); err != nil {
 		return err
 	}
 	d := system.Deployment{
-		Client: r.clientOf(s), Hosts: s.hosts, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)),
+		Client: s.generators[0], Hosts: s.hosts, Dir: s.dir, Options: system.Options(maps.Clone(s.use.With)),
 		Self: r.bed.Self(), Write: r.plan.Experiment.Allows("write"), Swarm: r.plan.Experiment.Disseminate != nil,
 		Follow: r.plan.Experiment.Sync != nil, Cache: r.cache,
 	}
@@ -155,7 +156,10 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 	}
 	r.event("phase", "system ready", name, time.Since(begun))
 	s.used = revive
-	s.started = memoryOf(s.processes())
+	s.started = map[testbed.ProcessID]testbed.Memory{}
+	for _, p := range s.processes() {
+		s.started[p.ID()] = p.Memory()
+	}
 	r.noteChange(s)
 	if err := r.awaitNeeds(ctx, s, goesOn); err != nil {
 		return err
@@ -164,8 +168,8 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
 	defer cancel()
 	at := scenario.Site{
-		Use: s.use, Cluster: s.cluster, Client: r.clientOf(s), Generators: s.generators, Self: r.bed.Self(), Dir: s.dir,
-		Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base,
+		Use: s.use, Cluster: s.cluster, Client: s.generators[0], Generators: s.generators, Self: r.bed.Self(),
+		Dir: s.dir, Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base,
 		Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
 		Disk: func(ctx context.Context) (scenario.StoreDir, error) { return r.storeOn(ctx, s.hosts[0], 0) },
 		RAM: func(ctx context.Context, size int64) (scenario.StoreDir, error) {
@@ -248,7 +252,7 @@ const startMargin = 30 * time.Second
 // exceeds several times, and the deadline of an operation for one wait that is
 // in vain, such as that for objects to become durable.
 func (r *run) prepareTime(s *site) time.Duration {
-	cells, limits := r.cellsOf(s.use.Name), r.plan.Experiment.Limits
+	cells, limits := r.plan.CellsOf(s.use.Name), r.plan.Experiment.Limits
 	took := limits.Deadline.Std() + 30*time.Second
 	switch {
 	case r.cfg.continues(): // stores nothing before its trials, but may have to wait
@@ -264,12 +268,6 @@ func (r *run) prepareTime(s *site) time.Duration {
 		took += time.Duration((float64(objects) + float64(bytes)/1e6) * float64(time.Second))
 	}
 	return took
-}
-
-func (r *run) cellsOf(name string) []experiment.Cell { return cellsOf(r.plan, name) }
-
-func cellsOf(plan *experiment.Plan, name string) []experiment.Cell {
-	return slices.DeleteFunc(slices.Clone(plan.Cells), func(c experiment.Cell) bool { return c.System != name })
 }
 
 // clear removes from attached systems what the run has stored there, and says

@@ -468,14 +468,6 @@ func shapes(p *experiment.Plan) bool {
 	return slices.ContainsFunc(p.Cells, func(c experiment.Cell) bool { return c.Link.Shaped() })
 }
 
-// clientOf is the host that a system is loaded from.
-func (r *run) clientOf(s *site) testbed.Host {
-	if s.attached() {
-		return r.outside
-	}
-	return r.client
-}
-
 // clients is how many processes the load generator is.
 func (r *run) clients() int {
 	return ClientsOf(r.cfg.Clients, r.rec.Reader)

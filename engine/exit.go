@@ -30,16 +30,11 @@ type progressSoFar struct {
 // between two deaths of its system: the time in which nothing could be stored counts for none.
 type exits struct {
 	experiment.Exit
-	floor *floor // nil: none is asked for
+	absolute bool      // what the points count
+	points   []floored // of the last window of the floor, ascending, about floorPoints of them
 }
 
-func exitsOf(e experiment.Exit) *exits {
-	x := &exits{Exit: e}
-	if e.Floor != nil {
-		x.floor = &floor{bytes: int64(e.Floor.Bytes), window: e.Floor.Window.Std()}
-	}
-	return x
-}
+func exitsOf(e experiment.Exit) *exits { return &exits{Exit: e} }
 
 // met is asked after every trial, and again and again during one that continues. It is nil where
 // the run goes on.
@@ -75,8 +70,8 @@ func (x *exits) met(p progressSoFar) *scenario.Stop {
 	if x.StorageFull && s.Full != "" {
 		return stop("storage_full", "the system can take no more: %s", s.Full)
 	}
-	if x.floor != nil {
-		if why, met := x.floor.met(*s); met {
+	if x.Floor != nil {
+		if why, met := x.below(*s); met {
 			return stop("floor", "%s", why)
 		}
 	}
@@ -114,17 +109,6 @@ func natural(s scenario.State) string {
 	return "all done" + given
 }
 
-// floor ends a trial that has become too slow: fewer bytes in a whole window
-// than asked for. Bytes are those of the storage servers, redundancy included,
-// where the system reports them, by the moments of those polls, else
-// file bytes; none at all is less than any.
-type floor struct {
-	bytes    int64
-	window   time.Duration
-	absolute bool      // what the points count
-	points   []floored // of the last window, ascending, about floorPoints of them
-}
-
 // floored is a point of the sliding window.
 type floored struct {
 	at    time.Duration
@@ -134,10 +118,15 @@ type floored struct {
 // floorPoints bounds the memory: the window slides in steps of that part of it.
 const floorPoints = 100
 
-func (c *floor) met(s scenario.State) (string, bool) {
+// below reports whether a trial has become too slow, and how: fewer bytes in a whole
+// window of the floor than asked for. Bytes are those of the storage servers, redundancy
+// included, where the system reports them, by the moments of those polls, else
+// file bytes; none at all is less than any.
+func (x *exits) below(s scenario.State) (why string, is bool) {
+	window := x.Floor.Window.Std()
 	// What pauses on purpose, or has nothing left to send, need not hurry.
 	if s.Idle || s.Objects > 0 && s.Ended() >= s.Objects {
-		c.points = c.points[:0]
+		x.points = x.points[:0]
 		return "", false
 	}
 	now := floored{s.At, s.Bytes}
@@ -145,25 +134,25 @@ func (c *floor) met(s scenario.State) (string, bool) {
 	if reported { // as of that poll: until the next one nothing is known
 		now = floored{s.AbsoluteAt, s.Absolute}
 	}
-	if reported != c.absolute || len(c.points) > 0 && now.at < c.points[len(c.points)-1].at {
-		c.absolute, c.points = reported, c.points[:0]
+	if reported != x.absolute || len(x.points) > 0 && now.at < x.points[len(x.points)-1].at {
+		x.absolute, x.points = reported, x.points[:0]
 	}
-	if n := len(c.points); n == 0 || now.at-c.points[n-1].at >= c.window/floorPoints {
-		c.points = append(c.points, now)
+	if n := len(x.points); n == 0 || now.at-x.points[n-1].at >= window/floorPoints {
+		x.points = append(x.points, now)
 	}
 	// The oldest that is kept is the youngest of those a window ago.
-	for len(c.points) > 1 && c.points[1].at <= now.at-c.window {
-		c.points = append(c.points[:0], c.points[1:]...)
+	for len(x.points) > 1 && x.points[1].at <= now.at-window {
+		x.points = append(x.points[:0], x.points[1:]...)
 	}
-	first := c.points[0]
-	if now.at-first.at < c.window {
+	first := x.points[0]
+	if now.at-first.at < window {
 		return "", false
 	}
 	moved := now.bytes - first.bytes
-	if moved >= c.bytes {
+	if moved >= int64(x.Floor.Bytes) {
 		return "", false
 	}
 	over := (now.at - first.at).Round(time.Second) // with polls that are rarer it is more than the window
 	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d in %s", moved,
-		words.Duration(max(over, c.window)), c.bytes, words.Duration(c.window)), true
+		words.Duration(max(over, window)), x.Floor.Bytes, words.Duration(window)), true
 }

@@ -113,8 +113,8 @@ func TestMaxSpendIsExact(t *testing.T) {
 }
 
 func TestFloor(t *testing.T) {
-	floorOf := func() *floor {
-		return &floor{bytes: 1000, window: time.Hour}
+	floorOf := func() *exits {
+		return exitsOf(experiment.Exit{Floor: &experiment.Floor{Bytes: 1000, Window: experiment.Duration(time.Hour)}})
 	}
 	// perMinute makes a state each minute, of so many more bytes.
 	perMinute := func(minutes int, bytes func(minute int) int64) (all []scenario.State) {
@@ -134,7 +134,7 @@ func TestFloor(t *testing.T) {
 		{"stops after 100 minutes", perMinute(200, func(m int) int64 { return int64(min(m, 100)) * 20 }), 111},
 		{"a burst in each window", perMinute(200, func(m int) int64 { return int64(m/50) * 1000 }), -1},
 	} {
-		if at, why := met(floorOf().met, c.states); at != c.want {
+		if at, why := met(floorOf().below, c.states); at != c.want {
 			t.Errorf("%s: met at %d (%s), want %d", c.name, at, why, c.want)
 		}
 	}
@@ -143,7 +143,7 @@ func TestFloor(t *testing.T) {
 		for i := range states {
 			states[i].Absolute, states[i].AbsoluteAt = int64(i)*100, states[i].At
 		}
-		if at, why := met(floorOf().met, states); at >= 0 {
+		if at, why := met(floorOf().below, states); at >= 0 {
 			t.Errorf("met at %d: %s", at, why)
 		}
 	})
@@ -155,14 +155,14 @@ func TestFloor(t *testing.T) {
 			polled := i / 90 * 90
 			states[i].Absolute, states[i].AbsoluteAt = int64(min(polled, 180))*100, states[polled].At
 		}
-		if at, why := met(floorOf().met, states); at != 270 || !strings.Contains(why, "0 bytes were stored in the "+
+		if at, why := met(floorOf().below, states); at != 270 || !strings.Contains(why, "0 bytes were stored in the "+
 			"last 1 h 30 min, the floor is 1000 in 1 h") {
 			t.Errorf("met at %d: %s", at, why)
 		}
 		for i := range states { // told in an earlier session
 			states[i].AbsoluteAt, states[i].Bytes = -1, int64(i)*100
 		}
-		if at, why := met(floorOf().met, states); at >= 0 {
+		if at, why := met(floorOf().below, states); at >= 0 {
 			t.Errorf("by an old reading met at %d: %s", at, why)
 		}
 	})
@@ -173,14 +173,14 @@ func TestFloor(t *testing.T) {
 				states[i].Objects, states[i].Accepted, states[i].Failed, states[i].Unreadable = 10, 7, 2, 1
 			}
 		}
-		if at, why := met(floorOf().met, states); at >= 0 {
+		if at, why := met(floorOf().below, states); at >= 0 {
 			t.Errorf("met at %d: %s", at, why)
 		}
 	})
 	t.Run("constant memory", func(t *testing.T) {
 		c := floorOf()
 		for i := range 100_000 {
-			c.met(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000,
+			c.below(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000,
 				Absolute: -1})
 			if len(c.points) > floorPoints+2 {
 				t.Fatalf("%d points are kept", len(c.points))

@@ -14,8 +14,7 @@ import (
 // linkState remembers how the links are shaped now and what was measured of
 // them in the current block.
 type linkState struct {
-	shaped  bool
-	current string
+	current string // shape of the links; empty: they have none
 	spec    testbed.ShapeSpec
 	block   int
 	checks  map[checkedPath][]record.LinkCheck // of the current shape in the current block
@@ -94,7 +93,7 @@ func (r *run) hasLink(s *site, cell experiment.Cell) bool {
 // hosts may have the new shape: the next trial shapes anew, whatever its link is.
 func (r *run) shapeLink(ctx context.Context, s *site, cell experiment.Cell) error {
 	was := r.link
-	if was.shaped && was.current == shapeOf(cell) {
+	if was.current == shapeOf(cell) {
 		return r.bed.ProbeMesh(ctx)
 	}
 	r.link = linkState{}
@@ -104,8 +103,8 @@ func (r *run) shapeLink(ctx context.Context, s *site, cell experiment.Cell) erro
 			return err
 		}
 	}
-	r.link = linkState{shaped: true, current: shapeOf(cell), spec: spec, checks: map[checkedPath][]record.LinkCheck{}}
-	if was.shaped {
+	r.link = linkState{current: shapeOf(cell), spec: spec, checks: map[checkedPath][]record.LinkCheck{}}
+	if was.current != "" {
 		return nil
 	}
 	return r.recordEnvironment() // what shaping set on the hosts belongs to it
@@ -147,7 +146,7 @@ func (r *run) mendLink(ctx context.Context) error {
 	}
 	r.event("fault", "link emulator died", err.Error(), 0)
 	was := r.link
-	if mesh || !was.shaped {
+	if mesh || was.current == "" {
 		return r.connect(ctx)
 	}
 	r.link = linkState{}

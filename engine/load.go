@@ -23,7 +23,6 @@ type loaded struct {
 	died  testbed.Process
 	lost  error // why a machine is out of reach for good
 	notes []string
-	tls   bool
 
 	throttled bool // a CPU limit held back a machine
 
@@ -76,7 +75,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	<-watched
 	stop() // takes a last sample, so that deltas cover the whole trial
 	_ = t.w.Link(load.Links...)
-	out = loaded{load: load, usage: meter.usage(), tls: scenario.OverTLS(s.use), footprint: memory.details()}
+	out = loaded{load: load, usage: meter.usage(), footprint: memory.details()}
 	for edges := range slices.Chunk(meter.others(), 2) {
 		t.others.add(edges[0], edges[1])
 		r.others.add(t.clock.epoch, edges...)
@@ -140,7 +139,8 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 	trial := record.Trial{
 		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.clock.epoch,
 		Seconds: out.load.Seconds, Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Details: append(scenario.Details(out.load, out.usage, hostNamesOf(t.s.hosts), out.tls), out.footprint...),
+		Details: append(scenario.Details(out.load, out.usage, hostNamesOf(t.s.hosts), scenario.OverTLS(t.s.use)),
+			out.footprint...),
 	}
 	err := r.rec.Flush()
 	if err == nil {

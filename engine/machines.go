@@ -18,7 +18,7 @@ import (
 func HostsOf(plan *experiment.Plan) (all [][]string) {
 	for _, use := range plan.Experiment.Systems {
 		if !use.Attached() {
-			all = append(all, hostNames(use.Name, cellsOf(plan, use.Name)))
+			all = append(all, hostNames(use.Name, plan.CellsOf(use.Name)))
 		}
 	}
 	return all

@@ -81,7 +81,7 @@ func TestShapeThatFailed(t *testing.T) {
 	r.client, r.sites["s"] = at["client"], s
 	near, far := experiment.Cell{System: "s"}, experiment.Cell{System: "s"}
 	far.Link.Delay = experiment.Duration(50 * time.Millisecond)
-	r.link = linkState{shaped: true, current: shapeOf(near)}
+	r.link = linkState{current: shapeOf(near)}
 	at["s"].refuse = func(q testbed.MeshCall) error {
 		if q.Shape != nil {
 			return errors.New("no answer")
@@ -91,7 +91,7 @@ func TestShapeThatFailed(t *testing.T) {
 	if err := r.shapeLink(t.Context(), s, far); err == nil || at["client"].shaped == nil {
 		t.Fatalf("%v, the client's machine has %+v", err, at["client"].shaped)
 	}
-	if r.link.shaped {
+	if r.link.current != "" {
 		t.Errorf("the next trial would run on %+v", r.link)
 	}
 }
@@ -106,7 +106,7 @@ func TestMeshIsJoinedAgain(t *testing.T) {
 	}
 	mended := func(why string, want int) {
 		t.Helper()
-		if err := r.mendLink(t.Context()); err != nil || at["a"].joined != want || r.link.shaped {
+		if err := r.mendLink(t.Context()); err != nil || at["a"].joined != want || r.link.current != "" {
 			t.Errorf("%s: %v, joined %d times, want %d", why, err, at["a"].joined, want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestMeshIsJoinedAgain(t *testing.T) {
 	at["b"].refuse = nil
 	mended("never joined", 1)
 	mended("nothing is wrong", 1)
-	r.link.shaped = true
+	r.link.current = "some shape"
 	at["b"].refuse = func(q testbed.MeshCall) error {
 		if q.Join != nil {
 			at["b"].refuse = nil
@@ -128,7 +128,7 @@ func TestMeshIsJoinedAgain(t *testing.T) {
 		return nil
 	}
 	mended("an emulator died", 2)
-	r.link.shaped, r.link.spec = true, testbed.ShapeSpec{Up: map[string]link.Params{"b": {}}}
+	r.link.current, r.link.spec = "some shape", testbed.ShapeSpec{Up: map[string]link.Params{"b": {}}}
 	at["b"].lost = down
 	mended("b is lost", 3)
 	spec := r.shapeSpec(r.sites["a"], experiment.Cell{System: "a"})

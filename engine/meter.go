@@ -356,15 +356,6 @@ type footprint struct {
 	peak    []bool // the peak begins at the load
 }
 
-// memoryOf is what processes hold now.
-func memoryOf(procs []testbed.Process) map[testbed.ProcessID]testbed.Memory {
-	all := map[testbed.ProcessID]testbed.Memory{}
-	for _, p := range procs {
-		all[p.ID()] = p.Memory()
-	}
-	return all
-}
-
 // startFootprint looks at the processes of a system before the load.
 func startFootprint(s *site) footprint {
 	f := footprint{procs: s.processes(), started: s.started}

@@ -84,7 +84,7 @@ func (n *network) undo(ctx context.Context) error {
 	defer cancel()
 	err := n.Change(ctx, scenario.NetworkChange{})
 	if err != nil {
-		n.r.link.shaped, n.changed = false, false
+		n.r.link.current, n.changed = "", false
 	}
 	return err
 }

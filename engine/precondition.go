@@ -38,7 +38,7 @@ func ourPlace(cfg Config) nodePlace {
 		if !alone {
 			return 0
 		}
-		return nodes(cellsOf(cfg.Plan, use.Name))
+		return nodes(cfg.Plan.CellsOf(use.Name))
 	}, alone}
 }
 

@@ -29,7 +29,7 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var need, kept float64 = recordingRoom, recordingRoom
 	var swarm, chains float64
 	for _, use := range cfg.Plan.Experiment.Systems {
-		cells := cellsOf(cfg.Plan, use.Name)
+		cells := cfg.Plan.CellsOf(use.Name)
 		_, bytes := cfg.Scenario.Prepares(cells)
 		set := largest(cells, func(c experiment.Cell) float64 { // each begins with a fresh deployment
 			_, bytes := cfg.Scenario.Prepares([]experiment.Cell{c})
@@ -152,8 +152,7 @@ func checkDirectory(_ context.Context, cfg Config, _ nodePlace) []Problem {
 
 // checkData opens every file of the data sets that are read from this machine:
 // one that cannot be read should not be found out after a week.
-func checkData(ctx context.Context, cfg Config, _ nodePlace) []Problem {
-	var all []Problem
+func checkData(ctx context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	seen := map[string]bool{}
 	if a := cfg.Plan.Experiment.Retrieve.Replays(); a != nil {
 		again := &experiment.Experiment{Retrieve: &experiment.Retrieve{

@@ -18,8 +18,7 @@ import (
 const checkTime = 30 * time.Second
 
 // checkSystems asks every system of the plan what it misses.
-func checkSystems(ctx context.Context, cfg Config, _ nodePlace) []Problem {
-	var all []Problem
+func checkSystems(ctx context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys := findSystem(cfg.Systems, use.Use)
 		if sys == nil {
@@ -72,12 +71,11 @@ func look(ctx context.Context, sys system.System, use experiment.SystemUse) (err
 const attachHint = "is the server running, and is its address right?"
 
 // checkScenario asks the scenario whether it can run on the systems.
-func checkScenario(_ context.Context, cfg Config, _ nodePlace) []Problem {
-	var all []Problem
+func checkScenario(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	e := cfg.Plan.Experiment
 	for _, use := range e.Systems {
 		info := infoOf(cfg.Systems, use)
-		for _, p := range cfg.Scenario.Problems(use, info, cellsOf(cfg.Plan, use.Name)) {
+		for _, p := range cfg.Scenario.Problems(use, info, cfg.Plan.CellsOf(use.Name)) {
 			all = append(all, refuse(use.Name+": "+p.What, p.Hint))
 		}
 		// One that cannot be written to has objects of its own.
@@ -96,9 +94,8 @@ func checkScenario(_ context.Context, cfg Config, _ nodePlace) []Problem {
 
 // checkBudget refuses a load test that may spend without an end: it runs for weeks
 // unattended.
-func checkBudget(_ context.Context, cfg Config, _ nodePlace) []Problem {
+func checkBudget(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	e := cfg.Plan.Experiment
-	var all []Problem
 	pays := false
 	for _, use := range e.Systems {
 		if !infoOf(cfg.Systems, use).Able("cost") {

@@ -263,7 +263,7 @@ func (t *execution) seen(s scenario.State, cancel context.CancelCauseFunc) {
 func (t *execution) judge(cancel context.CancelCauseFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := progressSoFar{Seconds: t.r.earlier + time.Since(t.r.begun).Seconds(), Bytes: t.r.bytes}
+	p := t.r.soFar(record.Trial{})
 	if t.reported { // else what is stored already is not known here
 		s := t.state
 		s.At = t.clock.Now()
@@ -303,8 +303,7 @@ func (t *execution) fail(ctx context.Context, out loaded, err error) (record.Tri
 		return record.Trial{}, ended // left as running: a resumed run does it again
 	}
 	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.clock.epoch}
-	var left *scenario.SkipError
-	if errors.As(err, &left) {
+	if left, is := errors.AsType[*scenario.SkipError](err); is {
 		trial.State, trial.Error = record.Skipped, left.Why
 		return trial, t.w.End(trial)
 	}

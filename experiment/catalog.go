@@ -1,8 +1,8 @@
 package experiment
 
 import (
+	"cmp"
 	"reflect"
-	"slices"
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
@@ -38,19 +38,13 @@ type OptionSpec struct {
 }
 
 func (c Catalog) find(name string) *SystemSpec {
-	if i := slices.IndexFunc(c, func(s SystemSpec) bool { return s.Name == name }); i >= 0 {
-		return &c[i]
-	}
-	return nil
+	return first(c, func(s *SystemSpec) bool { return s.Name == name })
 }
 
 func (c Catalog) names() []string { return each(c, func(s SystemSpec) string { return s.Name }) }
 
 func (s *SystemSpec) option(name string) *OptionSpec {
-	if i := slices.IndexFunc(s.Options, func(o OptionSpec) bool { return o.Name == name }); i >= 0 {
-		return &s.Options[i]
-	}
-	return nil
+	return first(s.Options, func(o *OptionSpec) bool { return o.Name == name })
 }
 
 // nearOption is the hint for an option that the system has not.
@@ -66,10 +60,7 @@ var optionTypes = map[string]reflect.Type{"size": reflect.TypeFor[Bytes](), "dur
 	"int": reflect.TypeFor[int64](), "bool": reflect.TypeFor[bool]()}
 
 func optionField(name, typ string, enum []string) field {
-	if t := optionTypes[typ]; t != nil {
-		return field{key: name, typ: t, enum: enum}
-	}
-	return field{key: name, typ: reflect.TypeFor[string](), enum: enum}
+	return field{key: name, typ: cmp.Or(optionTypes[typ], reflect.TypeFor[string]()), enum: enum}
 }
 
 // Noun says what the option wants, for an error.

@@ -29,12 +29,9 @@ const (
 	startSystem = 2.0
 )
 
-// estimate fills in the estimates of all cells and of the plan.
+// estimate fills in the estimate of the plan, from those of its cells.
 func (p *Plan) estimate() {
 	e := &p.Experiment
-	for i := range p.Cells {
-		p.Cells[i].Estimate = e.estimateCell(&p.Cells[i])
-	}
 	p.skipLong()
 	var seconds, bytes float64
 	once := map[string]float64{} // what is prepared for all cells that want the same, in seconds
@@ -73,7 +70,11 @@ func (p *Plan) estimate() {
 func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 func (e *Experiment) estimateCell(c *Cell) CellEstimate {
-	goodput := float64(c.pathRate()) / 8 * tcpShare
+	rate := c.Link.UpRate() // in the direction of the cell's bytes
+	if c.Stores() {
+		rate = c.Link.DownRate()
+	}
+	goodput := float64(rate) / 8 * tcpShare
 	if goodput == 0 {
 		goodput = unlimitedRate
 	}
@@ -84,7 +85,10 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	case c.Upload != nil:
 		est = estimateUpload(c, goodput)
 	case c.Collect != nil:
-		est = estimateCollect(c.Collect)
+		est = CellEstimate{Seconds: c.Collect.For.Seconds(), Limit: "schedule"}
+		if c.Collect.For == 0 {
+			est.Bound = Open
+		}
 	case c.Disseminate != nil:
 		est = estimateDisseminate(c, e.Limits, e.System(c.System).Alone)
 	case c.Sync != nil:
@@ -102,7 +106,7 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 
 // System is the system of that name, which a cell has.
 func (e *Experiment) System(name string) SystemUse {
-	return e.Systems[slices.IndexFunc(e.Systems, func(s SystemUse) bool { return s.Name == name })]
+	return *first(e.Systems, func(s *SystemUse) bool { return s.Name == name })
 }
 
 // knownBytes is the file bytes of one request, a guess where they are not known.

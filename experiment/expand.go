@@ -150,7 +150,7 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 			count*blocks, plural(count, "cell"), blocks, maxTrials)
 	}
 	cells, bad := e.cells(combos)
-	if bad == nil && !slices.ContainsFunc(cells, func(c Cell) bool { return !e.estimateCell(&c).tooLong(&c) }) {
+	if bad == nil && !slices.ContainsFunc(cells, func(c Cell) bool { return !c.tooLong() }) {
 		return refuse("overhead.longest", "raise it, or make the objects smaller",
 			"no cell is left: one operation of each would take longer than `overhead.longest`")
 	}
@@ -193,6 +193,7 @@ func (e *Experiment) cells(combos []combination) ([]Cell, []*Error) {
 			bad = append(bad, err)
 			continue
 		}
+		cell.Estimate = e.estimateCell(&cell)
 		cells = append(cells, cell)
 	}
 	return cells, bad

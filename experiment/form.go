@@ -16,14 +16,14 @@ func (m *Money) parse(s string) error {
 	if !moneyRE.MatchString(s) || len(s) > 60 {
 		return notA("money", s, "all its digits, without separators, exponent and currency")
 	}
-	if s = strings.TrimLeft(s, "0"); strings.Contains(s, ".") {
-		s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
-	}
-	if s == "" || s[0] == '.' {
-		s = "0" + s
-	}
-	*m = Money(s)
+	amount, _ := new(big.Rat).SetString(s)
+	*m = Money(decimal(amount, len(s)))
 	return nil
+}
+
+// decimal is a number with so many decimals at most.
+func decimal(v *big.Rat, decimals int) string {
+	return strings.TrimSuffix(strings.TrimRight(v.FloatString(decimals), "0"), ".")
 }
 
 func (m Money) String() string { return string(m) }

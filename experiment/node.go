@@ -103,8 +103,7 @@ func parseYAML(name string, text []byte, lines bool) (root *node, errs Errors) {
 	file, err := parseLibrary(text)
 	if err != nil {
 		at, message := c.at(nil), err.Error()
-		var syntax *yaml.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, is := errors.AsType[*yaml.SyntaxError](err); is {
 			at, message = c.at(syntax.Token), syntax.Message
 		}
 		return nil, Errors{at.errorf("indent with spaces only, and quote a text that contains `: `", "not YAML: %s",

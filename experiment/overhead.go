@@ -100,15 +100,15 @@ func estimateOverhead(c *Cell, goodput float64, limits Limits) CellEstimate {
 
 // tooLong reports whether one operation is expected to take longer than
 // overhead.longest.
-func (est CellEstimate) tooLong(c *Cell) bool {
-	return c.Overhead != nil && est.Operation > c.Overhead.Longest.Seconds()
+func (c *Cell) tooLong() bool {
+	return c.Overhead != nil && c.Estimate.Operation > c.Overhead.Longest.Seconds()
 }
 
 // skipLong takes the cells out of the plan of which one operation is expected to
 // take longer than overhead.longest, and says which they were.
 func (p *Plan) skipLong() {
 	p.Cells = slices.DeleteFunc(p.Cells, func(c Cell) bool {
-		if !c.Estimate.tooLong(&c) {
+		if !c.tooLong() {
 			return false
 		}
 		p.Skipped = append(p.Skipped, SkippedCell{ID: c.ID, System: c.System, Factors: c.Factors,

@@ -64,6 +64,11 @@ type Factor struct {
 	Unit string `json:"unit,omitempty"`
 }
 
+// CellsOf are the cells of a system.
+func (p *Plan) CellsOf(system string) []Cell {
+	return slices.DeleteFunc(slices.Clone(p.Cells), func(c Cell) bool { return c.System != system })
+}
+
 // Group is the same for cells that differ only in the system: ratios to the
 // baseline are taken within a group. It is empty when only the system varies.
 func (c Cell) Group() string {
@@ -130,8 +135,7 @@ func (p *Plan) Import(from Imported, found func(Cell) bool, blocks int) (*Plan, 
 	imported := *p
 	imported.Imported = &from
 	imported.Blocks = blocks
-	imported.Cells = slices.Clone(p.Cells)
-	imported.Cells = slices.DeleteFunc(imported.Cells, func(c Cell) bool { return !found(c) })
+	imported.Cells = slices.DeleteFunc(slices.Clone(p.Cells), func(c Cell) bool { return !found(c) })
 	for i := range imported.Cells {
 		imported.Cells[i].Estimate = CellEstimate{} // nothing is going to be executed
 	}

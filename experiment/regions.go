@@ -159,11 +159,3 @@ func (l Link) Key() string { return fmt.Sprintf("%+v", l) }
 func (c Cell) Stores() bool {
 	return c.Upload != nil || c.Overhead != nil && (c.Overhead.Operation == "fill" || Writes(c.Overhead.Operation))
 }
-
-// pathRate is the rate of the link between client and system in the direction of the cell's bytes.
-func (c Cell) pathRate() BitRate {
-	if c.Stores() {
-		return c.Link.DownRate()
-	}
-	return c.Link.UpRate()
-}

@@ -60,6 +60,9 @@ const (
 	pollsInAll   = 80  // per second, of all leechers together
 	shortestPoll = 10 * time.Millisecond
 	longestPoll  = time.Second
+	// In the scenario sync.
+	pollsPerSync    = 200
+	longestSyncPoll = 500 * time.Millisecond
 )
 
 // PollEvery is the interval at which each leecher is asked how far it is:
@@ -71,7 +74,11 @@ const (
 // the time that the sync is expected to take, from 10 ms to half a second.
 func (c Cell) PollEvery() time.Duration {
 	if c.Sync != nil {
-		return c.Sync.pollEvery(c.Estimate.Operation)
+		if p := c.Sync.Poll; p != 0 {
+			return p.Std()
+		}
+		every := time.Duration(c.Estimate.Operation / pollsPerSync * float64(time.Second)).Truncate(time.Millisecond)
+		return min(longestSyncPoll, max(shortestPoll, every))
 	}
 	if p := c.Disseminate.Poll; p != 0 {
 		return p.Std()

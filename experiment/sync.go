@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"math"
-	"time"
 )
 
 // Sync is the section of the scenario sync: a fresh node gets a chain of blocks
@@ -130,20 +129,6 @@ func (c *Cell) syncLine() float64 {
 		up += unlimited(float64(cmp.Or(r, c.Link.UpRate())))
 	}
 	return s.bytes() * 8 / tcpPayload(min(up, unlimited(float64(c.Link.DownRate()))))
-}
-
-// What [Cell.PollEvery] keeps to in the scenario sync.
-const (
-	pollsPerSync    = 200
-	longestSyncPoll = 500 * time.Millisecond
-)
-
-func (s *Sync) pollEvery(expected float64) time.Duration {
-	if s.Poll != 0 {
-		return s.Poll.Std()
-	}
-	every := time.Duration(expected / pollsPerSync * float64(time.Second)).Truncate(time.Millisecond)
-	return min(longestSyncPoll, max(shortestPoll, every))
 }
 
 // A node's store by the size of its chain on the wire: at most, roughly. It holds

@@ -138,8 +138,8 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 		text = value
 	}
 	hint := "take them out; the system has no option for credentials"
-	if i := slices.IndexFunc(spec.Options, func(o OptionSpec) bool { return o.Secret }); i >= 0 {
-		hint = "put them into an environment variable and write `" + spec.Options[i].Name + ": MY_VARIABLE`"
+	if o := first(spec.Options, func(o *OptionSpec) bool { return o.Secret }); o != nil {
+		hint = "put them into an environment variable and write `" + o.Name + ": MY_VARIABLE`"
 	}
 	d.refuse(hasCredentials(text), path, hint, "option `%s` has credentials in its URL, and they would be recorded",
 		opt.Name)

@@ -121,11 +121,18 @@ func each[T, U any](all []T, of func(T) U) []U {
 	return got
 }
 
-func (t table) field(key string) *field {
-	if i := slices.IndexFunc(t.fields, func(f field) bool { return f.key == key }); i >= 0 {
-		return &t.fields[i]
+// first is the first of a list that is wanted; nil: there is none.
+func first[T any](all []T, wanted func(*T) bool) *T {
+	for i := range all {
+		if wanted(&all[i]) {
+			return &all[i]
+		}
 	}
 	return nil
+}
+
+func (t table) field(key string) *field {
+	return first(t.fields, func(f *field) bool { return f.key == key })
 }
 
 // section is the struct type behind f: of a section, of the elements of a list
@@ -135,13 +142,11 @@ func (f *field) section() reflect.Type {
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.Struct && !isScalar(t) {
+	if t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[scalar]()) {
 		return t
 	}
 	return nil
 }
-
-func isScalar(t reflect.Type) bool { return reflect.PointerTo(t).Implements(reflect.TypeFor[scalar]()) }
 
 // compound reports whether a value of f is more than one scalar.
 func (f *field) compound() bool { return f.section() != nil || f.list() }

@@ -248,8 +248,7 @@ func (d Duration) String() string {
 
 // MarshalJSON writes exact decimal seconds.
 func (d Duration) MarshalJSON() ([]byte, error) {
-	s := new(big.Rat).SetFrac64(int64(d), int64(time.Second)).FloatString(9)
-	return []byte(strings.TrimSuffix(strings.TrimRight(s, "0"), ".")), nil
+	return []byte(decimal(big.NewRat(int64(d), int64(time.Second)), 9)), nil
 }
 
 // UnmarshalJSON reads seconds, exactly to the nanosecond.

@@ -70,11 +70,3 @@ func estimateUpload(c *Cell, goodput float64) CellEstimate {
 	est.Seconds, est.Bytes, est.Bound = objects/workers*est.Operation, bytes, AtLeast
 	return est
 }
-
-// estimateCollect is how long the polls go on.
-func estimateCollect(c *Collect) CellEstimate {
-	if c.For == 0 {
-		return CellEstimate{Limit: "schedule", Bound: Open}
-	}
-	return CellEstimate{Seconds: c.For.Seconds(), Limit: "schedule"}
-}

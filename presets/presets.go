@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -21,31 +22,30 @@ type Preset struct {
 
 // List returns all presets, by name.
 func List() []Preset {
-	entries, err := files.ReadDir(".")
-	if err != nil {
-		panic(err) // embedded at build time
-	}
+	entries, _ := files.ReadDir(".") // embedded at build time
 	var all []Preset
 	for _, e := range entries {
-		src, err := files.ReadFile(e.Name())
-		if err != nil {
-			panic(err)
-		}
+		src, _ := files.ReadFile(e.Name())
 		all = append(all, Preset{strings.TrimSuffix(e.Name(), path.Ext(e.Name())), summary(string(src)), src})
 	}
 	return all
 }
 
-// Get returns the preset of that name.
-func Get(name string) (Preset, error) {
+// Names are those of all presets.
+func Names() []string {
 	var names []string
 	for _, p := range List() {
-		if p.Name == name {
-			return p, nil
-		}
 		names = append(names, p.Name)
 	}
-	return Preset{}, fmt.Errorf("no preset is named %q; there are %s", name, strings.Join(names, ", "))
+	return names
+}
+
+// Get returns the preset of that name.
+func Get(name string) (Preset, error) {
+	if i := slices.Index(Names(), name); i >= 0 {
+		return List()[i], nil
+	}
+	return Preset{}, fmt.Errorf("no preset is named %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
 // summary is the header's first line, without the mark of a comment and the

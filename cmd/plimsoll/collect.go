@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/report"
 )
@@ -46,8 +45,14 @@ func (p *program) collectCommand() *cobra.Command {
 	return c
 }
 
+// collect runs an experiment which only polls a system that runs.
 func (p *program) collect(ctx context.Context, ask collection, out, address string, open bool) error {
-	cfg, err := ask.config()
+	src := fmt.Sprintf("scenario: collect\nsystems: [{use: %q, mode: attach}]\n", ask.system)
+	set := []string{"collect.every=" + ask.every, "collect.for=" + ask.length, "collect.price=" + ask.price}
+	for _, pair := range ask.with {
+		set = append(set, "systems.1.with."+pair)
+	}
+	cfg, err := configOf("plimsoll collect", []byte(src), set, ".")
 	if err != nil {
 		return err
 	}
@@ -64,14 +69,4 @@ func (p *program) collect(ctx context.Context, ask collection, out, address stri
 		defer s.stop()
 	}
 	return p.execute(ctx, cfg, elsewhere{})
-}
-
-// config is that of an experiment which only polls a system that runs.
-func (ask collection) config() (engine.Config, error) {
-	src := fmt.Sprintf("scenario: collect\nsystems: [{use: %q, mode: attach}]\n", ask.system)
-	set := []string{"collect.every=" + ask.every, "collect.for=" + ask.length, "collect.price=" + ask.price}
-	for _, pair := range ask.with {
-		set = append(set, "systems.1.with."+pair)
-	}
-	return configOf("plimsoll collect", []byte(src), set, ".")
 }

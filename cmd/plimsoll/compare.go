@@ -59,7 +59,7 @@ func (p *program) compare(dirs []string, o comparison) error {
 		runs, names = append(runs, result), append(names, filepath.Clean(dir))
 	}
 	c, err := analysis.CompareRuns(runs[0], runs[1:], names, o.options)
-	if unknown := (*analysis.UnknownMetricError)(nil); errors.As(err, &unknown) {
+	if _, unknown := errors.AsType[*analysis.UnknownMetricError](err); unknown {
 		return ui.Exit(ui.CodeUsage, err)
 	} else if errors.Is(err, analysis.ErrOtherScenario) {
 		return ui.Exit(ui.CodeInvalid, err)

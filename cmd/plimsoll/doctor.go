@@ -27,10 +27,16 @@ func (p *program) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if on.On != "" {
-				return p.doctorOn(c.Context(), arg, cfg, on)
+			if on.On == "" {
+				return p.doctor(c.Context(), arg, cfg)
 			}
-			return p.doctor(c.Context(), arg, cfg)
+			// What a run on other machines needs before it is started there, where the rest is checked.
+			place, err := on.open(p.note)
+			if err != nil {
+				return ui.Exit(ui.CodeUsage, err)
+			}
+			cfg.Clients = 1
+			return p.sayProblems(arg, remote.Check(c.Context(), place, cfg))
 		},
 	}
 	setFlag(c, &set)
@@ -55,17 +61,6 @@ func (p *program) doctor(ctx context.Context, arg string, cfg engine.Config) err
 		p.ui.Say("removed what a dead run left: %s", r)
 	}
 	return p.sayProblems(arg, append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...))
-}
-
-// doctorOn checks what a run on other machines needs before it is started there, where
-// the rest is checked.
-func (p *program) doctorOn(ctx context.Context, arg string, cfg engine.Config, on elsewhere) error {
-	place, err := on.open(p.note)
-	if err != nil {
-		return ui.Exit(ui.CodeUsage, err)
-	}
-	cfg.Clients = 1
-	return p.sayProblems(arg, remote.Check(ctx, place, cfg))
 }
 
 // sayProblems lists problems; when one of them is blocking, that is an error.

@@ -70,8 +70,8 @@ func (p *program) source(arg string) (src []byte, file, name string, err error) 
 	}
 	src, err = os.ReadFile(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		hint := "presets: " + strings.Join(presetNames(), ", ")
-		if near := suggest.Nearest(arg, presetNames()); near != "" {
+		hint := "presets: " + strings.Join(presets.Names(), ", ")
+		if near := suggest.Nearest(arg, presets.Names()); near != "" {
 			hint = "did you mean the preset `" + near + "`? plimsoll presets lists all"
 		}
 		return nil, "", "", usage(fmt.Errorf("%s is neither a preset nor a file", arg), hint)
@@ -81,14 +81,6 @@ func (p *program) source(arg string) (src []byte, file, name string, err error) 
 	}
 	base := filepath.Base(arg)
 	return src, arg, strings.TrimSuffix(base, filepath.Ext(base)), nil
-}
-
-func presetNames() []string {
-	var names []string
-	for _, p := range presets.List() {
-		names = append(names, p.Name)
-	}
-	return names
 }
 
 // catalog is the systems that an experiment file may name.

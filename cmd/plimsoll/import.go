@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"strings"
 
@@ -17,22 +16,19 @@ func (p *program) importCommand() *cobra.Command {
 		Use:  "import FILE|DIR…",
 		Args: atLeast(1, "at least one file or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.importLogs(c.Context(), args, outOr(out, "imported"))
+			out := outOr(out, "imported")
+			res, err := studylog.Import(c.Context(), args, studylog.Options{Dir: out, Version: programVersion(),
+				Metrics: disseminate.Scenario{}.Metrics(), Measure: disseminate.TimesOf})
+			if errors.Is(err, studylog.ErrNothing) {
+				return usage(err, "a log has lines with >>{…} in them, among them one of an "+
+					"experiment's configuration; see docs/study-logs.md")
+			}
+			if err != nil {
+				return err
+			}
+			return p.result(res, "%s\nThe run: %s; plimsoll report %[2]s", strings.Join(res.Words(), "\n"), out)
 		},
 	}
 	outFlag(c, &out, "imported")
 	return c
-}
-
-func (p *program) importLogs(ctx context.Context, files []string, out string) error {
-	res, err := studylog.Import(ctx, files, studylog.Options{Dir: out, Version: programVersion(),
-		Metrics: disseminate.Scenario{}.Metrics(), Measure: disseminate.TimesOf})
-	if errors.Is(err, studylog.ErrNothing) {
-		return usage(err, "a log has lines with >>{…} in them, among them one of an "+
-			"experiment's configuration; see docs/study-logs.md")
-	}
-	if err != nil {
-		return err
-	}
-	return p.result(res, "%s\nThe run: %s; plimsoll report %[2]s", strings.Join(res.Words(), "\n"), out)
 }

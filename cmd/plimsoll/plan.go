@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
@@ -19,7 +22,12 @@ func (p *program) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := p.writePlan(cfg.Plan); err != nil {
+			if p.ui.JSON {
+				err = p.print(cfg.Plan.Marshal())
+			} else {
+				err = cfg.Plan.WriteText(ui.Plain(p.stdout))
+			}
+			if err != nil {
 				return err
 			}
 			if err := p.sayMissingImages(c.Context(), cfg.Plan); err != nil {
@@ -45,13 +53,6 @@ func (p *program) planCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) writePlan(plan *experiment.Plan) error {
-	if !p.ui.JSON {
-		return plan.WriteText(ui.Plain(p.stdout))
-	}
-	return p.print(plan.Marshal())
-}
-
 // print writes what was made, and a line end.
 func (p *program) print(b []byte, err error) error {
 	if err == nil {
@@ -66,11 +67,22 @@ func (p *program) presetsCommand() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return writePresets(p)
+				for _, pr := range presets.List() {
+					if p.ui.JSON {
+						p.ui.Emit(map[string]string{"name": pr.Name, "summary": pr.Summary})
+						continue
+					}
+					p.prose(fmt.Sprintf("%-21s", pr.Name), strings.Repeat(" ", 21), pr.Summary)
+				}
+				if p.ui.JSON {
+					return nil
+				}
+				_, err := fmt.Fprintln(p.stdout, "\nplimsoll presets NAME prints one; plimsoll run NAME runs it.")
+				return err
 			}
 			preset, err := presets.Get(args[0])
 			if err != nil {
-				return usage(err, suggest.DidYouMean(args[0], presetNames()))
+				return usage(err, suggest.DidYouMean(args[0], presets.Names()))
 			}
 			_, err = p.stdout.Write(preset.Source)
 			return err

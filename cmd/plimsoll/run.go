@@ -215,8 +215,7 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 	cfg.Command, cfg.Progress = os.Args, newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
 	res, err := run(ctx, cfg)
 	p.ui.Progress("")
-	var broken *record.WriteError
-	if errors.As(err, &broken) {
+	if broken, is := errors.AsType[*record.WriteError](err); is {
 		if broken.Gone {
 			return err // there is nothing to report on
 		}

@@ -46,9 +46,13 @@ func (p *program) serve(ctx context.Context, dir, address string, open bool) err
 	if err := loopbackOnly(address); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
-	handler, where, err := servedHandler(dir)
-	if err != nil {
+	handler, where := report.Live(dir), "the page: http://ADDRESS/TOKEN\nmetrics: http://ADDRESS/metricsTOKEN"
+	if n := runsIn(dir); n > 0 {
+		handler, where = report.Runs(dir), fmt.Sprintf("index of %d runs: http://ADDRESS/TOKEN", n)
+	} else if r, err := openRun(dir); err != nil {
 		return err
+	} else {
+		r.Close()
 	}
 	s, err := p.listen(ctx, handler, address, open, where+"\n(Ctrl-C ends)")
 	if err != nil {
@@ -109,20 +113,6 @@ func (p *program) browse(page string) {
 	if err != nil {
 		p.ui.Say("note: the page is %s; no browser was opened: %v", page, err)
 	}
-}
-
-// servedHandler is what a directory is served as, a run or a directory of runs,
-// and the words that say where to find it.
-func servedHandler(dir string) (handler http.Handler, where string, err error) {
-	if n := runsIn(dir); n > 0 {
-		return report.Runs(dir), fmt.Sprintf("index of %d runs: http://ADDRESS/TOKEN", n), nil
-	}
-	r, err := openRun(dir)
-	if err != nil {
-		return nil, "", err
-	}
-	r.Close()
-	return report.Live(dir), "the page: http://ADDRESS/TOKEN\nmetrics: http://ADDRESS/metricsTOKEN", nil
 }
 
 // loopbackOnly refuses addresses that others could reach: what is served is not

@@ -18,7 +18,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
-	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
 	"github.com/plimsoll-project/plimsoll/testbed/image"
@@ -174,19 +173,4 @@ func wrapped(first, later, text string, width int) string {
 		return ""
 	}
 	return strings.Join(words.Wrap(first, later, text, width), "\n") + "\n"
-}
-
-func writePresets(p *program) error {
-	if p.ui.JSON {
-		for _, pr := range presets.List() {
-			p.ui.Emit(map[string]string{"name": pr.Name, "summary": pr.Summary})
-		}
-		return nil
-	}
-	const indent = 21
-	for _, pr := range presets.List() {
-		p.prose(fmt.Sprintf("%-*s", indent, pr.Name), strings.Repeat(" ", indent), pr.Summary)
-	}
-	_, err := fmt.Fprintln(p.stdout, "\nplimsoll presets NAME prints one; plimsoll run NAME runs it.")
-	return err
 }
