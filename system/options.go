@@ -16,9 +16,12 @@ import (
 //go:embed options.yaml
 var shared string
 
+// described has what each info.yaml says.
+var described sync.Map
+
 // Describe reads a system's info.yaml when it is first asked for. Options without a type are those of options.yaml.
-func Describe(text string) func() Info {
-	return sync.OnceValue(func() (i Info) {
+func Describe(text string) Info {
+	read, _ := described.LoadOrStore(text, sync.OnceValue(func() (i Info) {
 		var all []Option
 		if err := errors.Join(yaml.UnmarshalWithOptions([]byte(text), &i, yaml.Strict()),
 			yaml.UnmarshalWithOptions([]byte(shared), &all, yaml.Strict())); err != nil {
@@ -30,7 +33,8 @@ func Describe(text string) func() Info {
 			}
 		}
 		return i
-	})
+	}))
+	return read.(func() Info)()
 }
 
 // Fill returns o with the defaults of i filled in, or what is wrong with it.

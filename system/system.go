@@ -165,15 +165,18 @@ type Ref string
 var (
 	ErrNotFound = errors.New("no such object")
 	ErrReadOnly = errors.New("the system is read only here")
-	ErrNoRange  = errors.New("the server does not serve ranges")
-	ErrLocked   = errors.New("locked")                 // a wallet
-	ErrAuth     = errors.New("wrong credentials")      // password, key, token
-	ErrQuota    = errors.New("quota or disk full")     // nothing more can be stored
-	ErrTooFew   = errors.New("too few servers")        // for the redundancy asked for, or to rebuild the object
-	ErrBadRef   = errors.New("malformed reference")    // no cap, CID or key can look like this
-	ErrWarm     = errors.New("the object is not cold") // a read would be answered from a cache near the client
-	ErrAnswer   = errors.New("the answer is not what it should be")
-	ErrHTML     = fmt.Errorf("%w: HTML instead of JSON", ErrAnswer) // something else answers there, or a proxy does
+	// ErrNotAllowed is the ErrReadOnly of what the experiment can permit.
+	ErrNotAllowed = fmt.Errorf("%w; `allow: [write]` in the experiment file permits it", ErrReadOnly)
+
+	ErrNoRange = errors.New("the server does not serve ranges")
+	ErrLocked  = errors.New("locked")                 // a wallet
+	ErrAuth    = errors.New("wrong credentials")      // password, key, token
+	ErrQuota   = errors.New("quota or disk full")     // nothing more can be stored
+	ErrTooFew  = errors.New("too few servers")        // for the redundancy asked for, or to rebuild the object
+	ErrBadRef  = errors.New("malformed reference")    // no cap, CID or key can look like this
+	ErrWarm    = errors.New("the object is not cold") // a read would be answered from a cache near the client
+	ErrAnswer  = errors.New("the answer is not what it should be")
+	ErrHTML    = fmt.Errorf("%w: HTML instead of JSON", ErrAnswer) // something else answers there, or a proxy does
 	// no byte came for a limit of the system's own, though the object is there
 	ErrStalled = errors.New("stalled")
 )

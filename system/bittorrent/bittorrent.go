@@ -18,15 +18,11 @@ const name = "bittorrent"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.Embedded.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
-
-var _ system.Healther = (*member.Daemon)(nil)
+func (System) Info() system.Info { return system.Describe(description) }
 
 // settings are the options that are flags of the process and part of its identity.
 var settings = []string{"transport", "piece", "max_connections"}

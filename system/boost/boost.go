@@ -24,13 +24,11 @@ const name = "boost"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.System.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
@@ -56,7 +54,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		"version": version(ctx, n, info), "format": opt["format"], "ranges": fmt.Sprint(!first.NoRange),
 		"objects": fmt.Sprint(len(n.Entries)),
 	}
-	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return n, nil })
+	return group.One(identity, n), nil
 }
 
 // node reads and checks the options; info is the target of /info.

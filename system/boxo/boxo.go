@@ -17,13 +17,11 @@ const name = "boxo"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.Embedded.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 // Check implements system.System: nothing can be missing.
 func (s System) Check(context.Context, system.Options) []system.Problem { return nil }

@@ -1,14 +1,14 @@
 package boxo
 
 import (
-	"net"
 	"net/netip"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
-	manet "github.com/multiformats/go-multiaddr/net"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // join makes the host of the node that listens at an address, in the swarm with key: TCP with the
@@ -19,16 +19,12 @@ func join(key []byte, listen string) (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := netip.ParseAddrPort(listen)
-	if err != nil {
-		return nil, err
-	}
-	at, err := manet.FromNetAddr(net.TCPAddrFromAddrPort(address))
+	at, err := netip.ParseAddrPort(listen)
 	if err != nil {
 		return nil, err
 	}
 	return libp2p.New(
-		libp2p.PrivateNetwork(key), libp2p.Identity(private), libp2p.ListenAddrs(at),
+		libp2p.PrivateNetwork(key), libp2p.Identity(private), libp2p.ListenAddrStrings(member.Multiaddr(at)),
 		libp2p.Transport(tcp.NewTCPTransport),
 		libp2p.DisableRelay(), libp2p.ForceReachabilityPrivate(),
 		libp2p.ResourceManager(&network.NullResourceManager{}), // limits would be part of what is measured

@@ -5,19 +5,14 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"net"
 	"net/netip"
 
 	"github.com/ipfs/go-cid"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
-	manet "github.com/multiformats/go-multiaddr/net"
 
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
-
-var _ system.Healther = (*member.Daemon)(nil)
 
 // keyVariable names the environment variable of a node with the key of its swarm.
 const keyVariable = "PLIMSOLL_SWARM_KEY"
@@ -45,11 +40,7 @@ func newKind() *member.Kind {
 			if err != nil {
 				return "", err
 			}
-			address, err := manet.FromNetAddr(net.TCPAddrFromAddrPort(at))
-			if err != nil {
-				return "", err
-			}
-			return address.String() + "/p2p/" + id.String(), nil
+			return member.Multiaddr(at) + "/p2p/" + id.String(), nil
 		},
 	}
 }

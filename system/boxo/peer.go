@@ -77,12 +77,7 @@ func openNode(ctx context.Context, key []byte, listen string, imp importer, dir 
 	}, nil
 }
 
-func valid(ref system.Ref) error {
-	if _, err := cid.Decode(string(ref)); err != nil {
-		return fmt.Errorf("boxo: %q is not a CID (%w): %w", ref, err, system.ErrBadRef)
-	}
-	return nil
-}
+func valid(ref system.Ref) error { return member.CID(name, ref) }
 
 // Publish implements member.Node. What is new was hashed as it was written, and is not read again.
 func (m *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (ref system.Ref, _ struct{},
@@ -132,24 +127,12 @@ func (b backend) Store(ctx context.Context, _ string, size int64, r io.Reader) (
 	imp := b.imp
 	// Those who wait for a block are given it.
 	imp.blocks = blockservice.New(b.store, b.exchange, blockservice.WriteThrough(true))
-	n := &counter{r: r}
-	root, err := imp.add(ctx, n)
-	if err == nil && n.n != size { // the importer takes a body that broke off for a short one
-		err = fmt.Errorf("%d bytes instead of %d", n.n, size)
+	body := &io.LimitedReader{R: r, N: size + 1}
+	root, err := imp.add(ctx, body)
+	if err == nil && body.N != 1 { // the importer takes a body that broke off for a short one
+		err = fmt.Errorf("%d bytes instead of %d", size+1-body.N, size)
 	}
 	return system.Ref(root.String()), err // what was stored of it goes with the deployment
-}
-
-// counter counts what is read.
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // Remove implements member.Backend, from the leaves up, so that what is left when this is broken off is still found.

@@ -70,7 +70,7 @@ func (c Cache) get(ctx context.Context, got *Got, about any, make func(dir strin
 	}
 	defer unlock()
 	if _, err := os.Lstat(got.Dir); !errors.Is(err, fs.ErrNotExist) {
-		if got.Size, err = read(got.Dir, about); err != nil {
+		if got.Size, err = Read(got.Dir, about); err != nil {
 			return fmt.Errorf("%w; remove %s, and it is made again", err, got.Dir)
 		}
 		now := time.Now()
@@ -106,14 +106,9 @@ func describe(dir string, about any) (size int64, err error) {
 	return info.Size(), os.WriteFile(filepath.Join(dir, manifestFile), append(text, '\n'), 0o644)
 }
 
-// Open reads the description of the chain in dir into about.
-func Open(dir string, about any) error {
-	_, err := read(dir, about)
-	return err
-}
-
-// read also returns the size of the database, which is to be what it was when it was made.
-func read(dir string, about any) (size int64, err error) {
+// Read reads the description of the chain in dir into about, and returns the size of its database, which is to be what
+// it was when it was made.
+func Read(dir string, about any) (size int64, err error) {
 	m := manifest{About: about}
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err == nil {

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ipfs/go-cid"
-
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -326,9 +324,4 @@ func (a *api) orQuota(ctx context.Context, err error) error {
 func data(ref system.Ref) string { return "/data/" + string(ref) }
 
 // valid keeps out what a path cannot hold or would mean something else by.
-func valid(ref system.Ref) error {
-	if _, err := cid.Decode(string(ref)); err != nil {
-		return fmt.Errorf("codex: %q is not a CID (%w): %w", ref, err, system.ErrBadRef)
-	}
-	return nil
-}
+func valid(ref system.Ref) error { return member.CID(name, ref) }

@@ -32,8 +32,7 @@ func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api
 	must(t, err)
 	h := systemtest.Hosts(t, 1)[0]
 	k := kind(system.Options{"block_retries": "1"}, "", codex, "")
-	a, err := k.Client(h.Dial, base)
-	must(t, err)
+	a := k.Client(h.Dial, base)
 	a.quiet = quiet
 	n := &daemon.Daemon[*api]{Process: member.Process{System: name, Label: "codex/node-1", Host: h}, API: a}
 	must(t, n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -24,10 +25,9 @@ const retryEvery = 2 * time.Second
 func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.Kind[*api] {
 	return &daemon.Kind[*api]{
 		Name: name, Ref: valid, Endless: true, Redial: 5 * time.Second,
-		Client: func(dial web.Dial, at *url.URL) (*api, error) {
-			b, err := daemon.NewBase(name, dial, at)
-			return &api{Base: b, dialect: speaks,
-				quiet: time.Duration(opt.Int("block_retries"))*retryEvery + 10*time.Second}, err
+		Client: func(dial web.Dial, at *url.URL) *api {
+			return &api{Base: daemon.NewBase(name, dial, at), dialect: speaks,
+				quiet: time.Duration(opt.Int("block_retries"))*retryEvery + 10*time.Second}
 		},
 		// it starts in no other
 		Init: func(_ context.Context, n *daemon.Daemon[*api]) error { return n.Dir.Files.MkdirAll(n.Dir.Path, 0o700) },
@@ -67,11 +67,7 @@ func arguments(
 	if strings.Contains(flags, "listen-ip") { // Logos Storage since 2026
 		args = append(args, "--listen-ip="+ip.String(), "--listen-port="+strconv.Itoa(ports[1]))
 	} else {
-		family := "ip6"
-		if ip.Is4() {
-			family = "ip4"
-		}
-		args = append(args, fmt.Sprintf("--listen-addrs=/%s/%s/tcp/%d", family, ip, ports[1]),
+		args = append(args, "--listen-addrs="+member.Multiaddr(netip.AddrPortFrom(ip, uint16(ports[1]))),
 			"--disc-port="+strconv.Itoa(ports[2]))
 	}
 	const alone = "no-bootstrap-node" // or it joins a public network

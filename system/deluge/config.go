@@ -2,6 +2,7 @@ package deluge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -16,29 +17,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
-// config is what the options say.
-type config struct {
-	transport  string
-	piece      int64
-	slots      int64 // 0: no limit
-	encryption bool
-	reconnect  time.Duration
-}
-
-func configOf(opt system.Options) config {
-	return config{
-		transport: opt["transport"], encryption: opt["encryption"] == "prefer", piece: opt.Int("piece"),
-		slots: opt.Int("upload_slots"), reconnect: opt.Duration("reconnect"),
-	}
-}
-
 // settings are core.conf, what Deluge sets itself and would overwrite, and libtorrent's, for launch.py.
 //
 //go:embed settings.yaml
 var settings string
 
-// settings are those of the file, and what follows from the options and the address.
-func (c config) settings(addr netip.Addr, port int) (s struct{ Core, Libtorrent map[string]any }, err error) {
+// configure gives the settings of the file, and what follows from the options and the address.
+func configure(opt system.Options, addr netip.Addr, port int) (s struct{ Core, Libtorrent map[string]any }, err error) {
 	if err := yaml.Unmarshal([]byte(settings), &s); err != nil {
 		return s, err
 	}
@@ -47,22 +32,19 @@ func (c config) settings(addr netip.Addr, port int) (s struct{ Core, Libtorrent 
 		listen = "[" + listen + "]" // Deluge adds a colon and the port
 	}
 	policy := 2 // disabled
-	if c.encryption {
+	if opt["encryption"] == "prefer" {
 		policy = 1 // enabled
 	}
-	slots := c.slots
-	if slots == 0 {
-		slots = -1 // no limit, as Deluge and libtorrent have it
-	}
+	slots := cmp.Or(opt.Int("upload_slots"), -1) // no limit, as Deluge and libtorrent have it
 	maps.Copy(s.Core, map[string]any{
 		"listen_interface": listen, "outgoing_interface": addr.String(), "listen_ports": []int{port, port},
 		"max_upload_slots_global": slots, "enc_in_policy": policy, "enc_out_policy": policy,
 	})
-	tcp, utp := c.transport != "utp", c.transport != "tcp"
+	tcp, utp := opt["transport"] != "utp", opt["transport"] != "tcp"
 	maps.Copy(s.Libtorrent, map[string]any{
 		"listen_interfaces": netip.AddrPortFrom(addr, uint16(port)).String(), "outgoing_interfaces": addr.String(),
 		"enable_outgoing_tcp": tcp, "enable_incoming_tcp": tcp, "enable_outgoing_utp": utp, "enable_incoming_utp": utp,
-		"min_reconnect_time": int(c.reconnect / time.Second),
+		"min_reconnect_time": int(opt.Duration("reconnect") / time.Second),
 	})
 	return s, nil
 }
@@ -81,9 +63,9 @@ const (
 // write makes a daemon's directories, in dir. The daemon's own notes are removed, above all
 // its resume data: a file may have changed since they were taken. peers is where it takes them, control where the
 // API is.
-func (c config) write(ctx context.Context, dir disk.Dir, peers, control netip.AddrPort, token string) error {
-	addr, port := peers.Addr(), int(peers.Port())
-	s, err := c.settings(addr, port)
+func write(ctx context.Context, opt system.Options, dir disk.Dir, peers, control netip.AddrPort, token string) error {
+	port := int(peers.Port())
+	s, err := configure(opt, peers.Addr(), port)
 	if err != nil {
 		return err
 	}
@@ -93,7 +75,7 @@ func (c config) write(ctx context.Context, dir disk.Dir, peers, control netip.Ad
 	}
 	settings, err := json.Marshal(map[string]any{
 		"settings": s.Libtorrent, "host": control.Addr().String(), "port": control.Port(), "token": token,
-		"data": dir.Sub(dataDir).Path, "peers": port, "piece": c.piece,
+		"data": dir.Sub(dataDir).Path, "peers": port, "piece": opt.Int("piece"),
 	})
 	if err != nil {
 		return err

@@ -24,13 +24,11 @@ const name = "deluge"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.System.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
@@ -67,11 +65,11 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	for _, k := range []string{"transport", "piece", "upload_slots", "encryption", "reconnect"} {
 		identity[k] = opt[k]
 	}
-	return configOf(opt).kind(python).Cluster(ctx, d, identity)
+	return kind(opt, python).Cluster(ctx, d, identity)
 }
 
 // kind is of daemons that make a torrent, bencoded, of what they publish.
-func (c config) kind(python string) *member.Kind {
+func kind(opt system.Options, python string) *member.Kind {
 	token := rand.Text()
 	return &member.Kind{
 		Name: name,
@@ -100,7 +98,7 @@ func (c config) kind(python string) *member.Kind {
 				Args: []string{python, conf.Sub(launcherFile).Path, conf.Sub(settingsFile).Path, "-d", "-c", conf.Path,
 					"-L", "warning"},
 				Env: []string{"PYTHONUNBUFFERED=1"}, ReadyTimeout: readyTimeout,
-			}, c.write(ctx, n.Dir(), peers, control, token)
+			}, write(ctx, opt, n.Dir(), peers, control, token)
 		},
 	}
 }

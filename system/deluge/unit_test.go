@@ -20,9 +20,8 @@ func TestNothingLooksForPeers(t *testing.T) {
 	for _, transport := range []string{"tcp", "utp", "both"} {
 		full, err := System{}.Info().Fill(system.Options{"transport": transport, "upload_slots": "4"})
 		must(t, err)
-		c := configOf(full)
 		dir := t.TempDir()
-		must(t, c.write(t.Context(), disk.Dir{Files: testbed.LocalFiles{}, Path: dir},
+		must(t, write(t.Context(), full, disk.Dir{Files: testbed.LocalFiles{}, Path: dir},
 			netip.MustParseAddrPort("[fd77::1]:6881"), netip.MustParseAddrPort("[fd77::1]:1234"), "secret"))
 		b, err := os.ReadFile(filepath.Join(dir, configDir, coreFile))
 		must(t, err)

@@ -17,15 +17,11 @@ const name = "fanout"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.Embedded.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
-
-var _ system.Healther = (*member.Daemon)(nil)
+func (System) Info() system.Info { return system.Describe(description) }
 
 // Check implements system.System: nothing can be missing.
 func (System) Check(context.Context, system.Options) []system.Problem { return nil }

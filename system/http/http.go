@@ -21,13 +21,11 @@ const name = "http"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.System.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 var (
 	_ system.Provider = (*listed.Node)(nil)
@@ -57,7 +55,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		"version": cmp.Or(head.Get("Server"), "unknown (the server sends no Server header)"),
 		"ranges":  fmt.Sprint(!first.NoRange), "objects": fmt.Sprint(len(n.Entries)),
 	}
-	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) { return n, nil })
+	return group.One(identity, n), nil
 }
 
 // node reads and checks the options.

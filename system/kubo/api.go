@@ -325,9 +325,4 @@ func (r *rpc) measure(ctx context.Context, t *member.Content) error {
 func arg(ref system.Ref) url.Values { return url.Values{"arg": {string(ref)}} }
 
 // valid checks that a ref is a CID.
-func valid(ref system.Ref) error {
-	if _, err := cid.Decode(string(ref)); err != nil {
-		return fmt.Errorf("kubo: %q is not a CID (%w): %w", ref, err, system.ErrBadRef)
-	}
-	return nil
-}
+func valid(ref system.Ref) error { return member.CID(name, ref) }

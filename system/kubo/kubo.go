@@ -18,13 +18,11 @@ const name = "kubo"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.System.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 var (
 	_ system.Healther   = (*node)(nil)

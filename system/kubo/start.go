@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -35,11 +36,8 @@ func kind(opt system.Options, bin string) *daemon.Kind[*rpc] {
 	key := "/key/swarm/psk/1.0.0/\n/base16/\n" + hex.EncodeToString(secret[:]) + "\n"
 	return &daemon.Kind[*rpc]{
 		Name: name, Ref: valid, Redial: 2 * time.Second,
-		Client: func(dial web.Dial, at *url.URL) (*rpc, error) {
-			b, err := daemon.NewBase(name, dial, at)
-			return &rpc{b, opt["chunk"]}, err
-		},
-		Init: func(ctx context.Context, n *daemon.Daemon[*rpc]) error { return initialize(ctx, n, bin, key) },
+		Client: func(dial web.Dial, at *url.URL) *rpc { return &rpc{daemon.NewBase(name, dial, at), opt["chunk"]} },
+		Init:   func(ctx context.Context, n *daemon.Daemon[*rpc]) error { return initialize(ctx, n, bin, key) },
 		Command: func(ctx context.Context, n *daemon.Daemon[*rpc], _ *rpc) (testbed.Command, error) {
 			c := testbed.Command{Args: []string{bin, "daemon"}, Env: environment(n.Dir.Path)}
 			return c, configure(ctx, n.Dir, n.Host.Addr(), n.Ports)
@@ -86,11 +84,7 @@ func configure(ctx context.Context, repo disk.Dir, ip netip.Addr, ports []int) e
 	if err := errors.Join(json.Unmarshal(b, &config), yaml.Unmarshal([]byte(settings), &ours)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	family := "ip6"
-	if ip.Is4() {
-		family = "ip4"
-	}
-	at := func(port int) string { return fmt.Sprintf("/%s/%s/tcp/%d", family, ip, port) }
+	at := func(port int) string { return member.Multiaddr(netip.AddrPortFrom(ip, uint16(port))) }
 	ours["Addresses.API"], ours["Addresses.Gateway"] = at(ports[0]), at(ports[gatewayPort])
 	ours["Addresses.Swarm"] = []string{at(ports[2])} // TCP: a private swarm has no QUIC
 	for key, value := range ours {

@@ -30,13 +30,11 @@ import (
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.System.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 var (
 	_ system.Healther = (*Node)(nil)

@@ -22,13 +22,11 @@ const name = "nginx"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.System.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {

@@ -10,13 +10,13 @@ import (
 )
 
 // connect makes an API without asking the node anything. All of it needs the password.
-func connect(base *url.URL, password string, from testbed.Host) (*sia.API, error) {
+func connect(base *url.URL, password string, from testbed.Host) *sia.API {
 	return sia.Connect(sia.API{System: name, Base: base.JoinPath("/api"), Consensus: "/bus/consensus/state",
 		Meanings: meanings()}, password, from)
 }
 
 // connectHost is connect to a hostd.
-func connectHost(base *url.URL, password string, from testbed.Host) (*sia.API, error) {
+func connectHost(base *url.URL, password string, from testbed.Host) *sia.API {
 	return sia.Connect(sia.API{System: name, Base: base.JoinPath("/api"), Consensus: "/consensus/tip"}, password, from)
 }
 

@@ -26,8 +26,7 @@ func on(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
 	base, err := url.Parse(s.URL)
 	must(t, err)
-	a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
-	must(t, err)
+	a := connect(base, secret, systemtest.Hosts(t, 1)[0])
 	t.Cleanup(a.Client.Close)
 	n := newNode(a, system.Options{"bucket": "load"})
 	n.total, n.Write, n.page = 3, true, 2

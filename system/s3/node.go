@@ -25,14 +25,14 @@ import (
 
 // node is a bucket.
 type node struct {
-	web.Reader // over the client's link
-	at         endpoint
-	s3         *minio.Client // on its client
-	near       *web.Client   // from the server's host to itself; attached: as client
-	local      *minio.Client // on it
-	proc       testbed.Process
-	attached   bool
-	write      bool
+	web.Reader     // over the client's link
+	at             endpoint
+	s3             *minio.Client // on its client
+	near           *web.Client   // from the server's host to itself; attached: as client
+	local          *minio.Client // on it
+	member.Process               // attached: never started
+	attached       bool
+	write          bool
 	// begins, after the prefix, the keys of what an attached node stores: the only ones that it changes
 	mark string
 }
@@ -171,8 +171,7 @@ func (n *node) Named(name string) system.Ref {
 
 func (n *node) put(ctx context.Context, c *minio.Client, ref system.Ref, size int64, r io.Reader) (system.Ref, error) {
 	if n.attached && !n.write {
-		return "", fmt.Errorf("s3: put %s: %w; `allow: [write]` in the experiment file permits it", ref,
-			system.ErrReadOnly)
+		return "", fmt.Errorf("s3: put %s: %w", ref, system.ErrNotAllowed)
 	}
 	body, err := web.Exactly(r, size)
 	if err != nil {
@@ -275,9 +274,13 @@ func (n *node) Health(ctx context.Context) error {
 		_, err := n.reachable(ctx)
 		return err
 	}
-	if err := member.Ended(n.proc); err != nil {
-		return fmt.Errorf("s3: %w", err)
+	if err := n.Alive(); err != nil {
+		return err
 	}
+	return n.serves(ctx)
+}
+
+func (n *node) serves(ctx context.Context) error {
 	t, err := n.Target(disk.Probe)
 	if err != nil {
 		return err
@@ -297,24 +300,13 @@ func (n *node) prepare(ctx context.Context) error {
 	return err
 }
 
-// Processes implements system.Node.
-func (n *node) Processes() []testbed.Process {
-	if n.proc == nil {
-		return nil
-	}
-	return []testbed.Process{n.proc}
-}
-
 // Endpoints implements system.Endpointer.
 func (n *node) Endpoints() []string { return []string{web.HostPort(n.at.url)} }
 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
 	n.close()
-	if n.proc == nil {
-		return nil
-	}
-	return n.proc.Stop(ctx)
+	return n.Process.Stop(ctx)
 }
 
 func (n *node) close() {

@@ -20,13 +20,11 @@ const name = "s3"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.System.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 var (
 	_ system.Healther = (*node)(nil)
@@ -95,9 +93,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if e.anonymous() {
 		identity["retrieval"] = "anonymous GET"
 	}
-	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		return n, nil
-	})
+	return group.One(identity, n), nil
 }
 
 // endpoint is a bucket on a server, and how to get in.

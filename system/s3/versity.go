@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/selfsigned"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -52,8 +53,9 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 		return nil, "", err
 	}
 	prepared := false
-	n.proc, err = h.Start(ctx, testbed.Command{
-		Name: name + "-" + h.Name(), Role: "system", Dir: root,
+	n.Process = member.Process{System: name, Label: name + "-" + h.Name(), Host: h}
+	err = n.Run(ctx, testbed.Command{
+		Dir:  root,
 		Args: append(args, data),
 		Env:  []string{"ROOT_ACCESS_KEY=" + e.access, "ROOT_SECRET_KEY=" + e.secret},
 		Ready: func(ctx context.Context) error {
@@ -63,7 +65,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 				}
 				prepared = true
 			}
-			return n.Health(ctx)
+			return n.serves(ctx)
 		},
 	})
 	if err != nil {

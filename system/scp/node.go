@@ -124,12 +124,7 @@ func (n *node) Phases(context.Context) ([]system.Phase, error) {
 }
 
 // Health implements system.Healther by a login of ours that reads the probe.
-func (n *node) Health(ctx context.Context) error {
-	if err := n.server.Health(ctx); err != nil {
-		return fmt.Errorf("scp: %w", err)
-	}
-	return nil
-}
+func (n *node) Health(ctx context.Context) error { return n.server.Health(ctx) }
 
 // Processes implements system.Node.
 func (n *node) Processes() []testbed.Process { return []testbed.Process{n.server.Process} }

@@ -2,6 +2,7 @@ package sftp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-
 	"strings"
 	"time"
 
@@ -99,8 +99,7 @@ func (n *node) path(ref system.Ref) (string, error) {
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := n.Named(name)
 	if n.server == nil && !n.write {
-		return "", fmt.Errorf("sftp: put %s: %w; `allow: [write]` in the experiment file permits it", ref,
-			system.ErrReadOnly)
+		return "", fmt.Errorf("sftp: put %s: %w", ref, system.ErrNotAllowed)
 	}
 	if err := n.store(ctx, "put", ref, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, size, r); err != nil {
 		return "", err
@@ -144,10 +143,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 		}
 		// ReadFrom would do one request after the other, for want of a size.
 		_, err = f.ReadFromWithConcurrency(io.MultiReader(bytes.NewReader(first), body), inFlight)
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		if err == nil {
+		if err = cmp.Or(err, f.Close()); err == nil {
 			return nil
 		}
 		if full(s, n.dir, err) {
@@ -173,43 +169,37 @@ func full(s *sshd.Session, dir string, err error) bool {
 
 // Get implements system.Node.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	return n.read(ctx, "get", ref, func(f *sftp.File) error {
+		_, err := f.WriteTo(w)
+		return err
+	})
+}
+
+func (n *node) read(ctx context.Context, how string, ref system.Ref, do func(*sftp.File) error) error {
 	p, err := n.path(ref)
 	if err != nil {
 		return err
 	}
-	return n.on(ctx, "get "+string(ref), func(s *sshd.Session) error {
+	return n.on(ctx, how+" "+string(ref), func(s *sshd.Session) error {
 		f, err := s.Open(p)
 		if err != nil {
 			return err
 		}
-		_, err = f.WriteTo(w)
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		return err
+		err = do(f)
+		return cmp.Or(err, f.Close())
 	})
 }
 
 // GetRange implements system.Ranger. A range is asked for in pieces of as many
 // bytes as may be under way at the same time.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	p, err := n.path(ref)
-	if err != nil {
+	if count == 0 {
+		_, err := n.path(ref)
 		return err
 	}
-	if count == 0 {
-		return nil
-	}
-	return n.on(ctx, "range of "+string(ref), func(s *sshd.Session) error {
-		f, err := s.Open(p)
-		if err != nil {
-			return err
-		}
+	return n.read(ctx, "range of", ref, func(f *sftp.File) error {
 		buf := make([]byte, min(count, int64(inFlight*packet)))
 		got, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{io.NewSectionReader(f, off, count)}, buf)
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
 		if err == nil && got < count {
 			err = fmt.Errorf("the object ends after %d of %d bytes: %w", got, count, io.ErrUnexpectedEOF)
 		}
@@ -289,10 +279,7 @@ func (n *node) Health(ctx context.Context) error {
 		return fmt.Errorf("sftp: %w", err)
 	}
 	if n.server != nil {
-		if err := n.server.Health(ctx); err != nil {
-			return fmt.Errorf("sftp: %w", err)
-		}
-		return nil
+		return n.server.Health(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

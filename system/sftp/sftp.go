@@ -22,13 +22,11 @@ const name = "sftp"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.System.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 var (
 	_ system.Healther = (*node)(nil)
@@ -100,9 +98,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		n.pool.close(errors.New("stopped"))
 		return nil, err
 	}
-	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		return n, nil
-	})
+	return group.One(identity, n), nil
 }
 
 // started is a directory of ours.

@@ -20,13 +20,11 @@ const name = "sia-chain"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.Embedded.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 // Check implements system.System: nothing can be missing, but settings can be wrong.
 func (System) Check(_ context.Context, opt system.Options) []system.Problem {

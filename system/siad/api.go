@@ -15,7 +15,7 @@ import (
 // connect makes an API without asking the daemon anything. Reports need no password, so that a wrong one goes
 // unnoticed. The API answers before the modules are there, which it gets all at once, and says 490 to
 // their calls until then.
-func connect(base *url.URL, password string, from testbed.Host) (*sia.API, error) {
+func connect(base *url.URL, password string, from testbed.Host) *sia.API {
 	return sia.Connect(sia.API{System: name, Base: base, Consensus: "/consensus", Meanings: meanings(),
 		Header: http.Header{"User-Agent": {"Sia-Agent"}}, // any other is refused: "Browser access disabled"
 	}, password, from)

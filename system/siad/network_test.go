@@ -24,8 +24,7 @@ func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) daem
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
 	base, err := url.Parse(s.URL)
 	must(t, err)
-	a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
-	must(t, err)
+	a := connect(base, secret, systemtest.Hosts(t, 1)[0])
 	t.Cleanup(a.Close)
 	return daemon{&sia.Daemon{API: a, At: []string{"", "127.0.0.1:21001", "127.0.0.1:21012"},
 		Store: disk.Dir{Path: "/tmp/rec/sid/host1/store"}}}
@@ -86,8 +85,7 @@ func TestLostAnnouncement(t *testing.T) {
 		t.Cleanup(s.Close)
 		base, err := url.Parse(s.URL)
 		must(t, err)
-		a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
-		must(t, err)
+		a := connect(base, secret, systemtest.Hosts(t, 1)[0])
 		t.Cleanup(a.Close)
 		return daemon{&sia.Daemon{API: a, At: []string{"", "", "127.0.0.1:21012"}}}
 	}

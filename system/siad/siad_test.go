@@ -63,8 +63,7 @@ func attached(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *nod
 	t.Setenv("PLIMSOLL_TEST_SIAD", secret)
 	base, password, err := sia.Endpoint(name, system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD"})
 	must(t, err)
-	a, err := connect(base, password, systemtest.Hosts(t, 1)[0])
-	must(t, err)
+	a := connect(base, password, systemtest.Hosts(t, 1)[0])
 	t.Cleanup(a.Close)
 	return newNode(a, system.Options{}, sia.Plan{Data: 1, Total: 3})
 }
@@ -444,8 +443,7 @@ func TestPutOfARenterThatHangs(t *testing.T) {
 	defer close(hang)
 	base, err := url.Parse(server.URL)
 	must(t, err)
-	a, err := connect(base, secret, systemtest.Hosts(t, 1)[0])
-	must(t, err)
+	a := connect(base, secret, systemtest.Hosts(t, 1)[0])
 	defer a.Close()
 	n := newNode(a, system.Options{}, sia.Plan{Data: 1, Total: 3})
 	const deadline = 100 * time.Millisecond

@@ -18,13 +18,11 @@ const name = "static"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.Embedded.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 var (
 	_ system.Healther = (*fileserver.Node)(nil)

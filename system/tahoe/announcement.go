@@ -1,6 +1,7 @@
 package tahoe
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -24,15 +25,9 @@ type announcement struct {
 // address, host:port.
 func announced(dir disk.Dir, address string) (announcement, error) {
 	pub, err := dir.Files.ReadFile(dir.Sub("node.pubkey").Path)
-	if err != nil {
-		return announcement{}, err
-	}
-	furl, err := dir.Files.ReadFile(dir.Sub("private/storage.furl").Path)
-	if err != nil {
-		return announcement{}, err
-	}
-	cert, err := dir.Files.ReadFile(dir.Sub("private/node.pem").Path)
-	if err != nil {
+	furl, err2 := dir.Files.ReadFile(dir.Sub("private/storage.furl").Path)
+	cert, err3 := dir.Files.ReadFile(dir.Sub("private/node.pem").Path)
+	if err := cmp.Or(err, err2, err3); err != nil {
 		return announcement{}, err
 	}
 	a := announcement{furl: strings.TrimSpace(string(furl))}

@@ -34,18 +34,9 @@ type node struct {
 }
 
 // newNode makes a node without asking it anything.
-func newNode(name, address string, from testbed.Host) (*node, error) {
-	base, err := url.Parse(address)
-	if err != nil {
-		return nil, fmt.Errorf("tahoe: %w", err)
-	}
-	n := &node{name: name, base: base}
-	c, err := web.New("tahoe", from.Dial, n.at("/", ""))
-	if err != nil {
-		return nil, err
-	}
-	n.client = c.Patient() // a put is answered when the last share is stored
-	return n, nil
+func newNode(title string, base *url.URL, from testbed.Host) *node {
+	// a put is answered when the last share is stored
+	return &node{name: title, base: base, client: web.Patient(name, from.Dial)}
 }
 
 func (n *node) at(path, query string) system.HTTPTarget {
@@ -79,7 +70,7 @@ func (n *node) store(
 ) (ref system.Ref, err error) {
 	var answer []byte
 	if n.readOnly {
-		err = fmt.Errorf("%w; `allow: [write]` in the experiment file permits it", system.ErrReadOnly)
+		err = system.ErrNotAllowed
 	} else if answer, err = n.client.Send(ctx, method, t, size, r); err == nil {
 		ref = system.Ref(strings.TrimSpace(string(answer)))
 		if _, bad := parseCap(ref); bad != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,14 +64,18 @@ func (n *node) Phases(ctx context.Context) ([]system.Phase, error) {
 		return nil, fmt.Errorf("tahoe: phases: %w", err)
 	}
 	latest := latestAccounts(index)
+	numbers := make([]int, len(kinds))
+	for i, kind := range slices.Backward(kinds) {
+		numbers[i] = latest[kind]
+		latest[kind]--
+	}
 	total := map[string]time.Duration{}
 	var order []string
 	for i, kind := range kinds {
-		number := latest[kind] - count(kinds[i+1:], kind)
-		if number < 0 {
+		if numbers[i] < 0 {
 			return nil, fmt.Errorf("tahoe: phases: the client's status page has no %q of the latest operation", kind)
 		}
-		phases, err := n.account(ctx, kind, number)
+		phases, err := n.account(ctx, kind, numbers[i])
 		if err != nil {
 			return nil, fmt.Errorf("tahoe: phases: %w", err)
 		}
@@ -86,15 +91,6 @@ func (n *node) Phases(ctx context.Context) ([]system.Phase, error) {
 		all[i] = system.Phase{Name: name, Took: total[name]}
 	}
 	return all, nil
-}
-
-func count(all []string, s string) (n int) {
-	for _, a := range all {
-		if a == s {
-			n++
-		}
-	}
-	return n
 }
 
 var accountLink = regexp.MustCompile(`/status/([a-z]+)-(\d+)"`)
@@ -153,23 +149,14 @@ func pagePhases(kind string, html []byte) (all []system.Phase, err error) {
 		}
 		name := map[string]string{upload: "upload"}[kind]
 		all = append(all, system.Phase{Name: cmp.Or(name, kind) + ": " + m[1],
-			Took: time.Duration(v * float64(timeUnit(m[3])))})
+			Took: time.Duration(v * float64(cmp.Or(units[strings.TrimSuffix(m[3], "s")], time.Second)))})
 	}
 	return all, nil
 }
 
-func timeUnit(s string) time.Duration {
-	switch strings.TrimSuffix(s, "s") {
-	case "u":
-		return time.Microsecond
-	case "m":
-		return time.Millisecond
-	case "minute":
-		return time.Minute
-	case "hour":
-		return time.Hour
-	}
-	return time.Second
+// units are those of times, by their names without the last s; all others are seconds.
+var units = map[string]time.Duration{
+	"u": time.Microsecond, "m": time.Millisecond, "minute": time.Minute, "hour": time.Hour,
 }
 
 // event is a span of time in the account of a download, in seconds since 1970;

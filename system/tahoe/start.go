@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -113,15 +114,10 @@ func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir,
 // waits until it reaches them all, and stores the object that health probes ask for.
 // When it fails nothing is left, the storage nodes included.
 func startClient(ctx context.Context, d system.Deployment, bin string, g *grid) (_ *started, err error) {
-	var n *node
+	stop := g.stop
 	defer func() {
-		if err == nil {
-			return
-		}
-		if n != nil {
-			err = errors.Join(err, (&started{node: n}).Stop(context.WithoutCancel(ctx)))
-		} else {
-			err = errors.Join(err, g.stop(context.WithoutCancel(ctx)))
+		if err != nil {
+			err = errors.Join(err, stop(context.WithoutCancel(ctx)))
 		}
 	}()
 	port, err := d.Client.Port(ctx, 0)
@@ -133,18 +129,16 @@ func startClient(ctx context.Context, d system.Deployment, bin string, g *grid) 
 	if err := makeDirectory(ctx, dir, g.fill(clientConfig, label, d.Client.Addr(), port)); err != nil {
 		return nil, err
 	}
-	if n, err = newNode(name+"/"+label, "http://"+system.JoinPort(d.Client, port), d.Client); err != nil {
+	s := &started{node: newNode(name+"/"+label, &url.URL{Scheme: "http", Host: system.JoinPort(d.Client, port)}, d.Client)}
+	stop = s.Stop
+	s.format, s.grid = d.Options["mutable"], g
+	if s.proc, err = d.Client.Start(ctx, command(bin, dir.Path, label, func(ctx context.Context) error {
+		return s.joined(ctx, g.config)
+	})); err != nil {
 		return nil, err
 	}
-	n.format, n.grid = d.Options["mutable"], g
-	n.proc, err = d.Client.Start(ctx, command(bin, dir.Path, label, func(ctx context.Context) error {
-		return n.joined(ctx, g.config)
-	}))
-	if err != nil {
-		return nil, err
-	}
-	probe, err := n.Put(ctx, "probe", int64(len(probeContent)), strings.NewReader(probeContent))
-	return &started{node: n, probe: probe}, err
+	s.probe, err = s.Put(ctx, "probe", int64(len(probeContent)), strings.NewReader(probeContent))
+	return s, err
 }
 
 // command runs the node in dir in the foreground; it ends when its standard

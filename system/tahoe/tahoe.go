@@ -25,13 +25,11 @@ const name = "tahoe"
 //go:embed info.yaml
 var description string
 
-var described = system.Describe(description)
-
 // System implements system.System.
 type System struct{}
 
 // Info implements system.System.
-func (System) Info() system.Info { return described() }
+func (System) Info() system.Info { return system.Describe(description) }
 
 var (
 	_ system.Healther   = (*node)(nil)
@@ -130,10 +128,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, errors.New("tahoe: nothing to read: give read caps in option \"caps\", or `allow: [write]` in " +
 			"the experiment file")
 	}
-	n, err := newNode(name, u.String(), d.Client)
-	if err != nil {
-		return nil, err
-	}
+	n := newNode(name, u, d.Client)
 	n.format, n.readOnly, n.entries = opt["mutable"], !d.Write, entries
 	all, err := n.servers(ctx)
 	if err != nil {
@@ -147,9 +142,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		"protocol": strings.Join(slices.Sorted(maps.Keys(protocols)), ", "), "mutable": opt["mutable"],
 		"connections": "kept by the client to the storage nodes",
 	}
-	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		return n, nil
-	})
+	return group.One(identity, n), nil
 }
 
 // webAPI is that of an attached client.

@@ -47,13 +47,7 @@ type Base struct {
 
 // NewBase asks nothing yet. How long an answer may take to begin is the caller's to say: some daemons
 // answer when they are done, after minutes.
-func NewBase(name string, dial web.Dial, at *url.URL) (Base, error) {
-	c, err := web.New(name, dial, system.HTTPTarget{URL: at})
-	if err != nil {
-		return Base{}, err
-	}
-	return Base{c.Patient(), at}, nil
-}
+func NewBase(name string, dial web.Dial, at *url.URL) Base { return Base{web.Patient(name, dial), at} }
 
 // URL implements API.
 func (b Base) URL() *url.URL { return b.At }
@@ -66,7 +60,7 @@ type Kind[A API] struct {
 	Name string
 	Ref  func(system.Ref) error // what is wrong with a ref
 	// Client is that of the API at a URL, where perhaps nothing answers yet.
-	Client func(dial web.Dial, base *url.URL) (A, error)
+	Client func(dial web.Dial, base *url.URL) A
 	// Init makes the directory of a daemon that stores nothing, Command what else it needs
 	// there. first is the API of the daemon that is there already, of a pair.
 	Init    func(ctx context.Context, n *Daemon[A]) error
@@ -98,9 +92,7 @@ func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host
 		return nil, err
 	}
 	n.Ports = append([]int{port}, more...)
-	if n.API, err = k.Client(h.Dial, n.URL(0)); err != nil {
-		return nil, err
-	}
+	n.API = k.Client(h.Dial, n.URL(0))
 	if err = k.Init(ctx, n); err == nil {
 		n.command, err = k.Command(ctx, n, first)
 	}
@@ -206,10 +198,7 @@ func (k *Kind[A]) Attach(
 		urls, err := endpoints(k.Name, d.Options)
 		p.write = d.Write
 		for _, u := range urls {
-			var a A
-			if a, err = k.Client(d.Client.Dial, u); err != nil {
-				return err
-			}
+			a := k.Client(d.Client.Dial, u)
 			p.apis = append(p.apis, a)
 			if err := a.Ping(ctx); err != nil {
 				return err

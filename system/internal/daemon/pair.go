@@ -97,8 +97,7 @@ func (p *Pair[A]) PutFar(ctx context.Context, name string, size int64, r io.Read
 
 func (p *Pair[A]) store(ctx context.Context, on A, far bool, name string, size int64, r io.Reader) (system.Ref, error) {
 	if !p.Closed && !p.write {
-		return "", fmt.Errorf("%s: put %s: %w; `allow: [write]` in the experiment file permits it", p.kind.Name, name,
-			system.ErrReadOnly)
+		return "", fmt.Errorf("%s: put %s: %w", p.kind.Name, name, system.ErrNotAllowed)
 	}
 	ref, err := on.Store(ctx, name, size, r)
 	if err != nil {

@@ -73,14 +73,14 @@ func prepare(ctx context.Context, name string, d system.Deployment, h testbed.Ho
 type Node struct {
 	web.Reader
 	disk.Dir
-	name  string
+	member.Process
 	place Place
-	proc  testbed.Process
 }
 
 // start runs cmd and waits until it serves the probe to the client host.
 func start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command) (*Node, error) {
-	n := &Node{name: name, place: p, Dir: disk.Dir{Files: p.Host.Files(), Path: p.Data}}
+	n := &Node{Process: member.Process{System: name, Label: p.Name, Host: p.Host}, place: p,
+		Dir: disk.Dir{Files: p.Host.Files(), Path: p.Data}}
 	base, err := n.Target(disk.Probe)
 	if err != nil {
 		return nil, err
@@ -88,21 +88,18 @@ func start(ctx context.Context, name string, d system.Deployment, p Place, cmd t
 	if n.Reader, err = web.NewReader(name, d.Client.Dial, base, n.Target); err != nil {
 		return nil, err
 	}
-	cmd.Name, cmd.Role, cmd.Dir, cmd.Ready = p.Name, "system", p.Root, n.Health
-	if n.proc, err = p.Host.Start(ctx, cmd); err != nil {
+	cmd.Dir, cmd.Ready = p.Root, n.serves
+	if err = n.Run(ctx, cmd); err != nil {
 		n.Client.Close()
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	return n, nil
 }
 
-// Processes implements system.Node.
-func (n *Node) Processes() []testbed.Process { return []testbed.Process{n.proc} }
-
 // Target implements system.HTTPServer.
 func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	if err := disk.Valid(string(ref)); err != nil {
-		return system.HTTPTarget{}, fmt.Errorf("%s: %w: %w", n.name, err, system.ErrNotFound)
+		return system.HTTPTarget{}, fmt.Errorf("%s: %w: %w", n.System, err, system.ErrNotFound)
 	}
 	t := system.HTTPTarget{URL: &url.URL{Scheme: "http", Host: n.place.Address, Path: "/" + string(ref)}}
 	if n.place.TLS != nil {
@@ -147,9 +144,13 @@ func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 
 // Health implements system.Healther: a file from disk over a new connection.
 func (n *Node) Health(ctx context.Context) error {
-	if err := member.Ended(n.proc); err != nil {
-		return fmt.Errorf("%s: %w", n.name, err)
+	if err := n.Alive(); err != nil {
+		return err
 	}
+	return n.serves(ctx)
+}
+
+func (n *Node) serves(ctx context.Context) error {
 	t, err := n.Target(disk.Probe)
 	if err != nil {
 		return err
@@ -160,5 +161,5 @@ func (n *Node) Health(ctx context.Context) error {
 // Stop implements group.Node.
 func (n *Node) Stop(ctx context.Context) error {
 	n.Client.Close()
-	return n.proc.Stop(ctx)
+	return n.Process.Stop(ctx)
 }

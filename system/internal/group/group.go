@@ -40,6 +40,9 @@ func Start(
 	return g, nil
 }
 
+// One is the cluster of a node that is there.
+func One(identity map[string]string, n Node) system.Cluster { return &Group{[]Node{n}, identity} }
+
 // StartAll is Start with all at once.
 func StartAll(
 	ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node, error),

@@ -35,11 +35,7 @@ func NewControlled(ctx context.Context, d system.Deployment, name string, h test
 	}
 	c := &Controlled{Process: Process{System: name, Label: name + "/" + label, Host: h}, Within: answer, d: d,
 		Control: system.JoinPort(h, ports[0])}
-	local, err := web.New(name, h.Dial, system.HTTPTarget{URL: c.URL("/")})
-	if err != nil {
-		return nil, err
-	}
-	c.Local = local.Patient() // a publication is answered when it is served
+	c.Local = web.Patient(name, h.Dial) // a publication is answered when it is served
 	return c, nil
 }
 

@@ -110,6 +110,8 @@ type Daemon struct {
 	tasks map[system.Ref]Task[json.RawMessage] // of the process, and of the next one
 }
 
+var _ system.Healther = (*Daemon)(nil)
+
 // Cluster starts a node on each host, all at once, that takes its peers at IP:PORT. flags are
 // added to --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
 func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string,

@@ -28,7 +28,7 @@ type Daemon struct {
 }
 
 // Connector makes an API of a system without asking the daemon anything.
-type Connector func(base *url.URL, password string, from testbed.Host) (*API, error)
+type Connector func(base *url.URL, password string, from testbed.Host) *API
 
 // NewDaemon has a password, and so many addresses of the host. It starts nothing.
 func NewDaemon(ctx context.Context, name, program, role string, h testbed.Host, dir string, addresses int,
@@ -42,8 +42,8 @@ func NewDaemon(ctx context.Context, name, program, role string, h testbed.Host, 
 	for _, p := range ports {
 		d.At = append(d.At, system.JoinPort(h, p))
 	}
-	d.API, err = connect(&url.URL{Scheme: "http", Host: d.At[0]}, d.Password, h)
-	return d, err
+	d.API = connect(&url.URL{Scheme: "http", Host: d.At[0]}, d.Password, h)
+	return d, nil
 }
 
 // MakeStore makes the daemon's storage folder.

@@ -91,10 +91,7 @@ func Attach(ctx context.Context, name string, d system.Deployment, connect Conne
 	if err != nil {
 		return nil, err
 	}
-	a, err := connect(base, password, d.Client)
-	if err != nil {
-		return nil, err
-	}
+	a := connect(base, password, d.Client)
 	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(Sector)}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
 		n, err := node(a, identity)

@@ -83,8 +83,7 @@ func (r *Renter) Path(ref system.Ref) (string, error) {
 // MayWrite is an error when the experiment does not allow what.
 func (r *Renter) MayWrite(what string) error {
 	if !r.Write {
-		return fmt.Errorf("%s: %s: %w; `allow: [write]` in the experiment file permits it",
-			r.API.System, what, system.ErrReadOnly)
+		return fmt.Errorf("%s: %s: %w", r.API.System, what, system.ErrNotAllowed)
 	}
 	return nil
 }

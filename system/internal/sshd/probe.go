@@ -27,13 +27,13 @@ const probeTimeout = 10 * time.Second
 // Health implements system.Healther: the client logs in and reads the probe, whatever the state of older
 // connections.
 func (s *Server) Health(ctx context.Context) error {
-	if err := s.Ended(); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	if err := s.Ended(); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
 	if err := s.probe(ctx); err != nil {
-		return fmt.Errorf("health probe: %w", err)
+		return fmt.Errorf("%s: health probe: %w", s.name, err)
 	}
 	return nil
 }

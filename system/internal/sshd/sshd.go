@@ -32,6 +32,7 @@ type Server struct {
 	KeyFile    string // the client's private key
 	KnownHosts string // a file that knows the server alone
 	Process    testbed.Process
+	name       string   // of the system
 	dial       web.Dial // of the client's host
 }
 
@@ -45,7 +46,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Binary: bin, Host: h, dial: d.Client.Dial}
+	s := &Server{name: name, Binary: bin, Host: h, dial: d.Client.Dial}
 	if s.Version, err = Version(ctx, bin); err != nil {
 		return nil, err
 	}

@@ -58,7 +58,11 @@ func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
 			return nil, fmt.Errorf("%s: %s holds no PEM certificate", name, t.CAFile)
 		}
 	}
-	return newClient(name, &http.Transport{
+	return newClient(name, transport(dial, conf)), nil
+}
+
+func transport(dial Dial, conf *tls.Config) *http.Transport {
+	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 			defer cancel()
@@ -72,7 +76,7 @@ func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
 		MaxIdleConnsPerHost:   64, // one for each of the operations that may run at the same time
 		IdleConnTimeout:       kept,
 		WriteBufferSize:       64 << 10,
-	}), nil
+	}
 }
 
 func newClient(name string, tr *http.Transport) *Client {

@@ -148,11 +148,11 @@ func TestCallStreamsExactly(t *testing.T) {
 // TestPatientReadsAnEarlyAnswer: a server that says why it stops taking the
 // body is heard, every time.
 func TestPatientReadsAnEarlyAnswer(t *testing.T) {
-	client, u := api(t, func(w http.ResponseWriter, r *http.Request) {
+	_, u := api(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
 		http.Error(w, "not enough hosts", http.StatusInternalServerError)
 	})
-	patient := client.Patient()
+	patient := Patient("some", (&net.Dialer{}).DialContext)
 	defer patient.Close()
 	for range 20 {
 		zeros := io.LimitReader(zero{}, 64<<20)

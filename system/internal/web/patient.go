@@ -2,18 +2,19 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"syscall"
 	"time"
 )
 
-// Patient is c for uploads that are answered late or early: it waits for an
+// Patient is a client for uploads that are answered late or early: it waits for an
 // answer's head as long as ctx allows (some servers store first and answer
 // then), and it reads an answer that came, with the reason, while the server
-// stopped taking the body.
-func (c *Client) Patient() *Client {
-	tr := c.pool.clone()
+// stopped taking the body. It trusts the roots of the system.
+func Patient(name string, dialHost Dial) *Client {
+	tr := transport(dialHost, &tls.Config{})
 	tr.ResponseHeaderTimeout = 0
 	dial := tr.DialContext
 	tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -23,7 +24,7 @@ func (c *Client) Patient() *Client {
 		}
 		return answerFirst{conn}, nil
 	}
-	return newClient(c.name, tr)
+	return newClient(name, tr)
 }
 
 // answerTime is how long an answer that is there already may take to be read.

@@ -12,7 +12,7 @@ import (
 // Chain is one on disk.
 type Chain struct {
 	Manifest
-	chaincache.Got // of one that was opened, Dir alone
+	chaincache.Got
 }
 
 // Manifest describes a chain beside its store.
@@ -26,9 +26,9 @@ type Manifest struct {
 
 // Open opens the chain in dir, which [Get] made: for the process of a peer,
 // which makes none.
-func Open(dir string) (*Chain, error) {
-	c := &Chain{Got: chaincache.Got{Dir: dir}}
-	if err := chaincache.Open(dir, &c.Manifest); err != nil {
+func Open(dir string) (c *Chain, err error) {
+	c = &Chain{Got: chaincache.Got{Dir: dir}}
+	if c.Size, err = chaincache.Read(dir, &c.Manifest); err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
 	}
 	return c, nil

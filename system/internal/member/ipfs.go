@@ -1,0 +1,27 @@
+package member
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/ipfs/go-cid"
+
+	"github.com/plimsoll-project/plimsoll/system"
+)
+
+// CID is what is wrong with a ref of a system whose refs are CIDs.
+func CID(name string, ref system.Ref) error {
+	if _, err := cid.Decode(string(ref)); err != nil {
+		return fmt.Errorf("%s: %q is not a CID (%w): %w", name, ref, err, system.ErrBadRef)
+	}
+	return nil
+}
+
+// Multiaddr is a TCP address as libp2p has it.
+func Multiaddr(at netip.AddrPort) string {
+	family := "ip6"
+	if at.Addr().Is4() {
+		family = "ip4"
+	}
+	return fmt.Sprintf("/%s/%s/tcp/%d", family, at.Addr(), at.Port())
+}
