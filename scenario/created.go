@@ -19,14 +19,15 @@ import (
 // outlives the run, and they are to be removed from it. Of a started system,
 // which goes as a whole, nothing is noted.
 type CreatedObjects struct {
+	node system.Node
 	mu   sync.Mutex
 	came int
 	refs map[system.Ref]int // in the order in which they came; nil: the system was started
 	lost int                // operations that failed, and may have left an object
 }
 
-func NewCreatedObjects(use experiment.SystemUse) *CreatedObjects {
-	b := &CreatedObjects{}
+func NewCreatedObjects(use experiment.SystemUse, node system.Node) *CreatedObjects {
+	b := &CreatedObjects{node: node}
 	if use.Attached() {
 		b.refs = map[system.Ref]int{}
 	}
@@ -51,8 +52,8 @@ func (b *CreatedObjects) Add(ref system.Ref) {
 
 // AddPut notes what a put of name has left, or may have left: where a system names objects by their
 // names alone, that of a put that failed is known, too.
-func (b *CreatedObjects) AddPut(node system.Node, name string, ref system.Ref) {
-	if n, ok := node.(system.Namer); ok && ref == "" {
+func (b *CreatedObjects) AddPut(name string, ref system.Ref) {
+	if n, ok := b.node.(system.Namer); ok && ref == "" {
 		ref = n.Named(name)
 	}
 	b.Add(ref)
@@ -72,15 +73,20 @@ const (
 	RemoveHangs      = 3
 )
 
+// Adopt informs a node that an object is ours.
+func Adopt(node system.Node, o system.Object) {
+	if a, ok := node.(system.Adopter); ok {
+		a.Adopt(o)
+	}
+}
+
 // Remove deletes an object of ours; that it is not there is as good.
 func Remove(ctx context.Context, node system.Node, o system.Object) error {
 	d, ok := node.(system.Deleter)
 	if !ok {
 		return errors.New("it cannot remove objects")
 	}
-	if a, ok := node.(system.Adopter); ok { // it knows nothing of other sessions, nor of a put that failed
-		a.Adopt(o)
-	}
+	Adopt(node, o) // it knows nothing of other sessions, nor of a put that failed
 	ctx, cancel := context.WithTimeout(ctx, RemoveOneTimeout)
 	defer cancel()
 	if err := d.Delete(ctx, o.Ref); !errors.Is(err, system.ErrNotFound) {
@@ -117,9 +123,10 @@ func RemoveEach(ctx context.Context, node system.Node, all iter.Seq[system.Objec
 	return fmt.Errorf("%d of %d objects of ours stay: %w", stay, tried, why)
 }
 
-// RemoveAll deletes what is left, until ctx ends, the newest first: what is in a directory
-// goes before the directory. Its error says how much stays there, and why.
-func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error {
+// Close deletes what is left, until ctx ends, the newest first: what is in a directory
+// goes before the directory. Its error says how much stays there, and why. It makes a [Closer]
+// of a runner.
+func (b *CreatedObjects) Close(ctx context.Context) error {
 	b.mu.Lock()
 	lost := b.lost
 	refs := slices.SortedFunc(maps.Keys(b.refs), func(x, y system.Ref) int { return b.refs[y] - b.refs[x] })
@@ -131,7 +138,7 @@ func (b *CreatedObjects) RemoveAll(ctx context.Context, node system.Node) error 
 			}
 		}
 	}
-	err := RemoveEach(ctx, node, left, func(o system.Object) { b.Removed(o.Ref) })
+	err := RemoveEach(ctx, b.node, left, func(o system.Object) { b.Removed(o.Ref) })
 	if lost > 0 {
 		err = errors.Join(err, fmt.Errorf("%d operations that failed may each have left an object whose name is not "+
 			"known", lost))

@@ -35,12 +35,12 @@ var ErrNoFacts = errors.New("the trial did not record what its metrics are compu
 // constant: the streams are read when they are used, and [Measured.Err] is of what failed
 // then.
 func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Measured, error) {
-	in, runners, _ := factsOf(trial.Details)
+	in := factsOf(trial.Details)
 	links, err := r.LinksOf(trial.ID)
 	if err != nil {
 		return in, fmt.Errorf("links of trial %d: %w", trial.ID, err)
 	}
-	own := max(0, len(links)-runners)
+	own := max(0, len(links)-int(in.LoadDetail(loadLinks)))
 	if own > 0 {
 		in.Link = &links[own-1]
 	}
@@ -74,7 +74,8 @@ func (in *Measured) Err() error {
 // that it has; a nil summary is read.
 func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment.Cell,
 	summary *record.Summary) (map[string]float64, error) {
-	if _, _, known := factsOf(trial.Details); !known {
+	recorded := factsOf(trial.Details)
+	if _, known := recorded.Detail(record.DetailLoad, loadSeconds); !known { // an older version has stored them
 		return nil, ErrNoFacts
 	}
 	in, err := ReadFacts(r, trial, cell)
@@ -190,9 +191,8 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 	return all
 }
 
-// factsOf is what details say of a trial; false: an older version has stored them.
-// runners is how many of its link checks are the runner's.
-func factsOf(details []record.Detail) (in Measured, runners int, known bool) {
+// factsOf is what details say of a trial.
+func factsOf(details []record.Detail) (in Measured) {
 	in.Load.Details = details
 	for _, f := range fields(&in.Load, &in.Usage) {
 		v, there := in.Detail(f.kind, f.name)
@@ -210,8 +210,7 @@ func factsOf(details []record.Detail) (in Measured, runners int, known bool) {
 		}
 	}
 	in.TLS = in.LoadDetail(LoadTLS) > 0
-	_, known = in.Detail(record.DetailLoad, loadSeconds)
-	return in, int(in.LoadDetail(loadLinks)), known
+	return in
 }
 
 // Detail is a number that the trial recorded.

@@ -24,9 +24,9 @@ func TestFactsComeBack(t *testing.T) {
 		Nodes: []NodeUsage{{1, 2, 3, 4}, {unknown, unknown, unknown, unknown}, {5, 6, 7, 8}},
 	}
 	details := Details(load, usage, []string{"a-01", "a-02", "a-03"}, true)
-	in, runners, known := factsOf(details)
-	if !known || runners != 2 || !in.TLS {
-		t.Errorf("known %v, %d links, TLS %v", known, runners, in.TLS)
+	in := factsOf(details)
+	if in.LoadDetail(loadLinks) != 2 || !in.TLS {
+		t.Errorf("%v links, TLS %v", in.LoadDetail(loadLinks), in.TLS)
 	}
 	load.Links, load.Details = nil, details
 	if !reflect.DeepEqual(in.Load, load) {

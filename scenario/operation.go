@@ -57,13 +57,6 @@ func (w *Operation) count(n int, done bool) {
 	}
 }
 
-// Bytes is how many have moved.
-func (w *Operation) Bytes() int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.moved
-}
-
 // Sending is the content as the system reads it.
 func (w *Operation) Sending(c workload.Content) io.Reader { return w.SendingFrom(c.Reader(), c.Size) }
 

@@ -16,19 +16,6 @@ type Arrivals interface {
 	Pace(elapsed time.Duration, hits uint64) (wait time.Duration, stop bool)
 }
 
-// Constant starts operations at a fixed rate (operations per second), the first
-// at once.
-type Constant float64
-
-func (c Constant) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
-	if !(c > 0) {
-		return 0, true
-	}
-	// From the count and not from the latest arrival, so that rounding to
-	// nanoseconds does not add up.
-	return seconds(float64(hits)/float64(c)) - elapsed, false
-}
-
 // Poisson starts operations with independent exponential gaps of mean 1/PerSecond.
 // The k-th gap depends on the seed and k alone.
 type Poisson struct {
@@ -49,12 +36,15 @@ type Step struct {
 	For       time.Duration `json:"for"`
 }
 
-// Steps holds one rate after another and then stops. A rate of 0 is a pause.
+// Steps holds one rate after another, the first from the beginning on, and then stops. A rate
+// of 0 is a pause.
 type Steps []Step
 
 func (s Steps) Pace(elapsed time.Duration, hits uint64) (time.Duration, bool) {
 	n, from := float64(hits), time.Duration(0)
 	for _, st := range s {
+		// From the count and not from the latest arrival, so that rounding to
+		// nanoseconds does not add up.
 		if in := st.PerSecond * st.For.Seconds(); n < in {
 			return from + seconds(n/st.PerSecond) - elapsed, false
 		} else {
@@ -85,7 +75,7 @@ type ArrivalSpec struct {
 func (a ArrivalSpec) Arrivals(seed uint64) Arrivals {
 	switch a.Process {
 	case "constant":
-		return Constant(a.Rate)
+		return Steps{{a.Rate, math.MaxInt64}}
 	case "poisson":
 		return Poisson{a.Rate, seed}
 	}

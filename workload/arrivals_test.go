@@ -21,7 +21,7 @@ func times(a Arrivals, d time.Duration) (at []time.Duration) {
 }
 
 func TestConstantDoesNotDrift(t *testing.T) {
-	at := times(Constant(3), 1000*time.Second)
+	at := times(Steps{{3, math.MaxInt64}}, 1000*time.Second)
 	if len(at) != 3000 || at[0] != 0 {
 		t.Fatalf("%d arrivals, the first at %v", len(at), at[0])
 	}

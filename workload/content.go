@@ -110,6 +110,9 @@ func (r *Reader) Check(p []byte) bool {
 	return true
 }
 
+// Close implements [io.Closer]: there is nothing to close.
+func (*Reader) Close() error { return nil }
+
 // xor combines p with the keystream at the reader's place and moves on.
 func (r *Reader) xor(p []byte) {
 	if r.ctr == nil {

@@ -45,8 +45,15 @@ func ReadDirectory(ctx context.Context, root string, copies int) (Set, error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err == nil && e.Type().IsRegular() {
-			err = d.add(name, e)
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		if err := checkName(name); err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			d.files = append(d.files, file{name, info.Size(), info.ModTime().UnixNano()})
 		}
 		return err
 	})
@@ -58,17 +65,6 @@ func ReadDirectory(ctx context.Context, root string, copies int) (Set, error) {
 	}
 	slices.SortFunc(d.files, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	return d, nil
-}
-
-func (d *Directory) add(name string, e fs.DirEntry) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	info, err := e.Info()
-	if err == nil {
-		d.files = append(d.files, file{name, info.Size(), info.ModTime().UnixNano()})
-	}
-	return err
 }
 
 // Len implements Set.

@@ -43,13 +43,8 @@ func (s *Synthetic) Object(i int) Object {
 // Open implements Set. Content is numbered over all copies.
 func (s *Synthetic) Open(i int) (io.ReadSeekCloser, error) {
 	content := Content{Seed: s.seed, Index: uint64(i), Size: s.Size(i % s.Sizes.Len())}
-	return nopCloser{content.Reader()}, nil
+	return content.Reader(), nil
 }
-
-// nopCloser adds a Close to a reader that needs none.
-type nopCloser struct{ io.ReadSeeker }
-
-func (nopCloser) Close() error { return nil }
 
 // Fingerprint implements Set. It covers the content, too.
 func (s *Synthetic) Fingerprint() string {

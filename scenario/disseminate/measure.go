@@ -17,7 +17,7 @@ var definitions string
 
 // Metrics of a trial. The trial is the unit: its leechers are summed up first.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["disseminate"], scenario.Machine()...)
+	return append(scenario.Definitions(definitions, "disseminate"), scenario.Machine()...)
 }
 
 // lifetime is how long a leecher took until a moment of it; 0: it did not come.

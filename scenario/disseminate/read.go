@@ -61,13 +61,18 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		return out, err
 	}
 	release, nodes := ops[0].fetch.Intended, map[int]*leecher{}
-	names := nodeNames(t.Details)
+	names := map[int]string{} // of the nodes that took part, by place
+	for _, d := range t.Details {
+		if d.Kind == record.DetailSeeder {
+			names[len(names)] = d.Name
+		}
+	}
 	var all []*leecher
 	for _, o := range ops {
 		l := &leecher{leecherOp: o, name: cmp.Or(names[o.place], fmt.Sprintf("node %02d", o.place+1))}
 		all, nodes[o.place], release = append(all, l), l, min(release, o.fetch.Intended)
 	}
-	out.Metrics = scenario.Definitions(definitions)["nodes"]
+	out.Metrics = scenario.Definitions(definitions, "nodes")
 	row := func(entity, metric string, seconds float64) {
 		r := analysis.Row{Trial: t, Entity: entity, Metric: metric, Value: seconds}
 		if math.IsNaN(seconds) || math.IsInf(seconds, 0) {
@@ -101,17 +106,6 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		out.Series = []analysis.Series{{Trial: t, Metric: verified, Points: analysis.Thin(progress, mostPoints)}}
 	}
 	return out, nil
-}
-
-// nodeNames are those of the nodes that took part, by place.
-func nodeNames(details []record.Detail) map[int]string {
-	names := map[int]string{}
-	for _, d := range details {
-		if d.Kind == record.DetailSeeder {
-			names[len(names)] = d.Name
-		}
-	}
-	return names
 }
 
 // follow reads from the marks when each leecher came to each share, and how long all that

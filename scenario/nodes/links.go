@@ -78,10 +78,8 @@ func (l *Links) restore(ctx context.Context) error {
 	if len(l.faults) == 0 && len(l.Rates) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, linkLimit)
-	defer cancel()
-	l.faults = nil
-	return l.network.Change(ctx, scenario.NetworkChange{})
+	l.faults, l.Rates = nil, nil
+	return l.change(ctx)
 }
 
 // traffic is what has crossed the nodes' links; nil: not known.

@@ -22,9 +22,7 @@ type action struct {
 	offset int64
 	length int64                           // bytes that must move
 	do     func(*scenario.Operation) error // what is timed
-	// Untimed, when it ended well:
-	after    func()        // what changes for us
-	accepted func() object // what must become durable before the next; nil: nothing
+	after  func(context.Context) error     // what follows, untimed, when it ended well; nil: nothing
 }
 
 // action prepares, untimed, the n-th operation of a worker; n = -1 primes. What the
@@ -41,16 +39,14 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 	case "put":
 		return t.put(record.OpPut, c, t.node.Put), nil
 	case "put-durable":
-		s, a := t.node.(system.Settler), t.put(record.OpPutDurable, c, t.node.Put)
-		put, accepted := a.do, a.accepted
-		a.do = func(w *scenario.Operation) error {
-			if err := put(w); err != nil {
-				return err
+		s := t.node.(system.Settler)
+		return t.put(record.OpPutDurable, c, func(ctx context.Context, name string, size int64, r io.Reader) (
+			ref system.Ref, err error) {
+			if ref, err = t.node.Put(ctx, name, size, r); err == nil {
+				err = s.Settle(ctx, ref)
 			}
-			return s.Settle(w.Ctx, accepted().ref)
-		}
-		a.accepted = nil
-		return a, nil
+			return ref, err
+		}), nil
 	case "put-dir":
 		d, dir := t.node.(system.Directory), t.directories[worker]
 		return t.put(record.OpPutDir, c, func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref,
@@ -68,8 +64,8 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 		u, o := t.node.(system.Updater), set[worker]
 		return action{
 			kind: record.OpUpdate, object: uint32(worker), length: c.Size,
-			do:       func(w *scenario.Operation) error { return u.Update(w.Ctx, o.ref, c.Size, w.Sending(c)) },
-			accepted: func() object { return o },
+			do:    func(w *scenario.Operation) error { return u.Update(w.Ctx, o.ref, c.Size, w.Sending(c)) },
+			after: func(ctx context.Context) error { return t.settle(ctx, o) },
 		}, nil
 	case "delete":
 		return t.remover(ctx, c)
@@ -97,11 +93,16 @@ func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) act
 		kind: kind, object: uint32(c.Index), length: c.Size,
 		do: func(w *scenario.Operation) (err error) {
 			ref, err = store(w.Ctx, t.name(c), c.Size, w.Sending(c))
-			t.AddPut(t.node, t.name(c), ref)
+			t.AddPut(t.name(c), ref)
 			return err
 		},
-		after:    func() { t.stored(object{ref, c}) },
-		accepted: func() object { return object{ref, c} },
+		after: func(ctx context.Context) error {
+			t.stored(object{ref, c})
+			if kind == record.OpPutDurable || t.o.Operation == "fill" { // which waits for all of them together
+				return nil
+			}
+			return t.settle(ctx, object{ref, c})
+		},
 	}
 }
 
@@ -154,8 +155,11 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 	}
 	d := t.node.(system.Deleter)
 	return action{kind: record.OpDelete, object: uint32(c.Index),
-		do:    func(w *scenario.Operation) error { return d.Delete(w.Ctx, ref) },
-		after: func() { t.removed(system.Object{Ref: ref, Size: c.Size}) },
+		do: func(w *scenario.Operation) error { return d.Delete(w.Ctx, ref) },
+		after: func(context.Context) error {
+			t.removed(system.Object{Ref: ref, Size: c.Size})
+			return nil
+		},
 	}, err
 }
 
@@ -172,9 +176,7 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 	}()
 	share := func(worker int) int { return (t.o.Objects - worker + t.o.Concurrency - 1) / t.o.Concurrency }
 	err := t.loop(ctx, share, 0, func(_ context.Context, worker, n int) (action, error) {
-		a := t.put(record.OpPut, t.content(worker, n), t.node.Put)
-		a.accepted = nil // all of them are waited for together
-		return a, nil
+		return t.put(record.OpPut, t.content(worker, n), t.node.Put), nil
 	})
 	// All that was added is waited for, in earlier trials too: the reads that follow shall have
 	// the link for themselves, and the inventory shall hold all of it.

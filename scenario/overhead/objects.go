@@ -82,8 +82,9 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 // Prepare stores what the cells read and change, in the quickest way that the
 // system has: nothing of it is measured.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
+	node := site.Cluster.Nodes()[0].(system.Store)
 	r := &runner{
-		CreatedObjects: scenario.NewCreatedObjects(site.Use), site: site, node: site.Cluster.Nodes()[0].(system.Store),
+		CreatedObjects: scenario.NewCreatedObjects(site.Use, node), site: site, node: node,
 		sets: map[set][]object{}, filled: map[int64][]object{},
 	}
 	begun := time.Now()
@@ -122,7 +123,7 @@ func (r *runner) seeded(ctx context.Context, name string, size int64, from io.Re
 func (r *runner) store(ctx context.Context, name string, c workload.Content, store storeFunc) (ref system.Ref,
 	err error) {
 	ref, err = store(ctx, name, c.Size, c.Reader())
-	r.AddPut(r.node, name, ref)
+	r.AddPut(name, ref)
 	if err != nil {
 		return ref, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, name, experiment.Bytes(c.Size), err)
 	}
@@ -150,9 +151,6 @@ func (r *runner) prepare(ctx context.Context, s set, n int) error {
 	}
 	return nil
 }
-
-// Close implements Runner.
-func (r *runner) Close(ctx context.Context) error { return r.RemoveAll(ctx, r.node) }
 
 // keep counts objects of ours that are there from now on, or, negative, no longer.
 func (r *runner) keep(objects, bytes int64) {

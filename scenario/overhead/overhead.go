@@ -25,7 +25,7 @@ var definitions string
 
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["overhead"], scenario.Machine()...)
+	return append(scenario.Definitions(definitions, "overhead"), scenario.Machine()...)
 }
 
 // abilities that an operation asks of a node, where it has not the same name.

@@ -12,17 +12,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// spent is what operations took of us.
-type spent struct {
-	cpu  float64 // seconds, of this process
-	wire float64 // bytes through the client's interface; NaN: not counted, or not theirs alone
-}
-
 // load is what the trial says of itself. cpu is this process's at its beginning.
 func (t *trial) load(cpu float64) scenario.Load {
-	load := t.tally.Load(scenario.SelfCPU()-cpu, t.spent.cpu, t.o.Concurrency)
-	if !math.IsNaN(t.spent.wire) {
-		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.spent.wire))
+	load := t.tally.Load(scenario.SelfCPU()-cpu, t.cpu, t.o.Concurrency)
+	if !math.IsNaN(t.wire) {
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.wire))
 	}
 	for _, name := range t.order {
 		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name,

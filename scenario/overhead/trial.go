@@ -29,7 +29,8 @@ type trial struct {
 	tally       *scenario.Tally
 
 	mu     sync.Mutex
-	spent  spent                // in all operations
+	cpu    float64              // seconds of this process, in all operations
+	wire   float64              // bytes through the client's interface likewise; NaN: not counted, or not theirs alone
 	made   []object             // stored in this trial
 	phases map[string][]float64 // seconds, by phase
 	order  []string             // of the phases
@@ -70,7 +71,8 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 		err = t.prime(ctx)
 	}
 	var before *inventory
-	if err == nil && t.stores() {
+	stores := slices.Contains([]string{"put", "put-durable", "put-dir"}, t.o.Operation) // it adds objects
+	if err == nil && stores {
 		before, err = t.inventory(ctx)
 	}
 	if err != nil {
@@ -83,11 +85,6 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 		return load, err
 	}
 	return t.inventoried(ctx, load, before)
-}
-
-// stores reports whether the operation adds objects.
-func (t *trial) stores() bool {
-	return slices.Contains([]string{"put", "put-durable", "put-dir"}, t.o.Operation)
 }
 
 // directory makes a fresh one for each worker: what entering an object costs may
@@ -124,22 +121,11 @@ func (t *trial) prime(ctx context.Context) error {
 			return err
 		}
 		op := record.Op{Length: a.length}
-		if scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do) != nil {
+		if scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do) != nil || a.after == nil {
 			return nil
 		}
-		return t.conclude(ctx, a)
+		return a.after(ctx)
 	})
-}
-
-// conclude does, untimed, what follows an action that ended well.
-func (t *trial) conclude(ctx context.Context, a action) error {
-	if a.after != nil {
-		a.after()
-	}
-	if a.accepted == nil {
-		return nil
-	}
-	return t.settle(ctx, a.accepted())
 }
 
 // content of the n-th action of a worker, never the same twice; -1: to prime.
@@ -179,11 +165,11 @@ func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time
 	})
 	if !alone {
 		// What lies between the operations of one worker is beside those of the others.
-		t.spent.cpu += scenario.SelfCPU() - cpu
+		t.cpu += scenario.SelfCPU() - cpu
 		if t.silentBetween() {
-			t.spent.wire += t.traffic() - wire
+			t.wire += t.traffic() - wire
 		} else {
-			t.spent.wire = math.NaN()
+			t.wire = math.NaN()
 		}
 	}
 	return err
@@ -233,8 +219,8 @@ func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error 
 		cpu += scenario.SelfCPU()
 	}
 	t.mu.Lock()
-	t.spent.cpu += cpu
-	t.spent.wire += wire
+	t.cpu += cpu
+	t.wire += wire
 	t.mu.Unlock()
 	if err := t.tally.Add(op); err != nil || op.Outcome != record.OK {
 		return err
@@ -242,7 +228,10 @@ func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error 
 	if alone {
 		t.account(ctx)
 	}
-	return t.conclude(ctx, a)
+	if a.after == nil {
+		return nil
+	}
+	return a.after(ctx)
 }
 
 // account asks where the system says that the time of its latest operation went.

@@ -96,7 +96,7 @@ func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 		}
 		var err error
 		o.ref, err = system.Seed(ctx, store, o.name, content.Size, content.Reader())
-		r.ours.Add(o.ref)
+		r.Add(o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, experiment.Bytes(size), err)
 		}

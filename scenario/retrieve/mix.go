@@ -35,7 +35,7 @@ type mixed struct {
 	begun   atomic.Int64 // operations
 
 	mu   sync.Mutex
-	puts []system.Ref // stored by the trial and still there, the oldest first
+	puts []system.Object // stored by the trial and still there, the oldest first
 }
 
 // mixed executes such a trial.
@@ -47,7 +47,9 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 		tally: scenario.NewTally(sink), store: r.node.(system.Store), // Problems has looked
 	}
 	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
-	defer t.clear(ctx)
+	defer func() { // what is left of the trial's objects
+		r.site.RemoveMade(ctx, r.node, t.puts, func(o system.Object) { r.Removed(o.Ref) })
+	}()
 	n := t.spec.Concurrency
 	sink.Begin()
 	cpu, first := scenario.SelfCPU(), t.now()
@@ -114,7 +116,7 @@ func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
 		if err != nil {
 			t.keep(old) // it may still be there
 		} else {
-			t.ours.Removed(old)
+			t.Removed(old)
 		}
 		return err
 	}
@@ -125,7 +127,7 @@ func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
 		ref, err = t.store.Put(w.Ctx, name, c.Size, w.Sending(c))
 		return err
 	})
-	t.ours.AddPut(t.node, name, ref)
+	t.AddPut(name, ref)
 	if err == nil {
 		t.keep(ref)
 	}
@@ -137,7 +139,7 @@ func (t *mixed) oldest() (ref system.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.puts) > 0 {
-		ref, t.puts = t.puts[0], t.puts[1:]
+		ref, t.puts = t.puts[0].Ref, t.puts[1:]
 	}
 	return ref
 }
@@ -145,16 +147,7 @@ func (t *mixed) oldest() (ref system.Ref) {
 func (t *mixed) keep(ref system.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.puts = append(t.puts, ref)
-}
-
-// clear removes what is left of the trial's objects.
-func (t *mixed) clear(ctx context.Context) {
-	made := make([]system.Object, len(t.puts))
-	for i, ref := range t.puts {
-		made[i] = system.Object{Ref: ref, Size: t.size}
-	}
-	t.site.RemoveMade(ctx, t.node, made, func(o system.Object) { t.ours.Removed(o.Ref) })
+	t.puts = append(t.puts, system.Object{Ref: ref, Size: t.size})
 }
 
 // readKinds are the metrics of each kind of operation of a mix.

@@ -29,7 +29,7 @@ var definitions string
 // Metrics of a trial. Times of operations are from the intended start, which in
 // a closed loop is the start.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["retrieve"], scenario.Machine()...)
+	return append(scenario.Definitions(definitions, "retrieve"), scenario.Machine()...)
 }
 
 // Problems implements Scenario.
@@ -76,7 +76,8 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	first := site.Cluster.Nodes()[0]
 	r := &runner{site: site, node: first, server: first.(system.HTTPServer), copyMost: copyMost,
-		ours: scenario.NewCreatedObjects(site.Use), brought: map[copyOf]string{}, sets: map[string][]object{}}
+		CreatedObjects: scenario.NewCreatedObjects(site.Use, first), brought: map[copyOf]string{},
+		sets: map[string][]object{}}
 	for _, c := range cells {
 		set, done := r.sets[c.Data.Key()]
 		if !done {
@@ -126,15 +127,11 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 func ofOperations(s *record.Summary, seconds float64, put func(string, float64)) {
 	c := s.Counts()
 	put("success_rate", float64(c.Outcomes[record.OK])/float64(c.Finished())) // of none there is none
-	for _, q := range []struct {
-		key string
-		q   float64
-	}{{"p50", 0.50}, {"p90", 0.90}, {"p99", 0.99}} {
-		if enough(s.Count(record.TTFB), q.q) {
-			put("ttfb_"+q.key, s.KaplanMeier(record.TTFB, q.q))
-		}
-		if enough(s.Count(record.Duration), q.q) {
-			put("duration_"+q.key, s.KaplanMeier(record.Duration, q.q))
+	for key, q := range map[string]float64{"p50": 0.50, "p90": 0.90, "p99": 0.99} {
+		for name, of := range map[string]record.Measure{"ttfb_": record.TTFB, "duration_": record.Duration} {
+			if enough(s.Count(of), q) {
+				put(name+key, s.KaplanMeier(of, q))
+			}
 		}
 	}
 	put("throughput", float64(c.OKBytes+c.InFlightBytes)/seconds)

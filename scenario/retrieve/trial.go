@@ -24,10 +24,10 @@ import (
 
 // runner is one prepared system.
 type runner struct {
+	*scenario.CreatedObjects
 	site   scenario.Site
 	node   system.Node
 	server system.HTTPServer // the same
-	ours   *scenario.CreatedObjects
 	sets   map[string][]object
 
 	references int               // copies made so far
@@ -194,9 +194,6 @@ type copyOf struct {
 	host testbed.Host
 	path string
 }
-
-// Close implements Runner.
-func (r *runner) Close(ctx context.Context) error { return r.ours.RemoveAll(ctx, r.node) }
 
 // clockShare is the share of a trial's window that the error of a generator's clock may be.
 const clockShare = 0.01

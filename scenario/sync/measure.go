@@ -14,7 +14,7 @@ var definitions string
 
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return append(scenario.Definitions(definitions)["sync"], scenario.Machine()...)
+	return append(scenario.Definitions(definitions, "sync"), scenario.Machine()...)
 }
 
 // Names of details of the kind [record.DetailFollower]. A value that the node does not report has none.

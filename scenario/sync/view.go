@@ -113,7 +113,7 @@ func heights(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err e
 	}
 	if len(points) > 0 {
 		out.Series = []analysis.Series{{Trial: t, Metric: "height", Points: analysis.Thin(points, mostPoints)}}
-		out.Metrics = scenario.Definitions(definitions)["height"]
+		out.Metrics = scenario.Definitions(definitions, "height")
 	}
 	return out, err
 }

@@ -65,17 +65,12 @@ func per(v *big.Int, by *big.Rat) *big.Rat {
 	return new(big.Rat).Quo(rat(v), by)
 }
 
-// whole reports whether nothing was stored or paid before the test.
-func (l *loadTest) whole() bool {
-	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes,
-		system.ReadEnded)
-}
-
 // since is an amount as it grew in the test. Where nothing was stored or paid before, all
 // of the system's own totals belong to it.
 func (l *loadTest) since(name string) *big.Int {
 	v := l.readings.last[name]
-	if v == nil || l.whole() {
+	if v == nil || l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes,
+		system.ReadEnded) {
 		return v
 	}
 	return minus(v, l.readings.first[name])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -170,13 +171,7 @@ func (s *objects) upTo(n int) stored {
 
 // by is what was accepted by a moment.
 func (s *objects) by(at float64) stored {
-	n, _ := slices.BinarySearchFunc(s.all, at, func(x accepted, at float64) int {
-		if x.at <= at {
-			return -1
-		}
-		return 1
-	})
-	return s.upTo(n)
+	return s.upTo(sort.Search(len(s.all), func(i int) bool { return s.all[i].at > at }))
 }
 
 // accepted is all that was.

@@ -162,7 +162,7 @@ func (Collect) Name() string { return "collect" }
 
 // Metrics of a trial.
 func (Collect) Metrics() []record.Metric {
-	return append(metricsOf("polls", "system"), scenario.Machine()...)
+	return append(scenario.Definitions(definitions, "polls", "system"), scenario.Machine()...)
 }
 
 // Problems implements Scenario: whatever a system reports can be collected.

@@ -303,7 +303,10 @@ func (l *loadTest) emit(in *scenario.Measured) {
 		}
 		l.row("objects_by_state", "adopted", float64(l.adopted))
 		l.row("objects_by_state", "retried", float64(l.retried))
-		if l.up != nil && l.settles() {
+		// whether the system says when an object is at its full redundancy
+		settles := l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil ||
+			l.values[system.ReadRedundancyMin] != nil
+		if l.up != nil && settles {
 			l.row("objects_by_state", lateState, float64(l.notDurable(in)))
 			l.row("objects_by_state", "durable late", float64(l.late))
 		}
@@ -334,12 +337,6 @@ func (l *loadTest) span(kind, entity string, from, to float64, note string) {
 
 // lateState is of objects that were accepted and not at their full redundancy in time.
 const lateState = "not durable in time"
-
-// settles reports whether the system says when an object is at its full redundancy.
-func (l *loadTest) settles() bool {
-	return l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil ||
-		l.values[system.ReadRedundancyMin] != nil
-}
 
 // Kinds of spans of a load test's life.
 const (
@@ -476,11 +473,11 @@ func (l *loadTest) ofObjects() {
 
 // define says what the rows and series are that no definition of the run covers.
 func (l *loadTest) define() {
-	l.out.Metrics = append(l.out.Metrics, metricsOf("derived", "servers")...)
+	l.out.Metrics = append(l.out.Metrics, scenario.Definitions(definitions, "derived", "servers")...)
 	if len(l.readings.last) == 0 || l.decimals < 0 {
 		return // without money, its unit is for another system of the run to say
 	}
-	for _, m := range metricsOf("money") {
+	for _, m := range scenario.Definitions(definitions, "money") {
 		m.Unit = l.currency
 		l.out.Metrics = append(l.out.Metrics, m)
 		if l.price.Each != nil {

@@ -1,10 +1,10 @@
 package upload
 
 import (
-	"cmp"
 	"math"
 	"math/big"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -33,10 +33,7 @@ func (s series) upTo(start float64) float64 {
 
 // find is the place of the first poll that began at a moment, or later.
 func (s series) find(start float64) int {
-	i, _ := slices.BinarySearchFunc(s, start, func(r collect.Reported, at float64) int {
-		return cmp.Compare(r.Start, at)
-	})
-	return i
+	return sort.Search(len(s), func(i int) bool { return s[i].Start >= start })
 }
 
 // at is the value of the poll that began at a moment; NaN: it has none.

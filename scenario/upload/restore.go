@@ -279,7 +279,7 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 			case whole && isStored(t.queue.of(i)):
 				seen[i] = true
 				delete(t.listed, i)
-				t.runner.adopt(o) // an earlier session's is ours: it counts, and may be removed
+				scenario.Adopt(t.node, o) // an earlier session's is ours: it counts, and may be removed
 			default:
 				t.listed[i] = o
 			}

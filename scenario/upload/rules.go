@@ -9,15 +9,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // conditions are those of the rules of load tests.
-func conditions() map[string]func(*analysis.Result) []analysis.Case {
-	return map[string]func(*analysis.Result) []analysis.Case{"money-unexplained": each(unexplained),
-		"objects-lost": each(objectsThat(lost...)), "not-durable": each(objectsThat(notDurable...)),
-		"storage-full": each(full), "slows-down": each(slowing), "poll-gaps": each(pollGaps)}
-}
+var conditions = map[string]func(*analysis.Result) []analysis.Case{"money-unexplained": each(unexplained),
+	"objects-lost": each(objectsThat(lost...)), "not-durable": each(objectsThat(notDurable...)),
+	"storage-full": each(full), "slows-down": each(slowing), "poll-gaps": each(pollGaps)}
 
 // key names a row of a trial.
 type key struct{ metric, entity string }
@@ -285,7 +284,7 @@ func tables(f *analysis.Frame) []analysis.Table {
 		for _, r := range f.Entities(t.Trial, "money") {
 			add(r.Metric, r.Entity, r.Entity)
 		}
-		for _, m := range metricsOf("money")[1:] {
+		for _, m := range scenario.Definitions(definitions, "money")[1:] {
 			add(m.Key, "", m.Name)
 		}
 		for _, r := range f.Entities(t.Trial, "objects_by_state") {

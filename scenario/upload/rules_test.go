@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -172,8 +173,9 @@ func TestEveryRule(t *testing.T) {
 	cell := &analysis.Cell{ID: "c001", System: "siad", Plan: experiment.Cell{Upload: &experiment.Upload{}}}
 	trial := &analysis.Trial{Trial: record.Trial{ID: 1, State: record.Done}, Info: cell}
 	f := &analysis.Frame{View: Scenario{}.View(), Plan: &experiment.Plan{Blocks: 1}, Run: analysis.Run{Done: 1, Valid: 1},
-		Trials: []*analysis.Trial{trial}, Cells: []*analysis.Cell{cell}, Metrics: metricsOf("derived"),
-		Series: []analysis.Series{{Trial: trial, Metric: "accept_time", Over: overObjects, Points: line(100, 1, 3, 1)}},
+		Trials: []*analysis.Trial{trial}, Cells: []*analysis.Cell{cell},
+		Metrics: scenario.Definitions(definitions, "derived"),
+		Series:  []analysis.Series{{Trial: trial, Metric: "accept_time", Over: overObjects, Points: line(100, 1, 3, 1)}},
 		Spans: []analysis.Span{{Trial: trial, Kind: moneyMissing, From: 600, To: 1200, Note: "40 SC"},
 			{Trial: trial, Kind: endedMark, Note: "storage_full: no contract is good for uploads"}}}
 	for k, v := range map[key]float64{{"files", ""}: 100, {"missing", ""}: 1, {"failed", ""}: 2,

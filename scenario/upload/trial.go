@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -211,10 +210,11 @@ func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end 
 // load is what the trial says of itself. cpu is this process's at its beginning.
 func (t *trial) load(cpu float64) scenario.Load {
 	n := t.queue.counts()
+	used, peak := scenario.Self()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	load := scenario.Load{
-		Seconds: (t.last - max(0, t.tally.first)).Seconds(), CPU: scenario.SelfCPU() - cpu, RSSPeak: selfRSSPeak(),
+		Seconds: (t.last - max(0, t.tally.first)).Seconds(), CPU: used - cpu, RSSPeak: peak,
 		Notes: slices.Clone(t.notes),
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
 			scenario.Fact(scenario.LoadAttempts, float64(t.session)),
@@ -227,15 +227,6 @@ func (t *trial) load(cpu float64) scenario.Load {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadSettles, 1))
 	}
 	return load
-}
-
-// selfRSSPeak is the highest resident set of this process, in bytes.
-func selfRSSPeak() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return float64(u.Maxrss) * 1024
 }
 
 // counts are how many objects are in each state, and the bytes of the accepted ones. The

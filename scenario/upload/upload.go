@@ -28,18 +28,10 @@ func (Scenario) Name() string { return "upload" }
 //go:embed metrics.txt
 var definitions string
 
-// metricsOf are those of some sets.
-func metricsOf(sets ...string) (all []record.Metric) {
-	defined := scenario.Definitions(definitions)
-	for _, set := range sets {
-		all = append(all, defined[set]...)
-	}
-	return all
-}
-
 // Metrics of a trial.
 func (Scenario) Metrics() []record.Metric {
-	return append(metricsOf("upload", "servers", "polls", "generator", "system"), scenario.Machine()...)
+	own := scenario.Definitions(definitions, "upload", "servers", "polls", "generator", "system")
+	return append(own, scenario.Machine()...)
 }
 
 // Problems implements Scenario.
@@ -77,13 +69,6 @@ func (Scenario) Prepare(_ context.Context, site scenario.Site, _ []experiment.Ce
 func (r *runner) settler() system.Settler {
 	s, _ := r.node.(system.Settler)
 	return s
-}
-
-// adopt informs the node that an object is ours.
-func (r *runner) adopt(o system.Object) {
-	if a, ok := r.node.(system.Adopter); ok {
-		a.Adopt(o)
-	}
 }
 
 // trialNames is what the names of a trial's objects begin with: the run, so that
