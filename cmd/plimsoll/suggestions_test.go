@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -56,6 +57,13 @@ func TestSuggestedCommandsExist(t *testing.T) {
 				return filepath.SkipDir
 			}
 			return nil
+		}
+		if slices.Contains([]string{".yaml", ".txt", ".html"}, filepath.Ext(path)) { // embedded words
+			text, err := os.ReadFile(path)
+			for line := range strings.Lines(string(text)) {
+				look(path, verbs.ReplaceAllString(key.ReplaceAllString(line, ""), stands))
+			}
+			return err
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
@@ -132,6 +140,9 @@ func written(e ast.Expr) (text string, ok bool) {
 	}
 	return "", false
 }
+
+// key is that of a line of YAML, whose colon does not announce a command.
+var key = regexp.MustCompile(`^[ -]*[a-z0-9_-]+:( [>|]-?)? *`)
 
 var verbs = regexp.MustCompile(`%[-+#0-9.]*[a-z]`)
 

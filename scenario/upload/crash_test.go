@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,14 +25,18 @@ var errCrash = errors.New("killed")
 // crash ends a session at a step: from then on nothing that it does has an
 // effect, as after kill -9.
 type crash struct {
-	at, steps int
-	dead      bool
-	kill      context.CancelCauseFunc
-	path      []string // what the steps were
+	at    int
+	mu    sync.Mutex // a session's parts run side by side
+	steps int
+	dead  bool
+	kill  context.CancelCauseFunc
+	path  []string // what the steps were
 }
 
 // step reports whether the session is still alive after one more step.
 func (c *crash) step(what string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.dead {
 		return false
 	}
@@ -44,12 +49,18 @@ func (c *crash) step(what string) bool {
 	return true
 }
 
+func (c *crash) alive() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.dead
+}
+
 // mortal is a node whose client may be killed before and after what it changes. put is called
 // before each put of a session that is alive; nil: nothing is.
 func (c *crash) mortal(n *mem.Node, put func(name string)) *mem.Hooked {
 	hook := func(when string) func(context.Context, string, string) error {
 		return func(_ context.Context, call, of string) error {
-			if put != nil && when+call == "before put" && !c.dead {
+			if put != nil && when+call == "before put" && c.alive() {
 				put(of)
 			}
 			if slices.Contains([]string{"put", "settle", "delete"}, call) && !c.step(when+call) {
