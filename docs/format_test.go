@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -20,28 +21,11 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages instead of comparing")
 
-// catalog has what the page says of each system.
-func catalog() experiment.Catalog {
-	var c experiment.Catalog
-	for _, s := range all.All() {
-		info := s.Info()
-		spec := experiment.SystemSpec{Name: info.Name, Baseline: info.Baseline}
-		for _, m := range info.Modes {
-			spec.Modes = append(spec.Modes, string(m))
-		}
-		for _, o := range info.Options {
-			spec.Options = append(spec.Options, experiment.OptionSpec(o))
-		}
-		c = append(c, spec)
-	}
-	return c
-}
-
 // TestExperimentFormat makes the list of values and that of systems; the tables of keys are made by
 // TestReference of package experiment.
 func TestExperimentFormat(t *testing.T) {
 	var values, systems []byte
-	src, err := experiment.Schema(catalog())
+	src, err := experiment.Schema(engine.Catalog(all.All()))
 	var schema struct {
 		Defs map[string]struct{ Description string } `json:"$defs"`
 	}
@@ -52,7 +36,7 @@ func TestExperimentFormat(t *testing.T) {
 		values = fmt.Appendf(values, "- **%s**: %s\n", strings.ReplaceAll(name, "-", " "),
 			schema.Defs[name].Description)
 	}
-	for _, s := range catalog() {
+	for _, s := range engine.Catalog(all.All()) {
 		systems = fmt.Appendf(systems, ", [`%s`](systems/%s.md)", s.Name, s.Name)
 	}
 	generate(t, "experiment-format.md", map[string]string{

@@ -359,6 +359,27 @@ func (s *site) died() testbed.Process {
 	return nil
 }
 
+// Catalog is what an experiment file may say of systems.
+func Catalog(all []system.System) experiment.Catalog {
+	var c experiment.Catalog
+	for _, s := range all {
+		info := s.Info()
+		spec := experiment.SystemSpec{
+			Name: info.Name, Baseline: info.Baseline,
+			HTTP: info.Able("http"), Spreads: info.Able("spread"),
+			Follows: info.Able("follow"),
+		}
+		for _, m := range info.Modes {
+			spec.Modes = append(spec.Modes, string(m))
+		}
+		for _, o := range info.Options {
+			spec.Options = append(spec.Options, experiment.OptionSpec(o))
+		}
+		c = append(c, spec)
+	}
+	return c
+}
+
 func findSystem(all []system.System, name string) system.System {
 	for _, s := range all {
 		if s.Info().Name == name {

@@ -42,8 +42,9 @@ func Names() []string {
 
 // Get returns the preset of that name.
 func Get(name string) (Preset, error) {
-	if i := slices.Index(Names(), name); i >= 0 {
-		return List()[i], nil
+	all := List()
+	if i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); i >= 0 {
+		return all[i], nil
 	}
 	return Preset{}, fmt.Errorf("no preset is named %q; there are %s", name, strings.Join(Names(), ", "))
 }

@@ -10,34 +10,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/presets"
 	systems "github.com/plimsoll-project/plimsoll/system/all"
 )
-
-// catalog has the systems as they are.
-func catalog() (all experiment.Catalog) {
-	for _, s := range systems.All() {
-		info := s.Info()
-		spec := experiment.SystemSpec{Name: info.Name, Baseline: info.Baseline, HTTP: info.Able("http"),
-			Spreads: info.Able("spread"), Follows: info.Able("follow")}
-		for _, m := range info.Modes {
-			spec.Modes = append(spec.Modes, string(m))
-		}
-		for _, o := range info.Options {
-			spec.Options = append(spec.Options, experiment.OptionSpec(o))
-		}
-		all = append(all, spec)
-	}
-	return all
-}
 
 func plan(t *testing.T, name string, set ...string) *experiment.Plan {
 	t.Helper()
 	p, err := presets.Get(name)
 	must(t, err)
 	set = slices.DeleteFunc(set, func(arg string) bool { return arg == "" })
-	e, err := experiment.Parse(name+".yaml", p.Source, set, catalog())
+	e, err := experiment.Parse(name+".yaml", p.Source, set, engine.Catalog(systems.All()))
 	must(t, err)
 	planned, err := e.Plan()
 	must(t, err)

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/presets"
+	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
 var (
@@ -63,7 +65,8 @@ func acceptedBySome(rule string) (err error) {
 			nil, {"retrieve.concurrency=1,8"}, {"disseminate.faults=[none, [{crash: seeders, at: 50%, for: 5s}]]"},
 		} {
 			var e *experiment.Experiment
-			e, err = experiment.ParseKnowing(preset.Name, preset.Source, append(set, "gates="+rule), catalog(), known())
+			e, err = experiment.ParseKnowing(preset.Name, preset.Source, append(set, "gates="+rule),
+				engine.Catalog(all.All()), known())
 			if err == nil {
 				_, err = e.Plan()
 			}

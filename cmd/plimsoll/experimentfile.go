@@ -47,7 +47,7 @@ func configOf(file string, src []byte, set []string, dir string) (cfg engine.Con
 	if cfg.Base, err = filepath.Abs(dir); err != nil {
 		return cfg, err
 	}
-	e, err := experiment.ParseKnowing(file, src, set, catalog(), known())
+	e, err := experiment.ParseKnowing(file, src, set, engine.Catalog(all.All()), known())
 	if err == nil {
 		err = scenario.FindRequestLog(e, cfg.Base)
 	}
@@ -81,27 +81,6 @@ func (p *program) source(arg string) (src []byte, file, name string, err error) 
 	}
 	base := filepath.Base(arg)
 	return src, arg, strings.TrimSuffix(base, filepath.Ext(base)), nil
-}
-
-// catalog is the systems that an experiment file may name.
-func catalog() experiment.Catalog {
-	var c experiment.Catalog
-	for _, s := range all.All() {
-		info := s.Info()
-		spec := experiment.SystemSpec{
-			Name: info.Name, Baseline: info.Baseline,
-			HTTP: info.Able("http"), Spreads: info.Able("spread"),
-			Follows: info.Able("follow"),
-		}
-		for _, m := range info.Modes {
-			spec.Modes = append(spec.Modes, string(m))
-		}
-		for _, o := range info.Options {
-			spec.Options = append(spec.Options, experiment.OptionSpec(o))
-		}
-		c = append(c, spec)
-	}
-	return c
 }
 
 // known is what a file may name beside systems.

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
-	"github.com/spf13/cobra"
+	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
 func (p *program) planCommand() *cobra.Command {
@@ -94,6 +96,8 @@ func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:  "schema",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, args []string) error { return p.print(experiment.Schema(catalog())) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.print(experiment.Schema(engine.Catalog(all.All())))
+		},
 	}
 }
