@@ -11,12 +11,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// box measures the machine and how much of its CPU goes to others, one poll at a time.
+// box measures the machine and how much of its CPU others use. Only one poll runs at a time.
 type box struct {
 	begun bool
 	self  usageMeter
-	// When others were last accounted for: CPU seconds of the box without interrupts,
-	// of everything that descends from us, of kernel threads.
+	// As of the last accounting: CPU seconds of the machine without interrupts, of all
+	// our descendants, and of kernel threads.
 	at                 time.Time
 	busy, ours, kernel float64
 	oursTotal          counter
@@ -24,8 +24,8 @@ type box struct {
 	others, last       float64
 }
 
-// poll takes one look. Ours is what descends from us, and what belongs to the leaders although it
-// has put itself elsewhere; leaders gets our own pid added.
+// poll measures once. Ours are our descendants, and the processes that belong to the leaders
+// although they detached themselves; our own pid is added to leaders.
 func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	nan := math.NaN()
 	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, PSS: nan, ReadBytes: nan,
@@ -51,7 +51,7 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	}
 	me := record.Sample{Process: SelfSample}
 	if s, ok := all[self]; ok {
-		s.CUTime, s.CSTime = 0, 0 // they have samples of their own
+		s.CUTime, s.CSTime = 0, 0 // children have their own samples
 		me = b.self.poll([]stat{s})
 	}
 	me.Process, me.Role, me.PID = SelfSample, RoleEngine, self
@@ -63,17 +63,17 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	return []record.Sample{whole, others, me}
 }
 
-// accountEvery is the least time over which others are accounted for: the box is
-// counted in ticks, processes to the nanosecond, and the differences of short
-// intervals, of which none is negative, would add up.
+// accountEvery is the shortest accounting interval: the machine's CPU is counted in ticks,
+// that of processes in nanoseconds, and the differences over shorter intervals, which are
+// never negative, would add up.
 const accountEvery = time.Second
 
-// account is the CPU seconds that others have used since the first look.
+// account returns the CPU seconds that others have used since the first poll.
 func (b *box) account(now time.Time, busy, ours, kernel float64) float64 {
 	used := 0.0
 	if b.begun {
-		// Interrupt time is charged to whom it hits as well, so ours may be more than
-		// its share; others are never less than nothing, nor more than the machine.
+		// Interrupt time is also charged to the interrupted process, so ours may be too
+		// large; others use at least nothing and at most the whole machine.
 		used = max(0, (busy-b.busy)-(ours-b.ours)-(kernel-b.kernel))
 		used = min(used, now.Sub(b.at).Seconds()*float64(runtime.NumCPU()))
 	}
@@ -89,8 +89,8 @@ func (b *box) account(now time.Time, busy, ours, kernel float64) float64 {
 // kthreadd is the ancestor of all kernel threads.
 const kthreadd = 2
 
-// kernelThreads is kthreadd, where it can be seen: not from within a
-// container's PID namespace.
+// kernelThreads is kthreadd if it is visible, which it is not in the PID namespace of a
+// container.
 func kernelThreads(all map[int]stat) map[int]bool {
 	if all[kthreadd].Comm != "kthreadd" {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Want is what the path from one host to another and back should do, after the
-// last Shape. A link between machines is wanted as it is.
+// Want returns the expected properties of the path from one host to another and back,
+// after the last Shape. Of real links between machines, anything is accepted.
 func (t *Testbed) Want(from, to Host) link.Want {
 	if t.opt.Real {
 		return link.Want{Any: true}
@@ -19,10 +19,10 @@ func (t *Testbed) Want(from, to Host) link.Want {
 	return t.shape.spec.topology().Want(from.Addr().String(), to.Addr().String())
 }
 
-// Check measures round trip, rate and, where segments are to be lost, loss of
-// the link with traffic between the hosts, and compares them with [Testbed.Want]. tol is
-// the share by which they may be off; 0 is link.DefaultTolerance. A link that is
-// off is no error: OK is false and Why says how.
+// Check measures round trip, rate and (if segments should be lost) loss of the link with
+// traffic between the hosts, and compares them with [Testbed.Want]. tol is the share by
+// which they may be off; 0 means link.DefaultTolerance. A link that is off is not an error:
+// OK is false and Why gives the reason.
 func (t *Testbed) Check(ctx context.Context, from, to Host, tol float64) (record.LinkCheck, error) {
 	before, running, err := t.EmulatorStats(ctx)
 	if err != nil {
@@ -48,9 +48,9 @@ func (t *Testbed) Check(ctx context.Context, from, to Host, tol float64) (record
 	return c, nil
 }
 
-// EmulatorStats is what the emulator has done since it started, of hosts by their addresses; running is
-// false when no link is emulated by a process of ours. An error means that the
-// emulator has died, or does not answer.
+// EmulatorStats returns the statistics of our emulator since it started, with hosts by
+// address; running is false if it emulates no link. An error means that the emulator has
+// died or does not answer.
 func (t *Testbed) EmulatorStats(ctx context.Context) (sum link.Stats, running bool, err error) {
 	all := []member{{call: func(ctx context.Context, _ MeshCall) (MeshAnswer, error) { return t.stats(ctx) }}}
 	if t.opt.Mesh {
@@ -62,7 +62,7 @@ func (t *Testbed) EmulatorStats(ctx context.Context) (sum link.Stats, running bo
 		return sum, false, errNotJoined
 	}
 	var answers []MeshAnswer
-	for range 2 { // one answer that is late, or lost with a connection, is no emulator that died
+	for range 2 { // one late or lost answer does not mean that the emulator died
 		asking, cancel := context.WithTimeout(ctx, emulatorTimeout)
 		answers, err = each(asking, all, func(int) MeshCall { return MeshCall{Stats: true} })
 		cancel()
@@ -76,7 +76,7 @@ func (t *Testbed) EmulatorStats(ctx context.Context) (sum link.Stats, running bo
 	return sum, running, err
 }
 
-// stats are those of this machine's emulator.
+// stats returns the statistics of this machine's emulator.
 func (t *Testbed) stats(ctx context.Context) (a MeshAnswer, err error) {
 	t.shape.mu.Lock()
 	e := t.shape.own
@@ -88,7 +88,7 @@ func (t *Testbed) stats(ctx context.Context) (a MeshAnswer, err error) {
 	return a, err
 }
 
-// EmulatorErr is nil while links are as shaped; else it says how the emulator
+// EmulatorErr is nil while links are emulated as shaped; otherwise it says how the emulator
 // ended. No packet passes between hosts then.
 func (t *Testbed) EmulatorErr() error {
 	if t.opt.Mesh {

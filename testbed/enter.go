@@ -17,21 +17,19 @@ import (
 // EnteredVariable is set in the environment of the process that Enter started.
 const EnteredVariable = "PLIMSOLL_ENTERED"
 
-// Enter gives the command network namespaces when it may not make any itself:
-// as an ordinary user, or as root without the capabilities (as in most
-// containers). It is called first thing by a command that will make a testbed.
-// Where the kernel allows user namespaces it runs the same command again as
-// root of a user, network and mount namespace of its own, passes signals on and
-// waits.
+// Enter gives the command network namespaces if it may not create any itself: as an
+// ordinary user, or as root without the capabilities (as in most containers). A command
+// that creates a testbed calls it first. Where the kernel allows user namespaces, it runs
+// the same command again as root of new user, network and mount namespaces, forwards
+// signals, and waits.
 //
-// done means that the command has run in there and ended with code. Else the
-// caller goes on by itself: it may make namespaces, or is the command run in
-// there, or there are no namespaces (err says why; New then makes plain hosts
-// and records why).
+// done means that the command has run there and exited with code. Otherwise the caller
+// continues: it may create namespaces, or it is the command in the namespaces, or there
+// are none (err says why; New then creates plain hosts and records why).
 func Enter() (code int, done bool, err error) { return enterAs(namespaced()) }
 
-// EnterHere is Enter without a network namespace: for a command that reaches other machines from
-// the network that it is in, and makes namespaces for hosts. Ending badly in there is an error.
+// EnterHere is Enter without a network namespace: for a command that reaches other machines
+// through its current network and creates namespaces for hosts. A non-zero exit there is an error.
 func EnterHere() (done bool, err error) {
 	attr := namespaced()
 	attr.Cloneflags &^= unix.CLONE_NEWNET
@@ -52,17 +50,17 @@ func enterAs(attr *syscall.SysProcAttr) (code int, done bool, err error) {
 	if err := os.Setenv(EnteredVariable, "1"); err != nil {
 		return 0, false, err
 	}
-	// The terminal has sent its keys' signals to the command too: once more would mean "at once".
+	// The terminal sends Ctrl-C to the command too: a second signal would mean "stop at once".
 	code, err = again(attr, func(s os.Signal) bool {
 		return s != syscall.SIGINT && s != syscall.SIGQUIT || !foreground()
 	})
 	return code, true, err
 }
 
-// again runs this command once more, in namespaces, and passes signals on. It returns the status that a shell
-// would; the command dies with us.
+// again runs this command once more, in namespaces, and forwards the signals that pass accepts. It returns the
+// exit status as a shell does. The command dies with us.
 func again(attr *syscall.SysProcAttr, pass func(os.Signal) bool) (status int, err error) {
-	runtime.LockOSThread() // with whose end the command's comes
+	runtime.LockOSThread() // the parent-death signal comes when this thread ends
 	defer runtime.UnlockOSThread()
 	exe, err := os.Executable()
 	if err != nil {
@@ -76,7 +74,7 @@ func again(attr *syscall.SysProcAttr, pass func(os.Signal) bool) (status int, er
 	passed := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2}
 	signals := make(chan os.Signal, 8)
-	signal.Reset(passed...) // they are the command's, and of no one else in this process who asked for them
+	signal.Reset(passed...) // other parts of this process no longer receive them
 	signal.Notify(signals, passed...)
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
@@ -99,13 +97,13 @@ func again(attr *syscall.SysProcAttr, pass func(os.Signal) bool) (status int, er
 	return cmd.ProcessState.ExitCode(), nil
 }
 
-// mayMakeNamespaces reports whether this process can make network namespaces and set up
-// mounts, links and their emulator, which opens packet sockets, in them.
+// mayMakeNamespaces reports whether this process can create network namespaces and, in
+// them, mounts, links and packet sockets (for the emulator).
 func mayMakeNamespaces() bool {
 	return os.Geteuid() == 0 && hasCapabilities(unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW)
 }
 
-// hasCapabilities reports whether all of them are in effect.
+// hasCapabilities reports whether all of these capabilities are effective.
 func hasCapabilities(all ...int) bool {
 	var sets [2]unix.CapUserData
 	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &sets[0]); err != nil {
@@ -114,9 +112,9 @@ func hasCapabilities(all ...int) bool {
 	return !slices.ContainsFunc(all, func(c int) bool { return sets[c/32].Effective&(1<<(c%32)) == 0 })
 }
 
-// namespaced starts a process as root of namespaces of its own. An ordinary user
-// is the only one in there; root keeps the other users where it may map them, so
-// that daemons can change to them.
+// namespaced starts a process as root of its own namespaces. An ordinary user is the only
+// user there; root keeps the other users if it may map them, so that daemons can switch to
+// them.
 func namespaced() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWNS,
@@ -141,7 +139,7 @@ func ownIDs(file string) []syscall.SysProcIDMap {
 	return ids
 }
 
-// idMap is user_namespaces(7)'s map of IDs to those outside of this user namespace.
+// idMap reads the map from IDs in this user namespace to IDs outside; see user_namespaces(7).
 func idMap(file string) (ids []syscall.SysProcIDMap) {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {
@@ -154,13 +152,13 @@ func idMap(file string) (ids []syscall.SysProcIDMap) {
 	return ids
 }
 
-// tryUserNamespace makes sure that a process can not only be started in
-// namespaces but also make some of its own: some distributions allow the first
-// and take the capabilities away (AppArmor's unprivileged_userns profile).
+// tryUserNamespace checks that a process in namespaces can also create more of them: some
+// distributions allow the first but remove the capabilities (AppArmor's
+// unprivileged_userns profile).
 func tryUserNamespace() error {
 	unshare, err := exec.LookPath("true")
 	if err != nil {
-		return nil // cannot tell; starting the command will
+		return nil // unknown; starting the command will show it
 	}
 	cmd := exec.Command(unshare)
 	cmd.SysProcAttr = namespaced()
@@ -186,7 +184,7 @@ func userNamespaceHint() string {
 	return "run as root, or use plain loopback hosts"
 }
 
-// foreground reports whether our process group has the terminal.
+// foreground reports whether our process group is in the terminal's foreground.
 func foreground() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Environment is what the machine and the hosts' settings were: enough to judge
-// a number by, nothing secret. Settings of the hosts have keys "host.…" (all
-// hosts are set alike, the first is read).
+// Environment describes the machine and the hosts' settings, as far as they matter for
+// judging results. It contains no secrets. Settings of hosts have keys "host.…"; they are
+// read from the first host, as all have the same.
 func (t *Testbed) Environment() map[string]string {
 	env := here{t}.Environment()
 	t.mu.Lock()
@@ -56,7 +56,7 @@ func (t *Testbed) Environment() map[string]string {
 	}
 	_ = h.keeper.do(read)
 	for _, s := range hostSysctls {
-		// Only what the namespace would not take is worth a line of its own.
+		// Settings that the namespace refused are listed on their own.
 		if got, ok := env["host."+s.key]; ok && t.mode.Namespaces && got != s.value {
 			env["host.refused."+s.key] = fmt.Sprintf("wanted %s, has %s", s.value, got)
 		}
@@ -117,7 +117,7 @@ func (here) Environment() map[string]string {
 
 const clockSource = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-// settings are the lines of a file by what is before the separator.
+// settings maps the part of each line before the separator to the part after it.
 func settings(file, separator string) map[string]string {
 	b, _ := os.ReadFile(file)
 	all := map[string]string{}
@@ -128,15 +128,15 @@ func settings(file, separator string) map[string]string {
 	return all
 }
 
-// readLine is the words of a file's first line; empty where there is none.
+// readLine returns the first line of a file with single spaces; empty if it cannot be read.
 func readLine(file string) string {
 	b, _ := os.ReadFile(file)
 	line, _, _ := strings.Cut(string(b), "\n")
 	return strings.Join(strings.Fields(line), " ")
 }
 
-// governors are the distinct frequency governors; empty where there are none,
-// as in most virtual machines.
+// governors returns the distinct CPU frequency governors; empty if there are none, as in
+// most virtual machines.
 func governors() string {
 	files, _ := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
 	var all []string

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LocalFiles are those of this machine.
+// LocalFiles are the files of this machine.
 type LocalFiles struct{}
 
 var _ Files = LocalFiles{}
@@ -55,8 +55,8 @@ func (LocalFiles) Write(ctx context.Context, path string, mode fs.FileMode, r io
 	return os.Rename(f.Name(), path)
 }
 
-// chunks are buffers of what is written at once. How a file came into the page cache
-// decides what sending it costs, so all files are written alike.
+// chunks are write buffers. How a file got into the page cache affects the cost of sending
+// it, so all files are written in the same way.
 var chunks = sync.Pool{New: func() any { return new([1 << 20]byte) }}
 
 func fill(ctx context.Context, w io.Writer, r io.Reader) error {
@@ -84,8 +84,8 @@ func fill(ctx context.Context, w io.Writer, r io.Reader) error {
 // blockUnit is the unit of st_blocks, whatever the file system's block size.
 const blockUnit = 512
 
-// Walk implements Files. WalkDir comes with an error when it cannot look at the top,
-// and a second time to a directory that it cannot read.
+// Walk implements Files. WalkDir passes an error if it cannot stat the top, and calls a
+// second time for a directory that it cannot read.
 func (LocalFiles) Walk(dir string, each func(Entry) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		var info fs.FileInfo
@@ -119,7 +119,7 @@ func (LocalFiles) Attributes(dir string) bool {
 	return unix.Setxattr(dir, name, []byte("1"), 0) == nil && unix.Removexattr(dir, name) == nil
 }
 
-// OneOnEach is one host on each of their machines, the first of these.
+// OneOnEach returns the first of the hosts on each machine.
 func OneOnEach(hosts []Host) (some []Host) {
 	seen := map[Machine]bool{}
 	for _, h := range hosts {
@@ -133,7 +133,7 @@ func OneOnEach(hosts []Host) (some []Host) {
 
 var errEnough = errors.New("enough")
 
-// Stat is what a path is; symbolic links are not followed.
+// Stat describes a path without following symbolic links.
 func Stat(files Files, path string) (top Entry, err error) {
 	err = files.Walk(path, func(e Entry) error {
 		top = e
@@ -145,7 +145,7 @@ func Stat(files Files, path string) (top Entry, err error) {
 	return top, err
 }
 
-// Run starts a process that does one thing, and waits until it has ended.
+// Run starts a process and waits until it has ended.
 func Run(ctx context.Context, h Host, c Command) error {
 	p, err := h.Start(ctx, c)
 	if err != nil {
@@ -160,12 +160,11 @@ func Run(ctx context.Context, h Host, c Command) error {
 	return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 }
 
-// CacheVariable names the directory for what outlives all runs, instead of that of the
-// user's cache.
+// CacheVariable is the environment variable that replaces the user's cache directory.
 const CacheVariable = "PLIMSOLL_CACHE"
 
-// CacheDir is the path of a name in the directory for what outlives all runs. It is made
-// by who first writes there.
+// CacheDir returns the path of a name in the cache that all runs share. Whoever writes
+// there first creates it.
 func CacheDir(name string) (string, error) {
 	top := os.Getenv(CacheVariable)
 	if top == "" {
@@ -182,7 +181,7 @@ func CacheDir(name string) (string, error) {
 	return path, nil
 }
 
-// DataDir is the user's directory of that name for what is to be kept.
+// DataDir returns the user's directory of that name for permanent data.
 func DataDir(name string) (string, error) {
 	top := os.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(top) { // the XDG specification: relative paths are to be ignored
@@ -195,7 +194,7 @@ func DataDir(name string) (string, error) {
 	return filepath.Join(top, "plimsoll", name), nil
 }
 
-// LockFile takes a file's lock, which ends with the process that holds it.
+// LockFile locks a file until unlock is called or the process ends.
 func LockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

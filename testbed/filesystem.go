@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Filesystem is what a directory is on.
+// Filesystem is the file system of a directory.
 type Filesystem struct {
 	Type   string // "ext4", "tmpfs"
-	Source string // "/dev/vda1"; for one without a device, what it was mounted as
-	// Free is how many bytes an ordinary user may still fill; NaN where it has no end.
+	Source string // "/dev/vda1"; without a device, the source given to mount
+	// Free is the number of bytes available to an ordinary user; NaN if unlimited.
 	Free float64
 }
 
@@ -26,11 +26,11 @@ func (f Filesystem) String() string {
 	return f.Type + " on " + f.Source
 }
 
-// Memory reports whether it keeps its files in memory.
+// Memory reports whether its files are in memory.
 func (f Filesystem) Memory() bool { return f.Type == "tmpfs" || f.Type == "ramfs" }
 
-// Filesystem implements Machine, by /proc/self/mountinfo (proc_pid_mountinfo(5)): the
-// last of the mounts whose mount point is the longest that the path begins with.
+// Filesystem implements Machine with /proc/self/mountinfo (proc_pid_mountinfo(5)): the
+// last mount among those whose mount point is the longest prefix of the path.
 func (here) Filesystem(dir string) (f Filesystem, err error) {
 	path, err := filepath.Abs(dir)
 	if err == nil {
@@ -74,5 +74,5 @@ func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// unescape undoes the octal escapes of space, tab, newline and backslash.
+// unescape decodes the octal escapes of space, tab, newline and backslash.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace

@@ -12,9 +12,9 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// groupsOf are the directories below root of the control groups (version 2) in a /proc/PID/cgroup: the group's
-// own and those around it, as each may hold back what is in it. In a container its own group is the top of what
-// can be seen: a path that is not there has no files.
+// groupsOf returns the directories below root of the control group (version 2) in a /proc/PID/cgroup and of the
+// groups around it, as each of them may have limits. In a container only its own group is visible; directories
+// that do not exist have no limits.
 func groupsOf(root, own string) (dirs []string) {
 	for line := range strings.Lines(own) {
 		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
@@ -25,14 +25,14 @@ func groupsOf(root, own string) (dirs []string) {
 	return dirs
 }
 
-// ourGroups are those of this process; without control groups none.
+// ourGroups returns the control groups of this process.
 func ourGroups() []string {
 	own, _ := os.ReadFile("/proc/self/cgroup")
 	return groupsOf("/sys/fs/cgroup", string(own))
 }
 
-// groupNumber is the last word of a group's file, or of one line of it; NaN where it is no number, as where
-// there is no limit ("max").
+// groupNumber returns the last word of a group's file, or of one line of it; NaN if it is not a number, such as
+// "max" where there is no limit.
 func groupNumber(dir, file, line string) float64 {
 	b, err := os.ReadFile(filepath.Join(dir, file))
 	text := "\n" + string(b)
@@ -48,8 +48,8 @@ func groupNumber(dir, file, line string) float64 {
 	return math.NaN()
 }
 
-// AvailableMemory implements Machine: what the kernel says is available (MemAvailable,
-// which counts on the page cache) or, where a control group of ours leaves less, that.
+// AvailableMemory implements Machine: the kernel's MemAvailable (which includes most of the
+// page cache) or what our control groups leave, whichever is less.
 func (here) AvailableMemory() (bytes float64, err error) {
 	fs, err := procfs.NewDefaultFS()
 	var m procfs.Meminfo
@@ -65,8 +65,8 @@ func (here) AvailableMemory() (bytes float64, err error) {
 	return min(float64(*m.MemAvailableBytes), memoryLeft(ourGroups())), nil
 }
 
-// memoryLeft is what groups leave of their limits, the tightest of them; without a limit infinite.
-// Pages of files do not count: the kernel drops them when it needs room.
+// memoryLeft returns what the tightest of the groups leaves of its limit; infinite without a limit.
+// Cached pages of files do not count as used: the kernel drops them when it needs memory.
 func memoryLeft(groups []string) float64 {
 	left := math.Inf(1)
 	for _, dir := range groups {
@@ -83,12 +83,12 @@ func memoryLeft(groups []string) float64 {
 	return left
 }
 
-// ThrottledSample is the control group of plimsoll and of what it starts, if that has a CPU limit:
-// CPU is the seconds of the scheduler's periods in which the limit held back what wanted to run.
-// The kernel's throttled time is no such thing: it adds up the waits of all CPUs.
+// ThrottledSample describes the control group of plimsoll and its processes, if it has a CPU
+// limit: CPU is the length, in seconds, of the scheduler's periods in which the limit stopped
+// runnable tasks. The kernel's throttled time differs: it sums the waits of all CPUs.
 const ThrottledSample = "throttled"
 
-// throttled adds up for how long groups have held back what is in them; NaN where none has a limit.
+// throttled sums the length of the throttled periods of groups; NaN if none has a limit.
 func throttled(groups []string) float64 {
 	sum := math.NaN()
 	for _, dir := range groups {

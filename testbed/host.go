@@ -19,9 +19,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Host is a place where processes run, files lie, and which other hosts reach over
-// a link. It need not be on this machine: who uses a host assumes neither this
-// machine's /proc nor its files, process ids, CPUs or clock.
+// Host is a place that runs processes, holds files, and is reached by other hosts over
+// a link. It may be on another machine: callers must not rely on this machine's /proc,
+// files, process ids, CPUs or clock.
 type Host interface {
 	// Name is unique in its testbed.
 	Name() string
@@ -30,24 +30,23 @@ type Host interface {
 	// Start starts a process on the host and waits until it is ready, it ends,
 	// or the command's ready deadline passes. It fails when one of that name runs.
 	Start(ctx context.Context, c Command) (Process, error)
-	// Processes are all that were started on the host, also those that have ended.
+	// Processes returns every process that was started on the host, ended ones included.
 	Processes() []Process
 	// Dial connects from this host; the connection crosses the host's link.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
-	// Respond lets other hosts measure the link to this one, until stop.
+	// Respond answers the measurements of other hosts until stop is called.
 	Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error)
-	// Measure measures the link from this host to one that responds, see [link.Measure].
+	// Measure measures the link from this host to one that responds; see [link.Measure].
 	Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error)
-	// Port returns a TCP port that nothing listened on a moment ago: the one wanted, or,
-	// for 0, any that no program gets by leaving the choice to the kernel.
+	// Port returns a TCP port that nothing listens on: the wanted one or, for 0, any
+	// outside the range from which the kernel picks ports.
 	Port(ctx context.Context, want int) (int, error)
-	// Traffic is what the host's interfaces have received and sent, headers
-	// included, in bytes since the host was made; NaN on a host that has no
-	// interface of its own.
+	// Traffic returns the bytes that the host's interfaces have received and sent since
+	// the host was created, headers included; NaN on a host without an interface of its own.
 	Traffic() (rx, tx float64)
 	Files() Files
-	// Machine is what the host runs on: the same value for all hosts that share one, and
-	// with it what lies outside of the directories of deployments, such as caches.
+	// Machine returns the computer that the host runs on. Hosts with equal machines share
+	// all files outside the directories of deployments, such as caches.
 	Machine() Machine
 }
 
@@ -57,71 +56,69 @@ type Command struct {
 	Role string   // "system", "generator", "emulator"
 	Args []string // Args[0] is the program; Self() for our own subcommands
 	Env  []string // added to a minimal environment (PATH, HOME=Dir, TMPDIR=Dir, LANG=C)
-	Dir  string   // working directory, on the host; made when it is not there
-	// Stdin, Stdout: what the process reads and writes. Start takes them over, also
-	// when it fails: the host closes Stdin when the process has ended, and Stdout
-	// when all has come that was written. An *os.File on this machine is handed to
-	// the process itself. Nil Stdout goes to the log with standard error. Nil Stdin: a pipe
-	// that stays open for the process's whole life (some daemons end when it closes, so
-	// they die with us).
+	Dir  string   // working directory on the host; created if missing
+	// Stdin and Stdout are owned by Start from the call on, even if it fails: the host
+	// closes Stdin when the process has ended, and Stdout when all output has been copied.
+	// An *os.File on this machine is passed to the process directly. With a nil Stdout,
+	// output goes to the log, like standard error. With a nil Stdin, the process reads from
+	// a pipe that stays open while it lives (some daemons end when it closes, so they die
+	// with us).
 	Stdin  io.ReadCloser
 	Stdout io.WriteCloser
 	// Ready is polled until it returns nil; nil means ready once started.
 	Ready        func(ctx context.Context) error
 	ReadyTimeout time.Duration // 0: 30 s
-	// Stop says how it is asked to end, in order; default SIGTERM after 0 s,
-	// SIGQUIT after 5 s (a Go daemon leaves its goroutines in the log),
-	// SIGKILL after 10 s.
+	// Stop lists the signals that end the process, in order. The default is SIGTERM at
+	// once, SIGQUIT after 5 s (a Go daemon then logs its goroutines), SIGKILL after 10 s.
 	Stop []StopStep
 
-	files []*os.File // its files from number 3 on
+	files []*os.File // inherited as descriptors 3, 4, …
 }
 
-// StopStep is one step of the escalation: send Signal After the stop began.
+// StopStep is one step of the escalation: Signal is sent After the stop began.
 type StopStep struct {
 	Signal syscall.Signal
 	After  time.Duration
 }
 
-// Process is a process on a host, together with all that it started. It leads a
-// session and a process group of its own, so that a Ctrl-C at the terminal does not
-// reach it and a signal reaches all of it. A Process is comparable.
+// Process is a process on a host together with its descendants. It leads its own
+// session and process group, so Ctrl-C at the terminal does not reach it, and a signal
+// reaches the whole group. A Process is comparable.
 type Process interface {
-	// Name is the process's name in samples: the command's, with the host's in
-	// front when another host has a process of that name.
+	// Name is the name of the process in samples: that of the command, prefixed with the
+	// host's when another host has a process of the same name.
 	Name() string
 	Host() Host
-	// ID is no other process's, ever.
+	// ID is unique over the whole run.
 	ID() ProcessID
-	// LogPath is a file on this machine with the process's output; that of a host
-	// elsewhere is brought here while the process writes it.
+	// LogPath is a file on this machine with the output of the process. Output from a
+	// host elsewhere is copied to it continuously.
 	LogPath() string
-	// Done is closed when the process has ended, or is out of reach for good.
+	// Done is closed when the process has ended or can no longer be reached.
 	Done() <-chan struct{}
-	// Err is nil while the process runs, and when it ended because it was stopped
-	// or with status 0; else it says how it ended, with the end of its log.
+	// Err is nil while the process runs, after it was stopped, and after it ended with
+	// status 0; otherwise it says how the process ended, with the tail of its log.
 	Err() error
 	// Signal sends a signal to the process's group.
 	Signal(syscall.Signal) error
-	// Stop ends the process and all that it started: the steps of the command, or
-	// SIGTERM, SIGQUIT, SIGKILL; when ctx ends it goes straight to SIGKILL. It
-	// returns nil once nothing of it is left. Later calls wait for the first.
+	// Stop ends the process and its descendants by the steps of the command; when ctx
+	// ends, it goes straight to SIGKILL. It returns nil once none of them is left. Later
+	// calls wait for the first.
 	Stop(ctx context.Context) error
-	// Memory looks at the process now. It walks page tables (milliseconds for
-	// gigabytes), so it has no place within what is timed.
+	// Memory measures the process now. It walks page tables (milliseconds per gigabyte),
+	// so it must not be called while something is timed.
 	Memory() Memory
-	// ResetPeak makes [Memory.Peak] begin anew at what is resident now. What the
-	// process still holds from earlier work is resident: the next peak is never less
-	// than that.
+	// ResetPeak restarts [Memory.Peak] at the current resident set. Memory that the
+	// process still holds from earlier work counts towards the next peak.
 	ResetPeak() error
-	// Peak is the largest resident set that the process's leader has had, in bytes,
-	// since it began or ResetPeak; of one that has ended, over its life and that of the
-	// children it has waited for. NaN where the kernel does not tell.
+	// Peak is the largest resident set of the leader, in bytes, since it started or since
+	// ResetPeak; after its end, over its life and the lives of the children that it waited
+	// for. NaN where the kernel does not report it.
 	Peak() float64
 }
 
-// ProcessID names a process for good: process ids are used again, and other machines
-// use the same ones.
+// ProcessID identifies a process over the whole run: kernels reuse process ids, and
+// other machines have the same ones.
 type ProcessID struct {
 	Host  string
 	PID   int
@@ -130,70 +127,68 @@ type ProcessID struct {
 
 func (id ProcessID) String() string { return fmt.Sprintf("pid %d on host %s", id.PID, id.Host) }
 
-// Memory is what a process and all that it started hold, in bytes, summed over
-// them. A number that the kernel would not tell is NaN.
+// Memory is the memory of a process and its descendants, in bytes, summed over them.
+// A number that the kernel does not report is NaN.
 type Memory struct {
-	RSS float64 // resident set: memory shared by several counts once for each
-	PSS float64 // proportional set: what is shared is divided among those that share it
-	// highest resident set of each (VmHWM) since it began or [Process.ResetPeak], not necessarily at the same moment
+	RSS float64 // resident set: shared memory counts once per process
+	PSS float64 // proportional set: shared memory is divided among the processes that share it
+	// highest resident set of each (VmHWM) since its start or [Process.ResetPeak], not necessarily at the same moment
 	Peak float64
 }
 
-// Files are a host's. A path is absolute, and means something on its host alone: two
-// hosts need not see each other's files, even on one machine. Errors are those of
-// package os (errors.Is with fs.ErrNotExist). Values are comparable. What moves no contents is bounded by the
-// implementation, not by a context.
+// Files are the files of a host. A path is absolute and valid on its host only: hosts
+// need not see each other's files, even on one machine. Errors are those of package os
+// (errors.Is with fs.ErrNotExist). Values are comparable. Methods without a context
+// have a deadline of their own.
 type Files interface {
 	MkdirAll(dir string, mode fs.FileMode) error
-	// Write makes a file of all that r has, or nothing; it replaces one of that name.
-	// Until it is whole, its name in the same directory begins with a dot. Directories
-	// above it are made.
+	// Write creates or replaces a file with the content of r, all of it or nothing. Until
+	// it is complete, it lies in the same directory under a name that begins with a dot.
+	// Missing parent directories are created.
 	Write(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error
 	ReadFile(path string) ([]byte, error)
 	Open(path string) (io.ReadCloser, error)
 	Rename(from, to string) error
-	// RemoveAll removes a file, or a directory with all that is in it; nil when there
-	// is none.
+	// RemoveAll removes a file, or a directory and its content; nil if it does not exist.
 	RemoveAll(path string) error
-	// Walk calls each with what is below dir, dir itself first, directories before what
-	// is in them, until each fails. Symbolic links are not followed. What vanishes
-	// meanwhile is left out, but for dir itself.
+	// Walk calls each for dir and everything below it, parents first, until each returns
+	// an error. It follows no symbolic links. Entries that vanish meanwhile are skipped,
+	// except dir itself.
 	Walk(dir string, each func(Entry) error) error
-	// Attributes says whether files in dir can have extended attributes of the user's.
+	// Attributes reports whether files in dir can have user extended attributes.
 	Attributes(dir string) bool
 }
 
-// Entry is a file, directory or other in a directory tree.
+// Entry is a file, directory or other entry of a directory tree.
 type Entry struct {
-	Path          string // relative to the top, "." is the top itself
+	Path          string // relative to the top; "." is the top itself
 	Mode          fs.FileMode
 	Size          int64
-	Disk          int64 // bytes of the blocks that it takes
+	Disk          int64 // bytes allocated on disk
 	Device, Inode uint64
 }
 
-// Machine is a computer that hosts run on, one or more. Numbers that its kernel does
-// not tell are NaN.
+// Machine is a computer that one or more hosts run on. Numbers that its kernel does
+// not report are NaN.
 type Machine interface {
-	// Name distinguishes the machines of a run; empty: the one that runs the engine.
+	// Name is unique among the machines of a run; it is empty for the engine's machine.
 	Name() string
 	CPUs() int
-	// AvailableMemory is how many bytes new processes can take before the machine
-	// swaps or kills.
+	// AvailableMemory returns how many bytes new processes can use before the machine
+	// swaps or kills processes.
 	AvailableMemory() (float64, error)
-	// Filesystem is what a directory, which must exist, is on.
+	// Filesystem returns the file system of an existing directory.
 	Filesystem(dir string) (Filesystem, error)
-	// RAMDisk makes a directory in memory for size bytes. It fails, without taking memory,
-	// when there is not enough. It is removed with the testbed, also when plimsoll is killed.
+	// RAMDisk creates a directory in memory for size bytes. It fails, without using memory,
+	// if there is not enough. It is removed with the testbed, even if plimsoll is killed.
 	RAMDisk(name string, size int64) (RAMDisk, error)
-	// IOPressure is for how many seconds since boot at least one task of the machine
-	// waited for storage (the "some" of /proc/pressure/io: Documentation/accounting/psi.rst
-	// of Linux).
+	// IOPressure returns the seconds since boot during which at least one task waited for
+	// storage ("some" in /proc/pressure/io; see Documentation/accounting/psi.rst of Linux).
 	IOPressure() float64
-	// Problems says what the machine lacks for a testbed with these options. It changes
-	// nothing. See [Busy] for what it leaves out.
+	// Problems reports what the machine lacks for a testbed with these options, without
+	// changing anything. Load by other programs is checked by [Busy].
 	Problems(Options) []Problem
-	// Environment is what the machine and the settings of its hosts are: enough to
-	// judge a number by, nothing secret.
+	// Environment describes the machine and the settings of its hosts, as far as they
+	// matter for judging results. It contains no secrets.
 	Environment() map[string]string
 }

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ServeImage is `plimsoll node image ROOT AT NAME=VALUE… -- PROGRAM ARG…`: it becomes the
-// program, in a mount namespace whose root is the files in ROOT, read only. The directory
-// that the process was started for is there under its own path and can be written; /tmp and
-// /run are in memory and its own. AT is an empty directory, where the new root is put
-// together; variables that are not set get these values.
+// ServeImage is `plimsoll node image ROOT AT NAME=VALUE… -- PROGRAM ARG…`: it executes the
+// program in a mount namespace with the read-only files of ROOT as its root. The working
+// directory of the process keeps its path and is writable; /tmp and /run are private and in
+// memory. AT is an empty directory where the new root is assembled. NAME=VALUE sets
+// variables that are not set yet.
 func ServeImage(args []string) error {
 	split := slices.Index(args, "--")
 	if split < 2 || len(args) < split+2 {
@@ -27,7 +27,7 @@ func ServeImage(args []string) error {
 	if !hasCapabilities(unix.CAP_SYS_ADMIN) {
 		return asUserOfNamespace()
 	}
-	runtime.LockOSThread() // the namespace is the thread's, and the program takes over from it
+	runtime.LockOSThread() // the namespace belongs to the thread that executes the program
 	own := ownDir()
 	if err := changeRoot(root, at, own); err != nil {
 		return fmt.Errorf("testbed: image: %w", err)
@@ -42,8 +42,8 @@ func ServeImage(args []string) error {
 	return fmt.Errorf("testbed: image: start %s: %w", command[0], err)
 }
 
-// ownDir is the directory of a process that a testbed started, which is its home; of
-// another, which asks a program for its version or so, it is the root.
+// ownDir is the home directory of a process that a testbed started. Other calls, such as
+// those that ask for a program's version, have no directory: it is the root.
 func ownDir() string {
 	if home := os.Getenv("HOME"); os.Getenv(processEnv) != "" && filepath.IsAbs(home) {
 		return filepath.Clean(home)
@@ -51,11 +51,11 @@ func ownDir() string {
 	return "/"
 }
 
-// ImagePath is where programs of an image are when it does not say it, as of Docker.
+// ImagePath is the PATH of images that do not set one; the same as Docker's.
 const ImagePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// imageEnvironment is that of the image with ours over it, but for PATH, which means
-// nothing in there.
+// imageEnvironment is the environment of the image, overridden by ours except for PATH,
+// which is meaningless in the image.
 func imageEnvironment(image, ours []string) (all []string) {
 	values := map[string]string{"PATH": ImagePath}
 	for i, e := range slices.Concat(image, ours) {
@@ -69,23 +69,23 @@ func imageEnvironment(image, ours []string) (all []string) {
 	return all
 }
 
-// asUserOfNamespace runs this command again in a user namespace in which it may mount, as
-// the same user, and ends as it ends.
+// asUserOfNamespace runs this command again as the same user in a user namespace where it
+// may mount, and exits with its status.
 func asUserOfNamespace() error {
 	code, err := again(&syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
-	}, func(os.Signal) bool { return false }) // they go to the whole group, so the command has them, too
+	}, func(os.Signal) bool { return false }) // signals reach the whole group, and so the command
 	if err == nil {
 		os.Exit(code)
 	}
 	return fmt.Errorf("testbed: image: no user namespaces here: %w; %s", err, userNamespaceHint())
 }
 
-// changeRoot moves this thread into a mount namespace with a root of its own: an overlay of the image and of
-// what it needs of this machine, which can be written in /tmp, /run, /dev/shm and the process's own directory.
+// changeRoot moves this thread into a mount namespace with a new root: an overlay of the image and of what it
+// needs from this machine. Only /tmp, /run, /dev/shm and the directory of the process are writable.
 func changeRoot(root, at, own string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("unshare the mount namespace: %w", err)
@@ -119,7 +119,7 @@ func changeRoot(root, at, own string) error {
 		return fmt.Errorf("mount an overlay of %s (which an ordinary user may from Linux 5.11 on): %w", root, err)
 	}
 	errs = []error{mountMemory(in("dev/shm"), "1777"), mountMemory(in("tmp"), "1777"), mountMemory(in("run"), "755")}
-	kept, _ := os.ReadDir(filepath.Join(root, "run")) // what daemons look for, such as sshd; most images have none
+	kept, _ := os.ReadDir(filepath.Join(root, "run")) // some daemons, such as sshd, need theirs; most images have none
 	for _, e := range kept {
 		if e.IsDir() {
 			errs = append(errs, os.Mkdir(in("run/"+e.Name()), 0o755))
@@ -141,7 +141,7 @@ func changeRoot(root, at, own string) error {
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return fmt.Errorf("change the root: %w", err)
 	}
-	return unix.Unmount(".", unix.MNT_DETACH) // the old root, which lies over the new one
+	return unix.Unmount(".", unix.MNT_DETACH) // the old root, which is on top of the new one
 }
 
 func mountMemory(dir, mode string) error {

@@ -7,11 +7,11 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// here is the machine that we run on.
+// here is the machine that this program runs on.
 type here struct{ t *Testbed }
 
-// Here is the machine that we run on, of which no testbed has been made yet: it makes
-// no RAM disks.
+// Here returns the machine that this program runs on. Without a testbed it creates no RAM
+// disks.
 func Here() Machine { return here{} }
 
 // Name implements Machine.
@@ -33,8 +33,8 @@ func (here) IOPressure() float64 {
 	return float64(p.Some.Total) / 1e6
 }
 
-// ThreadCPU is the CPU seconds of each thread of a process, by its id; empty where
-// the kernel does not tell.
+// ThreadCPU returns the CPU seconds of each thread of a process by thread id; empty where
+// the kernel does not report them.
 func ThreadCPU(pid int) map[int]float64 {
 	threads, err := procfs.AllThreads(pid)
 	if err != nil {

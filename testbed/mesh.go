@@ -14,36 +14,36 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Links between machines are emulated by a mesh: on each machine a testbed with one host in a
-// namespace and an emulator, which exchange packets over UDP, or netem and tunnels of the kernel. The engine's
-// testbed (Options.Mesh) has the client's host, and controls all others by MeshCall. A machine has one host for
-// the nodes of all systems.
+// A mesh emulates links between machines. Each machine has a testbed with one host in a
+// namespace, and either our emulator, which exchanges packets with the others over UDP, or
+// netem and the kernel's tunnels. The engine's testbed (Options.Mesh) has the client's host
+// and controls the others with MeshCall. A machine has one host for the nodes of all systems.
 
-// MeshCall is what one machine does for the links: one of these.
+// MeshCall asks one machine to do one of these for the links.
 type MeshCall struct {
-	Open   bool          // the socket of its emulator
+	Open   bool          // open the socket of its emulator
 	Join   *link.Options // start its emulator
-	Probe  bool          // measure the ways to the others
-	Adopt  bool          // and take these off the delays of packets from now on
-	Shape  *ShapeSpec    // as [Testbed.Shape] does
-	Change bool          // or [Testbed.Reshape]
-	Stats  bool          // of its emulator
+	Probe  bool          // measure the round trips to the other machines
+	Adopt  bool          // with Probe: subtract them from the delays of packets from now on
+	Shape  *ShapeSpec    // like [Testbed.Shape]
+	Change bool          // with Shape: like [Testbed.Reshape]
+	Stats  bool          // return the statistics of its emulator
 }
 
-// MeshAnswer is what is known then.
+// MeshAnswer is the answer to a MeshCall.
 type MeshAnswer struct {
 	At    netip.AddrPort  // of the socket
-	MTU   int             // of the tunnels that come in its place
+	MTU   int             // of the tunnels, where netem emulates
 	RTTs  []time.Duration // to all machines, by their numbers in the mesh
 	Stats link.Stats
 
-	Running bool // an emulator of ours
+	Running bool // our emulator is running
 }
 
-// MeshAddr is the address of the host on a machine of a mesh, by the machine's number from 1.
+// MeshAddr returns the address of the host on a machine of a mesh, by the machine's number from 1.
 func MeshAddr(number int) netip.Addr { return hostAddr(prefix4, number) }
 
-// MeshHost adds this machine's host of a mesh; at is the machine's own address.
+// MeshHost adds the host of this machine to a mesh; at is the address of the machine.
 func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at netip.Addr) (Host, error) {
 	if t.net == nil {
 		return nil, fmt.Errorf("testbed: add host %s: %s", name, t.Mode().Why)
@@ -56,7 +56,7 @@ func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at neti
 	return t.addLocal(ctx, name, number)
 }
 
-// Mesh does this machine's part.
+// Mesh executes a call on this machine.
 func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error) {
 	s := &t.shape
 	switch {
@@ -92,8 +92,8 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 
 var errNotJoined = errors.New("the link emulator does not run: the machines are not joined")
 
-// open opens the socket by which other machines reach the emulator of this one or, where the kernel is the
-// emulator, probe the way here.
+// open opens the socket through which other machines reach this machine's emulator or, where
+// the kernel emulates, probe the path to it.
 func (s *shaper) open(ctx context.Context, t *Testbed) (a MeshAnswer, err error) {
 	switch {
 	case s.at.IsValid():
@@ -108,7 +108,8 @@ func (s *shaper) open(ctx context.Context, t *Testbed) (a MeshAnswer, err error)
 	return a, err
 }
 
-// join starts the emulator of the mesh, or makes its tunnels, between this machine's host and those of the others.
+// join starts the emulator of the mesh, or creates its tunnels, between this machine's host
+// and the others.
 func (s *shaper) join(ctx context.Context, t *Testbed) error {
 	t.mu.Lock()
 	hosts := slices.Clone(t.hosts)
@@ -129,21 +130,21 @@ func (s *shaper) join(ctx context.Context, t *Testbed) error {
 	return s.emulate(ctx, t, hosts)
 }
 
-// mesh is all machines of one, as the engine's testbed sees them.
+// mesh is a mesh as the engine's testbed sees it.
 type mesh struct {
 	mu     sync.Mutex
 	joined []member
-	base   []MeshAnswer // the ways between them that the delays of packets take into account
+	base   []MeshAnswer // round trips between the machines that are subtracted from the delays of packets
 }
 
-// member is one of them.
+// member is one machine of a mesh.
 type member struct {
 	host netip.Addr
-	name string // one of the names of the host
+	name string // one name of the host
 	call func(context.Context, MeshCall) (MeshAnswer, error)
 }
 
-// members are the machines that have hosts now, ours first, and the addresses of hosts by their names.
+// members returns the machines that have hosts now, ours first, and the addresses of hosts by name.
 func (t *Testbed) members() (all []member, addrs map[string]netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,7 +166,7 @@ func (t *Testbed) members() (all []member, addrs map[string]netip.Addr) {
 	return all, addrs
 }
 
-// each asks all machines at once.
+// each calls all machines at once.
 func each(ctx context.Context, all []member, q func(i int) MeshCall) ([]MeshAnswer, error) {
 	answers := make([]MeshAnswer, len(all))
 	return answers, atOnce(len(all), func(i int) (err error) {
@@ -174,7 +175,7 @@ func each(ctx context.Context, all []member, q func(i int) MeshCall) ([]MeshAnsw
 	})
 }
 
-// join starts the emulators of all machines, which makes them a mesh.
+// join starts the emulators of all machines as one mesh.
 func (m *mesh) join(ctx context.Context, all []member, seed uint64) error {
 	m.joined, m.base = nil, nil
 	opened, err := each(ctx, all, func(int) MeshCall { return MeshCall{Open: true} })
@@ -226,15 +227,15 @@ func (t *Testbed) applyMesh(ctx context.Context, all []member, spec ShapeSpec, c
 	return err
 }
 
-// adopt measures the ways for links of this shape and takes them off the delays of packets.
+// adopt measures the round trips between the machines and subtracts them from the delays of packets.
 func (m *mesh) adopt(ctx context.Context, s ShapeSpec) (err error) {
 	m.base = nil
 	m.base, err = m.probe(ctx, s)
 	return err
 }
 
-// probe measures the ways between all machines, once more if they are not right for links of this shape:
-// a busy moment of a machine can lengthen one.
+// probe measures the round trips between all machines, and a second time if they do not suit
+// the links: a busy moment of a machine can lengthen one.
 func (m *mesh) probe(ctx context.Context, s ShapeSpec) (now []MeshAnswer, err error) {
 	for range 2 {
 		now, err = each(ctx, m.joined, func(int) MeshCall { return MeshCall{Probe: true, Adopt: m.base == nil} })
@@ -248,7 +249,7 @@ func (m *mesh) probe(ctx context.Context, s ShapeSpec) (now []MeshAnswer, err er
 	return nil, err
 }
 
-// ProbeMesh measures the ways between the machines of a mesh again: routes change between trials.
+// ProbeMesh measures the round trips between the machines of a mesh again: routes may change between trials.
 func (t *Testbed) ProbeMesh(ctx context.Context) error {
 	spec := t.shapedNow()
 	t.mesh.mu.Lock()
@@ -259,8 +260,8 @@ func (t *Testbed) ProbeMesh(ctx context.Context) error {
 	return nil
 }
 
-// MeshMoved says which way between machines has become longer or shorter since the last ProbeMesh or
-// Shape, by more than packets may be late; empty: none.
+// MeshMoved says which round trip between machines has changed since the last ProbeMesh or
+// Shape by more than packets may be late; empty: none.
 func (t *Testbed) MeshMoved(ctx context.Context) (trouble string) {
 	spec, m := t.shapedNow(), &t.mesh
 	m.mu.Lock()
@@ -280,9 +281,9 @@ func (t *Testbed) shapedNow() ShapeSpec {
 	return t.shape.spec
 }
 
-// right refuses links with round trips that are shorter than those between the machines, and ways that
-// differ from the base, if there is one. What matters are links between hosts that are shaped, or between
-// the one and the others.
+// right returns an error if a link's round trip is shorter than the one between the machines or,
+// with a base, if a round trip differs from it. Only links between shaped hosts count or, if one
+// host is shaped, its links to the others.
 func (s ShapeSpec) right(all []member, base, now []MeshAnswer) error {
 	named := 0
 	for _, m := range all {

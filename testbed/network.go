@@ -16,9 +16,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// network joins the hosts by veth pairs in a namespace of its own (the hub), which has no
-// way out: there they hang on a bridge, or our emulator carries packets between them.
-// Nothing changes in the hosts then, so servers may go on listening.
+// network connects the hosts by veth pairs to a namespace of its own (the hub), which has
+// no way out. There, a bridge or our emulator forwards packets between them. Switching
+// between the two changes nothing inside the hosts, so servers keep listening.
 type network struct {
 	ipv6   bool
 	hub    *os.File
@@ -67,8 +67,8 @@ func (n *network) close() error {
 	return n.hub.Close()
 }
 
-// netlinkIn opens a route netlink socket inside ns; it works from everywhere. The thread that enters ns ends:
-// in a user namespace that shares the network it was started in, it could not go back to that.
+// netlinkIn opens a route netlink socket inside ns; afterwards it works from any thread. The
+// thread that enters ns ends: in a user namespace it might not be allowed to return.
 func netlinkIn(ns *os.File) (h *netlink.Handle, err error) {
 	err = inNamespace(ns, func() (err error) {
 		h, err = netlink.NewHandle(unix.NETLINK_ROUTE)
@@ -80,7 +80,7 @@ func netlinkIn(ns *os.File) (h *netlink.Handle, err error) {
 	return h, nil
 }
 
-// hostAddr is the address of a host by its number.
+// hostAddr returns the address of the host with a number.
 func hostAddr(prefix netip.Prefix, index int) netip.Addr {
 	b := prefix.Addr().AsSlice()
 	binary.BigEndian.PutUint16(b[len(b)-2:], uint16(index))
@@ -88,16 +88,16 @@ func hostAddr(prefix netip.Prefix, index int) netip.Addr {
 	return a
 }
 
-// hubPort is the name of a host's port of the bridge.
+// hubPort is the name of the hub's end of a host's veth pair.
 func hubPort(index int) string { return fmt.Sprintf("h%d", index) }
 
-// macOf is the hardware address of the host with an address.
+// macOf returns the hardware address of the host with an IP address.
 func macOf(a netip.Addr) net.HardwareAddr {
 	b := a.As16()
 	return net.HardwareAddr{0x02, 0x77, 0, 0, b[14], b[15]}
 }
 
-// attach gives h its namespace, thread, addresses and cable.
+// attach gives h its namespace, thread, addresses and veth pair.
 func (n *network) attach(h *host, others []*host) (err error) {
 	h.addrs = []netip.Addr{hostAddr(prefix4, h.index)}
 	if n.ipv6 {
@@ -139,7 +139,7 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	}
 	for _, a := range h.addrs {
 		ipnet := &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
-		// No address can be another's here: each is usable at once.
+		// No duplicate address detection: every address here is unique, and usable at once.
 		if err := h.nl.AddrAdd(h.veth, &netlink.Addr{IPNet: ipnet, Flags: unix.IFA_F_NODAD}); err != nil {
 			return fmt.Errorf("add address %s: %w", a, err)
 		}
@@ -158,8 +158,8 @@ func (n *network) attach(h *host, others []*host) (err error) {
 	return awaitUp(n.ports(h))
 }
 
-// awaitUp waits until the kernel has noticed, in its own time, that a cable is
-// plugged in: before that the bridge drops what comes.
+// awaitUp waits until the kernel reports both ends of a veth pair as up: until then the
+// bridge drops packets.
 func awaitUp(ends link.Ports) error {
 	deadline := time.Now().Add(5 * time.Second)
 	for _, c := range []link.Port{ends.Up, ends.Down} {
@@ -180,8 +180,8 @@ func awaitUp(ends link.Ports) error {
 	return nil
 }
 
-// meet gives h the hardware addresses of others for good: address resolution over a slow or lossy
-// link would show up as latency.
+// meet adds permanent neighbour entries for other hosts: address resolution over a slow or
+// lossy link would show up as latency.
 func (h *host) meet(others []netip.Addr) error {
 	for _, a := range others {
 		neigh := &netlink.Neigh{
@@ -195,12 +195,12 @@ func (h *host) meet(others []netip.Addr) error {
 	return nil
 }
 
-// ports are the two ends of a host's cable.
+// ports are the two ends of a host's veth pair.
 func (n *network) ports(h *host) link.Ports {
 	return link.Ports{Up: link.Port{NL: h.nl, Device: vethName}, Down: link.Port{NL: n.nl, Device: hubPort(h.index)}}
 }
 
-// bridgePort joins a host to the others by the bridge, or takes it off.
+// bridgePort attaches a host's veth to the bridge, or detaches it.
 func (n *network) bridgePort(h *host, join bool) error {
 	port, err := n.nl.LinkByName(hubPort(h.index))
 	if err != nil {
@@ -212,9 +212,8 @@ func (n *network) bridgePort(h *host, join bool) error {
 	return n.nl.LinkSetNoMaster(port)
 }
 
-// route sends what h has for the other hosts through its cable. A congestion
-// control given here applies to all of h's connections to them, even one that
-// the namespace's sysctl may not choose.
+// route adds h's route to the other hosts. A congestion control given here applies to all
+// of h's connections to them, even one that the namespace's sysctl may not select.
 func (h *host) route(congestion string) error {
 	for _, a := range h.addrs {
 		p := prefix4

@@ -28,7 +28,7 @@ type host struct {
 	addrs  []netip.Addr // IPv4 and, where that is wanted, IPv6
 	keeper *keeper
 	ns     *os.File        // nil: plain
-	nl     *netlink.Handle // nil: it has no interface of its own
+	nl     *netlink.Handle // nil: no interface of its own
 	veth   netlink.Link
 
 	mu      sync.Mutex
@@ -61,8 +61,8 @@ func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, err
 	if h.ns == nil && h.addr.IsLoopback() {
 		d.LocalAddr = h.localAddr(network, address)
 	}
-	// The socket belongs to the namespace it was made in; waiting for the
-	// connection takes a thread of its own, so slow links delay no other caller.
+	// A socket belongs to the namespace it was created in. Each dial has its own
+	// thread, so slow links do not delay other callers.
 	var c net.Conn
 	err := inNamespace(h.ns, func() (err error) {
 		c, err = d.DialContext(ctx, network, address)
@@ -92,7 +92,7 @@ func (h *host) localAddr(network, address string) net.Addr {
 // Listen listens on the host with TCP, at a numeric address.
 func (h *host) Listen(ctx context.Context, network, address string) (l net.Listener, err error) {
 	var lc net.ListenConfig
-	lc.SetMultipathTCP(false) // the default since Go 1.24, and not what anyone else speaks
+	lc.SetMultipathTCP(false) // Go's default since 1.24, but nothing else here uses it
 	err = inNamespace(h.ns, func() (err error) {
 		l, err = lc.Listen(ctx, network, address)
 		return err
@@ -120,9 +120,9 @@ func (h *host) Measure(ctx context.Context, to netip.AddrPort, want link.Want, t
 	return link.Measure(ctx, h, to, want, tol)
 }
 
-// Port implements Host. A free one lies below the ports that the kernel hands out by
-// itself (from 10000 on a host with a namespace, from 32768 elsewhere): between our look
-// and the daemon's bind, no connection or listener that leaves the choice to it can take it.
+// Port implements Host. Free ports lie below the kernel's ephemeral range (from 10000 on a
+// host with a namespace, from 32768 elsewhere), so no outgoing connection or other listener
+// takes the port before the daemon binds it.
 func (h *host) Port(ctx context.Context, want int) (int, error) {
 	const first, last, tries = 2048, 9999, 64
 	for range tries {

@@ -18,22 +18,21 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Names of the samples that are not of a process on a host.
+// Names of the samples that do not describe a process on a host.
 const (
-	// BoxSample is the whole machine: CPU is what it has been busy since boot,
-	// RSS the memory in use (total minus available), both ours and others'.
+	// BoxSample is the whole machine: CPU is its busy time since boot, RSS the memory
+	// in use (total minus available), by us and by others.
 	BoxSample = "box"
-	// OthersSample is CPU that others took: neither our processes nor the
-	// kernel's own work (interrupts, kernel threads: that is mostly our
-	// traffic), but including what a hypervisor stole. It begins at 0 with the
-	// testbed and never falls.
+	// OthersSample is CPU used by others: neither our processes nor the kernel's own
+	// work (interrupts and kernel threads, which mostly carry our traffic), but including
+	// time stolen by a hypervisor. It starts at 0 with the testbed and never decreases.
 	OthersSample = "others"
 	// SelfSample is the plimsoll process itself.
 	SelfSample = "plimsoll"
 )
 
-// OfMachine is the name of such samples of a machine: those of the one that runs the engine
-// have none of their own.
+// OfMachine returns the name of such a sample of a machine; that of the engine's machine has
+// no suffix.
 func OfMachine(sample string, m Machine) string {
 	if m.Name() == "" {
 		return sample
@@ -47,15 +46,15 @@ const (
 	RoleEngine = "engine"
 )
 
-// Observe polls all processes of the testbed and the box every so often, until
-// stop is called (which polls once more and returns when sink has had it) or
-// ctx ends. The times of the samples count from epoch. Polls keep to an
-// absolute schedule; one that takes too long makes the next ones drop out, not
-// shift. sink is called from one goroutine at a time.
+// Observe polls all processes of the testbed and the machine at an interval, until ctx
+// ends or stop is called, which polls once more and returns after sink has received it.
+// The times of samples count from epoch. Polls follow an absolute schedule: a slow one
+// makes the next ones drop out, it does not shift them. sink is called from one goroutine
+// at a time.
 func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Duration,
 	sink func([]record.Sample)) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
-	t.Poll(epoch) // forgets who ended before
+	t.Poll(epoch) // drops the samples of processes that ended before
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(every)
@@ -63,7 +62,7 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 		for {
 			sink(t.Poll(epoch))
 			select {
-			case <-tick.C: // of which the poll has taken the time
+			case <-tick.C: // it passed during the poll
 			default:
 			}
 			select {
@@ -82,7 +81,7 @@ func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Durat
 	})
 }
 
-// Poll looks at every process and the machines once, and returns the final samples of
+// Poll samples every process and the machines once. It includes the final samples of
 // processes that ended since the last poll.
 func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	start := time.Since(epoch)
@@ -94,7 +93,7 @@ func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	return samples
 }
 
-// look is a poll of this machine.
+// look is Poll without times.
 func (t *Testbed) look() []record.Sample {
 	t.polling.Lock()
 	defer t.polling.Unlock()
@@ -138,15 +137,15 @@ func (p *process) sample(all map[int]stat) record.Sample {
 	return s
 }
 
-// ioBlock is the unit in which the kernel accounts for reading and writing in
-// getrusage(2); what it counts is the same as in /proc/PID/io.
+// ioBlock is the unit of reads and writes in getrusage(2), which counts the same as
+// /proc/PID/io.
 const ioBlock = 512
 
-// usageMeter adds up the use of one process tree over its polls, of which there is one at a time.
+// usageMeter accumulates the resource usage of one process tree. Only one poll runs at a time.
 type usageMeter struct{ cpu, read, write counter }
 
-// poll measures the members of a tree, zombies included: what they used is
-// theirs until their parent has fetched it.
+// poll measures the members of a tree, zombies included: their usage is not their
+// parent's until it has waited for them.
 func (m *usageMeter) poll(members []stat) record.Sample {
 	var cpu, rss, read, write, fds, threads float64
 	for _, s := range members {
@@ -179,14 +178,14 @@ func (m *usageMeter) poll(members []stat) record.Sample {
 	}
 }
 
-// cpuRounding: the kernel reports a process's own CPU to the nanosecond, but what
-// it leaves to its parent in whole ticks of user and of system time, so a sum may
-// seem to fall by this much.
+// cpuRounding: the kernel reports a process's own CPU in nanoseconds, but the CPU of
+// children that were waited for in whole ticks of user and system time, so a sum may
+// seem to decrease by this much.
 const cpuRounding = 3.0 / clockTicks
 
-// counter makes a cumulative number of a sum over processes that come and go.
-// The sum falls when one ends whose parent does not inherit its account; what
-// was counted once stays counted.
+// counter turns a sum over processes that come and go into a cumulative number. The sum
+// decreases when a process ends whose parent does not inherit its usage; what was counted
+// once stays counted.
 type counter struct{ raw, offset, value float64 }
 
 func (c *counter) update(raw, rounding float64) float64 {
@@ -206,8 +205,7 @@ func (c *counter) atLeast(v float64) float64 {
 	return c.value
 }
 
-// cpu is the CPU seconds of a process and of those of its children that it has
-// waited for.
+// cpu returns the CPU seconds of a process and of the children that it has waited for.
 func (s stat) cpu() float64 {
 	own := float64(s.UTime+s.STime) / clockTicks
 	if !s.dead() {
@@ -240,7 +238,7 @@ func (h *host) Traffic() (rx, tx float64) {
 	return traffic(links)
 }
 
-// traffic is IP packets. A super-packet counts with the headers of one segment.
+// traffic returns the bytes of IP packets. A super-packet counts with the headers of one segment.
 func traffic(links []netlink.Link) (rx, tx float64) {
 	for _, l := range links {
 		if a := l.Attrs(); a.Flags&net.FlagLoopback == 0 && a.Statistics != nil {

@@ -13,18 +13,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Problem is something that a run suffers from, and what to do about it.
+// Problem is something that affects a run, and what to do about it.
 type Problem struct {
-	Name     string `json:"name"` // "namespaces", "netem", "user", …: what an experiment's `skip` names
+	Name     string `json:"name"` // "namespaces", "netem", "user", …: as used in an experiment's `skip`
 	What     string `json:"what"`
 	Hint     string `json:"hint,omitempty"`
-	Blocking bool   `json:"blocking"` // the run would fail or be wrong; else it is worse than it could be
-	Here     bool   `json:"-"`        // it is of this machine or of this moment: elsewhere, or later, the run can begin
+	Blocking bool   `json:"blocking"` // the run would fail or be wrong; otherwise only worse than possible
+	Here     bool   `json:"-"`        // only on this machine or now: elsewhere or later the run can start
 }
 
-// What a machine needs for a run that nothing but the systems limits.
 const (
-	wantMemory   = 1 << 30 // available
+	wantMemory   = 1 << 30 // bytes that should be available
 	busyInterval = time.Second
 )
 
@@ -34,8 +33,8 @@ func (here) Problems(opt Options) []Problem {
 	return slices.Concat(missing, memoryProblems(), clockProblems())
 }
 
-// emulation is what a testbed with these options does on this machine, whether our own
-// emulator works, and what is missing. It changes nothing.
+// emulation returns the mode of a testbed with these options on this machine, whether our
+// own emulator works, and what is missing. It changes nothing.
 func (opt Options) emulation() (mode Mode, own bool, missing []Problem) {
 	none := func(why string) { mode.Emulator, mode.Why = "none", "links are not emulated: "+why }
 	if opt.Real {
@@ -119,9 +118,8 @@ func clockProblems() (all []Problem) {
 	return all
 }
 
-// Busy watches this machine for a second and says what others use of its CPU,
-// counted as during a trial (see [OthersSample]), when that is more than a share
-// of all of it; empty: it is not.
+// Busy watches this machine for a second. If others use more than a share of its CPU,
+// counted as during a trial (see [OthersSample]), it says so; empty: they do not.
 func Busy(ctx context.Context, limit float64) string {
 	var b box
 	before := scan()
@@ -148,7 +146,7 @@ func Busy(ctx context.Context, limit float64) string {
 	return what + worst
 }
 
-// ProblemNames are all names that a [Problem] may have.
+// ProblemNames returns all names that a [Problem] may have.
 func ProblemNames() []string {
 	return []string{"namespaces", link.NetemDiscipline, link.Own, "emulator", "proc", "memory", "clock", "governor",
 		"busy"}

@@ -9,14 +9,14 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// stat is what /proc/PID/stat says about a process.
+// stat is /proc/PID/stat of a process.
 type stat struct{ procfs.ProcStat }
 
 // clockTicks is USER_HZ, which is 100 on every architecture Linux and Go share.
 const clockTicks = 100
 
-// birth is when pid started: with the pid it names a process for good, pids
-// alone are used again.
+// birth is the start time of a process. Together with the pid it identifies the process;
+// pids alone are reused.
 func birth(pid int) (uint64, error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {
@@ -26,27 +26,27 @@ func birth(pid int) (uint64, error) {
 	return s.Starttime, err
 }
 
-// scan reads every process of the machine that we can see, by pid.
+// scan reads all visible processes of the machine, by pid.
 func scan() map[int]stat {
 	procs, _ := procfs.AllProcs()
 	all := make(map[int]stat, len(procs))
 	for _, p := range procs {
-		if s, err := p.Stat(); err == nil { // it may have ended meanwhile
+		if s, err := p.Stat(); err == nil { // otherwise it has just ended
 			all[p.PID] = stat{s}
 		}
 	}
 	return all
 }
 
-// kin is the processes that belong to the given leaders: their sessions,
-// their groups and all the descendants of these, zombies included.
+// kin returns the processes that belong to the given leaders: their sessions, their
+// groups, and all descendants of these, zombies included.
 func kin(all map[int]stat, leaders map[int]bool) []stat {
 	known := make(map[int]bool, len(all))
 	var belongs func(pid int) bool
 	belongs = func(pid int) bool {
 		in, asked := known[pid]
 		if s, there := all[pid]; there && !asked {
-			known[pid] = false // should it be its own ancestor: processes are read one after the other
+			known[pid] = false // processes are read one by one, so one may appear as its own ancestor
 			in = leaders[pid] || leaders[s.PGRP] || leaders[s.Session] || belongs(s.PPID)
 			known[pid] = in
 		}
@@ -61,13 +61,13 @@ func kin(all map[int]stat, leaders map[int]bool) []stat {
 	return out
 }
 
-// family is the process, all that it started and that still is. Who belonged
-// to it once does so when its parent is gone, too.
+// family returns the process and its living descendants. A process that belonged to the
+// family once stays in it even after its parent has ended.
 func (p *process) family(all map[int]stat) []stat {
 	p.seenMu.Lock()
 	defer p.seenMu.Unlock()
 	leaders := map[int]bool{}
-	if s, there := all[p.pid]; !there || s.Starttime == p.birth { // else its pid is another's by now
+	if s, there := all[p.pid]; !there || s.Starttime == p.birth { // otherwise the pid has been reused
 		leaders[p.pid] = true
 	}
 	for pid, born := range p.seen {
@@ -76,7 +76,7 @@ func (p *process) family(all map[int]stat) []stat {
 		}
 	}
 	members := kin(all, leaders)
-	// of another process that had our pid
+	// these belong to an earlier process with the same pid
 	members = slices.DeleteFunc(members, func(s stat) bool { return s.Starttime < p.birth })
 	p.seen = make(map[int]uint64, len(members))
 	for _, s := range members {
@@ -85,8 +85,8 @@ func (p *process) family(all map[int]stat) []stat {
 	return members
 }
 
-// members are the pids that live of the process's family, and of what has left
-// it behind our back but still carries its mark.
+// members returns the live pids of the family, and of processes that left it unnoticed but
+// still have its mark in their environment.
 func (p *process) members() []int {
 	all := scan()
 	var pids []int
@@ -105,7 +105,7 @@ func (p *process) members() []int {
 }
 
 // carries reports whether the process was started with these variables in its
-// environment: whatever session or parent it has now, that stays.
+// environment, which does not change with its session or parent.
 func carries(pid int, variables ...string) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {

@@ -35,7 +35,7 @@ type process struct {
 
 	mu       sync.Mutex
 	err      error
-	used     *syscall.Rusage // once it has ended
+	used     *syscall.Rusage // nil until it has ended
 	stopping bool
 
 	stopOnce sync.Once
@@ -43,9 +43,9 @@ type process struct {
 
 	usage usageMeter
 
-	marks  []string // in the environment of it and of all that it starts
+	marks  []string // environment variables of the process, inherited by its descendants
 	seenMu sync.Mutex
-	seen   map[int]uint64 // its family when we last looked: pid → birth
+	seen   map[int]uint64 // the family at the last look: pid → birth
 }
 
 const (
@@ -127,7 +127,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	carry()
 	if err != nil {
 		close(p.done)
-		if cmd.Process != nil { // it runs, and no later run could find it after a crash
+		if cmd.Process != nil { // it runs unrecorded: after a crash no later run would find it
 			_ = killGroup(p.pid, syscall.SIGKILL)
 			_ = cmd.Wait()
 		}
@@ -143,8 +143,8 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	return p, nil
 }
 
-// pipes gives the process what it reads and writes: files of ours themselves, and pipes for the
-// rest. Once it has started, carry moves what goes through the pipes.
+// pipes sets up the input and output of the process: our files directly, pipes for everything
+// else. After the start, carry copies through the pipes.
 func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 	var feed io.WriteCloser // closed when it has ended
 	from, to := p.cmd.Stdin, p.cmd.Stdout
@@ -183,7 +183,7 @@ func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 	}, nil
 }
 
-// Close closes what the process was to read and write.
+// Close closes the command's input and output.
 func (c Command) Close() {
 	if c.Stdin != nil {
 		c.Stdin.Close()
@@ -193,7 +193,7 @@ func (c Command) Close() {
 	}
 }
 
-// bury removes what is left of a process of that name which ended by itself.
+// bury stops what a process of that name has left behind, if it ended by itself.
 func (h *host) bury(name string) error {
 	for _, p := range processes(h) {
 		if p.cmd.Name != name {
@@ -207,8 +207,8 @@ func (h *host) bury(name string) error {
 	return nil
 }
 
-// Label is the name of a process of a host in samples and logs: that of its command, with
-// the host's in front when another host has a process of that name.
+// Label returns the name of a process in samples and logs: that of its command, prefixed with
+// the host's when another host has a process of the same name.
 func (t *Testbed) Label(host, name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,7 +220,7 @@ func (t *Testbed) Label(host, name string) string {
 	return label
 }
 
-// beginStart holds up Close until the caller says Done to t.starting.
+// beginStart delays Close until the caller calls t.starting.Done.
 func (t *Testbed) beginStart() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,7 +231,7 @@ func (t *Testbed) beginStart() error {
 	return nil
 }
 
-// environ is minimal: a run should not depend on who started it.
+// environ is minimal, so that a run does not depend on the user's environment.
 func (h *host) environ(c Command) []string {
 	dir := cmp.Or(c.Dir, h.t.opt.Dir)
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
@@ -255,7 +255,7 @@ func (p *process) wait(cmd *exec.Cmd) {
 	}
 }
 
-// AwaitReady waits until a process that was just started is ready, and stops one that is not in time.
+// AwaitReady waits until a newly started process is ready, and stops it at its deadline.
 func AwaitReady(ctx context.Context, p Process, c Command) error {
 	if c.Ready == nil {
 		return nil
@@ -267,22 +267,22 @@ func AwaitReady(ctx context.Context, p Process, c Command) error {
 	now, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	cancel()
 	stopped := p.Stop(now)
-	if p.Err() == nil { // else it is said there
+	if p.Err() == nil { // else that error has the log
 		err = fmt.Errorf("%w%s", err, logHint(p.LogPath()))
 	}
 	return errors.Join(err, stopped)
 }
 
-// probeTimeout bounds one question whether a process is ready.
+// probeTimeout limits one call of Ready.
 const probeTimeout = 10 * time.Second
 
-// pollReady polls the command's Ready until it is content.
+// pollReady calls the command's Ready until it succeeds.
 func pollReady(ctx context.Context, p Process, c Command) error {
 	limit := cmp.Or(c.ReadyTimeout, defaultReadyTimeout)
 	late := fmt.Errorf("not ready after %s", words.Duration(limit))
 	waiting, cancel := context.WithTimeoutCause(ctx, limit, late)
 	defer cancel()
-	go func() { // the process's end cuts a probe short
+	go func() { // the end of the process cancels a probe
 		select {
 		case <-p.Done():
 			cancel()
@@ -297,7 +297,7 @@ func pollReady(ctx context.Context, p Process, c Command) error {
 		if err == nil && !Ended(p) {
 			return nil
 		}
-		if waiting.Err() == nil || last == nil { // a probe cut short by the deadline says less than the one before
+		if waiting.Err() == nil || last == nil { // a probe cancelled by the deadline says less than the one before
 			last = err
 		}
 		select {
@@ -314,7 +314,7 @@ func pollReady(ctx context.Context, p Process, c Command) error {
 	return errors.New("ended before it was ready, with exit status 0")
 }
 
-// logHint shows the last lines of the log and says where the rest is.
+// logHint quotes the last lines of the log and names its file.
 func logHint(log string) string {
 	hint := "; see " + log
 	if tail := strings.TrimSpace(logTail(log)); tail != "" {
@@ -323,7 +323,7 @@ func logHint(log string) string {
 	return hint
 }
 
-// logTail is the last lines of a log, not more than some kilobytes.
+// logTail returns the last lines of a log, at most 4 KiB.
 func logTail(path string) string {
 	const size, lines = 4 << 10, 12
 	f, err := os.Open(path)
@@ -347,7 +347,7 @@ var noFileName = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
 // Name implements Process.
 func (p *process) Name() string { return p.label }
 
-// PID is the leader's process id; its process group and session have it, too.
+// PID is the process id of the leader, and with it of the process group and session.
 func (p *process) PID() int { return p.pid }
 
 // ID implements Process.
@@ -399,8 +399,8 @@ func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 	p.mu.Lock()
 	p.stopping = true
 	p.mu.Unlock()
-	// Who belongs to it must be known before it ends: a child with a session and
-	// an environment of its own cannot be recognized once it is orphaned.
+	// The members must be known before the leader ends: an orphaned child with its own
+	// session and environment cannot be recognised.
 	p.parting()
 	began := time.Now()
 	for _, s := range steps {
@@ -411,7 +411,7 @@ func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 			return fmt.Errorf("testbed: stop %s: %s: %w", p.label, s.Signal, err)
 		}
 	}
-	// What the leader started and left behind does not outlive it.
+	// Descendants do not outlive the leader.
 	defer p.forget()
 	_, left := killAll(p.members)
 	if len(left) > 0 || !p.ended(context.Background(), killGrace) {
@@ -421,7 +421,7 @@ func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 	return nil
 }
 
-// killAll kills processes until none is found any more. It says which it killed, and which do not end.
+// killAll kills processes until find returns none. It returns which it killed and which did not end.
 func killAll(find func() []int) (killed []string, left []int) {
 	deadline := time.Now().Add(killGrace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
@@ -439,7 +439,7 @@ func killAll(find func() []int) (killed []string, left []int) {
 	}
 }
 
-// ended waits at most d for the leader to end.
+// ended waits up to d for the leader to end.
 func (p *process) ended(ctx context.Context, d time.Duration) bool {
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -453,8 +453,7 @@ func (p *process) ended(ctx context.Context, d time.Duration) bool {
 	return Ended(p)
 }
 
-// forget takes the process off the books: nothing of it is left to observe or
-// to kill.
+// forget removes the process from the lists of processes to observe and to kill.
 func (p *process) forget() {
 	p.lastWord()
 	h := p.host

@@ -8,16 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RAMReserve is what is left of the available memory for everything else: a RAM
-// disk of more would have the machine swap or kill, in the middle of a trial.
+// RAMReserve is the available memory, in bytes, that RAM disks leave free: with less, the
+// machine might swap or kill processes during a trial.
 const RAMReserve = 256 << 20
 
 // RAMDisk is a directory in memory.
 type RAMDisk struct {
 	Path string
-	On   string // what it is: "tmpfs of 2.0 GiB"
-	// Remove gives its memory back. Whoever has a file in it open keeps that much of
-	// it until it is closed.
+	On   string // description: "tmpfs of 2.0 GiB"
+	// Remove frees its memory, except for files that a process still has open.
 	Remove func() error
 }
 
@@ -28,8 +27,8 @@ func inGiB(bytes float64) string {
 	return fmt.Sprintf("%.1f GiB", bytes/(1<<30))
 }
 
-// RAMDisk implements Machine: a tmpfs of that size, which may be mounted in a mount
-// namespace of our own or as root of the machine.
+// RAMDisk implements Machine with a tmpfs of that size, which root or a user with a mount
+// namespace may mount.
 func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 	if m.t == nil {
 		return d, errors.New("testbed: RAM disk: there is no testbed to remove it")
@@ -49,7 +48,7 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 		return d, err
 	}
 	options := fmt.Sprintf("size=%d,mode=0700", size)
-	// Without noswap (Linux 6.4, root of the machine) a RAM disk may be on the disk.
+	// Without noswap (Linux 6.4, real root only) a RAM disk may be swapped out.
 	err = unix.Mount("plimsoll", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options+",noswap")
 	if err != nil {
 		err = unix.Mount("plimsoll", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
@@ -61,11 +60,11 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 	return RAMDisk{dir, "tmpfs of " + inGiB(float64(size)), func() error { return removeMount(dir) }}, nil
 }
 
-// removeMount removes a directory and what is mounted there, if anything is.
+// removeMount removes a directory and any mount on it.
 func removeMount(dir string) error {
 	err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	switch err {
-	case nil, unix.EINVAL, unix.EPERM, unix.ENOENT: // nothing is mounted there, or it is not ours to say
+	case nil, unix.EINVAL, unix.EPERM, unix.ENOENT: // not mounted, or we may not unmount it
 		return os.RemoveAll(dir)
 	}
 	return fmt.Errorf("testbed: unmount %s: %w", dir, err)

@@ -18,10 +18,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// ServeNode runs the subcommands of plimsoll that a testbed starts: `node
-// reaper`, `node link` and `node image`. args are those of the command; handled is false when
-// they name something else. A test binary that makes testbeds calls it in
-// TestMain, since it is what the testbed takes for plimsoll.
+// ServeNode runs the subcommands of plimsoll that a testbed starts: `node reaper`,
+// `node link` and `node image`. handled is false if args name another command. A test
+// binary that creates testbeds calls it in TestMain, because the testbed starts these
+// commands from its own executable.
 func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	if len(args) < 2 || args[0] != "node" {
 		return false, nil
@@ -37,10 +37,10 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	return false, nil
 }
 
-// ServeReaper is `plimsoll node reaper DIR`, the watchdog of a run: it waits
-// until its input closes, which is when plimsoll has died or ended, and then
-// removes the run's directory, if it is still there, and what it names. It says on
-// its output when it is ready.
+// ServeReaper is `plimsoll node reaper DIR`, the watchdog of a run. It reports on its
+// output that it is ready, waits until its input closes because plimsoll has ended or
+// died, and then kills the processes that the run's directory names, if it is still
+// there, and removes it.
 func ServeReaper(args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("testbed: reaper: want the run's directory as the only argument")
@@ -52,8 +52,8 @@ func ServeReaper(args []string, stdin io.Reader, stdout io.Writer) error {
 	if _, err := io.Copy(io.Discard, stdin); err != nil {
 		return fmt.Errorf("testbed: reaper: %w", err)
 	}
-	// The kernel closes the dying run's descriptors one after the other: wait
-	// for its lock, not just for its pipe.
+	// The kernel closes the descriptors of a dying process one by one: wait for its
+	// lock, not only for its pipe.
 	lock, err := lockState(args[0], unix.LOCK_EX)
 	if lock == nil {
 		return err
@@ -63,10 +63,10 @@ func ServeReaper(args []string, stdin io.Reader, stdout io.Writer) error {
 	return err
 }
 
-// reaper is the watchdog as its run sees it.
+// reaper is the watchdog as seen by its run.
 type reaper struct {
 	cmd  *exec.Cmd
-	pipe io.Closer // it reads the other end: our death closes ours
+	pipe io.Closer // its input: our death closes it
 }
 
 const (
@@ -75,7 +75,7 @@ const (
 	reaperTimeout = 20 * time.Second
 )
 
-// startReaper starts the watchdog of a run with this directory, and waits until it watches.
+// startReaper starts the watchdog of a run with this directory, and waits until it is ready.
 func startReaper(self, dir string) (_ *reaper, err error) {
 	defer func() {
 		if err != nil {
@@ -111,7 +111,7 @@ func startReaper(self, dir string) (_ *reaper, err error) {
 	return &reaper{cmd, pipe}, nil
 }
 
-// end lets the watchdog go.
+// end ends the watchdog.
 func (r *reaper) end() error {
 	err := r.pipe.Close()
 	if bad := r.cmd.Wait(); bad != nil {
@@ -120,9 +120,8 @@ func (r *reaper) end() error {
 	return err
 }
 
-// CleanDead removes what dead runs of this user left behind: processes,
-// RAM disks and scratch directories. It says what it removed. Runs that live are not
-// touched.
+// CleanDead removes what dead runs of this user left behind (processes, RAM disks and
+// scratch directories), and returns what it removed. It does not touch live runs.
 func CleanDead() (removed []string, err error) {
 	states, err := filepath.Glob(filepath.Join(os.TempDir(), statePrefix+"*"))
 	for _, dir := range states {
@@ -141,7 +140,7 @@ func CleanDead() (removed []string, err error) {
 	return removed, err
 }
 
-// clean ends the processes of a dead run and removes its directory. It says what it removed.
+// clean kills the processes of a dead run and removes its directory. It returns what it removed.
 func clean(state string) (removed []string, err error) {
 	token, groups := strings.TrimPrefix(filepath.Base(state), statePrefix), readGroups(state)
 	removed, left := killAll(func() []int { return survivors(scan(), token, groups) })
@@ -160,9 +159,9 @@ func clean(state string) (removed []string, err error) {
 	return removed, err
 }
 
-// survivors are the live processes that are certainly the run's: in the session
-// of a leader it recorded and not older than that leader, or carrying the
-// run's token. A pid alone proves nothing, pids are used again.
+// survivors returns the live processes that certainly belong to the run: those in the
+// session of a recorded leader and not older than it, and those with the run's token in
+// their environment. A pid alone proves nothing, because pids are reused.
 func survivors(all map[int]stat, token string, groups map[int]uint64) (pids []int) {
 	for pid, s := range all {
 		if s.dead() || pid == os.Getpid() {

@@ -15,15 +15,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// ShapeSpec says how the links of all hosts shall be from now on; hosts that it
-// does not name have links that are not shaped.
+// ShapeSpec describes the links of all hosts. Links of hosts that it does not name are
+// not shaped.
 type ShapeSpec struct {
 	Up, Down   map[string]link.Params    // by host
 	Pairs      map[[2]string]link.Params // from, to
 	Congestion string                    // TCP congestion control of all hosts; empty: cubic
-	Seed       uint64                    // of losses and jitter; the emulator takes the first
-	// Changes puts the emulator in the way even where nothing is shaped yet: Reshape
-	// is to come, and starts none.
+	Seed       uint64                    // of losses and jitter; a running emulator keeps its first one
+	// Changes starts the emulator even if nothing is shaped yet, because Reshape will be
+	// called, which starts none.
 	Changes bool
 }
 
@@ -31,11 +31,11 @@ func (s ShapeSpec) topology() link.Topology {
 	return link.Topology{Up: s.Up, Down: s.Down, Pairs: s.Pairs}
 }
 
-// DefaultCongestion is what most machines use.
+// DefaultCongestion is the TCP congestion control that most machines use.
 const DefaultCongestion = "cubic"
 
-// unlimitedRate is assumed for an unlimited link when buffers are sized
-// (bit/s): about what one stream over an emulated link reaches.
+// unlimitedRate (bit/s) is the rate of an unlimited link for sizing buffers: about what
+// one stream over an emulated link reaches.
 const unlimitedRate = 10e9
 
 // Sizes of TCP's buffers, bytes: least (the kernel's), initial (the kernel's
@@ -52,42 +52,41 @@ const (
 // shaper owns the links of a testbed.
 type shaper struct {
 	mu       sync.Mutex
-	spec     ShapeSpec // by addresses
+	spec     ShapeSpec // with addresses instead of host names
 	buffers  map[string]int64
-	ownWorks bool        // our own emulator
-	tbfWorks func() bool // links with a rate alone may be left to the kernel; asked for when the first is
+	ownWorks bool        // our own emulator works here
+	tbfWorks func() bool // the kernel may shape links that have only a rate; tested when the first one comes
 	own      *link.Emulator
 	devices  []link.Device  // of the hosts that are emulated
-	mesh     *link.Mesh     // that own is part of; nil: none
-	machine  netip.Addr     // our own address, for the emulators of other machines
-	carrier  *os.File       // by which these reach ours
-	stopEcho func()         // ends answers to probes of machines joined by tunnels
-	at       netip.AddrPort // of either
-	tunnels  []link.Tunnel  // to the other machines of a mesh that netem emulates, in its order
-	active   string         // what emulates now: link.Own, "netem", "tbf" or "none"
+	mesh     *link.Mesh     // that own belongs to; nil: none
+	machine  netip.Addr     // of this machine, for the emulators of other machines
+	carrier  *os.File       // socket through which other machines reach our emulator
+	stopEcho func()         // stops answering the probes of machines joined by tunnels
+	at       netip.AddrPort // of the carrier or of the responder to probes
+	tunnels  []link.Tunnel  // to the other machines of a mesh emulated by netem, in the order of the mesh
+	active   string         // current emulator: link.Own, "netem", "tbf" or "none"
 }
 
-// Shape makes all links what spec says, and sets congestion control and TCP
-// buffers (maxima of three times the bandwidth-delay product) of every host to
-// suit. It may be called again between cells; connections that exist keep
-// their congestion control. Where links cannot be emulated (see Mode) they stay
-// as they are, and Check says that they are off.
+// Shape applies spec to all links, and sets congestion control and TCP buffers (maxima
+// of three times the bandwidth-delay product) of every host accordingly. It may be called
+// again between cells; existing connections keep their congestion control. Where links
+// cannot be emulated (see Mode) they stay as they are, and Check reports them as off.
 //
-// Until the next Shape, a host added later has a link that is not shaped; where our own
-// emulator is at work, it does not reach the hosts of before at all.
+// A host added later has an unshaped link until the next Shape; with our own emulator it
+// cannot reach the earlier hosts at all until then.
 func (t *Testbed) Shape(ctx context.Context, spec ShapeSpec) error {
 	return t.apply(ctx, spec, false)
 }
 
-// Reshape changes the links under a load: hosts keep their devices, routes and
-// congestion control, connections live on, and packets under way keep their
-// departure. The maxima of TCP's buffers grow where the new links need it, and
-// never shrink before the next Shape. How large super-packets may be, a connection
-// learns when it is made: an older one's bursts fit the rate of before. netem drops
-// what waits for a link that is no longer shaped at all, and has no Pairs.
+// Reshape changes the links under load: hosts keep their devices, routes and congestion
+// control, connections survive, and packets in flight keep their departure time. The
+// maxima of TCP's buffers grow where the new links need it, and do not shrink before the
+// next Shape. A connection learns the largest super-packet when it is opened, so the
+// bursts of an older one fit the earlier rate. netem drops what waits for a link that is
+// no longer shaped, and has no Pairs.
 //
-// It goes from one shape to another of the same emulator, see ShapeSpec.Changes,
-// and fails where links are not emulated, or no longer.
+// It stays with the same emulator (see ShapeSpec.Changes), and fails where links are not
+// emulated.
 func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
 	return t.apply(ctx, spec, true)
 }
@@ -144,7 +143,7 @@ func (t *Testbed) applyHere(ctx context.Context, spec ShapeSpec, change bool) er
 	return nil
 }
 
-// choose chooses what emulates the links.
+// choose chooses the emulator for the spec.
 func (s *shaper) choose(t *Testbed) {
 	top, mode := s.spec.topology(), t.mode
 	switch {
@@ -161,7 +160,7 @@ func (s *shaper) choose(t *Testbed) {
 	}
 }
 
-// change lets what emulates now do it otherwise.
+// change applies another spec with the current emulator.
 func (s *shaper) change(ctx context.Context, spec ShapeSpec) error {
 	switch s.active {
 	case link.Own:
@@ -175,14 +174,14 @@ func (s *shaper) change(ctx context.Context, spec ShapeSpec) error {
 	return errors.New("links are not emulated")
 }
 
-// names reports whether a host's own link is in the spec.
+// names reports whether the spec shapes the link of a host.
 func (s ShapeSpec) names(host string) bool {
 	_, up := s.Up[host]
 	_, down := s.Down[host]
 	return up || down
 }
 
-// all are the addresses of all hosts, also of those on other machines.
+// all returns the addresses of all hosts, including those on other machines.
 func (s *shaper) all(hosts []*host) (addrs []string) {
 	if s.mesh != nil {
 		for _, p := range s.mesh.Peers {
@@ -196,7 +195,8 @@ func (s *shaper) all(hosts []*host) (addrs []string) {
 	return addrs
 }
 
-// addressed is the spec with the addresses of hosts for their names: so links know them.
+// addressed returns the spec with the addresses of hosts instead of their names, as
+// package link wants it.
 func (s ShapeSpec) addressed(addrs map[string]netip.Addr) (_ ShapeSpec, err error) {
 	at := func(name string) string {
 		a, known := addrs[name]
@@ -219,7 +219,7 @@ func (s ShapeSpec) addressed(addrs map[string]netip.Addr) (_ ShapeSpec, err erro
 	return r, cmp.Or(err, s.topology().Validate())
 }
 
-// emulate makes the active emulator shape all hosts, and the others none.
+// emulate lets the active emulator shape all hosts, and removes the shapes of others.
 func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 	if s.active != link.Own {
 		if err := s.end(ctx); err != nil {
@@ -250,8 +250,8 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 	return nil
 }
 
-// emulateOwn lets our emulator shape all hosts; one that has died, or does not know all
-// hosts, is started again. That of a mesh is started by Join alone.
+// emulateOwn lets our emulator shape all hosts. It restarts an emulator that has died or
+// does not know all hosts; one that belongs to a mesh is started only by joining.
 func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Device) error {
 	if s.own != nil && (s.own.Err() != nil || s.mesh == nil && len(s.devices) != len(devices)) {
 		err := s.own.Err()
@@ -280,7 +280,7 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Devi
 	return s.own.Shape(ctx, s.spec.topology())
 }
 
-// bufferMaxima are those of TCP's buffers that a host's connections need.
+// bufferMaxima returns the maxima of TCP's buffers that the connections of a host need.
 func (s *shaper) bufferMaxima(h *host, hosts []*host) (receive, send int64) {
 	var bdp float64
 	topology, at := s.spec.topology(), h.addr.String()
@@ -292,8 +292,8 @@ func (s *shaper) bufferMaxima(h *host, hosts []*host) (receive, send int64) {
 	return bufferMax(bdp, receiveMaxMin), bufferMax(bdp, sendMaxMin)
 }
 
-// settle sets one host's buffers, congestion control and route; after a change of its links, buffers alone,
-// if they are to be larger.
+// settle sets the buffers, congestion control and route of one host; after a change of
+// its links only the buffers, and only if they have to grow.
 func (s *shaper) settle(t *Testbed, h *host, hosts []*host, change bool) error {
 	receive, send := s.bufferMaxima(h, hosts)
 	if change && receive <= s.buffers[h.name] {
@@ -331,7 +331,7 @@ func product(w link.Want) float64 {
 }
 
 // bufferMax is three times the product: TCP's window may be half of the buffer
-// (tcp_adv_win_scale), and losses are mended a round trip later.
+// (tcp_adv_win_scale), and a loss takes another round trip to repair.
 func bufferMax(bdp float64, least int64) int64 {
 	const page = 4096
 	n := int64(math.Ceil(3*bdp/page)) * page
@@ -381,5 +381,5 @@ func (s *shaper) end(ctx context.Context) error {
 	return err
 }
 
-// emulatorTimeout bounds questions to the emulator.
+// emulatorTimeout limits a call to the emulator.
 const emulatorTimeout = 5 * time.Second

@@ -12,32 +12,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is a run's own directory: its scratch directories and RAM disks are in there, and a
-// record of the processes to end when plimsoll dies without doing so itself. It is locked as
-// long as the run lives, and removed with it. Two remove that of a dead run, with its
-// processes: the watchdog, at once, and the next start of plimsoll, should the watchdog be
-// dead too.
+// state is a run's private directory. It holds scratch directories, RAM disks, and a record
+// of the processes to kill if plimsoll dies. It is locked while the run lives, and removed
+// with it. The directory and processes of a dead run are removed by its watchdog or, if
+// that is dead too, by the next start of plimsoll.
 type state struct {
 	dir    string
-	token  string   // in the environment of all that the run starts
+	token  string   // in the environment of every process of the run
 	lock   *os.File // the directory
 	reaper *reaper
 }
 
 const (
-	tokenEnv    = "PLIMSOLL_RUN"     // marks all that a run starts
-	processEnv  = "PLIMSOLL_PROCESS" // marks all that one process starts
+	tokenEnv    = "PLIMSOLL_RUN"     // marks all processes of a run
+	processEnv  = "PLIMSOLL_PROCESS" // marks one process and its descendants
 	statePrefix = "plimsoll-testbed-"
 )
 
 func newState(self string) (s *state, err error) {
 	s = &state{token: rand.Text()[:13]}
 	s.dir = filepath.Join(os.TempDir(), statePrefix+s.token)
-	// The watchdog first: from here on we may die at any moment.
+	// The watchdog comes first: we may die at any moment.
 	if s.reaper, err = startReaper(self, s.dir); err != nil {
 		return nil, err
 	}
-	for err == nil && s.lock == nil { // between the two, another plimsoll may take it for a dead run's
+	for err == nil && s.lock == nil { // before it is locked, another plimsoll may remove it as a dead run's
 		if err = os.MkdirAll(groupsDir(s.dir), 0o700); err == nil {
 			s.lock, err = lockState(s.dir, unix.LOCK_EX)
 		}
@@ -49,7 +48,7 @@ func newState(self string) (s *state, err error) {
 }
 
 // groupsDir has a file for each process group of a run, with the start time of its leader.
-// Its name is that of the boot: process ids mean nothing after the next.
+// Its name is the boot id, because process ids are meaningless after a reboot.
 func groupsDir(state string) string {
 	return filepath.Join(state, readLine("/proc/sys/kernel/random/boot_id"))
 }
@@ -62,7 +61,7 @@ func (s *state) addGroup(pid int, birth uint64) error {
 
 func (s *state) dropGroup(pid int) error { return os.Remove(s.groupFile(pid)) }
 
-// readGroups are the start times of the leaders of a run's process groups, by process id.
+// readGroups returns the start times of the leaders of a run's process groups, by process id.
 func readGroups(state string) map[int]uint64 {
 	groups := map[int]uint64{}
 	files, _ := os.ReadDir(groupsDir(state))
@@ -72,20 +71,20 @@ func readGroups(state string) map[int]uint64 {
 			continue
 		}
 		birth, err := strconv.ParseUint(readLine(filepath.Join(groupsDir(state), f.Name())), 10, 64)
-		if err == nil { // else it was being written when the run died
+		if err == nil { // otherwise the run died while writing it
 			groups[pid] = birth
 		}
 	}
 	return groups
 }
 
-// close removes the directory, and lets the watchdog go.
+// close removes the directory and ends the watchdog.
 func (s *state) close() error {
 	_, err := removeState(s.dir)
 	return errors.Join(err, s.lock.Close(), s.reaper.end())
 }
 
-// removeState removes a run's directory with what is mounted in it. It names the directories in it.
+// removeState removes a run's directory and the mounts in it. It returns the directories that were in it.
 func removeState(state string) (removed []string, err error) {
 	entries, err := os.ReadDir(state)
 	for _, e := range entries {
@@ -98,12 +97,12 @@ func removeState(state string) (removed []string, err error) {
 	return removed, errors.Join(err, os.RemoveAll(state))
 }
 
-// lockState locks the directory of a run. Nil without an error: the run lives, or the directory is gone.
+// lockState locks the directory of a run. It returns nil without an error if the run lives or the directory is gone.
 func lockState(state string, how int) (*os.File, error) {
 	f, err := os.Open(state)
 	if err == nil {
 		if err = unix.Flock(int(f.Fd()), how); err == nil {
-			_, err = os.Lstat(state) // who had the lock before may have removed it
+			_, err = os.Lstat(state) // the previous holder of the lock may have removed it
 		}
 		if err == nil {
 			return f, nil
@@ -116,7 +115,7 @@ func lockState(state string, how int) (*os.File, error) {
 	return nil, err
 }
 
-// ownedByUs says whether a path is a directory of this user's, and no link to one.
+// ownedByUs reports whether a path is a directory of this user, and not a link to one.
 func ownedByUs(dir string) bool {
 	var st unix.Stat_t
 	return unix.Lstat(dir, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid()

@@ -9,9 +9,8 @@ import (
 // sysctl is one kernel setting of a namespace.
 type sysctl struct{ key, value string }
 
-// hostSysctls are set in every host's namespace. Where a value equals the
-// kernel's default it is set nevertheless: the machine may have been tuned, and
-// a result should not depend on that. So are the buffers of TCP, for which see [bufferSysctls].
+// hostSysctls are set in every host's namespace, even to the kernel's default: results
+// should not depend on how the machine was tuned. For TCP's buffers see [bufferSysctls].
 var hostSysctls = []sysctl{
 	{"net.ipv4.tcp_no_metrics_save", "1"},           // no trial inherits the last one's slow-start threshold
 	{"net.ipv4.ip_local_port_range", "10000 65535"}, // fresh connections use up ports
@@ -25,15 +24,15 @@ var hostSysctls = []sysctl{
 	{"net.ipv6.conf.default.router_solicitations", "0"},
 }
 
-// setSysctls runs on a host's thread. What the kernel refuses is seen in the record, which reads them back.
+// setSysctls runs on a host's thread. The record reads the settings back, and so shows what the kernel refused.
 func setSysctls() error {
-	for _, s := range slices.Concat(hostSysctls, bufferSysctls(receiveMaxMin, sendMaxMin)) { // until Shape knows better
+	for _, s := range slices.Concat(hostSysctls, bufferSysctls(receiveMaxMin, sendMaxMin)) { // Shape adjusts the buffers
 		_ = writeSysctl(s.key, s.value)
 	}
 	return nil
 }
 
-// recordedSysctls are read in a host's namespace for the record.
+// recordedSysctls are read in a host's namespace and recorded.
 var recordedSysctls = strings.Fields(`
 	net.ipv4.tcp_congestion_control net.ipv4.tcp_allowed_congestion_control
 	net.ipv4.tcp_available_congestion_control net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_mem

@@ -19,46 +19,46 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Options say what kind of testbed is wanted. The zero value is one with
-// everything the machine can give and logs below the working directory.
+// Options select the kind of testbed. With the zero value it has everything that the
+// machine offers, and its logs are below the working directory.
 type Options struct {
-	Dir     string       // logs of this run go to Dir/logs; kept
-	Emulate string       // "auto" (or empty), "netem", link.Own, "none": how links are emulated
-	Plain   bool         // loopback hosts without namespaces: a run that attaches to endpoints outside needs them
+	Dir     string       // logs of this run go to Dir/logs and are kept
+	Emulate string       // how links are emulated: "auto" (or empty), "netem", link.Own, "none"
+	Plain   bool         // loopback hosts without namespaces, which can reach endpoints outside
 	IPv6    bool         // hosts reach one another over IPv6
-	Log     func(string) // called with what happens, one line each; may be nil
-	Hosts   Hosts        // makes the hosts of AddHost; nil: LocalHost does
-	Real    bool         // hosts are machines, and links are those between them: none is emulated
-	Mesh    bool         // hosts are on machines of their own, and the links between them are emulated
+	Log     func(string) // called with one line per event; may be nil
+	Hosts   Hosts        // creates the hosts of AddHost; nil: LocalHost does
+	Real    bool         // each host is a machine, with the real links between them
+	Mesh    bool         // each host is on its own machine, with emulated links between them
 }
 
-// Hosts makes a host: behind an agent on this machine, or on another.
+// Hosts creates a host behind an agent, on this machine or another.
 type Hosts func(ctx context.Context, t *Testbed, name string) (Host, error)
 
 // Remote is a host behind an agent.
 type Remote interface {
 	Host
-	// Poll is samples of the host's processes and, if it is another, of its machine. Start
-	// and End are not set.
+	// Poll samples the host's processes and, unless it is ours, its machine. Start and End
+	// are not set.
 	Poll() []record.Sample
 	// Mesh is [Testbed.Mesh] of its machine.
 	Mesh(ctx context.Context, q MeshCall) (MeshAnswer, error)
-	// Lost is why the host is out of reach for good; nil: it is not.
+	// Lost says why the host cannot be reached any more; nil: it can.
 	Lost() error
 }
 
-// RoleAgent is the role of agents' processes, which have no samples; RoleEmulator that of the
+// RoleAgent is the role of agent processes, which are not sampled; RoleEmulator that of the
 // link emulator.
 const (
 	RoleAgent    = "agent"
 	RoleEmulator = "emulator"
 )
 
-// Mode is what the testbed can do on this machine. It is part of the record.
+// Mode is what the testbed can do on this machine. It is recorded.
 type Mode struct {
 	Namespaces bool   `json:"namespaces"`
-	Emulator   string `json:"emulator"`       // "netem", link.Own (and tbf for a rate alone) or "none"
-	Real       bool   `json:"real,omitempty"` // links are those between machines: measured, never shaped
+	Emulator   string `json:"emulator"`       // "netem", link.Own (with tbf for links that have only a rate) or "none"
+	Real       bool   `json:"real,omitempty"` // real links between machines: measured, never shaped
 	Mesh       bool   `json:"mesh,omitempty"` // links are emulated between machines
 	Why        string `json:"why,omitempty"`  // why links are not emulated, one sentence
 }
@@ -71,16 +71,16 @@ type Testbed struct {
 	state *state
 	net   *network // nil without namespaces
 	hub   *host    // in the hub's namespace, for the emulator's process; nil without
-	mode  Mode     // the same since New
+	mode  Mode     // does not change after New
 
 	mu     sync.Mutex
 	hosts  []*host
 	apart  []*host           // those of Outside and OwnNetwork
-	remote []Remote          // those of hosts that are behind an agent
-	labels map[string]string // process label → the host it belongs to
+	remote []Remote          // hosts behind an agent
+	labels map[string]string // process label → its host
 	closed bool
 
-	watched []*watched // servers of others that are part of the run
+	watched []*watched // attached servers on this machine
 
 	starting sync.WaitGroup // processes that are being started
 
@@ -88,14 +88,14 @@ type Testbed struct {
 	mesh      mesh
 	lastWords []record.Sample // of processes that have ended since the last poll
 
-	polling sync.Mutex // one poll at a time: a counter that seems to fall is taken for a process that has ended
+	polling sync.Mutex // one poll at a time: a decreasing counter is taken for a process that has ended
 	box     box
 }
 
-// New makes an empty testbed, removing what dead runs left behind first. The
-// caller must Close it. When plimsoll dies without that, a watchdog process
-// ends the testbed's processes and removes its scratch directories; the
-// kernel removes its namespaces, which nothing but our descriptors hold.
+// New creates an empty testbed, after removing what dead runs left behind. The caller must
+// Close it. If plimsoll dies before that, a watchdog process kills the testbed's processes
+// and removes its scratch directories; the kernel removes its namespaces, which only our
+// descriptors hold.
 func New(ctx context.Context, opt Options) (*Testbed, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (t *Testbed) choose() (err error) {
 	t.mode, t.shape.ownWorks, missing = t.opt.emulation()
 	t.mode.Mesh = t.opt.Mesh
 	for _, p := range missing {
-		if p.Blocking { // what was asked for
+		if p.Blocking { // the emulator that was asked for
 			return fmt.Errorf("testbed: emulator %s: %s (%s)", t.opt.Emulate, p.What, p.Hint)
 		}
 	}
@@ -156,14 +156,13 @@ func (t *Testbed) choose() (err error) {
 	return nil
 }
 
-// Mode says what this testbed can do here.
+// Mode returns what this testbed can do on this machine.
 func (t *Testbed) Mode() Mode { return t.mode }
 
-// Self is the command that runs a subcommand of plimsoll.
+// Self returns the command line of a subcommand of plimsoll.
 func (t *Testbed) Self(args ...string) []string { return append([]string{t.self}, args...) }
 
-// AddHost adds a host that every other host reaches. Hosts live as long as the
-// testbed.
+// AddHost adds a host that every other host can reach. Hosts live as long as the testbed.
 func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 	if t.opt.Hosts == nil {
 		return t.LocalHost(ctx, name)
@@ -180,12 +179,12 @@ func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 	return h, nil
 }
 
-// LocalHost adds a host of this machine, whatever the options say of AddHost.
+// LocalHost adds a host on this machine, regardless of Options.Hosts.
 func (t *Testbed) LocalHost(ctx context.Context, name string) (Host, error) {
 	return t.addLocal(ctx, name, 0)
 }
 
-// addLocal adds a host with a number, from which its addresses are; 0: the next.
+// addLocal adds a host whose addresses are derived from a number; 0: the next one.
 func (t *Testbed) addLocal(ctx context.Context, name string, number int) (Host, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -212,9 +211,8 @@ func (t *Testbed) addLocal(ctx context.Context, name string, number int) (Host, 
 	return h, nil
 }
 
-// Outside adds a host on this machine's own network, from where systems that run
-// elsewhere are reached. No link of it is shaped, and hosts with namespaces do not
-// reach it.
+// Outside adds a host on this machine's own network, from which attached systems are
+// reached. Its links are never shaped, and hosts with namespaces cannot reach it.
 func (t *Testbed) Outside(ctx context.Context, name string) (Host, error) {
 	if t.net == nil && !t.opt.Real {
 		return t.AddHost(ctx, name)
@@ -222,8 +220,8 @@ func (t *Testbed) Outside(ctx context.Context, name string) (Host, error) {
 	return t.OwnNetwork(name, netip.AddrFrom4([4]byte{127, 0, 0, 2}))
 }
 
-// OwnNetwork adds a host that is the network this process was started in, which others
-// reach under an address: that of an agent.
+// OwnNetwork adds a host that is the network this process was started in, as agents need.
+// Other hosts reach it at addr.
 func (t *Testbed) OwnNetwork(name string, addr netip.Addr) (Host, error) {
 	h := &host{t: t, name: name, addr: addr, keeper: startKeeper(nil)}
 	if !addr.IsLoopback() { // which all share
@@ -241,15 +239,14 @@ func (t *Testbed) OwnNetwork(name string, addr netip.Addr) (Host, error) {
 	return h, nil
 }
 
-// maxHosts keeps the last two bytes of an address free of overflow and of the
-// broadcast address; a machine ends long before.
+// maxHosts keeps the last two bytes of an address from overflowing and from being the
+// broadcast address.
 const maxHosts = 1000
 
 // Logs is the directory for the logs of processes.
 func (t *Testbed) Logs() string { return filepath.Join(t.opt.Dir, "logs") }
 
-// Scratch makes a directory that is removed with the testbed, also when
-// plimsoll is killed.
+// Scratch creates a directory that is removed with the testbed, even if plimsoll is killed.
 func (t *Testbed) Scratch(name string) (string, error) {
 	dir, err := os.MkdirTemp(t.state.dir, sanitize(name)+"-")
 	if err != nil {
@@ -258,9 +255,8 @@ func (t *Testbed) Scratch(name string) (string, error) {
 	return dir, nil
 }
 
-// Close stops every process, removes links, hosts and scratch directories. It
-// is idempotent; ctx bounds how long processes may take to stop before they
-// are killed.
+// Close stops all processes and removes links, hosts and scratch directories. It is
+// idempotent. When ctx ends, processes that have not stopped yet are killed.
 func (t *Testbed) Close(ctx context.Context) error {
 	t.mu.Lock()
 	if t.closed {
@@ -286,8 +282,7 @@ func (t *Testbed) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// StopAll stops processes all at once: one that takes its time to end does not
-// hold up the others.
+// StopAll stops processes in parallel, so that a slow one does not delay the others.
 func StopAll[P Process](ctx context.Context, procs []P) error {
 	return atOnce(len(procs), func(i int) error { return procs[i].Stop(ctx) })
 }
@@ -303,7 +298,7 @@ func atOnce(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// processes of these hosts that were started and not yet stopped.
+// processes returns the processes of these hosts that were started and not yet stopped.
 func processes(hosts ...*host) []*process {
 	var all []*process
 	for _, h := range hosts {
@@ -320,9 +315,9 @@ func (t *Testbed) log(line string) {
 	}
 }
 
-// raiseFileLimit lifts the soft limit of open files to the hard one, for us
-// and, because it is set explicitly, for the processes we start: a thousand
-// connections do not fit the customary 1024.
+// raiseFileLimit raises the soft limit of open files to the hard one, for us and (because
+// it is set explicitly) for the processes that we start: 1000 connections do not fit into
+// the usual 1024.
 func raiseFileLimit() {
 	var r syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) == nil {

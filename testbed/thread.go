@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// newNamespace makes a network namespace that only the returned descriptor
-// holds: no name, so the kernel removes it when we die.
+// newNamespace creates a network namespace without a name. Only the returned descriptor
+// holds it, so the kernel removes it when we die.
 func newNamespace() (*os.File, error) {
 	var f *os.File
 	err := link.OnThread(func() error {
@@ -25,7 +25,7 @@ func newNamespace() (*os.File, error) {
 	return f, err
 }
 
-// inNamespace runs f on a thread of its own inside ns; nil is where we are.
+// inNamespace runs f on its own thread inside ns, or directly if ns is nil.
 func inNamespace(ns *os.File, f func() error) error {
 	if ns == nil {
 		return f()
@@ -33,10 +33,9 @@ func inNamespace(ns *os.File, f func() error) error {
 	return link.InNamespace(int(ns.Fd()), f)
 }
 
-// keeper is a host's own OS thread, inside the host's namespace as long as the
-// host lives. Processes are forked from it: the kernel sends a process its
-// parent-death signal when the forking THREAD ends, so that thread must
-// outlive them.
+// keeper is the OS thread of a host, which stays in the host's namespace while the host
+// lives. Processes are forked from it: the kernel sends the parent-death signal when the
+// forking THREAD ends, so it must outlive them.
 type keeper struct {
 	work chan func()
 	quit chan struct{}
@@ -49,7 +48,7 @@ func startKeeper(ns *os.File) *keeper {
 	k := &keeper{work: make(chan func()), quit: make(chan struct{}), done: make(chan struct{})}
 	link.StartThread(func() {
 		defer close(k.done)
-		if ns != nil && link.Enter(int(ns.Fd())) != nil { // who made it may
+		if ns != nil && link.Enter(int(ns.Fd())) != nil { // impossible: we created it
 			return
 		}
 		for {
@@ -64,8 +63,8 @@ func startKeeper(ns *os.File) *keeper {
 	return k
 }
 
-// do runs f on the thread. f must not wait for long: the thread is shared by
-// all that is done on the host.
+// do runs f on the thread. f must not block for long: everything on the host shares the
+// thread.
 func (k *keeper) do(f func() error) error {
 	errc := make(chan error, 1)
 	select {
@@ -76,7 +75,7 @@ func (k *keeper) do(f func() error) error {
 	}
 }
 
-// stop ends the thread; what is asked of it later fails. Only once.
+// stop ends the thread; later calls of do fail. It must be called only once.
 func (k *keeper) stop() {
 	close(k.quit)
 	<-k.done

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Ended reports whether a process has ended, or is out of reach for good.
+// Ended reports whether a process has ended or can no longer be reached.
 func Ended(p Process) bool {
 	select {
 	case <-p.Done():
@@ -21,8 +21,8 @@ func Ended(p Process) bool {
 	}
 }
 
-// Trace follows the processes of hosts: the function that it returns lists those that ran
-// when it began, and all that were started since, also those that have ended.
+// Trace returns a function that lists the processes of hosts that were running when Trace
+// was called, and all that were started since, ended ones included.
 func Trace(hosts ...Host) func() []Process {
 	over := map[Process]bool{}
 	for _, h := range hosts {
@@ -54,16 +54,16 @@ func (p *process) Peak() float64 {
 	return float64(used.Maxrss) * 1024
 }
 
-// final is the kernel's account of a process that has ended; nil before.
+// final is the kernel's resource usage of a process that has ended; nil before.
 func (p *process) final() *syscall.Rusage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used
 }
 
-// lastWord is the final account of a process that is taken off the books, for the
-// next poll: what it used since the one before must not be lost, and one that came
-// and went between two polls would never be seen.
+// lastWord keeps the final sample of an ended process for the next poll: otherwise its
+// usage since the last poll would be lost, and a process that lived between two polls
+// would never be seen.
 func (p *process) lastWord() {
 	t := p.host.t
 	t.polling.Lock()
@@ -74,8 +74,8 @@ func (p *process) lastWord() {
 	t.lastWords = append(t.lastWords, s)
 }
 
-// parting looks at a process that is about to be ended: the kernel reports what the
-// members of its family have read and written only while they live.
+// parting samples a process that is about to be stopped: the kernel reports the reads and
+// writes of its family only while they live.
 func (p *process) parting() {
 	p.host.t.polling.Lock()
 	defer p.host.t.polling.Unlock()

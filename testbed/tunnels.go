@@ -16,28 +16,28 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Where netem emulates the links of a mesh, packets travel from hub to hub through VXLAN tunnels, one for each
-// other machine. A tunnel's socket is in the network that machines reach each other by, and its device in the hub: with
-// the hub's last descriptor, which is ours, the kernel removes both, however we end. What else the machines say
-// to each other, such as the engine's calls, is in no tunnel and is not shaped.
+// Where netem emulates the links of a mesh, packets travel from hub to hub through VXLAN tunnels, one per other
+// machine. A tunnel's socket is in the network that connects the machines, and its device in the hub. We hold the
+// only descriptor of the hub, so the kernel removes both however we end. Other traffic between the machines, such as
+// the engine's calls, uses no tunnel and is not shaped.
 
-// tunnelPort is the UDP port of tunnels on all machines: none of those that the networks of clusters use for
-// their own (4789, 8472), and some of which they refuse to pods.
+// tunnelPort is the UDP port of tunnels on all machines. Cluster networks use 4789 and 8472 themselves, and some
+// refuse them to pods.
 const tunnelPort = 7701
 
-// tunnelHead4 and tunnelHead6 are what a tunnel adds to a packet: IP, UDP, VXLAN and Ethernet headers.
+// tunnelHead4 and tunnelHead6 are the bytes that a tunnel adds to a packet: IP, UDP, VXLAN and Ethernet headers.
 const (
 	tunnelHead4 = 20 + 8 + 8 + 14
 	tunnelHead6 = 40 + 8 + 8 + 14
 )
 
-// tunnel joins the hub to that of another machine of a mesh. Its port of the bridge is isolated: the hubs'
-// bridges are joined in circles, and what comes from one machine is for the host alone.
+// tunnel connects the hub to that of another machine of a mesh. Its bridge port is isolated, because the bridges
+// form loops: packets from one machine must reach only the host.
 func (n *network) tunnel(m *link.Mesh, to, mtu int) (link.Tunnel, error) {
 	self, peer := m.Peers[m.Self], m.Peers[to]
 	la := netlink.NewLinkAttrs()
 	la.Name, la.MTU, la.Namespace = fmt.Sprintf("t%d", to), mtu, netlink.NsFd(int(n.hub.Fd()))
-	// A number of this pair and mesh, so that packets of an earlier mesh are dropped.
+	// The id is unique to this pair and mesh, so that packets of an earlier mesh are dropped.
 	pair := uint32(min(m.Self, to)*len(m.Peers) + max(m.Self, to))
 	vx := &netlink.Vxlan{LinkAttrs: la, VxlanId: int((binary.BigEndian.Uint32(m.Key) + pair) % (1 << 24)),
 		SrcAddr: self.At.Addr().AsSlice(), Group: peer.At.Addr().AsSlice(), Port: tunnelPort}
@@ -66,16 +66,16 @@ func (n *network) removeTunnel(x link.Tunnel) error {
 // byKernel reports whether netem emulates the links of a mesh.
 func (t *Testbed) byKernel() bool { return t.mode.Emulator == link.NetemDiscipline }
 
-// tunnelNeeds is what a machine needs for tunnels and the disciplines of links.
+// tunnelNeeds is the hint about what a machine needs for tunnels and shaping by the kernel.
 const tunnelNeeds = "netem between machines needs root with CAP_NET_ADMIN and CAP_SYS_ADMIN, not in a user " +
 	"namespace, and modules of the kernel: modprobe vxlan sch_tbf; or say --set link.emulator=user"
 
-// machineNetwork is the network that the machines reach each other by, which is not shaped.
+// machineNetwork is the unshaped network that connects the machines.
 func (s *shaper) machineNetwork(t *Testbed) *host {
 	return &host{t: t, name: "machine", addr: s.machine}
 }
 
-// tunnelMTU is the largest packet, of no more than an Ethernet's, that leaves the machine in one piece.
+// tunnelMTU is the largest packet, at most Ethernet's, that leaves the machine unfragmented through a tunnel.
 func tunnelMTU(at netip.Addr) (int, error) {
 	head := tunnelHead4
 	if at.Is6() {
@@ -91,8 +91,8 @@ func tunnelMTU(at netip.Addr) (int, error) {
 	return link.MTU - head, err
 }
 
-// joinTunnels makes the tunnels of a mesh in place of those of an earlier one. Packets of the host become
-// as small as all tunnels can carry whole.
+// joinTunnels replaces the tunnels of an earlier mesh. It lowers the host's MTU to what all tunnels carry
+// unfragmented.
 func (s *shaper) joinTunnels(t *Testbed, h *host) error {
 	for _, x := range s.tunnels {
 		if err := t.net.removeTunnel(x); err != nil {
@@ -126,7 +126,7 @@ func (s *shaper) joinTunnels(t *Testbed, h *host) error {
 	return nil
 }
 
-// probeTunnels measures the ways to the other machines, beside the tunnels.
+// probeTunnels measures the round trips to the other machines, outside the tunnels.
 func (s *shaper) probeTunnels(ctx context.Context, t *Testbed, adopt bool) ([]time.Duration, error) {
 	rtts := make([]time.Duration, len(s.mesh.Peers))
 	err := atOnce(len(rtts), func(i int) (err error) {
@@ -149,7 +149,7 @@ func (s *shaper) probeTunnels(ctx context.Context, t *Testbed, adopt bool) ([]ti
 	return rtts, s.shapeByKernel(link.NetemDiscipline, s.devices, s.spec.topology())
 }
 
-// shapeByKernel lets the kernel shape hosts, in a mesh this machine's host and its tunnels.
+// shapeByKernel lets the kernel shape hosts; in a mesh, this machine's host and its tunnels.
 func (s *shaper) shapeByKernel(discipline string, hosts []link.Device, t link.Topology) error {
 	if s.mesh != nil && s.active == link.NetemDiscipline {
 		return link.ShapeTunnels(hosts[0], s.tunnels, t)

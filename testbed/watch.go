@@ -17,15 +17,14 @@ import (
 // watched is a server on this machine that we did not start.
 type watched struct {
 	name  string
-	pids  map[int]uint64 // who listened when it was found, with their start times
+	pids  map[int]uint64 // listening processes when it was found, with their start times
 	usage usageMeter
 }
 
-// Watch observes the processes that listen at an address, host:port, of this
-// machine, as it does our own: they get samples under the given name, with role
-// "system", and are not counted among others. It changes nothing about them. ok
-// is false when the address is elsewhere, or when the kernel does not tell us
-// who listens there.
+// Watch observes the processes that listen at an address (host:port) of this machine like
+// our own: they get samples under the given name with role "system", and are not counted
+// as others. It does not affect them. ok is false if the address is elsewhere, or if the
+// kernel does not show which process listens there.
 func (t *Testbed) Watch(ctx context.Context, name, address string) (ok bool, err error) {
 	host, portText, err := net.SplitHostPort(address)
 	port, notNumber := strconv.Atoi(portText)
@@ -53,8 +52,8 @@ func (t *Testbed) Watch(ctx context.Context, name, address string) (ok bool, err
 	return true, nil
 }
 
-// sample measures the watched processes and all that they started; leaders gets
-// their pids.
+// sample measures the watched processes and their descendants, and adds their pids to
+// leaders.
 func (w *watched) sample(all map[int]stat, leaders map[int]bool) record.Sample {
 	mine := map[int]bool{}
 	pid := 0
@@ -77,12 +76,12 @@ func holds(pid int, sockets map[string]bool) bool {
 	if err != nil {
 		return false
 	}
-	open, _ := p.FileDescriptorTargets() // none of another user's
+	open, _ := p.FileDescriptorTargets() // empty for another user's process
 	return slices.ContainsFunc(open, func(file string) bool { return sockets[file] })
 }
 
-// listeners are the sockets, as /proc/PID/fd shows them, that listen on a TCP port of this
-// process's network.
+// listeners returns the sockets, named as in /proc/PID/fd, that listen on a TCP port of
+// this process's network.
 func listeners(port int) map[string]bool {
 	const listens = 10
 	fs, err := procfs.NewDefaultFS()
