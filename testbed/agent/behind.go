@@ -14,11 +14,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// HostsVariable in the environment says how hosts are reached: "agents" puts each behind an
-// agent of its own ([Wanted]). It is for tests of that, and not part of any plan.
+// HostsVariable is an environment variable for tests: "agents" puts each host behind its
+// own agent ([Wanted]). It is not part of any plan.
 const HostsVariable = "PLIMSOLL_HOSTS"
 
-// Wanted is what the environment asks for, for [testbed.Options]: nil for nothing.
+// Wanted returns the Hosts of [testbed.Options] that the environment asks for; nil: none.
 func Wanted() testbed.Hosts {
 	if os.Getenv(HostsVariable) == "agents" {
 		return Behind
@@ -26,9 +26,9 @@ func Wanted() testbed.Hosts {
 	return nil
 }
 
-// Behind makes a host of this machine, starts an agent in its network, and puts the host
-// behind it: from then on it is used through the agent alone. The engine's calls come by a Unix socket,
-// which belongs to no network: nothing of them crosses the host's link.
+// Behind creates a host on this machine and starts an agent in its network. The returned
+// host is used only through the agent. Calls to it use a Unix socket, which belongs to no
+// network, so they do not cross the host's link.
 func Behind(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
 	at, err := t.LocalHost(ctx, name)
 	if err != nil {

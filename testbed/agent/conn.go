@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Dial opens a connection, which lives as long as the call: what comes is streamed after the
-// answer, what the caller streams is sent.
+// Dial opens a connection that lives as long as the call: received data is streamed after
+// the answer, and data that the caller streams is sent.
 func (s *server) Dial(ctx context.Context, x *exchange, network, address string) {
 	if !strings.HasPrefix(network, "tcp") {
 		x.answer(fmt.Errorf("agent: dial %s: %w: only TCP passes through an agent", network, errors.ErrUnsupported))
@@ -26,7 +26,7 @@ func (s *server) Dial(ctx context.Context, x *exchange, network, address string)
 		return
 	}
 	defer c.Close()
-	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // the caller is gone
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // when the caller is gone
 	if !x.answer(nil, c.LocalAddr().(*net.TCPAddr).AddrPort(), c.RemoteAddr().(*net.TCPAddr).AddrPort()) {
 		return
 	}
@@ -43,12 +43,12 @@ func (s *server) Dial(ctx context.Context, x *exchange, network, address string)
 	}
 }
 
-// conn is a connection that the agent holds: our end of a pipe, which knows deadlines.
+// conn is a connection held by the agent: our end of a pipe, which supports deadlines.
 type conn struct {
 	net.Conn
 	local, remote net.Addr
 	end           func()
-	err           atomic.Pointer[error] // why the agent's side ended, if not with the end of the data
+	err           atomic.Pointer[error] // why the agent's side ended, unless the data ended
 }
 
 // Dial implements testbed.Host. Only TCP passes through an agent.
@@ -64,7 +64,7 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 		end: from.end}
 	go func() {
 		_, err := io.Copy(theirs, from)
-		broken := err != nil && !errors.Is(err, io.ErrClosedPipe) // else it was closed here
+		broken := err != nil && !errors.Is(err, io.ErrClosedPipe) // ErrClosedPipe: closed by us
 		if broken {
 			k.err.Store(&err)
 		}
@@ -85,7 +85,7 @@ func (k *conn) Write(b []byte) (int, error) {
 	return n, k.why(err)
 }
 
-// why puts the agent's reason in the place of the pipe's.
+// why replaces the pipe's error by the agent's.
 func (k *conn) why(err error) error {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -96,7 +96,7 @@ func (k *conn) why(err error) error {
 	return err
 }
 
-// lingering is how long what was written has to get under way after Close.
+// lingering is how long written data may take to be sent after Close.
 const lingering = 10 * time.Second
 
 func (k *conn) Close() error {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Credentials are what one end of a connection shows, and what it trusts: the other end's certificate alone.
-// All are in DER.
+// Credentials are the certificate and key of one end of a connection, and the only certificate that it trusts:
+// that of the other end. All are in DER.
 type Credentials struct{ Cert, Key, Peer []byte }
 
-// NewCredentials makes those of one run. They live in memory, and are forgotten with it.
+// NewCredentials creates the credentials of one run, which exist only in memory.
 func NewCredentials() (engine, agents Credentials, err error) {
 	if engine.Cert, engine.Key, err = newCertificate(); err == nil {
 		agents.Cert, agents.Key, err = newCertificate()
@@ -27,13 +27,13 @@ func NewCredentials() (engine, agents Credentials, err error) {
 	return engine, agents, err
 }
 
-// lifetime is that of all certificates: longer than a run, and no longer.
+// lifetime is the validity of certificates: longer than any run.
 const lifetime = 100 * 24 * time.Hour
 
-// serverName is every agent's: which of them answers, its address says.
+// serverName is the TLS server name of every agent; they are distinguished by address.
 const serverName = "plimsoll-agent"
 
-// newCertificate makes one that its own key has signed.
+// newCertificate creates a self-signed certificate.
 func newCertificate() (cert, key []byte, err error) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -44,13 +44,14 @@ func newCertificate() (cert, key []byte, err error) {
 	}
 	t := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{serverName}, KeyUsage: x509.KeyUsageDigitalSignature,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lifetime), // clocks differ
+		NotBefore: time.Now().Add(-time.Hour), // clocks differ
+		NotAfter:  time.Now().Add(lifetime),
 	}
 	cert, err = x509.CreateCertificate(rand.Reader, t, t, &k.PublicKey, k)
 	return cert, key, err
 }
 
-// config is the TLS of either end: 1.3, and both show a certificate of the run.
+// config returns the TLS configuration of either end: TLS 1.3 with certificates on both sides.
 func (c Credentials) config() (*tls.Config, error) {
 	peer, err := x509.ParseCertificate(c.Peer)
 	if err != nil {

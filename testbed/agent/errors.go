@@ -12,15 +12,15 @@ import (
 	"syscall"
 )
 
-// remoteError is an error as it crosses the connection: its text and what callers ask errors.Is about.
+// remoteError is an error sent over the connection: its text, and what errors.Is should find in it.
 type remoteError struct {
 	Text    string
-	Errno   syscall.Errno // with which errors.Is knows the errors of package fs, too
-	Classes []int         // into classes
+	Errno   syscall.Errno // errors.Is also finds the errors of package fs in it
+	Classes []int         // indexes into classes
 }
 
-// classes are other errors that errors.Is tests for. Both ends are of one
-// version, so their order may change.
+// classes are further errors that errors.Is should find. Both ends have the same version,
+// so their order may change.
 var classes = []error{
 	context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded, os.ErrProcessDone, fs.ErrNotExist,
 	net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, exec.ErrNotFound, errors.ErrUnsupported,

@@ -9,10 +9,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// fileTimeout bounds operations on files that have no context.
+// fileTimeout limits file operations without a context.
 const fileTimeout = 10 * time.Minute
 
-// Write writes what follows to a file.
+// Write writes the caller's stream to a file.
 func (s *server) Write(ctx context.Context, x *exchange, path string, mode fs.FileMode) {
 	x.answer(s.host.Files().Write(ctx, path, mode, x.in))
 }
@@ -39,7 +39,7 @@ func (s *server) Walk(x *exchange, dir string) {
 // Files implements testbed.Host.
 func (h *Host) Files() testbed.Files { return remoteFiles{h} }
 
-// remoteFiles are those of the agent's host.
+// remoteFiles are the files of the agent's host.
 type remoteFiles struct{ h *Host }
 
 func (f remoteFiles) do(method string, args ...any) error {

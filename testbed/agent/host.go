@@ -20,37 +20,37 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Options say how a host is reached.
+// Options describe how to reach a host.
 type Options struct {
 	Name        string
-	On          string     // name of its machine, if that is another: the agent's --name
-	Addr        netip.Addr // under which other hosts reach it
+	On          string     // name of its machine, as in the agent's --name; empty: Name
+	Addr        netip.Addr // address for other hosts
 	Credentials Credentials
-	// Dial reaches the agent.
+	// Dial connects to the agent.
 	Dial func(ctx context.Context) (net.Conn, error)
 
-	Bed     *testbed.Testbed // has the names and logs of its processes; nil: none is started
-	Machine testbed.Machine  // that it runs on; nil: one that the agent is asked about
-	Alive   time.Duration    // how often it hears of us; 0: often enough for DefaultOrphaned
+	Bed     *testbed.Testbed // keeps the names and logs of its processes; nil: none will be started
+	Machine testbed.Machine  // that it runs on; nil: the agent is asked
+	Alive   time.Duration    // interval of the calls that keep the agent alive; 0: suits DefaultOrphaned
 }
 
 // Host is a host behind an agent.
 type Host struct {
 	opt   Options
 	http  *http.Client
-	lost  *atomic.Pointer[error] // why the agent does not answer any more; of all hosts behind it
+	lost  *atomic.Pointer[error] // why the agent no longer answers; shared by all hosts behind it
 	close context.CancelFunc
-	of    *Host // the first of its machine, if it is another
+	of    *Host // the first host of its machine; nil: this one
 	cpus  atomic.Int64
 
 	mu    sync.Mutex
-	procs []testbed.Process // all that were started
+	procs []testbed.Process // all that were ever started
 }
 
 var _ testbed.Remote = (*Host)(nil)
 
-// Reach connects to an agent, and ends what was started through it before: a machine that was lost may be
-// back with all that it did. The caller must Close the host, which ends nothing on it.
+// Reach connects to an agent, and stops everything that was started through it before: a lost machine may
+// have come back with its processes. The caller must Close the host, which stops nothing on it.
 func Reach(ctx context.Context, opt Options) (*Host, error) {
 	config, err := opt.Credentials.config()
 	if err != nil {
@@ -80,17 +80,17 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 	return h, nil
 }
 
-// Beside is another host on the same machine, behind the same agent.
+// Beside returns another host on the same machine, behind the same agent.
 func (h *Host) Beside(name string) *Host {
 	opt := h.opt
 	opt.Name = name
 	return &Host{opt: opt, http: h.http, lost: h.lost, close: func() {}, of: h}
 }
 
-// alive is a call that only asks whether there is an agent.
+// alive is a call that only checks whether the agent answers.
 const alive = "/host/Name"
 
-// lostAfter so many unanswered calls in a row an agent is lost.
+// lostAfter is the number of unanswered calls in a row after which an agent is lost.
 const lostAfter = 3
 
 func (h *Host) stayAlive(ctx context.Context) {
@@ -121,7 +121,7 @@ func (h *Host) Lost() error {
 	return nil
 }
 
-// Close lets the agent go, which then ends by itself unless it is stopped.
+// Close disconnects from the agent, which ends on its own after a while.
 func (h *Host) Close() { h.close() }
 
 // Name implements testbed.Host.
@@ -152,7 +152,7 @@ func (h *Host) Respond(ctx context.Context) (at netip.AddrPort, stop func(), err
 	return at, o.end, nil
 }
 
-// measureLimit is how long a measurement of a slow, long or lossy link may take.
+// measureLimit limits a measurement of a slow, long or lossy link.
 const measureLimit = 10 * time.Minute
 
 // Measure implements testbed.Host.
@@ -185,7 +185,7 @@ func (h *Host) Processes() []testbed.Process {
 	return slices.Clone(h.procs)
 }
 
-// Start implements testbed.Host. What the process reads and writes is carried until it has ended.
+// Start implements testbed.Host. It streams the input and output of the process until its end.
 func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, error) {
 	q := c
 	q.Stdin, q.Stdout, q.Ready = nil, nil, nil

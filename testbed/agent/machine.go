@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// RAMDisk makes a RAM disk until the caller removes it, or is gone.
+// RAMDisk creates a RAM disk that exists until the caller removes it or disconnects.
 func (s *server) RAMDisk(x *exchange, name string, size int64) {
 	d, err := s.host.Machine().RAMDisk(name, size)
 	if answered := x.answer(err, d); err == nil {
@@ -21,7 +21,7 @@ func (s *server) RAMDisk(x *exchange, name string, size int64) {
 	}
 }
 
-// machine is that of an agent's host.
+// machine is the machine of an agent's host.
 type machine struct{ h *Host }
 
 // Name implements testbed.Machine.
@@ -45,7 +45,7 @@ func (m machine) Filesystem(dir string) (testbed.Filesystem, error) {
 	return ask[testbed.Filesystem](context.Background(), m.h, "/machine/Filesystem", dir)
 }
 
-// RAMDisk implements testbed.Machine. It ends with the connection, too.
+// RAMDisk implements testbed.Machine. The disk is also removed when the connection ends.
 func (m machine) RAMDisk(name string, size int64) (d testbed.RAMDisk, err error) {
 	hold, release := io.Pipe()
 	o, err := m.h.open(context.Background(), "/agent/RAMDisk", hold, []any{name, size}, &d)
@@ -78,7 +78,7 @@ func (m machine) Environment() map[string]string {
 
 // Poll implements testbed.Remote.
 func (h *Host) Poll() (all []record.Sample) {
-	if h.of != nil { // who polls all that the agent has started
+	if h.of != nil { // that host polls everything that the agent has started
 		return nil
 	}
 	for _, s := range askOr(h, []record.Sample(nil), "/testbed/Poll", time.Now()) {
@@ -86,7 +86,7 @@ func (h *Host) Poll() (all []record.Sample) {
 		case testbed.RoleEngine: // the agent itself
 			continue
 		case testbed.RoleBox:
-			if h.opt.Machine != nil { // the testbed looks at it
+			if h.opt.Machine != nil { // the testbed samples it
 				continue
 			}
 			s.Process += "@" + h.opt.On

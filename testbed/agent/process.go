@@ -21,12 +21,12 @@ type process struct {
 	id     testbed.ProcessID
 	name   string
 	there  string   // its log on the agent's machine
-	log    string   // here
-	before *process // one that wrote to the same log; nil: none
-	logged int64    // how much of the log is here
+	log    string   // its log on our machine
+	before *process // an earlier process with the same log; nil: none
+	logged int64    // bytes of the log that are here
 	done   chan struct{}
 
-	io sync.WaitGroup // carries what it reads and writes
+	io sync.WaitGroup // streams its input and output
 
 	mu  sync.Mutex
 	err error
@@ -34,7 +34,7 @@ type process struct {
 
 var _ testbed.Process = (*process)(nil)
 
-// carry carries the input and output of a process; the request ends with it.
+// carry streams the input and output of a process; the request ends with it.
 func (p *process) carry(c testbed.Command, o *opened) {
 	p.io.Go(func() {
 		defer o.end()
@@ -49,13 +49,13 @@ func (p *process) carry(c testbed.Command, o *opened) {
 	})
 }
 
-// follow brings the log here until the process has ended, and how it did.
+// follow copies the log until the process has ended, and asks how it ended.
 func (p *process) follow() {
 	defer close(p.done)
 	ctx := context.Background()
 	err := p.fetchLog(ctx)
 	end := p.host.call(ctx, "/agent/Ended", p.id)
-	if said := (*remoteError)(nil); errors.As(end, &said) { // the log is known by another name here
+	if said := (*remoteError)(nil); errors.As(end, &said) { // the log has another name here
 		said.Text = strings.ReplaceAll(said.Text, p.there, p.log)
 	} else if end != nil {
 		end = fmt.Errorf("testbed: %s is out of reach: %w", p.name, errors.Join(end, err))
@@ -66,7 +66,7 @@ func (p *process) follow() {
 	p.err = end
 }
 
-// fetchLog brings what comes after the log of the process before this one, which has ended.
+// fetchLog copies the log from where that of the previous process ended.
 func (p *process) fetchLog(ctx context.Context) error {
 	if p.before != nil {
 		<-p.before.done
@@ -105,11 +105,11 @@ func (p *process) Signal(s syscall.Signal) error {
 	return p.host.call(context.Background(), "/process/Signal", p.id, s)
 }
 
-// stopLimit bounds a stop whose context does not: no command takes longer.
+// stopLimit limits a stop without a deadline: no command takes longer.
 const stopLimit = 10 * time.Minute
 
-// Stop implements testbed.Process. Of an agent that has ended meanwhile, or does not answer, nothing is left
-// to stop: what it has started ends with it.
+// Stop implements testbed.Process. If the agent has ended or does not answer, there is nothing left to stop:
+// its processes end with it.
 func (p *process) Stop(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
@@ -124,7 +124,7 @@ func (p *process) Stop(ctx context.Context) error {
 	if err != nil && p.host.Lost() == nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	<-p.done // what it wrote last is here soon
+	<-p.done // the rest of its log arrives soon
 	return nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Start starts a process. What follows from the caller is its input, if it has one; what follows the answer is
-// its output, likewise.
+// Start starts a process. If it has input, the caller streams it; if it has output, it is streamed after the
+// answer.
 func (s *server) Start(ctx context.Context, x *exchange, c testbed.Command, input, output bool) {
 	var out *io.PipeReader
 	if input {
@@ -35,12 +35,12 @@ func (s *server) Start(ctx context.Context, x *exchange, c testbed.Command, inpu
 		_, err := io.Copy(x, out)
 		_ = out.CloseWithError(err)
 	}
-	if input { // which comes with this request
+	if input { // it comes with this request
 		<-p.Done()
 	}
 }
 
-// Ended is how a process has ended, once it has.
+// Ended waits until a process has ended and returns how.
 func (s *server) Ended(ctx context.Context, id testbed.ProcessID) error {
 	p, err := s.process(id)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *server) Ended(ctx context.Context, id testbed.ProcessID) error {
 	}
 }
 
-// Kill stops a process without asking it to end.
+// Kill stops a process with SIGKILL.
 func (s *server) Kill(ctx context.Context, id testbed.ProcessID) error {
 	ctx, hurry := context.WithCancel(ctx)
 	hurry()
@@ -74,7 +74,7 @@ func (s *server) process(id testbed.ProcessID) (testbed.Process, error) {
 	return nil, fmt.Errorf("agent: process %v: %w", id, os.ErrProcessDone)
 }
 
-// Log streams the process's log until it has ended.
+// Log streams the log of a process until it has ended.
 func (s *server) Log(ctx context.Context, x *exchange, id testbed.ProcessID, from int64) {
 	p, err := s.process(id)
 	var f *os.File
@@ -94,7 +94,7 @@ func (s *server) Log(ctx context.Context, x *exchange, id testbed.ProcessID, fro
 		}
 		select {
 		case <-p.Done():
-			over = true // what it wrote last is yet to be read
+			over = true // its last output remains to be read
 		case <-ctx.Done():
 			return
 		case <-time.After(logPace):
@@ -102,5 +102,5 @@ func (s *server) Log(ctx context.Context, x *exchange, id testbed.ProcessID, fro
 	}
 }
 
-// logPace is how often a log is looked at for more.
+// logPace is the interval at which a log is checked for more.
 const logPace = 200 * time.Millisecond

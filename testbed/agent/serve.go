@@ -1,7 +1,7 @@
-// Package agent is hosts that are elsewhere: an agent, `plimsoll node agent`, acts for the
-// network and the machine it was started on, and a [Host] reaches it by HTTP/2 over mutual
-// TLS. Each call has a deadline; what a call opened ends with its request; an
-// agent that hears nothing of its engine for a while ends what it started, and itself.
+// Package agent provides hosts on other machines: an agent, `plimsoll node agent`, acts on
+// the machine and in the network that it was started in, and a [Host] calls it by HTTP/2
+// over mutual TLS. Each call has a deadline, and what a call opened ends with its request.
+// An agent without calls from its engine for a while stops what it started, and itself.
 package agent
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// ServeNode is [testbed.ServeNode] with one command more, `node agent`.
+// ServeNode is [testbed.ServeNode] plus the command `node agent`.
 func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	if len(args) > 1 && args[0] == "node" && args[1] == "agent" {
 		return true, Serve(ctx, args[2:], os.Stdin)
@@ -40,13 +40,13 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	return testbed.ServeNode(ctx, args)
 }
 
-// DefaultOrphaned is after how long without a word from its engine an agent ends.
+// DefaultOrphaned is how long an agent waits for calls from its engine before it ends.
 const DefaultOrphaned = 10 * time.Minute
 
 const (
-	// firstCall is how long an agent waits for an engine at least: other machines may need long.
+	// firstCall is how long an agent waits for the first call: other machines may start slowly.
 	firstCall = time.Hour
-	// keepTime is how long an agent stays that keeps what an engine recorded.
+	// keepTime is how long an agent stays after its engine's last call if it keeps the engine's records.
 	keepTime = 24 * time.Hour
 )
 
@@ -69,7 +69,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *index >= 0 && *emulator == link.Own { // netem needs more than the rights of a user namespace
+	if *index >= 0 && *emulator == link.Own { // a user namespace has too few rights for netem
 		if done, err := testbed.EnterHere(); done || err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	fmt.Println(l.Addr()) // for who left the choice of a port to us
+	fmt.Println(l.Addr()) // the caller may have asked for any port
 	s := &server{bed: bed, host: host, processes: map[testbed.ProcessID]testbed.Process{}}
 	web := s.web(config, s.handler())
 	defer web.Close()
@@ -127,7 +127,7 @@ func readCredentials(file string, stdin io.Reader) (*tls.Config, error) {
 	return credentials.config()
 }
 
-// web is the server that calls come to. One stream that is not read may not hold up others.
+// web returns the HTTP server. A stream that is not read must not block the others.
 func (s *server) web(config *tls.Config, h http.Handler) *http.Server {
 	web := &http.Server{
 		Handler: h, TLSConfig: config, ErrorLog: log.New(os.Stderr, "", 0), Protocols: new(http.Protocols),
@@ -143,8 +143,8 @@ func (s *server) web(config *tls.Config, h http.Handler) *http.Server {
 // stopTimeout is how long processes may take to end with their agent.
 const stopTimeout = 30 * time.Second
 
-// await returns when ctx ends or no call has come for too long. What calls have started ends after
-// that time also where the agent stays.
+// await returns when ctx ends or there was no call for too long. After that time it stops the
+// processes even if the agent stays.
 func (s *server) await(ctx context.Context, orphaned time.Duration, keep string) error {
 	for begun := time.Now(); ; {
 		silent, limit := time.Since(begun), max(orphaned, firstCall)
@@ -157,19 +157,19 @@ func (s *server) await(ctx context.Context, orphaned time.Duration, keep string)
 			}
 			limit = max(limit, keepTime)
 		}
-		if silent >= limit { // its regular end: a container that ended so does not begin again
+		if silent >= limit { // not an error, so a container is not restarted
 			fmt.Fprintf(os.Stderr, "agent: the engine has been silent for %s: the end\n", words.Duration(silent))
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(min(limit-silent, orphaned)): // a call, or the directory's end, changes the limit
+		case <-time.After(min(limit-silent, orphaned)): // a call, or removing the directory, changes the limit
 		}
 	}
 }
 
-// Begin ends all that calls have started.
+// Begin stops all processes that calls have started.
 func (s *server) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -179,14 +179,14 @@ func (s *server) Begin(ctx context.Context) error {
 	return testbed.StopAll(ctx, slices.DeleteFunc(all, testbed.Ended))
 }
 
-// server is an agent's state: all that it holds was started or opened by a call.
+// server is the state of an agent.
 type server struct {
 	bed  *testbed.Testbed
 	host testbed.Host
-	last atomic.Int64 // call, in Unix nanoseconds
+	last atomic.Int64 // time of the last call, Unix nanoseconds; 0: none yet
 
 	mu        sync.Mutex
-	processes map[testbed.ProcessID]testbed.Process // ended ones too: they are asked about
+	processes map[testbed.ProcessID]testbed.Process // including ended ones, which callers ask about
 }
 
 func (s *server) heard() { s.last.Store(time.Now().UnixNano()) }
@@ -205,8 +205,8 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-// invoke calls a method by a path such as /host/Port, with the arguments that were sent. Its results are the
-// answer, unless it takes the exchange and answers by itself.
+// invoke calls a method by a path such as /host/Port with the arguments of the request. Its results are the
+// answer, unless the method takes the exchange and answers itself.
 func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
 	of, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	target := map[string]any{

@@ -14,23 +14,23 @@ import (
 	"time"
 )
 
-// A call is one HTTP request: its arguments in gob, which knows NaN, then what the caller
-// streams; and the answer likewise, after an error that may be nil. What it holds on the
-// agent lives as long as the request.
+// A call is one HTTP request: its arguments in gob (which supports NaN), then the caller's
+// stream. The answer is an error, which may be nil, the results, and the agent's stream.
+// What a call holds on the agent lives as long as the request.
 
-// machineHeader names the machine that a call is for: the address of a lost one may be another's now.
+// machineHeader names the machine that a call is for: another may have the address of a lost one now.
 const machineHeader = "Plimsoll-Machine"
 
 const (
 	// callTimeout is the deadline of calls whose context has none.
 	callTimeout = time.Minute
-	// Without an answer to a ping a connection, and all that is open on it, ends.
+	// An unanswered ping ends a connection and everything that is open on it.
 	pingAfter, pingTimeout = 15 * time.Second, time.Minute
 )
 
-// exchange is a call as the agent sees it.
+// exchange is a call as seen by the agent.
 type exchange struct {
-	in  *bufio.Reader // what the caller streams
+	in  *bufio.Reader // the caller's stream
 	dec *gob.Decoder
 	enc *gob.Encoder
 	w   http.ResponseWriter
@@ -42,7 +42,7 @@ func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// Write streams to the caller at once.
+// Write streams to the caller without buffering.
 func (x *exchange) Write(b []byte) (int, error) {
 	n, err := x.w.Write(b)
 	if err == nil {
@@ -51,8 +51,8 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// answer sends an error or, without one, results. It reports whether there is none and the caller is there:
-// what is written after that is streamed.
+// answer sends an error or, without one, results. It returns true if there is no error and the caller is
+// still there: what is written after that is streamed.
 func (x *exchange) answer(err error, results ...any) bool {
 	said := toRemote(err)
 	if said == nil {
@@ -65,7 +65,7 @@ func (x *exchange) answer(err error, results ...any) bool {
 	return err == nil && !failed
 }
 
-// errorTrailer says, after all that was streamed, why that was not all.
+// errorTrailer has the error that ended the agent's stream early.
 const errorTrailer = "Plimsoll-Error"
 
 func (x *exchange) fail(err error) {
@@ -84,21 +84,21 @@ func fromTrailer(h http.Header) error {
 	return &e
 }
 
-// opened is a call as the caller sees it, once it is answered.
+// opened is an answered call as seen by the caller.
 type opened struct {
-	in   *bufio.Reader // what the agent streams
+	in   *bufio.Reader // the agent's stream
 	resp *http.Response
 	dec  *gob.Decoder
 	end  context.CancelFunc
 }
 
-// Read implements io.Reader. What the agent streams ends with its error, if it has one.
+// Read implements io.Reader. The agent's stream ends with its error, if it has one.
 func (o *opened) Read(b []byte) (int, error) {
 	n, err := o.in.Read(b)
 	return n, o.why(err)
 }
 
-// ReadByte implements io.ByteReader, so that a decoder reads no more than its own.
+// ReadByte implements io.ByteReader, so that a decoder does not read ahead.
 func (o *opened) ReadByte() (byte, error) {
 	b, err := o.in.ReadByte()
 	return b, o.why(err)
@@ -119,14 +119,14 @@ func (o *opened) Close() error {
 	return nil
 }
 
-// open makes a call that stays open until it is closed. Only the answer has a deadline:
-// that of ctx. body may be nil.
+// open makes a call that stays open until it is closed. The deadline of ctx applies only to
+// the answer. body may be nil.
 func (h *Host) open(ctx context.Context, path string, body io.Reader, args []any, results ...any) (_ *opened,
 	err error) {
 	if why := h.lost.Load(); why != nil {
 		return nil, fmt.Errorf("agent of host %s: it is lost: %w", h.opt.Name, *why)
 	}
-	if ctx.Err() != nil { // what was sent might be done all the same
+	if ctx.Err() != nil { // the agent might execute a call that we gave up
 		return nil, fmt.Errorf("agent of host %s: %s: %w", h.opt.Name, path, context.Cause(ctx))
 	}
 	var head bytes.Buffer
@@ -168,9 +168,9 @@ func (h *Host) open(ctx context.Context, path string, body io.Reader, args []any
 		}
 		switch {
 		case errors.Is(err, syscall.ECONNREFUSED): // there is a machine, and no agent on it
-			why := err // err itself is still wrapped below, while others read why
+			why := err // err is wrapped below while others read why
 			h.lost.Store(&why)
-		case resp == nil && ctx.Err() == nil && path != alive: // the connection broke: is there still an agent?
+		case resp == nil && ctx.Err() == nil && path != alive: // the connection broke: check for the agent
 			_ = h.call(ctx, alive)
 		}
 		return nil, fmt.Errorf("agent of host %s: %s: %w", h.opt.Name, path, err)
@@ -183,7 +183,7 @@ func (h *Host) open(ctx context.Context, path string, body io.Reader, args []any
 	return o, err
 }
 
-// answer hears an answer: an error of the agent's, or results.
+// answer receives an answer: an error of the agent, or results.
 func (o *opened) answer(results ...any) error {
 	var said remoteError
 	if err := o.dec.Decode(&said); err != nil {
@@ -200,11 +200,11 @@ func (o *opened) answer(results ...any) error {
 	return nil
 }
 
-// hear makes a call that ends with its answer.
+// hear makes a call that ends with its answer, and receives the results.
 func (h *Host) hear(ctx context.Context, path string, args []any, results ...any) error {
 	o, err := h.open(ctx, path, nil, args, results...)
 	if err == nil {
-		_, _ = io.Copy(io.Discard, o) // its end, so that nothing has to be cut off
+		_, _ = io.Copy(io.Discard, o) // to the end, so that the request ends regularly
 		_ = o.Close()
 	}
 	return err
@@ -221,7 +221,7 @@ func ask[A any](ctx context.Context, h *Host, path string, args ...any) (a A, er
 	return a, err
 }
 
-// askOr is the result, or what is to be taken for it when there is none.
+// askOr returns the result, or otherwise if the call fails.
 func askOr[A any](h *Host, otherwise A, path string, args ...any) A {
 	if a, err := ask[A](context.Background(), h, path, args...); err == nil {
 		return a

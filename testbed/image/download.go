@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 )
 
-// download is an image in a registry whose layers are kept in files until it is here: an attempt
-// goes on with those that an earlier one has brought.
+// download is an image in a registry. Its layers are kept in files until the image is complete,
+// so that a second attempt does not download them again.
 type download struct {
 	v1.Image
 	store       Store
@@ -30,7 +30,7 @@ func (d *download) Layers() ([]v1.Layer, error) {
 	return layers, err
 }
 
-// Write counts what comes.
+// Write counts the downloaded bytes.
 func (d *download) Write(p []byte) (int, error) {
 	d.done += int64(len(p))
 	if d.say != nil {
@@ -65,7 +65,7 @@ func (l downloaded) Compressed() (io.ReadCloser, error) {
 	return os.Open(path)
 }
 
-// fetch brings all of the layer, which the registry's client verifies.
+// fetch downloads the layer, which the registry's client verifies.
 func (l downloaded) fetch(path string) error {
 	from, err := l.Layer.Compressed()
 	if err != nil {

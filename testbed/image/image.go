@@ -1,5 +1,5 @@
-// Package image brings container images onto this machine and unpacks them, so that a
-// program of one can be started with the image as its root, without a container engine.
+// Package image pulls container images and unpacks them, so that their programs can be
+// started with the image as root directory, without a container engine.
 package image
 
 import (
@@ -25,17 +25,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Store is a directory of unpacked images, each in a directory named by its digest, and a
-// lock: a directory with a file for each name that an image goes by, with its digest.
+// Store is a directory of unpacked images, each in a directory named after its digest, and
+// a directory with a file for each name of an image, which contains the digest.
 type Store struct {
 	Dir   string
 	Names string
-	Limit int64         // bytes that one image may have unpacked
+	Limit int64         // largest unpacked size of an image, bytes
 	Stall time.Duration // how long a registry may send nothing
 }
 
-// Default is the store of this user: images are in the cache, and the digest of a name
-// is kept when that is emptied.
+// Default is the store of this user. Images are in the cache; the digests of names are
+// elsewhere, and survive when the cache is emptied.
 func Default() (Store, error) {
 	dir, err := testbed.CacheDir("images")
 	if err != nil {
@@ -45,7 +45,7 @@ func Default() (Store, error) {
 	return Store{Dir: dir, Names: names, Limit: 20 << 30, Stall: 30 * time.Second}, err
 }
 
-// parts is the directory of the layers of an image that is not yet whole.
+// parts is the directory of the layers of an incomplete image.
 func (s Store) parts() string { return filepath.Join(s.Dir, "parts") }
 
 // at is the directory of the image with a digest.
@@ -55,16 +55,16 @@ func (s Store) at(digest string) string {
 
 // Image is an unpacked image.
 type Image struct {
-	Reference  string   `json:"reference"` // the name that it was first asked for by
+	Reference  string   `json:"reference"` // name by which it was first pulled
 	Digest     string   `json:"digest"`    // of its manifest
 	Env        []string `json:"env"`
 	Entrypoint []string `json:"entrypoint"`
-	Size       int64    `json:"size"` // of what was transferred
+	Size       int64    `json:"size"` // bytes downloaded
 	dir        string
 }
 
-// What is in the directory of an image. The last is where a process mounts its root: each
-// has a mount namespace of its own.
+// Entries of the directory of an image. mountDir is where each process mounts its root, in
+// its own mount namespace.
 const (
 	rootDir   = "root"
 	aboutFile = "image.json"
@@ -78,10 +78,10 @@ func (i Image) String() string {
 	return before + "@" + i.Digest
 }
 
-// ErrAbsent is that of an image that is not in the store.
+// ErrAbsent is returned for an image that is not in the store.
 var ErrAbsent = errors.New("not on this machine")
 
-// Find is the image that goes by a reference, "NAME[:TAG][@sha256:…]".
+// Find returns the image with a reference, "NAME[:TAG][@sha256:…]".
 func (s Store) Find(reference string) (Image, error) {
 	if _, err := name.ParseReference(reference); err != nil {
 		return Image{}, fmt.Errorf("image %q: %w", reference, err)
@@ -91,10 +91,10 @@ func (s Store) Find(reference string) (Image, error) {
 	return i, err
 }
 
-// Alias gives an image one more name, which no reference is.
+// Alias gives an image an additional name, which cannot be a reference.
 func (s Store) Alias(alias string, i Image) error { return s.point("="+alias, i) }
 
-// Installed is the image with that alias.
+// Installed returns the image with that alias.
 func (s Store) Installed(alias string) (Image, error) { return s.find("=" + alias) }
 
 func (s Store) find(key string) (Image, error) {
@@ -111,7 +111,7 @@ func (s Store) find(key string) (Image, error) {
 	return read(s.at(digest))
 }
 
-// file is the file with the digest of a name. All ways to write a reference are one.
+// file is the file with the digest of a name. Different spellings of a reference have the same file.
 func (s Store) file(key string) string {
 	if r, err := name.ParseReference(key); err == nil {
 		key = r.Name()
@@ -119,7 +119,7 @@ func (s Store) file(key string) string {
 	return filepath.Join(s.Names, url.QueryEscape(key))
 }
 
-// digest is that of a name.
+// digest returns the digest of a name.
 func (s Store) digest(key string) (string, error) {
 	b, err := os.ReadFile(s.file(key))
 	if err != nil {
@@ -129,7 +129,7 @@ func (s Store) digest(key string) (string, error) {
 	return h.String(), err
 }
 
-// point makes a name stand for an image, in one step.
+// point makes a name refer to an image, atomically.
 func (s Store) point(key string, i Image) error {
 	if err := os.MkdirAll(s.Names, 0o755); err != nil {
 		return err
@@ -152,8 +152,8 @@ func read(dir string) (Image, error) {
 	return i, nil
 }
 
-// Program is a command of this machine that runs the first of these programs that the
-// image has: a path in it, or a name in its PATH or of its entry point.
+// Program returns a command on this machine that runs the first of these programs that the
+// image has. Each is a path in the image, or a name in its PATH or of its entry point.
 func (i Image) Program(names ...string) (string, error) {
 	dirs := filepath.SplitList(testbed.ImagePath)
 	for _, e := range i.Env {
@@ -184,8 +184,8 @@ func (i Image) Program(names ...string) (string, error) {
 		i, strings.Join(names, ", "), strings.Join(dirs, ":"), i.Entrypoint)
 }
 
-// executable says whether a path of the image is a program, or a link, which may be
-// absolute and so mean something in the image alone.
+// executable reports whether a path in the image is a program or a link, which may be
+// absolute and so be valid only in the image.
 func (i Image) executable(p string) bool {
 	root, err := os.OpenRoot(filepath.Join(i.dir, rootDir))
 	if err != nil {
@@ -196,8 +196,8 @@ func (i Image) executable(p string) bool {
 	return err == nil && (info.Mode()&fs.ModeSymlink != 0 || info.Mode().IsRegular() && info.Mode()&0o111 != 0)
 }
 
-// launcher is a script that runs a program of the image, so that whoever starts programs
-// need not know of images.
+// launcher writes a script that runs a program of the image, so that callers start it like
+// any other program.
 func (i Image) launcher(program string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -214,8 +214,8 @@ func (i Image) launcher(program string) (string, error) {
 	if b, err := os.ReadFile(script); err == nil && string(b) == text {
 		return script, nil
 	}
-	// A child that is forked meanwhile would hold the file open for writing, and then it
-	// cannot be executed.
+	// A child forked meanwhile would hold the file open for writing, and then the file
+	// could not be executed.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	err = testbed.LocalFiles{}.Write(context.Background(), script, 0o755, strings.NewReader(text))
@@ -225,7 +225,7 @@ func (i Image) launcher(program string) (string, error) {
 	return script, nil
 }
 
-// Of is the image whose program a command of [Image.Program] runs, and the path of that
+// Of returns the image whose program a command of [Image.Program] runs, and the path of the
 // program in the image.
 func Of(command string) (i Image, program string, ok bool) {
 	for dir := filepath.Dir(command); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
@@ -239,7 +239,7 @@ func Of(command string) (i Image, program string, ok bool) {
 	return Image{}, "", false
 }
 
-// Head is the beginning of a file of the image, such as the first line of a script.
+// Head reads the beginning of a file of the image, such as the first line of a script.
 func (i Image) Head(program string, b []byte) (int, error) {
 	f, err := os.OpenInRoot(filepath.Join(i.dir, rootDir), strings.TrimPrefix(program, "/"))
 	if err != nil {

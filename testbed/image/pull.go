@@ -29,18 +29,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Progress gets how many bytes of how many have come.
+// Progress is called with the bytes downloaded so far and in total.
 type Progress func(done, total int64)
 
-// Size is how many bytes pulling an image would transfer.
+// Size returns how many bytes pulling an image would download.
 func (s Store) Size(ctx context.Context, reference string) (int64, error) {
 	_, size, err := s.remote(ctx, reference, false)
 	return size, explain(reference, err)
 }
 
-// Pull brings an image from its registry, with the user's own credentials for it, unless
-// its manifest is that of one which is here. A tag is pulled as the image that it was at
-// first, or, when fresh, as what it is now.
+// Pull pulls an image from its registry, with the user's credentials, unless the store has
+// it. A tag means the image that it referred to when it was first pulled or, with fresh, the
+// one that it refers to now.
 func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progress) (Image, error) {
 	img, size, err := s.remote(ctx, reference, fresh)
 	if err != nil {
@@ -51,8 +51,8 @@ func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progr
 	return i, explain(reference, err)
 }
 
-// Load takes an image from a file or directory instead: an OCI layout or an archive of
-// one, or what `docker save` or `podman save` wrote.
+// Load adds an image from a file or directory: an OCI layout or an archive of one, or the
+// output of `docker save` or `podman save`.
 func (s Store) Load(ctx context.Context, reference, from string) (Image, error) {
 	if strings.Contains(reference, "@") {
 		return Image{}, fmt.Errorf("image %s: an image from a file is named without a digest", reference)
@@ -64,7 +64,7 @@ func (s Store) Load(ctx context.Context, reference, from string) (Image, error) 
 	return i, err
 }
 
-// open opens an image. An archive without the list that docker makes is unpacked.
+// open opens an image. An archive without docker's manifest is unpacked first.
 func (s Store) open(ctx context.Context, from string) (v1.Image, error) {
 	f, err := os.Open(from)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s Store) open(ctx context.Context, from string) (v1.Image, error) {
 	return choose(index)
 }
 
-// choose is the image of an index for this machine.
+// choose returns the image of an index for this machine.
 func choose(index v1.ImageIndex) (v1.Image, error) {
 	m, err := index.IndexManifest()
 	if err != nil {
@@ -122,7 +122,7 @@ func choose(index v1.ImageIndex) (v1.Image, error) {
 
 func platform() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
 
-// matches holds bytes to the digest that they were asked for by.
+// matches compares bytes with the digest by which they were requested.
 func matches(what string, b []byte, want v1.Hash) error {
 	if got := sha256.Sum256(b); hex.EncodeToString(got[:]) != want.Hex {
 		return fmt.Errorf("wrong digest: the %s is sha256:%x, not %s", what, got, want)
@@ -130,7 +130,7 @@ func matches(what string, b []byte, want v1.Hash) error {
 	return nil
 }
 
-// remote is an image in its registry, and how many bytes it transfers.
+// remote returns an image in its registry, and its download size.
 func (s Store) remote(ctx context.Context, reference string, fresh bool) (img v1.Image, size int64, err error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
@@ -162,14 +162,14 @@ func (s Store) remote(ctx context.Context, reference string, fresh bool) (img v1
 
 const (
 	userAgent = "plimsoll"
-	// How often a request is sent that brings nothing, and the first pause between two.
+	// How often a failed request is sent, and the first pause between two.
 	tries = 3
 	pause = 300 * time.Millisecond
 )
 
-// transport honours the proxies of the environment and gives up on a registry that stalls.
+// transport uses the proxies of the environment and gives up on a registry that stalls.
 func (s Store) transport() http.RoundTripper {
-	base := http.DefaultTransport.(*http.Transport).Clone() // it is one unless a program replaces it
+	base := http.DefaultTransport.(*http.Transport).Clone() // unless a program replaces it
 	dial := base.DialContext
 	base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -178,7 +178,7 @@ func (s Store) transport() http.RoundTripper {
 	return base
 }
 
-// compressed is the size of an image's layers as they are transferred.
+// compressed returns the download size of an image's layers.
 func compressed(m *v1.Manifest) (sum int64) {
 	for _, l := range m.Layers {
 		sum += l.Size
@@ -186,12 +186,12 @@ func compressed(m *v1.Manifest) (sum int64) {
 	return sum
 }
 
-// unpacking begins the names of directories that are removed when an attempt ends, or, when
-// it was killed, by the next.
+// unpacking is the prefix of temporary directories, which are removed when an attempt ends or,
+// if it was killed, by the next one.
 const unpacking = "unpacking-"
 
-// add unpacks an image that is not in the store and makes the reference stand for it. It
-// is under its digest when it is whole.
+// add unpacks an image if it is not in the store, and makes the reference refer to it. Only a
+// complete image lies under its digest.
 func (s Store) add(ctx context.Context, reference string, open func() (v1.Image, error)) (i Image, err error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return i, err
@@ -223,7 +223,7 @@ func (s Store) add(ctx context.Context, reference string, open func() (v1.Image,
 			return i, err
 		}
 	}
-	i.Reference = reference // it may be here by another name
+	i.Reference = reference // it may have been added by another name
 	return i, s.point(reference, i)
 }
 
@@ -235,7 +235,7 @@ func (s Store) sweep() error {
 	return err
 }
 
-// unpacked makes the directory of an image, and completes what is known of it.
+// unpacked creates the directory of an image, and fills in the rest of i.
 func (s Store) unpacked(ctx context.Context, img v1.Image, i Image) (Image, error) {
 	manifest, err := img.Manifest()
 	if err != nil {
@@ -276,13 +276,13 @@ func (s Store) unpacked(ctx context.Context, img v1.Image, i Image) (Image, erro
 	if err := os.WriteFile(filepath.Join(tmp, aboutFile), about, 0o644); err != nil {
 		return i, err
 	}
-	if err := os.RemoveAll(i.dir); err != nil { // one that read could not read
+	if err := os.RemoveAll(i.dir); err != nil { // it was unreadable
 		return i, err
 	}
 	return i, os.Rename(tmp, i.dir)
 }
 
-// patient is a connection that gives up when nothing comes for so long.
+// patient is a connection that fails if nothing arrives for so long.
 type patient struct {
 	net.Conn
 	stall time.Duration
@@ -295,7 +295,7 @@ func (p patient) Read(b []byte) (int, error) {
 	return p.Conn.Read(b)
 }
 
-// explain names the image in an error, and says what a registry means by its status.
+// explain adds the name of the image to an error, and explains the status of a registry.
 func explain(reference string, err error) error {
 	if err == nil {
 		return nil
@@ -315,13 +315,13 @@ func explain(reference string, err error) error {
 		err = fmt.Errorf("the registry %s does not answer: %w", host, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = fmt.Errorf("the connection to %s was cut; the next attempt keeps the layers that have come: %w", host, err)
-	case strings.Contains(err.Error(), "error verifying"): // has no type
+	case strings.Contains(err.Error(), "error verifying"): // the library has no type for it
 		err = fmt.Errorf("what %s sent is not what the manifest names: %w", host, err)
 	}
 	return fmt.Errorf("image %s: %w", reference, err)
 }
 
-// meanings are what a registry means by its status.
+// meanings explains the status codes of registries.
 var meanings = map[int]string{
 	http.StatusUnauthorized: "refuses access: log in (docker login, podman login), or the name is wrong",
 	http.StatusForbidden:    "refuses access: log in (docker login, podman login), or the name is wrong",

@@ -19,8 +19,8 @@ import (
 )
 
 // unpack writes the layers of an image into dir, the lowest first, and verifies each.
-// mutate.Extract of go-containerregistry does not know opaque directories, and gives hard
-// links before what they are to.
+// mutate.Extract of go-containerregistry does not support opaque directories, and returns
+// hard links before their targets.
 func unpack(ctx context.Context, img v1.Image, dir string, limit int64) error {
 	config, err := img.ConfigFile()
 	if err != nil {
@@ -68,7 +68,7 @@ func unpackTar(ctx context.Context, archive io.Reader, dir string, left *int64) 
 	defer root.Close()
 	in := &bounded{ctx: ctx, r: archive, left: left, sum: sha256.New()}
 	err = unpacker{Root: root, made: map[string]bool{}, left: left}.all(tar.NewReader(in))
-	if err == nil { // what follows the archive's end belongs to the digest
+	if err == nil { // bytes after the archive's end are part of the digest
 		_, err = io.Copy(io.Discard, in)
 	}
 	return hex.EncodeToString(in.sum.Sum(nil)), err
@@ -76,7 +76,7 @@ func unpackTar(ctx context.Context, archive io.Reader, dir string, left *int64) 
 
 var errTooLarge = errors.New("too large")
 
-// bounded reads until the bytes that are left are used up, and hashes them.
+// bounded reads at most the bytes that are left, and hashes them.
 type bounded struct {
 	ctx  context.Context
 	r    io.Reader
@@ -103,7 +103,7 @@ type unpacker struct {
 	left *int64
 }
 
-// entrySize is what an entry takes beside its content, about.
+// entrySize is roughly what an entry occupies besides its content, in bytes.
 const entrySize = 4 << 10
 
 const whiteout = ".wh."
@@ -117,7 +117,7 @@ func (u unpacker) all(in *tar.Reader) error {
 		if err != nil {
 			return err
 		}
-		if *u.left -= entrySize; h.Size > *u.left { // of a sparse file, the archive has less than its size
+		if *u.left -= entrySize; h.Size > *u.left { // a sparse file is larger than its part of the archive
 			return errTooLarge
 		}
 		to := path.Clean(strings.TrimPrefix(h.Name, "/"))
@@ -148,7 +148,7 @@ func (u unpacker) one(h *tar.Header, to string, in io.Reader) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo, tar.TypeXGlobalHeader:
-		return nil // no program needs them here: a process gets a small /dev
+		return nil // not needed: a process gets a small /dev
 	}
 	if err := u.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (u unpacker) one(h *tar.Header, to string, in io.Reader) error {
 	for d := to; d != "."; d = path.Dir(d) {
 		u.made[d] = true
 	}
-	// The owner can always read and remove what is here; set-uid bits and owners are not kept.
+	// The owner can always read and remove the files; set-uid bits and owners are not kept.
 	mode := h.FileInfo().Mode().Perm() | 0o400
 	old, err := u.Lstat(to)
 	switch {

@@ -10,9 +10,9 @@ import (
 // Own is the name of our emulator.
 const Own = "user"
 
-// Works tries an emulator (Own, NetemDiscipline or TBFDiscipline) in a scratch network namespace that
-// is gone afterwards, and says why it does not work here. It needs the rights that the emulators
-// need: root, or those over one's own user namespace.
+// Works tries an emulator (Own, NetemDiscipline or TBFDiscipline) in a temporary network namespace
+// and returns why it does not work here. It needs the same rights as the emulators: root, or root
+// of a user namespace.
 func Works(emulator string) error {
 	return OnThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -29,7 +29,7 @@ func Works(emulator string) error {
 		if err != nil {
 			return err
 		}
-		// This loads the discipline's module where the kernel may.
+		// This loads the discipline's module if the kernel allows it.
 		p := Params{Rate: 1e9, Queue: 1 << 20}
 		if err := (Port{Device: "a", NL: &netlink.Handle{}}).discipline(dev, emulator, p, 1, 0); err != nil {
 			return fmt.Errorf("the kernel has no %s (module sch_%s): %w", emulator, emulator, err)

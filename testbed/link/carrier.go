@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A datagram between two emulators is the numbers of sender and receiver (2 bytes each) and its own (8
-// bytes), which are the nonce of AES-GCM for the rest, and its length (2 bytes). Sealed are what it is,
-// which part of how many (a byte each), a byte of nothing, the length of the whole packet, when that was
-// due in nanoseconds of the sender's clock, how many segments went to the receiver before it, how many it
-// has, and the part. All parts but the last fill a datagram. Who has no key can neither read nor make
-// one; one that comes again, or after 64 later ones, is dropped.
+// A datagram between two emulators begins with the numbers of the sender and the receiver (2 bytes each)
+// and its own number (8 bytes), which together are the AES-GCM nonce, and its length (2 bytes). The rest
+// is encrypted: its kind, the number of this part and of all parts (a byte each), a zero byte, the length
+// of the whole packet, when the packet was due (nanoseconds of the sender's clock), the number of segments
+// sent to the receiver before it, its own number of segments, and the part itself. All parts but the last
+// fill a datagram. Without the key, a datagram can neither be read nor forged. Duplicates, and datagrams
+// that arrive after 64 later ones, are dropped.
 const (
 	carryNonce = 12
 	carryOuter = carryNonce + 2
@@ -25,17 +26,17 @@ const (
 	carryTag   = 16
 	carrySize  = 1280 - 48 // every network carries this without fragments (RFC 8200, with headers)
 	carryRoom  = carrySize - carryOuter - carryInner - carryTag
-	carryRun   = 50 * carrySize // that the kernel takes in one call and cuts (UDP_SEGMENT)
+	carryRun   = 50 * carrySize // given to the kernel in one call, which splits it (UDP_SEGMENT)
 )
 
-// What a datagram is.
+// Kinds of datagrams.
 const (
 	carryPart = iota // of a packet
 	carryPing
 	carryPong
 )
 
-// carrier is an emulator's way to those on other machines. It belongs to one thread.
+// carrier exchanges packets with the emulators on other machines. It belongs to one thread.
 type carrier struct {
 	fd    int
 	self  int
@@ -55,24 +56,24 @@ type peer struct {
 	address   unix.RawSockaddrInet6 // or Inet4, in its place
 	addressed uintptr               // its length
 
-	sent    uint64 // number of the last datagram to it
-	carried int64  // segments to it
-	seen    uint64 // the highest number from it
-	window  uint64 // which of the 64 numbers up to that have come: bit i is seen-i
-	came    int64  // segments from it
-	due     int64  // segments that it has sent, as far as is known
+	sent    uint64 // number of the last datagram sent to it
+	carried int64  // segments sent to it
+	seen    uint64 // highest datagram number received from it
+	window  uint64 // which of the last 64 numbers have arrived: bit i is number seen-i
+	came    int64  // segments received from it
+	due     int64  // segments that it has sent, as far as known
 	frames  []frame
-	way     fastest // from due to arrival
+	way     fastest // time from due to arrival
 
 	rtts []time.Duration // of probes
 }
 
-// frame is a packet of which parts have come.
+// frame is a partly received packet.
 type frame struct {
 	first, last uint64 // numbers of its datagrams
 	buf         []byte
 	missing     int   // bytes
-	segs, upTo  int64 // its segments, and the peer's with them
+	segs, upTo  int64 // its segments; all segments of the peer including these
 }
 
 const windowSize = 64 // bits of peer.window
@@ -94,7 +95,7 @@ func newCarrier(fd int, m *Mesh, n *network) (*carrier, error) {
 	return c, nil
 }
 
-// setAddress writes an address as the kernel wants it and returns its length.
+// setAddress writes an address in the kernel's format and returns its length.
 func setAddress(raw *unix.RawSockaddrInet6, a netip.AddrPort) uintptr {
 	var port [2]byte
 	binary.BigEndian.PutUint16(port[:], a.Port())
@@ -109,18 +110,18 @@ func setAddress(raw *unix.RawSockaddrInet6, a netip.AddrPort) uintptr {
 	return unix.SizeofSockaddrInet6
 }
 
-// others are all peers but this emulator.
+// others returns all peers except this emulator.
 func (c *carrier) others() []*peer {
 	return slices.Delete(slices.Clone(c.peers), c.self, c.self+1)
 }
 
-// carry sends a packet that is due now to the machine of its host.
+// carry sends a packet that is due now to the machine of its destination.
 func (c *carrier) carry(ev event) {
 	c.send(c.peers[ev.dst], carryPart, ev.p, ev.at)
 	c.net.pool.put(ev.p.buf)
 }
 
-// send sends a packet, or a ping with none, in as many datagrams as it needs.
+// send sends a packet, or a ping without one, in as many datagrams as needed.
 func (c *carrier) send(p *peer, kind byte, q packet, due int64) {
 	rest := q.buf
 	inner := [carryInner]byte{kind, 0, byte(max(1, (len(rest)+carryRoom-1)/carryRoom))}
@@ -145,15 +146,15 @@ func (c *carrier) send(p *peer, kind byte, q packet, due int64) {
 	c.write(p, c.out)
 }
 
-// write sends datagrams, all of the same size but the last. What the kernel does not take is
-// lost, which the receiver sees by the numbers of segments.
+// write sends datagrams, all of the same size but the last. Datagrams that the kernel does not
+// accept are lost; the receiver notices by the segment numbers.
 func (c *carrier) write(p *peer, all []byte) {
 	for len(all) > 0 {
 		run := all[:min(c.most, len(all))]
 		all = all[len(run):]
 		_, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(c.fd), uintptr(unsafe.Pointer(&run[0])),
 			uintptr(len(run)), unix.MSG_DONTWAIT, uintptr(unsafe.Pointer(&p.address)), p.addressed)
-		if e == unix.EIO && len(run) > carrySize { // the device cannot
+		if e == unix.EIO && len(run) > carrySize { // the device cannot split
 			_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, 0)
 			c.most = carrySize
 			c.write(p, run)
@@ -161,7 +162,7 @@ func (c *carrier) write(p *peer, all []byte) {
 	}
 }
 
-// receive takes what has come.
+// receive takes the datagrams that have arrived.
 func (c *carrier) receive(clock func() int64) {
 	for range atOnce {
 		n, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(&c.in[0])),
@@ -170,7 +171,7 @@ func (c *carrier) receive(clock func() int64) {
 			return
 		}
 		now := clock()
-		for run := c.in[:n]; len(run) > carryOuter; { // of one sender (UDP_GRO)
+		for run := c.in[:n]; len(run) > carryOuter; { // from one sender (UDP_GRO)
 			size := min(max(int(binary.BigEndian.Uint16(run[carryNonce:])), carryOuter), len(run))
 			c.open(run[:size], now)
 			run = run[size:]
@@ -178,7 +179,7 @@ func (c *carrier) receive(clock func() int64) {
 	}
 }
 
-// open takes one datagram; what is none of ours it drops.
+// open decrypts and handles one datagram, and drops invalid ones.
 func (c *carrier) open(d []byte, now int64) {
 	if len(d) < carryOuter+carryInner+carryTag {
 		return
@@ -204,7 +205,7 @@ func (c *carrier) open(d []byte, now int64) {
 	}
 }
 
-// admit notes a datagram's number; false: it has come before, or may have.
+// admit notes a datagram's number; false: it is a duplicate, or too old to know.
 func (p *peer) admit(number uint64) bool {
 	if number > p.seen {
 		p.window, p.seen = p.window<<(number-p.seen)|1, number
@@ -216,8 +217,8 @@ func (p *peer) admit(number uint64) bool {
 	return fresh
 }
 
-// join adds a part to a packet that is coming from a peer. Packets of which no part is taken any more
-// it gives up.
+// join adds a part to a packet from a peer. It gives up packets whose missing parts would be too old
+// to be admitted.
 func (c *carrier) join(p *peer, number uint64, plain []byte, now, due int64) {
 	at, part := int(plain[1])*carryRoom, plain[carryInner:]
 	first := number - uint64(plain[1])
@@ -250,8 +251,8 @@ func (c *carrier) join(p *peer, number uint64, plain []byte, now, due int64) {
 	}
 }
 
-// lost is how many segments from the others have not come, but for those of the latest packet,
-// which may be coming.
+// lost returns how many segments from the others have not arrived, except those of the latest
+// packet, which may still arrive.
 func (c *carrier) lost() (n int64) {
 	for _, p := range c.peers {
 		n += p.due - p.came
@@ -264,14 +265,14 @@ func (c *carrier) lost() (n int64) {
 	return n
 }
 
-// fastest is the least time on the way of late. Times between the clocks of two machines have nothing but
-// their differences, and these drift apart, by less than one in 10,000: as fast as the least is forgotten.
+// fastest is the shortest recent transit time. Times taken with the clocks of two machines can only be
+// compared with each other, and the clocks drift by less than one in 10,000: the minimum ages at that rate.
 type fastest struct {
-	at    int64 // of the last one
+	at    int64 // time of the last value
 	least float64
 }
 
-// over is how much more a value is than the smallest of before.
+// over returns how much a value exceeds the smallest recent one.
 func (m *fastest) over(now, v int64) int64 {
 	forgotten := float64(now-m.at) / 1e4
 	if m.least = min(m.least+forgotten, float64(v)); m.at == 0 {

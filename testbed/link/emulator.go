@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is a running emulator process, as whoever launched it sees it.
+// Process is a running emulator process as seen by its launcher.
 type Process interface {
 	PID() int
 	Done() <-chan struct{} // closed when it has ended
@@ -36,29 +36,28 @@ type Options struct {
 	Mesh    *Mesh  // nil: all hosts are on this machine
 }
 
-// DefaultMemory bounds what an emulator holds: enough for 10 Gbit/s × 80 ms with
-// its queue, five times over.
+// DefaultMemory limits the packets that an emulator holds, in bytes: five times what
+// 10 Gbit/s × 80 ms and its queue need.
 const DefaultMemory = 1 << 30
 
-// mostThreads bounds what their rings occupy: more would hardly be faster.
+// mostThreads limits the memory of their rings: more threads would hardly be faster.
 const mostThreads = 8
 
-// answerWithin is the deadline of every request that has none of its own.
+// answerWithin is the default deadline of a call.
 const answerWithin = 10 * time.Second
 
-// Emulator is the client of a user-space emulator process, which it calls by net/rpc over
-// a Unix socket, the process's standard input. Its methods may be called from several
-// goroutines.
+// Emulator is the client of a user-space emulator process, which it calls with net/rpc over
+// a Unix socket, the standard input of the process. It is safe for concurrent use.
 type Emulator struct {
 	process Process
 	client  *rpc.Client
 	devices []Device
 }
 
-// New launches an emulator process between the ports of hosts on a hub, which must not be
-// joined by a bridge, and waits until it is ready. No link is shaped yet. The descriptor is
-// of the hub's network namespace. In a mesh, which begins when all emulators have started, there is
-// one host; the carrier is of OpenCarrier, and stays the caller's.
+// New launches an emulator process between the ports of hosts on a hub, which must not be on a
+// bridge, and waits until it is ready. No link is shaped yet. hub is a descriptor of the hub's
+// network namespace. In a mesh, which works once all emulators have started, there is one host;
+// carrier comes from OpenCarrier and stays the caller's.
 func New(ctx context.Context, launch Launch, o Options, hub int, carrier *os.File, devices ...Device) (_ *Emulator,
 	err error) {
 	o.Memory = cmp.Or(o.Memory, DefaultMemory)
@@ -115,16 +114,16 @@ func New(ctx context.Context, launch Launch, o Options, hub int, carrier *os.Fil
 		given = append(given, carrier)
 	}
 	process, err := launch(ctx, theirs, given)
-	if err != nil { // then there is none to close, whatever came with the error
+	if err != nil { // then there is no process to close
 		return nil, fmt.Errorf("link: start the emulator: %w", err)
 	}
 	e.process = process
-	theirs.Close() // its end is noticed only when no one else has the socket
+	theirs.Close() // we notice the end of the process only if no one else has this socket
 	return e, e.call(ctx, "Start", q, new(bool))
 }
 
-// Err says how the emulator has ended, after which no packet passes between hosts; nil
-// while it runs.
+// Err says how the emulator has ended; nil while it runs. After its end no packet passes
+// between hosts.
 func (e *Emulator) Err() error {
 	select {
 	case <-e.process.Done():
@@ -137,7 +136,7 @@ func (e *Emulator) Err() error {
 	return fmt.Errorf("link: the emulator (process %d) ended", e.process.PID())
 }
 
-// call asks the emulator and waits for its answer.
+// call calls the emulator and waits for its answer.
 func (e *Emulator) call(ctx context.Context, method string, question, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -159,9 +158,9 @@ func (e *Emulator) call(ctx context.Context, method string, question, answer any
 	}
 }
 
-// Shape applies a topology, also while traffic passes: packets under way keep
-// their departure and no packet overtakes another. How large a super-packet may be
-// a connection takes over when it is made.
+// Shape applies a topology, even under traffic: packets in flight keep their departure
+// time, and no packet overtakes another. A connection learns the largest super-packet
+// when it is opened.
 func (e *Emulator) Shape(ctx context.Context, t Topology) error {
 	if err := e.call(ctx, "Shape", t, new(bool)); err != nil {
 		return fmt.Errorf("link: shape: %w", err)
@@ -199,13 +198,13 @@ func (e *Emulator) Stats(ctx context.Context) (s Stats, err error) {
 }
 
 // Probe measures the round trips to the other emulators of the mesh, by their numbers; adopt
-// takes half of each off the delay of packets from now on.
+// subtracts half of each from the delay of packets from now on.
 func (e *Emulator) Probe(ctx context.Context, adopt bool) (rtts []time.Duration, err error) {
 	err = e.call(ctx, "Probe", adopt, &rtts)
 	return rtts, err
 }
 
-// Close ends the emulator, and with it all traffic between hosts. It may be called again.
+// Close ends the emulator, and with it all traffic between hosts. It is idempotent.
 func (e *Emulator) Close(ctx context.Context) error {
 	if e.client != nil {
 		e.client.Close()

@@ -1,6 +1,6 @@
 package link
 
-// event is a packet on its way and the moment of its next step.
+// event is a packet in flight and the time of its next step.
 type event struct {
 	at      int64
 	seq     uint64
@@ -8,11 +8,11 @@ type event struct {
 	dst     int32
 	down    bool  // it has passed the downlink queue
 	refused bool  // by the kernel
-	late    int64 // how much later than due it came from another machine
+	late    int64 // how late it arrived from another machine
 }
 
-// eventHeap is a binary heap ordered by time, then by order of entry. It is not
-// container/heap because that would allocate at every step.
+// eventHeap is a binary heap ordered by time, then by order of insertion. Unlike
+// container/heap it does not allocate at every step.
 type eventHeap struct {
 	e   []event
 	seq uint64

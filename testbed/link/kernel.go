@@ -17,7 +17,7 @@ const (
 	TBFDiscipline   = "tbf"   // token bucket filter: a rate alone
 )
 
-// Device is a host's way to the others.
+// Device connects a host to the others.
 type Device struct {
 	Host  string
 	Addrs []netip.Addr
@@ -34,16 +34,16 @@ type Port struct {
 }
 
 // ShapeKernel applies a topology with NetemDiscipline or TBFDiscipline, queueing disciplines of the
-// kernel. Each host is one end of a veth pair whose other end hangs on a hub: a bridge that joins all hosts.
-// A discipline works where packets leave: on the host's end for its uplink, on the hub's end for its downlink.
+// kernel. Each host has one end of a veth pair; the other end is on the hub, a bridge that connects all
+// hosts. A discipline acts where packets leave: on the host's end for its uplink, on the hub's end for
+// its downlink.
 //
-// netem differs from our emulator in these ways, which the measurement of a link
-// shows when they matter: it decides on losses before the rate, and per packet as
-// it was sent, so hosts with losses may not send super-packets; its queue counts
-// packets, so a queue of super-packets holds more bytes than asked for; and paths
-// between two hosts cannot be shaped on their own.
+// netem differs from our emulator as follows; the measurement of a link shows it when it matters. It
+// decides on losses before the rate and per packet as sent, so hosts with losses may not send
+// super-packets. Its queue counts packets, so a queue of super-packets holds more bytes than asked for.
+// Single pairs of hosts cannot be shaped.
 //
-// Packets in a queue that changes are kept; a host that is no longer shaped loses its queue and what was in it.
+// Packets in a queue that changes are kept; a host that is no longer shaped loses those in its queue.
 func ShapeKernel(discipline string, hosts []Device, t Topology) error {
 	if len(t.Pairs) > 0 {
 		return fmt.Errorf("link: %s cannot shape single pairs of hosts; use emulator: user", discipline)
@@ -74,16 +74,16 @@ func ShapeKernel(discipline string, hosts []Device, t Topology) error {
 	return nil
 }
 
-// Tunnel is the kernel's way from a host to that of another machine: a device on the hub that packets leave by.
+// Tunnel leads from the host of this machine to that of another: a device on the hub.
 type Tunnel struct {
-	Host string // the other
+	Host string // the other host
 	Port Port
-	Way  time.Duration // between the machines, one way: it is part of the delay
+	Way  time.Duration // one-way delay between the machines, which is part of the emulated delay
 }
 
-// ShapeTunnels is what [ShapeKernel] is, for the one host of a machine and its tunnels to all others. Rates are
-// shaped at the host's cable by TBFDiscipline, whose queue counts bytes; and what happens on a path, after the
-// uplink's rate, by NetemDiscipline at the tunnel to its other end: single pairs may differ.
+// ShapeTunnels is [ShapeKernel] for the one host of a machine and its tunnels to all others. TBFDiscipline,
+// whose queue counts bytes, shapes the rates at the host's veth; NetemDiscipline adds the delay, jitter and
+// loss of each path at its tunnel. So single pairs may differ.
 func ShapeTunnels(h Device, tunnels []Tunnel, t Topology) error {
 	names, segs := []string{h.Host}, segmentsPerBurst(t.slowest(h.Host))
 	for _, x := range tunnels {
@@ -108,10 +108,10 @@ func ShapeTunnels(h Device, tunnels []Tunnel, t Topology) error {
 	return nil
 }
 
-// pathRoom is what a path holds beside what its delay does, bytes: 1 ms at the rate that netemAttrs assumes.
+// pathRoom is the queue of a path in bytes, beyond its delay: 1 ms at the rate that netemAttrs assumes.
 const pathRoom = 100e9 / 8 / 1000
 
-// limitBursts sets of how many segments a super-packet that leaves the port may be.
+// limitBursts sets the largest number of segments in a super-packet that leaves the port.
 func (p Port) limitBursts(segs int) error {
 	dev, err := p.NL.LinkByName(p.Device)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p Port) limitBursts(segs int) error {
 	return p.NL.LinkSetGSOMaxSegs(dev, segs)
 }
 
-// dropped is how many packets came to the port and went no further.
+// dropped returns how many received packets the port has dropped.
 func (p Port) dropped() int64 {
 	dev, err := p.NL.LinkByName(p.Device)
 	if err != nil || dev.Attrs().Statistics == nil {
@@ -150,7 +150,7 @@ func (p Port) apply(discipline string, params Params, segs int, fastest float64)
 	return nil
 }
 
-// discipline puts a discipline on a device.
+// discipline sets the queueing discipline of a device.
 func (p Port) discipline(dev netlink.Link, name string, params Params, segs int, fastest float64) error {
 	if name == TBFDiscipline {
 		return p.NL.QdiscReplace(tbf(rootQdisc(dev), params, segs))
@@ -163,8 +163,8 @@ func rootQdisc(dev netlink.Link) netlink.QdiscAttrs {
 		Parent: netlink.HANDLE_ROOT}
 }
 
-// tbf is a token bucket that holds one super-packet of segs segments, the most that
-// may pass at once, and as many as the timers of the kernel may come late (see
+// tbf is a token bucket of one super-packet of segs segments, the most that may pass at
+// once, or of what passes while the kernel's timers are late, if that is more (see
 // tc-tbf(8): a bucket below rate / HZ never fills).
 func tbf(attrs netlink.QdiscAttrs, p Params, segs int) *netlink.Tbf {
 	bucket := max(float64(min(segs, largestBurst)+1)*FullFrame, p.Rate/8*250e-6)
@@ -177,16 +177,16 @@ func tbf(attrs netlink.QdiscAttrs, p Params, segs int) *netlink.Tbf {
 	}
 }
 
-// orderRate is the rate given to netem where there is none but jitter: only a
-// queue with a rate sends in order (netem_enqueue counts a packet's delay from
-// the departure of the one before). Bytes per second; 1 Tbit/s.
+// orderRate is the rate for netem if there is jitter but no rate: netem keeps packets in
+// order only if it has a rate (netem_enqueue then counts a packet's delay from the
+// departure of the one before). Bytes per second; 1 Tbit/s.
 const orderRate = 125e9
 
-// netemAttrs is the qdisc for p, whose queue has been resolved. The limit is in
-// packets and covers those on their way as well as those that wait: the queue in
-// full segments, and what the fastest link of the topology (bit/s) sends during
-// the delay, because its acknowledgements pass here too, one per segment at most.
-// Where nothing has a rate it is what 100 Gbit/s would need.
+// netemAttrs returns the qdisc for p, whose queue has been resolved. Its limit counts
+// packets, both delayed and waiting ones: the queue in full segments, and what the
+// fastest link of the topology (bit/s) sends during the delay, because its
+// acknowledgements pass here too, at most one per segment. Without any rate it is what
+// 100 Gbit/s would need.
 func netemAttrs(p Params, fastest float64) netlink.NetemQdiscAttrs {
 	fastest = max(fastest, p.Rate)
 	if p.Rate == 0 {

@@ -6,11 +6,11 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Lateness is how much later than due packets left: the counts of an HDR histogram of nanoseconds, of
-// which a quantile is at most a sixteenth too high; nil: nothing was counted.
+// Lateness is how much later than due packets departed: the counts of an HDR histogram of nanoseconds,
+// whose quantiles are at most a sixteenth too high; nil: no packet was counted.
 type Lateness []int64
 
-const longestLateness = time.Hour // what is later counts as this late
+const longestLateness = time.Hour // later packets count as this late
 
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(longestLateness), 1) }
 
@@ -32,7 +32,7 @@ func (l Lateness) Quantile(q float64) time.Duration {
 // Mean returns the mean, within a sixteenth; 0 when nothing was counted.
 func (l Lateness) Mean() time.Duration { return time.Duration(l.histogram().Mean()) }
 
-// plus adds what another thread counted, sign 1, or takes off what was counted before, -1.
+// plus adds (sign 1) or subtracts (sign -1) other counts.
 func (l Lateness) plus(o Lateness, sign int64) Lateness {
 	sum := make(Lateness, max(len(l), len(o)))
 	copy(sum, l)

@@ -11,37 +11,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loop is one thread of the emulator's data path: it takes the packets of its hosts, waits
-// for the next departure and sends. A packet for another's host is handed over when it has
-// left the uplink, so that queues and paths need no lock. Go's timers and poller are too
-// coarse for it: it sleeps in ppoll with nanoseconds.
+// loop is one thread of the emulator's data path: it receives the packets of its hosts, waits
+// for the next departure and sends. It hands packets for the hosts of other threads over when
+// they have left the uplink, so queues and paths need no lock. Go's timers and poller are too
+// coarse: it sleeps in ppoll with nanosecond resolution.
 type loop struct {
 	net   *network
-	all   []*loop // every thread's, by number
+	all   []*loop // the loops of all threads, by number
 	index int     // its own number
 	wake  int     // eventfd: there are commands or packets
 	start time.Time
 
 	packets *packetSocket
-	devices []int         // by host; 0: of another machine
+	devices []int         // by host; 0: on another machine
 	hosts   map[int]int32 // by device
-	carrier *carrier      // to other machines; nil: there is none
+	carrier *carrier      // to other machines; nil: none
 
-	mu      sync.Mutex // guards what follows
-	inbox   []event    // of other threads
-	wakesAt int64      // when it goes on by itself; 0 while it is awake
+	mu      sync.Mutex // guards inbox and wakesAt
+	inbox   []event    // from other threads
+	wakesAt int64      // when its sleep ends; 0 while it is awake
 
 	commands chan func() // to run on the thread
 	stopped  bool
 	done     chan struct{}
-	spare    []event // the inbox of before
+	spare    []event // the previous inbox, for reuse
 }
 
-// atOnce bounds how many datagrams of other machines may arrive before packets that are due leave.
+// atOnce limits how many datagrams from other machines are received before due packets are sent.
 const atOnce = 64
 
-// newLoops makes the threads of an emulator, which take their packets from as many packet sockets
-// with descriptors from first on; none runs yet.
+// newLoops creates the loops of an emulator, which use as many packet sockets with descriptors
+// from first on. None is running yet.
 func newLoops(o Options, first int) (all []*loop, err error) {
 	buffers, start := &pool{limit: o.Memory}, time.Now()
 	for i := range o.Threads {
@@ -67,7 +67,7 @@ func newLoops(o Options, first int) (all []*loop, err error) {
 	return all, nil
 }
 
-// owner is the thread of a host.
+// owner returns the loop that a host belongs to.
 func (l *loop) owner(host int32) *loop { return l.all[l.devices[host]%len(l.all)] }
 
 // now is the loop's clock: monotonic nanoseconds.
@@ -98,7 +98,7 @@ func (l *loop) rouse() {
 	unix.Write(l.wake, one[:])
 }
 
-// attach makes the hosts known before the threads run. Those of a mesh have the same numbers on all
+// attach adds the hosts before the threads run. The hosts of a mesh have the same numbers on all
 // machines, so that paths lose the same packets.
 func (l *loop) attach(q Setup, carrier int) (err error) {
 	m := q.Options.Mesh
@@ -132,8 +132,8 @@ func (l *loop) addHost(h Attached) {
 	l.hosts[h.Device] = host
 }
 
-// forward hands a packet to the thread of its host, which it wakes if that would sleep too long; false:
-// it is this one.
+// forward hands a packet to the thread of its destination, and wakes that thread if it would sleep too
+// long; false: the destination belongs to this thread.
 func (l *loop) forward(ev event) bool {
 	to := l.owner(ev.dst)
 	if to == l {
@@ -152,7 +152,7 @@ func (l *loop) forward(ev event) bool {
 	return true
 }
 
-// collect takes over what other threads have handed to this one.
+// collect takes the packets that other threads have handed to this one.
 func (l *loop) collect() {
 	l.mu.Lock()
 	events := l.inbox
@@ -179,10 +179,10 @@ func (l *loop) runCommands() {
 	}
 }
 
-// run is the data path; it returns after stop. Its descriptors stay open: other
+// run is the data path; it returns after stop. Its descriptors stay open, because other
 // threads may still wake it.
 func (l *loop) run() {
-	runtime.LockOSThread() // for good: the thread's scheduling is not for other goroutines
+	runtime.LockOSThread() // never unlocked: other goroutines must not inherit the thread's scheduling
 	defer close(l.done)
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // of this thread
 	prioritize()
@@ -199,9 +199,9 @@ func (l *loop) run() {
 	}
 }
 
-// poll serves commands and other machines; unless there is more to do, it waits
-// for any until wakesAt. While packets are on their way, others may wait a little: they are
-// stamped when they arrive, and due long after.
+// poll handles commands and other machines; unless there is more to do, it waits for input
+// until wakesAt. While packets are in flight, new ones may wait a little: the kernel stamps
+// their arrival, and they are due much later.
 func (l *loop) poll(wakesAt int64, more bool) {
 	all := [3]unix.PollFd{{Fd: int32(l.wake)}, {Fd: -1}, {Fd: int32(l.packets.fd)}}
 	for i := range all {
@@ -228,7 +228,7 @@ func (l *loop) poll(wakesAt int64, more bool) {
 		ts := unix.NsecToTimespec(max(wakesAt-now, 0))
 		timeout = &ts
 	}
-	// Raw: the runtime's monitor would take the processor away at every call, and poll for it.
+	// A raw call, because Go's monitor would retake the processor at every call and poll.
 	unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
 		uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
 	l.mu.Lock()
@@ -242,14 +242,14 @@ func (l *loop) poll(wakesAt int64, more bool) {
 	}
 }
 
-// take hands a packet that a device's host sent at a time to the network.
+// take passes a packet that the host of a device sent to the network.
 func (l *loop) take(device int, frame []byte, at int64) {
 	if host, ok := l.hosts[device]; ok {
 		l.net.arrive(host, frame, at)
 	}
 }
 
-// stats is what the thread has done.
+// stats returns the statistics of the thread.
 func (l *loop) stats() (s Stats, err error) {
 	err = l.do(func() {
 		l.net.drops.add(DropUnread, l.packets.missed(), 0)

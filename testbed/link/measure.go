@@ -14,12 +14,12 @@ import (
 )
 
 // Dialer is the near end of the link to measure. Its connections are sockets of this
-// machine: what their kernel says of them is part of the measurement.
+// machine, because the kernel's information about them is part of the measurement.
 type Dialer interface {
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// initiator measures the link to a responder; it alone keeps the time.
+// initiator measures the link to a responder; all times are of its clock.
 type initiator struct {
 	from Dialer
 	to   netip.AddrPort
@@ -30,7 +30,7 @@ type initiator struct {
 	base time.Time
 }
 
-// initiate begins; what is measured fails when the context ends.
+// initiate opens an initiator. Measurements fail when the context ends.
 func initiate(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol float64) (*initiator, error) {
 	i := &initiator{from: from, to: to, want: want, tol: tol, base: time.Now()}
 	i.ipv6 = to.Addr().Is6() && !to.Addr().Is4In6()
@@ -60,24 +60,24 @@ func (i *initiator) dial(ctx context.Context) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// DefaultTolerance is how far a rate may be off, as a share of what was asked
-// for. A round trip may be off by the same share or 1 ms, whichever is more, by
-// the jitter asked for, and by the time that a datagram takes on the wire.
+// DefaultTolerance is how far a rate may be off, as a share of the requested one. A
+// round trip may be off by the same share or 1 ms, whichever is more, plus the requested
+// jitter and the time that a datagram takes on the wire.
 const DefaultTolerance = 0.05
 
 const minRTTTolerance = time.Millisecond
 
-// Measure measures the link to a host that responds ([Respond]) with traffic of its own: the round
-// trip from 64-byte UDP datagrams (or, when it seems too long, from the kernel's
-// own measurement of TCP handshakes), then the TCP payload rate towards it of a
-// bulk stream (of a UDP flood where one stream cannot fill the link, because
-// segments are to be lost or acknowledgements have no room), then the loss. It takes about a second; more for
-// slow, long or lossy links.
+// Measure measures the link to a host that responds ([Respond]) with its own traffic. It
+// takes the round trip from 64-byte UDP datagrams (or, if that seems too long, from the
+// kernel's measurement of TCP handshakes), then the TCP payload rate towards the host from
+// a bulk stream (or from a UDP flood, if one stream cannot fill the link because segments
+// are to be lost or acknowledgements have no room), then the loss. This takes about a
+// second, and longer for slow, long or lossy links.
 //
-// It fills the check's measured fields, Want…, Tolerance, OK and Why; Trial, From,
-// To, Emulator and Lateness are the caller's. A link that is off is not an
-// error: OK is false and Why says how. An error means that it could not be
-// measured. A link that is wanted as it is ([Want].Any) cannot be off.
+// It sets the measured fields of the check, Want…, Tolerance, OK and Why; the caller sets
+// Trial, From, To, Emulator and Lateness. A link that is off is not an error: OK is false
+// and Why gives the reason. An error means that the link could not be measured. With
+// [Want].Any a link cannot be off.
 func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol float64) (record.LinkCheck, error) {
 	if tol <= 0 {
 		tol = DefaultTolerance
@@ -103,14 +103,14 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 	}
 	median, allowed := quantile(rtts, 0.5), RTTTolerance(want, tol)
 	if median > want.RTT+allowed {
-		// Datagrams wait for this process, too, when the machine is busy. A
-		// handshake does not.
+		// On a busy machine datagrams also wait for this process; a handshake does
+		// not.
 		if kernel, err := i.handshakeRTT(ctx); err == nil {
 			median = min(median, kernel)
 		}
 	}
 	if want.Any {
-		i.want.RTT = median // which says how long streams need to get going
+		i.want.RTT = median // determines how long streams need to get up to speed
 	} else if (median - want.RTT).Abs() > allowed {
 		ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
 		off("round trip %.3f ms, wanted %.3f ± %.3f ms", ms(median), ms(want.RTT), ms(allowed))
@@ -120,7 +120,7 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 	c.WantRate = TCPPayloadRate(want.Rate, i.ipv6) * (1 - want.Loss)
 	c.Rate, c.Congestion, err = i.measureTCP(ctx)
 	if err == nil {
-		_, err = i.settle(i.now()) // the link is to be left idle
+		_, err = i.settle(i.now()) // leave the link idle
 	}
 	if err == nil && want.hardForTCP() {
 		c.Rate, err = i.measureFlood()
@@ -145,16 +145,15 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 	return c, nil
 }
 
-// hardForTCP reports whether one stream may be unable to fill the link although
-// the link is right: because segments are lost, or because acknowledgements are,
-// or have too little room (for every two segments of 1514 bytes one of 66, and
-// some reserve).
+// hardForTCP reports whether one stream may be unable to fill a correct link: because
+// segments or acknowledgements are lost, or because acknowledgements have too little
+// room (one of 66 bytes for every two segments of 1514, plus some reserve).
 func (w Want) hardForTCP() bool {
 	return w.Rate > 0 && (w.Loss > 0 || w.ReturnLoss > 0.05 || w.ReturnRate > 0 && w.Rate > 20*w.ReturnRate)
 }
 
-// RTTTolerance includes what a datagram itself occupies of slow links: each way
-// at most three of at least the path's rate.
+// RTTTolerance includes the time that a datagram takes on slow links: in each direction
+// at most three links of at least the path's rate.
 func RTTTolerance(want Want, tol float64) time.Duration {
 	t := max(minRTTTolerance, time.Duration(tol*float64(want.RTT))) + want.Jitter
 	for _, rate := range []float64{want.Rate, want.ReturnRate} {
@@ -165,14 +164,14 @@ func RTTTolerance(want Want, tol float64) time.Duration {
 	return t
 }
 
-// LongestWay is how long the round trip between two machines may be for this link to be emulated between
-// their hosts: no longer than jitter makes the link's own, but for the tolerance.
+// LongestWay is the longest round trip between two machines with which this link can be emulated between
+// their hosts: the shortest that jitter gives the link, plus the tolerance.
 func (w Want) LongestWay() time.Duration {
 	return w.RTT - w.Jitter + max(minRTTTolerance, time.Duration(DefaultTolerance*float64(w.RTT)))
 }
 
-// lossTolerance allows the relative tolerance and three standard deviations of a
-// share counted over n independent segments.
+// lossTolerance is the relative tolerance plus three standard deviations of a share of n
+// independent segments.
 func lossTolerance(loss float64, n int, tol float64) float64 {
 	return tol*loss + 3*math.Sqrt(loss*(1-loss)/float64(max(n, 1)))
 }

@@ -19,8 +19,8 @@ const pings = 100
 // echo is a ping that has come back.
 type echo struct {
 	sent, rtt time.Duration // by the initiator's clock
-	count     int           // of other datagrams that had come before it
-	came      time.Duration // by the responder's clock
+	count     int           // of other datagrams that the responder had received before it
+	came      time.Duration // arrival by the responder's clock
 }
 
 // ping sends a ping.
@@ -32,8 +32,8 @@ func (i *initiator) ping() error {
 	return err
 }
 
-// hear takes pings that come back within a time until one is enough; false: none was. What was sent before a
-// moment, by an earlier measurement, is passed over.
+// hear receives returning pings for a time or until enough returns true; false: it never did. It skips pings
+// sent before since, by an earlier measurement.
 func (i *initiator) hear(since, within time.Duration, enough func(echo) bool) (bool, error) {
 	var b [2048]byte
 	i.udp.SetReadDeadline(time.Now().Add(within))
@@ -56,9 +56,9 @@ func (i *initiator) hear(since, within time.Duration, enough func(echo) bool) (b
 	}
 }
 
-// measureRTT sends at a steady pace, so that it takes one round trip and pings ×
-// the pace, not pings round trips. The round trips come back sorted; lost
-// datagrams are left out.
+// measureRTT sends pings at a steady pace, so that it takes one round trip plus pings ×
+// pace instead of pings round trips. It returns the sorted round trips without lost
+// datagrams.
 func (i *initiator) measureRTT() ([]time.Duration, error) {
 	want := i.want
 	pace := time.Millisecond
@@ -66,8 +66,8 @@ func (i *initiator) measureRTT() ([]time.Duration, error) {
 		pace = max(pace, wireTime(10*pingWire, want.Rate))
 	}
 	n := min(pings, max(10, int(2*time.Second/pace)))
-	// What is not back in the end is lost; the margin is for a machine so busy that nothing of ours runs
-	// for a while. It will be used up every time where segments are lost.
+	// Pings that do not return in time count as lost; the margin is for a machine so busy that we do not
+	// run for a while. If segments are to be lost, the whole margin is always waited for.
 	margin := 2 * time.Second
 	if want.Loss > 0 || want.ReturnLoss > 0 {
 		margin /= 4
@@ -100,8 +100,8 @@ func (i *initiator) measureRTT() ([]time.Duration, error) {
 	return rtts, nil
 }
 
-// RoundTrip is the median round trip to a host that responds ([Respond]) over a way of which nothing is known: of
-// datagrams or, as these wait for processes on a busy machine, of handshakes.
+// RoundTrip returns the median round trip to a host that responds ([Respond]) over an unknown path: of
+// datagrams, or of handshakes if they are faster, since datagrams wait for processes on a busy machine.
 func RoundTrip(ctx context.Context, from Dialer, to netip.AddrPort) (time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -120,8 +120,8 @@ func RoundTrip(ctx context.Context, from Dialer, to netip.AddrPort) (time.Durati
 	return rtt, nil
 }
 
-// handshakeRTT is the median round trip of a few TCP handshakes. Both ends are
-// the kernel's, and so is the clock (tcpi_rtt).
+// handshakeRTT returns the median round trip of a few TCP handshakes between the two
+// kernels, by the kernel's clock (tcpi_rtt).
 func (i *initiator) handshakeRTT(ctx context.Context) (time.Duration, error) {
 	var rtts []time.Duration
 	for range 5 {
@@ -145,9 +145,9 @@ func (i *initiator) handshakeRTT(ctx context.Context) (time.Duration, error) {
 	return quantile(rtts, 0.5), nil
 }
 
-// settle waits until the link is idle: a ping that is back was behind everything that waited in the
-// queues. It warms up routes and neighbours, too. That ping is the last one of those that have come back
-// and were not sent before a moment.
+// settle waits until the link is idle: a ping that returns has passed everything that waited in the
+// queues. It also warms up routes and neighbours. It returns the pings sent since then that came back; that
+// ping is the last.
 func (i *initiator) settle(since time.Duration) (all []echo, err error) {
 	began, stop := i.now(), time.Now().Add(i.patience())
 	again := i.want.RTT + i.want.Jitter + 50*time.Millisecond
@@ -166,7 +166,7 @@ func (i *initiator) settle(since time.Duration) (all []echo, err error) {
 	return nil, fmt.Errorf("no datagram came back within %s", words.Duration(i.patience()))
 }
 
-// wireTime is how long bytes occupy a link.
+// wireTime returns how long bytes occupy a link.
 func wireTime(bytes int64, rate float64) time.Duration {
 	return time.Duration(math.Ceil(float64(bytes) * 8e9 / rate))
 }

@@ -10,12 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// measureTCP measures the payload rate in bit/s with one bulk stream and, when
-// that does not reach what the link should carry, with eight at once: slow start
-// may end far too early when something else delays a few acknowledgements
-// (HyStart), and a single stream over a long link then takes minutes to recover.
-// That is no fault of the link. Of a link that is wanted as it is, what it
-// should carry is not known.
+// measureTCP measures the payload rate in bit/s with one bulk stream and, if that does
+// not reach the expected rate, with eight at once: slow start may end far too early when
+// something delays a few acknowledgements (HyStart), and a single stream over a long link
+// then takes minutes to recover, which is not the link's fault. With Want.Any the expected
+// rate is unknown.
 func (i *initiator) measureTCP(ctx context.Context) (rate float64, congestion string, err error) {
 	rate, congestion, err = i.measureStreams(ctx, 1)
 	if err != nil || i.want.hardForTCP() || !i.want.Any && rate >= (1-i.tol)*TCPPayloadRate(i.want.Rate, i.ipv6) {
@@ -28,12 +27,11 @@ func (i *initiator) measureTCP(ctx context.Context) (rate float64, congestion st
 	return max(rate, again), congestion, err
 }
 
-// measureStreams sends bulk streams until their rate is steady at what the link
-// should carry, or the time is up, and returns the rate of the best two
-// successive windows.
+// measureStreams sends bulk streams until their rate is steady at the expected rate or
+// the time is up, and returns the rate of the best two successive windows.
 //
-// Two windows, because a stream that is still starting doubles its rate every
-// round trip: it must not be stopped where it happens to pass the rate wanted.
+// Two windows, because a starting stream doubles its rate every round trip: it must not
+// be stopped when it happens to pass the expected rate.
 // The rate is that of segments delivered, as the sender's kernel counts them
 // (tcpi_delivered, selective acknowledgements included): what the receiver can
 // read comes in jumps while a lost segment is repeated.
@@ -89,12 +87,12 @@ func (i *initiator) measureStreams(ctx context.Context, streams int) (rate float
 	}
 }
 
-// stream sends as fast as it can, until stop. The connection ends with a reset: what is
-// still queued is of no use to anyone.
+// stream sends as fast as it can until stop. The connection ends with a reset, which
+// drops what is still queued.
 func stream(sender *net.TCPConn) (stop func()) {
 	sender.SetLinger(0)
 	go func() {
-		b := make([]byte, 256<<10) // zeros, which are no [question]
+		b := make([]byte, 256<<10)
 		for {
 			if _, err := sender.Write(b); err != nil {
 				return // closed
@@ -104,8 +102,8 @@ func stream(sender *net.TCPConn) (stop func()) {
 	return func() { sender.Close() }
 }
 
-// delivered is the payload bytes that have reached the receivers at a moment. It
-// asks again when it was interrupted between the question and the clock.
+// delivered returns the payload bytes that had reached the receivers at a time. It asks
+// again if it was interrupted between the kernel's answer and reading the clock.
 func delivered(senders []*net.TCPConn) (sum int64, at time.Time, err error) {
 	for range 10 {
 		start := time.Now()

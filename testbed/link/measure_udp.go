@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marks is how many pings go along with the datagrams of a flood.
+// marks is the number of pings among the datagrams of a flood.
 const marks = 50
 
-// pass sends n datagrams of size bytes at a wire rate and returns how many were sent, how many arrived,
-// and the pings between them that came back.
+// pass sends n datagrams of size bytes at a wire rate. It returns how many were sent, how many arrived,
+// and the pings among them that came back.
 func (i *initiator) pass(size, n int, rate float64) (sent, arrived int, along []echo, err error) {
 	before, err := i.settle(i.now())
 	if err != nil {
@@ -36,9 +36,9 @@ func (i *initiator) pass(size, n int, rate float64) (sent, arrived int, along []
 	return sent, arrived, along, nil
 }
 
-// flood sends n datagrams of size bytes at the given wire rate and returns how many it could; the kernel
-// cuts them from what is written (UDP GSO, udp(7)). A sender that was held up does not catch up: a burst
-// would overflow the queue that it is to measure.
+// flood sends n datagrams of size bytes at the given wire rate and returns how many it sent; the kernel
+// splits larger writes (UDP GSO, udp(7)). After a delay it does not catch up, because a burst would
+// overflow the queue.
 func (i *initiator) flood(size, n int, rate float64) (sent int, err error) {
 	const (
 		nap     = 200 * time.Microsecond
@@ -55,7 +55,7 @@ func (i *initiator) flood(size, n int, rate float64) (sent int, err error) {
 		binary.BigEndian.PutUint16(buf[at:], uint16(size))
 	}
 	start, marked := time.Now(), 0
-	for due := 0.0; sent < n; { // due: when the next one is, since start
+	for due := 0.0; sent < n; { // due: when the next one is due, since start
 		now := float64(time.Since(start))
 		due = max(due, now-float64(atMost))
 		if due > now {
@@ -70,15 +70,15 @@ func (i *initiator) flood(size, n int, rate float64) (sent int, err error) {
 		due += float64(k) * every
 		if sent >= (marked+1)*n/marks {
 			marked++
-			_ = i.ping() // the next one will do
+			_ = i.ping() // if it fails, the next one will do
 		}
 	}
 	return sent, nil
 }
 
-// measureFlood offers more full segments than the link can carry and returns
-// the payload rate, in bit/s, of a TCP stream of the segments that arrived. The first fifth is the start:
-// the queue is not full yet.
+// measureFlood offers more full segments than the link can carry and returns the
+// payload rate, in bit/s, of a TCP stream of the segments that arrived. It skips the
+// first fifth, when the queue is not full yet.
 func (i *initiator) measureFlood() (float64, error) {
 	const seconds, excess = 0.5, 1.15
 	perSecond := i.want.Rate / 8 / FullFrame
@@ -96,7 +96,7 @@ func (i *initiator) measureFlood() (float64, error) {
 	return perSecond * 8 * float64(tcpPayload(i.ipv6)-short), nil
 }
 
-// short is by how many bytes packets of this path are smaller than an Ethernet's: a tunnel needs some.
+// short returns by how many bytes the path's MTU is below Ethernet's, as in a tunnel.
 func (i *initiator) short() (bytes int) {
 	level, option := unix.IPPROTO_IP, unix.IP_MTU
 	if i.ipv6 {
@@ -112,8 +112,8 @@ func (i *initiator) short() (bytes int) {
 	return bytes
 }
 
-// measureLoss counts small datagrams, sent well below the link's rate so that no
-// queue overflows, and returns the share lost and the number sent.
+// measureLoss sends small datagrams well below the link's rate, so that no queue
+// overflows, and returns the share lost and the number sent.
 func (i *initiator) measureLoss() (float64, int, error) {
 	const (
 		size   = 100

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mesh is emulators on several machines that make one network; each has one host. A packet
-// leaves its sender's machine when it is due at the receiver's downlink, less the time that the
-// way between the machines takes, so no two clocks are compared. Super-packets are carried
-// whole: links are the same as on one machine.
+// Mesh is a set of emulators on several machines that form one network; each has one host.
+// A packet leaves the sender's machine when it is due at the receiver's downlink, minus the
+// transit time between the machines, so no two clocks are compared. Super-packets are sent
+// whole: links behave as on one machine.
 type Mesh struct {
 	Self  int    // number of this emulator
-	Key   []byte // of 32 bytes, for this mesh alone: datagrams are numbered from 1 again in the next
-	Peers []Peer // all emulators, this one among them
+	Key   []byte // 32 bytes, for this mesh only: the next one numbers datagrams from 1 again
+	Peers []Peer // all emulators, including this one
 }
 
 // Peer is one emulator and its host.
@@ -27,11 +27,11 @@ type Peer struct {
 	Host  string
 	Addrs []netip.Addr
 	At    netip.AddrPort // where it receives datagrams
-	MTU   int            // of tunnels of the kernel, if those are used
+	MTU   int            // of the kernel's tunnels, if they are used
 }
 
-// OpenCarrier opens the UDP socket by which an emulator reaches those of other machines, in
-// the network of this process.
+// OpenCarrier opens the UDP socket between an emulator and those of other machines, in the
+// network of this process.
 func OpenCarrier(at netip.Addr) (*os.File, netip.AddrPort, error) {
 	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, 0)))
 	if err != nil {
@@ -39,7 +39,7 @@ func OpenCarrier(at netip.Addr) (*os.File, netip.AddrPort, error) {
 	}
 	defer c.Close()
 	enlarge(c)
-	_ = setsockopt(c, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
+	_ = setsockopt(c, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // otherwise datagrams arrive one by one
 	f, err := c.File()
 	if err == nil {
 		err = setsockopt(c, unix.IPPROTO_UDP, unix.UDP_SEGMENT, carrySize)
@@ -50,7 +50,7 @@ func OpenCarrier(at netip.Addr) (*os.File, netip.AddrPort, error) {
 	return f, c.LocalAddr().(*net.UDPAddr).AddrPort(), nil
 }
 
-// enlarge gives a socket buffers for milliseconds of a fast network.
+// enlarge gives a socket buffers for several milliseconds of a fast network.
 func enlarge(c any) {
 	const buffer = 16 << 20 // bytes
 	for _, o := range [][2]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}} {
@@ -60,14 +60,14 @@ func enlarge(c any) {
 	}
 }
 
-// Probes of the ways between machines.
+// Probes of the paths between machines.
 const (
 	probes    = 50
 	probePace = 2 * time.Millisecond
-	probeTime = 2 * time.Second // after the last, for its answer
+	probeTime = 2 * time.Second // to wait for the last answer
 )
 
-// Probe does so in the emulator's process.
+// Probe implements [Emulator.Probe] in the emulator's process.
 func (s *service) Probe(adopt bool, rtts *[]time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

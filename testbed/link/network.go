@@ -9,13 +9,13 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// network is the emulated network itself: packets go in with arrive, come out
-// through deliver when advance says that it is time. It does no input or output
-// and reads no clock, and belongs to one goroutine.
+// network is the emulated network itself: packets enter with arrive, and advance passes
+// them to deliver when they are due. It does no input or output, reads no clock except
+// for lateness, and belongs to one goroutine.
 //
-// Several threads have a network each, which knows all hosts. A host's uplink and
-// the paths from it are used in the network of its thread, its downlink likewise:
-// nothing but packets on their way (forward) and buffers is shared.
+// Each thread has its own network, which knows all hosts. A host's uplink, the paths from
+// it and its downlink are used only in the network of its thread: the threads share only
+// packets in flight (forward) and buffers.
 type network struct {
 	seed    uint64
 	hosts   []*netHost
@@ -23,14 +23,14 @@ type network struct {
 	shape   Topology
 	pending eventHeap
 	pool    *pool
-	due     []event             // to leave now
-	deliver func(due []event)   // sends them to their hosts, and notes those that are refused
-	forward func(ev event) bool // takes what another thread delivers; nil: there is one
-	carry   func(ev event)      // takes what is due at a host on another machine
-	clock   func() int64        // for lateness alone
+	due     []event             // packets to send now
+	deliver func(due []event)   // sends them to their hosts, and marks those that are refused
+	forward func(ev event) bool // passes a packet to the thread that delivers it; nil: there is one thread
+	carry   func(ev event)      // sends a packet that is due at a host on another machine
+	clock   func() int64        // for lateness only
 
-	patience int64 // how long no packet that arrives needs to be looked at
-	slack    int64 // how late packets may leave, for several to leave together
+	patience int64 // how long newly arrived packets may wait
+	slack    int64 // how late packets may leave so that several leave together
 
 	drops    Drops
 	lateness *hdrhistogram.Histogram // ns
@@ -40,16 +40,16 @@ type netHost struct {
 	name     string
 	up, down shaper
 	paths    []*netPath // to each host
-	away     bool       // on another machine
-	lead     int64      // how long the way there takes
+	away     bool       // it is on another machine
+	lead     int64      // transit time to that machine
 	sent     Count
 	received Count
 }
 
-// netPath is the way from one host to another, between their queues.
+// netPath is the path from one host to another, between their queues.
 type netPath struct {
 	Params
-	last int64 // latest arrival at the downlink: what follows arrives no earlier
+	last int64 // latest arrival at the downlink: later packets arrive no earlier
 	rng  *rand.Rand
 	gap  int64 // segments before the next lost one
 }
@@ -68,8 +68,8 @@ func (n *network) add(name string, addrs []netip.Addr) int32 {
 	}
 	for src, h := range n.hosts {
 		for dst := len(h.paths); dst < len(n.hosts); dst++ {
-			// A generator of its own makes a path's losses independent of what
-			// other paths carry.
+			// With its own generator, a path's losses do not depend on the
+			// traffic of other paths.
 			rng := rand.New(rand.NewPCG(n.seed, uint64(src)<<32|uint64(dst)))
 			h.paths = append(h.paths, &netPath{rng: rng, gap: math.MaxInt64})
 		}
@@ -78,8 +78,8 @@ func (n *network) add(name string, addrs []netip.Addr) int32 {
 	return i
 }
 
-// reshape applies a topology to hosts present and future. Packets under way keep
-// their departure; none overtakes another.
+// reshape applies a topology to present and future hosts. Packets in flight keep their
+// departure time; none overtakes another.
 func (n *network) reshape(t Topology) {
 	n.shape = t
 	names := make([]string, len(n.hosts))
@@ -101,13 +101,13 @@ func (n *network) reshape(t Topology) {
 	n.setPatience()
 }
 
-// mostPatience is how late a packet may be that has no delay, while others are on their way.
+// mostPatience is how late a packet without delay may be while others are in flight.
 const mostPatience = 200e3 // ns
 
-// mostSlack bounds the slack of long delays.
+// mostSlack limits the slack of long delays.
 const mostSlack = 200e3 // ns
 
-// setPatience makes patience half of the least delay that there is, slack a fiftieth.
+// setPatience sets patience to half of the smallest delay, and slack to a fiftieth of it.
 func (n *network) setPatience() {
 	least := int64(math.MaxInt64)
 	delayed := false
@@ -126,7 +126,7 @@ func (n *network) setPatience() {
 	}
 }
 
-// arrive takes a packet that host src sent at now, from memory that is not the network's.
+// arrive takes a packet that host src sent at now. The network does not keep frame.
 func (n *network) arrive(src int32, frame []byte, now int64) {
 	p, addr, err := parse(frame)
 	if err != nil {
@@ -148,7 +148,7 @@ func (n *network) arrive(src int32, frame []byte, now int64) {
 	at = max(at+path.propagation(), path.last)
 	path.last = at
 	ev := event{at: max(at-n.hosts[dst].lead, now), dst: dst}
-	for from := int32(0); from < p.segs; { // the runs between segments that are lost
+	for from := int32(0); from < p.segs; { // runs between lost segments
 		to := p.segs
 		if path.gap < int64(p.segs-from) {
 			to = from + int32(path.gap)
@@ -162,7 +162,7 @@ func (n *network) arrive(src int32, frame []byte, now int64) {
 	}
 }
 
-// send puts segments [from, to) of a packet on their way to the downlink of the host.
+// send sends segments [from, to) of a packet towards the downlink of the host.
 func (n *network) send(ev event, p packet, from, to int32) {
 	if from == to {
 		return
@@ -178,8 +178,8 @@ func (n *network) send(ev event, p packet, from, to int32) {
 	}
 }
 
-// queue passes p through s; *at becomes its departure. What does not fit is
-// dropped from p's end.
+// queue passes p through s and sets *at to its departure. Segments that do not fit are
+// dropped from the end of p.
 func (n *network) queue(s *shaper, p packet, at *int64, cause string) (packet, bool) {
 	if fit := s.fit(*at, p); fit < p.segs {
 		if fit == 0 {
@@ -195,8 +195,8 @@ func (n *network) queue(s *shaper, p packet, at *int64, cause string) (packet, b
 	return p, true
 }
 
-// wakesAt is when to go on, given when the next step is due: then, or, if at least two more are due within the
-// slack, after it. So a few packets on an idle link leave on time.
+// wakesAt returns when to wake up for the next step: when it is due or, if at least two more are due within the
+// slack, after the slack. So a few packets on an idle link leave on time.
 func (n *network) wakesAt(next int64) int64 {
 	p := n.pending.e // a heap: if its second and third are due, those are two more
 	if len(p) > 2 && max(p[1].at, p[2].at) <= next+n.slack {
@@ -205,8 +205,8 @@ func (n *network) wakesAt(next int64) int64 {
 	return next
 }
 
-// advance moves what is due at now, but sends no more than sendBatch packets: each may be answered at
-// once, and the ring must have room. It returns when the next step is due, or false when nothing is under way.
+// advance moves the packets that are due at now, but sends at most sendBatch of them: each may be answered
+// at once, and the ring must have room. It returns when the next step is due, or false if none is in flight.
 func (n *network) advance(now int64) (next int64, any bool) {
 	for len(n.due) < sendBatch && len(n.pending.e) > 0 && n.pending.e[0].at <= now {
 		ev := n.pending.pop()
@@ -221,7 +221,7 @@ func (n *network) advance(now int64) (next int64, any bool) {
 				continue
 			}
 			ev.p, ev.down = p, true
-			// Back into the heap even when it is due, so that departures keep their order.
+			// It goes back into the heap even if it is due, to keep the order of departures.
 			n.pending.push(ev)
 			continue
 		}
@@ -241,10 +241,10 @@ func (n *network) advance(now int64) (next int64, any bool) {
 	return n.pending.e[0].at, true
 }
 
-// departed counts a packet that has left, or was refused.
+// departed counts a packet that was sent or refused.
 func (n *network) departed(ev *event, now int64) {
 	late := min(max(now-ev.at+ev.late, 0), int64(longestLateness))
-	_ = n.lateness.RecordValue(late) // it is in the range
+	_ = n.lateness.RecordValue(late) // within the range of the histogram
 	if ev.refused {
 		n.drops.add(DropWrite, ev.p.segs, ev.p.wire())
 	} else {
@@ -253,7 +253,7 @@ func (n *network) departed(ev *event, now int64) {
 	n.pool.put(ev.p.buf)
 }
 
-// carried takes a packet that another machine has sent to a host's downlink, and its buffer.
+// carried takes a packet that another machine has sent to a host's downlink, with its buffer.
 func (n *network) carried(buf []byte, now, late int64) {
 	p, addr, err := parse(buf)
 	dst, ok := n.route[addr]
@@ -272,9 +272,9 @@ func (p *netPath) propagation() int64 {
 	return int64(float64(p.Delay) + (p.rng.Float64()*2-1)*float64(p.Jitter))
 }
 
-// nextGap draws how many segments pass before one is lost: geometric, by
-// inversion: ⌊ln U / ln(1 − loss)⌋ with U uniform in (0, 1]. One draw per lost
-// segment instead of one per segment.
+// nextGap draws the number of segments before the next lost one, which is geometrically
+// distributed, by inversion: ⌊ln U / ln(1 − loss)⌋ with U uniform in (0, 1]. This takes one
+// draw per lost segment instead of one per segment.
 func (p *netPath) nextGap() int64 {
 	switch {
 	case p.Loss <= 0:

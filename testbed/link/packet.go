@@ -13,17 +13,17 @@ import (
 //
 //	0 flags  1 gso_type  2 hdr_len  4 gso_size  6 csum_start  8 csum_offset
 //
-// in native byte order; headLen has the Ethernet header too, and maxPacket holds the largest
-// IP packet.
+// in native byte order. headLen includes the Ethernet header; maxPacket is the size of the
+// largest frame.
 const (
 	vnetLen   = 10
 	headLen   = vnetLen + Framing
 	maxPacket = headLen + 40 + 65536
 )
 
-// packet is an IP packet of one segment, or a super-packet: segs segments that
-// the kernel will cut out of it, sharing one header of hdr bytes, gso bytes of
-// payload in each but the last.
+// packet is an IP packet of one segment, or a super-packet: segs segments into which the
+// kernel will split it, with a common header of hdr bytes, and gso bytes of payload in
+// each but the last.
 type packet struct {
 	buf  []byte // virtio header, Ethernet header and IP packet
 	hdr  int32
@@ -33,12 +33,12 @@ type packet struct {
 
 func (p packet) ip() []byte { return p.buf[headLen:] }
 
-// wire is the number of bytes that the packet's segments occupy on the wire.
+// wire returns the bytes that the packet's segments occupy on the wire.
 func (p packet) wire() int64 {
 	return int64(len(p.ip())) + int64(p.segs-1)*int64(p.hdr) + int64(p.segs)*Framing
 }
 
-// segment is the wire size of each segment but the last; last of that one.
+// segment returns the wire size of each segment but the last.
 func (p packet) segment() int64 {
 	if p.segs == 1 {
 		return p.wire()
@@ -48,8 +48,8 @@ func (p packet) segment() int64 {
 
 var errMalformed = errors.New("malformed packet")
 
-// parse reads the geometry of a packet as it comes from a host, and where
-// it goes. It trusts no length in it: anything in a namespace may have sent it.
+// parse reads the layout and the destination of a packet from a host. It trusts no length
+// in it: any program in a namespace may have sent it.
 func parse(buf []byte) (p packet, dst netip.Addr, err error) {
 	if len(buf) < headLen+20 {
 		return p, dst, errMalformed
@@ -95,7 +95,7 @@ func parse(buf []byte) (p packet, dst netip.Addr, err error) {
 	default:
 		return p, dst, errMalformed
 	}
-	// The checksum is partial, as segmentation needs it, or we could not cut.
+	// Segmentation needs a partial checksum, and so do we.
 	if gso == 0 || start < network || hdr >= len(ip) || offset != sum || buf[0]&unix.VIRTIO_NET_HDR_F_NEEDS_CSUM == 0 {
 		return p, dst, errMalformed
 	}
@@ -104,7 +104,7 @@ func parse(buf []byte) (p packet, dst netip.Addr, err error) {
 	return p, dst, nil
 }
 
-// size is the length of the buffer that segments [from, to) need.
+// size returns the length of the buffer for segments [from, to).
 func (p packet) size(from, to int32) int {
 	if p.segs == 1 {
 		return len(p.buf)
@@ -112,7 +112,7 @@ func (p packet) size(from, to int32) int {
 	return headLen + int(p.hdr) + int(min(to*p.gso, int32(len(p.ip()))-p.hdr)-from*p.gso)
 }
 
-// span is the wire size of segments [from, to).
+// span returns the wire size of segments [from, to).
 func (p packet) span(from, to int32) int64 {
 	if p.segs == 1 {
 		return p.wire()
@@ -120,8 +120,8 @@ func (p packet) span(from, to int32) int64 {
 	return int64(p.size(from, to)-headLen) + int64(to-from-1)*int64(p.hdr) + int64(to-from)*Framing
 }
 
-// cut writes segments [from, to) as a packet of their own into buf, which must
-// be of p.size(from, to) bytes and not overlap p's.
+// cut writes segments [from, to) as a separate packet into buf, which must have
+// p.size(from, to) bytes and not overlap p's.
 func (p packet) cut(buf []byte, from, to int32) packet {
 	if from == 0 && to == p.segs {
 		copy(buf, p.buf)
@@ -141,9 +141,8 @@ func (p packet) truncate(n int32) packet {
 	return p.repair(p.buf[:p.size(0, n)], 0, n)
 }
 
-// repair makes the header in buf, copied from p, true for segments [from, to):
-// what the kernel's segmentation would have given them (tcp_gso_segment,
-// __udp_gso_segment and inet_gso_segment).
+// repair adapts the header in buf, copied from p, to segments [from, to), as the kernel's
+// segmentation would (tcp_gso_segment, __udp_gso_segment and inet_gso_segment).
 func (p packet) repair(buf []byte, from, to int32) packet {
 	ip := buf[headLen:]
 	start := int(binary.NativeEndian.Uint16(buf[6:])) - Framing
@@ -175,7 +174,7 @@ func (p packet) repair(buf []byte, from, to int32) packet {
 		addrs = ip[8:40]
 		binary.BigEndian.PutUint16(ip[4:], uint16(len(ip)-40))
 	}
-	// The partial checksum covers the pseudo-header; whoever segments adds the rest.
+	// The partial checksum covers the pseudo-header; segmentation adds the rest.
 	pseudo := sum(uint32(proto)+uint32(len(l4)), addrs)
 	binary.BigEndian.PutUint16(l4[offset:], fold(pseudo))
 
@@ -195,7 +194,7 @@ const (
 	tcpCWR = 0x80
 )
 
-// sum adds b's 16-bit words to s; fold makes it the ones' complement sum (RFC 1071).
+// sum adds b's 16-bit words to s; fold turns it into the ones' complement sum (RFC 1071).
 func sum(s uint32, b []byte) uint32 {
 	for ; len(b) >= 2; b = b[2:] {
 		s += uint32(b[0])<<8 | uint32(b[1])

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pool hands out packet buffers of a few sizes and bounds what is held at a
-// time. They live outside the garbage-collected heap, so that a gigabyte in
-// flight costs no collection. All threads share it: what one reads another writes
-// and gives back.
+// pool provides packet buffers of a few sizes and limits their total. They are outside
+// the garbage-collected heap, so that a gigabyte in flight costs no collection. All
+// threads share it: one thread receives a packet, another sends it and frees the buffer.
 type pool struct {
 	limit int64
 
@@ -22,8 +21,8 @@ var bufferSizes = [...]int{512, 2048, 8192, 32768, maxPacket} // multiples of 8
 
 const chunk = 1 << 20
 
-// get returns a buffer of n bytes, or nil when that would exceed the limit or the
-// kernel has no memory.
+// get returns a buffer of n bytes, or nil if that would exceed the limit or the kernel
+// has no memory.
 func (p *pool) get(n int) []byte {
 	class := 0
 	for n > bufferSizes[class] {
@@ -51,7 +50,7 @@ func (p *pool) get(n int) []byte {
 	return b[:n]
 }
 
-// put takes a buffer back, whatever it has been cut to (from its end).
+// put frees a buffer, even if it has been shortened at its end.
 func (p *pool) put(b []byte) {
 	for class, size := range bufferSizes {
 		if cap(b) == size {

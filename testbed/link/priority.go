@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prioritize gives every thread of the process what precision it may have. Only SCHED_FIFO keeps
-// departures on time when the machine is busy.
+// prioritize gives every thread of the process the highest priority that it may have. Only
+// SCHED_FIFO keeps departures on time when the machine is busy.
 //
-// Every thread, not only that of the data path: Go's scheduler takes a goroutine
-// off its thread every 10 ms, even one that is locked to it, and needs another
-// thread to put it back. On a busy machine an ordinary one comes tens of
-// milliseconds late. Threads that are started later inherit the priority.
+// It applies to every thread, not only to those of the data path: every 10 ms Go's
+// scheduler takes a goroutine off its thread, even a locked one, and needs another thread
+// to put it back. On a busy machine a normal thread is tens of milliseconds late. Threads
+// that are started later inherit the priority.
 func prioritize() {
 	fifo := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 10}
 	if !everyThread(func(tid int) error { return unix.SchedSetAttr(tid, &fifo, 0) }) {
@@ -21,7 +21,7 @@ func prioritize() {
 	}
 }
 
-// everyThread applies f to all threads; false when it fails on one that has not ended.
+// everyThread applies f to all threads; false if it fails on one that has not ended.
 func everyThread(f func(tid int) error) bool {
 	tasks, err := os.ReadDir("/proc/self/task")
 	for _, t := range tasks {

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A datagram of a measurement begins with its size (2 bytes) and when it was sent, in nanoseconds of the
-// initiator's clock. Those of pingSize are pings: they come back with how many others had come (8 bytes),
-// and when, by the responder's clock (8 bytes).
+// A datagram of a measurement begins with its size (2 bytes) and the time when it was sent, in nanoseconds
+// of the initiator's clock (8 bytes). Those of pingSize are pings: they are returned with the number of other
+// datagrams received so far (8 bytes) and the time of arrival by the responder's clock (8 bytes).
 const (
 	pingSize = 64
 	pingWire = pingSize + 8 + 40 + Framing
@@ -30,8 +30,8 @@ type Listener interface {
 	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
 }
 
-// Respond is the far end of a measurement, at a TCP and a UDP port of the same number on a host, until stop,
-// which ends all connections to it. It counts datagrams and sends pings back; bulk streams it throws away.
+// Respond is the far end of a measurement, on a TCP and a UDP port with the same number on a host. It counts
+// datagrams, returns pings, and discards bulk streams until stop is called, which ends all connections to it.
 func Respond(ctx context.Context, h Listener) (at netip.AddrPort, stop func(), err error) {
 	l, err := h.Listen(ctx, "tcp", net.JoinHostPort(h.Addr().String(), "0"))
 	if err != nil {
@@ -42,7 +42,7 @@ func Respond(ctx context.Context, h Listener) (at netip.AddrPort, stop func(), e
 		l.Close()
 		return at, nil, err
 	}
-	_ = setsockopt(udp, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // without it they arrive one by one
+	_ = setsockopt(udp, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // otherwise datagrams arrive one by one
 	enlarge(udp)
 	var running sync.WaitGroup
 	running.Go(func() { datagrams(udp) })
@@ -64,7 +64,7 @@ func datagrams(c net.PacketConn) {
 			return
 		}
 		came := time.Since(start)
-		size := int(binary.BigEndian.Uint16(b)) // of each that the kernel has put together
+		size := int(binary.BigEndian.Uint16(b)) // of each of those that the kernel has merged
 		if size != pingSize {
 			n += (k + size - 1) / max(size, 1)
 			continue
@@ -77,7 +77,7 @@ func datagrams(c net.PacketConn) {
 	}
 }
 
-// streams takes connections until the listener is closed, which ends them all.
+// streams accepts connections until the listener is closed, which closes them all.
 func streams(l net.Listener, running *sync.WaitGroup) {
 	var open []net.Conn
 	for {
@@ -93,8 +93,8 @@ func streams(l net.Listener, running *sync.WaitGroup) {
 	}
 }
 
-// discard receives and throws away without copying: MSG_TRUNC leaves the buffer
-// alone (tcp(7)).
+// discard receives and discards without copying: MSG_TRUNC does not touch the buffer
+// (tcp(7)).
 func discard(c *net.TCPConn) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"sync"
 )
 
-// Serve is the emulator process, `plimsoll node link`: it serves the client
-// whose socket is its standard input until that closes or ctx ends. It needs no
-// rights over any namespace; its packet sockets are its files from number 3 on.
+// Serve is the emulator process, `plimsoll node link`: it serves the client on the socket
+// that is its standard input, until that closes or ctx ends. It needs no rights over any
+// namespace: it inherits its packet sockets as descriptors 3, 4, ….
 func Serve(ctx context.Context, _ []string) error {
 	control, err := net.FileConn(os.NewFile(0, "stdin"))
 	if err != nil {
@@ -33,8 +33,8 @@ func Serve(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// Setup is what an emulator process begins with. The packet socket of thread i is its file 3 + i.
-// In a mesh there is one, and one host; the socket between machines is the file after it.
+// Setup configures an emulator process. The packet socket of thread i is descriptor 3 + i. In a
+// mesh there is one thread and one host, and the next descriptor is the socket between machines.
 type Setup struct {
 	Options Options
 	Hosts   []Attached
@@ -47,7 +47,7 @@ type Attached struct {
 	Device int
 }
 
-// service is what an emulator process answers.
+// service implements the calls to an emulator process.
 type service struct {
 	mu    sync.Mutex // one call at a time
 	loops []*loop
@@ -57,9 +57,9 @@ type service struct {
 func (s *service) Start(q Setup, _ *bool) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The data path must not wait for a processor of Go's while a call is answered, nor
-	// for the garbage collector: packets are not garbage, and the few calls of a run may
-	// pile up.
+	// The data path must neither wait for a Go processor while a call is answered, nor
+	// for the garbage collector. Packets are outside its heap, and the garbage of the few
+	// calls of a run may accumulate.
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), q.Options.Threads+2))
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(64 << 20)
@@ -90,7 +90,7 @@ func (s *service) Shape(t Topology, _ *bool) (err error) {
 	return err
 }
 
-// Stats is what all threads have done together.
+// Stats returns the combined statistics of all threads.
 func (s *service) Stats(_ bool, sum *Stats) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

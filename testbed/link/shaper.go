@@ -1,23 +1,22 @@
 package link
 
-// shaper is one rate with the queue before it, as a virtual clock: it knows when
-// the last byte of what it has accepted will have left, and so needs no timer and
-// no list. A packet of n bytes that arrives at t leaves at max(t, busy) + n/rate.
-// Times are nanoseconds; a float64 holds them to 1/50 ns for a day and to 1 ns
-// for a hundred.
+// shaper is a rate with a queue before it, as a virtual clock: it knows when the last
+// accepted byte will have left, and so needs neither a timer nor a list. A packet of n
+// bytes that arrives at t leaves at max(t, busy) + n/rate. Times are nanoseconds; the
+// precision of float64 is 1/50 ns after a day and 1 ns after a hundred days.
 //
 // Arrival times must not decrease.
 type shaper struct {
 	perByte float64 // ns; 0: unlimited
 	limit   float64 // bytes
-	busy    float64 // when it is idle again
-	before  float64 // until then it works off what an older setting accepted
+	busy    float64 // when it becomes idle
+	before  float64 // until then it sends what it accepted before the last change
 }
 
-// set changes rate (bit/s, 0: unlimited) and queue (bytes). What has been
-// accepted keeps its departure, and what comes later leaves after it, so order
-// is kept; it does not count against the new queue. The settings in force change
-// nothing, whatever becomes of other links: the queue goes on as full as it is.
+// set changes rate (bit/s, 0: unlimited) and queue (bytes). Accepted packets keep their
+// departure and do not count against the new queue; later ones leave after them, so the
+// order is kept. Setting the current values again changes nothing: the queue stays as
+// full as it is.
 func (s *shaper) set(rate float64, queue int64) {
 	perByte := 0.0
 	if rate > 0 {
@@ -30,7 +29,7 @@ func (s *shaper) set(rate float64, queue int64) {
 	s.perByte, s.limit = perByte, float64(queue)
 }
 
-// backlog is the number of bytes that wait or are being sent at t.
+// backlog returns the bytes that wait or are being sent at t.
 func (s *shaper) backlog(t int64) float64 {
 	if s.perByte == 0 {
 		return 0
@@ -38,9 +37,9 @@ func (s *shaper) backlog(t int64) float64 {
 	return max(0, s.busy-max(float64(t), s.before)) / s.perByte
 }
 
-// fit is how many of a packet's segments, arriving back to back at t, the queue
-// takes: drop-tail in bytes, segment by segment. An idle link takes at least one,
-// however short its queue.
+// fit returns how many of a packet's segments, arriving back to back at t, the queue
+// accepts: drop-tail in bytes, segment by segment. An idle link accepts at least one,
+// however short its queue is.
 func (s *shaper) fit(t int64, p packet) int32 {
 	if s.perByte == 0 {
 		return p.segs
@@ -57,7 +56,7 @@ func (s *shaper) fit(t int64, p packet) int32 {
 	return n
 }
 
-// take accepts n bytes that arrive at t and returns when the last has left.
+// take accepts n bytes that arrive at t and returns when the last one leaves.
 func (s *shaper) take(t int64, n int64) int64 {
 	if s.perByte == 0 && s.busy <= float64(t) {
 		return t

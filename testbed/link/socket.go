@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openSocket opens the packet socket by which a thread of an emulator reaches the devices of
-// this network namespace. No packet comes before it has a ring.
+// openSocket opens the packet socket with which a thread of an emulator reaches the devices
+// of this network namespace. It receives no packets before it has a ring.
 func openSocket() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("link: open a packet socket: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "packets")
-	enlarge(f) // by what the hosts have not taken yet
+	enlarge(f) // for packets that the hosts have not received yet
 	for _, o := range []int{unix.PACKET_VNET_HDR, unix.PACKET_IGNORE_OUTGOING} {
 		if err := setsockopt(f, unix.SOL_PACKET, o, 1); err != nil {
 			f.Close()
@@ -37,13 +37,13 @@ const (
 	slots     = blocks * perBlock
 )
 
-// socket is a packet socket with its ring, and what is about to be sent. The thread that it
-// belongs to takes the frames of the devices with its remainder of their numbers.
+// packetSocket is a packet socket with its ring, and the frames to send next. Its thread
+// receives the frames of the devices whose numbers have the thread's remainder.
 type packetSocket struct {
 	fd    int
 	ring  []byte
 	next  int   // slot
-	empty int64 // when there was nothing in it
+	empty int64 // when the ring was last empty
 
 	messages [sendBatch]message
 	vectors  [sendBatch]unix.Iovec
@@ -59,8 +59,8 @@ type message struct {
 
 const sendBatch = 32 // frames in one call
 
-// newPacketSocket starts a packet socket, which takes the frames of the devices whose numbers have the
-// remainder i by n.
+// newPacketSocket starts a packet socket, which receives the frames of the devices whose numbers are i
+// modulo n.
 func newPacketSocket(fd, i, n int) (*packetSocket, error) {
 	s := &packetSocket{fd: fd}
 	fail := func(what string, err error) (*packetSocket, error) {
@@ -106,10 +106,10 @@ func newPacketSocket(fd, i, n int) (*packetSocket, error) {
 
 func swapped(v uint16) uint16 { return v<<8 | v>>8 }
 
-// receive calls take with each frame that has come, its device and when it came, by a clock: as many as
-// the ring holds, so that there is room for answers to what is sent next. more says whether others may be there.
+// receive calls take with each frame that has arrived, its device and its arrival time by clock. It takes at
+// most as many as the ring holds; more reports whether others may be waiting.
 func (s *packetSocket) receive(clock func() int64, take func(index int, frame []byte, at int64)) (more bool) {
-	wall := time.Now().UnixNano() // first: no frame may leave before its time
+	wall := time.Now().UnixNano() // read first, so that no frame leaves too early
 	when := stamps{now: clock(), last: s.empty}
 	when.ahead = wall - when.now
 	for range slots {
@@ -132,15 +132,15 @@ func (s *packetSocket) receive(clock func() int64, take func(index int, frame []
 	return true
 }
 
-// stamps makes times of a thread's clock of the kernel's stamps, which are of the clock on the wall.
+// stamps converts the kernel's time stamps, which are wall-clock times, to the clock of a thread.
 type stamps struct {
-	ahead int64 // the clock on the wall
-	now   int64 // when the other one was read
-	last  int64 // when the frame before came, or there was none
+	ahead int64 // wall clock minus the thread's clock
+	now   int64 // when the thread's clock was read
+	last  int64 // arrival of the previous frame, or when the ring was empty
 }
 
-// came is when a frame came. The clock on the wall may be set meanwhile; frames come in order,
-// none before there was none, and none later than now.
+// came returns when a frame arrived. The wall clock may be set meanwhile, but frames arrive in
+// order, not before the ring was empty, and not in the future.
 func (s *stamps) came(stamp int64, clock func() int64) int64 {
 	at := stamp - s.ahead
 	if at > s.now {
@@ -150,7 +150,7 @@ func (s *stamps) came(stamp int64, clock func() int64) int64 {
 	return s.last
 }
 
-// send sends frames to devices and notes those that could not be.
+// send sends frames to devices and marks those that were refused.
 func (s *packetSocket) send(all []event, devices []int) {
 	for i := range all {
 		ev := &all[i]
@@ -175,7 +175,7 @@ func (s *packetSocket) send(all []event, devices []int) {
 	}
 }
 
-// missed is how many frames had no slot since the last time.
+// missed returns how many frames found no free slot since the last call.
 func (s *packetSocket) missed() int32 {
 	if stats, err := unix.GetsockoptTpacketStats(s.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
 		return int32(stats.Drops)

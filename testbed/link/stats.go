@@ -8,10 +8,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// Stats is what an emulator has done since it started. All counters only grow,
-// so the difference of two (Since) describes the time between.
+// Stats are the statistics of an emulator since it started. Counters only grow, so the
+// difference of two (Since) describes the time between them.
 type Stats struct {
-	CPU      time.Duration // of the data path's threads, together
+	CPU      time.Duration // of all threads of the data path
 	Drops    Drops
 	Hosts    map[string]HostStats
 	Lateness Lateness // of every packet whose departure was scheduled
@@ -28,7 +28,7 @@ func (c *Count) add(segments int32, bytes int64) {
 	c.Bytes += bytes
 }
 
-// plus adds, sign 1, or takes off, -1.
+// plus adds (sign 1) or subtracts (sign -1).
 func (c Count) plus(d Count, sign int64) Count {
 	return Count{c.Segments + sign*d.Segments, c.Bytes + sign*d.Bytes}
 }
@@ -37,16 +37,16 @@ func (c Count) plus(d Count, sign int64) Count {
 const (
 	DropUp        = "queue-up"   // the uplink's queue was full
 	DropDown      = "queue-down" // the downlink's queue was full
-	DropLoss      = "loss"       // as asked for
-	DropNoRoute   = "no-route"   // to no host of ours: multicast, mostly
-	DropMemory    = "memory"     // the emulator's own limit: a result under it is void
+	DropLoss      = "loss"       // as requested
+	DropNoRoute   = "no-route"   // not for one of our hosts: mostly multicast
+	DropMemory    = "memory"     // the emulator's own limit: it makes results invalid
 	DropMalformed = "malformed"
-	DropWrite     = "write"   // the kernel refused: the host is gone or down, or memory was short
-	DropUnread    = "unread"  // packets, not segments, for which the emulator was too slow; no host has sent them
-	DropCarrier   = "carrier" // lost between machines, about; less what comes late after all
+	DropWrite     = "write"   // the kernel refused: the host is gone or down, or out of memory
+	DropUnread    = "unread"  // packets (not segments) that the emulator was too slow to read; not counted as sent
+	DropCarrier   = "carrier" // lost between machines, approximately
 )
 
-// Drops are what was dropped, by cause.
+// Drops counts dropped packets by cause.
 type Drops map[string]Count
 
 func (d Drops) add(cause string, segments int32, bytes int64) {
@@ -59,7 +59,7 @@ type HostStats struct {
 	Received Count // left the downlink
 }
 
-// Merge returns what this thread, or machine, and another have done together.
+// Merge returns the sum of the statistics of two threads or machines.
 func (s Stats) Merge(o Stats) Stats { return s.plus(o, 1) }
 
 // Since returns what happened between before and s.
@@ -80,7 +80,7 @@ func (s Stats) plus(o Stats, sign int64) Stats {
 	return sum
 }
 
-// all is what all hosts have sent and received.
+// all returns what all hosts have sent and received.
 func (s Stats) all() (sum HostStats) {
 	for _, h := range s.Hosts {
 		sum = HostStats{sum.Sent.plus(h.Sent, 1), sum.Received.plus(h.Received, 1)}
@@ -88,25 +88,23 @@ func (s Stats) all() (sum HostStats) {
 	return sum
 }
 
-// LatenessLimit is how late packets of this path may leave, at the 99th
-// percentile, before results over it are void: 1 ms, or 5 % of the delay one way,
-// whichever is more.
+// LatenessLimit is how late packets of this path may leave, at the 99th percentile,
+// before results are invalid: 1 ms, or 5 % of the one-way delay, whichever is more.
 func (w Want) LatenessLimit() time.Duration {
 	return max(time.Millisecond, w.RTT/2/20)
 }
 
-// fewPackets is how many a 99th percentile needs: of fewer it is the fate of the
-// latest one. What counts for a handful of operations, one after the other, is
-// how late their packets are together: the mean, held to half the limit, so that
-// their times are right to 2.5 %.
+// fewPackets is how many packets a 99th percentile needs: with fewer it is only the latest
+// one. For a few sequential operations the total lateness of their packets counts: the mean
+// may be at most half the limit, so that their times are right within 2.5 %.
 const fewPackets = 100
 
-// strayLoss is the share of segments that may be lost beside what was asked for, by the network between
-// machines or at the hosts' devices: a hundredth of what changes the rate of TCP over a long one by a tenth.
+// strayLoss is the share of segments that may be lost in addition to the requested loss, in the network
+// between machines or at the hosts' devices: a hundredth of what changes TCP's rate over a long link by 10 %.
 const strayLoss = 1e-5
 
-// Trouble says why what was measured in the interval s (from Since) is void,
-// because the emulator itself could not do what it was asked for; "" if it could.
+// Trouble says why results from the interval s (from Since) are invalid because the
+// emulator did not work as requested; "" if it did.
 func (s Stats) Trouble(limit time.Duration) string {
 	switch n := s.Lateness.N(); {
 	case n >= fewPackets:

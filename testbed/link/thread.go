@@ -7,24 +7,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OnThread runs f on an OS thread of its own that is destroyed afterwards:
-// what f does to the thread (a namespace entered, a capability dropped) can
-// reach no other goroutine.
+// OnThread runs f on a separate OS thread that is destroyed afterwards: what f does to the
+// thread (entering a namespace, dropping a capability) affects no other goroutine.
 func OnThread(f func() error) error {
 	errc := make(chan error, 1)
 	StartThread(func() { errc <- f() })
 	return <-errc
 }
 
-// StartThread starts f on a new OS thread which ends with f. Never the main
-// thread: the runtime cannot end that one, so it would stay in whatever
-// namespace f entered and keep it alive, and /proc/self describes it.
+// StartThread starts f on a new OS thread, which ends with f. It avoids the main thread:
+// the runtime cannot end it, so it would stay in the namespace that f entered and keep it
+// alive, and /proc/self describes the main thread.
 func StartThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
 			begun := make(chan struct{})
-			go func() { // on another thread, and locked to that before the main one may run anything again
+			go func() { // locks another thread before the main one may run other goroutines again
 				runtime.LockOSThread()
 				close(begun)
 				f()
@@ -37,7 +36,7 @@ func StartThread(f func()) {
 	}()
 }
 
-// InNamespace runs f on a thread of its own inside a network namespace, by its descriptor.
+// InNamespace runs f on a separate thread inside a network namespace, given by its descriptor.
 func InNamespace(ns int, f func() error) error {
 	return OnThread(func() error {
 		if err := Enter(ns); err != nil {

@@ -1,6 +1,6 @@
-// Package link emulates and verifies links: rate, delay, jitter, loss and queue,
-// per direction and per pair of hosts. The kernel's netem does the work where
-// the kernel has it; else a user-space emulator on packet sockets does.
+// Package link emulates and verifies links: rate, delay, jitter, loss and queue, per
+// direction and per pair of hosts. It uses the kernel's netem where that exists, and
+// otherwise a user-space emulator on packet sockets.
 package link
 
 import (
@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Params is one direction of one host's access link, or of a pair.
-// The zero value is a link that is not shaped at all.
+// Params describes one direction of a host's access link, or of a pair of hosts. The zero
+// value is an unshaped link.
 type Params struct {
 	Rate   float64       // bit/s on the wire (Ethernet framing included); 0: unlimited
 	Delay  time.Duration // one way
-	Jitter time.Duration // uniform ±, order kept
+	Jitter time.Duration // uniform ±, without reordering
 	Loss   float64       // probability per wire segment, 0…1
 	Queue  int64         // bytes; 0: one bandwidth-delay product or more, see QueueBytes
 }
@@ -27,35 +27,34 @@ func (p Params) Shaped() bool { return p != Params{} }
 // Pair is an ordered pair of hosts: from, to.
 type Pair = [2]string
 
-// Topology says how the links of a set of hosts behave. A packet from a to b
-// passes a's uplink (its queue and rate), the pair's own rate if it has one, the
-// propagation delay, and b's downlink (its queue and rate).
+// Topology describes the links of a set of hosts. A packet from a to b passes a's uplink
+// (its queue and rate), the propagation delay, and b's downlink (its queue and rate).
 //
 // Without an entry in Pairs the path's delay is Up[a].Delay + Down[b].Delay,
 // its jitter the sum of both, and a segment is lost with probability
 // 1 − (1 − Up[a].Loss)(1 − Down[b].Loss). An entry in Pairs replaces delay,
 // jitter and loss of that path; it has no rate.
 //
-// Hosts that have no entry are not shaped.
+// Hosts without an entry are not shaped.
 type Topology struct {
 	Up, Down map[string]Params
 	Pairs    map[Pair]Params
 }
 
-// Want is what a path should do: the target of a measurement.
+// Want is the expected behaviour of a path, for a measurement.
 type Want struct {
-	Any    bool          // whatever it does: it is measured and not judged
+	Any    bool          // anything is accepted: the path is measured but not judged
 	RTT    time.Duration // both ways
 	Jitter time.Duration // sum of the half-widths of both ways
 	Rate   float64       // bit/s on the wire, from → to; 0: unlimited
 	Loss   float64       // per segment, from → to
-	// What acknowledgements meet, to → from: the wire rate, 0 for unlimited, and
-	// the loss per segment.
+	// For acknowledgements, to → from: the wire rate (0: unlimited) and the loss per
+	// segment.
 	ReturnRate float64
 	ReturnLoss float64
 }
 
-// Want returns what the path from one host to another and back should do.
+// Want returns the expected behaviour of the path from one host to another and back.
 func (t Topology) Want(from, to string) Want {
 	out, back := t.path(from, to), t.path(to, from)
 	return Want{
@@ -72,7 +71,7 @@ func (t Topology) Want(from, to string) Want {
 // Shaped reports whether t changes anything.
 func (t Topology) Shaped() bool { return t.any(Params.Shaped) }
 
-// RateOnly reports whether links have rates and nothing else.
+// RateOnly reports whether links have only rates.
 func (t Topology) RateOnly() bool {
 	return len(t.Pairs) == 0 && !t.any(func(p Params) bool { return p != Params{Rate: p.Rate, Queue: p.Queue} })
 }
@@ -82,7 +81,7 @@ func (t Topology) any(is func(Params) bool) bool {
 	return slices.ContainsFunc(slices.AppendSeq(all, maps.Values(t.Pairs)), is)
 }
 
-// Validate reports a link that cannot be.
+// Validate returns an error if a link is impossible.
 func (t Topology) Validate() error {
 	for name, links := range map[string]map[string]Params{"uplink": t.Up, "downlink": t.Down} {
 		for h, p := range links {
@@ -108,9 +107,9 @@ func (p Params) valid() bool {
 		p.Jitter <= p.Delay && p.Loss >= 0 && p.Loss <= 1 && p.Queue >= 0
 }
 
-const maxDelay = 30 * time.Second // a day of fat packets in flight is a typo
+const maxDelay = 30 * time.Second // a longer one is probably a typo
 
-// path is what happens between the uplink and the downlink queue.
+// path returns what happens between the uplink and the downlink queue.
 func (t Topology) path(from, to string) Params {
 	if p, ok := t.Pairs[Pair{from, to}]; ok {
 		return p
@@ -137,7 +136,7 @@ func (t Topology) resolve(hosts []string) Topology {
 	return r
 }
 
-// slowest is the least rate that packets of a host meet on some path.
+// slowest returns the lowest rate on any path from a host.
 func (t Topology) slowest(from string) float64 {
 	rate := t.Up[from].Rate
 	for to, p := range t.Down {
@@ -158,7 +157,7 @@ func (t Topology) lossy(from string) bool {
 	return t.Up[from].Loss > 0
 }
 
-// least is the smallest of the rates that are limits at all; 0 when none is.
+// least returns the smallest non-zero rate, since 0 means unlimited; 0 if there is none.
 func least(rates ...float64) float64 {
 	var r float64
 	for _, x := range rates {
@@ -169,5 +168,5 @@ func least(rates ...float64) float64 {
 	return r
 }
 
-// queues reports whether the size of p's queue depends on how long the paths are.
+// queues reports whether the size of p's queue depends on the length of the paths.
 func (p Params) queues() bool { return p.QueueBytes(0) != p.QueueBytes(maxDelay) }

@@ -2,9 +2,9 @@ package link
 
 import "time"
 
-// What a segment costs on the wire. Rates count Ethernet framing as the kernel's
-// qdiscs do (skb->len on an Ethernet device): the 14 bytes of header, without
-// frame check, preamble and gap.
+// Sizes of a segment on the wire. Rates count Ethernet framing like the kernel's qdiscs
+// (skb->len on an Ethernet device): the 14 bytes of header, without frame check sequence,
+// preamble and gap.
 const (
 	MTU       = 1500
 	Framing   = 14
@@ -33,12 +33,11 @@ func ipHeader(ipv6 bool) int {
 // BDP is the bandwidth-delay product in bytes.
 func BDP(rate float64, rtt time.Duration) int64 { return int64(rate / 8 * rtt.Seconds()) }
 
-// QueueBytes is the queue that p has on a path with the given round trip:
-// p.Queue, or by default one bandwidth-delay product (the classic rule: a single
-// loss-based flow keeps the link busy while it recovers from halving its window),
-// at least 64 full segments, and at least eight super-packets of the size that
-// senders may use here, without which a short fast link would drop the tail of
-// every second one. 0 when p has no rate: nothing queues then.
+// QueueBytes returns the queue of p on a path with the given round trip: p.Queue, or by
+// default one bandwidth-delay product (the classic rule: a single loss-based flow keeps the
+// link busy while it recovers from halving its window), but at least 64 full segments, and
+// at least eight super-packets of the size that senders may use here, because otherwise a
+// short fast link would drop the tail of every second one. It is 0 if p has no rate.
 func (p Params) QueueBytes(rtt time.Duration) int64 {
 	switch {
 	case p.Rate <= 0:
@@ -55,12 +54,12 @@ func (p Params) withQueue(rtt time.Duration) Params {
 	return p
 }
 
-// largestBurst is the number of full segments of the largest super-packet.
+// largestBurst is the number of full segments in the largest super-packet.
 const largestBurst = 1 << 16 / MTU
 
-// segmentsPerBurst is how many full segments a sender may hand over as one
-// super-packet, so that it occupies a link of the given rate for at most about
-// 1 ms: what happens within a super-packet is not seen by the link.
+// segmentsPerBurst returns how many full segments a sender may combine into one
+// super-packet, so that it occupies a link of the given rate for at most about 1 ms: the
+// link treats a super-packet as a unit.
 func segmentsPerBurst(rate float64) int {
 	const kernelDefault = 65535
 	if rate <= 0 {
