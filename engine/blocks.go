@@ -15,25 +15,25 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// blocks executes the plan: warm-up blocks first, then measured blocks, each
-// with every cell once. It goes on where an earlier session ended.
+// blocks executes the plan: warm-up blocks, then measured blocks, each with every cell
+// once. It continues where an earlier session ended.
 func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	conditions := exitsOf(r.plan.Experiment.Exit)
-	// A run that an exit condition has ended stays ended: its plan, and the
-	// condition in it, do not change by resuming.
+	// A run that was ended by an exit condition stays ended: resuming does not change its
+	// plan, which contains the condition.
 	if s := conditions.met(r.soFar(record.Trial{})); s != nil {
 		return s, nil
 	}
-	var met *scenario.Stop // that ended a trial, not the run, in an earlier session
+	var met *scenario.Stop // ended a trial, but not the run, in an earlier session
 	if r.cfg.Resume {
 		if s := r.earlierStop(); s != nil && endsTrialOnly(s) {
 			met = s
-		} else if err := r.rec.Meta("stopped", ""); err != nil { // it goes on
+		} else if err := r.rec.Meta("stopped", ""); err != nil { // the run continues
 			return nil, err
 		}
 	}
 	consecutive := 0
-	var first []record.Trial // of the first measured block of this session
+	var first []record.Trial // trials of the first measured block of this session
 	stop := r.cfg.StopInvalid
 	for job := range r.schedule() {
 		cell, block := job.cell, job.block
@@ -73,7 +73,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		stops := []*scenario.Stop{r.stoppedBy, conditions.met(r.soFar(trial))}
 		for _, s := range slices.DeleteFunc(stops, func(s *scenario.Stop) bool { return s == nil }) {
 			r.event("phase", "exit condition", s.Error(), 0)
-			if met == nil || !endsTrialOnly(s) { // of those that end a trial alone, the first is named
+			if met == nil || !endsTrialOnly(s) { // of those that end only a trial, the first is reported
 				met = s
 				err = r.rec.Meta("stopped", s.Error())
 			}
@@ -85,8 +85,9 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	return met, nil
 }
 
-// alone waits until a trial has the client's machine for itself, until end is called. What
-// disturbs it is recorded: others' CPU, and with it the trial's validity, may come from that.
+// alone waits until nothing of ours disturbs a trial on the client's machine, and keeps it so
+// until end is called. Disturbances are recorded: they count as CPU of others and may make the
+// trial invalid.
 func (r *run) alone(ctx context.Context, cell experiment.Cell, block int) (end func()) {
 	if r.cfg.Alone == nil {
 		return func() {}
@@ -102,8 +103,8 @@ func (r *run) alone(ctx context.Context, cell experiment.Cell, block int) (end f
 	return func() { disturbed(release()) }
 }
 
-// InvalidBlock is the first block of a session when no trial of it is valid: the
-// next ones would be no better.
+// InvalidBlock is the first block of a session if none of its trials is valid: the next
+// ones would be no better.
 type InvalidBlock struct {
 	Trials  int
 	Reasons map[string]int // trials by reason
@@ -117,7 +118,7 @@ func (b *InvalidBlock) Error() string {
 	return fmt.Sprintf("none of the %d trials of the first block is valid (%s)", b.Trials, strings.Join(why, ", "))
 }
 
-// invalidBlock is that of these trials when none of them is valid.
+// invalidBlock returns the block of these trials if none of them is valid.
 func invalidBlock(trials []record.Trial) *InvalidBlock {
 	b := &InvalidBlock{Trials: len(trials), Reasons: map[string]int{}}
 	for _, t := range trials {
@@ -131,8 +132,8 @@ func invalidBlock(trials []record.Trial) *InvalidBlock {
 	return b
 }
 
-// failuresInARow trials that cannot be executed at all end the run: something
-// is broken that patience does not mend.
+// failuresInARow is the number of failed trials in a row that end the run: something is
+// broken that retrying does not fix.
 const failuresInARow = 5
 
 func (r *run) soFar(last record.Trial) progressSoFar {
@@ -149,14 +150,14 @@ func (r *run) soFar(last record.Trial) progressSoFar {
 	return p
 }
 
-// job is a trial that is to be executed: the n-th of at most total.
+// job is a trial to execute: the n-th of at most total.
 type job struct {
 	n, total int
 	cell     experiment.Cell
 	block    int
 }
 
-// schedule is what is left to execute, in its order.
+// schedule returns the trials that are left to execute, in order.
 func (r *run) schedule() iter.Seq[job] {
 	return func(yield func(job) bool) {
 		total, n := len(r.plan.Cells)*(r.plan.Warmup+r.plan.Blocks), 0
@@ -175,7 +176,7 @@ func (r *run) schedule() iter.Seq[job] {
 	}
 }
 
-// complete reports whether nothing of the plan is left to execute.
+// complete reports whether the whole plan has been executed.
 func (r *run) complete() bool {
 	for range r.schedule() {
 		return false
@@ -183,11 +184,11 @@ func (r *run) complete() bool {
 	return true
 }
 
-// Order is the order of the cells within one block: a permutation of 0…n-1
-// that depends on the seed and the block alone, so that a resumed run goes on
-// in the order it had. All cells of a block are executed before the next block
-// begins, each block in an order of its own, so that drift of the machine hits
-// every cell alike (a randomised complete block design).
+// Order returns the order of the cells within one block: a permutation of 0…n-1 that
+// depends only on the seed and the block, so that a resumed run keeps its order. All cells
+// of a block are executed before the next block begins, and each block has its own order,
+// so that drift of the machine affects all cells alike (a randomised complete block
+// design).
 func Order(seed uint64, block, n int) []int {
 	return rand.New(rand.NewPCG(seed, uint64(block)+1)).Perm(n)
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// continues reports whether trials go on where a session of the run was cut off, instead of
-// beginning anew.
+// continues reports whether interrupted trials are continued by the next session instead of
+// starting over.
 func (c Config) continues() bool { return c.Plan.Experiment.LoadTest() }
 
-// revives reports whether a deployment of the system of a use can be brought up again.
+// revives reports whether a deployment of a system can be started again on its data.
 func (c Config) revives(use experiment.SystemUse) bool {
 	return !use.Attached() && infoOf(c.Systems, use).Kept != ""
 }
 
-// nodesDir is where a deployment is kept that outlives a session: below the run
-// directory, because the scratch directory goes with the process.
+// nodesDir is the directory of a deployment that outlives a session: it is in the run
+// directory, because the scratch directory is removed with the process.
 func (c Config) nodesDir(name string) string { return filepath.Join(c.Dir, "nodes", name) }
 
-// keep says of a trial that was cut off whether it goes on. Those that cannot
-// are remembered in lost, with the reason.
+// keep reports whether an interrupted trial is continued. Trials that cannot be continued are
+// added to lost with the reason.
 func (r *run) keep(t record.Trial) bool {
 	_, use := r.cellAndUse(t.Cell)
 	if t.State != record.Running || !r.cfg.continues() {
@@ -47,7 +47,8 @@ func (r *run) keep(t record.Trial) bool {
 	return true
 }
 
-// cellAndUse are those of a recorded trial; empty where a damaged record names a cell that the plan does not have.
+// cellAndUse returns the cell of a recorded trial and its system; empty if a damaged record names a cell that is
+// not in the plan.
 func (r *run) cellAndUse(id string) (cell experiment.Cell, use experiment.SystemUse) {
 	if i := slices.IndexFunc(r.plan.Cells, func(c experiment.Cell) bool { return c.ID == id }); i >= 0 {
 		cell = r.plan.Cells[i]
@@ -56,14 +57,14 @@ func (r *run) cellAndUse(id string) (cell experiment.Cell, use experiment.System
 	return cell, use
 }
 
-// clock is the time of a trial since its epoch: monotonic within a session, and
-// never before what earlier sessions have recorded.
-type clock struct{ epoch time.Time } // with a monotonic reading: a wall clock that is set moves nothing
+// clock is the time of a trial since its epoch: monotonic within a session, and never
+// earlier than the records of earlier sessions.
+type clock struct{ epoch time.Time } // with a monotonic reading, so setting the wall clock has no effect
 
-// continued is the clock of a trial that goes on: at what the wall clock says
-// has passed since its epoch or, when it was set back, at the last moment recorded.
+// continued returns the clock of a continued trial. It starts at the wall-clock time since the
+// epoch or, if the wall clock was set back, at the last recorded time.
 func continued(epoch, now time.Time, last time.Duration) clock {
-	passed := now.Round(0).Sub(epoch) // without the monotonic reading, which an earlier process had
+	passed := now.Round(0).Sub(epoch) // by the wall clock: an earlier process had another monotonic clock
 	return clock{now.Add(-max(passed, last))}
 }
 
@@ -76,11 +77,11 @@ const (
 	runResumed = "run resumed"
 )
 
-// earlierSeconds is how long the earlier sessions of a run lasted: each from its
-// first event to the last that is known of it, an event or the end of a trial's
-// load, because one that was killed left no event of its end. A trial that went
-// on in a later session says nothing of the end of its first one: its seconds
-// span the time between them. last is that of the latest session.
+// earlierSeconds returns how long the earlier sessions of a run lasted in total: each from
+// its first event to the last known event or end of a trial's load, because a killed session
+// leaves no final event. A trial that was continued in a later session does not show when its
+// first session ended, since its seconds include the time between them. last is the last
+// known time of the latest session.
 func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64, last time.Time) {
 	var begun time.Time
 	seen := func(at time.Time) {

@@ -23,22 +23,21 @@ type site struct {
 	use   experiment.SystemUse
 	sys   system.System
 	hosts []testbed.Host // one for each node of its largest cell; none when attached
-	// hosts of the load generator's processes, the first the client's; on one machine they share it
+	// hosts of the load generator's processes; the first is the client's, which all share on one machine
 	generators []testbed.Host
-	network    *network // its links, when its nodes have links of their own; else nil
+	network    *network // the links of its nodes; nil: its nodes have no links of their own
 	dir        string
 	cluster    system.Cluster
 	runner     scenario.Runner
 	watched    map[string]bool                      // sample names of attached servers on this machine
-	keeps      bool                                 // its directory outlives this session, for the next to continue
-	used       bool                                 // a trial that goes on has been executed on it
-	changed    string                               // how it differs from what it was in the session before
-	started    map[testbed.ProcessID]testbed.Memory // what its processes held before anything was stored
+	keeps      bool                                 // its directory outlives this session, so the next can continue
+	used       bool                                 // a trial that continues has been executed on it
+	changed    string                               // how it differs from the previous session
+	started    map[testbed.ProcessID]testbed.Memory // memory of its processes before anything was stored
 }
 
-// deployAll brings up every system of the plan, each on a host of its own. They
-// stay up between trials, so that trials can be interleaved, and only one is
-// loaded at a time.
+// deployAll brings up every system of the plan, each on its own host. They stay up between
+// trials, so that trials can be interleaved, and only one is loaded at a time.
 func (r *run) deployAll(ctx context.Context) error {
 	r.sites = map[string]*site{}
 	for _, use := range r.plan.Experiment.Systems {
@@ -84,8 +83,7 @@ func (r *run) deployAll(ctx context.Context) error {
 	return nil
 }
 
-// holds reports whether a trial that was cut off goes on with the deployment of
-// a system.
+// holds reports whether an interrupted trial will be continued on the deployment of a system.
 func (r *run) holds(use experiment.SystemUse) bool {
 	for key := range r.kept {
 		if cell, _ := r.cellAndUse(key.cell); cell.System == use.Name {
@@ -95,7 +93,7 @@ func (r *run) holds(use experiment.SystemUse) bool {
 	return false
 }
 
-// place makes the directory of a deployment, or finds that of one to be revived.
+// place creates the directory of a deployment, or finds that of a deployment to revive.
 func (r *run) place(s *site, revive bool) (err error) {
 	if !s.keeps {
 		s.dir, err = os.MkdirTemp(r.scratch, filepath.Base(s.use.Name)+"-")
@@ -111,9 +109,9 @@ func (r *run) place(s *site, revive bool) (err error) {
 	return nil
 }
 
-// deploy brings up one system and prepares it for its cells. It is also how a
-// system that died comes back: with a fresh directory and its data stored anew
-// or, when a trial goes on, on the data of that where it can be revived.
+// deploy brings up one system and prepares it for its cells. It also restarts a system that
+// died: with a fresh directory and newly stored data or, if a trial continues and the system
+// can be revived, on the trial's data.
 func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 	name, cells := s.use.Name, r.plan.CellsOf(s.use.Name)
 	revive := goesOn && s.keeps
@@ -148,7 +146,7 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if n := len(s.cluster.Nodes()); s.network != nil && n < len(s.hosts) { // of a swarm or chain: one on each host
+	if n := len(s.cluster.Nodes()); s.network != nil && n < len(s.hosts) { // a swarm or chain has one on each host
 		return fmt.Errorf("%s: the deployment has %d nodes on %d hosts", name, n, len(s.hosts))
 	}
 	if s.attached() {
@@ -199,7 +197,7 @@ func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
 	}.ready(ctx, goesOn)
 }
 
-// watch observes the servers of an attached system that are on this machine.
+// watch observes those servers of an attached system that are on this machine.
 func (r *run) watch(ctx context.Context, s *site) {
 	s.watched = map[string]bool{}
 	for _, n := range s.cluster.Nodes() {
@@ -223,9 +221,8 @@ func (r *run) watch(ctx context.Context, s *site) {
 	}
 }
 
-// dataSeed is the seed of a system's data. An attached system outlives the run:
-// there the names and contents of an earlier run, or of an earlier session of
-// this one, must not be met again.
+// dataSeed returns the seed of a system's data. An attached system outlives the run, so names
+// and contents must differ from those of earlier runs and of earlier sessions of this run.
 func (r *run) dataSeed(s *site, now time.Time) uint64 {
 	seed := r.plan.Experiment.Seed
 	if !s.attached() {
@@ -233,7 +230,7 @@ func (r *run) dataSeed(s *site, now time.Time) uint64 {
 	}
 	h := fnv.New64a()
 	if r.cfg.continues() {
-		// A trial that goes on finds what its earlier sessions stored.
+		// A trial that continues must find what its earlier sessions stored.
 		fmt.Fprintf(h, "%d/attached/%s", seed, r.rec.ID())
 		return h.Sum64()
 	}
@@ -243,24 +240,23 @@ func (r *run) dataSeed(s *site, now time.Time) uint64 {
 	return seed
 }
 
-// startMargin is what bringing up a system may take beyond the start limit of
-// the experiment, which systems apply themselves and explain better.
+// startMargin is how long starting a system may take beyond the experiment's start limit,
+// which systems apply themselves, with better errors.
 const startMargin = 30 * time.Second
 
-// prepareTime is how long storing a system's data may take: a second for each
-// object and a floor of 1 MB/s, which the slowest of the supported systems
-// exceeds several times, and the deadline of an operation for one wait that is
-// in vain, such as that for objects to become durable.
+// prepareTime returns how long storing a system's data may take: a second per object plus
+// 1 MB/s, which even the slowest supported system exceeds several times, plus the deadline
+// of one operation for a wait that fails, such as for objects to become durable.
 func (r *run) prepareTime(s *site) time.Duration {
 	cells, limits := r.plan.CellsOf(s.use.Name), r.plan.Experiment.Limits
 	took := limits.Deadline.Std() + 30*time.Second
 	switch {
-	case r.cfg.continues(): // stores nothing before its trials, but may have to wait
+	case r.cfg.continues(): // it stores nothing before its trials, but may have to wait
 		if u := r.plan.Experiment.Upload; u != nil {
 			took += u.Need.Wait.Std()
 		}
 	case r.plan.Experiment.Sync != nil:
-		for _, c := range cells { // as if no two had the same chain
+		for _, c := range cells { // as if each had its own chain
 			took += chainTime(c, limits)
 		}
 	default:
@@ -270,8 +266,8 @@ func (r *run) prepareTime(s *site) time.Duration {
 	return took
 }
 
-// clear removes from attached systems what the run has stored there, and says
-// what stays. It may be called when any part of the run is missing.
+// clear removes from attached systems what the run has stored there, and reports what
+// remains. It may be called when any part of the run is missing.
 func (r *run) clear(ctx context.Context) {
 	for name, s := range r.sites {
 		stored, ok := s.runner.(scenario.Closer)
@@ -292,10 +288,10 @@ func (r *run) clear(ctx context.Context) {
 	}
 }
 
-// attached reports whether it runs elsewhere.
+// attached reports whether the system runs elsewhere.
 func (s *site) attached() bool { return len(s.hosts) == 0 }
 
-// stopSite ends a system and removes what it stored here.
+// stopSite stops a system and removes its data.
 func (r *run) stopSite(ctx context.Context, s *site) error {
 	var errs []error
 	if s.cluster != nil {
@@ -316,14 +312,14 @@ func (s *site) remove(dir string) error {
 	err := os.RemoveAll(dir)
 	for _, h := range s.hosts {
 		failed := h.Files().RemoveAll(dir)
-		if gone, _ := lost([]testbed.Host{h}); gone == nil { // else its place removes all of the run
+		if gone, _ := lost([]testbed.Host{h}); gone == nil { // a lost machine's files are removed with its place
 			err = errors.Join(err, failed)
 		}
 	}
 	return err
 }
 
-// processes of a deployment that are ours to observe.
+// processes returns the processes of a deployment that we can observe.
 func (s *site) processes() []testbed.Process {
 	if s.cluster == nil {
 		return nil
@@ -335,11 +331,11 @@ func (s *site) processes() []testbed.Process {
 	return all
 }
 
-// all are the hosts that the system's trials depend on.
+// all returns the hosts that the system's trials depend on.
 func (s *site) all() []testbed.Host { return slices.Concat(s.generators, s.hosts) }
 
-// machines are those that the system's trials depend on: first ours, which loads it, then
-// those of other load generators and of its hosts.
+// machines returns the machines that the system's trials depend on: first ours, then those of
+// other load generators and of its hosts.
 func (s *site) machines() []testbed.Machine {
 	all := []testbed.Machine{testbed.Here()}
 	for _, h := range testbed.OneOnEach(s.all()) {
@@ -359,7 +355,7 @@ func (s *site) died() testbed.Process {
 	return nil
 }
 
-// Catalog is what an experiment file may say of systems.
+// Catalog returns what an experiment file may say about systems.
 func Catalog(all []system.System) experiment.Catalog {
 	var c experiment.Catalog
 	for _, s := range all {
@@ -389,7 +385,7 @@ func findSystem(all []system.System, name string) system.System {
 	return nil
 }
 
-// infoOf is what the system of a use says of itself; nothing where there is no such system.
+// infoOf returns the description of the system of a use; empty if there is no such system.
 func infoOf(all []system.System, use experiment.SystemUse) (info system.Info) {
 	if s := findSystem(all, use.Use); s != nil {
 		info = s.Info()

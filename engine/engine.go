@@ -1,7 +1,6 @@
-// Package engine runs a plan: it checks preconditions, brings up the testbed and
-// the systems, executes trials in interleaved, seeded order, watches everything
-// while they run, records all of it, and ends when the plan is done, an exit
-// condition fires or the user stops it.
+// Package engine runs a plan: it checks preconditions, brings up the testbed and the
+// systems, executes trials in an interleaved, seeded order, observes and records everything
+// meanwhile, and ends when the plan is done, an exit condition is met or the user stops it.
 package engine
 
 import (
@@ -32,8 +31,8 @@ type Config struct {
 	Systems  []system.System
 	Scenario scenario.Scenario
 	Dir      string   // the run directory
-	Base     string   // directory that relative paths of the experiment start at; of a resumed run, what was recorded
-	Resume   bool     // Dir holds an earlier part of this plan's run
+	Base     string   // directory for relative paths of the experiment; a resumed run uses the recorded one
+	Resume   bool     // Dir contains an earlier part of this plan's run
 	Version  string   // of Plimsoll, for the record
 	Command  []string // how the user called us, for the record
 	Progress Progress
@@ -42,15 +41,16 @@ type Config struct {
 	StopInvalid  bool          // stop when no trial of the session's first block is valid
 	RetryInvalid bool          // of a resumed run: execute invalid trials again
 
-	// Clients is how many processes the load generator of retrieve is, which divide the load;
-	// 0: one or, of a resumed run, as many as before.
+	// Clients is the number of processes among which the load of retrieve is divided; 0: one
+	// or, in a resumed run, as many as before.
 	Clients int
 
-	Hosts    testbed.Hosts     // makes hosts; nil: namespaces of this machine
-	Machines int               // that Hosts has, this one among them; 0: this machine alone, however many hosts it has
-	Where    map[string]string // of the environment: what Machines are on
-	// Alone waits until nothing of ours disturbs a trial, and keeps it so until end is called, which
-	// may say what disturbed it all the same. An error means that something does. Nil: nothing ever does.
+	Hosts    testbed.Hosts     // creates hosts; nil: namespaces of this machine
+	Machines int               // number of machines of Hosts, including this one; 0: only this machine
+	Where    map[string]string // recorded in the environment: where Machines are
+	// Alone waits until nothing of ours disturbs a trial, and keeps it so until end is called,
+	// which returns what disturbed it nevertheless. An error means that something still disturbs.
+	// Nil: nothing ever does.
 	Alone func(ctx context.Context) (end func() error, err error)
 }
 
@@ -61,26 +61,26 @@ type Result struct {
 	Failed     int      // could not be executed
 	Skipped    int      // left out on purpose
 	WrongBytes int64    // operations whose bytes were not the object's
-	Failing    []string // systems that failed in valid trials and succeeded in none of their operations
-	// objects that load tests came to their end without: given up, or not kept as they were asked to
+	Failing    []string // systems with failures, and without any success, in valid trials
+	// objects that finished load tests do not have: given up, or not stored as requested
 	Lost      int64
-	Stopped   *scenario.Stop // the exit condition that fired, if one did
-	Paused    int            // trials that a resumed run goes on with
+	Stopped   *scenario.Stop // the exit condition that was met, if any
+	Paused    int            // trials that a resumed run will continue
 	Interrupt bool           // the user stopped it
 	Invalid   *InvalidBlock  // why it stopped after the first block, if it did
 	Complete  bool           // it was complete before it was resumed: nothing was executed
 }
 
-// cleanupTime bounds what is done after a run ended, wished or not. Removing from
-// an attached system what was stored there may take removeTime before: there may
-// be many objects, and who will not wait for it can interrupt again.
+// cleanupTime limits the cleanup after a run. Before it, removing what was stored in an
+// attached system may take removeTime: there may be many objects, and a user who does not
+// want to wait can interrupt again.
 const (
 	cleanupTime = 60 * time.Second
 	removeTime  = 10 * time.Minute
 )
 
-// Run executes a plan. The run directory is complete and readable whatever the
-// error; a cancelled context ends the run cleanly with Result.Interrupt.
+// Run executes a plan. Whatever the error, the run directory is complete and readable; a
+// cancelled context ends the run cleanly with Result.Interrupt.
 func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	r := &run{cfg: cfg, plan: cfg.Plan, begun: time.Now(), say: cfg.Progress, others: recentOthers{}}
 	defer func() {
@@ -90,7 +90,7 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		defer cancel()
 		err = errors.Join(err, r.close(cleanup))
 	}()
-	// What happens beside the trials and makes it senseless to go on ends the run at once.
+	// Events outside of the trials that make continuing pointless end the run at once.
 	working, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	r.end = end
@@ -113,13 +113,13 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	res = r.result()
 	res.Invalid = invalid
 	res.Stopped = stopped
-	// Nobody goes on with it: what its deployments hold is of no more use.
+	// Nothing will continue the run, so the data of its deployments is no longer needed.
 	r.over = err == nil && invalid == nil && ctx.Err() == nil && (stopped != nil || r.complete())
 	return res, r.interrupted(ctx, &res, err)
 }
 
-// whyEnded is the error of work that was ended for a reason of its own, and else
-// the error that it returned.
+// whyEnded returns the cause if the work was ended by us, and otherwise the error that it
+// returned.
 func whyEnded(ctx, working context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && working.Err() != nil {
 		return context.Cause(working)
@@ -163,12 +163,12 @@ type run struct {
 	bed     *testbed.Testbed
 	client  testbed.Host
 	outside testbed.Host // the client of attached systems, on this machine's own network
-	// hosts of the other load generators, on other machines; none where there are no others
+	// hosts of additional load generators on other machines
 	generators []testbed.Host
 	sites      map[string]*site // by system name
 	link       linkState
 	scratch    string
-	cache      string // where chains are kept for all runs; empty: nothing of the plan has any
+	cache      string // where chains are kept for all runs; empty: the plan has none
 
 	earlier float64                   // wall clock of earlier sessions, seconds
 	done    map[trialKey]record.Trial // executed, or skipped
@@ -176,15 +176,15 @@ type run struct {
 	bytes   int64 // body bytes of all trials
 	failed  int
 
-	// Of trials that go on over several sessions.
-	kept       map[trialKey]record.Trial    // cut off, and to be continued
-	lost       []string                     // why others begin anew
-	identities map[string]map[string]string // of the systems, in the session before, then in this one
-	lastSeen   time.Time                    // the last that is known of the session before
-	stoppedBy  *scenario.Stop               // the exit condition that did, if one did
+	// For trials that continue over several sessions.
+	kept       map[trialKey]record.Trial    // interrupted, to be continued
+	lost       []string                     // why other interrupted trials start over
+	identities map[string]map[string]string // of the systems, in the previous session, then in this one
+	lastSeen   time.Time                    // last known time of the previous session
+	stoppedBy  *scenario.Stop               // the exit condition that ended the trial, if any
 	paused     int
 	over       bool // no session will follow
-	stillborn  bool // it could not begin: nothing was executed
+	stillborn  bool // the run could not begin: nothing was executed
 
 }
 
@@ -204,8 +204,8 @@ func (r *run) interrupted(ctx context.Context, res *Result, err error) error {
 	return err
 }
 
-// open brings up everything that trials need, in the order in which failures
-// are cheapest to report: what can be checked without changing anything first.
+// open brings up everything that trials need. What can be checked without changing
+// anything comes first, because those failures are the cheapest.
 func (r *run) open(ctx context.Context) error {
 	if r.cfg.Resume {
 		if err := r.openRecord(ctx); err != nil || r.complete() {
@@ -315,7 +315,7 @@ func (r *run) openRecord(ctx context.Context) error {
 	return nil
 }
 
-// readEarlier takes what earlier sessions of the run have executed.
+// readEarlier reads what earlier sessions of the run have executed.
 func (r *run) readEarlier() error {
 	r.done, r.kept = map[trialKey]record.Trial{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
@@ -328,11 +328,11 @@ func (r *run) readEarlier() error {
 		switch t.State {
 		case record.Done, record.Skipped:
 			r.done[key] = t
-		case record.Pending, record.Failed: // it is executed again
+		case record.Pending, record.Failed: // to be executed again
 			delete(r.done, key)
 		case record.Running:
 			r.kept[key] = t
-			continue // what it has moved is counted when it ends
+			continue // its bytes are counted when it ends
 		}
 		r.bytes += t.Bytes
 	}
@@ -345,12 +345,12 @@ func (r *run) readEarlier() error {
 	}
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = map[string]map[string]string{}
-	_ = json.Unmarshal([]byte(r.rec.Reader.Meta()["systems"]), &r.identities) // a session that came to nothing left none
+	_ = json.Unmarshal([]byte(r.rec.Reader.Meta()["systems"]), &r.identities) // a session that failed early left none
 	return nil
 }
 
-// retryInvalid forgets the trials that are not valid, so that they are executed
-// again. What they recorded stays; of the trials of a cell and block the newest counts.
+// retryInvalid marks invalid trials to be executed again. Their records stay; of the trials
+// of a cell and block the newest counts.
 func (r *run) retryInvalid() error {
 	for key, t := range r.done {
 		if t.Warmup || t.State != record.Done || t.Valid() {
@@ -365,10 +365,10 @@ func (r *run) retryInvalid() error {
 	return nil
 }
 
-// baseKey is the name in the record of Config.Base.
+// baseKey is the key of Config.Base in the record.
 const baseKey = "base"
 
-// close ends everything, whatever happened before; it is bounded by ctx.
+// close ends everything, whatever happened before, within the deadline of ctx.
 func (r *run) close(ctx context.Context) error {
 	var errs []error
 	for _, s := range r.sites {
@@ -385,7 +385,7 @@ func (r *run) close(ctx context.Context) error {
 			r.event("phase", "run ends", "", time.Since(r.begun))
 		}
 		if r.stillborn {
-			// Nothing stays but the logs of the processes that were started, if there are any.
+			// Only the logs of started processes stay, if there are any.
 			_ = os.Remove(filepath.Join(r.cfg.Dir, record.LogsDir))
 			errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.Dir, "nodes")), r.rec.Discard())
 		} else {
@@ -432,8 +432,8 @@ func (r *run) result() Result {
 	return res
 }
 
-// lostObjects is how many objects a load test that came to its end has not
-// stored, not seen durable although that was its aim, or not got back.
+// lostObjects returns how many objects a finished load test has not stored, not seen durable
+// although it should have, or not read back.
 func (r *run) lostObjects(t record.Trial) int64 {
 	cell, _ := r.cellAndUse(t.Cell)
 	objects, known := t.Metrics["objects"]
@@ -447,8 +447,7 @@ func (r *run) lostObjects(t record.Trial) int64 {
 	return int64(max(0, lost))
 }
 
-// earlierStop is the exit condition that ended an earlier session, as it was
-// recorded; nil: none did.
+// earlierStop returns the recorded exit condition that ended an earlier session; nil: none.
 func (r *run) earlierStop() *scenario.Stop {
 	text, ok := strings.CutPrefix(r.rec.Reader.Meta()["stopped"], "stopped by ")
 	condition, why, cut := strings.Cut(text, ": ")
@@ -463,18 +462,18 @@ func attaches(p *experiment.Plan) bool {
 	return slices.ContainsFunc(p.Experiment.Systems, experiment.SystemUse.Attached)
 }
 
-// shapes reports whether any cell wants a link that differs from the bare machine's.
+// shapes reports whether any cell has a shaped link.
 func shapes(p *experiment.Plan) bool {
 	return slices.ContainsFunc(p.Cells, func(c experiment.Cell) bool { return c.Link.Shaped() })
 }
 
-// clients is how many processes the load generator is.
+// clients returns the number of load generator processes.
 func (r *run) clients() int {
 	return ClientsOf(r.cfg.Clients, r.rec.Reader)
 }
 
-// ClientsOf is how many processes the load generator of a run is: as many as are wanted or, for 0,
-// as were recorded.
+// ClientsOf returns the number of load generator processes of a run: want or, if that is 0, the
+// recorded number.
 func ClientsOf(want int, recorded *record.Reader) int {
 	if want == 0 {
 		want, _ = strconv.Atoi(recorded.Meta()[metaClients])
@@ -483,7 +482,7 @@ func ClientsOf(want int, recorded *record.Reader) int {
 }
 
 func (r *run) event(kind, what, detail string, took time.Duration) {
-	if r.rec == nil || r.rec.Err() != nil { // why nothing is recorded is what the run ends with
+	if r.rec == nil || r.rec.Err() != nil { // the run ends with that error
 		return
 	}
 	if err := r.rec.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail,
@@ -492,18 +491,18 @@ func (r *run) event(kind, what, detail string, took time.Duration) {
 	}
 }
 
-// Progress shows how a run goes on. It is called from several goroutines.
+// Progress shows the progress of a run. It is called from several goroutines.
 type Progress interface {
 	// Start is called once, when the preconditions hold.
 	Start()
-	// Phase begins something that takes time: "starting nginx".
+	// Phase starts a step that takes time, such as "starting nginx".
 	Phase(what string)
-	// Note is something the user should know, once.
+	// Note tells the user something, once.
 	Note(text string)
-	// Begin, Load and End frame a trial; n of total counts trials from 1.
+	// Begin and End frame a trial, and Load is called during it; n of total counts from 1.
 	Begin(n, total int, cell experiment.Cell, block int)
 	Load(ops, bytes int64)
-	// State is called while a trial that goes on for long runs.
+	// State is called during a long trial.
 	State(s scenario.State, cell experiment.Cell)
 	End(trial record.Trial, cell experiment.Cell)
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
-// metaClients is where the number of processes of the load generator is recorded.
+// metaClients is the key of the number of load generator processes.
 const metaClients = "clients"
 
-// recordEnvironment stores what someone needs to judge the run: the machine,
-// the testbed, the identity of every system and the numbers in its code that
-// decide about results and cannot be set.
+// recordEnvironment records what is needed to judge the run: the machine, the testbed, the
+// identity of every system, and the numbers in its code that affect results and cannot be
+// set.
 func (r *run) recordEnvironment() error {
 	systems, constants := map[string]map[string]string{}, map[string][]system.Constant{}
 	for name, s := range r.sites {
 		systems[name] = r.identities[name]
-		if s.cluster != nil { // else it could not be brought up again
+		if s.cluster != nil { // nil: it could not be restarted
 			systems[name] = identityOf(s.cluster)
 		}
 		if fixed := s.sys.Info().Constants; len(fixed) > 0 {
@@ -52,7 +52,7 @@ func (r *run) recordEnvironment() error {
 	return nil
 }
 
-// identityOf is the identity of a cluster, with the container images that its programs are of.
+// identityOf returns the identity of a cluster, with the container images of its programs.
 func identityOf(c system.Cluster) map[string]string {
 	id := c.Identity()
 	all := maps.Clone(id)
@@ -68,8 +68,8 @@ func identityOf(c system.Cluster) map[string]string {
 	return all
 }
 
-// noteChange says how a system differs from what it was in the session before, such as
-// a daemon that was upgraded. The endpoint of a deployment is another each time.
+// noteChange reports how a system differs from the previous session, for example because a
+// daemon was upgraded. Endpoints of deployments always differ.
 func (r *run) noteChange(s *site) {
 	before, now := r.identities[s.use.Name], identityOf(s.cluster)
 	r.identities[s.use.Name] = now
@@ -77,12 +77,12 @@ func (r *run) noteChange(s *site) {
 		return
 	}
 	var changes []string
-	for _, key := range slices.Sorted(maps.Keys(before)) { // a key that is new may be new in Plimsoll alone
+	for _, key := range slices.Sorted(maps.Keys(before)) { // a new key may just be new in Plimsoll
 		if a, b := before[key], now[key]; a != b && key != "endpoint" {
 			changes = append(changes, fmt.Sprintf("%s: %q, was %q", key, b, a))
 		}
 	}
-	if len(changes) > 0 { // else an earlier change of this session is not forgotten
+	if len(changes) > 0 { // otherwise keep an earlier change of this session
 		s.changed = strings.Join(changes, "; ")
 		r.event("note", "system changed", s.use.Name+": "+s.changed, 0)
 		r.say.Note(s.use.Name + " is not what it was when the trial began: " + s.changed)

@@ -12,31 +12,31 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// progressSoFar is what exit conditions judge by.
+// progressSoFar is what exit conditions are evaluated on.
 type progressSoFar struct {
 	Seconds       float64 // the run's wall clock, earlier sessions of a resumed run included
 	Bytes         int64   // file bytes moved by all trials
-	TrialFinished int64   // operations of the trial that came to an end of their own
+	TrialFinished int64   // finished operations of the trial (not cut off)
 	TrialFailures int64   // those of them that failed through the server
 
-	// State is how far the trial is that runs; nil between trials, and of
-	// scenarios whose trials do not go on.
+	// State is the state of the running trial; nil between trials, and in scenarios whose
+	// trials do not continue.
 	State *scenario.State
 }
 
-// exits are the conditions that end a run before its plan is complete, those that the experiment
-// asks for. The first to be met is named in the result and decides the exit status. Some remember
-// what they saw, so each session of a trial that continues has its own, and so has each stretch
-// between two deaths of its system: the time in which nothing could be stored counts for none.
+// exits are the experiment's conditions that end a run before its plan is complete. The first to
+// be met is reported and determines the exit status. Some of them have state, so each session of
+// a trial that continues has its own, and so has each period between two deaths of its system:
+// time in which nothing could be stored does not count.
 type exits struct {
 	experiment.Exit
-	absolute bool      // what the points count
+	absolute bool      // the points count absolute bytes, not file bytes
 	points   []floored // of the last window of the floor, ascending, about floorPoints of them
 }
 
 func exitsOf(e experiment.Exit) *exits { return &exits{Exit: e} }
 
-// met is asked after every trial, and again and again during one that continues. It is nil where
+// met is called after every trial, and repeatedly during one that continues. It returns nil if
 // the run goes on.
 func (x *exits) met(p progressSoFar) *scenario.Stop {
 	stop := func(condition, format string, args ...any) *scenario.Stop {
@@ -51,7 +51,7 @@ func (x *exits) met(p progressSoFar) *scenario.Stop {
 		return stop("max_bytes", "%s were moved, the limit is %s", words.Bytes(float64(p.Bytes)),
 			words.Bytes(float64(x.MaxBytes)))
 	}
-	// While a trial runs its first failures are no share yet.
+	// During a trial, the first failures are too few for a share.
 	budget, finished := float64(x.MaxErrors), float64(p.TrialFinished)
 	few := s != nil && finished < math.Max(fewAttempts, 1/budget)
 	if share := float64(p.TrialFailures) / finished; budget > 0 && !few && share > budget {
@@ -78,18 +78,18 @@ func (x *exits) met(p progressSoFar) *scenario.Stop {
 	return nil
 }
 
-// fewAttempts show no share of failures.
+// fewAttempts is the number of operations below which a share of failures means nothing.
 const fewAttempts = 20
 
-// Conditions that end a trial, and not the run: they are the trial's own, and
-// the next cell has not met them.
+// ofTheTrial are the conditions that end a trial but not the run: the next cell has not met
+// them.
 var ofTheTrial = []string{"floor", "storage_full", "max_spend"}
 
-// endsTrialOnly reports whether the other trials of a plan are executed after a
-// condition has ended one.
+// endsTrialOnly reports whether a condition ends only a trial, so that the other trials of the
+// plan are still executed.
 func endsTrialOnly(s *scenario.Stop) bool { return slices.Contains(ofTheTrial, s.Condition) }
 
-// natural names the end of a trial that no condition ended: what is stored.
+// natural describes the end of a trial that no condition ended: what was stored.
 func natural(s scenario.State) string {
 	given := ""
 	if n := s.Failed + s.Refused; n > 0 {
@@ -115,23 +115,22 @@ type floored struct {
 	bytes int64
 }
 
-// floorPoints bounds the memory: the window slides in steps of that part of it.
+// floorPoints is the number of steps in which the window slides, which limits memory.
 const floorPoints = 100
 
-// below reports whether a trial has become too slow, and how: fewer bytes in a whole
-// window of the floor than asked for. Bytes are those of the storage servers, redundancy
-// included, where the system reports them, by the moments of those polls, else
-// file bytes; none at all is less than any.
+// below reports whether a trial has become too slow, and how: fewer bytes in a whole window
+// of the floor than required. It counts the bytes of the storage servers with redundancy, at
+// the times of the polls, if the system reports them, and otherwise file bytes.
 func (x *exits) below(s scenario.State) (why string, is bool) {
 	window := x.Floor.Window.Std()
-	// What pauses on purpose, or has nothing left to send, need not hurry.
+	// A trial that pauses on purpose, or has nothing left to send, is not too slow.
 	if s.Idle || s.Objects > 0 && s.Ended() >= s.Objects {
 		x.points = x.points[:0]
 		return "", false
 	}
 	now := floored{s.At, s.Bytes}
 	reported := s.Absolute >= 0 && s.AbsoluteAt >= 0
-	if reported { // as of that poll: until the next one nothing is known
+	if reported { // known only as of that poll
 		now = floored{s.AbsoluteAt, s.Absolute}
 	}
 	if reported != x.absolute || len(x.points) > 0 && now.at < x.points[len(x.points)-1].at {
@@ -140,7 +139,7 @@ func (x *exits) below(s scenario.State) (why string, is bool) {
 	if n := len(x.points); n == 0 || now.at-x.points[n-1].at >= window/floorPoints {
 		x.points = append(x.points, now)
 	}
-	// The oldest that is kept is the youngest of those a window ago.
+	// The oldest point to keep is the newest that is at least a window old.
 	for len(x.points) > 1 && x.points[1].at <= now.at-window {
 		x.points = append(x.points[:0], x.points[1:]...)
 	}
@@ -152,7 +151,7 @@ func (x *exits) below(s scenario.State) (why string, is bool) {
 	if moved >= int64(x.Floor.Bytes) {
 		return "", false
 	}
-	over := (now.at - first.at).Round(time.Second) // with polls that are rarer it is more than the window
+	over := (now.at - first.at).Round(time.Second) // longer than the window if polls are rarer
 	return fmt.Sprintf("%d bytes were stored in the last %s, the floor is %d in %s", moved,
 		words.Duration(max(over, window)), x.Floor.Bytes, words.Duration(window)), true
 }

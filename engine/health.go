@@ -13,17 +13,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Between trials a server is given healthPatience to answer its probe: some
-// answer nothing for a long while after a crowd of clients went away. Then it
-// is restarted, or, when it is not ours, the trial fails.
+// Between trials a server has healthPatience to answer its probe: some do not answer for a
+// long time after many clients have disconnected. After that it is restarted or, if it is
+// not ours, the trial fails.
 const (
 	healthPatience = 60 * time.Second
 	healthTimeout  = 5 * time.Second
 	healthPause    = 250 * time.Millisecond
 )
 
-// healthy makes sure that a system serves before a trial. It reports whether
-// the system had to be brought up anew, and an error when it does not serve.
+// healthy ensures that a system serves before a trial. It reports whether the system had to
+// be restarted, and returns an error if it does not serve.
 func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) {
 	if moved, err := r.replaceLost(ctx, s); moved || err != nil {
 		if err == nil {
@@ -34,7 +34,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 	if s.cluster == nil { // an earlier attempt to bring it up failed
 		return true, r.restart(ctx, s, "it is not up")
 	}
-	if r.plan.Experiment.Sync != nil { // the scenario starts and watches its nodes itself
+	if r.plan.Experiment.Sync != nil { // the scenario itself starts and watches its nodes
 		return false, nil
 	}
 	if p := s.died(); p != nil && !r.reviveNodes(ctx, s) {
@@ -56,7 +56,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 	return true, r.restart(ctx, s, why)
 }
 
-// probe asks every node until it answers or patience ends.
+// probe probes every node until all answer or healthPatience has passed.
 func (r *run) probe(ctx context.Context, s *site) error {
 	deadline := time.Now().Add(healthPatience)
 	for {
@@ -72,7 +72,7 @@ func (r *run) probe(ctx context.Context, s *site) error {
 	}
 }
 
-// probeOnce asks all nodes at the same time.
+// probeOnce probes all nodes in parallel.
 func probeOnce(ctx context.Context, c system.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -88,14 +88,14 @@ func probeOnce(ctx context.Context, c system.Cluster) error {
 	return errors.Join(errs...)
 }
 
-// restart brings a system up anew; one that a trial goes on with, on its data.
+// restart restarts a system: on its data if a trial continues with it.
 func (r *run) restart(ctx context.Context, s *site, why string) error {
 	r.say.Note(fmt.Sprintf("%s: restarting it: %s", s.use.Name, why))
 	r.event("health", "restart", s.use.Name+": "+why, 0)
 	return r.redeploy(ctx, s, s.used)
 }
 
-// redeploy stops a system and brings it up again: on its data, or as if it had never been.
+// redeploy stops a system and starts it again: on its data, or from scratch.
 func (r *run) redeploy(ctx context.Context, s *site, goesOn bool) error {
 	if err := r.stopSite(ctx, s); err != nil {
 		r.event("error", "stop before it is started again", err.Error(), 0)
@@ -103,18 +103,16 @@ func (r *run) redeploy(ctx context.Context, s *site, goesOn bool) error {
 	return r.deploy(ctx, s, goesOn)
 }
 
-// How the end of a process is judged. In most scenarios a system is one server to
-// the load: when a process of it ends during a trial, the trial is invalid, and
-// the system is started anew. In a swarm a node that dies is something that
-// happens to it: what it was about to fetch was not fetched, which is an outcome
-// of that node, what the others lose by it is theirs, and the trial is as valid
-// as any. So it is with a fresh node that follows a chain, but not with its peers:
-// they are what it is measured with, and a trial in which one dies is not what its
-// cell says. A node that the scenario halted or killed is no death at all. What is
-// dead when the next trial comes is started again, alone: of a swarm here, of
-// chains by the scenario, which begins each trial by making sure of its peers.
+// What the end of a process means depends on the scenario. In most scenarios a system is one
+// server: if one of its processes ends during a trial, the trial is invalid and the system is
+// restarted. In a swarm, the death of a node is an outcome: its own fetch failed, the others
+// may lose by it, and the trial is valid. The same holds for a fresh node that follows a
+// chain, but not for its peers: a trial in which a peer dies is not what its cell describes.
+// Nodes that the scenario itself stops or kills do not count. Before the next trial, dead
+// nodes of a swarm are restarted here; those of chains are restarted by the scenario, which
+// checks its peers at the beginning of each trial.
 
-// trace follows the processes on the hosts of nodes; of other systems, none.
+// trace follows the processes on the hosts of nodes; it lists none for other systems.
 func (s *site) trace() func() []testbed.Process {
 	if s.network == nil {
 		return testbed.Trace()
@@ -122,15 +120,14 @@ func (s *site) trace() func() []testbed.Process {
 	return testbed.Trace(s.hosts...)
 }
 
-// deaths are those of the processes that have ended by themselves: by now another
-// may have taken their place.
+// deaths returns the processes that ended by themselves. Others may have replaced them by now.
 func deaths(procs []testbed.Process) []testbed.Process {
 	return slices.DeleteFunc(procs, func(p testbed.Process) bool { return p.Err() == nil })
 }
 
-// deadPeer is the first of the dead that was a peer of the fresh node, in a cell of
-// chains; nil: none was. Hosts beyond the cell's peers may have processes that idle,
-// kept for another cell: the trial does not need them.
+// deadPeer returns the first dead process that was a peer of the fresh node, in a cell of
+// chains; nil: none. Hosts beyond the cell's peers may have idle processes for other cells,
+// which the trial does not need.
 func deadPeer(s *site, cell experiment.Cell, dead []testbed.Process) testbed.Process {
 	if cell.Sync == nil {
 		return nil
@@ -144,9 +141,8 @@ func deadPeer(s *site, cell experiment.Cell, dead []testbed.Process) testbed.Pro
 	return nil
 }
 
-// reviveNodes starts those nodes of a swarm again, on empty stores, that have
-// ended: killed and not started again, or dead by themselves. It reports whether
-// all are there then.
+// reviveNodes restarts the nodes of a swarm that have ended, on empty stores, whether they
+// were killed or died by themselves. It reports whether all are running then.
 func (r *run) reviveNodes(ctx context.Context, s *site) bool {
 	if s.network == nil {
 		return false

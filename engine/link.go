@@ -11,17 +11,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// linkState remembers how the links are shaped now and what was measured of
-// them in the current block.
+// linkState is the current shape of the links and their measurements in the current block.
 type linkState struct {
-	current string // shape of the links; empty: they have none
+	current string // shape of the links; empty: not shaped
 	spec    testbed.ShapeSpec
 	block   int
 	checks  map[checkedPath][]record.LinkCheck // of the current shape in the current block
 }
 
-// shapeOf is what decides how links are shaped: the link and, where nodes have links of their
-// own, whose; else there is one link to the client for each system.
+// shapeOf returns what determines the shape of the links: the link and, if nodes have their own
+// links, the system. Otherwise each system has one link to the client.
 func shapeOf(cell experiment.Cell) string {
 	if nodesOf(cell) > 0 {
 		return cell.Link.Key() + " of the nodes of " + cell.System
@@ -29,16 +28,16 @@ func shapeOf(cell experiment.Cell) string {
 	return cell.Link.Key()
 }
 
-// checkedPath is what a measurement of a link holds for: of a link whose two directions differ,
-// one is measured for cells that store, the other for those that read; of nodes on machines of
-// their own, those of so many nodes.
+// checkedPath identifies what a link measurement is valid for. If the two directions differ,
+// one is measured for cells that store and the other for cells that read. For nodes on their
+// own machines it is valid for that number of nodes.
 type checkedPath struct {
 	system string
 	stores bool
 	nodes  int
 }
 
-// pathOf is what a cell's link is measured for. Between machines the directions may differ.
+// pathOf returns the path to measure for a cell. Between machines the directions may differ.
 func pathOf(cell experiment.Cell, apart bool) checkedPath {
 	p := checkedPath{system: cell.System}
 	if n := nodesOf(cell); n == 0 {
@@ -49,10 +48,10 @@ func pathOf(cell experiment.Cell, apart bool) checkedPath {
 	return p
 }
 
-// prepareLink shapes the link of a cell, if it is not so already, and measures
-// it between the client and the cell's system or, where there are nodes, between
-// two of them. A link is measured again in every block and after every change of
-// shape. Attached systems have no link of ours.
+// prepareLink shapes the link of a cell, unless it has that shape already, and measures it
+// between the client and the cell's system or, if there are nodes, between two of them. A
+// link is measured again in every block and after every change of shape. The links of
+// attached systems are not ours.
 func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, block int) ([]record.LinkCheck, error) {
 	if !r.hasLink(s, cell) {
 		return nil, nil
@@ -81,16 +80,16 @@ func (r *run) prepareLink(ctx context.Context, s *site, cell experiment.Cell, bl
 	return checks, nil
 }
 
-// hasLink reports whether a cell has a link that is shaped, or there, and measured.
+// hasLink reports whether a cell has a link, emulated or real, that is measured.
 func (r *run) hasLink(s *site, cell experiment.Cell) bool {
 	mode := r.bed.Mode()
-	// Measuring a bare link against what was asked for would call every trial
-	// invalid; the run says once, and first, that links were not emulated.
+	// If links cannot be emulated, the run says so once, at the beginning. Measuring
+	// the bare link would make every trial invalid.
 	return !s.attached() && (mode.Namespaces || mode.Real) && !r.notEmulated(cell)
 }
 
-// shapeLink shapes the link of a cell, if it is not so already. When that fails some
-// hosts may have the new shape: the next trial shapes anew, whatever its link is.
+// shapeLink shapes the link of a cell, unless it has that shape already. If it fails, some
+// hosts may have the new shape, so the next trial shapes again, whatever its link is.
 func (r *run) shapeLink(ctx context.Context, s *site, cell experiment.Cell) error {
 	was := r.link
 	if was.current == shapeOf(cell) {
@@ -107,10 +106,10 @@ func (r *run) shapeLink(ctx context.Context, s *site, cell experiment.Cell) erro
 	if was.current != "" {
 		return nil
 	}
-	return r.recordEnvironment() // what shaping set on the hosts belongs to it
+	return r.recordEnvironment() // shaping has changed settings of the hosts
 }
 
-// connect joins the machines of a mesh, whose hosts reach each other by emulated links alone.
+// connect joins the machines of a mesh, whose hosts reach each other only by emulated links.
 func (r *run) connect(ctx context.Context) error {
 	r.link = linkState{}
 	if !r.bed.Mode().Mesh {
@@ -119,13 +118,13 @@ func (r *run) connect(ctx context.Context) error {
 	return r.bed.Shape(ctx, testbed.ShapeSpec{Seed: r.plan.Experiment.Seed})
 }
 
-// checkLink measures a link, once more if it could not be.
+// checkLink measures a link, and tries once more if that fails.
 func (r *run) checkLink(ctx context.Context, from, to testbed.Host, tol float64) (record.LinkCheck, error) {
 	check, err := r.bed.Check(ctx, from, to, tol)
 	if err != nil && ctx.Err() == nil {
-		// A starved moment of the machine can swallow a measurement whole; a
-		// broken link breaks the second one, too. A link that measures off is
-		// not measured again: that would be choosing.
+		// A busy moment of the machine can make a measurement fail; a broken link
+		// makes the second one fail, too. A link that is off is not measured
+		// again: that would be selecting results.
 		r.event("note", "link measured again", err.Error(), 0)
 		check, err = r.bed.Check(ctx, from, to, tol)
 	}
@@ -135,9 +134,9 @@ func (r *run) checkLink(ctx context.Context, from, to testbed.Host, tol float64)
 	return check, nil
 }
 
-// mendLink starts an emulator that has died since the last trial again, by
-// shaping as before. It comes before the health probe, which crosses the link.
-// A mesh is joined again by the machines that are not lost; shapeLink shapes it.
+// mendLink restarts an emulator that has died since the last trial, by shaping as before.
+// It comes before the health probe, which uses the link. In a mesh, the machines that are
+// not lost join again, and shapeLink shapes the links.
 func (r *run) mendLink(ctx context.Context) error {
 	mesh := r.bed.Mode().Mesh
 	_, _, err := r.bed.EmulatorStats(ctx)
@@ -153,10 +152,10 @@ func (r *run) mendLink(ctx context.Context) error {
 	return r.bed.Shape(ctx, was.spec)
 }
 
-// measuredPaths are the paths, from and to, that are measured: from the system to the client
-// (where the directions differ, as the cell's bytes go), or from one node that takes part to
-// another, another pair in each block and the same for all systems of a group; of chains,
-// from a peer to the fresh node. Those between machines may all differ: from each node to the next, and
+// measuredPaths returns the paths (from, to) to measure: from the system to the client (if the
+// directions differ, in the direction of the cell's bytes); between two nodes, a different pair
+// in each block, but the same for all systems of a group; or, for chains, from a peer to the
+// fresh node. Paths between machines may all differ: then it is from each node to the next, or
 // from each peer.
 func (r *run) measuredPaths(s *site, cell experiment.Cell, block int, apart bool) (paths [][2]testbed.Host) {
 	n := nodesOf(cell)
@@ -188,18 +187,17 @@ func (r *run) measuredPaths(s *site, cell experiment.Cell, block int, apart bool
 	return [][2]testbed.Host{{s.hosts[pair[0]], s.hosts[pair[1]]}}
 }
 
-// notEmulated reports whether a cell wants a link that this machine cannot give.
+// notEmulated reports whether a cell has a link that this machine cannot emulate.
 func (r *run) notEmulated(cell experiment.Cell) bool {
 	return cell.Link.Shaped() && r.bed.Mode().Emulator == "none" && !r.sites[cell.System].attached()
 }
 
-// shapeSpec puts the whole link at the server's access: each direction has a
-// rate and its queue once, the delay once and the loss once. The client's side
-// is not shaped, so that there is one bottleneck.
+// shapeSpec shapes only the server's access link: each direction has the rate with its queue,
+// the delay and the loss once. The client's side is not shaped, so there is one bottleneck.
 //
-// Of nodes, each has an access link of its own. What happens on the way, delay,
-// jitter and loss, is the sender's: each direction has it once, whoever the two
-// are. Of other systems' nodes nothing is shaped: they idle.
+// Nodes have an access link each. Delay, jitter and loss belong to the sender's uplink, so
+// each direction between any two nodes has them once. The links of other systems' nodes,
+// which are idle, are not shaped.
 func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 	l := cell.Link
 	way := link.Params{Delay: l.Delay.Std(), Jitter: l.Jitter.Std(), Loss: float64(l.Loss)}
@@ -227,7 +225,7 @@ func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 		}
 		return spec
 	}
-	// Where no cell changes a link, one that is not shaped is the bare machine's.
+	// If no cell changes a link, an unshaped link needs no emulator.
 	changes, _ := plansChanges(r.plan)
 	spec.Changes = changes || cell.Disseminate != nil
 	for _, h := range s.hosts {
@@ -237,8 +235,8 @@ func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 	return spec
 }
 
-// pairsSpec gives all pairs of hosts, by their places, the round trip between their regions.
-// A pair varies and loses as the link says, but a delay by no more than it is.
+// pairsSpec gives each pair of hosts the round trip between their regions. Pairs have the
+// jitter and loss of the link, but jitter does not exceed the delay.
 func pairsSpec(spec *testbed.ShapeSpec, l experiment.Link, hosts ...testbed.Host) {
 	if l.Regions == nil {
 		return

@@ -13,28 +13,27 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// observeEvery is the interval at which processes are observed.
+// observeEvery is the interval at which processes are sampled.
 const observeEvery = time.Second
 
-// loaded is what came of the load of one trial.
+// loaded is the outcome of the load of one trial.
 type loaded struct {
 	load  scenario.Load
 	usage scenario.Usage
 	died  testbed.Process
-	lost  error // why a machine is out of reach for good
+	lost  error // why a machine can no longer be reached
 	notes []string
 
-	throttled bool // a CPU limit held back a machine
+	throttled bool // a CPU limit throttled a machine
 
 	footprint []record.Detail // memory of the system's processes
 
-	emulatorTrouble string // why the link was not itself during the load; empty: it was
+	emulatorTrouble string // how the link deviated during the load; empty: it did not
 	emulatorDied    bool
 }
 
-// load runs the scenario's load with all processes under observation. end is why it
-// was cut off: an exit condition, errDied, errLink or the end of parent; nil when it
-// ended by itself.
+// load runs the scenario's load while observing all processes. end is why it was cut off
+// (an exit condition, errDied, errLink or the end of parent); nil if it ended by itself.
 func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	r, s := t.r, t.s
 	ctx, cancel := context.WithCancelCause(parent)
@@ -49,7 +48,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		take(samples)
 		_ = t.w.Samples(samples) // the record keeps its first error, see Err below
 	}
-	// The begin and the end of what a scenario measures are looks of their own, so that they are exact.
+	// The beginning and the end of what a scenario measures are polled exactly then.
 	look := func(take func([]record.Sample)) func() {
 		return func() { observed(take, r.bed.Poll(t.clock.epoch)) }
 	}
@@ -73,7 +72,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	}
 	cancel(nil)
 	<-watched
-	stop() // takes a last sample, so that deltas cover the whole trial
+	stop() // takes a last sample, so that differences cover the whole trial
 	_ = t.w.Link(load.Links...)
 	out = loaded{load: load, usage: meter.usage(), footprint: memory.details()}
 	for edges := range slices.Chunk(meter.others(), 2) {
@@ -86,7 +85,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	} else {
 		dead := deaths(trace())
 		out.died = deadPeer(s, t.cell, dead)
-		if len(dead) > 0 { // the scenario knows the moments, and what the nodes lost by it
+		if len(dead) > 0 { // the scenario knows when, and what the nodes lost
 			out.notes = append(out.notes, fmt.Sprintf("%d of the processes of %s died by themselves, the first: %s", len(dead),
 				t.cell.System, dead[0].Name()))
 		}
@@ -114,15 +113,15 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	if err == nil {
 		err = r.rec.Err() // a trial that was not recorded must not count as complete
 	}
-	// A process whose end the scenario noticed before we did.
+	// The scenario noticed the end of a process before we did.
 	if out.died != nil && end == nil && err != nil {
 		end = errDied
 	}
 	return out, end, err
 }
 
-// busyOthers sets what others used of the machine of which they used most, which it
-// returns; nil: none is known.
+// busyOthers sets the CPU share of others on the machine where it was largest, and returns
+// that machine; nil: unknown.
 func (t *execution) busyOthers(u *scenario.Usage) (m testbed.Machine) {
 	machines := t.s.machines()
 	if u.OthersBusy, m = t.others.worst(machines); m == nil {
@@ -131,8 +130,8 @@ func (t *execution) busyOthers(u *scenario.Usage) (m testbed.Machine) {
 	return m
 }
 
-// measured is the trial as it is now, with the metrics that follow from what it has
-// recorded, as a report computes them later.
+// measured returns the trial as it is now, with the metrics computed from its records, in the
+// same way as a report does later.
 func (t *execution) measured(out loaded) (record.Trial, error) {
 	r := t.r
 	counts := t.w.Summary().Counts()
@@ -162,7 +161,7 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 		trial.Notes = append(trial.Notes, "link: "+out.emulatorTrouble)
 	}
 	trial.Invalid = append(t.spoiledBy(out, counts, trial.Metrics), out.load.Invalid...)
-	if t.restarted && !t.continues { // its caches are cold, the other cells' are not
+	if t.restarted && !t.continues { // its caches are cold, unlike those of other cells
 		trial.Invalid = append(trial.Invalid, record.ReasonDaemonRestarted)
 		trial.Notes = append(trial.Notes, "the system was restarted before this trial")
 	}
@@ -170,9 +169,9 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 	return trial, nil
 }
 
-// spoiledBy names what happened during a trial that speaks against it, apart from what
-// the generator says of itself; package analysis adds what limits decide. A trial that
-// continues lasts so long that daemons die and links are late in it: that is marked.
+// spoiledBy returns the reasons why a trial is invalid, except those reported by the load
+// generator; package analysis adds those that depend on limits. A trial that continues lasts
+// so long that daemons die and links are late in it: that is only marked.
 func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]float64) (why []string) {
 	off := func(l record.LinkCheck) bool { return !l.OK }
 	for _, spoiled := range []struct {
@@ -185,7 +184,7 @@ func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]fl
 		{out.throttled, record.ReasonThrottled},
 		{out.emulatorDied, record.ReasonEmulatorDied},
 		{out.emulatorTrouble != "" && !t.continues, record.ReasonEmulatorLate},
-		// The operations of a session's last moment die with it, its jobs do not.
+		// A killed session loses its last operations, but not its jobs.
 		{c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0),
 			record.ReasonNoOperations},
 	} {
@@ -196,8 +195,8 @@ func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]fl
 	return why
 }
 
-// emulatorSince says why the link did not do what it should since the earlier
-// statistics (empty: it did), and whether its emulator has died.
+// emulatorSince returns how the link deviated since the earlier statistics (empty: it did
+// not), and whether its emulator has died.
 func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (trouble string, died bool) {
 	after, running, err := r.bed.EmulatorStats(ctx)
 	if err != nil {
@@ -207,7 +206,7 @@ func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (tr
 		return "", false
 	}
 	to := r.client
-	if s.network != nil { // of all its links, which are as long as one another
+	if s.network != nil { // all links between nodes have the same delay
 		to = s.hosts[len(s.hosts)-1]
 	}
 	if running {
@@ -219,9 +218,9 @@ func (r *run) emulatorSince(ctx context.Context, s *site, before link.Stats) (tr
 	return trouble, false
 }
 
-// observeEvery is the interval at which the processes of a trial are observed. One that
-// continues is observed as often as the system is polled, so that weeks stay a number
-// of samples that can be kept and drawn.
+// observeEvery returns the interval at which the processes of a trial are sampled. A trial
+// that continues is sampled as often as the system is polled, so that weeks yield a
+// manageable number of samples.
 func (t *execution) observeEvery() time.Duration {
 	switch {
 	case t.cell.Upload != nil:

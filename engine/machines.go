@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// HostsOf are the hosts of each system of a plan that is started, beside the client's.
+// HostsOf returns the hosts of each started system of a plan, without the client's.
 func HostsOf(plan *experiment.Plan) (all [][]string) {
 	for _, use := range plan.Experiment.Systems {
 		if !use.Attached() {
@@ -24,8 +24,8 @@ func HostsOf(plan *experiment.Plan) (all [][]string) {
 	return all
 }
 
-// GeneratorHosts are those of the load generator's processes, but for the first, which is on the
-// client's.
+// GeneratorHosts returns the hosts of the load generator's processes, except the first, which is on
+// the client's host.
 func GeneratorHosts(clients int) (names []string) {
 	for i := 2; i <= clients; i++ {
 		names = append(names, fmt.Sprintf("client-%d", i))
@@ -33,8 +33,8 @@ func GeneratorHosts(clients int) (names []string) {
 	return names
 }
 
-// MachinesFor is how many machines a plan needs when each has one host: the client's, those of its
-// largest system, for only one system is loaded at a time, and those of the other load generators.
+// MachinesFor returns how many machines a plan needs if each has one host: one for the client, those
+// of its largest system (only one system is loaded at a time), and those of additional load generators.
 func MachinesFor(plan *experiment.Plan, clients int) int {
 	most := 0
 	for _, hosts := range HostsOf(plan) {
@@ -43,8 +43,8 @@ func MachinesFor(plan *experiment.Plan, clients int) int {
 	return max(1, clients) + most
 }
 
-// EmulatesBetween reports whether a plan asks for links, which are then emulated between
-// machines; else those that there are, are measured.
+// EmulatesBetween reports whether a plan asks for links that have to be emulated between
+// machines; otherwise the real ones are measured.
 func EmulatesBetween(plan *experiment.Plan) bool {
 	shaped := slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
 		return c.Link.Shaped() && !plan.Experiment.System(c.System).Attached()
@@ -53,18 +53,18 @@ func EmulatesBetween(plan *experiment.Plan) bool {
 	return shaped || changes
 }
 
-// ByKernel reports whether netem of each machine's kernel is to emulate links between them.
+// ByKernel reports whether netem emulates the links between machines.
 func ByKernel(plan *experiment.Plan) bool {
 	return EmulatesBetween(plan) && plan.Experiment.Link.Emulator == link.NetemDiscipline
 }
 
-// Placeable is what keeps a plan from running on many machines, whichever these are.
+// Placeable returns what prevents a plan from running on several machines, whichever they are.
 func Placeable(plan *experiment.Plan, systems []system.System, clients int) []Problem {
 	return slices.Concat(checkLinksBetween(plan, clients), checkOutside(plan, systems), checkLocal(plan, systems))
 }
 
-// checkOutside refuses systems that are started only in network namespaces: hosts on other machines have
-// them where links are emulated.
+// checkOutside refuses systems that can be started only in network namespaces: hosts on other machines have
+// namespaces only if links are emulated.
 func checkOutside(plan *experiment.Plan, systems []system.System) (all []Problem) {
 	for _, use := range plan.Experiment.Systems {
 		if why := infoOf(systems, use).Outside; why != "" && !use.Attached() && !EmulatesBetween(plan) {
@@ -76,7 +76,7 @@ func checkOutside(plan *experiment.Plan, systems []system.System) (all []Problem
 	return all
 }
 
-// checkLocal refuses what is on the user's machine alone: files of data, and secrets in its environment.
+// checkLocal refuses what exists only on the user's machine: data files, and secrets in its environment.
 func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) {
 	var files []string
 	for _, c := range plan.Cells {
@@ -108,19 +108,19 @@ func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) 
 	return all
 }
 
-// checkLinksBetween refuses what no links between machines can be.
+// checkLinksBetween refuses links that are impossible between machines.
 func checkLinksBetween(plan *experiment.Plan, clients int) []Problem {
 	switch l := plan.Experiment.Link; {
 	case l.IPv6:
 		return []Problem{refuse("link.ipv6 is for links on one machine", "leave it out")}
-	case clients > 1 && attaches(plan) && EmulatesBetween(plan): // the others are in namespaces
+	case clients > 1 && attaches(plan) && EmulatesBetween(plan): // additional generators are in namespaces
 		return []Problem{refuse("with emulated links, the load generators on other machines do not reach an attached "+
 			"system", "run without --clients, or attached systems in an experiment of their own")}
 	}
 	return nil
 }
 
-// lost is the first of the hosts whose machine is out of reach for good, and why; nil: none is.
+// lost returns the first of the hosts whose machine can no longer be reached, and why; nil: none.
 func lost(hosts []testbed.Host) (testbed.Host, error) {
 	for _, h := range hosts {
 		if r, ok := h.(testbed.Remote); ok && r.Lost() != nil {
@@ -130,8 +130,8 @@ func lost(hosts []testbed.Host) (testbed.Host, error) {
 	return nil, nil
 }
 
-// replaceLost gives a system hosts on other machines for those that are lost, and reports
-// whether a node was on one: then it is to be started anew. Where no machine is left the run ends.
+// replaceLost replaces the lost hosts of a system by hosts on other machines, and reports whether
+// one of them had a node: then the system must be restarted. If no machine is left, the run ends.
 func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err error) {
 	for moved := false; ; moved = true {
 		h, why := lost(s.all())

@@ -13,49 +13,49 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// meter turns the samples of one trial into what the trial's processes used.
+// meter computes the resource usage of a trial's processes from their samples.
 type meter struct {
-	ours map[string]placed // processes of the loaded system, by their sample names; the others idle
-	// those of them that stand for whoever listens at an address: their process ids mean nothing
+	ours map[string]placed // processes of the loaded system, by sample name; those of other systems are idle
+	// names that stand for any process listening at an address: their process ids do not matter
 	watched map[string]bool
-	nodes   int // of a swarm or of chains; else 0
-	// trace lists the processes on the nodes' hosts: they come and go. Nil where
+	nodes   int // of a swarm or of chains, otherwise 0
+	// trace lists the processes on the nodes' hosts, which may be started and stopped. Nil if
 	// there are no nodes.
 	trace    func() []traced
 	machines []testbed.Machine
-	pressure func() float64 // seconds since boot in which a task waited for storage
+	pressure func() float64 // seconds since boot during which a task waited for storage
 
 	mu       sync.Mutex
-	at       time.Duration // of the last look
+	at       time.Duration // of the last poll
 	accounts map[account]*used
-	// resident set of each node: the largest sum over its processes that a look has seen; NaN: none was seen
+	// largest resident set of each node, summed over its processes, in any poll; NaN: none was seen
 	nodePeak []float64
 	rssPeak  float64
 	seen     bool       // a process of the system was observed
 	over     bool       // the window has ended
-	io       [2]float64 // pressure, when the window began and now
+	io       [2]float64 // pressure at the beginning of the window and now
 
 	threadCPU func(pid int) map[int]float64 // CPU seconds of a process's threads
-	threads   [2]map[int]float64            // of the link emulator, when the window began and now
+	threads   [2]map[int]float64            // of the link emulator, at the beginning of the window and now
 }
 
-// placed is where a process runs: on which machine (ours is ""), of which node (−1: of none).
+// placed is where a process runs: the machine ("" is ours) and the node (−1: none).
 type placed struct {
 	node    int
 	machine string
 }
 
-// account is of one process. Another that takes its place has an account of its own.
+// account identifies one process. A process that replaces it has another account.
 type account struct {
 	name string
 	pid  int
 }
 
-// used is what a process had used when the window began, or since it began if that
-// was later, and what it has used now.
+// used is the first sample of a process in the window (zero if it started in the window), and
+// the last one.
 type used struct {
 	first, last record.Sample
-	born        bool // in the window
+	born        bool // it started in the window
 }
 
 func (u *used) cpu() float64 { return u.last.CPU - u.first.CPU }
@@ -64,7 +64,7 @@ func (u *used) cpu() float64 { return u.last.CPU - u.first.CPU }
 type traced struct {
 	account
 	placed
-	peak func() float64 // the largest resident set it has had in its life
+	peak func() float64 // largest resident set over its life
 }
 
 func newMeter(s *site, trace func() []testbed.Process) *meter {
@@ -90,7 +90,7 @@ func newMeter(s *site, trace func() []testbed.Process) *meter {
 	return m
 }
 
-// begin forgets what was until now: the window begins with these samples.
+// begin begins the window with these samples.
 func (m *meter) begin(samples []record.Sample) {
 	m.mu.Lock()
 	m.accounts, m.rssPeak, m.over = nil, 0, false
@@ -111,7 +111,7 @@ func (m *meter) end(samples []record.Sample) {
 func (m *meter) add(samples []record.Sample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.over || len(samples) == 0 || samples[0].End < m.at { // the last: two polls have overtaken each other
+	if m.over || len(samples) == 0 || samples[0].End < m.at { // in the last case a poll was overtaken
 		return
 	}
 	m.at = samples[0].End
@@ -134,7 +134,7 @@ func (m *meter) add(samples []record.Sample) {
 		u := m.accounts[of]
 		if u == nil {
 			u = &used{first: s}
-			if !first { // it began since: all it has used is the window's
+			if !first { // it started in the window, which has all of its usage
 				u.first, u.born = record.Sample{Start: s.Start, End: s.End}, true
 			}
 			m.accounts[of] = u
@@ -158,8 +158,8 @@ func (m *meter) add(samples []record.Sample) {
 	}
 }
 
-// lives raises the peaks of nodes to those of the processes that began in the
-// window: what the kernel has seen of their lives, a look a second may have missed.
+// lives raises the peaks of nodes to the kernel's peaks of the processes that started in the
+// window: a poll per second may have missed them.
 func (m *meter) lives() {
 	if m.trace == nil {
 		return
@@ -177,7 +177,7 @@ func (m *meter) raise(node int, rss float64) {
 	}
 }
 
-// edges are the first and the last look at what has one name and one account.
+// edges returns the first and the last sample of a name that has one account.
 func (m *meter) edges(name string) (first, last record.Sample) {
 	for a, u := range m.accounts {
 		if a.name == name {
@@ -187,7 +187,7 @@ func (m *meter) edges(name string) (first, last record.Sample) {
 	return first, last
 }
 
-// others are the first and the last poll of what others used, machine after machine.
+// others returns the first and the last sample of what others used, for each machine.
 func (m *meter) others() (edges []record.Sample) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,12 +198,12 @@ func (m *meter) others() (edges []record.Sample) {
 	return edges
 }
 
-// totals are what was used between the first and the last poll, in CPU seconds.
+// totals are the CPU seconds used between the first and the last poll.
 type totals struct {
 	wall              float64            // seconds
 	harness, emulator float64            // on the client's machine
-	system, busiest   float64            // of all its processes, and of those of one name that used most
-	machines          map[string]float64 // of all that is ours, by machine
+	system, busiest   float64            // of all processes of the system, and of the name that used most
+	machines          map[string]float64 // of everything of ours, by machine
 	nodes             []scenario.NodeUsage
 }
 
@@ -241,7 +241,7 @@ func (m *meter) totals() totals {
 	return t
 }
 
-// addUsed adds what a process has used to what its node has; NaN: none was seen.
+// addUsed adds the usage of a process to its node, which has NaN before the first.
 func addUsed(n *scenario.NodeUsage, u *used) {
 	if math.IsNaN(n.CPU) {
 		n.CPU, n.Read, n.Written = 0, 0, 0
@@ -251,7 +251,7 @@ func addUsed(n *scenario.NodeUsage, u *used) {
 	n.Written += u.last.WriteBytes - u.first.WriteBytes
 }
 
-// usage is what was used between the first and the last poll; others are accounted for apart.
+// usage returns the usage between the first and the last poll, except for that of others.
 func (m *meter) usage() scenario.Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -270,7 +270,7 @@ func (m *meter) usage() scenario.Usage {
 	}
 	box := t.wall * float64(m.machines[0].CPUs())
 	u.HarnessCPU, u.EmulatorCPU = t.harness/box, t.emulator/box
-	u.IOPressure = min(1, (m.io[1]-m.io[0])/t.wall) // its clock is read after the others
+	u.IOPressure = min(1, (m.io[1]-m.io[0])/t.wall) // it is read slightly after the samples
 	if m.seen {
 		u.BusiestCPU = t.busiest / t.wall
 	}
@@ -285,9 +285,9 @@ func (m *meter) usage() scenario.Usage {
 	return u
 }
 
-// busiestMachine is the largest share of a machine's CPUs that anything on it used, and whose. A
-// process's account is exact; the machine's is taken at ticks, and misses work that sleeps
-// through them, as an emulator's does.
+// busiestMachine returns the machine of which the largest share of CPU was used, and that share.
+// The CPU of processes is exact; that of the machine is sampled at ticks, and misses work that
+// sleeps during them, like that of the emulator.
 func (m *meter) busiestMachine(t totals) (most float64, busiest testbed.Machine) {
 	most = math.NaN()
 	for _, machine := range m.machines {
@@ -296,7 +296,7 @@ func (m *meter) busiestMachine(t totals) (most float64, busiest testbed.Machine)
 		if last.Process == "" {
 			box = math.NaN()
 		}
-		if machine.CPUs() == 0 || math.IsNaN(box) && machine.Name() != "" { // it could not be asked
+		if machine.CPUs() == 0 || math.IsNaN(box) && machine.Name() != "" { // the machine did not answer
 			continue
 		}
 		share := max(box, t.machines[machine.Name()]) / t.wall / float64(machine.CPUs())
@@ -307,11 +307,11 @@ func (m *meter) busiestMachine(t totals) (most float64, busiest testbed.Machine)
 	return most, busiest
 }
 
-// throttledShare is the share of a trial that periods may make in which a CPU limit held back a machine.
+// throttledShare is the largest acceptable share of throttled periods in a trial.
 const throttledShare = 0.01
 
-// notes name, of the machines of a trial, the one that was busiest and those that their CPU limits held
-// back, and whether there were any.
+// notes names the busiest machine of a trial and those that were throttled by CPU limits, and reports
+// whether there were any of the latter.
 func (m *meter) notes() (notes []string, throttled bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -338,25 +338,24 @@ func (m *meter) notes() (notes []string, throttled bool) {
 	return notes, throttled
 }
 
-// emulatorOn is the machine of a link emulator, whose name ends with it unless it is ours.
+// emulatorOn returns the machine of a link emulator, which is a suffix of its name unless it is ours.
 func emulatorOn(s record.Sample) (machine string, ok bool) {
 	_, machine, _ = strings.Cut(s.Process, "@")
 	return machine, s.Role == testbed.RoleEmulator
 }
 
-// footprint is the memory of a system's processes around one load: just before
-// it, and the highest during it. They live through many loads, and what one
-// leaves behind is in the numbers of the next: so what they held before the first
-// is recorded, too. An attached system has none: its processes are not ours to
-// look into.
+// footprint is the memory of a system's processes just before a load, and its peak during the
+// load. The processes live through many loads, and what one leaves behind is in the numbers of
+// the next, so their memory before the first load is recorded, too. An attached system has no
+// footprint, because we cannot inspect its processes.
 type footprint struct {
 	procs   []testbed.Process
 	started map[testbed.ProcessID]testbed.Memory
 	rest    []testbed.Memory
-	peak    []bool // the peak begins at the load
+	peak    []bool // the peak was reset before the load
 }
 
-// startFootprint looks at the processes of a system before the load.
+// startFootprint measures the processes of a system before the load.
 func startFootprint(s *site) footprint {
 	f := footprint{procs: s.processes(), started: s.started}
 	for _, p := range f.procs {
@@ -366,9 +365,8 @@ func startFootprint(s *site) footprint {
 	return f
 }
 
-// details are the numbers after the load. A process that the kernel says
-// nothing of is left out, and so is a peak that could not be made to begin anew:
-// it would be that of an earlier load.
+// details returns the numbers after the load, without those that the kernel does not report,
+// and without peaks that could not be reset, which would be of an earlier load.
 func (f footprint) details() []record.Detail {
 	var all []record.Detail
 	add := func(kind, name string, v float64) {

@@ -15,20 +15,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// needs are the preconditions that only a system which runs can tell. They are waited
-// for before the first object is stored.
+// needs are the preconditions that only a running system can report. The run waits for them
+// before the first object is stored.
 var needs = []string{"synced", "unlocked", "balance", "contracts"}
 
-// lookEvery is the pause between two looks at a system that is waited for.
+// lookEvery is the pause between two polls of a system while waiting.
 const lookEvery = 5 * time.Second
 
-// lookTimeout bounds one look.
+// lookTimeout limits one poll.
 const lookTimeout = 30 * time.Second
 
-// status is what a system said of itself.
+// status is what a system reports about itself.
 type status struct {
 	readings map[string]system.Reading
-	err      error // why there may be too few
+	err      error // why readings may be missing
 }
 
 func (s status) number(name string) (float64, bool) {
@@ -36,7 +36,7 @@ func (s status) number(name string) (float64, bool) {
 	return r.Value, ok && r.Bad == ""
 }
 
-// money is an amount in the currency.
+// money returns an amount in the system's currency.
 func (s status) money(name string) (*big.Rat, bool) {
 	r, ok := s.readings[name]
 	if !ok || r.Bad != "" {
@@ -47,7 +47,7 @@ func (s status) money(name string) (*big.Rat, bool) {
 		return v, v != nil
 	}
 	unit := big.NewInt(1)
-	if d, known := system.Decimals(r.Amount, r.Value); known { // else there is nothing
+	if d, known := system.Decimals(r.Amount, r.Value); known { // unknown: the amount is zero
 		unit.Exp(big.NewInt(10), big.NewInt(int64(d)), nil)
 	}
 	return new(big.Rat).SetFrac(r.Amount, unit), true
@@ -58,8 +58,8 @@ func shortMoney(r *big.Rat) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// lookAt asks a node how it is, by what it is monitored with or, failing that, by
-// its account of money: a listing of all objects has none of it.
+// lookAt polls a node: everything it is monitored with or, if it is not monitored, only its
+// costs, since a listing of all objects says nothing about needs.
 func lookAt(ctx context.Context, n system.Node) status {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -80,8 +80,8 @@ func lookAt(ctx context.Context, n system.Node) status {
 	return s
 }
 
-// wanting are the needs of a system that do not hold, as problems. What a system must be, as far
-// as it reports that, is always needed. A trial that goes on has its money and contracts already.
+// wanting returns the unmet needs of a system as problems. It must always be synced and unlocked,
+// as far as it reports that. A trial that continues already has its money and contracts.
 func (w waiter) wanting(s status, goesOn bool) (all []Problem) {
 	lacks := func(name, hint, format string, args ...any) {
 		if slices.Contains(w.skip, name) {
@@ -129,10 +129,10 @@ type waiter struct {
 	node system.Node
 	need experiment.Need
 	skip []string
-	say  func(what string) // what it waits for, each time that changes
+	say  func(what string) // called whenever what it waits for changes
 }
 
-// ready waits, at most for upload.need.wait, until a system has all that its load test needs.
+// ready waits, for at most upload.need.wait, until a system has everything that its load test needs.
 func (w waiter) ready(ctx context.Context, goesOn bool) error {
 	begun, said := time.Now(), ""
 	for {

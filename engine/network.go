@@ -15,11 +15,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// network is the links of nodes, for their scenario.
+// network gives a scenario access to the links of its nodes.
 type network struct {
 	r       *run
 	s       *site
-	changed bool    // the links differ from what the cell says
+	changed bool    // the links differ from the cell's
 	tol     float64 // of the cell's link checks
 }
 
@@ -33,8 +33,8 @@ func (n *network) Emulated() (ok bool, why string) {
 
 // Traffic implements scenario.Network.
 //
-// An interface counts a super-packet with one header, though it crosses the link as
-// many packets with one each: where the emulator counts those, its word is taken.
+// An interface counts a super-packet with one header, although it crosses the link as many
+// packets with one header each. If the emulator counts packets, its numbers are used.
 func (n *network) Traffic(ctx context.Context) []scenario.Traffic {
 	all := make([]scenario.Traffic, len(n.s.hosts))
 	stats, emulated, err := n.r.bed.EmulatorStats(ctx)
@@ -43,14 +43,14 @@ func (n *network) Traffic(ctx context.Context) []scenario.Traffic {
 		if err == nil && emulated {
 			at := stats.Hosts[h.Addr().String()]
 			all[i] = scenario.Traffic{Received: packets(at.Received), Sent: packets(at.Sent)}
-		} else if !emulated { // two ways of counting have no difference
+		} else if !emulated { // never mix the two counters: their difference is meaningless
 			all[i].Received, all[i].Sent = h.Traffic()
 		}
 	}
 	return all
 }
 
-// packets are the bytes of IP packets, without the framing that rates count.
+// packets returns the bytes of IP packets, without Ethernet framing.
 func packets(c link.Count) float64 { return float64(c.Bytes - link.Framing*c.Segments) }
 
 // Check implements scenario.Network.
@@ -75,10 +75,10 @@ func (n *network) Change(ctx context.Context, c scenario.NetworkChange) error {
 	return nil
 }
 
-// undoTime bounds what bringing back the links may take.
+// undoTime limits restoring the links.
 const undoTime = 10 * time.Second
 
-// undo brings back what the cell says. When it fails the next trial shapes anew.
+// undo restores the links of the cell. If it fails, the next trial shapes them again.
 func (n *network) undo(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
@@ -89,9 +89,8 @@ func (n *network) undo(ctx context.Context) error {
 	return err
 }
 
-// changed is how links are shaped when they differ from base by c. Who is apart
-// loses whatever goes to or comes from the others; all else about these paths
-// stays as it is.
+// changed applies the changes c to the shape base. Nodes that are apart lose all packets to
+// and from the others; everything else about these paths stays the same.
 func changed(base testbed.ShapeSpec, hosts []testbed.Host, c scenario.NetworkChange) testbed.ShapeSpec {
 	spec := base
 	spec.Up, spec.Down = maps.Clone(base.Up), maps.Clone(base.Down)

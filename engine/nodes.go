@@ -13,9 +13,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// nodesOf is how many nodes a cell has, each on a host of its own behind an access
-// link of its own: those of a swarm, or the fresh node, which is the first, and its
-// peers. 0: the cell has one server, or whatever the system makes of one.
+// nodesOf returns how many nodes a cell has, each on its own host behind its own access
+// link: those of a swarm, or the fresh node, which is the first, and its peers. 0: the
+// system has one host.
 func nodesOf(cell experiment.Cell) int {
 	switch {
 	case cell.Disseminate != nil:
@@ -26,7 +26,7 @@ func nodesOf(cell experiment.Cell) int {
 	return 0
 }
 
-// nodes is how many nodes the largest of these cells, of one system, has.
+// nodes returns the number of nodes of the largest of these cells of one system.
 func nodes(cells []experiment.Cell) (most int) {
 	for _, c := range cells {
 		most = max(most, nodesOf(c))
@@ -34,7 +34,7 @@ func nodes(cells []experiment.Cell) (most int) {
 	return most
 }
 
-// hostNames are the hosts of a system with these cells: one for each node.
+// hostNames returns the names of a system's hosts for these cells: one for each node.
 func hostNames(system string, cells []experiment.Cell) []string {
 	n := nodes(cells)
 	if n == 0 {
@@ -47,8 +47,8 @@ func hostNames(system string, cells []experiment.Cell) []string {
 	return names
 }
 
-// plansChanges reports whether a plan needs links that can be emulated, and pairs whether
-// it needs an emulator with a link for each pair of hosts.
+// plansChanges reports whether a plan changes links during trials, which needs emulation, and
+// whether it needs an emulator that can shape single pairs of hosts.
 func plansChanges(plan *experiment.Plan) (changes, pairs bool) {
 	for _, c := range plan.Cells {
 		cuts := slices.ContainsFunc(c.Faults(), func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCut })
@@ -57,9 +57,9 @@ func plansChanges(plan *experiment.Plan) (changes, pairs bool) {
 	return changes, pairs
 }
 
-// nodesTime is what a trial with nodes may take beyond one deadline: generous, as each
-// operation has its own deadline. Leechers come later, nodes are killed and started
-// again, stores are removed at the pace of a slow disk, chains validated locally.
+// nodesTime returns how long a trial with nodes may take beyond one deadline. It is generous,
+// because each operation has its own deadline: leechers may join later, nodes are killed and
+// restarted, stores are removed on slow disks, and chains are validated locally.
 func nodesTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	atPace := func(bytes float64) time.Duration { return time.Duration(bytes / 10e6 * float64(time.Second)) }
 	switch {
@@ -72,12 +72,12 @@ func nodesTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
 	return 0
 }
 
-// chainTime is how long making the chain of a cell, or validating it locally, may take.
+// chainTime returns how long generating the chain of a cell, or validating it locally, may take.
 func chainTime(c experiment.Cell, limits experiment.Limits) time.Duration {
 	return time.Duration(4*c.Estimate.Operation*float64(time.Second)) + limits.Start.Std()
 }
 
-// hostNamesOf are the names of hosts, in their order.
+// hostNamesOf returns the names of hosts, in order.
 func hostNamesOf(hosts []testbed.Host) []string {
 	names := make([]string, len(hosts))
 	for i, h := range hosts {
@@ -86,7 +86,7 @@ func hostNamesOf(hosts []testbed.Host) []string {
 	return names
 }
 
-// storeOn makes a directory for a store on a host: on a disk or, of a size above 0, in memory.
+// storeOn creates a directory for a store on a host: on disk or, if size is above 0, in memory.
 func (r *run) storeOn(ctx context.Context, h testbed.Host, size int64) (scenario.StoreDir, error) {
 	if err := ctx.Err(); err != nil {
 		return scenario.StoreDir{}, err
@@ -106,9 +106,9 @@ func (r *run) storeOn(ctx context.Context, h testbed.Host, size int64) (scenario
 		Remove: func() error { return files.RemoveAll(dir) }}, err
 }
 
-// ChainCache is the directory where chains are kept that were made, for all runs of
-// this user. It is made by who first writes there.
+// ChainCache returns the directory of generated chains, which all runs of this user share.
+// Whoever writes there first creates it.
 func ChainCache() (string, error) { return testbed.CacheDir("chains") }
 
-// storeBytes is about the most that the store of a node takes that has a cell's chain.
+// storeBytes returns roughly the largest size of a node's store with the chain of a cell.
 func storeBytes(cell experiment.Cell) float64 { return experiment.StoreBytes(cell.Estimate.Bytes) }

@@ -13,21 +13,21 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// byMachine is what others used of the CPUs of machines, by the names of their samples.
+// byMachine is the CPU used by others on machines, by sample name.
 type byMachine map[string]othersUsed
 
-// othersUsed adds up what others used of a machine's CPUs over the sessions of a
-// trial; the time between them is not of it.
+// othersUsed sums the CPU used by others on a machine over the sessions of a trial,
+// without the time between them.
 type othersUsed struct {
 	cpu  float64       // CPU seconds
 	wall time.Duration // in which they were used
 }
 
-// leastWindow is the shortest window whose use of the machine's CPU is known: the
-// kernel counts it in ticks of 10 ms.
+// leastWindow is the shortest window for which the machine's CPU usage is known well
+// enough: the kernel counts it in ticks of 10 ms.
 const leastWindow = time.Second
 
-// add adds what was used between two polls.
+// add adds the usage between two polls.
 func (b byMachine) add(first, last record.Sample) {
 	if wall := last.End - first.End; wall > 0 && !math.IsNaN(last.CPU-first.CPU) {
 		sum := b[last.Process]
@@ -35,7 +35,7 @@ func (b byMachine) add(first, last record.Sample) {
 	}
 }
 
-// share of the machine's CPUs; NaN where it is not known.
+// share returns the share of the machine's CPUs; NaN if unknown.
 func (o othersUsed) share(cpus int) float64 {
 	if o.wall < leastWindow || cpus == 0 {
 		return math.NaN()
@@ -43,8 +43,8 @@ func (o othersUsed) share(cpus int) float64 {
 	return min(1, o.cpu/o.wall.Seconds()/float64(cpus))
 }
 
-// worst is the largest share that others had of a machine's CPUs, and of which; NaN
-// where none is known.
+// worst returns the largest share of a machine's CPUs used by others, and that machine; NaN
+// if no share is known.
 func (b byMachine) worst(machines []testbed.Machine) (share float64, worst testbed.Machine) {
 	share = math.NaN()
 	for _, m := range machines {
@@ -55,20 +55,20 @@ func (b byMachine) worst(machines []testbed.Machine) (share float64, worst testb
 	return share, worst
 }
 
-// counted is what others had used of the CPU since the session began, at a moment.
+// counted is the CPU that others had used since the beginning of the session, at some time.
 type counted struct {
 	at  time.Time
 	cpu float64 // seconds
 }
 
-// longestWindow bounds how far before its end a short trial is looked at.
+// longestWindow limits how far a window extends before the end of a short trial.
 const longestWindow = 10 * time.Second
 
-// recentOthers are the counts at the begin and at the end of the latest trials of a session,
-// by the names of samples.
+// recentOthers are the counts at the beginning and end of the latest trials of a session, by
+// sample name.
 type recentOthers map[string][]counted
 
-// add takes the edges of a trial that began at epoch, and forgets what is too old for a window.
+// add adds the edges of a trial that began at epoch, and removes counts that are too old.
 func (r recentOthers) add(epoch time.Time, edges ...record.Sample) {
 	for _, s := range edges {
 		if s.Process == "" || math.IsNaN(s.CPU) {
@@ -81,15 +81,15 @@ func (r recentOthers) add(epoch time.Time, edges ...record.Sample) {
 	}
 }
 
-// window is what others used in the shortest time that is long enough to be counted and
-// ends with the last trial: what a trial shorter than that is judged by.
+// window returns what others used in the shortest sufficiently long window that ends with the
+// last trial. Trials shorter than that are judged by it.
 func (r recentOthers) window() byMachine {
 	all := byMachine{}
 	for name, counts := range r {
 		last := counts[len(counts)-1]
 		for _, c := range slices.Backward(counts) {
 			w := othersUsed{last.cpu - c.cpu, last.at.Sub(c.at)}
-			if w.cpu < 0 { // another machine has taken its place
+			if w.cpu < 0 { // another machine has replaced it
 				break
 			}
 			if w.wall >= leastWindow {
@@ -101,13 +101,13 @@ func (r recentOthers) window() byMachine {
 	return all
 }
 
-// recordedOthers is what the recorded samples of a trial's earlier sessions say.
-// The counters of others begin at 0 with each session, which another process of
-// ours belongs to.
+// recordedOthers returns what others used in the earlier sessions of a trial, from its
+// recorded samples. The counters of others start at 0 in each session, which has another
+// process of ours.
 func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum byMachine, err error) {
 	sum = byMachine{}
 	var polled []record.Sample
-	last, pid := map[string]record.Sample{}, 0 // of the session
+	last, pid := map[string]record.Sample{}, 0 // of the current session
 	for s, err := range samples {
 		if err != nil {
 			return sum, err
@@ -134,12 +134,12 @@ func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum byMachine, err
 	return sum, nil
 }
 
-// Busy looks at what others use of this machine's CPU: by the measure and the limit
-// that decide later whether a trial is valid. Empty: trials can be.
+// Busy checks how much of this machine's CPU others use, by the same measure and limit that
+// later decide whether a trial is valid. Empty: trials can be valid.
 func Busy(ctx context.Context, cfg Config) []Problem {
 	e := cfg.Plan.Experiment
 	limit := float64(e.Limits.Others)
-	// What polls tell of a system is no less true on a busy machine.
+	// Polls of a system are not affected by a busy machine.
 	if limit <= 0 || e.Collect != nil || slices.Contains(e.Skip, "machine") || slices.Contains(e.Skip, busyName) {
 		return nil
 	}
@@ -156,8 +156,8 @@ func Busy(ctx context.Context, cfg Config) []Problem {
 
 const busyName = "busy"
 
-// awaitQuiet waits for a while for a machine on which trials can be valid, and goes on
-// then in any case: those that are not say so.
+// awaitQuiet waits up to Config.WaitQuiet until the machine is quiet, and then continues in any
+// case: trials on a busy machine are marked as invalid.
 func (r *run) awaitQuiet(ctx context.Context) error {
 	begun := time.Now()
 	for said := false; ; said = true {

@@ -13,25 +13,25 @@ import (
 // Problem is a precondition that does not hold.
 type Problem = testbed.Problem
 
-// refuse is a problem that keeps a run from beginning.
+// refuse returns a problem that prevents a run.
 func refuse(what, hint string) Problem { return Problem{What: what, Hint: hint, Blocking: true} }
 
 // precondition is one named check. It changes nothing.
 type precondition struct {
 	name  string
 	check func(ctx context.Context, cfg Config, at nodePlace) []Problem
-	here  bool // all of its problems are of this machine
-	each  bool // every machine with nodes is asked, at; else this one
+	here  bool // its problems concern only this machine
+	each  bool // it checks every machine with nodes; otherwise only this one
 }
 
-// nodePlace is a machine and how many nodes of a system run on it.
+// nodePlace is a machine and the number of nodes of each system on it.
 type nodePlace struct {
 	testbed.Machine
 	nodes func(use experiment.SystemUse) int
-	first bool // the first node of a system is among them: it has the RAM disks
+	first bool // it has the first node of a system, which gets the RAM disks
 }
 
-// ourPlace is this machine, with all nodes unless there are others for them.
+// ourPlace is this machine, with all nodes unless there are other machines.
 func ourPlace(cfg Config) nodePlace {
 	alone := cfg.Machines == 0
 	return nodePlace{testbed.Here(), func(use experiment.SystemUse) int {
@@ -42,8 +42,8 @@ func ourPlace(cfg Config) nodePlace {
 	}, alone}
 }
 
-// preconditions lists all checks: `plimsoll run` and `plimsoll doctor` make all of them,
-// `plimsoll plan` those that do not look at this machine.
+// preconditions lists all checks. `plimsoll run` and `plimsoll doctor` make all of them,
+// `plimsoll plan` those that do not concern this machine.
 func preconditions() []precondition {
 	return []precondition{
 		{name: "machine", check: checkMachine, here: true, each: true},
@@ -53,7 +53,7 @@ func preconditions() []precondition {
 		{name: "open-files", check: checkFiles, here: true},
 		{name: "data-readable", check: checkData, here: true},
 		{name: "budget", check: checkBudget},
-		{check: checkNeeds}, // its problems have names
+		{check: checkNeeds}, // its problems have their own names
 		{name: "memory", check: checkMemory, here: true, each: true},
 		{name: "storage", check: checkStorage, here: true, each: true},
 		{name: "disk-space", check: checkDisk, here: true},
@@ -61,14 +61,14 @@ func preconditions() []precondition {
 	}
 }
 
-// Preconditions makes every check that the experiment does not skip, by the name
-// of the check ("machine") or of a single problem ("busy").
+// Preconditions makes every check except those that the experiment skips, by the name of the
+// check ("machine") or of a single problem ("busy").
 func Preconditions(ctx context.Context, cfg Config) []Problem {
 	return problems(ctx, cfg, ourPlace(cfg), func(precondition) bool { return true })
 }
 
-// PlanProblems are those of the experiment and of the systems that it attaches to.
-// What a started system misses on this machine is among them, marked as Here.
+// PlanProblems returns the problems of the experiment and of its attached systems. It includes
+// what started systems lack on this machine, marked as Here.
 func PlanProblems(ctx context.Context, cfg Config) []Problem {
 	return problems(ctx, cfg, ourPlace(cfg), func(p precondition) bool { return !p.here })
 }
@@ -92,8 +92,8 @@ func problems(ctx context.Context, cfg Config, at nodePlace, wanted func(precond
 	return all
 }
 
-// checkHosts asks the machines elsewhere that hosts are on what this machine was asked
-// before: they are known only now that the hosts are there.
+// checkHosts checks the other machines like this one: they are known only once their hosts
+// exist.
 func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host) error {
 	var all []Problem
 	for _, h := range testbed.OneOnEach(slices.Concat(slices.Collect(maps.Values(hosts))...)) {
@@ -122,12 +122,12 @@ func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host
 	return nil
 }
 
-// Blocking filters the problems that keep a run from beginning.
+// Blocking returns the problems that prevent a run.
 func Blocking(all []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(all), func(p Problem) bool { return !p.Blocking })
 }
 
-// PreconditionError lists what keeps a run from beginning.
+// PreconditionError lists the problems that prevent a run.
 type PreconditionError struct{ Problems []Problem }
 
 // Error implements error.
@@ -135,14 +135,14 @@ func (e *PreconditionError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
 		lines[i] = p.What
-		if p.Name != "" { // of the plan alone
+		if p.Name != "" { // empty: it concerns only the plan
 			lines[i] = p.Name + ": " + p.What
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Hint is what to do about each problem.
+// Hint says what to do about each problem.
 func (e *PreconditionError) Hint() string {
 	var hints []string
 	for _, p := range e.Problems {
@@ -153,8 +153,8 @@ func (e *PreconditionError) Hint() string {
 	return strings.Join(slices.Compact(hints), "; ")
 }
 
-// Skippable are the names that `skip:` takes: of whole checks, and of single
-// problems of the machine.
+// Skippable returns the names that `skip:` accepts: of checks, and of single problems of the
+// machine.
 func Skippable() []string {
 	names := slices.Concat(needs, testbed.ProblemNames())
 	for _, p := range preconditions() {

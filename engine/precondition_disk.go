@@ -19,31 +19,31 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// recordingRoom is left free for the run directory besides the data.
+// recordingRoom is the space, in bytes, that the run directory needs besides the data.
 const recordingRoom = 256 << 20
 
-// checkDisk compares the free space with what the data sets of all systems
-// take, with room for a system that keeps a second copy while it imports. What a
-// load test stores in a system that can be revived is kept in the run directory.
+// checkDisk compares the free space with the data sets of all systems, with room for a second
+// copy while a system imports. The data of a load test in a system that can be revived is in
+// the run directory.
 func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var need, kept float64 = recordingRoom, recordingRoom
 	var swarm, chains float64
 	for _, use := range cfg.Plan.Experiment.Systems {
 		cells := cfg.Plan.CellsOf(use.Name)
 		_, bytes := cfg.Scenario.Prepares(cells)
-		set := largest(cells, func(c experiment.Cell) float64 { // each begins with a fresh deployment
+		set := largest(cells, func(c experiment.Cell) float64 { // each cell begins with a fresh deployment
 			_, bytes := cfg.Scenario.Prepares([]experiment.Cell{c})
 			return float64(bytes)
 		})
 		switch {
-		case cfg.Plan.Experiment.Disseminate != nil: // one system after the other: what a trial leaves is removed after it
-			if cfg.Machines == 0 { // else each node has disks of its own
+		case cfg.Plan.Experiment.Disseminate != nil: // one system at a time; its data is removed after each trial
+			if cfg.Machines == 0 { // otherwise each node has its own disk
 				swarm = math.Max(swarm, largest(cells, func(c experiment.Cell) float64 {
 					return float64(c.Disseminate.Nodes) * float64(c.Data.Size)
 				}))
 			}
 		case cfg.Plan.Experiment.Sync != nil:
-			// Of a fresh node and of a replay. Peers serve from where chains are kept.
+			// For a fresh node and for a replay. Peers serve from the cache of chains.
 			need += largest(cells, func(c experiment.Cell) float64 { return 2 * storeBytes(c) })
 			chains += chainBytes(cells)
 		case !cfg.continues():
@@ -75,7 +75,7 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	return problems
 }
 
-// redundancy is how many bytes a started system stores for each, by its options.
+// redundancy returns how many bytes a started system stores per byte, by its options.
 func redundancy(use experiment.SystemUse) float64 {
 	needed, err1 := strconv.ParseFloat(use.With["needed"], 64)
 	total, err2 := strconv.ParseFloat(use.With["total"], 64)
@@ -85,7 +85,7 @@ func redundancy(use experiment.SystemUse) float64 {
 	return total / needed
 }
 
-// largest is the most bytes that one of the cells takes.
+// largest returns the most bytes that one of the cells takes.
 func largest(cells []experiment.Cell, takes func(experiment.Cell) float64) (most float64) {
 	for _, c := range cells {
 		most = math.Max(most, takes(c))
@@ -93,8 +93,8 @@ func largest(cells []experiment.Cell, takes func(experiment.Cell) float64) (most
 	return most
 }
 
-// chainBytes is about what the chains of these cells take where they are kept: each
-// as blocks and as the store of a node.
+// chainBytes returns roughly what the chains of these cells take in the cache: each as blocks
+// and as the store of a node.
 func chainBytes(cells []experiment.Cell) (sum float64) {
 	seen := map[string]bool{}
 	for _, c := range cells {
@@ -118,7 +118,7 @@ func tooFull(dir string, need float64, hint string) []Problem {
 		words.Bytes(on.Free), words.Bytes(need)), hint)}
 }
 
-// existing is the nearest directory above one that may not be there yet.
+// existing returns dir or its nearest parent that exists.
 func existing(dir string) string {
 	for {
 		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -128,7 +128,7 @@ func existing(dir string) string {
 	}
 }
 
-// checkDirectory makes sure that a new run overwrites nothing.
+// checkDirectory ensures that a new run overwrites nothing.
 func checkDirectory(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	if cfg.Dir == "" || cfg.Resume {
 		return nil
@@ -150,8 +150,8 @@ func checkDirectory(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir), hint)}
 }
 
-// checkData opens every file of the data sets that are read from this machine:
-// one that cannot be read should not be found out after a week.
+// checkData opens every file of the data sets on this machine, so that an unreadable one is
+// not discovered after a week.
 func checkData(ctx context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	seen := map[string]bool{}
 	if a := cfg.Plan.Experiment.Retrieve.Replays(); a != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// checkMachine asks what a machine lacks for the run. Links are emulated on this one.
+// checkMachine checks what a machine lacks for the run. Links are emulated on this machine.
 func checkMachine(_ context.Context, cfg Config, at nodePlace) []Problem {
 	changes, _ := plansChanges(cfg.Plan)
 	opt := testbedOptions(cfg)
@@ -23,18 +23,18 @@ func checkMachine(_ context.Context, cfg Config, at nodePlace) []Problem {
 	all := at.Problems(opt)
 	for i, p := range all {
 		if changes && (p.Name == "namespaces" || p.Name == "emulator") {
-			all[i].Blocking = true // links that are not emulated can be no others in the middle of a trial
+			all[i].Blocking = true // links that are not emulated cannot be changed during a trial
 		}
 	}
 	return all
 }
 
-// testbedOptions are what the plan wants of a testbed.
+// testbedOptions returns the options of the plan's testbed.
 func testbedOptions(cfg Config) testbed.Options {
 	wanted := cfg.Plan.Experiment.Link
 	emulator := wanted.Emulator
 	if _, pairs := plansChanges(cfg.Plan); pairs && (emulator == "" || emulator == "auto") {
-		emulator = link.Own // the only one that knows pairs of hosts
+		emulator = link.Own // the only one that can shape single pairs of hosts
 	}
 	mesh := cfg.Machines > 0 && EmulatesBetween(cfg.Plan)
 	if mesh && !ByKernel(cfg.Plan) {
@@ -47,8 +47,8 @@ func testbedOptions(cfg Config) testbed.Options {
 	}
 }
 
-// checkLinks refuses changes of links that no emulator makes here. An attached system
-// is reached over the network there is, so its cells have no link to check.
+// checkLinks refuses changes of links that no emulator can make here. An attached system is
+// reached over the existing network, so its cells have no link to check.
 func checkLinks(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	if cfg.Machines > 0 {
 		return checkLinksBetween(cfg.Plan, cfg.Clients)
@@ -60,8 +60,8 @@ func checkLinks(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	return nil
 }
 
-// checkMemory compares what the nodes of all systems take, which are there at the
-// same time, and the RAM disk of a trial with what the machine has left.
+// checkMemory compares the available memory with the memory of the nodes of all systems, which
+// run at the same time, and the RAM disk of a trial.
 func checkMemory(_ context.Context, cfg Config, at nodePlace) []Problem {
 	need := nodeMemory(cfg, at)
 	if need.bytes == 0 {
@@ -74,16 +74,16 @@ func checkMemory(_ context.Context, cfg Config, at nodePlace) []Problem {
 	return need.over(free)
 }
 
-// memoryNeed is what the nodes of a plan take.
+// memoryNeed is the memory that the nodes of a plan need.
 type memoryNeed struct {
 	bytes float64
 	of    []string // what needs it
 }
 
-// nodeMemory adds up the nodes of all systems of a plan on a machine and its largest RAM
-// disk, of which there is one at a time. How large the chain on it is, is not known before it
-// has been made: this is by the plan's estimate, and when the trial comes it is
-// compared again. What nodes of a system take that does not say is not known.
+// nodeMemory sums the memory of the nodes of all systems of a plan on a machine and of its
+// largest RAM disk; there is one at a time. The size of the chain on it is the plan's estimate:
+// it is checked again at the trial, when the chain exists. Systems that do not state the memory
+// of their nodes count as 0.
 func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 	var disk float64
 	for _, c := range cfg.Plan.Cells {
@@ -105,7 +105,7 @@ func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
 	return need
 }
 
-// over is the problem when the need is more than is free.
+// over returns the problem if the need exceeds what is free.
 func (m memoryNeed) over(free float64) []Problem {
 	if m.bytes <= free {
 		return nil
@@ -116,12 +116,12 @@ func (m memoryNeed) over(free float64) []Problem {
 			"or skip: [memory]")}
 }
 
-// spareFiles are files that a process has open beside its connections: logs,
-// the database, what it serves, observed processes.
+// spareFiles is the number of files that a process has open besides its connections: logs,
+// the database, served files, observed processes.
 const spareFiles = 256
 
-// checkFiles refuses more connections than a process may have open files. The
-// soft limit does not count: a run raises it to the hard one.
+// checkFiles refuses more connections than a process may have open files, by the hard limit:
+// a run raises the soft one.
 func checkFiles(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -150,8 +150,8 @@ const (
 	ramStorage  = "ram"
 )
 
-// checkStorage refuses to compare a RAM disk with a "disk" that is in memory itself,
-// as the directory for temporary files is on some machines.
+// checkStorage refuses to compare a RAM disk with a "disk" that is itself in memory, like the
+// directory for temporary files on some machines.
 func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
 	disk, ram := false, false
 	for _, c := range cfg.Plan.Cells {
@@ -168,7 +168,7 @@ func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
 	return memoryForDisk(on, os.TempDir(), ram)
 }
 
-// memoryForDisk is the problem when the "disk" is in memory.
+// memoryForDisk returns the problem if the "disk" is in memory.
 func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
 	if !on.Memory() {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// checkTime bounds what one system's check may take.
+// checkTime limits the check of one system.
 const checkTime = 30 * time.Second
 
-// checkSystems asks every system of the plan what it misses.
+// checkSystems asks every system of the plan what it lacks.
 func checkSystems(ctx context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	for _, use := range cfg.Plan.Experiment.Systems {
 		sys := findSystem(cfg.Systems, use.Use)
@@ -28,12 +28,12 @@ func checkSystems(ctx context.Context, cfg Config, _ nodePlace) (all []Problem) 
 		checkCtx, cancel := context.WithTimeout(ctx, checkTime)
 		problems := system.Check(checkCtx, sys, system.Options(use.With))
 		for _, p := range problems {
-			// A system names itself in its errors; here its name in the file leads.
+			// Replace the system's own name in its error by its name in the file.
 			what := strings.TrimPrefix(p.What, use.Use+": ")
 			all = append(all, Problem{What: use.Name + ": " + what, Hint: p.Hint, Blocking: true, Here: !p.Options})
 		}
-		// What is fetched are objects of an attached system, which the experiment names: they are
-		// looked for before anything runs.
+		// The objects to fetch from an attached system are named by the experiment: check that they
+		// exist before anything runs.
 		if len(problems) == 0 && use.Attached() && cfg.Plan.Experiment.Retrieve != nil {
 			if err := look(checkCtx, sys, use); err != nil && !errors.Is(err, system.ErrReadOnly) {
 				all = append(all, refuse(use.Name+": "+strings.TrimPrefix(err.Error(), use.Use+": "), attachHint))
@@ -44,7 +44,7 @@ func checkSystems(ctx context.Context, cfg Config, _ nodePlace) (all []Problem) 
 	return all
 }
 
-// look attaches to a system as a run does, but may not write.
+// look attaches to a system like a run, but without the permission to write.
 func look(ctx context.Context, sys system.System, use experiment.SystemUse) (err error) {
 	dir, err := os.MkdirTemp("", "plimsoll-look-")
 	if err != nil {
@@ -78,7 +78,7 @@ func checkScenario(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 		for _, p := range cfg.Scenario.Problems(use, info, cfg.Plan.CellsOf(use.Name)) {
 			all = append(all, refuse(use.Name+": "+p.What, p.Hint))
 		}
-		// One that cannot be written to has objects of its own.
+		// A system that cannot be written to has its own objects.
 		if use.Attached() && info.Able("put") && e.Data.Size > 0 && !e.Allows("write") {
 			all = append(all, refuse(use.Name+": data would be written to an attached system, which the experiment "+
 				"does not allow", "leave data.size out to measure the objects that are there, or say allow: [write]"))
@@ -92,8 +92,8 @@ func checkScenario(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	return all
 }
 
-// checkBudget refuses a load test that may spend without an end: it runs for weeks
-// unattended.
+// checkBudget refuses a load test that could spend without limit, since it may run unattended
+// for weeks.
 func checkBudget(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	e := cfg.Plan.Experiment
 	pays := false

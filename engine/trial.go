@@ -15,9 +15,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// execution is one trial while it runs. Most end in this session, within a bounded time, and
-// fail at an error. One that continues, a load test of weeks, goes on until its scenario or
-// an exit condition ends it: in this session or, after any other end, in a later one.
+// execution is one running trial. Most trials end in this session within a limited time, and
+// fail on an error. A trial that continues, such as a load test of weeks, runs until its
+// scenario or an exit condition ends it, in this session or in a later one.
 type execution struct {
 	r         *run
 	s         *site
@@ -27,12 +27,12 @@ type execution struct {
 	w         *record.TrialWriter
 	clock     clock
 	checks    []record.LinkCheck
-	restarted bool // the system was, just before
+	restarted bool // the system was restarted just before
 
-	// Of a trial that continues.
-	marks  []string  // notes that its sessions left
+	// Only for a trial that continues.
+	marks  []string  // notes of its sessions
 	others byMachine // over all sessions so far
-	deaths int       // of the system or the link since another object was stored
+	deaths int       // of the system or the link since the last object was stored
 	stored int64
 
 	mu         sync.Mutex
@@ -41,19 +41,18 @@ type execution struct {
 	reported   bool // state was set in this load
 }
 
-// revivals in a row of a system that dies again before another object is stored
-// are enough.
+// revivals is how often in a row a system is revived if it dies again before another object is
+// stored.
 const revivals = 3
 
-// errDied and errLink are why the load ends when a process of the system, or the link
-// emulator, has died under it.
+// errDied and errLink end the load if a process of the system, or the link emulator, has died.
 var (
 	errDied = errors.New("a process of the system has ended")
 	errLink = errors.New("the link emulator has died")
 )
 
-// trial executes one cell once, or goes on with it. The error is of the run as a
-// whole; a trial that could not be executed comes back as failed, with its reason.
+// trial executes one cell once, or continues it. An error ends the run; a trial that could not
+// be executed is returned as failed, with its reason.
 func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (record.Trial, error) {
 	t := &execution{r: r, s: r.sites[cell.System], cell: cell, block: block, continues: r.cfg.continues(),
 		others: byMachine{}}
@@ -78,7 +77,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		switch {
 		case errors.As(end, &stop) && (err == nil || errors.Is(err, context.Canceled)):
 			return t.finish(ctx, out, stop)
-		case err == nil && (end == nil || !t.continues): // it came to its own end
+		case err == nil && (end == nil || !t.continues): // it ended by itself
 			return t.finish(ctx, out, nil)
 		case !t.continues:
 			return t.fail(ctx, out, err)
@@ -91,8 +90,8 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	}
 }
 
-// open makes the system ready and begins the trial, or goes on with it. One that does not
-// continue is begun also when the system is not ready: it is recorded as failed.
+// open makes the system ready and begins or continues the trial. If the system is not ready, a
+// trial that does not continue is begun nevertheless, and recorded as failed.
 func (t *execution) open(ctx context.Context) (unready, err error) {
 	r, s := t.r, t.s
 	earlier, kept := r.kept[trialKey{t.cell.ID, t.block}]
@@ -105,14 +104,14 @@ func (t *execution) open(ctx context.Context) (unready, err error) {
 	if unready == nil {
 		unready = t.ready(ready)
 	}
-	if gone, _ := lost(s.all()); gone != nil && unready != nil { // just now: there may be another machine
+	if gone, _ := lost(s.all()); gone != nil && unready != nil { // a machine was just lost: there may be another
 		unready = t.ready(ready)
 	}
 	var unfit *scenario.UnfitError
 	switch {
 	case canceled(ctx) != nil:
 		return nil, canceled(ctx)
-	case errors.As(unready, &unfit), t.continues && unready != nil: // so are all trials to come
+	case errors.As(unready, &unfit), t.continues && unready != nil: // the next trials would fail likewise
 		return nil, unready
 	case kept:
 		err = t.goOn(earlier)
@@ -128,8 +127,7 @@ func (t *execution) open(ctx context.Context) (unready, err error) {
 	return unready, err
 }
 
-// ready makes the link and the system ready, so that the trial's clock begins when it
-// can be loaded.
+// ready makes the link and the system ready before the trial's clock starts.
 func (t *execution) ready(ctx context.Context) (err error) {
 	if err = t.r.mendLink(ctx); err == nil {
 		t.restarted, err = t.r.healthy(ctx, t.s)
@@ -143,7 +141,7 @@ func (t *execution) ready(ctx context.Context) (err error) {
 	return err
 }
 
-// begin starts the trial's clock and its record.
+// begin starts the clock and the record of the trial.
 func (t *execution) begin() (err error) {
 	t.clock = clock{time.Now()}
 	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.clock.epoch); err != nil {
@@ -175,7 +173,7 @@ func (t *execution) goOn(earlier record.Trial) error {
 		}
 	}
 	t.clock = continued(earlier.Epoch, time.Now(), last)
-	// What a session that was killed has lasted is known only now.
+	// Only now is it known how long a killed session lasted.
 	if seen := earlier.Epoch.Add(last); seen.After(r.lastSeen) && !r.lastSeen.IsZero() && seen.Before(r.begun) {
 		r.earlier += seen.Sub(r.lastSeen).Seconds()
 		r.lastSeen = seen
@@ -187,7 +185,7 @@ func (t *execution) goOn(earlier record.Trial) error {
 	return nil
 }
 
-// Marks are events that become notes of the trial, whatever session it ends in.
+// markEvent is the kind of events that become notes of the trial, in whatever session it ends.
 const markEvent = "mark"
 
 func (t *execution) mark(what, detail string) {
@@ -204,7 +202,7 @@ func (t *execution) event(kind, what, detail string) {
 	}
 }
 
-// link is the last of the checks, as it is of those that the record has; nil: none was made.
+// link returns the last link check, like the record does; nil: none.
 func (t *execution) link() *record.LinkCheck {
 	if len(t.checks) == 0 {
 		return nil
@@ -212,12 +210,12 @@ func (t *execution) link() *record.LinkCheck {
 	return &t.checks[len(t.checks)-1]
 }
 
-// judgeEvery is how often exit conditions are judged when the scenario says nothing
-// new, so that a standstill is noticed.
+// judgeEvery is how often exit conditions are checked without news from the scenario, so that
+// a standstill is noticed.
 const judgeEvery = time.Second
 
-// watch judges exit conditions and looks after the system and its link while the trial
-// says nothing new, until ctx ends. Trials that do not continue are judged when they are over.
+// watch checks exit conditions, the system and its link regularly until ctx ends. Trials that
+// do not continue are judged after their end.
 func (t *execution) watch(ctx context.Context, cancel context.CancelCauseFunc) (done chan struct{}) {
 	done = make(chan struct{})
 	if !t.continues {
@@ -250,7 +248,7 @@ func (t *execution) watch(ctx context.Context, cancel context.CancelCauseFunc) (
 	return done
 }
 
-// seen takes what the scenario says of itself.
+// seen receives a new state from the scenario.
 func (t *execution) seen(s scenario.State, cancel context.CancelCauseFunc) {
 	t.mu.Lock()
 	t.state, t.reported = s, true
@@ -259,22 +257,22 @@ func (t *execution) seen(s scenario.State, cancel context.CancelCauseFunc) {
 	t.judge(cancel)
 }
 
-// judge ends the trial when an exit condition is met.
+// judge ends the trial if an exit condition is met.
 func (t *execution) judge(cancel context.CancelCauseFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.r.soFar(record.Trial{})
-	if t.reported { // else what is stored already is not known here
+	if t.reported { // otherwise it is not known yet what is stored already
 		s := t.state
 		s.At = t.clock.Now()
 		p.State, p.Bytes, p.TrialFinished, p.TrialFailures = &s, p.Bytes+s.Bytes, s.Finished, s.Failures
 	}
 	if stop := t.conditions.met(p); stop != nil {
-		cancel(stop) // the first one stays
+		cancel(stop) // only the first one counts
 	}
 }
 
-// finish ends the trial for good: by itself, or by an exit condition.
+// finish completes the trial, which ended by itself or by an exit condition.
 func (t *execution) finish(ctx context.Context, out loaded, stop *scenario.Stop) (record.Trial, error) {
 	trial, err := t.measured(out)
 	switch {
@@ -300,7 +298,7 @@ func (t *execution) finish(ctx context.Context, out loaded, stop *scenario.Stop)
 // fail ends a trial that could not be executed, or that was left out on purpose.
 func (t *execution) fail(ctx context.Context, out loaded, err error) (record.Trial, error) {
 	if ended := canceled(ctx); ended != nil {
-		return record.Trial{}, ended // left as running: a resumed run does it again
+		return record.Trial{}, ended // it stays running: a resumed run repeats it
 	}
 	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.clock.epoch}
 	if left, is := errors.AsType[*scenario.SkipError](err); is {
@@ -318,7 +316,7 @@ func (t *execution) fail(ctx context.Context, out loaded, err error) (record.Tri
 	return trial, t.w.End(trial)
 }
 
-// pause ends this session of the trial, which stays as it is for the next one.
+// pause ends this session of the trial, which the next one continues.
 func (t *execution) pause(out loaded, cause error) error {
 	interrupted := cause == nil || errors.Is(cause, context.Canceled)
 	why := "interrupted"
@@ -340,7 +338,7 @@ func (t *execution) pause(out loaded, cause error) error {
 	return cause
 }
 
-// mend brings up again what has died, the link or the system on its data.
+// mend restarts what has died: the link, or the system on its data.
 func (t *execution) mend(ctx context.Context, out loaded, link bool) error {
 	r, s := t.r, t.s
 	if t.deaths++; t.state.Accepted > t.stored {
@@ -374,10 +372,10 @@ func (t *execution) mend(ctx context.Context, out loaded, link bool) error {
 		return t.pause(out, fmt.Errorf("%w; and it cannot be brought up again: %w", died, err))
 	}
 	r.event("phase", "goes on", what+", and was brought up again", time.Since(begun))
-	return r.rec.Flush() // the scenario reads back what it has recorded
+	return r.rec.Flush() // the scenario reads its own records
 }
 
-// mendLink brings the link back as the trial had it.
+// mendLink restores the link of the trial.
 func (t *execution) mendLink(ctx context.Context) error {
 	if err := t.r.mendLink(ctx); err != nil || !t.r.hasLink(t.s, t.cell) {
 		return err
@@ -385,14 +383,14 @@ func (t *execution) mendLink(ctx context.Context) error {
 	return t.r.shapeLink(ctx, t.s, t.cell)
 }
 
-// firstLine is an error without the lines of a log that it may quote.
+// firstLine returns an error without the log lines that it may quote.
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(fmt.Sprint(err), "\n")
 	text, _, _ = strings.Cut(text, "; see ")
 	return text
 }
 
-// canceled is the user's wish to stop; a trial's own deadline is none.
+// canceled returns an error if the user stopped the run; the deadline of a trial does not count.
 func canceled(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return context.Canceled
@@ -400,13 +398,13 @@ func canceled(ctx context.Context) error {
 	return nil
 }
 
-// readyTime bounds what may be needed before a trial: a restart with all of its
-// data, a wait for a server that recovers, a check of the link.
+// readyTime limits the preparation of a trial: a restart with all data, waiting for a server to
+// recover, a check of the link.
 func (r *run) readyTime(s *site) time.Duration {
 	return r.plan.Experiment.Limits.Start.Std() + startMargin + r.prepareTime(s) + healthPatience + 2*time.Minute
 }
 
-// trialTime is the deadline of one trial with all that surrounds it.
+// trialTime returns the time limit of one trial, including its preparation.
 func (r *run) trialTime(cell experiment.Cell) time.Duration {
 	limits := r.plan.Experiment.Limits
 	if limits.Trial > 0 {
@@ -417,7 +415,7 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 		nodesTime(cell, limits)
 }
 
-// Describe names a cell for people.
+// Describe names a cell in words.
 func Describe(c experiment.Cell) string {
 	text := c.System
 	for _, f := range c.Factors {
@@ -428,9 +426,9 @@ func Describe(c experiment.Cell) string {
 	return text
 }
 
-// trialSeed gives every trial random choices of its own (which ranges are
-// fetched, when arrivals come): the same for all systems of a group in a block,
-// which makes them a fair pair, and the same again when a resumed run repeats it.
+// trialSeed returns the seed of a trial's random choices (which ranges are fetched, when
+// requests arrive). It is the same for all systems of a group in a block, so that they form a
+// fair pair, and when a resumed run repeats the trial.
 func trialSeed(seed uint64, group string, block int) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d/%s/%d", seed, group, block)
