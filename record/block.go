@@ -14,8 +14,8 @@ import (
 // BlockSize is how many operations a writer gathers into one block.
 const BlockSize = 4096
 
-// maxBlockOps and maxBlockBytes bound what one block may hold, so that a
-// damaged block cannot make a reader allocate without limit.
+// maxBlockOps and maxBlockBytes limit the content of a block, so that a damaged block
+// cannot make a reader allocate without limit.
 const (
 	maxBlockOps   = 1 << 20
 	maxBlockBytes = 256 << 20
@@ -43,14 +43,14 @@ const (
 	columnPlain    = 1
 )
 
-// opColumns are the columns after that of classes, whose values are places in the
-// dictionary from 1 on, 0 for none. Their order is part of the format: set may use
-// what a column before it has set.
+// opColumns are the columns after that of classes (whose values are positions in the
+// dictionary from 1, or 0 for none). Their order is part of the format: set may use fields
+// that earlier columns have set.
 var opColumns = [...]struct {
 	get   func(*Op) int64
 	set   func(*Op, int64)
-	below int64 // a value outside of [0, below) is corrupt; 0: any is well
-	delta bool  // stored is the difference to the operation before
+	below int64 // a value outside [0, below) is corrupt; 0: any value is valid
+	delta bool  // the stored value is the difference to the previous operation
 }{
 	{get: func(o *Op) int64 { return int64(o.Kind) }, set: func(o *Op, v int64) { o.Kind = OpKind(v) },
 		below: int64(numOpKinds)},
@@ -88,7 +88,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // ErrCorrupt is wrapped by errors about data that is not what was written.
 var ErrCorrupt = errors.New("corrupt data")
 
-// The coders keep only scratch memory between calls and are safe for
+// The encoder and decoder keep only scratch memory between calls and are safe for
 // concurrent use.
 var (
 	blockEncoder = sync.OnceValue(func() *zstd.Encoder {
@@ -97,7 +97,7 @@ var (
 			zstd.WithEncoderConcurrency(2),
 			zstd.WithWindowSize(256<<10),
 			zstd.WithLowerEncoderMem(true),
-			zstd.WithEncoderCRC(false)) // the block has its own
+			zstd.WithEncoderCRC(false)) // the block has its own checksum
 		if err != nil {
 			panic(err) // the options are constants
 		}
@@ -122,9 +122,9 @@ type columns struct {
 	values []int64
 }
 
-// AppendBlock appends the operations to dst as one self-contained block with
-// a checksum. Nothing is lost or rounded. It panics when there are more than
-// 2^20 operations; writers gather [BlockSize].
+// AppendBlock appends the operations to dst as one self-contained block with a checksum,
+// without loss or rounding. It panics with more than 2^20 operations; writers use
+// [BlockSize].
 func AppendBlock(dst []byte, ops []Op) []byte {
 	if len(ops) > maxBlockOps {
 		panic(fmt.Sprintf("record: %d operations in one block; at most %d", len(ops), maxBlockOps))
@@ -156,8 +156,8 @@ func AppendBlock(dst []byte, ops []Op) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// appendDictionary writes the distinct classes and sets index to each
-// operation's place among them.
+// appendDictionary writes the distinct classes and sets index to the position of each
+// operation's class.
 func appendDictionary(raw []byte, ops []Op, index []int64) []byte {
 	var names []string
 	for i := range ops {
@@ -193,8 +193,8 @@ func appendColumn(raw []byte, v []int64) []byte {
 	return raw
 }
 
-// DecodeBlock appends the operations of a block to dst. Its errors wrap
-// [ErrCorrupt]; dst is then returned as it came.
+// DecodeBlock appends the operations of a block to dst. Its errors wrap [ErrCorrupt]; then
+// dst is returned unchanged.
 func DecodeBlock(b []byte, dst []Op) ([]Op, error) {
 	s := blockScratch.Get().(*columns)
 	defer blockScratch.Put(s)
@@ -288,7 +288,7 @@ func (s *columns) fill(in *input, classes []string, ops []Op) error {
 
 var errShort = errors.New("columns end early")
 
-// input reads the columns; after its first error it stays failed.
+// input reads the columns. After its first error all reads fail.
 type input struct {
 	b   []byte
 	err error

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// interrupted are the trials that were running and will be executed again: those
-// that keep does not want.
+// interrupted returns the running trials that keep rejects, which will be executed again.
 func (r *Run) interrupted(keep func(Trial) bool) (again []int64, err error) {
 	running, _, err := list(r.conn, trialTable, "state = ?", -1, string(Running))
 	for _, t := range running {
@@ -23,10 +22,9 @@ func (r *Run) interrupted(keep func(Trial) bool) (again []int64, err error) {
 	return again, err
 }
 
-// Continue goes on with a trial that was kept: same ID, same epoch, summary and
-// windows as the recorded operations have them. What it recorded of its end
-// (a pause, see [TrialWriter.End]) is removed. last is the latest moment that it recorded,
-// since its epoch.
+// Continue continues a trial that was kept, with the same ID and epoch, and with the summary
+// and windows of its recorded operations. Records of its pause (see [TrialWriter.End]) are
+// removed. last is its latest recorded time since its epoch.
 func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) {
 	w = &TrialWriter{run: r, summary: NewSummary()}
 	r.mu.Lock()
@@ -55,20 +53,20 @@ func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) 
 	return w, last, nil
 }
 
-// restore removes what the trial recorded of its pause, and makes its summary and
-// its windows again, from all operations.
+// restore removes the records of the trial's pause, and rebuilds its summary and windows from
+// all operations.
 func (w *TrialWriter) restore() error {
 	r, id := w.run, w.trial.ID
-	// The windows, which a killed process may have left behind the operations, are made again; the
-	// outcomes are written anew with the next totals.
+	// After a kill the windows may lag behind the operations, so they are rebuilt; the outcomes are
+	// written with the next totals.
 	if err := r.forget(id, Running, "results", "details", "histograms", "counts", "windows"); err != nil {
 		return err
 	}
-	// Nothing of the trial is in the open transaction, so that readers see it all.
+	// None of the trial's records is in the open transaction, so readers see all of them.
 	for ops, err := range r.batches(id) {
 		if err == nil {
 			w.count(ops)
-			err = w.flushWindows() // weeks of them need not be in memory
+			err = w.flushWindows() // do not keep windows of weeks in memory
 		}
 		if err != nil {
 			return err
@@ -83,7 +81,7 @@ func (w *TrialWriter) restore() error {
 	return w.flush()
 }
 
-// forget removes what a trial recorded in some tables, and how it ended or paused.
+// forget removes a trial's records in some tables, and how it ended or paused.
 func (r *Run) forget(trial int64, state TrialState, tables ...string) error {
 	for _, table := range tables {
 		if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, trial); err != nil {
@@ -94,8 +92,8 @@ func (r *Run) forget(trial int64, state TrialState, tables ...string) error {
 		WHERE id = ?`, string(state), trial)
 }
 
-// Latest is the latest moment since its epoch that a trial recorded, of those up to
-// a moment. Samples, polls and marks are recorded in their order.
+// Latest returns the latest recorded time of a trial since its epoch that is not after until.
+// Samples, polls and marks are recorded in order.
 func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, err error) {
 	var at sql.NullInt64
 	err = r.db.QueryRow(`SELECT max(at) FROM (
@@ -114,7 +112,7 @@ func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, e
 	return max(time.Duration(at.Int64), 0), nil
 }
 
-// ID names the run directory: random, made by [Create], the same for its life.
+// ID identifies the run directory. It is random, set by [Create], and never changes.
 func (r *Reader) ID() string { return r.id }
 
 func newID() string {

@@ -21,22 +21,22 @@ const (
 	planFile = "plan.json"
 	dbFile   = "run.db"
 
-	// LogsDir is where the logs of processes are in a run directory. Those of a run
-	// that could not begin stay, and do not keep another from using the directory.
+	// LogsDir has the logs of processes in a run directory. The logs of a run that could
+	// not begin stay, and do not prevent another run from using the directory.
 	LogsDir = "logs"
 )
 
-// ErrLocked is wrapped when another process is writing the run.
+// ErrLocked is wrapped if another process is writing the run.
 var ErrLocked = errors.New("another process is writing this run")
 
-// lockDir takes the run directory for writing, until the file is closed or the
-// process ends. The lock is on the directory itself: no file is left behind.
+// lockDir locks the run directory for writing, until the file is closed or the process
+// ends. The lock is on the directory itself, so no file is left behind.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	// A reader may hold the lock for a moment, see Written.
+	// A reader may briefly hold the lock, see Written.
 	for deadline := time.Now().Add(lockPatience); ; time.Sleep(lockPatience / 20) {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
@@ -55,8 +55,8 @@ func lockDir(dir string) (*os.File, error) {
 
 const lockPatience = 200 * time.Millisecond
 
-// Written reports whether a process has the run in dir open for writing. The kernel
-// gives the lock back when that process is killed.
+// Written reports whether a process has the run in dir open for writing. The kernel releases
+// the lock when that process is killed.
 func Written(dir string) bool {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func Written(dir string) bool {
 	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// openDatabase opens that of a run directory, with so many connections at most.
+// openDatabase opens the database of a run directory with a maximum number of connections.
 func openDatabase(dir string, connections int, query url.Values) (*sql.DB, error) {
 	path, err := filepath.Abs(filepath.Join(dir, dbFile))
 	if err != nil {
@@ -81,7 +81,7 @@ func openDatabase(dir string, connections int, query url.Values) (*sql.DB, error
 	return db, nil
 }
 
-// syncFile brings a file's content, or a directory's entries, to the disk.
+// syncFile flushes a file's content, or a directory's entries, to the disk.
 func syncFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func syncFile(path string) error {
 // WriteError is why nothing more can be recorded in a run directory.
 type WriteError struct {
 	Dir  string
-	Full bool // the disk is full, or the user's quota is used up
+	Full bool // the disk is full, or the user's quota is exhausted
 	Gone bool // the directory or run.db was removed or replaced
 	Err  error
 }
@@ -112,7 +112,7 @@ func (e *WriteError) Error() string {
 
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// Hint is what the user can do.
+// Hint says what the user can do.
 func (e *WriteError) Hint() string {
 	switch {
 	case e.Full:
@@ -123,7 +123,7 @@ func (e *WriteError) Hint() string {
 	return "check the disk, the quota and the limit on the size of files"
 }
 
-// explain makes a [WriteError] of an error of the file system.
+// explain turns an error of the file system into a [WriteError].
 func explain(dir string, err error) error {
 	var known *WriteError
 	if err == nil || errors.As(err, &known) {
@@ -142,8 +142,8 @@ func explain(dir string, err error) error {
 	return fmt.Errorf("record: %s: %w", dir, err)
 }
 
-// check makes sure that run.db is still the file that was opened: what goes into one that
-// was removed or replaced is lost.
+// check checks that run.db is still the file that was opened: if it was removed or replaced,
+// everything written is lost.
 func (r *Run) check() error {
 	why := ""
 	switch now, err := os.Stat(filepath.Join(r.dir, dbFile)); {
@@ -152,7 +152,7 @@ func (r *Run) check() error {
 	case err == nil && !os.SameFile(r.file, now):
 		why = "replaced"
 	default:
-		return nil // what else is wrong shows when something is written
+		return nil // other problems show when something is written
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,18 +8,17 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histograms count nanoseconds in buckets of three significant figures: a
-// value read back differs from the one recorded by at most 0.1 %. The promise
-// holds from a microsecond to maxTracked; below, values are kept too, to the
-// nanosecond. Values above maxTracked are counted as overflow, never clamped:
-// a quantile that falls among them is +Inf.
+// Histograms count nanoseconds in buckets of three significant figures: a value read back
+// differs from the recorded one by at most 0.1 %; values below a microsecond are exact.
+// Values above maxTracked are counted as overflow, not clamped: a quantile among them is
+// +Inf.
 const (
 	maxTracked         = time.Hour
 	significantFigures = 3
 )
 
-// histogram is a dense HDR histogram of nanoseconds (270 kB) and the count of
-// what it could not hold.
+// histogram is a dense HDR histogram of nanoseconds (270 kB) and the number of values
+// above its range.
 type histogram struct {
 	h    *hdrhistogram.Histogram
 	over int64
@@ -36,11 +35,11 @@ func (h *histogram) record(ns int64) {
 		h.over++
 		return
 	}
-	// The range is checked above: it cannot fail.
+	// It cannot fail: the range was checked above.
 	_ = h.h.RecordValue(max(ns, 0))
 }
 
-// count is the number of values; that of no histogram is 0.
+// count returns the number of values; 0 for a nil histogram.
 func (h *histogram) count() int64 {
 	if h == nil {
 		return 0
@@ -48,7 +47,7 @@ func (h *histogram) count() int64 {
 	return h.h.TotalCount() + h.over
 }
 
-// decode adds what was stored: HdrHistogram V2, compressed, in base64.
+// decode adds a stored histogram: HdrHistogram V2, compressed, in base64.
 func (h *histogram) decode(hdr string, over int64) error {
 	p, err := hdrhistogram.DecodePacked([]byte(hdr))
 	if err != nil {
@@ -65,7 +64,7 @@ func (h *histogram) decode(hdr string, over int64) error {
 // order, until it returns false. Overflow comes last, as +Inf.
 func (h *histogram) each(fn func(seconds float64, count int64) bool) {
 	p := hdrhistogram.NewPacked(1, int64(maxTracked), significantFigures)
-	_ = p.MergeFrom(h.h) // of the same range: nothing is dropped
+	_ = p.MergeFrom(h.h) // it has the same range, so nothing is dropped
 	more := true
 	p.ForEachBucket(func(v, n int64) bool {
 		more = fn(float64(v)/float64(time.Second), n)
@@ -76,9 +75,8 @@ func (h *histogram) each(fn func(seconds float64, count int64) bool) {
 	}
 }
 
-// quantile is the smallest recorded value (seconds) that at least the share q
-// of all values do not exceed: the ⌈q·n⌉-th in order. NaN when there are none;
-// +Inf when it lies above maxTracked.
+// quantile returns the smallest recorded value (seconds) that at least the share q of all
+// values do not exceed: the ⌈q·n⌉-th in order. NaN without values; +Inf above maxTracked.
 func (h *histogram) quantile(q float64) float64 {
 	n := h.count()
 	if n == 0 || !(q >= 0 && q <= 1) {

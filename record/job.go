@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Job is one object of a trial that may last for weeks and goes on after any
-// kind of end: what became of it so far. Objects that nothing was done with have
-// none.
+// Job is the state of one object of a trial that may last for weeks and continue after
+// interruptions. Objects that have not been touched yet have none.
 type Job struct {
 	Object   int64         `db:"object"` // index into the trial's data set
 	State    JobState      `db:"state"`
@@ -23,12 +22,12 @@ type Job struct {
 	Error    string        `db:"error"`                // of the latest attempt that failed
 }
 
-// JobState is where an object is in its life.
+// JobState is the stage of an object's life.
 type JobState string
 
 const (
-	JobPutting    JobState = "putting"    // a put began; whether it was accepted is not known
-	JobWaiting    JobState = "waiting"    // an attempt failed, another follows
+	JobPutting    JobState = "putting"    // a put began; it is unknown whether it was accepted
+	JobWaiting    JobState = "waiting"    // an attempt failed, another will follow
 	JobAccepted   JobState = "accepted"   //
 	JobDurable    JobState = "durable"    // at its full redundancy
 	JobFailed     JobState = "failed"     // given up: it failed too often
@@ -37,10 +36,9 @@ const (
 	JobMissing    JobState = "missing"    // it was accepted, and a later session did not find it
 )
 
-// Jobs stores what became of objects, each in place of what was known of it
-// before. They are the kernel's when it returns: kill -9 does not lose them, and a
-// power cut takes those of the last ten seconds at most. All that is given at once is
-// there after a crash, or nothing of it.
+// Jobs stores the state of objects, replacing their earlier state. When it returns, the
+// kernel has the data: kill -9 loses nothing, and a power cut at most the last ten seconds.
+// After a crash, either all jobs of a call are there or none.
 func (w *TrialWriter) Jobs(jobs ...Job) error {
 	return w.locked(func() error {
 		w.run.journal = true

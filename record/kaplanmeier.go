@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// productLimit is the quantile q of the Kaplan–Meier estimate: with d_i events
-// and n_i operations still watched just before time t_i, the share that took
-// longer than t is S(t) = Π_{t_i ≤ t} (1 − d_i/n_i). An operation cut off at
-// the very time of an event was still watched at it.
+// productLimit returns the quantile q of the Kaplan–Meier estimate: with d_i events and n_i
+// operations still watched just before time t_i, the share that took longer than t is
+// S(t) = Π_{t_i ≤ t} (1 − d_i/n_i). An operation censored at the time of an event counts as
+// watched at that time.
 func productLimit(events, cut *histogram, q float64) float64 {
 	if cut.count() == 0 {
 		return events.quantile(q)
@@ -27,7 +27,7 @@ func productLimit(events, cut *histogram, q float64) float64 {
 		}
 		longer *= 1 - float64(d)/watched
 		watched -= float64(d)
-		// The share is a product of quotients: allow for their rounding.
+		// Allow for the rounding of the product.
 		if 1-longer >= q-1e-9 {
 			result = t
 			return false

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// Mark is how far one node of a swarm was when it was asked. The state reported
-// lies between the poll's start and its end; what it reports for the first time
+// Mark is the progress of one node of a swarm when it was polled. The reported state is of
+// some time between the start and the end of the poll; what it reports for the first time
 // happened after Before, the start of the last poll that did not report it yet.
 //
-// In the scenario sync there is one node, the fresh one, and Verified is the height
-// of its chain, in blocks, Written that up to which everything that subscribes to
-// the chain has followed, Received and Sent what has crossed the node's link since
-// it was started, in bytes of IP packets.
+// In the scenario sync there is only the fresh node. Verified is the height of its chain, in
+// blocks, Written the height that all subscribers of the chain have reached, and Received and
+// Sent are the bytes of IP packets on the node's link since it was started.
 //
-// Not every poll leaves a mark: those do in which a further percent of the
-// content was verified, anything came to an end, or trouble began.
+// Not every poll yields a mark: only those in which a further percent of the content was
+// verified, something was completed, or trouble began.
 type Mark struct {
 	Node int `db:"node"` // index into the trial's nodes, see DetailRole
 	// start of the poll of this node whose mark this follows, since the trial's epoch; the node's start
@@ -24,16 +23,16 @@ type Mark struct {
 	Start    time.Duration `db:"start_ns"` // of the poll that reported it
 	End      time.Duration `db:"end_ns"`
 	Verified int64         `db:"verified"`           // bytes of the content that the node has and has checked
-	Written  int64         `db:"written" none:"-1"`  // of them, on its disk by its word; −1: it does not report it
-	Received int64         `db:"received" none:"-1"` // payload bytes, duplicates included; −1 likewise
-	Sent     int64         `db:"sent" none:"-1"`     // payload bytes sent; −1 likewise
-	Peers    int           `db:"peers" none:"-1"`    // connected; −1 likewise
-	Complete bool          `db:"complete"`           // the node says that it has all
-	Trouble  string        `db:"trouble"`            // why it cannot go on, in its own words
+	Written  int64         `db:"written" none:"-1"`  // of these, on its disk as it reports; −1: not reported
+	Received int64         `db:"received" none:"-1"` // payload bytes, including duplicates; −1: not reported
+	Sent     int64         `db:"sent" none:"-1"`     // payload bytes sent; −1: not reported
+	Peers    int           `db:"peers" none:"-1"`    // connected; −1: not reported
+	Complete bool          `db:"complete"`           // the node reports that it has everything
+	Trouble  string        `db:"trouble"`            // why it cannot continue, in its own words
 }
 
-// Marks records marks, in the order in which their polls ended as far as
-// possible. They are written within a second.
+// Marks records marks, as far as possible in the order in which their polls ended. They are
+// written within a second.
 func (w *TrialWriter) Marks(marks []Mark) error {
 	return w.locked(func() error {
 		for i := range marks {

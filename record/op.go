@@ -1,20 +1,20 @@
 package record
 
-// Op is one operation as the load generator saw it. All times are nanoseconds
-// on the monotonic clock since the trial's epoch (Trial.Epoch).
+// Op is one operation as seen by the load generator. All times are nanoseconds on the
+// monotonic clock since the trial's epoch (Trial.Epoch).
 type Op struct {
 	Kind      OpKind
 	Outcome   Outcome
 	Status    uint16 // protocol status (HTTP), 0 when none came
 	Worker    uint32 // the connection slot or virtual user
 	Object    uint32 // index into the trial's objects
-	Offset    int64  // first byte asked for
-	Length    int64  // bytes asked for; −1: all, of a size that is not known
+	Offset    int64  // first requested byte
+	Length    int64  // requested bytes; −1: all, of unknown size
 	Bytes     int64  // body bytes received (or sent)
-	Intended  int64  // when the arrival process wanted it to start; equals Start in a closed loop
-	Start     int64  // when it did start (before the dial, when it needed a fresh connection)
-	FirstByte int64  // first byte of the answer's body; 0 when none came
-	LastByte  int64  // last byte, or the moment the outcome was decided
+	Intended  int64  // intended start by the arrival process; equals Start in a closed loop
+	Start     int64  // actual start (before the dial, if it needed a fresh connection)
+	FirstByte int64  // arrival of the first byte of the body; 0 if none came
+	LastByte  int64  // arrival of the last byte, or when the outcome was decided
 	Class     string // short class of the error ("connection reset", "status 500"); empty when ok
 }
 
@@ -34,7 +34,7 @@ const (
 	// a fresh node that gets a chain of blocks from its peers, until its best block is theirs
 	OpSync
 	OpServe  // the same, until what subscribes to the chain has followed, too: until it can serve
-	OpWarmup // a request that warmed a kept connection before the window; it is in no count
+	OpWarmup // a request that warmed up a kept connection before the window; it is not counted
 	numOpKinds
 )
 
@@ -48,7 +48,7 @@ func (k OpKind) String() string {
 	return "unknown"
 }
 
-// receives reports whether an operation of the kind has a first byte, if it ends well.
+// receives reports whether a successful operation of the kind receives a first byte.
 func (k OpKind) receives() bool {
 	switch k {
 	case OpPut, OpPutDurable, OpPutDir, OpDelete, OpStat:
@@ -57,8 +57,8 @@ func (k OpKind) receives() bool {
 	return true
 }
 
-// OpSink takes operations in batches. Implementations may keep nothing of the
-// slice after they return. It is called from one goroutine at a time.
+// OpSink receives operations in batches. Implementations must not keep the slice. It is
+// called from one goroutine at a time.
 type OpSink interface {
 	Ops([]Op) error
 }

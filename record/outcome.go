@@ -2,26 +2,25 @@ package record
 
 import "fmt"
 
-// Outcome says how one operation ended. The set is closed: every operation of
-// every scenario ends in exactly one of these. Only the server's failures
-// count against the server (see [Outcome.ServerFailure]); deadlines, operations
-// in flight and those that a full link starved are reported separately, because
-// a healthy server under a fair-shared burst looks half broken to a client with a
-// short deadline.
+// Outcome is how an operation ended. The set is closed: every operation of every scenario
+// ends in exactly one of these. Only the server's failures count against the server (see
+// [Outcome.ServerFailure]). Deadlines, operations in flight and those starved by a full link
+// are reported separately, because a healthy server that shares its link fairly during a
+// burst looks half broken to a client with a short deadline.
 type Outcome uint8
 
 const (
-	OK Outcome = iota // all bytes came and, unless the result says drop mode, were compared
+	OK Outcome = iota // all bytes came and, except in drop mode, were compared
 	// the connection or the request was refused before any work was done (ECONNREFUSED, 429, 503)
 	Refused
 	Error      // an error of the server or of the protocol: status, malformed head, reset; see Op.Class
-	Truncated  // the body ended before the length asked for or promised
-	WrongBytes // all bytes came, and they are not the object's
+	Truncated  // the body was shorter than requested or announced
+	WrongBytes // all bytes came, but they differ from the object's
 	Stalled    // no byte came for the stall limit
 	Deadline   // the operation's deadline passed before its last byte came
-	InFlight   // not finished when the window closed
-	Cancelled  // the user or an exit condition stopped it
-	Starved    // no byte came for the stall limit, while other operations filled the link
+	InFlight   // not finished at the end of the window
+	Cancelled  // stopped by the user or an exit condition
+	Starved    // no byte came for the stall limit while other operations filled the link
 	numOutcomes
 )
 
@@ -36,7 +35,7 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("outcome(%d)", uint8(o))
 }
 
-// Outcomes lists every outcome in its order of display.
+// Outcomes lists all outcomes in the order of display.
 func Outcomes() []Outcome {
 	return []Outcome{OK, Refused, Error, Truncated, WrongBytes, Stalled, Starved, Deadline, InFlight, Cancelled}
 }
@@ -60,7 +59,6 @@ func (o Outcome) ServerFailure() bool {
 	return false
 }
 
-// Finished reports whether the operation came to an end of its own: the
-// denominator of the success rate. Starved, Deadline, InFlight and Cancelled are
-// censored, not finished.
+// Finished reports whether the operation ended by itself: finished operations are the
+// denominator of the success rate. Starved, Deadline, InFlight and Cancelled are censored.
 func (o Outcome) Finished() bool { return o == OK || o.ServerFailure() }

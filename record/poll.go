@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Poll is one round of questions to a system. Times are since the trial's epoch.
-// What was read is the state at some moment between Start and End.
+// Poll is one poll of a system. Times are since the trial's epoch. The readings are of some
+// time between Start and End.
 type Poll struct {
-	Seq      int64         `db:"seq"`         // 0, 1, …; one that is left out was missed, see Missed
+	Seq      int64         `db:"seq"`         // 0, 1, …; gaps are missed polls, see Missed
 	Intended time.Duration `db:"intended_ns"` // on the absolute schedule
 	Start    time.Duration `db:"start_ns"`
 	End      time.Duration `db:"end_ns"`
-	// polls of the schedule before this one that were left out, because an earlier one took
-	// too long or no collector was running
+	// scheduled polls before this one that were skipped, because an earlier one took too long
+	// or no collector was running
 	Missed   int        `db:"missed"`
 	Calls    []PollCall `db:"calls"`
 	Readings []Reading  `db:"readings"`
@@ -26,19 +26,19 @@ type Poll struct {
 type PollCall struct {
 	Name       string // "/renter/contracts"
 	Start, End time.Duration
-	Error      string // why there is a gap; empty: it was answered
+	Error      string // why it failed; empty: it succeeded
 }
 
 // Reading is one number of a poll, see system.Reading.
 type Reading struct {
 	Name  string
 	Value float64
-	Exact string // the amount in the smallest unit, decimal; empty: no amount
-	Bad   string // why Value is not to be used; empty: it is
+	Exact string // amount of money in the smallest unit, decimal; empty: not an amount
+	Bad   string // why Value must not be used; empty: it may be
 }
 
-// Poll records one, in place of one of the same number. It is written within a second,
-// whole or not at all.
+// Poll records a poll, replacing one with the same number. It is written within a second,
+// completely or not at all.
 func (w *TrialWriter) Poll(p Poll) error {
 	return w.locked(func() error {
 		w.run.journal = true
@@ -49,11 +49,10 @@ func (w *TrialWriter) Poll(p Poll) error {
 
 var pollTable = newTable[Poll]("polls", "seq", "trial, ", "").replacing()
 
-// Polls reads a trial's polls in their order, in constant memory. After
-// an error it ends.
+// Polls reads a trial's polls in order, in constant memory. After an error it ends.
 func (r *Reader) Polls(trial int64) iter.Seq2[Poll, error] { return r.PollsAfter(trial, -1) }
 
-// PollsAfter is Polls without those up to number seen: what came since.
+// PollsAfter is Polls without those up to number seen.
 func (r *Reader) PollsAfter(trial, seen int64) iter.Seq2[Poll, error] {
 	return func(yield func(Poll, error) bool) {
 		for p, err := range stream(r, pollTable, trial, seen) {
@@ -65,7 +64,7 @@ func (r *Reader) PollsAfter(trial, seen int64) iter.Seq2[Poll, error] {
 	}
 }
 
-// shifted are calls with other times: in the table they are relative to the poll's
+// shifted returns calls with shifted times: in the table they are relative to the poll's
 // start.
 func shifted(calls []PollCall, by time.Duration) []PollCall {
 	all := make([]PollCall, len(calls))
@@ -77,8 +76,8 @@ func shifted(calls []PollCall, by time.Duration) []PollCall {
 	return all
 }
 
-// MarshalJSON gives [name, start, duration, error] in nanoseconds; empty texts at
-// the end are left out.
+// MarshalJSON returns [name, start, duration, error] in nanoseconds, without trailing empty
+// texts.
 func (c PollCall) MarshalJSON() ([]byte, error) {
 	return shortArray(c.Name, c.Start, c.End-c.Start, c.Error)
 }
@@ -91,14 +90,14 @@ func (c *PollCall) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// MarshalJSON gives [name, value, exact, bad], with null for what is not a number;
-// empty texts at the end are left out.
+// MarshalJSON returns [name, value, exact, bad], with null for NaN and without trailing empty
+// texts.
 func (r Reading) MarshalJSON() ([]byte, error) {
 	var value any = json.Number(strconv.FormatFloat(r.Value, 'g', -1, 64))
 	switch {
 	case math.IsNaN(r.Value):
 		value = nil
-	case math.IsInf(r.Value, 1): // JSON has none; what does not fit is read as one
+	case math.IsInf(r.Value, 1): // JSON has no infinity; a number out of range is read as infinite
 		value = json.Number("9e999")
 	case math.IsInf(r.Value, -1):
 		value = json.Number("-9e999")
@@ -113,7 +112,7 @@ func (r *Reading) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if r.Value = math.NaN(); value != "" {
-		r.Value, _ = value.Float64() // what does not fit is infinite
+		r.Value, _ = value.Float64() // out of range: infinite
 	}
 	return nil
 }

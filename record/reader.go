@@ -16,9 +16,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Reader reads a run directory. It is safe for concurrent use, never writes,
-// and sees the progress of a run that is still being written: each call what
-// is there at its time.
+// Reader reads a run directory. It is safe for concurrent use, never writes, and follows a
+// run that is still being written: each call sees what has been written so far.
 type Reader struct {
 	dir     string
 	db      *sql.DB
@@ -46,8 +45,8 @@ func Open(dir string) (*Reader, error) {
 	return r, nil
 }
 
-// openToRead also gives the schema. Where the writer was killed in a change of its journal,
-// SQLite must undo that, which takes a connection that may write.
+// openToRead opens a database and returns its schema version. If the writer was killed while
+// changing its journal, SQLite must roll back, which needs a connection that may write.
 func openToRead(dir string) (db *sql.DB, schema int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, dbFile)); err != nil {
 		return nil, 0, fmt.Errorf("record: open %s: it has no %s: %w", dir, dbFile, err)
@@ -70,7 +69,7 @@ func openToRead(dir string) (db *sql.DB, schema int, err error) {
 var errMustWrite = errors.New("the run was not closed and the directory is read-only; copy it to a writable place " +
 	"first")
 
-// checkSchema gives the version of a database that this program can read.
+// checkSchema returns the schema version of a database if this program can read it.
 func checkSchema(dir string, db queryer) (int, error) {
 	var text string
 	if err := db.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`,
@@ -109,8 +108,8 @@ func (r *Reader) errorf(what string, err error) error {
 	return fmt.Errorf("record: read %s of %s: %w", what, r.dir, err)
 }
 
-// Meta is the run's metadata, the package's own keys ("record.…") included. It is read
-// anew each time, since a run adds to it; nil when that fails.
+// Meta returns the run's metadata, including the package's own keys ("record.…"). It is read
+// each time, because a run adds to it; nil on failure.
 func (r *Reader) Meta() map[string]string {
 	all := make(map[string]string)
 	err := eachRow(r.db, `SELECT key, value FROM meta`, nil, func(rows *sql.Rows) error {
@@ -125,10 +124,9 @@ func (r *Reader) Meta() map[string]string {
 	return all
 }
 
-// Trials are all trials in the order in which they began, with what they
-// yielded; one that runs, with the outcomes and bytes that were written so far.
-// One that was paused and is to go on is [Running] and has the metrics, details
-// and notes of what there was when it was paused.
+// Trials returns all trials in the order in which they began, with their results; a running
+// trial has the outcomes and bytes written so far. A paused trial that will be continued is
+// [Running] and has the metrics, details and notes as of its pause.
 func (r *Reader) Trials() ([]Trial, error) {
 	var all []Trial
 	err := r.snapshot(func(tx *sql.Tx) (err error) {
@@ -192,7 +190,7 @@ func (r *Reader) Blocks(trial int64) iter.Seq2[[]byte, error] {
 	}
 }
 
-// batches streams them decoded. Each is valid until the next comes.
+// batches streams the decoded blocks. Each is valid until the next.
 func (r *Reader) batches(trial int64) iter.Seq2[[]Op, error] {
 	return func(yield func([]Op, error) bool) {
 		var ops []Op
@@ -207,8 +205,8 @@ func (r *Reader) batches(trial int64) iter.Seq2[[]Op, error] {
 	}
 }
 
-// Ops streams a trial's operations in the order in which they were recorded,
-// in constant memory. After an error it ends.
+// Ops streams a trial's operations in the recorded order, in constant memory. After an error
+// it ends.
 func (r *Reader) Ops(trial int64) iter.Seq2[Op, error] {
 	return func(yield func(Op, error) bool) {
 		for ops, err := range r.batches(trial) {
@@ -225,8 +223,8 @@ func (r *Reader) Ops(trial int64) iter.Seq2[Op, error] {
 	}
 }
 
-// Summary is the trial's summary: as stored when it has ended or was paused,
-// else from the operations written so far.
+// Summary returns the trial's summary: the stored one if it has ended or was paused, and
+// otherwise that of the operations written so far.
 func (r *Reader) Summary(trial int64) (*Summary, error) {
 	s := NewSummary()
 	stored := false
@@ -242,7 +240,7 @@ func (r *Reader) Summary(trial int64) (*Summary, error) {
 		for _, v := range counts {
 			outcome, unknown := ParseOutcome(v.Name)
 			switch {
-			case s.counts.Ops == 0: // counted by the scenario, not from operations
+			case s.counts.Ops == 0: // the scenario counted them without recording operations
 			case v.Kind == "class":
 				s.counts.class(v.Name, v.N)
 			case unknown != nil:
@@ -284,25 +282,24 @@ func (s *Summary) restore(stored storedHistogram) error {
 	return fmt.Errorf("%w: histogram %q", ErrCorrupt, stored.Measure)
 }
 
-// Samples streams a trial's samples in the order in which they were recorded.
+// Samples streams a trial's samples in the recorded order.
 func (r *Reader) Samples(trial int64) iter.Seq2[Sample, error] {
 	return stream(r, sampleTable, trial, 0)
 }
 
-// Links are the link checks of all trials.
+// Links returns the link checks of all trials.
 func (r *Reader) Links() ([]LinkCheck, error) { return whole(r, linkTable) }
 
-// LinksOf are the link checks of one trial.
+// LinksOf returns the link checks of one trial.
 func (r *Reader) LinksOf(trial int64) ([]LinkCheck, error) {
 	all, err := r.Links()
 	return slices.DeleteFunc(all, func(l LinkCheck) bool { return l.Trial != trial }), err
 }
 
-// Events are the events of the run and all trials in the order in which they
-// were recorded.
+// Events returns the events of the run and of all trials in the recorded order.
 func (r *Reader) Events() ([]Event, error) { return whole(r, eventTable) }
 
-// whole is a whole table.
+// whole reads a whole table.
 func whole[T any](r *Reader, t *table[T]) ([]T, error) {
 	all, _, err := list(r.db, t, "true", -1)
 	if err != nil {
@@ -311,7 +308,7 @@ func whole[T any](r *Reader, t *table[T]) ([]T, error) {
 	return all, nil
 }
 
-// EventsOf streams the events of one trial in the order in which they were recorded.
+// EventsOf streams the events of one trial in the recorded order.
 func (r *Reader) EventsOf(trial int64) iter.Seq2[Event, error] {
 	return stream(r, eventTable, trial, 0)
 }
@@ -326,7 +323,7 @@ func (r *Reader) snapshot(fn func(*sql.Tx) error) error {
 	return fn(tx)
 }
 
-// Snapshot copies the database of a run to a new file, also while the run writes it.
+// Snapshot copies the database of a run to a new file, even while the run writes it.
 func Snapshot(dir, to string) error {
 	db, _, err := openToRead(dir)
 	if err != nil {

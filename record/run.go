@@ -19,18 +19,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 )
 
-// flushEvery is how long recorded data may wait in memory or in an open
-// transaction before it is written.
+// flushEvery is how long recorded data may stay in memory or in an open transaction before
+// it is written.
 const flushEvery = time.Second
 
-// syncEvery is how many of those pass before jobs and polls are brought from the
-// kernel to the disk: what a power cut takes of weeks. Trials without them are
-// left alone, since what they measure would be disturbed; they end soon.
+// syncEvery is the number of flushes after which jobs and polls are flushed to the disk,
+// which limits what a power cut destroys of a long run. Trials without them are short, and
+// flushing would disturb their measurements.
 const syncEvery = 10
 
-// Run is a run directory open for writing. It is safe for concurrent use; one
-// process at a time can have it. Its methods as a [Reader] see what has been
-// written, at most a second behind.
+// Run is a run directory open for writing. It is safe for concurrent use; only one process
+// at a time can open it. Its [Reader] methods see what has been written, with a delay of at
+// most a second.
 type Run struct {
 	*Reader
 	lock *os.File
@@ -38,22 +38,21 @@ type Run struct {
 
 	mu      sync.Mutex
 	db      *sql.DB
-	conn    *sql.Conn // the only one that writes
+	conn    *sql.Conn // the only connection that writes
 	open    bool      // a transaction is open
 	err     error
 	broken  chan struct{} // closed when err is set
 	closed  bool
 	writers map[int64]*TrialWriter
-	journal bool // jobs or polls were written that may not be on the disk
+	journal bool // jobs or polls have been written that may not be on the disk yet
 
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
-// Create makes the run directory with plan.json and run.db and takes it for
-// writing. The directory may exist when it is empty. The metrics define what
-// trials will yield; meta is stored as it is. On error nothing is left of what
-// it made.
+// Create creates the run directory with plan.json and run.db and opens it for writing. The
+// directory may exist if it is empty. metrics define the results of trials; meta is stored
+// unchanged. On error it removes what it created.
 func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, explain(dir, err)
@@ -73,10 +72,10 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 	return r, err
 }
 
-// Resume opens a run directory to go on writing. When plan is given and is not
-// the plan the run was made with, it refuses. Trials that were running are
-// pending again and what they had recorded is removed; one for which keep, which
-// may be nil, is true loses nothing: [Run.Continue] goes on with it.
+// Resume opens a run directory to continue writing. It fails if plan is given and differs
+// from the plan of the run. Trials that were running become pending again and their records
+// are removed, except those for which keep (which may be nil) returns true: [Run.Continue]
+// continues them.
 func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 	stored, err := readPlan(dir)
 	if err != nil {
@@ -89,7 +88,7 @@ func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 	return take(dir, lock, func(r *Run) error { return r.repair(stored, plan, keep) })
 }
 
-// take opens the database of a run, has it prepared and begins to record.
+// take opens the database of a run, prepares it and begins to record.
 func take(dir string, lock *os.File, prepare func(*Run) error) (*Run, error) {
 	r, err := openRun(dir, lock)
 	if err != nil {
@@ -122,8 +121,8 @@ func checkEmpty(dir string) error {
 	return fmt.Errorf("record: create %s: it is not empty (%s); choose another directory", dir, entries[0].Name())
 }
 
-// Discard is [Run.Close] of a run in which nothing was executed: what Create made is
-// removed, and the directory is free for another run.
+// Discard is [Run.Close] for a run in which nothing was executed: it removes what Create
+// created, so that the directory can be used for another run.
 func (r *Run) Discard() error {
 	err := r.Close()
 	removeFiles(r.dir)
@@ -134,7 +133,7 @@ func removeFiles(dir string) {
 	for _, name := range []string{planFile, dbFile, dbFile + "-wal", dbFile + "-shm", dbFile + "-journal"} {
 		os.Remove(filepath.Join(dir, name))
 	}
-	os.Remove(dir) // unless there is something else in it
+	os.Remove(dir) // fails if there is anything else in it
 }
 
 func readPlan(dir string) ([]byte, error) {
@@ -161,8 +160,8 @@ func planHash(plan []byte) string {
 }
 
 func openRun(dir string, lock *os.File) (*Run, error) {
-	// Commits reach the kernel, so that kill -9 loses nothing of them; see durably for those that
-	// must survive a power cut.
+	// Commits reach the kernel, so kill -9 does not lose them; see durably for those that must
+	// survive a power cut.
 	db, err := openDatabase(dir, 1, url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(NORMAL)",
 		"wal_autocheckpoint(4000)", "foreign_keys(ON)"}})
 	if err != nil {
@@ -180,8 +179,8 @@ func openRun(dir string, lock *os.File) (*Run, error) {
 	}, nil
 }
 
-// fill writes schema, meta and metrics into a new database, and last the plan: a directory
-// without it was never a run.
+// fill writes schema, meta and metrics into a new database, and finally the plan: a directory
+// without a plan is not a run.
 func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error {
 	err := r.durably(func() error {
 		if err := r.exec(schema); err != nil {
@@ -214,7 +213,7 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 	return err
 }
 
-// repair brings the database of an interrupted run into a state to go on from.
+// repair prepares the database of an interrupted run for continuing.
 func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
 	version, err := checkSchema(r.dir, r.conn)
 	if err != nil {
@@ -274,7 +273,7 @@ func (r *Run) start() error {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				// An error stays in r.err: the next call returns it.
+				// An error stays in r.err, and the next call returns it.
 				if r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
 					r.sync()
 				}
@@ -284,22 +283,22 @@ func (r *Run) start() error {
 	return nil
 }
 
-// Broken is closed as soon as nothing more can be recorded; Err then says why.
+// Broken is closed as soon as recording fails; Err then says why.
 func (r *Run) Broken() <-chan struct{} { return r.broken }
 
-// Err is why nothing more can be recorded; nil: it can.
+// Err says why recording has failed; nil: it works.
 func (r *Run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Flush writes what was recorded so far, so that readers see it. It happens
-// every second by itself.
+// Flush writes what was recorded so far, so that readers see it. This also happens every
+// second automatically.
 func (r *Run) Flush() error { return r.guarded(r.flush) }
 
-// sync brings what was committed of jobs and polls to the disk. No writer waits
-// for it: SQLite's log is a file like any other.
+// sync flushes committed jobs and polls to the disk. Writers do not wait for it, since
+// SQLite's log is an ordinary file.
 func (r *Run) sync() {
 	r.mu.Lock()
 	needed := r.journal
@@ -320,8 +319,7 @@ func (r *Run) flush() error {
 	return r.commit()
 }
 
-// Event records something that happened to the run. It is durable when Event
-// returns.
+// Event records an event of the run. It is durable when Event returns.
 func (r *Run) Event(e Event) error {
 	return r.locked(func() error { return put(r, eventTable, &e) })
 }
@@ -331,8 +329,8 @@ func (r *Run) Meta(key, value string) error {
 	return r.locked(func() error { return r.setMeta(key, value) })
 }
 
-// Close writes what is left and gives the directory free. Trials that have not
-// ended stay running: a later [Resume] makes them pending.
+// Close writes what is left and unlocks the directory. Trials that have not ended stay
+// running: a later [Resume] makes them pending.
 func (r *Run) Close() error {
 	r.mu.Lock()
 	if r.closed {
@@ -349,8 +347,8 @@ func (r *Run) Close() error {
 	r.stop()
 	<-r.stopped
 	err = errors.Join(err, r.Reader.Close())
-	// The log is folded into run.db, which is then complete by itself. Where readers are
-	// connected the log's file stays, empty, for them.
+	// Merge the log into run.db, which is then complete by itself. If readers are connected,
+	// an empty log file remains.
 	if r.err == nil {
 		_, _ = r.conn.ExecContext(context.Background(),
 			`PRAGMA busy_timeout = 100; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE`)
@@ -373,8 +371,8 @@ func (r *Run) usable() error {
 	return nil
 }
 
-// fail keeps the first error: after it nothing more is written, since what was
-// in the open transaction is lost.
+// fail keeps the first error: after it nothing more is written, because the content of the
+// open transaction is lost.
 func (r *Run) fail(err error) error {
 	if err == nil {
 		return nil
@@ -387,7 +385,7 @@ func (r *Run) fail(err error) error {
 	return r.err
 }
 
-// guarded runs fn where something can be recorded. Its error ends that.
+// guarded runs fn if recording works. An error of fn ends recording.
 func (r *Run) guarded(fn func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -397,13 +395,13 @@ func (r *Run) guarded(fn func() error) error {
 	return r.fail(fn())
 }
 
-// locked runs fn likewise and makes what it wrote durable.
+// locked is guarded, and makes what fn wrote durable.
 func (r *Run) locked(fn func() error) error {
 	return r.guarded(func() error { return r.durably(fn) })
 }
 
-// durably runs fn in a transaction and commits it to the disk, with everything
-// written before it.
+// durably runs fn in a transaction and commits it, with everything written before it, to the
+// disk.
 func (r *Run) durably(fn func() error) error {
 	if err := r.commit(); err != nil {
 		return err
@@ -448,7 +446,7 @@ func (r *Run) commit() error {
 
 func (r *Run) rollback() {
 	if r.open {
-		// SQLite may have rolled back by itself; then this fails, and may.
+		// If SQLite has rolled back by itself, this fails, which does not matter.
 		_ = r.exec(`ROLLBACK`)
 		r.open = false
 	}

@@ -2,8 +2,8 @@ package record
 
 import _ "embed"
 
-// schemaVersion is kept in meta under keySchema. A reader refuses a newer one
-// and reads older ones from oldestSchema on; only a run of this one is resumed.
+// schemaVersion is stored in meta under keySchema. Readers accept versions from oldestSchema
+// to schemaVersion; only a run with schemaVersion can be resumed.
 //
 //	4  details, jobs, polls, marks
 //	5  the outcome starved, operations of the kind warm-up
@@ -14,7 +14,7 @@ const (
 	starvedSince  = 5
 )
 
-// Keys that the package itself keeps in meta.
+// Keys of the package itself in meta.
 const (
 	keySchema = "record.schema"      // schemaVersion
 	keyPlan   = "record.plan_sha256" // of the bytes of plan.json
@@ -24,6 +24,6 @@ const (
 //go:embed schema.sql
 var schema string
 
-// ofTrial are the tables that hold what one trial recorded, beside trials.
+// ofTrial are the tables with the records of trials, besides the table trials.
 var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples",
 	"links", "events", "jobs", "polls", "marks"}

@@ -10,8 +10,8 @@ type Measure int
 
 const (
 	// TTFB is the time from the intended start to the first byte of the body.
-	// It counts operations that were ok, and those cut off by the experiment
-	// (starved, deadline, in-flight, cancelled) after their first byte had come.
+	// It covers operations that were ok, and those cut off by the experiment (starved,
+	// deadline, in-flight, cancelled) after their first byte had arrived.
 	TTFB Measure = iota
 	// Duration is the time from the intended start to the last byte, of
 	// operations that were ok.
@@ -27,21 +27,20 @@ var measureNames = [...]string{"ttfb", "duration", "lag"}
 // String is the measure's name in run.db.
 func (m Measure) String() string { return measureNames[m] }
 
-// maxClasses bounds the distinct classes a summary counts; later ones count
-// together as OtherClasses.
+// maxClasses limits the distinct classes that a summary counts; further ones count as
+// OtherClasses.
 const maxClasses = 1000
 
-// OtherClasses is the class under which a [Summary] counts what came after its
-// first thousand distinct classes.
+// OtherClasses is the class of everything after the first thousand distinct classes of a
+// [Summary].
 const OtherClasses = "(other classes)"
 
 // Summary accumulates operations in constant memory (1.3 MB): counts, bytes
 // and histograms. It is safe for concurrent use.
 //
-// Failures of the server enter no histogram: a fast refusal is not a fast
-// answer. Operations that the experiment cut off are censored: they are known
-// to have taken at least as long as they were watched. [Summary.Quantile]
-// leaves them out and is therefore too low whenever they are many;
+// Failures of the server are in no histogram: a fast refusal is not a fast answer.
+// Operations cut off by the experiment are censored: they took at least as long as they were
+// watched. [Summary.Quantile] ignores them and is therefore too low if there are many;
 // [Summary.KaplanMeier] takes them into account.
 type Summary struct {
 	mu       sync.Mutex
@@ -57,14 +56,14 @@ type Counts struct {
 	Classes  map[string]int64   // of operations that have one
 	Bytes    int64              `db:"bytes"`    // body bytes of all operations
 	OKBytes  int64              `db:"ok_bytes"` // body bytes of those that were ok
-	// InFlightBytes are the body bytes, so far, of operations that were in flight
-	// at the end of the window: work done in it, if not finished.
+	// InFlightBytes are the body bytes received by operations that were in flight at the
+	// end of the window: unfinished work done in the window.
 	InFlightBytes int64 `db:"in_flight_bytes"`
 	First         int64 `db:"first_ns"` // earliest start, nanoseconds since the epoch
 	Last          int64 `db:"last_ns"`  // latest last byte, nanoseconds since the epoch
 }
 
-// OutcomeMap is Outcomes by name, zeros left out.
+// OutcomeMap returns Outcomes by name, without zeros.
 func (c Counts) OutcomeMap() map[string]int64 {
 	m := make(map[string]int64)
 	for o, n := range c.Outcomes {
@@ -75,8 +74,8 @@ func (c Counts) OutcomeMap() map[string]int64 {
 	return m
 }
 
-// Finished is the number of operations that came to an end of their own, the
-// denominator of the success rate.
+// Finished returns the number of operations that ended by themselves, the denominator of the
+// success rate.
 func (c Counts) Finished() (n int64) {
 	for o, k := range c.Outcomes {
 		if Outcome(o).Finished() {
@@ -166,27 +165,27 @@ func (s *Summary) Counts() Counts {
 	return c
 }
 
-// Count is how many operations the measure's histogram holds.
+// Count returns the number of operations in the measure's histogram.
 func (s *Summary) Count(m Measure) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hist[m].count()
 }
 
-// Quantile is the measure's quantile q in seconds over the operations it was taken
-// of: the smallest value that at least the share q of them do not exceed. NaN when
-// there are none, +Inf when it is above an hour. Censored operations are left out.
+// Quantile returns the quantile q of the measure in seconds: the smallest value that at least
+// the share q of its operations do not exceed. NaN without operations, +Inf above an hour.
+// Censored operations are ignored.
 func (s *Summary) Quantile(m Measure, q float64) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hist[m].quantile(q)
 }
 
-// KaplanMeier is the measure's quantile q in seconds with censored operations
-// taken into account: the smallest time by which the share q of operations had
-// come so far, estimated by the product limit (Kaplan and Meier 1958). It
-// equals [Summary.Quantile] when none were censored, and is +Inf when the data
-// do not reach that far: more than 1−q may have taken longer than was watched.
+// KaplanMeier returns the quantile q of the measure in seconds, taking censored operations
+// into account: the smallest time by which the share q of operations was done, estimated by
+// the product limit (Kaplan and Meier 1958). It equals [Summary.Quantile] if none were
+// censored, and is +Inf if the data do not reach that far: more than 1−q may have taken
+// longer than they were watched.
 func (s *Summary) KaplanMeier(m Measure, q float64) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

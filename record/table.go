@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// table says how values of T lie in a table of run.db: each field with a tag `db:"column"` in that
-// column. Writing and reading use both.
+// table maps values of T to rows of a table of run.db: each field with a tag `db:"column"` is in
+// that column. It is used for writing and for reading.
 type table[T any] struct {
 	name    string
 	key     string // orders the rows of a trial
@@ -25,17 +25,17 @@ type table[T any] struct {
 	insert  string
 }
 
-// field is a place in a row: a field of T or, of an array by outcomes, an element of it.
+// field is a column of a row: a field of T or, for an array by outcomes, one of its elements.
 type field struct {
 	reflect.StructField
 	outcome int
 }
 
-// page is how many rows are read at a time: a block of operations takes a tenth of a megabyte.
+// page is how many rows are read at a time: a block of operations takes about 0.1 MB.
 const page = 100
 
-// newTable makes a table. The columns that are given are no fields of T: they are written from
-// the arguments of [put]. A row of a key that is there fails, unless conflict says what to do.
+// newTable creates a table. The columns in given are not fields of T: their values are
+// arguments of [put]. Inserting an existing key fails, unless conflict says what to do.
 func newTable[T any](name, key, given, conflict string) *table[T] {
 	t := &table[T]{name: name, key: key}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
@@ -56,13 +56,13 @@ func newTable[T any](name, key, given, conflict string) *table[T] {
 	return t
 }
 
-// replacing has a row take the place of one of the same key.
+// replacing makes rows replace those with the same key.
 func (t *table[T]) replacing() *table[T] {
 	t.insert = strings.Replace(t.insert, "INSERT", "INSERT OR REPLACE", 1)
 	return t
 }
 
-// stored are the arguments of an INSERT of a row, or the destinations of a SELECT.
+// stored returns the arguments to INSERT a row, or the destinations of a SELECT.
 func (t *table[T]) stored(row *T) []any {
 	all := make([]any, len(t.fields))
 	for i, f := range t.fields {
@@ -89,8 +89,8 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// list reads rows in the order of their key, the last of which it gives, too; a
-// limit of -1 is none.
+// list reads rows in the order of their key, and returns the last key, too. A limit of -1
+// means no limit.
 func list[T any](db queryer, t *table[T], where string, limit int, args ...any) (all []T, last int64, err error) {
 	query := fmt.Sprintf("SELECT %[1]s, %[2]s FROM %[3]s WHERE %[4]s ORDER BY %[1]s LIMIT %[5]d", t.key,
 		strings.Join(t.columns, ", "), t.name, where, limit)
@@ -103,9 +103,9 @@ func list[T any](db queryer, t *table[T], where string, limit int, args ...any) 
 	return all, last, err
 }
 
-// stream reads the rows of a trial whose key is above after, in their order and
-// in constant memory. After an error it ends. No transaction stays open while the
-// caller works, which would keep a writer's log from shrinking.
+// stream reads the rows of a trial whose key is above after, in order and in constant memory.
+// After an error it ends. It keeps no transaction open while the caller works, which would
+// prevent a writer's log from shrinking.
 func stream[T any](r *Reader, t *table[T], trial, after int64) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -142,7 +142,7 @@ func eachRow(db queryer, query string, args []any, fn func(*sql.Rows) error) err
 	return rows.Err()
 }
 
-// stored is a field as it lies in its column: most as they are.
+// stored converts a field to its form in the database; most stay unchanged.
 func stored(field reflect.Value, tag reflect.StructTag) any {
 	at := field.Addr().Interface()
 	if none, err := strconv.ParseInt(tag.Get("none"), 10, 64); err == nil {
@@ -162,7 +162,7 @@ func stored(field reflect.Value, tag reflect.StructTag) any {
 	return at
 }
 
-// number is NULL when it is not a number.
+// number is stored as NULL if it is NaN.
 type number struct{ v *float64 }
 
 func (n number) Value() (driver.Value, error) { return *n.v, nil } // SQLite makes NULL of NaN
@@ -176,7 +176,7 @@ func (n number) Scan(from any) error {
 	return err
 }
 
-// optional is an integer that is NULL when it has the value that means none.
+// optional is an integer that is stored as NULL if it has the value that means none.
 type optional struct {
 	v    reflect.Value
 	none int64
@@ -195,7 +195,7 @@ func (o optional) Scan(from any) error {
 	return err
 }
 
-// moment is nanoseconds of wall-clock time.
+// moment is a wall-clock time in nanoseconds.
 type moment struct{ v *time.Time }
 
 func (m moment) Value() (driver.Value, error) { return m.v.UnixNano(), nil }
@@ -207,7 +207,7 @@ func (m moment) Scan(from any) error {
 	return err
 }
 
-// hexText is bytes that Go has as hexadecimal digits; NULL when there are none.
+// hexText is bytes, which are hexadecimal digits in Go; NULL if empty.
 type hexText struct{ v *string }
 
 func (h hexText) Value() (driver.Value, error) {
@@ -223,7 +223,7 @@ func (h hexText) Scan(from any) error {
 	return nil
 }
 
-// jsonList is a JSON array, so that SQL can look into it.
+// jsonList is a JSON array, so that SQL can query it.
 type jsonList struct{ v any } // a pointer to a slice
 
 func (l jsonList) Value() (driver.Value, error) {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Metric defines one number that a trial yields. Definitions are stored in
-// run.db, so that a run directory explains itself years later.
+// Metric defines one result of a trial. Definitions are stored in run.db, so that a run
+// directory can be understood years later.
 type Metric struct {
 	Key    string `json:"key" db:"key"`       // "ttfb_p50"
 	Name   string `json:"name" db:"name"`     // "time to first byte, median"
-	Unit   string `json:"unit" db:"unit"`     // SI or a plain word: "s", "B/s", "ratio", "s/GB", "B"
+	Unit   string `json:"unit" db:"unit"`     // SI or a word: "s", "B/s", "ratio", "s/GB", "B"
 	Better Better `json:"better" db:"better"` // which way is better
-	Help   string `json:"help" db:"help"`     // one sentence: how it is computed, from what
+	Help   string `json:"help" db:"help"`     // one sentence: how it is computed, and from what
 }
 
 // Better is the direction in which a metric improves.
@@ -27,13 +27,13 @@ const (
 	Neither Better = "neither"
 )
 
-// Validity reasons: why a trial stays out of fits and comparisons. A trial
-// with none is valid.
+// Validity reasons: why a trial is excluded from fits and comparisons. A trial without any is
+// valid.
 const (
 	ReasonGeneratorSaturated = "generator-saturated"
 	ReasonGeneratorLate      = "generator-late"
 	ReasonBoxBusy            = "box-busy"
-	ReasonMachineLimited     = "machine-limited" // package analysis decides it, as the one below
+	ReasonMachineLimited     = "machine-limited" // decided by package analysis, like the next one
 	ReasonBeyondLine         = "beyond-line"
 	ReasonLinkOff            = "link-off"
 	ReasonEmulatorLate       = "emulator-late"
@@ -47,7 +47,7 @@ const (
 	ReasonClock              = "clock"
 )
 
-// meanings say what validity reasons mean, in a line each.
+// meanings explains each validity reason in a line.
 func meanings() map[string]string {
 	return map[string]string{
 		ReasonGeneratorSaturated: "the load generator used all the CPU it could get",
@@ -69,27 +69,27 @@ func meanings() map[string]string {
 	}
 }
 
-// Meaning says what a validity reason means; the reason itself where it is not known.
+// Meaning explains a validity reason; an unknown one is returned unchanged.
 func Meaning(reason string) string { return cmp.Or(meanings()[reason], reason) }
 
-// Reasons are all validity reasons, in order.
+// Reasons returns all validity reasons, sorted.
 func Reasons() []string { return slices.Sorted(maps.Keys(meanings())) }
 
-// NoteNotEmulated marks a trial whose link was asked for and not emulated.
+// NoteNotEmulated marks a trial whose link was requested but not emulated.
 const NoteNotEmulated = "link: not emulated"
 
-// NoteEnded begins the note of what ended a trial that goes on: "all done",
+// NoteEnded is the prefix of the note about the end of a trial that continues: "all done",
 // "all durable", or the name of an exit condition with its reason.
 const NoteEnded = "ended: "
 
-// TrialState is where a trial is in its life.
+// TrialState is the state of a trial.
 type TrialState string
 
 const (
 	Pending TrialState = "pending"
 	Running TrialState = "running"
 	Done    TrialState = "done"
-	Failed  TrialState = "failed"  // it could not be executed at all; Error says why
+	Failed  TrialState = "failed"  // it could not be executed; Error says why
 	Skipped TrialState = "skipped" // left out on purpose, because it would take too long; Error says why
 )
 
@@ -98,22 +98,22 @@ type Trial struct {
 	ID       int64              `json:"id" db:"id"`
 	Cell     string             `json:"cell" db:"cell"` // the plan's cell ID
 	Block    int                `json:"block" db:"block"`
-	Warmup   bool               `json:"warmup,omitempty" db:"warmup"` // executed, recorded, never part of a statistic
+	Warmup   bool               `json:"warmup,omitempty" db:"warmup"` // executed and recorded, but in no statistic
 	State    TrialState         `json:"state" db:"state"`
 	Epoch    time.Time          `json:"epoch" db:"epoch_ns"` // wall clock at nanosecond 0 of its operations
 	Seconds  float64            `json:"seconds" db:"coalesce(seconds, 0)"`
 	Metrics  map[string]float64 `json:"metrics,omitempty"` // by Metric.Key
 	Outcomes map[string]int64   `json:"outcomes,omitempty"`
-	Bytes    int64              `json:"-"`                              // body bytes of all operations, read only
-	Classes  map[string]int64   `json:"classes,omitempty"`              // error classes, counted
+	Bytes    int64              `json:"-"`                              // body bytes of all operations; set only by Reader
+	Classes  map[string]int64   `json:"classes,omitempty"`              // number of operations by error class
 	Invalid  []string           `json:"invalid,omitempty" db:"invalid"` // validity reasons; empty: valid
 	Notes    []string           `json:"notes,omitempty" db:"notes"`     // "receive: drop (content not compared)", …
-	Details  []Detail           `json:"details,omitempty"`              // numbers with names of their own
+	Details  []Detail           `json:"details,omitempty"`              // further named numbers
 	Error    string             `json:"error,omitempty" db:"error"`
 }
 
-// BlockName is how a block is called where people read: "block 1" is the first
-// that counts, which is 0 in files; those before it are warm-ups.
+// BlockName names a block for people: "block 1" is the first that counts, which is 0 in files;
+// those before it are warm-ups.
 func BlockName(block int) string {
 	if block < 0 {
 		return "warm-up"
@@ -121,8 +121,8 @@ func BlockName(block int) string {
 	return "block " + strconv.Itoa(block+1)
 }
 
-// Detail is a number that a trial has for something the system names: a phase
-// of its operations, a process.
+// Detail is a number of a trial about something named by the system, such as a phase of its
+// operations or a process.
 type Detail struct {
 	Kind  string  `json:"kind" db:"kind"` // one of the Detail constants
 	Name  string  `json:"name" db:"name"` // the phase, the process
@@ -131,56 +131,54 @@ type Detail struct {
 
 // Kinds of details.
 const (
-	DetailPhase = "phase" // seconds of a phase, by the system's own account, median over the trial's operations
-	// Of the nodes of a swarm, in the order of the cluster's nodes.
+	DetailPhase = "phase" // seconds of a phase as reported by the system, median over the trial's operations
+	// For the nodes of a swarm, in the order of the cluster's nodes.
 	// 1: the node had the content from the beginning, 0: it was a leecher, −1: it took no part
 	DetailSeeder = "seeder"
-	// bytes that crossed the node's access link towards it, from the release to the last completion, in IP packets as
-	// they are on the wire
+	// bytes of IP packets on the node's access link towards it, from the release to the last completion
 	DetailLinkReceived = "link_received"
-	DetailLinkSent     = "link_sent" // likewise, from it
+	DetailLinkSent     = "link_sent" // the same, away from it
 	DetailNodeCPU      = "node_cpu"  // CPU seconds of the node's processes in that time
 	DetailNodeRSS      = "node_rss"  // bytes: largest resident set of the node's processes in that time
 	DetailPID          = "pid"       // process id: distinguishes a process from the one that replaced it
 	// bytes: resident set of a process once it was ready, before anything was stored
 	DetailRSSStart = "rss_start"
-	DetailPSSStart = "pss_start" // bytes: proportional set likewise
+	DetailPSSStart = "pss_start" // bytes: proportional set at the same time
 	DetailRSSRest  = "rss_rest"  // bytes: resident set of a process just before the load
-	DetailPSSRest  = "pss_rest"  // bytes: proportional set likewise
-	// Of the peers of a fresh node, in their order.
+	DetailPSSRest  = "pss_rest"  // bytes: proportional set at the same time
+	// For the peers of a fresh node, in order.
 	DetailPeerBlocks = "peer_blocks" // blocks that it delivered
 	DetailPeerRate   = "peer_rate"   // bit/s: rate of its link towards the node; 0: unlimited
 	DetailPeerManner = "peer_manner" // 0: honest, 1: silent, 2: a stranger
-	// bytes: highest resident set during the load (VmHWM, made to begin anew before it at what was resident then)
+	// bytes: largest resident set during the load (VmHWM, reset before it)
 	DetailRSSPeak = "rss_peak"
-	// What metrics are computed from beside operations, jobs and polls: docs/run-db.md lists their names.
-	DetailLoad       = "load"        // what the load generator says of itself
-	DetailUsage      = "usage"       // what the engine observed of processes
+	// Metrics are computed from these besides operations, jobs and polls; docs/run-db.md lists their names.
+	DetailLoad       = "load"        // reported by the load generator about itself
+	DetailUsage      = "usage"       // resource usage observed by the engine
 	DetailHeldBefore = "held_before" // what storage servers held before the operations
-	DetailHeldAfter  = "held_after"  // likewise after them
-	DetailFollower   = "follower"    // what a fresh node said of itself, and its chain
-	// Of load generators on machines with clocks of their own.
-	DetailClockAhead  = "clock_ahead"  // seconds that the clock was ahead of the engine's, which were taken off
-	DetailClockError  = "clock_error"  // seconds: the largest error of its times after that
+	DetailHeldAfter  = "held_after"  // what they held after them
+	DetailFollower   = "follower"    // reported by a fresh node about itself and its chain
+	// For load generators on machines with their own clocks.
+	DetailClockAhead  = "clock_ahead"  // seconds that the clock was ahead of the engine's, already subtracted
+	DetailClockError  = "clock_error"  // seconds: largest error of its times after that
 	DetailNodeRead    = "node_read"    // bytes that storage had to read for the node's processes
 	DetailNodeWritten = "node_written" // bytes that they made storage write
 	DetailCalled      = "called"       // seconds from a leecher's release to the first call that gave it its task
-	DetailGap         = "gap"          // seconds: longest time of a leecher in which something could happen unseen
-	// seconds since the epoch: a leecher had all on disk, or the wait for that ended
+	DetailGap         = "gap"          // seconds: longest time between two polls of a leecher
+	// seconds since the epoch: a leecher had everything on disk, or the wait for that ended
 	DetailOnDisk      = "on_disk"
 	DetailDiskOutcome = "on_disk_outcome"  // how that wait ended: an Outcome
-	DetailPayload     = "payload_received" // payload bytes that a leecher received, by its node's word
-	DetailOutage      = "outage"           // seconds from a fault's beginning to its undoing
-	// seconds from a fault's undoing to a leecher's next verified bytes; −1: none came
+	DetailPayload     = "payload_received" // payload bytes received by a leecher, as its node reports
+	DetailOutage      = "outage"           // seconds from the beginning of a fault to its end
+	// seconds from the end of a fault to a leecher's next verified bytes; −1: none came
 	DetailRecovery = "recovery"
 )
 
 // Valid reports whether the trial may enter fits and comparisons.
 func (t Trial) Valid() bool { return t.State == Done && len(t.Invalid) == 0 && !t.Warmup }
 
-// Sample is one observation of one process (or of the whole box: Process "box").
-// Cumulative counters are since the process started. A field that the kernel
-// would not tell is NaN.
+// Sample is one observation of a process (or of the whole machine: Process "box"). Cumulative
+// counters are since the process started. A field that the kernel does not report is NaN.
 type Sample struct {
 	Start      time.Duration `db:"start_ns"` // of the poll, since the trial's epoch
 	End        time.Duration `db:"end_ns"`
@@ -198,23 +196,23 @@ type Sample struct {
 	Threads    float64       `db:"threads"`
 }
 
-// RealLink is the emulator of a link between machines, of which nothing was asked: it is
-// measured, not judged, and has no load line, as what TCP reaches is no physical limit.
+// RealLink is the emulator name of a real link between machines: it is measured but not judged,
+// and has no load line, because the rate that TCP reaches is not a physical limit.
 const RealLink = "real"
 
-// MeshLink is the emulator of links between machines: "user" on each, with UDP between them.
+// MeshLink is the emulator name of links between machines with "user" on each and UDP between them.
 const MeshLink = "user over UDP"
 
-// KernelMeshLink is that of links between machines which netem on each emulates.
+// KernelMeshLink is the emulator name of links between machines with netem on each.
 const KernelMeshLink = "netem over VXLAN"
 
-// LinkCheck is what was measured through a link before a cell used it,
-// beside what was asked for. Times in seconds, rates in bit/s.
+// LinkCheck is the measurement of a link before a cell used it, with the expected values. Times
+// are in seconds, rates in bit/s.
 type LinkCheck struct {
 	Trial      int64   `json:"trial" db:"trial"`
 	From       string  `json:"from" db:"from_host"`
 	To         string  `json:"to" db:"to_host"`
-	Emulator   string  `json:"emulator" db:"emulator"`     // "netem", "user", "tbf", "none", or one of those above
+	Emulator   string  `json:"emulator" db:"emulator"`     // "netem", "user", "tbf", "none", or one of the above
 	Congestion string  `json:"congestion" db:"congestion"` // TCP congestion control of both ends
 	WantRTT    float64 `json:"want_rtt" db:"want_rtt"`
 	RTT        float64 `json:"rtt" db:"rtt"`             // median
@@ -222,15 +220,14 @@ type LinkCheck struct {
 	WantRate   float64 `json:"want_rate" db:"want_rate"` // TCP payload rate the link should carry; 0: unlimited
 	Rate       float64 `json:"rate" db:"rate"`           // TCP payload rate measured, From → To
 	WantLoss   float64 `json:"want_loss" db:"want_loss"`
-	Loss       float64 `json:"loss" db:"loss"`             // NaN when not measured
-	Lateness   float64 `json:"lateness_p99" db:"lateness"` // the emulator's own, seconds; NaN when it has none
+	Loss       float64 `json:"loss" db:"loss"`             // NaN if not measured
+	Lateness   float64 `json:"lateness_p99" db:"lateness"` // of the emulator's packets, seconds; NaN if unknown
 	Tolerance  float64 `json:"tolerance" db:"tolerance"`
 	OK         bool    `json:"ok" db:"ok"`
 	Why        string  `json:"why,omitempty" db:"why"`
 }
 
-// Event is something that happened at a moment: a phase, a fault, a probe, a
-// violation.
+// Event is something that happened at a time: a phase, a fault, a probe, a violation.
 type Event struct {
 	Trial  int64         `json:"trial,omitempty" db:"trial"` // 0: the run
 	At     time.Time     `json:"at" db:"at_ns"`
@@ -245,5 +242,5 @@ var (
 	sampleTable = newTable[Sample]("samples", "id", "trial, ", "")
 	linkTable   = newTable[LinkCheck]("links", "id", "", "")
 	eventTable  = newTable[Event]("events", "id", "", "")
-	trialTable  = newTable[Trial]("trials", "id", "", "") // only read: statements of its own begin and end a trial
+	trialTable  = newTable[Trial]("trials", "id", "", "") // only read; trials are written by separate statements
 )

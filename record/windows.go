@@ -17,21 +17,20 @@ const windowNs = int64(WindowSeconds * 1e9)
 type Window struct {
 	Second   int64              `db:"second"`   // begins Second × WindowSeconds after the epoch
 	Outcomes [numOutcomes]int64 `db:"outcomes"` // operations that ended in it, by Outcome
-	// Bytes is the body bytes that came in it. An operation's bytes are spread
-	// evenly from its first byte to its last, so that a long transfer does not
-	// show as a burst at its end; the sum over all windows is exact.
+	// Bytes are the body bytes received in it. An operation's bytes are spread evenly from
+	// its first byte to its last, so that a long transfer does not appear as a burst at its
+	// end; the sum over all windows is exact.
 	Bytes int64 `db:"bytes"`
 }
 
-// maxSpread is how many windows the bytes of one operation are spread over; those of a longer
-// one all count in its last.
+// maxSpread is the largest number of windows over which the bytes of an operation are spread;
+// those of a longer operation all count in its last window.
 const maxSpread = 24 * 3600
 
-// windower gathers what has to be added to the windows of a trial. It keeps
-// only what was not written yet.
+// windower accumulates what has to be added to the stored windows of a trial.
 type windower struct {
 	open map[int64]*Window
-	last *Window // the one used last: nearly always the next one too
+	last *Window // the one used last, which is usually used next
 }
 
 func (w *windower) at(second int64) *Window {
@@ -60,8 +59,8 @@ func (w *windower) add(op *Op) {
 	}
 }
 
-// spread adds the operation's bytes to the windows from its first byte (its
-// start, when it has none) to its last.
+// spread adds the operation's bytes to the windows from its first byte (or its start, if it
+// has none) to its last.
 func (w *windower) spread(op *Op, end *Window) {
 	from := op.FirstByte
 	if from == 0 {
@@ -91,15 +90,15 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// windowTable adds what is written to what is there.
+// windowTable adds written rows to existing ones.
 var windowTable = newTable[Window]("windows", "second", "trial, ", "ON CONFLICT (trial, second) DO UPDATE SET "+
 	regexp.MustCompile(`\w+`).ReplaceAllString(windowSums, "$0 = $0 + excluded.$0"))
 
 var windowSums = "bytes, " + strings.ReplaceAll(strings.Join(outcomeNames[:], ", "), "-", "_")
 
-// Windows streams the seconds of a trial in which something happened, ascending,
-// in constant memory. After an error it ends. While the trial runs, a window of
-// the past can still gain: bytes of a long transfer, operations that are late.
+// Windows streams the seconds of a trial in which something happened, in order and in constant
+// memory. After an error it ends. While the trial runs, past windows can still grow: by bytes
+// of a long transfer or late operations.
 func (r *Reader) Windows(trial int64) iter.Seq2[Window, error] {
 	t := *windowTable
 	if r.schema < starvedSince {

@@ -16,17 +16,16 @@ type TrialWriter struct {
 	trial   Trial
 	summary *Summary
 	windows windower
-	pending []Op // not yet a block
+	pending []Op // not yet in a block
 	block   []byte
 	seq     int64
-	written int64 // operations in the totals last written
+	written int64 // operations in the last written totals
 	marked  int64 // number of the next mark
 	ended   bool
 }
 
-// Begin starts a trial of a cell. A trial of the same cell and block that was
-// interrupted is executed again under its old ID. The trial is on the disk, as
-// running, when Begin returns.
+// Begin starts a trial of a cell. If a trial of the same cell and block was interrupted, it
+// keeps its ID. When Begin returns, the trial is on the disk as running.
 func (r *Run) Begin(cell string, block int, warmup bool, epoch time.Time) (*TrialWriter, error) {
 	w := &TrialWriter{
 		run:     r,
@@ -52,15 +51,15 @@ func (r *Run) Begin(cell string, block int, warmup bool, epoch time.Time) (*Tria
 	return w, nil
 }
 
-// ID is the trial's, as events name it.
+// ID is the ID of the trial.
 func (w *TrialWriter) ID() int64 { return w.trial.ID }
 
-// Summary is live: it grows with every operation recorded.
+// Summary returns the live summary, which includes every recorded operation.
 func (w *TrialWriter) Summary() *Summary { return w.summary }
 
-// Ops records operations, in the order in which they ended as far as possible.
-// It refuses operations that cannot be: those show an error of the generator,
-// and a number computed from them would be wrong.
+// Ops records operations, as far as possible in the order in which they ended. It refuses
+// impossible operations: they reveal an error of the generator, and numbers computed from
+// them would be wrong.
 func (w *TrialWriter) Ops(ops []Op) error {
 	if err := Check(ops); err != nil {
 		return w.errorf("%w", err)
@@ -78,7 +77,7 @@ func (w *TrialWriter) Ops(ops []Op) error {
 	})
 }
 
-// Block records operations that are encoded, see [AppendBlock].
+// Block records encoded operations, see [AppendBlock].
 func (w *TrialWriter) Block(b []byte) error {
 	ops, err := DecodeBlock(b, nil)
 	if err != nil {
@@ -87,12 +86,11 @@ func (w *TrialWriter) Block(b []byte) error {
 	return w.Ops(ops)
 }
 
-// maxNs bounds times: 10 years, a thirtieth of what an int64 holds. Times are
-// compared, subtracted and rounded up to a second, and never summed, so that
-// nothing overflows.
+// maxNs limits times to 10 years, a thirtieth of the range of int64. Times are compared,
+// subtracted and rounded up to a second, but never summed, so nothing overflows.
 const maxNs = int64(10 * 365 * 24 * time.Hour)
 
-// Check says which of some operations cannot have been: a trial refuses them.
+// Check returns an error for the first impossible operation.
 func Check(ops []Op) error {
 	for i := range ops {
 		op := &ops[i]
@@ -128,7 +126,7 @@ func (w *TrialWriter) count(ops []Op) {
 	}
 }
 
-// flushWindows adds what the windower holds to the table.
+// flushWindows adds the content of the windower to the table.
 func (w *TrialWriter) flushWindows() error {
 	for _, second := range slices.Sorted(maps.Keys(w.windows.open)) {
 		if err := put(w.run, windowTable, w.windows.open[second], w.trial.ID); err != nil {
@@ -139,8 +137,8 @@ func (w *TrialWriter) flushWindows() error {
 	return nil
 }
 
-// flush puts everything into the open transaction, with the totals so far: what
-// a reader needs to follow the trial without reading it all again.
+// flush writes everything to the open transaction, with the totals so far, so that a reader
+// can follow the trial without reading it from the beginning.
 func (w *TrialWriter) flush() error {
 	if len(w.pending) > 0 {
 		if err := w.insertBlock(w.pending); err != nil {
@@ -181,7 +179,7 @@ func (w *TrialWriter) insertBlock(ops []Op) error {
 	return put(w.run, blockTable, &row, w.trial.ID)
 }
 
-// Samples records observations of processes.
+// Samples records samples of processes.
 func (w *TrialWriter) Samples(samples []Sample) error {
 	return w.locked(func() error {
 		for i := range samples {
@@ -193,7 +191,7 @@ func (w *TrialWriter) Samples(samples []Sample) error {
 	})
 }
 
-// Link records what was measured through links. Their Trial is set to this one.
+// Link records link checks. It sets their Trial.
 func (w *TrialWriter) Link(checks ...LinkCheck) error {
 	return w.locked(func() error {
 		for _, l := range checks {
@@ -206,19 +204,17 @@ func (w *TrialWriter) Link(checks ...LinkCheck) error {
 	})
 }
 
-// Event records something that happened during the trial. Its Trial is set to
-// this one.
+// Event records an event of the trial. It sets its Trial.
 func (w *TrialWriter) Event(e Event) error {
 	e.Trial = w.trial.ID
 	return w.locked(func() error { return put(w.run, eventTable, &e) })
 }
 
-// End completes the trial with its metrics and judgement; everything recorded
-// is durable when it returns. ID, cell, block, warm-up and epoch stay those of
-// [Run.Begin]; a state that is not given is done. One that is running pauses: it is to go on
-// in another session ([Run.Continue]), with the metrics, details and notes of what there is so
-// far for a report of it. When operations were recorded, the outcomes and classes are counted
-// from them, whatever t says.
+// End completes the trial with its metrics and validity; when it returns, all its records are
+// durable. ID, cell, block, warm-up and epoch stay those of [Run.Begin]; an empty state means
+// done. With the state running, the trial is paused and will be continued in another session
+// ([Run.Continue]); its metrics, details and notes so far are stored for reports. If operations
+// were recorded, outcomes and classes are counted from them and not taken from t.
 func (w *TrialWriter) End(t Trial) error {
 	t.State = cmp.Or(t.State, Done)
 	c := w.summary.Counts()
@@ -275,7 +271,7 @@ func (w *TrialWriter) writeHistograms() error {
 	return nil
 }
 
-// The rows of what a trial comes to.
+// Rows of the results of a trial.
 type (
 	result struct {
 		Trial  int64   `db:"trial"`
@@ -314,8 +310,8 @@ var (
 	histogramTable = newTable[storedHistogram]("histograms", "trial", "", "")
 )
 
-// locked runs fn while the trial is open for writing. An error of fn ends the
-// whole run's writing: what was recorded is no longer complete.
+// locked runs fn while the trial is open for writing. An error of fn ends recording for the
+// whole run, because the records are no longer complete.
 func (w *TrialWriter) locked(fn func() error) error {
 	var ended error
 	err := w.run.guarded(func() error {
