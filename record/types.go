@@ -164,7 +164,7 @@ const (
 	DetailNodeRead    = "node_read"    // bytes that storage had to read for the node's processes
 	DetailNodeWritten = "node_written" // bytes that they made storage write
 	DetailCalled      = "called"       // seconds from a leecher's release to the first call that gave it its task
-	DetailGap         = "gap"          // seconds: longest time between two polls of a leecher
+	DetailGap         = "gap"          // seconds: longest interval in which an event at a leecher could go unnoticed
 	// seconds since the epoch: a leecher had everything on disk, or the wait for that ended
 	DetailOnDisk      = "on_disk"
 	DetailDiskOutcome = "on_disk_outcome"  // how that wait ended: an Outcome

@@ -45,7 +45,7 @@ func (p *program) collectCommand() *cobra.Command {
 	return c
 }
 
-// collect runs an experiment which only polls a system that runs.
+// collect runs an experiment that only polls a running system.
 func (p *program) collect(ctx context.Context, ask collection, out, address string, open bool) error {
 	src := fmt.Sprintf("scenario: collect\nsystems: [{use: %q, mode: attach}]\n", ask.system)
 	set := []string{"collect.every=" + ask.every, "collect.for=" + ask.length, "collect.price=" + ask.price}

@@ -78,7 +78,7 @@ func (p *program) compare(dirs []string, o comparison) error {
 		"page":     func(w io.Writer) error { return page.CompareHTML(w, c) },
 		"json": func(w io.Writer) error {
 			e := json.NewEncoder(w)
-			if !p.ui.JSON { // else on one line, like every message
+			if !p.ui.JSON { // otherwise on one line, like every message
 				e.SetIndent("", " ")
 			}
 			return e.Encode(c)
@@ -91,12 +91,12 @@ func (p *program) compare(dirs []string, o comparison) error {
 	return errors.Join(err, gateVerdict(c.Gates))
 }
 
-// notItself is an error when the base run is among the new ones: it is no worse
-// than itself, and a gate against it passes for ever.
+// notItself returns an error if the base run is among the new ones: a gate against itself would
+// always pass.
 func notItself(dirs []string) error {
 	base, err := os.Stat(dirs[0])
 	if err != nil {
-		return nil // opening it says why
+		return nil // opening it reports the error
 	}
 	for _, dir := range dirs[1:] {
 		if is, err := os.Stat(dir); err == nil && os.SameFile(base, is) {
@@ -106,7 +106,7 @@ func notItself(dirs []string) error {
 	return nil
 }
 
-// gateVerdict is nil when all gates pass.
+// gateVerdict returns nil if all gates pass.
 func gateVerdict(all []analysis.Ruling) error {
 	switch analysis.GateState(all) {
 	case analysis.GateFail:
@@ -118,5 +118,5 @@ func gateVerdict(all []analysis.Ruling) error {
 	return nil
 }
 
-// comparisonFormats names what a comparison can be written as.
+// comparisonFormats names the output formats of a comparison.
 const comparisonFormats = "text, markdown, json, page"

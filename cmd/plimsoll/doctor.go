@@ -45,7 +45,7 @@ func (p *program) doctorCommand() *cobra.Command {
 }
 
 func (p *program) doctor(ctx context.Context, arg string, cfg engine.Config) error {
-	if os.Getenv(testbed.EnteredVariable) == "" { // in there, no registry is reached
+	if os.Getenv(testbed.EnteredVariable) == "" { // inside the namespaces, no registry can be reached
 		if err := p.sayMissingImages(ctx, cfg.Plan); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (p *program) doctor(ctx context.Context, arg string, cfg engine.Config) err
 	return p.sayProblems(arg, append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...))
 }
 
-// sayProblems lists problems; when one of them is blocking, that is an error.
+// sayProblems lists problems, and returns an error if one of them is blocking.
 func (p *program) sayProblems(arg string, problems []engine.Problem) error {
 	blocking := 0
 	for _, pr := range problems {

@@ -32,7 +32,7 @@ func (e *elsewhere) placeFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&e.Pack, "pack", false, "with --on kubernetes: a node may have several machines")
 }
 
-// open opens the place that --on names, and names it for other working directories.
+// open opens the place that --on names, and makes e.On independent of the working directory.
 func (e *elsewhere) open(note func(string)) (remote.Place, error) {
 	kind, rest, _ := strings.Cut(e.On, ":")
 	switch kind {

@@ -27,8 +27,8 @@ func setFlag(c *cobra.Command, set *[]string) {
 	c.Flags().StringArrayVar(set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
 }
 
-// load reads a preset or an experiment file ("-": standard input), with the --set
-// changes, and returns how to run it. name is for the run directory.
+// load reads a preset or an experiment file ("-": standard input), applies the --set changes,
+// and returns the configuration of its run. name is for the run directory.
 func (p *program) load(arg string, set []string) (cfg engine.Config, name string, err error) {
 	src, file, name, err := p.source(arg)
 	if err != nil {
@@ -42,7 +42,8 @@ func (p *program) load(arg string, set []string) (cfg engine.Config, name string
 	return cfg, name, err
 }
 
-// configOf is how to run an experiment file's text, whose relative paths start at dir.
+// configOf returns the configuration to run the text of an experiment file, whose relative
+// paths start at dir.
 func configOf(file string, src []byte, set []string, dir string) (cfg engine.Config, err error) {
 	if cfg.Base, err = filepath.Abs(dir); err != nil {
 		return cfg, err
@@ -83,7 +84,7 @@ func (p *program) source(arg string) (src []byte, file, name string, err error) 
 	return src, arg, strings.TrimSuffix(base, filepath.Ext(base)), nil
 }
 
-// known is what a file may name beside systems.
+// known returns what a file may name besides systems.
 func known() experiment.Known {
 	return experiment.Known{
 		Preconditions: engine.Skippable(),

@@ -19,10 +19,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
-// sizeTime bounds asking a registry how large an image is.
+// sizeTime limits asking a registry for the size of an image.
 const sizeTime = 10 * time.Second
 
-// missingImages are those that started systems of a plan name and this machine has not.
+// missingImages returns the images that started systems of a plan need and this machine lacks.
 func missingImages(plan *experiment.Plan) (store image.Store, missing []string, err error) {
 	if store, err = image.Default(); err != nil {
 		return store, nil, err
@@ -49,7 +49,7 @@ func missingImages(plan *experiment.Plan) (store image.Store, missing []string, 
 	return store, missing, nil
 }
 
-// sizeOf is what pulling an image would transfer, in words.
+// sizeOf returns the download size of an image in words.
 func sizeOf(ctx context.Context, store image.Store, ref string) string {
 	ctx, cancel := context.WithTimeout(ctx, sizeTime)
 	defer cancel()
@@ -60,7 +60,7 @@ func sizeOf(ctx context.Context, store image.Store, ref string) string {
 	return words.Bytes(float64(size)) + " to pull"
 }
 
-// sayMissingImages says what a run would pull.
+// sayMissingImages lists the images that a run would pull.
 func (p *program) sayMissingImages(ctx context.Context, plan *experiment.Plan) error {
 	store, missing, err := missingImages(plan)
 	for _, ref := range missing {
@@ -69,7 +69,7 @@ func (p *program) sayMissingImages(ctx context.Context, plan *experiment.Plan) e
 	return err
 }
 
-// pullMissing brings the images that a plan names: with --pull or, on a terminal, after asking.
+// pullMissing pulls the missing images of a plan: with --pull or, on a terminal, after asking.
 func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull bool) error {
 	store, missing, err := missingImages(plan)
 	if err != nil {
@@ -99,8 +99,8 @@ func (p *program) confirm(question string) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y")
 }
 
-// pull brings an image from its registry, or from a file or directory; fresh asks anew what
-// a tag is.
+// pull gets an image from its registry, or from a file or directory. fresh ignores what a tag
+// referred to when it was first pulled.
 func (p *program) pull(
 	ctx context.Context, store image.Store, ref, from string, fresh bool,
 ) (i image.Image, err error) {
@@ -125,7 +125,7 @@ func (p *program) pull(
 	return i, err
 }
 
-// installImage makes an image the one that the program of that name is started from.
+// installImage makes an image the default for starting the program of that name.
 func (p *program) installImage(ctx context.Context, name, ref, from string) error {
 	store, err := image.Default()
 	if err != nil {

@@ -27,17 +27,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// version is set by the release build; a plain `go install` reports what the
-// toolchain recorded.
+// version is set by release builds; `go install` uses what the toolchain recorded.
 var version = ""
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// run is the whole program, in process, so that tests can call it.
+// run is the whole program as a function, so that tests can call it.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	goodbye := "\nstopping (once more to stop at once)\n"
 	if len(args) > 0 && args[0] == "node" {
-		goodbye = "" // a part of a run is stopped by the run, which says so itself
+		goodbye = "" // the run that stops this part prints the message
 	}
 	ctx, cancel := interruptible(context.Background(), func() { io.WriteString(stderr, goodbye) })
 	defer cancel()
@@ -57,8 +56,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return int(ui.ExitCode(err))
 }
 
-// coded gives statuses of their own to a disk that is full, to a run directory that cannot be
-// written and to a mistake in an experiment file or --set, wherever that was met.
+// coded sets the exit status for a full disk, an unwritable run directory, and a mistake in an
+// experiment file or --set, wherever it occurred.
 func coded(err error) error {
 	var we *record.WriteError
 	var wrong *experiment.Error
@@ -72,22 +71,22 @@ func coded(err error) error {
 	return err
 }
 
-// interruptible returns a context that the first Ctrl-C (or SIGTERM) cancels,
-// which ends the run cleanly; the second one ends the program at once. What comes in the
-// same moment is one signal: timeout(1) sends it to the process and to its group.
+// interruptible returns a context that the first Ctrl-C (or SIGTERM) cancels, which ends the
+// run cleanly; the second one ends the program at once. Signals at the same time count as one,
+// because timeout(1) sends its signal to the process and to its group.
 func interruptible(parent context.Context, say func()) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	ended := context.AfterFunc(ctx, func() {
 		say()
 		time.Sleep(sameMoment)
-		stop() // the next one is not caught
+		stop() // the next signal is not caught
 	})
 	return ctx, func() { ended(); stop() }
 }
 
 const sameMoment = 200 * time.Millisecond
 
-// program is what every verb works with.
+// program is the environment of every command.
 type program struct {
 	ui             *ui.UI
 	stdin          io.Reader
@@ -136,7 +135,7 @@ func (p *program) root() *cobra.Command {
 //go:embed help.txt
 var helpText string
 
-// explain gives a command and those below it their words: a line, what it does, and examples.
+// explain sets the help of a command and its subcommands: summary, description and examples.
 func explain(c *cobra.Command) {
 	_, words, _ := strings.Cut("\n"+helpText, "\n# "+c.Name()+"\n")
 	words, _, _ = strings.Cut(words, "\n# ")
@@ -170,7 +169,7 @@ func programVersion() string {
 // exactly is cobra.ExactArgs with our exit status and a hint.
 func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
 
-// atLeast is cobra.MinimumNArgs likewise.
+// atLeast is cobra.MinimumNArgs with our exit status and a hint.
 func atLeast(n int, what string) cobra.PositionalArgs { return between(n, math.MaxInt, what) }
 
 func between(least, most int, what string) cobra.PositionalArgs {
@@ -184,7 +183,7 @@ func between(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// result writes what a command has found or done: one object with --json, else a line.
+// result writes the result of a command: an object with --json, otherwise a line.
 func (p *program) result(object any, line string, args ...any) error {
 	if p.ui.JSON {
 		p.ui.Emit(object)
@@ -194,5 +193,5 @@ func (p *program) result(object any, line string, args ...any) error {
 	return err
 }
 
-// usage is a mistake on the command line or in a file, and what to do about it.
+// usage returns the error for a mistake on the command line or in a file, with a hint.
 func usage(err error, hint string) error { return ui.Exit(ui.CodeUsage, ui.WithHint(err, hint)) }

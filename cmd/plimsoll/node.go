@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// nodeCommand holds the parts of a run that are processes of their own: the
-// embedded systems, the load generator, the link emulator and the watchdog.
+// nodeCommand has the parts of a run that are separate processes: the embedded systems, the
+// load generator, the link emulator and the watchdog.
 func (p *program) nodeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:    "node",

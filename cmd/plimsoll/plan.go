@@ -41,7 +41,7 @@ func (p *program) planCommand() *cobra.Command {
 				case !pr.Blocking:
 				case !pr.Here:
 					wrong = append(wrong, pr)
-				case !p.ui.JSON: // the plan may be meant for another machine, or for later
+				case !p.ui.JSON: // the plan may be for another machine, or for later
 					p.ui.Say("note: not possible here yet: %s: %s", pr.Name, pr.What)
 				}
 			}
@@ -55,7 +55,7 @@ func (p *program) planCommand() *cobra.Command {
 	return c
 }
 
-// print writes what was made, and a line end.
+// print writes b and a newline, unless there is an error.
 func (p *program) print(b []byte, err error) error {
 	if err == nil {
 		_, err = p.stdout.Write(append(b, '\n'))

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	maxInvalidLines = 5           // keeps a busy machine from filling the terminal
-	lineEvery       = time.Minute // plain lines and JSON objects of a long trial, at most
+	maxInvalidLines = 5           // so that a busy machine does not fill the terminal
+	lineEvery       = time.Minute // shortest interval of plain lines and JSON objects of a long trial
 )
 
-// progress shows a run: one redrawn line on a terminal, a plain line per block
-// elsewhere, one object per trial with --json.
+// progress shows the progress of a run: a redrawn line on a terminal, otherwise a line per block,
+// or with --json an object per trial.
 type progress struct {
 	ui      *ui.UI
 	plan    *experiment.Plan
@@ -33,15 +33,15 @@ type progress struct {
 	mu        sync.Mutex
 	n, total  int
 	current   string
-	chain     int // blocks of the chain that the trial follows; 0: it follows none
+	chain     int // blocks of the chain that the trial follows; 0: none
 	block     int
 	trials    int
 	first     time.Time
-	mentioned map[string]bool // cells that are skipped, and reasons why trials are invalid
+	mentioned map[string]bool // skipped cells and validity reasons that have been explained
 	invalid   int
 
-	// Of a trial that lasts long: its first and its latest state, and when the last plain
-	// line was written.
+	// For a long trial: its first and its latest state, and when the last plain line was
+	// written.
 	since, state scenario.State
 	said         time.Time
 }
@@ -62,7 +62,7 @@ func (p *progress) Start() {
 	}
 	title := cmp.Or(p.plan.Experiment.Title, p.plan.Experiment.Scenario)
 	trials, of := words.Plural(int64(e.Trials), "trial", "trials"), strings.Join(p.plan.Experiment.SystemNames(), ", ")
-	if p.resumed { // the whole run's estimate would mislead
+	if p.resumed { // the estimate of the whole run would be misleading
 		p.ui.Say("%s: continuing in %s; the plan has %s of %s", title, p.dir, trials, of)
 		return
 	}
@@ -136,7 +136,7 @@ func (p *progress) End(t record.Trial, cell experiment.Cell) {
 	p.since, p.state, p.said = scenario.State{}, scenario.State{}, time.Time{}
 }
 
-// sayEnd says of a trial what is worth a line.
+// sayEnd prints what is notable about a finished trial.
 func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 	if p.state.At > 0 {
 		line := p.current + ": " + p.longLine()
@@ -177,8 +177,8 @@ func (p *progress) draw(tail string) {
 	p.ui.Progress(fmt.Sprintf("%3d/%d  %s%s%s", p.n, p.total, p.current, tail, p.left("  ", " left")))
 }
 
-// left is the time still to go, from the trials so far or else from the plan,
-// between before and after; empty when neither says.
+// left returns the estimated remaining time, from the trials so far or else from the plan,
+// between before and after; empty if unknown.
 func (p *progress) left(before, after string) string {
 	switch e := p.plan.Estimate; {
 	case p.trials >= 2:
@@ -222,8 +222,7 @@ func (p *progress) State(s scenario.State, cell experiment.Cell) {
 	p.ui.Emit(line)
 }
 
-// rates are objects and bytes accepted per second in this session; 0 when there is nothing
-// to compute them from.
+// rates returns the objects and bytes accepted per second in this session; 0 if unknown.
 func (p *progress) rates() (objects, bytes float64) {
 	if seconds := (p.state.At - p.since.At).Seconds(); seconds >= 1 {
 		objects = float64(p.state.Accepted-p.since.Accepted) / seconds
@@ -232,7 +231,7 @@ func (p *progress) rates() (objects, bytes float64) {
 	return objects, bytes
 }
 
-// longLine is the state of a long trial on one line.
+// longLine returns the state of a long trial on one line.
 func (p *progress) longLine() string {
 	s := p.state
 	if s.Objects == 0 {

@@ -44,14 +44,14 @@ func (p *program) reportCommand() *cobra.Command {
 // reportOptions are the flags of report.
 type reportOptions struct {
 	judgement
-	again   bool // metrics are computed again
+	again   bool // recompute metrics
 	verbose bool
 }
 
 // judgement is how a finished run is judged.
 type judgement struct {
 	gates, sets []string
-	alone       bool // gates alone, without those of the plan
+	alone       bool // only gates, without those of the plan
 }
 
 func (j *judgement) flags(c *cobra.Command) {
@@ -67,7 +67,7 @@ func setLimitsFlag(c *cobra.Command, sets *[]string) {
 		"judge again which trials are valid: limits.others=none, limits.machine=95%")
 }
 
-// openRun opens a run directory, with an error that says what one is.
+// openRun opens a run directory, with a hint about what one is if that fails.
 func openRun(dir string) (*record.Reader, error) {
 	r, err := record.Open(dir)
 	if err != nil {
@@ -76,10 +76,10 @@ func openRun(dir string) (*record.Reader, error) {
 	return r, ui.Exit(ui.CodeUsage, err)
 }
 
-// writeReport writes summary.json and report.html into the run directory and the
-// table to standard output, and holds the run to gates beside those of its plan, or
-// alone: the files keep those of the plan. Its trials are judged by the limits of the
-// plan and by sets.
+// writeReport writes summary.json and report.html into the run directory and the table to
+// standard output. It checks the gates of the options besides those of the plan, or only the
+// former; the files always have those of the plan. Trials are judged by the limits of the plan,
+// changed by sets.
 func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, error) {
 	r, err := openRun(dir)
 	if err != nil {
@@ -185,19 +185,18 @@ func (p *program) writeAs(format, known, file string, formats map[string]func(io
 const exportFormats = "csv, parquet, json or benchfmt; of operations ops-csv or ops-parquet; " +
 	"other tables: sqlite3 -csv DIR/run.db (docs/run-db.md)"
 
-// runsIn counts the runs below a directory that is no run itself; 0: it is one, or
-// has none.
+// runsIn counts the runs below a directory; 0 if it is a run itself.
 func runsIn(dir string) int {
 	if report.IsRun(dir) {
 		return 0
 	}
-	ids, _ := report.FindRuns(dir) // opening it as a run says what is wrong
+	ids, _ := report.FindRuns(dir) // opening it as a run reports errors
 	return len(ids)
 }
 
 // reportIndex writes an index of the runs below a directory into it.
 func (p *program) reportIndex(dir string, runs int) error {
-	page := filepath.Join(dir, "plimsoll-runs.html") // no file of the user's has this name
+	page := filepath.Join(dir, "plimsoll-runs.html") // unlikely to be a file of the user
 	if err := atomicfile.Write(page, func(w io.Writer) error { return report.WriteIndex(w, dir) }); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (p *program) runCommand() *cobra.Command {
 	return c
 }
 
-// outFlag is --out, by default a directory of today's with a name.
+// outFlag adds --out, which defaults to a directory with a name, date and time.
 func outFlag(c *cobra.Command, out *string, name string) {
 	c.Flags().StringVar(out, "out", "", "run directory (default runs/"+name+"-DATE-TIME)")
 }
@@ -59,7 +59,7 @@ func outOr(out, name string) string {
 	return cmp.Or(out, filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405")))
 }
 
-// manner is how a run is executed and looked at, which is not part of its plan.
+// manner is how a run is executed and displayed, which is not part of its plan.
 type manner struct {
 	waitQuiet   time.Duration
 	keepGoing   bool
@@ -130,8 +130,8 @@ func (p *program) resumeCommand() *cobra.Command {
 	return c
 }
 
-// perform executes a plan in a run directory, which has a name of its own when out is
-// empty, and shows its page where that is asked for.
+// perform executes a plan in a run directory (a new one if out is empty), and shows its page if
+// requested.
 func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engine.Config) error {
 	if out == "" {
 		out = outOr("", name)
@@ -148,7 +148,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 			return err
 		}
 	}
-	if os.Getenv(testbed.EnteredVariable) != "" { // who runs us in namespaces shows it
+	if os.Getenv(testbed.EnteredVariable) != "" { // the parent outside the namespaces shows the page
 		m.open, m.serve = false, false
 	}
 	if m.serve {
@@ -177,21 +177,21 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 	return exitWith(code, err)
 }
 
-// enterNamespace runs the command again inside namespaces of its own when we
-// may not make any ourselves and the experiment needs no endpoint outside.
+// enterNamespace runs the command again inside new namespaces if we may not create any
+// ourselves and the experiment needs no endpoint outside.
 func enterNamespace(plan *experiment.Plan) (code int, done bool, err error) {
 	if slices.ContainsFunc(plan.Experiment.Systems, experiment.SystemUse.Attached) {
 		return 0, false, nil
 	}
 	code, done, err = testbed.Enter()
 	if !done {
-		err = nil // no namespaces for us here: the testbed makes plain hosts and says so
+		err = nil // without namespaces, the testbed creates plain hosts and says so
 	}
 	return code, done, err
 }
 
-// exitWith ends this process as the one inside the namespaces ended; what there
-// is to say it has said.
+// exitWith exits with the status of the process inside the namespaces, which has printed all
+// messages.
 func exitWith(code int, err error) error {
 	if err == nil && code != 0 {
 		os.Exit(code)
@@ -228,21 +228,21 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) 
 	if res.Trials+res.Failed+res.Skipped+res.Paused == 0 { // there is nothing to report on
 		return errors.Join(err, interruptedError(res, dir))
 	}
-	// The report of a partial run is worth as much as its trials.
+	// Partial runs get a report, too.
 	rulings, e := p.writeReport(dir, reportOptions{})
-	// How the run ended is graver than its gates, which then have less to go by: the
-	// first error's status counts.
+	// The first error determines the exit status: how the run ended matters more than its
+	// gates, which may lack data then.
 	return errors.Join(err, e, verdict(res, dir), gateVerdict(rulings))
 }
 
-// fill gives a run what only the program knows.
+// fill adds what only the program knows to a configuration.
 func fill(cfg *engine.Config) {
 	cfg.Scenario = scenarios.ByName(cfg.Plan.Experiment.Scenario)
 	cfg.Systems, cfg.Version = all.All(), programVersion()
 }
 
-// withStatus gives an error that ended a run the status of a precondition where
-// trying again does not help before something else has changed.
+// withStatus gives errors the status of a precondition if trying again does not help until
+// something else has changed.
 func withStatus(err error) error {
 	var missing *engine.PreconditionError
 	var unready *engine.DeployError

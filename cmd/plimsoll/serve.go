@@ -34,8 +34,8 @@ func (p *program) serveCommand() *cobra.Command {
 	return c
 }
 
-// tokenVariable is the environment variable that may hold the token, for
-// scrapers that are to find it again.
+// tokenVariable is the environment variable that may set the token, so that scrapers have a
+// fixed one.
 const tokenVariable = "PLIMSOLL_TOKEN"
 
 func noTokenFlag(c *cobra.Command, open *bool) {
@@ -67,20 +67,19 @@ func (p *program) serve(ctx context.Context, dir, address string, open bool) err
 	}
 }
 
-// listening serves until stop is called; failed has the error of a server
-// that ended before.
+// listening is a running server. failed receives its error if it ends before stop is called.
 type listening struct {
 	url    string
 	stop   func()
 	failed <-chan error
 }
 
-// listen serves handler, for those who have a token unless it is to be open, and says where:
-// ADDRESS and TOKEN stand for what is known only then.
+// listen serves handler, for clients with a token unless open, and prints where, with the actual
+// values for ADDRESS and TOKEN.
 func (p *program) listen(
 	ctx context.Context, handler http.Handler, address string, open bool, where string,
 ) (listening, error) {
-	query := "" // to be added to an address
+	query := "" // appended to addresses
 	if !open {
 		token := cmp.Or(os.Getenv(tokenVariable), rand.Text())
 		handler, query = report.WithToken(handler, token), "?token="+url.QueryEscape(token)
@@ -115,8 +114,8 @@ func (p *program) browse(page string) {
 	}
 }
 
-// loopbackOnly refuses addresses that others could reach: what is served is not
-// encrypted.
+// loopbackOnly refuses addresses that other machines could reach, because the server does not
+// encrypt.
 func loopbackOnly(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

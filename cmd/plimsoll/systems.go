@@ -45,7 +45,7 @@ func (p *program) systemsCommand() *cobra.Command {
 	return c
 }
 
-// status is what one system's check says about this machine.
+// status describes a system on this machine.
 type status struct {
 	Name     string           `json:"name"`
 	Summary  string           `json:"summary"`
@@ -82,7 +82,7 @@ func statusOf(ctx context.Context, s system.System) status {
 	info := s.Info()
 	st := status{Name: info.Name, Summary: info.Summary, Modes: info.Modes, Can: info.Can, Embedded: info.Embedded,
 		Install: info.Install}
-	st.Default, _, _ = strings.Cut(info.Image, "@") // people do not read the digest
+	st.Default, _, _ = strings.Cut(info.Image, "@") // the digest would only be noise
 	if store, err := image.Default(); err == nil {
 		if i, err := store.Installed(info.Name); err == nil {
 			st.Image, st.Bytes = i.String(), i.Size
@@ -116,7 +116,7 @@ func (p *program) writeSystems(w io.Writer, part string, data any) error {
 	return t.ExecuteTemplate(w, part, data)
 }
 
-// prose prints a text, in lines of the terminal that results go to; elsewhere in one line.
+// prose prints a text, wrapped if the results go to a terminal, and otherwise in one line.
 func (p *program) prose(first, later, text string) {
 	io.WriteString(p.stdout, p.wrapped(first, later, text))
 }
@@ -129,7 +129,7 @@ func (p *program) wrapped(first, later, text string) string {
 	return wrapped(first, later, text, width)
 }
 
-// Here is how a system is on this machine.
+// Here says how a system is available on this machine.
 func (st status) Here() string {
 	switch {
 	case st.Embedded:
@@ -152,7 +152,7 @@ func joinModes(modes []system.Mode) string {
 	return strings.Join(s, ", ")
 }
 
-// kindOf says what an option wants.
+// kindOf describes the values of an option.
 func kindOf(o system.Option) string {
 	kind, def := cmp.Or(strings.Join(o.Enum, "|"), o.Type), o.Default
 	if b, err := experiment.ParseBytes(def); err == nil && o.Type == "size" {
@@ -167,7 +167,7 @@ func kindOf(o system.Option) string {
 	return kind
 }
 
-// wrapped is a text in lines of a width; nothing where there is no text.
+// wrapped wraps a text at a width; an empty text stays empty.
 func wrapped(first, later, text string, width int) string {
 	if text == "" {
 		return ""

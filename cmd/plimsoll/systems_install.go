@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/install"
 )
 
-// installTime bounds one installation, download included.
+// installTime limits one installation, including downloads.
 const installTime = 20 * time.Minute
 
 func (p *program) installCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func (p *program) installCommand() *cobra.Command {
 				return usage(errors.New("--image and --image-dir are for one system"), "name one system")
 			}
 			var todo []func() error
-			for _, name := range args { // all names first: nothing is half done for a typing error
+			for _, name := range args { // check all names first, so that a typo stops before anything is installed
 				do, err := p.installer(c.Context(), name, ref, from)
 				if err != nil {
 					return usage(err, "see plimsoll systems")
@@ -56,7 +56,7 @@ func (p *program) installCommand() *cobra.Command {
 	return c
 }
 
-// installer installs what goes by a name.
+// installer returns a function that installs the program or image of a name.
 func (p *program) installer(ctx context.Context, name, ref, from string) (func() error, error) {
 	if i, ok := install.ByName(name); ok && ref+from == "" {
 		return func() error { return p.install(ctx, i) }, nil
