@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// texts are the words of every scenario, by what they say. They are ours: what cannot be read is
-// a bug.
+// texts are the texts used by every scenario, by key. They are embedded, so a parse error is a
+// bug.
 var texts = sync.OnceValue(func() (t struct {
 	Rules                      []Rule
 	Invalid                    []invalidity
@@ -32,7 +32,7 @@ var texts = sync.OnceValue(func() (t struct {
 //go:embed words.yaml
 var wordsText []byte
 
-// CommonRules are those of every scenario; views add their own.
+// CommonRules returns the rules of every scenario; views add their own.
 func CommonRules() []Rule {
 	v := View{Rules: slices.Clone(texts().Rules)}
 	v.Hold(map[string]func(*Result) []Case{
@@ -58,7 +58,7 @@ func CommonRules() []Rule {
 	return v.Rules
 }
 
-// Cases makes one case for each cell of which f says so.
+// Cases returns a case for each cell for which f returns true.
 func (r *Result) Cases(f func(c *Cell, x *Case) bool) []Case {
 	var all []Case
 	for _, c := range r.Cells {
@@ -70,14 +70,14 @@ func (r *Result) Cases(f func(c *Cell, x *Case) bool) []Case {
 	return all
 }
 
-// ofCells is a condition of each cell.
+// ofCells returns the condition of a rule about cells.
 func ofCells(holds func(r *Result, c *Cell, x *Case) bool) func(*Result) []Case {
 	return func(r *Result) []Case {
 		return r.Cases(func(c *Cell, x *Case) bool { return holds(r, c, x) })
 	}
 }
 
-// ofTrials is a condition of each trial.
+// ofTrials returns the condition of a rule about trials.
 func ofTrials(holds func(t *Trial, x *Case) bool) func(*Result) []Case {
 	return func(r *Result) (all []Case) {
 		for _, t := range r.Frame.Trials {
@@ -99,7 +99,7 @@ func notExecuted(t *Trial, x *Case) bool {
 	return t.State == record.Failed
 }
 
-// noted finds trials with a note that begins so.
+// noted finds trials with a note that begins with note.
 func noted(note string) func(*Result) []Case {
 	begins := func(n string) bool { return strings.HasPrefix(n, note) }
 	return ofCells(func(r *Result, c *Cell, x *Case) bool {
@@ -136,7 +136,7 @@ func imported(r *Result) []Case {
 
 // invalidity is why trials are invalid, and what to do.
 type invalidity struct {
-	Reasons    []string // none: all that no other has
+	Reasons    []string // none: all reasons without an entry of their own
 	Text, Hint string
 }
 
@@ -145,8 +145,8 @@ func (v invalidity) of(t *Trial) bool {
 		func(s string) bool { return slices.Contains(v.Reasons, s) })
 }
 
-// invalidTrials makes a case of each cell and the first that explains its trials. What
-// is beyond the load line has a rule of its own, and so has what was not executed.
+// invalidTrials returns a case for each cell and the first invalidity that explains its trials.
+// Trials beyond the load line, and trials that were not executed, have their own rules.
 func invalidTrials(r *Result) []Case {
 	first := func(t *Trial) int {
 		if t.Warmup || t.State == record.Failed || len(t.Invalid) == 0 ||
@@ -176,7 +176,7 @@ func invalidTrials(r *Result) []Case {
 	return all
 }
 
-// Shares of all CPUs from which on what measures disturbs what is measured.
+// Shares of all CPUs above which measuring affects the results.
 const (
 	busyHarness  = 0.05
 	busyEmulator = 0.50
@@ -196,7 +196,7 @@ func harnessBusy(_ *Result, c *Cell, x *Case) bool {
 	return false
 }
 
-// coarsest is the share of a polled time that the polls may lie apart.
+// coarsest is the largest acceptable interval between polls, as a share of a polled time.
 const coarsest = 0.10
 
 func coarse(r *Result, c *Cell, x *Case) bool {
@@ -210,16 +210,16 @@ func coarse(r *Result, c *Cell, x *Case) bool {
 }
 
 const (
-	driftFloor = 0.10 // smaller changes matter less than what differs between systems
-	// driftAlpha is such that of runs without drift fewer than 1 % have a finding, of few
-	// cells and autocorrelated noise, too.
+	driftFloor = 0.10 // smaller changes matter less than differences between systems
+	// With driftAlpha, fewer than 1 % of runs without drift have a finding, even with few
+	// cells and autocorrelated noise.
 	driftAlpha = 0.006
 )
 
-// drift looks for cells whose headline rises or falls from the first block to the last,
-// the baseline's too, and for such a change in the ratios to the baseline, over all
-// cells of a system: by permutation tests over blocks, Holm-corrected, and with half of
-// driftAlpha for each of the two families.
+// drift finds cells, including the baseline's, whose headline rises or falls from the first
+// block to the last, and systems whose ratios to the baseline do so over all cells. It uses
+// permutation tests over blocks, Holm-corrected, with half of driftAlpha for each of the two
+// families.
 func drift(r *Result) []Case {
 	type test struct {
 		Case
@@ -251,7 +251,7 @@ func drift(r *Result) []Case {
 				}
 			}
 		}
-		if len(ratios) > 0 { // a block hits all cells of a system alike, so blocks are what is permuted
+		if len(ratios) > 0 { // a block affects all cells of a system alike, so blocks are permuted
 			relative = append(relative,
 				ask(stats.BlockMeans(ratios, centres), s.Name,
 					s.Name+" relative to "+cmp.Or(r.Baseline, "the default")))
@@ -272,7 +272,7 @@ func drift(r *Result) []Case {
 	return all
 }
 
-// keptUp is the share of the offered load below which it was not sustained.
+// keptUp is the share of the offered load that must be achieved to count as sustained.
 const keptUp = 0.95
 
 func overloaded(_ *Result, c *Cell, x *Case) bool {
@@ -293,7 +293,7 @@ func failures(_ *Result, c *Cell, x *Case) bool {
 	return x.N > 0
 }
 
-// fewLate is the share of operations cut off by the experiment that is worth a word.
+// fewLate is the share of operations cut off by the experiment above which it is reported.
 const fewLate = 0.01
 
 func deadlines(_ *Result, c *Cell, x *Case) bool {
@@ -304,10 +304,10 @@ func deadlines(_ *Result, c *Cell, x *Case) bool {
 	return float64(x.N) >= fewLate*float64(x.Of) && x.N > 0
 }
 
-// fallAlpha is the significance level of a fall, over all curves.
+// fallAlpha is the significance level of a fall in throughput, over all curves.
 const fallAlpha = 0.01
 
-// nearLine is the share of the load line from which on the link is the bottleneck.
+// nearLine is the share of the load line above which the link is the bottleneck.
 const nearLine = 0.9
 
 // curve is the throughput of a system at each level of concurrency.
@@ -316,8 +316,8 @@ type curve struct {
 	loads []stats.Load
 }
 
-// curves are those of a rate. Levels at which the link is the bottleneck are left out:
-// what falls there need not be the system's doing.
+// curves returns the curves of a rate, without levels at which the link is the bottleneck: a
+// fall there need not be caused by the system.
 func (r *Result) curves(rate string) (all []*curve) {
 	at := map[string]*curve{}
 	for _, c := range r.Cells {
@@ -343,8 +343,8 @@ func (r *Result) curves(rate string) (all []*curve) {
 
 func isConcurrency(x Factor) bool { return strings.HasSuffix(x.Path, ".concurrency") }
 
-// throughputFalls compares the throughput at the highest concurrency with that at each
-// other (Welch's test on logarithms, Holm-corrected).
+// throughputFalls compares the throughput at the highest concurrency with that at each other
+// level (Welch's test on logarithms, Holm-corrected).
 func throughputFalls(r *Result) []Case {
 	if r.View.Rate == "" {
 		return nil
@@ -390,7 +390,7 @@ func linkBound(r *Result, c *Cell, x *Case) bool {
 	for _, key := range []string{"load_line_share", "line_share"} {
 		if s, ok := c.Metrics[key]; ok && s.N >= 3 && s.Lo >= nearLine {
 			x.Value = s.Median
-			if key == "load_line_share" && r.View.Rate != "" { // else the line is another one
+			if key == "load_line_share" && r.View.Rate != "" { // otherwise it is another line
 				x.Text = "round trips"
 				if r.fillsLink(c) {
 					x.Text = "the rate of the link"
@@ -402,11 +402,11 @@ func linkBound(r *Result, c *Cell, x *Case) bool {
 	return false
 }
 
-// fullRate is the share of the link's rate from which on a load line is that of the
-// rate; a lower one is that of round trips.
+// fullRate is the share of the link's rate above which a load line is due to the rate; lower
+// ones are due to round trips.
 const fullRate = 0.90
 
-// fillsLink reports whether the load line of most trials of a cell is the rate of the
+// fillsLink reports whether the load line of most trials of a cell is due to the rate of the
 // link, as measured before the trial.
 func (r *Result) fillsLink(c *Cell) bool {
 	full, all := 0, 0
@@ -429,7 +429,7 @@ func skipped(r *Result) []Case {
 	return all
 }
 
-// fewestExact is how many trials an exact 95 % interval of a median needs.
+// fewestExact is the number of trials that an exact 95 % interval of a median needs.
 const fewestExact = 6
 
 func fewTrials(_ *Result, c *Cell, _ *Case) bool {

@@ -8,18 +8,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// EffectFloor is the smallest change that a verdict names.
+// EffectFloor is the smallest change that a verdict reports.
 const EffectFloor = 0.05
 
-// FewestPairs is the least number of pairs of which a difference is claimed.
+// FewestPairs is the smallest number of pairs for which a difference is claimed.
 const FewestPairs = 4
 
 // Ratio compares a cell with the baseline's cell of the same group, within blocks.
 type Ratio struct {
 	N int `json:"n"` // blocks in which both have a valid trial
 	Range
-	Confidence float64 `json:"confidence"` // of Lo and Hi; less than 0.95 where they are the range of the pairs
-	Test               // Wilcoxon's signed-rank test over pairs; Student's where Warn says so
+	Confidence float64 `json:"confidence"` // of Lo and Hi; less than 0.95 if they are the range of the pairs
+	Test               // Wilcoxon's signed-rank test over pairs; Student's if Warn says so
 	Warn       string  `json:"warn,omitempty"`
 }
 
@@ -28,7 +28,7 @@ type Test struct {
 	P           Num  `json:"p"`
 	PHolm       Num  `json:"p_holm"` // corrected for the other comparisons of the metric
 	Significant bool `json:"significant"`
-	Better      int  `json:"better"` // when significant and above the effect floor: 1 better, −1 worse; else 0
+	Better      int  `json:"better"` // if significant and above the effect floor: 1 better, −1 worse; otherwise 0
 }
 
 // Overall is one system's ratio to the baseline over all its cells.
@@ -50,8 +50,8 @@ type Extreme struct {
 	Value Num    `json:"value"`
 }
 
-// compare fills each cell's ratios to the baseline's cell of its group, and pools them
-// over groups. Trials are paired by block: what a block does to all alike cancels.
+// compare computes the ratios of each cell to the baseline's cell of its group, and pools them
+// over groups. Trials are paired by block, so that effects common to a block cancel.
 func (f *Frame) compare() []Overall {
 	overall := []Overall{}
 	for _, m := range f.Metrics {
@@ -93,7 +93,7 @@ func (f *Frame) compare() []Overall {
 			}
 			c.Ratios[m.Key] = q
 		}
-		if f.View.Arrange != nil { // configurations of one system: their mean means nothing
+		if f.View.Arrange != nil { // the mean of configurations of one system means nothing
 			continue
 		}
 		for _, s := range f.Systems {
@@ -105,16 +105,16 @@ func (f *Frame) compare() []Overall {
 	return overall
 }
 
-// base is the cell that a cell is compared with; nil: none.
+// base returns the cell that a cell is compared with; nil: none.
 func (f *Frame) base(c *Cell) *Cell {
 	b, _ := find(f.Cells, func(b *Cell) bool { return b.Baseline && b.Pair == c.Pair && !c.Baseline })
 	return b
 }
 
-// pairs are the logarithms of the ratios of a cell to its baseline in the blocks that both have. A
-// system that delivered nothing is 0 times as fast; against a baseline that delivered
-// nothing there is no ratio. None are given when a trial of either is censored: the
-// others alone would flatter it.
+// pairs returns the logarithms of the ratios of a cell to its baseline in the blocks that both
+// have. A system that delivered nothing is 0 times as fast; to a baseline that delivered nothing
+// there is no ratio. If a trial of either is censored it returns none, because the remaining
+// trials would be biased.
 func (f *Frame) pairs(metric string, c, base *Cell) (logs []float64, blocks []int) {
 	if f.View.Alike != nil && !f.View.Alike(f, metric, c, base) {
 		return nil, nil
@@ -131,8 +131,8 @@ func (f *Frame) pairs(metric string, c, base *Cell) (logs []float64, blocks []in
 	return logs, blocks
 }
 
-// RatioTo is a metric of a cell divided by that of another, within blocks; none where a
-// trial of either is censored.
+// RatioTo returns a metric of a cell divided by that of another, within blocks; none if a trial
+// of either is censored.
 func (f *Frame) RatioTo(metric string, c, base *Cell) Value {
 	logs, _ := f.pairs(metric, c, base)
 	logs = slices.DeleteFunc(logs, func(x float64) bool { return math.IsInf(x, -1) })
@@ -143,9 +143,9 @@ func (f *Frame) RatioTo(metric string, c, base *Cell) Value {
 	return Estimate(i)
 }
 
-// ratioOf is the ratio within pairs. The signed-rank test and its interval decide
-// where they can pass the correction for a family of so many comparisons; fewer pairs
-// have Student's, and fewer than four only the range of their ratios.
+// ratioOf returns the ratio within pairs. It uses the signed-rank test and its interval if they
+// can be significant after correction for a family of so many comparisons. Fewer pairs get
+// Student's test, and fewer than four only the range of their ratios.
 func ratioOf(logs []float64, family int) Ratio {
 	n := len(logs)
 	i, p := stats.PairedRatio(logs, Confidence)
@@ -170,8 +170,8 @@ func ratioOf(logs []float64, family int) Ratio {
 	return q
 }
 
-// direction is +1 when a significant ratio is better, −1 when worse, 0 when it is
-// neither, or below the effect floor.
+// direction is +1 if a significant ratio is better, −1 if it is worse, and 0 if it is neither or
+// below the effect floor.
 func direction(significant bool, ratio Num, better record.Better) int {
 	if !significant || math.Abs(math.Log(float64(ratio))) < math.Log1p(EffectFloor) {
 		return 0
@@ -189,8 +189,8 @@ func direction(significant bool, ratio Num, better record.Better) int {
 	return 0
 }
 
-// Pooled is the geometric mean of cells' ratios, given their logarithms by block and the
-// centre of each cell, with its interval, p and number of blocks.
+// Pooled returns the geometric mean of cells' ratios, given their logarithms by block and the
+// centre of each cell, with its interval, p-value and number of blocks.
 func Pooled(rows [][]float64, centres []float64) (v Value, p float64, blocks int) {
 	means := stats.BlockMeans(rows, centres)
 	i, p := stats.PairedRatio(means, Confidence)
@@ -205,10 +205,10 @@ func Pooled(rows [][]float64, centres []float64) (v Value, p float64, blocks int
 	return v, p, len(means)
 }
 
-// pool is the geometric mean of a system's ratios, every cell weighing the same.
-// Blocks are the unit, since a system in a block may be slow in all of its cells: test
-// and interval are those of the blocks' means, and fewer than six blocks claim
-// nothing. A single cell needs no pooling.
+// pool returns the geometric mean of a system's ratios, with equal weight for each cell. Blocks
+// are the unit, because a system may be slow in all cells of a block: test and interval are those
+// of the blocks' means, and with fewer than six blocks nothing is claimed. A single cell needs no
+// pooling.
 func (f *Frame) pool(s System, m record.Metric) (Overall, bool) {
 	o := Overall{System: s.Name, Metric: m.Key}
 	var rows [][]float64 // logarithms of the ratios of a cell's pairs, by block
@@ -220,7 +220,7 @@ func (f *Frame) pool(s System, m record.Metric) (Overall, bool) {
 			continue
 		}
 		logs, blocks := f.pairs(m.Key, c, base)
-		if len(logs) == 0 || !(c.Ratios[m.Key].Value > 0) { // 0 has no place in a geometric mean
+		if len(logs) == 0 || !(c.Ratios[m.Key].Value > 0) { // a geometric mean cannot include 0
 			continue
 		}
 		row := slices.Repeat([]float64{math.NaN()}, slices.Max(blocks)+1)

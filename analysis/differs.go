@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// Difference is something in which runs differ beside what they measured. New has one
-// entry for each new run.
+// Difference is a difference between runs other than their results. New has one entry for each
+// new run.
 type Difference struct {
 	Kind string   `json:"kind"` // "settings", "plan", "plimsoll", "system", "machine", "links", "others" or "trials"
 	What string   `json:"what"`
@@ -24,7 +24,7 @@ type Difference struct {
 	New  []string `json:"new"`
 }
 
-// differences lists what differed, in the order of how much it may change a result.
+// differences lists what differed, in the order of how much it may affect results.
 func (c *Comparison) differences() {
 	type change struct{ path, base, other, in string }
 	count := map[change]int64{}
@@ -90,7 +90,7 @@ func (c *Comparison) differ(kind, what string, value func(*Result) string) {
 	}
 }
 
-// environments compares the environment under these names.
+// environments compares the parts of the environment with these prefixes.
 func (c *Comparison) environments(kind string, prefixes ...string) {
 	keys := map[string]bool{}
 	for _, r := range append([]*Result{c.base}, c.news...) {
@@ -103,14 +103,14 @@ func (c *Comparison) environments(kind string, prefixes ...string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		known := c.base.Environ(key)
-		for _, r := range c.news { // what one run did not record is not known to differ
+		for _, r := range c.news { // if one run did not record it, it is unknown whether it differs
 			known = cmp.Or(known, r.Environ(key))
 		}
 		c.differ(kind, key, func(r *Result) string { return cmp.Or(r.Environ(key), known) })
 	}
 }
 
-// momentary reports whether a value is of the moment, and never the same twice.
+// momentary reports whether a value changes all the time.
 func momentary(key string) bool {
 	parts := strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return r == '.' || r == ' ' || r == '_' })
 	return slices.ContainsFunc(parts, func(w string) bool {
@@ -118,17 +118,17 @@ func momentary(key string) bool {
 	})
 }
 
-// leastOthers is by how much of the machine the CPU that others used must differ:
-// smaller differences are between any two runs.
+// leastOthers is the smallest reported difference in the CPU used by others, as a share of the
+// machine: smaller ones occur between any two runs.
 const leastOthers = 0.05
 
-// otherwiseBusy reports whether the CPU of others differs, or is known of one run only.
+// otherwiseBusy reports whether the CPU used by others differs, or is known for only one run.
 func otherwiseBusy(a, b float64) bool {
 	return math.IsNaN(a) != math.IsNaN(b) || math.Abs(a-b) >= leastOthers
 }
 
-// othersBusy is the CPU that others used as a share of the machine, the median over
-// trials; NaN: it was not recorded.
+// othersBusy returns the CPU used by others as a share of the machine, median over trials; NaN
+// if it was not recorded.
 func othersBusy(r *Result) float64 {
 	var all []float64
 	for _, t := range r.Frame.Trials {
@@ -139,8 +139,8 @@ func othersBusy(r *Result) float64 {
 	return stats.Median(all)
 }
 
-// settingText is a setting as an experiment file has it: plans keep bytes and seconds
-// as numbers.
+// settingText formats a setting as in an experiment file: plans store bytes and seconds as
+// numbers.
 func settingText(path, value string) string {
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil {

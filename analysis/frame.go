@@ -17,28 +17,28 @@ type Row struct {
 	Entity string // node, operation kind or phase; empty: the whole trial
 	Metric string
 	Value  float64
-	// Censored says that the true value lies beyond what was watched: Value is +Inf, or
-	// −Inf for rates.
+	// Censored means that the true value is beyond what was observed: Value is +Inf, or −Inf
+	// for rates.
 	Censored bool
-	Exact    string // Value without rounding, of an amount of money; else empty
+	Exact    string // unrounded Value of an amount of money; otherwise empty
 }
 
 // Series is a number that changes within a trial.
 type Series struct {
 	Trial  *Trial
 	Metric string
-	Over   string // what the points are over, if not time: "objects stored"
+	Over   string // quantity of the horizontal axis if it is not time: "objects stored"
 	Points []Point
 }
 
-// Point is a value at a time; Lo and Hi bound it, NaN where nothing does. A point
-// without a value (NaN) is a gap, over which no line is drawn.
+// Point is a value at a time with bounds Lo and Hi, which may be NaN. A point without a value
+// (NaN) is a gap in the line.
 type Point struct {
-	At            float64 // seconds since the trial's epoch, or so many of what the series is over
+	At            float64 // seconds since the trial's epoch, or the value of Series.Over
 	Value, Lo, Hi float64
 }
 
-// Thin leaves out points until no more than about most are left, of which the last is one.
+// Thin drops points until at most about most are left, including the last.
 func Thin(points []Point, most int) []Point {
 	var kept []Point
 	every := len(points)/most + 1
@@ -50,17 +50,17 @@ func Thin(points []Point, most int) []Point {
 	return kept
 }
 
-// Span is a stretch or, with From = To, a moment in the life of an entity of a trial.
+// Span is a period or, with From = To, a moment in the life of an entity of a trial.
 type Span struct {
 	Trial    *Trial
 	Entity   string
 	Kind     string // "download", "fault", "complete", …
 	From, To float64
 	Note     string
-	Failed   bool // it never came to what it was for
+	Failed   bool // it ended without success
 }
 
-// Frame is the rows of one run or several, with what they belong to.
+// Frame is the rows of one or several runs, with their trials, cells and systems.
 type Frame struct {
 	Plan     *experiment.Plan
 	View     *View
@@ -69,7 +69,7 @@ type Frame struct {
 	Baseline string // name of a system; empty: none
 	Metrics  []record.Metric
 	Cells    []*Cell
-	Trials   []*Trial // those that count for their cell and block, warm-up included
+	Trials   []*Trial // the latest of each cell and block, including warm-up
 	Rows     []Row
 	Series   []Series
 	Spans    []Span
@@ -82,7 +82,7 @@ type Frame struct {
 	Notes    []string
 	Layout   Layout
 
-	byCell   map[rowKey][]Row // rows of valid trials, the whole trial's
+	byCell   map[rowKey][]Row // whole-trial rows of valid trials
 	checksOf map[int64][]record.LinkCheck
 }
 
@@ -99,20 +99,19 @@ type Run struct {
 	State    string    `json:"state"`             // "complete", "partial" or "running"
 	Stopped  string    `json:"stopped,omitempty"` // the exit condition that ended it early
 	Started  time.Time `json:"started,omitzero"`
-	Seconds  float64   `json:"seconds"` // sum over trials, warm-up included
-	Planned  int       `json:"planned"` // trials of the plan, warm-up not counted
+	Seconds  float64   `json:"seconds"` // sum over trials, including warm-up
+	Planned  int       `json:"planned"` // trials of the plan, without warm-up
 	Done     int       `json:"done"`
 	Valid    int       `json:"valid"`
 	Invalid  int       `json:"invalid"`
 	Failed   int       `json:"failed"`
-	Skipped  int       `json:"skipped"` // left out on purpose; not among Done
+	Skipped  int       `json:"skipped"` // left out on purpose; not in Done
 	Warmup   int       `json:"warmup"`
 	// Operations of valid trials.
 	Operations int64 `json:"operations"`
 }
 
-// System is one system under test. Slot numbers its colour and mark; the baseline
-// has slot 0.
+// System is one system under test. Slot selects its colour and mark; the baseline has slot 0.
 type System struct {
 	Name     string            `json:"name"`
 	Use      string            `json:"use"`
@@ -136,7 +135,7 @@ type Cell struct {
 	ID       string             `json:"id"`
 	System   string             `json:"system"`
 	Baseline bool               `json:"baseline,omitempty"`
-	Group    string             `json:"group"` // equal for cells that differ in their system only
+	Group    string             `json:"group"` // equal for cells that differ only in their system
 	Factors  []Factor           `json:"factors"`
 	Planned  int                `json:"planned"`
 	Valid    int                `json:"valid"`
@@ -151,7 +150,7 @@ type Cell struct {
 	Reasons  map[string]int     `json:"reasons,omitempty"` // against its invalid trials
 
 	Plan experiment.Cell `json:"-"`
-	Pair string          `json:"-"` // equal for cells that are compared: the group, unless the view arranges it
+	Pair string          `json:"-"` // equal for cells that are compared: the group, unless the view sets it
 }
 
 // Trial is one execution of a cell.
@@ -160,7 +159,7 @@ type Trial struct {
 	Info *Cell
 }
 
-// InvalidTrial is a trial that stays out of statistics.
+// InvalidTrial is a trial that is in no statistic.
 type InvalidTrial struct {
 	Trial   int64    `json:"trial"`
 	Cell    string   `json:"cell"`
@@ -172,8 +171,8 @@ type InvalidTrial struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// SkippedCell was left out of the plan, or has trials that were left out of the run,
-// because they would take too long.
+// SkippedCell was left out of the plan, or has trials that were left out of the run, because
+// they would take too long.
 type SkippedCell struct {
 	Cell   string `json:"cell"`
 	System string `json:"system"`
@@ -182,7 +181,7 @@ type SkippedCell struct {
 	Why    string `json:"why"`
 }
 
-// Metric finds a definition.
+// Metric finds the definition of a metric.
 func (f *Frame) Metric(key string) (record.Metric, bool) {
 	if m, ok := find(f.Metrics, func(m record.Metric) bool { return m.Key == key }); ok {
 		return m, true
@@ -190,7 +189,7 @@ func (f *Frame) Metric(key string) (record.Metric, bool) {
 	return record.Metric{Key: key, Name: key, Unit: "1", Better: record.Neither}, false
 }
 
-// find is the first that is so.
+// find returns the first element for which is returns true.
 func find[T any](all []T, is func(T) bool) (v T, found bool) {
 	if i := slices.IndexFunc(all, is); i >= 0 {
 		return all[i], true
@@ -198,10 +197,10 @@ func find[T any](all []T, is func(T) bool) (v T, found bool) {
 	return v, false
 }
 
-// Of are the whole-trial rows of a metric in the valid trials of a cell, by block.
+// Of returns the whole-trial rows of a metric in the valid trials of a cell, by block.
 func (f *Frame) Of(c *Cell, metric string) []Row { return f.byCell[rowKey{c, metric}] }
 
-// ValidTrials are those of a cell.
+// ValidTrials returns the valid trials of a cell.
 func (f *Frame) ValidTrials(c *Cell) []*Trial {
 	var all []*Trial
 	for _, t := range f.Trials {
@@ -212,7 +211,7 @@ func (f *Frame) ValidTrials(c *Cell) []*Trial {
 	return all
 }
 
-// Entities are the rows of a metric in a trial that belong to an entity.
+// Entities returns the rows of a metric in a trial that belong to an entity.
 func (f *Frame) Entities(t *Trial, metric string) []Row {
 	var all []Row
 	for _, r := range f.Rows {
@@ -223,7 +222,7 @@ func (f *Frame) Entities(t *Trial, metric string) []Row {
 	return all
 }
 
-// Censored counts the rows whose value lies beyond what was watched.
+// Censored counts the censored rows.
 func Censored(rows []Row) (n int) {
 	for _, r := range rows {
 		if r.Censored {
@@ -233,7 +232,7 @@ func Censored(rows []Row) (n int) {
 	return n
 }
 
-// index sorts the rows of valid trials to their cells.
+// index assigns the rows of valid trials to their cells.
 func (f *Frame) index() {
 	f.byCell, f.checksOf = map[rowKey][]Row{}, map[int64][]record.LinkCheck{}
 	for _, l := range f.Checks {
@@ -247,16 +246,16 @@ func (f *Frame) index() {
 	}
 }
 
-// Factor is the cell's level of a factor; false: it has none of that path.
+// Factor returns the cell's level of a factor; false if it does not have that factor.
 func (c *Cell) Factor(path string) (Factor, bool) {
 	return find(c.Factors, func(f Factor) bool { return f.Path == path })
 }
 
-// Num is a number that may be unknown: NaN and infinities, which JSON cannot carry,
-// become null.
+// Num is a number that may be unknown: NaN and infinities, which JSON does not support, become
+// null.
 type Num float64
 
-// Unknown is a number that is not known.
+// Unknown is an unknown number.
 var Unknown = Num(math.NaN())
 
 // Known reports whether n is a finite number.
@@ -281,17 +280,17 @@ func (n *Num) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Range is a number with its interval. What is not known is Unknown.
+// Range is a number with its interval. Parts may be Unknown.
 type Range struct {
 	Value Num `json:"value"`
 	Lo    Num `json:"lo"`
 	Hi    Num `json:"hi"`
 }
 
-// NoRange is a number of which nothing is known.
+// NoRange is an unknown number without an interval.
 var NoRange = Range{Unknown, Unknown, Unknown}
 
-// rangeOf is an estimate; an end that the data do not bound is unknown.
+// rangeOf returns an estimate; an end that the data do not bound is Unknown.
 func rangeOf(i stats.Interval) Range {
 	if !i.Bounded() {
 		return Range{Num(i.Mid), Unknown, Unknown}
@@ -299,8 +298,8 @@ func rangeOf(i stats.Interval) Range {
 	return Range{Num(i.Mid), Num(i.Lo), Num(i.Hi)}
 }
 
-// Value is the cell's level of a factor for machines: the number in its base unit, or
-// the word; empty: it has none.
+// Value returns the cell's level of a factor in machine-readable form: the number in its base
+// unit, or the word; empty if it has none.
 func (c *Cell) Value(path string) string {
 	x, ok := c.Factor(path)
 	if ok && x.Unit != "" {
@@ -309,7 +308,7 @@ func (c *Cell) Value(path string) string {
 	return x.Value
 }
 
-// FactorPaths are the factors that vary, the system left out, in plan order.
+// FactorPaths returns the paths of the factors that vary, without the system, in plan order.
 func (f *Frame) FactorPaths() []string { return factorPaths(f.Cells) }
 
 func factorPaths(cells []*Cell) []string {

@@ -13,22 +13,22 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// Ruling is what a run says to a gate.
+// Ruling is the result of a gate for a run.
 type Ruling struct {
 	Rule  string       `json:"rule"`
 	Run   string       `json:"run"` // its directory
 	State string       `json:"state"`
-	Goal  bool         `json:"goal,omitempty"` // the scenario's own: it decides no exit status
-	Why   string       `json:"why,omitempty"`  // it is not decided by cells
+	Goal  bool         `json:"goal,omitempty"` // it comes from the scenario and does not affect the exit status
+	Why   string       `json:"why,omitempty"`  // reason, if it was not decided by cells
 	Cells []CellRuling `json:"cells"`
 }
 
-// CellRuling is that of one cell.
+// CellRuling is the result of a gate for one cell.
 type CellRuling struct {
 	System string `json:"system"`
 	Where  string `json:"where"`
 	State  string `json:"state"`
-	Range         // of the metric in its unit, or the ratio: each end by itself holds with 95 %
+	Range         // of the metric in its unit, or the ratio: each end holds with 95 % confidence
 	N      int    `json:"n"` // trials, or pairs of trials
 	Why    string `json:"why"`
 
@@ -42,24 +42,24 @@ const (
 	GatePass         = "pass"
 	GateFail         = "fail"
 	GateInconclusive = "inconclusive"
-	GateBase         = "needs a base run" // plimsoll compare decides it
+	GateBase         = "needs a base run" // only plimsoll compare can decide it
 )
 
-// gateConfidence is that of a two-sided interval whose ends each hold with
-// Confidence: a gate asks for one side only.
+// gateConfidence is the confidence of a two-sided interval whose ends each hold with
+// Confidence, because a gate is one-sided.
 const gateConfidence = 1 - 2*(1-Confidence)
 
-// successMetrics are shares of what succeeded. They have no effect floor: a link's
-// tolerance is no reason for failures.
+// successMetrics are shares of successes. They have no effect floor, because a link's tolerance
+// does not explain failures.
 var successMetrics = []string{"success_rate", "ok_rate"}
 
-// Hold decides gates over a run, beside those of its plan.
+// Hold decides gates for a run, besides those of its plan.
 func (r *Result) Hold(rules []string) ([]Ruling, error) {
 	return hold(rules, r.gateNames(false),
 		func(rule gate.Rule) []Ruling { return []Ruling{r.decide(rule, r.Run.Dir, nil)} })
 }
 
-// LeaveGates takes the gates of the plan out; the scenario's goal stays.
+// LeaveGates removes the gates of the plan, but not the scenario's goals.
 func (r *Result) LeaveGates() {
 	r.Gates = slices.DeleteFunc(slices.Clone(r.Gates), func(g Ruling) bool { return !g.Goal })
 	r.Verdict = r.verdict()
@@ -82,8 +82,8 @@ func (r *Result) planGates() []Ruling {
 	return all
 }
 
-// planGate decides one gate of the plan; base is nil where there is no base run. A
-// gate that the run knows nothing of is inconclusive.
+// planGate decides one gate of the plan; base is nil without a base run. A gate about unknown
+// metrics or levels is inconclusive.
 func (r *Result) planGate(text, dir string, base *baseCells) Ruling {
 	rule, err := gate.Parse(text, r.gateNames(true), EffectFloor)
 	var wrong *gate.Error
@@ -119,7 +119,7 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 	return all, nil
 }
 
-// gateNames are what gates over this run may name.
+// gateNames returns what gates for this run may name.
 func (r *Result) gateNames(base bool) gate.Names {
 	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Base: base,
 		Gone: r.Frame.Plan.Experiment.Dropped}
@@ -133,9 +133,9 @@ func (r *Result) gateNames(base bool) gate.Names {
 	return names
 }
 
-// GateMetrics are metrics as gates know them.
+// GateMetrics converts metrics for package gate.
 func GateMetrics(metrics []record.Metric) []gate.Metric {
-	all := []gate.Metric{} // not nil: they are known, even when there are none
+	all := []gate.Metric{} // not nil, which would mean unknown
 	for _, m := range metrics {
 		all = append(all, gate.Metric{Key: m.Key, Unit: m.Unit, Neither: m.Better == record.Neither,
 			Lower: m.Better == record.Lower})
@@ -143,14 +143,14 @@ func GateMetrics(metrics []record.Metric) []gate.Metric {
 	return all
 }
 
-// baseCells is what gates see of a base run.
+// baseCells are the cells of a base run for gates.
 type baseCells struct {
 	run  *Result
-	of   map[*Cell]*Cell // its cell to one of the new run
-	gone []CellRuling    // of its cells that are compared with none
+	of   map[*Cell]*Cell // cell of the new run → cell of the base run
+	gone []CellRuling    // for its cells without a counterpart
 }
 
-// decide decides a gate cell by cell; base is nil where there is no base run.
+// decide decides a gate cell by cell; base is nil without a base run.
 func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 	g := Ruling{Rule: rule.Text, Run: dir, State: GatePass, Cells: []CellRuling{}}
 	m, _ := r.Frame.Metric(rule.Metric)
@@ -161,7 +161,7 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 			if b == nil {
 				continue
 			}
-			if len(b.Factors) > len(c.Factors) { // a run of one level does not vary it
+			if len(b.Factors) > len(c.Factors) { // a factor does not vary in a run with one level
 				asked, run = b, base.run
 			}
 		}
@@ -184,7 +184,7 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 		}
 		g.Cells = append(g.Cells, d)
 	}
-	if rule.Kind == gate.NoWorse { // what was not measured again may have become worse
+	if rule.Kind == gate.NoWorse { // cells that were not measured again may have become worse
 		for _, d := range base.gone {
 			if base.run.means(d.cell, rule) {
 				g.Cells = append(g.Cells, d)
@@ -200,8 +200,8 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 	return g
 }
 
-// means reports whether a gate applies to a cell. It may name a factor of which the
-// run has one level only.
+// means reports whether a gate applies to a cell. A gate may name a factor that does not vary in
+// the run.
 func (r *Result) means(c *Cell, rule gate.Rule) bool {
 	return rule.Means(func(path string) string {
 		if path == "system" {
@@ -214,8 +214,8 @@ func (r *Result) means(c *Cell, rule gate.Rule) bool {
 	})
 }
 
-// limit decides by the interval of the median over valid trials; a success rate by
-// that of the share of all operations.
+// limit decides by the interval of the median over valid trials, and for a success rate by that
+// of the share of all operations.
 func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 	rows := r.Frame.Of(d.cell, m.Key)
 	p := r.Frame.polled(d.cell, m)
@@ -232,7 +232,7 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		d.because("share", map[string]any{"OK": s.OK, "Of": s.Of, "One": r.View.Operation[0],
 			"Many": r.View.Operation[1], "Trials": int64(d.N)})
 		switch {
-		case d.N < gate.FewestTrials: // operations of a trial share its fate
+		case d.N < gate.FewestTrials: // operations of one trial are not independent
 			d.Lo, d.Hi = Unknown, Unknown
 			d.few()
 			return
@@ -273,8 +273,8 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 	}
 }
 
-// late takes a pass back that operations past the experiment's own deadline, or
-// starved by the link, would undo if they had failed.
+// late revokes a pass that would be undone if operations cut off by the experiment's deadline,
+// or starved by the link, had failed.
 func (d *CellRuling) late(rule gate.Rule) {
 	n := d.cell.Outcomes[record.Deadline.String()] + d.cell.Outcomes[record.Starved.String()]
 	of := d.cell.Success.Of
@@ -289,9 +289,9 @@ func (d *CellRuling) late(rule gate.Rule) {
 	d.because("late", map[string]any{"N": n, "Kept": d.Value * Num(kept)})
 }
 
-// within decides against another system's cell of the same group, paired by block. A
-// trial that never came to the number counts as worse than any. What the other system
-// never came to decides nothing.
+// within decides against another system's cell of the same group, paired by block. Censored
+// trials count as worse than all others. If those of the other system are censored, the gate is
+// inconclusive.
 func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 	d.Unit = "×"
 	at := slices.IndexFunc(r.Cells, func(c *Cell) bool { return c.System == rule.System && c.Group == d.cell.Group })
@@ -344,8 +344,8 @@ func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 	d.ratio(i, len(logs), m, rule.Share, p, q)
 }
 
-// noWorse decides against the base run's cell. Where half of the new run's trials
-// never came to the number there is no ratio of medians: the rank test decides.
+// noWorse decides against the base run's cell. If half of the new run's trials are censored,
+// there is no ratio of medians, and the rank test decides.
 func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule gate.Rule) {
 	d.Unit = "×"
 	other := base.of[d.cell]
@@ -365,8 +365,8 @@ func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule g
 		base.run.Frame.polled(other, m))
 }
 
-// ratio decides by the interval of a ratio, which may be worse than 1 by a share; p and
-// base are what polls can resolve of its two sides.
+// ratio decides by the interval of a ratio, which may be worse than 1 by a share; p and base are
+// the resolutions of polled times on both sides.
 func (d *CellRuling) ratio(i stats.Interval, n int, m record.Metric, share float64, p, base polledRange) {
 	d.N, d.Value = n, Num(i.Mid)
 	if n < gate.FewestTrials {
@@ -407,7 +407,7 @@ func (d *CellRuling) settle(p polledRange, lo, hi float64, decide func(lo, hi fl
 	}
 }
 
-// few says that a cell has too few trials. Where it has none, the reason is not their number.
+// few sets the reason that a cell has too few trials, unless it has none, which has other reasons.
 func (d *CellRuling) few() {
 	switch {
 	case d.N > 0 && d.one:
@@ -417,7 +417,7 @@ func (d *CellRuling) few() {
 	}
 }
 
-// because adds a reason to those before it.
+// because adds a reason.
 func (d *CellRuling) because(key string, data any) {
 	if d.Why != "" {
 		d.Why += "; "
@@ -425,7 +425,7 @@ func (d *CellRuling) because(key string, data any) {
 	d.Why += Fill(texts().Gate[key], data)
 }
 
-// unsupported adds in how many trials too few operations succeeded for a percentile.
+// unsupported adds a reason if some trials have too few successful operations for a percentile.
 func (d *CellRuling) unsupported(trials []*Trial, m record.Metric) {
 	n := 0
 	for _, t := range trials {
@@ -438,7 +438,7 @@ func (d *CellRuling) unsupported(trials []*Trial, m record.Metric) {
 	}
 }
 
-// GateState is the gravest state of gates; goals, and what needs a base run, decide nothing.
+// GateState returns the worst state of gates, ignoring goals and gates that need a base run.
 func GateState(all []Ruling) string {
 	state := GatePass
 	for _, g := range all {
@@ -454,8 +454,7 @@ func graverState(a, b string) string {
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// SayGates says which gates fail or are inconclusive, or that all pass. Empty: there
-// are none.
+// SayGates says which gates fail or are inconclusive, or that all pass; empty without gates.
 func SayGates(all []Ruling) string {
 	states := map[string]string{}
 	var rules []string
@@ -476,10 +475,10 @@ func SayGates(all []Ruling) string {
 		"Base": of[GateBase], "Pass": len(of[GatePass])})
 }
 
-// gateVerdict puts gates that do not pass at the beginning of a verdict.
+// gateVerdict puts failed and inconclusive gates at the beginning of a verdict.
 func (r *Result) gateVerdict(add func(t Tone, text string)) {
 	if r.Run.State == "running" && GateState(r.Gates) != GateFail {
-		return // what is inconclusive now need not stay so
+		return // it may still be decided
 	}
 	switch text := SayGates(r.Gates); {
 	case text == "":
@@ -492,25 +491,25 @@ func (r *Result) gateVerdict(add func(t Tone, text string)) {
 	}
 }
 
-// Polled says how a metric follows from polls. A moment ends with the poll that first
-// saw it: the truth lies up to the metric "resolution" before it, in every trial, and
-// no number of trials makes that smaller.
+// Polled says how a metric depends on polls. An event is seen by the first poll after it: it may
+// have happened up to the metric "resolution" earlier, in every trial, and more trials do not
+// reduce that error.
 type Polled struct {
 	Between bool     // it is a time between two polls
-	Inverse []string // it is proportional to 1 over the first of these times, less the second
+	Inverse []string // it is proportional to 1 / (first of these times − second)
 }
 
-// polledRange is how far the truth behind a cell's number may lie.
+// polledRange is the possible error of a cell's number due to polls.
 type polledRange struct {
-	resolution float64 // seconds by which the time may be shorter; 0: exact
-	after      float64 // likewise longer
+	resolution float64 // seconds by which the true time may be shorter; 0: exact
+	after      float64 // seconds by which it may be longer
 	whole      float64 // the number times the time; 0: the number is the time
 	at         float64 // the cell's median
 }
 
 func (f *Frame) polled(c *Cell, m record.Metric) polledRange {
 	how, is := f.View.Polled[m.Key]
-	median := func(key string) float64 { return float64(c.Metrics[key].Median) } // 0: it has none
+	median := func(key string) float64 { return float64(c.Metrics[key].Median) } // 0: none
 	p := polledRange{resolution: median("resolution"), at: median(m.Key)}
 	if !is || !(p.resolution > 0) {
 		return polledRange{}
@@ -530,7 +529,7 @@ func (f *Frame) polled(c *Cell, m record.Metric) polledRange {
 	return p
 }
 
-// lower is the least that a number may be.
+// lower returns the smallest possible true value.
 func (p polledRange) lower(v float64) float64 {
 	switch {
 	case p.resolution == 0, p.whole > 0 && p.after == 0:
@@ -541,7 +540,7 @@ func (p polledRange) lower(v float64) float64 {
 	return p.whole / (p.whole/v + p.after)
 }
 
-// upper is the most that it may be.
+// upper returns the largest possible true value.
 func (p polledRange) upper(v float64) float64 {
 	if p.whole == 0 {
 		return v + p.after
@@ -549,7 +548,7 @@ func (p polledRange) upper(v float64) float64 {
 	return p.whole / max(0, p.whole/v-p.resolution)
 }
 
-// over is by which factors a ratio of p to base may be smaller and larger.
+// over returns by which factors the true ratio of p to base may be smaller and larger.
 func (p polledRange) over(base polledRange) (down, up float64) {
 	stretch := func(p polledRange) (down, up float64) {
 		if !(p.at > 0) || math.IsInf(p.at, 0) {
@@ -562,18 +561,18 @@ func (p polledRange) over(base polledRange) (down, up float64) {
 	return down / above, up / below
 }
 
-// whereOptions say where a system is, not how it works: the same experiment on another
-// build of it differs in them.
+// whereOptions describe where a system is, not how it works: the same experiment on another
+// build differs in them.
 var whereOptions = []string{"binary", "port", "url", "urls", "server_url", "bucket", "prefix"}
 
-// settings are all that decides about a cell's results: how the system is set up, the
-// resolved link, data and scenario, and the limits of an operation.
+// settings returns everything that affects a cell's results: the setup of the system, the
+// resolved link, data and scenario, and the limits of operations.
 func (r *Result) settings(c *Cell) map[string]string {
 	all := map[string]string{}
 	raw, err := json.Marshal(c.Plan)
 	var cell map[string]any
 	if err != nil || json.Unmarshal(raw, &cell) != nil {
-		return all // a plan that was read can be written
+		return all // cannot happen: a plan that was read can be written
 	}
 	for _, key := range []string{"id", "system", "baseline", "factors", "estimate"} {
 		delete(cell, key)
@@ -600,5 +599,5 @@ func (r *Result) settings(c *Cell) map[string]string {
 	return all
 }
 
-// lastPart is the last name of a path.
+// lastPart returns the last name of a path.
 func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Layout says how cells lie on paper: one factor along the axis, one mark for each
-// system, and a panel for each combination of the other factors.
+// Layout arranges cells in figures: one factor along the axis, one mark for each system, and a
+// panel for each combination of the other factors.
 type Layout struct {
-	Axis   *Axis    // nil: nothing that suits an axis varies
-	Facets []string // paths of the factors that make panels
+	Axis   *Axis    // nil: no suitable factor varies
+	Facets []string // paths of the factors of the panels
 	Panels []Panel  // in plan order
 }
 
@@ -26,10 +26,10 @@ type Axis struct {
 // Panel is one combination of the facets' levels.
 type Panel struct {
 	Key  string
-	Name string // "range 1 MiB · delay 20 ms"; empty: there is one panel
+	Name string // "range 1 MiB · delay 20 ms"; empty if there is only one panel
 }
 
-// layoutOf chooses the axis: the first of axes that varies and whose levels are numbers.
+// layoutOf chooses the axis: the first factor of axes that varies and has only numbers as levels.
 func layoutOf(cells []*Cell, axes []string) Layout {
 	var l Layout
 	for _, path := range axes {
@@ -51,7 +51,7 @@ func layoutOf(cells []*Cell, axes []string) Layout {
 	return l
 }
 
-// axisOf is nil where a factor does not vary, or has a level that is no number: "whole".
+// axisOf returns nil if a factor does not vary or has a level that is not a number, like "whole".
 func axisOf(cells []*Cell, path string) *Axis {
 	a := &Axis{Path: path}
 	var levels []Factor
@@ -76,7 +76,7 @@ func axisOf(cells []*Cell, path string) *Axis {
 	return a
 }
 
-// PanelOf is the key of the panel that a cell is drawn in.
+// PanelOf returns the key of the panel of a cell.
 func (l Layout) PanelOf(c *Cell) string {
 	var key []string
 	for _, p := range l.Facets {
@@ -90,7 +90,7 @@ func (l Layout) panelName(c *Cell) string {
 	return c.levels(" · ", func(x Factor) bool { return slices.Contains(l.Facets, x.Path) })
 }
 
-// levels names some of a cell's factors with their levels.
+// levels lists some of a cell's factors with their levels.
 func (c *Cell) levels(between string, which func(Factor) bool) string {
 	var names []string
 	for _, x := range c.Factors {
@@ -101,7 +101,7 @@ func (c *Cell) levels(between string, which func(Factor) bool) string {
 	return strings.Join(names, between)
 }
 
-// At is the cell's place on the axis; 0 without an axis.
+// At returns the cell's position on the axis; 0 without an axis.
 func (l Layout) At(c *Cell) float64 {
 	if l.Axis == nil {
 		return 0
@@ -116,13 +116,13 @@ func (l Layout) Where(c *Cell) string {
 	return strings.Trim(axis+", "+l.panelName(c), ", ")
 }
 
-// Name names a cell: its system, and its group.
+// Name names a cell by its system and group.
 func (l Layout) Name(c *Cell) string { return strings.TrimSuffix(c.System+", "+l.Where(c), ", ") }
 
-// valueUnit is a canonical value: "10MiB", "40ms", "1%".
+// valueUnit matches a canonical value: "10MiB", "40ms", "1%".
 var valueUnit = regexp.MustCompile(`^([0-9.]+)([A-Za-zµ%].*)$`)
 
-// Text is the factor's value for people: "10 MiB", "100 Mbit/s".
+// Text formats the factor's value: "10 MiB", "100 Mbit/s".
 func (x Factor) Text() string {
 	m := valueUnit.FindStringSubmatch(x.Value)
 	if m == nil {

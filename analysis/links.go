@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// Link is a verified link: all checks of one kind of link together.
+// Link summarises all checks of one kind of link.
 type Link struct {
 	From       string   `json:"from"`
 	To         string   `json:"to"`
@@ -24,22 +24,22 @@ type Link struct {
 	Off        int      `json:"off"`
 	WantRTT    Num      `json:"want_rtt"`
 	RTT        Num      `json:"rtt"`       // median over checks, seconds
-	RTTWorst   Num      `json:"rtt_worst"` // of the check farthest from what was asked
+	RTTWorst   Num      `json:"rtt_worst"` // of the check farthest from the expected value
 	RTTP99     Num      `json:"rtt_p99"`   // highest
 	WantRate   Num      `json:"want_rate"` // TCP payload, bit/s; 0: unlimited
 	Rate       Num      `json:"rate"`      // median over checks
 	RateWorst  Num      `json:"rate_worst"`
 	WantLoss   Num      `json:"want_loss"`
 	Loss       Num      `json:"loss"`         // null: not measured
-	Lateness   Num      `json:"lateness_p99"` // highest of the emulator's own
+	Lateness   Num      `json:"lateness_p99"` // highest lateness of the emulator's packets
 	Tolerance  Num      `json:"tolerance"`
 	Why        []string `json:"why,omitempty"`
 }
 
-// addLinks gathers the checks of links that were asked for alike.
+// addLinks groups the checks of links with the same expected values.
 func (f *Frame) addLinks() {
 	checks := map[record.LinkCheck][]record.LinkCheck{}
-	var order []record.LinkCheck // what was asked for
+	var order []record.LinkCheck // expected values
 	for _, l := range f.Checks {
 		k := record.LinkCheck{From: l.From, To: l.To, Emulator: l.Emulator, Congestion: l.Congestion,
 			WantRTT: l.WantRTT, WantRate: l.WantRate, WantLoss: l.WantLoss}
@@ -70,7 +70,7 @@ func (f *Frame) addLinks() {
 				losses = append(losses, l.Loss)
 			}
 			v.RateWorst = farther(v.RateWorst, l.Rate, l.WantRate)
-			if k.Emulator == record.RealLink { // the longest is the worst
+			if k.Emulator == record.RealLink { // the longest round trip is the worst
 				v.RTTWorst = highest(v.RTTWorst, l.RTT)
 			} else {
 				v.RTTWorst = farther(v.RTTWorst, l.RTT, l.WantRTT)
@@ -86,13 +86,13 @@ func (f *Frame) addLinks() {
 	})
 }
 
-// RealLinks reports whether links of the run are those between machines.
+// RealLinks reports whether the run used real links between machines.
 func (r *Result) RealLinks() bool {
 	return slices.ContainsFunc(r.Links, func(l Link) bool { return l.Emulator == record.RealLink })
 }
 
-// farther is the value that is farther from what was wanted; where nothing was asked
-// for, the least.
+// farther returns the value that is farther from the expected one; without an expected value, the
+// smaller one.
 func farther(have Num, v, want float64) Num {
 	if want == 0 {
 		return min(have, Num(v))
@@ -110,18 +110,18 @@ func highest(have Num, v float64) Num {
 	return Num(v)
 }
 
-// Line is a physical limit at one place of the axis.
+// Line is a physical limit at one position of the axis.
 type Line struct {
 	Panel, Where string
-	System       string // whose it is, where the systems' lines differ
+	System       string // set if the systems' lines differ
 	X, Y         float64
 }
 
-// sameLine is how far the systems' load lines may lie apart to be drawn as one.
+// sameLine is the largest ratio of the systems' load lines that are drawn as one.
 const sameLine = 1.05
 
-// LoadLines are the medians, over the valid trials of each group, of the metric of a
-// load line. One line serves all systems unless theirs differ by more than 5 %.
+// LoadLines returns the medians, over the valid trials of each group, of the metric of a load
+// line. All systems share one line unless theirs differ by more than 5 %.
 func (f *Frame) LoadLines(metric string) []Line {
 	own := f.linesBy(metric, true)
 	for _, a := range own {
@@ -157,9 +157,9 @@ func (f *Frame) linesBy(metric string, system bool) []Line {
 	return all
 }
 
-// MachineLine is what this machine would allow in a cell if all of its CPUs did
-// nothing but these trials: median over trials; Unknown where CPU use was not recorded.
-// metric is a whole transfer's time or rate.
+// MachineLine returns what this machine would reach in a cell if all of its CPUs worked only for
+// these trials, median over trials; Unknown if CPU usage was not recorded. m is the time or rate
+// of a whole transfer.
 func (f *Frame) MachineLine(c *Cell, m record.Metric) Num {
 	var all []float64
 	for _, t := range f.Trials {
@@ -176,7 +176,7 @@ func (f *Frame) MachineLine(c *Cell, m record.Metric) Num {
 	return Num(stats.Median(all))
 }
 
-// ValidBut reports whether a trial is valid, or would be without this one reason.
+// ValidBut reports whether a trial is valid, or would be without these reasons.
 func (t *Trial) ValidBut(reasons ...string) bool {
 	return t.State == record.Done && !t.Warmup &&
 		!slices.ContainsFunc(t.Invalid, func(why string) bool { return !slices.Contains(reasons, why) })
@@ -188,8 +188,8 @@ type Pair struct {
 	Value string `json:"value"`
 }
 
-// Said is what a system said of itself when it was started or attached, by the run's
-// metadata.
+// Said returns what a system reported about itself when it was started or attached, from the
+// run's metadata.
 func Said(meta map[string]string, system string) map[string]string {
 	var about map[string]map[string]any
 	_ = json.Unmarshal([]byte(meta["systems"]), &about) // an older run has none
@@ -200,12 +200,12 @@ func Said(meta map[string]string, system string) map[string]string {
 	return said
 }
 
-// environment lays the run's metadata flat: a value that is a JSON object becomes one
-// pair for each of its leaves, "systems.nginx.version".
+// environment flattens the run's metadata: a value that is a JSON object becomes one pair for
+// each of its leaves, such as "systems.nginx.version".
 func (f *Frame) environment() []Pair {
 	pairs, meta := []Pair{}, f.Meta
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
-		if key == planSum { // of the file; the plan's own hash is another
+		if key == planSum { // it is of the file, and differs from the plan's own hash
 			continue
 		}
 		var v map[string]any

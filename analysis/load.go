@@ -12,11 +12,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// Load reads the frame of a run directory with its plan. Trials are judged by the
-// plan's limits, changed by --set arguments such as limits.others=none. recompute may
-// compute the metrics of trials that are over again from what was recorded; nil: they
-// stay as they were stored. Memory grows with the number of trials and of what the view
-// reads of each, not with operations.
+// Load reads the frame of a run directory with its plan. Trials are judged by the plan's limits,
+// changed by --set arguments such as limits.others=none. recompute recomputes the metrics of
+// finished trials from their records; nil: stored metrics are used. Memory depends on the number
+// of trials and on what the view reads of each, not on the number of operations.
 func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(*record.Trial, experiment.Cell) error,
 	sets ...string) (*Frame, error) {
 	if err := plan.Experiment.Limits.Set(sets); err != nil {
@@ -53,7 +52,7 @@ func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(
 	return f, nil
 }
 
-// judged are the trials of a run, computed again if asked for, with what is wrong with them.
+// judged returns the trials of a run, recomputed if requested, with the reasons why they are invalid.
 func judged(
 	run *record.Reader, plan *experiment.Plan, view *View, recompute func(*record.Trial, experiment.Cell) error,
 ) ([]record.Trial, error) {
@@ -104,7 +103,7 @@ func (f *Frame) read(t *Trial, run *record.Reader) error {
 	return nil
 }
 
-// planSum is the key under which the recorder keeps the SHA-256 of plan.json.
+// planSum is the recorder's key of the SHA-256 of plan.json.
 const planSum = "record.plan_sha256"
 
 // ReadPlan reads the plan of a run, which an older or newer version may have written.
@@ -130,7 +129,7 @@ func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
 func newFrame(p *experiment.Plan, view *View) *Frame {
 	f := &Frame{Plan: p, View: view}
 	f.Run.PlanHash, f.Run.Seed, f.Run.Planned = p.Hash, p.Experiment.Seed, p.Blocks*len(p.Cells)
-	several := len(p.Experiment.Systems) > 1 // else the baseline has nothing to be compared with
+	several := len(p.Experiment.Systems) > 1 // otherwise there is nothing to compare with the baseline
 	for _, c := range p.Cells {
 		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline && several, Group: c.Group(), Pair: c.Group(),
 			Planned: p.Blocks, Plan: c,
@@ -171,16 +170,16 @@ func factorsOf(all []experiment.Factor) (factors []Factor) {
 	return factors
 }
 
-// superseded is the state of a trial that a resumed run has executed again.
+// superseded is the state of a trial that was repeated by a resumed run.
 const superseded = "superseded"
 
-// cellBlock is a cell in a block of the plan; a trial that was executed again has that of the first.
+// cellBlock is a cell in a block of the plan. A repeated trial has the same one.
 type cellBlock struct {
 	cell  string
 	block int
 }
 
-// latestTrials has the ID of the latest trial of each cell in each block.
+// latestTrials returns the ID of the latest trial of each cell in each block.
 func latestTrials(trials []record.Trial) map[cellBlock]int64 {
 	latest := map[cellBlock]int64{}
 	for _, t := range trials {
@@ -190,7 +189,7 @@ func latestTrials(trials []record.Trial) map[cellBlock]int64 {
 	return latest
 }
 
-// addTrials counts trials and operations into their cells.
+// addTrials adds trials and operations to their cells.
 func (f *Frame) addTrials(trials []record.Trial) {
 	byID := map[string]*Cell{}
 	for _, c := range f.Cells {
@@ -200,11 +199,11 @@ func (f *Frame) addTrials(trials []record.Trial) {
 	for _, t := range trials {
 		c := byID[t.Cell]
 		if c == nil {
-			continue // only a damaged directory has such
+			continue // only in a damaged directory
 		}
 		invalid := InvalidTrial{Trial: t.ID, Cell: c.ID, System: c.System, Where: f.Layout.Where(c), Block: t.Block,
 			State: string(t.State), Reasons: t.Invalid, Error: t.Error}
-		if t.ID != latest[cellBlock{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 { // wrong bytes stay
+		if t.ID != latest[cellBlock{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 { // trials with wrong bytes stay
 			if !t.Warmup && (t.State == record.Failed || t.State == record.Done) {
 				invalid.State, invalid.Reasons = superseded, append([]string{"executed again"}, t.Invalid...)
 				f.Invalid = append(f.Invalid, invalid)
@@ -268,8 +267,7 @@ func (f *Frame) skip(c *Cell, t record.Trial) {
 		Why: t.Error})
 }
 
-// addRows takes the recorded results of a trial; a number that the experiment cut off
-// is censored.
+// addRows adds the recorded results of a trial; numbers that the experiment cut off are censored.
 func (f *Frame) addRows(t *Trial) {
 	if t.State != record.Done && t.State != record.Running {
 		return
@@ -290,8 +288,7 @@ func (f *Frame) addRows(t *Trial) {
 	}
 }
 
-// beyond is the value of a censored row: times are longer than what was watched, and
-// rates lower.
+// beyond returns the value of a censored row: times are longer than observed, and rates lower.
 func beyond(m record.Metric) float64 {
 	if m.Better == record.Higher {
 		return math.Inf(-1)
@@ -299,9 +296,8 @@ func beyond(m record.Metric) float64 {
 	return math.Inf(1)
 }
 
-// setState says whether the run is complete, from the events that the engine leaves
-// when a session begins and ends. A session without an end whose process no longer
-// writes was killed.
+// setState determines whether the run is complete, from the engine's events at the beginning and
+// end of sessions. A session without an end whose process no longer writes was killed.
 func (f *Frame) setState(written bool) {
 	ended := true
 	resumed := 0

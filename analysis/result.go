@@ -10,7 +10,7 @@ import (
 // Format is the version of summary.json's schema (docs/results.md).
 const Format = 2
 
-// Result is everything a run says. Its JSON is the run's summary.json.
+// Result is the complete evaluation of a run. Its JSON is the run's summary.json.
 type Result struct {
 	Format      int                  `json:"format"`
 	Scenario    string               `json:"scenario"`
@@ -39,7 +39,7 @@ type Result struct {
 	View  *View  `json:"-"`
 }
 
-// Analyse judges a frame.
+// Analyse evaluates a frame.
 func Analyse(f *Frame) (*Result, error) {
 	e := f.Plan.Experiment
 	r := &Result{Format: Format, Scenario: e.Scenario, Title: e.Title, Question: e.Question, Description: e.Description,
@@ -68,13 +68,13 @@ func (r *Result) Found(rule string) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rule == rule })
 }
 
-// Table finds one by its id; it is empty if there is none.
+// Table returns the table with an id; empty if there is none.
 func (r *Result) Table(id string) Table {
 	t, _ := find(r.Tables, func(t Table) bool { return t.ID == id })
 	return t
 }
 
-// OverallOf is a system's ratio to the baseline over all its cells.
+// OverallOf returns a system's ratio to the baseline over all its cells.
 func (r *Result) OverallOf(system, metric string) (Overall, bool) {
 	return find(r.Overall, func(o Overall) bool { return o.System == system && o.Metric == metric })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// Tone colours a verdict or a finding; it repeats what the words say.
+// Tone is the colour of a verdict or a finding. It adds nothing to the words.
 type Tone string
 
 const (
@@ -18,35 +18,34 @@ const (
 	Bad     Tone = "bad"
 )
 
-// Rank orders findings: what the reader must know first.
+// Rank orders findings by importance for the reader.
 type Rank string
 
 const (
-	Unreliable Rank = "unreliable" // the numbers cannot be believed, or say something else than they seem to
+	Unreliable Rank = "unreliable" // the numbers are wrong or misleading
 	Failure    Rank = "failure"    // operations or nodes failed
 	Slow       Rank = "slow"       // why it is slow
 	Notable    Rank = "notable"    // worth knowing
 )
 
-// place is that of a rank in the order of findings.
+// place returns the position of a rank in the order of findings.
 func (r Rank) place() int { return slices.Index([]Rank{Unreliable, Failure, Slow, Notable}, r) }
 
-// Rule is one thing that a run can have found: a condition over the frame, and the
-// words for it.
+// Rule describes a possible finding: a condition over the frame, and the texts for it.
 type Rule struct {
 	ID   string
 	Rank Rank
 	Tone Tone
 	// Holds returns a case for each place where the condition holds; none: no finding.
 	Holds func(*Result) []Case
-	// Title and Each are templates, over [Hits] and over one [Case]. Each is a line of
-	// evidence. Advice says what to do next; it is a template over Hits.
+	// Title and Advice (what to do next) are templates over [Hits], Each (a line of evidence)
+	// is one over a [Case].
 	Title, Each, Advice string
-	// Replaces are rules of every scenario that this one of a view says better.
+	// Replaces are common rules that this rule of a view replaces if it fires.
 	Replaces []string
 }
 
-// Case is one place where a rule's condition holds. A rule fills what its words need.
+// Case is one place where a rule's condition holds. The rule sets the fields that its texts use.
 type Case struct {
 	System string
 	Name   string // system and place
@@ -55,28 +54,28 @@ type Case struct {
 	Limit  Num
 	Unit   string
 	Text   string
-	Hint   string // what to do, where that depends on the case
+	Hint   string // what to do, if that depends on the case
 }
 
 // Hits are the cases of a rule in one run.
 type Hits struct {
-	Case         // the first, which the title may name
+	Case         // the first, for use in the title
 	Cases []Case // all
 	Count int
 	Total int64 // sum of N
 }
 
-// Systems are the names of the systems that the cases are of.
+// Systems lists the systems of the cases.
 func (h Hits) Systems() string {
 	return words.List(h.distinct(func(c Case) string { return c.System }))
 }
 
-// Texts are the different texts of the cases.
+// Texts lists the distinct texts of the cases.
 func (h Hits) Texts() string {
 	return strings.Join(h.distinct(func(c Case) string { return c.Text }), "; ")
 }
 
-// Hints are the different hints of the cases.
+// Hints lists the distinct hints of the cases.
 func (h Hits) Hints() string {
 	return strings.Join(h.distinct(func(c Case) string { return c.Hint }), " ")
 }
@@ -99,13 +98,13 @@ type Finding struct {
 	Evidence []string `json:"evidence,omitempty"` // one line for each place
 	Systems  []string `json:"systems,omitempty"`
 
-	InVerdict bool `json:"-"` // the verdict says the same
+	InVerdict bool `json:"-"` // the verdict includes it
 }
 
-// mostEvidence is how many lines of evidence a finding keeps.
+// mostEvidence is the largest number of lines of evidence of a finding.
 const mostEvidence = 12
 
-// find runs rules, in the order of their rank.
+// find applies rules and returns their findings in the order of rank.
 func (r *Result) find(rules []Rule) []Finding {
 	var replaced []string
 	for _, rule := range rules {
@@ -133,8 +132,8 @@ func (r *Result) find(rules []Rule) []Finding {
 	return all
 }
 
-// Fill executes a template of a rule or a verdict. They are data of ours, and tests execute
-// all of them: one that does not parse is a bug.
+// Fill executes a template of a rule or a verdict. Templates are embedded and tests execute all of
+// them, so a parse error is a bug.
 func Fill(text string, data any) string {
 	if text == "" {
 		return ""
@@ -157,7 +156,7 @@ var templateFuncs = template.FuncMap{
 	"int":      func(n int) int64 { return int64(n) },
 }
 
-// signedPercent is a change: "+12 %".
+// signedPercent formats a change: "+12 %".
 func signedPercent(share float64) string {
 	if share > 0 {
 		return "+" + words.Percent(share)

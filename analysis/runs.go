@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// Comparison is what runs say against a base run. Its JSON is that of
-// `plimsoll compare --json` (docs/compare.md).
+// Comparison compares runs with a base run. Its JSON is the output of `plimsoll compare --json`
+// (docs/compare.md).
 type Comparison struct {
 	Format   int             `json:"format"`
 	Scenario string          `json:"scenario"`
@@ -32,19 +32,19 @@ type Comparison struct {
 	Notes    []string        `json:"notes"`
 	Gates    []Ruling        `json:"gates,omitempty"`
 
-	Asked []string `json:"-"` // metrics of which all cells are of interest, the headline first
+	Asked []string `json:"-"` // metrics whose cells are all shown, the headline first
 	base  *Result
 	news  []*Result
 }
 
-// ComparedRun is one of the runs.
+// ComparedRun is one of the compared runs.
 type ComparedRun struct {
 	Dir      string `json:"dir"`
 	Plimsoll string `json:"plimsoll,omitempty"`
 	Run      Run    `json:"run"`
 }
 
-// ComparedCell is a cell that the base run and at least one other have.
+// ComparedCell is a cell of the base run and at least one other run.
 type ComparedCell struct {
 	System  string                    `json:"system"`
 	Where   string                    `json:"where"`
@@ -52,11 +52,11 @@ type ComparedCell struct {
 	Metrics map[string]ComparedMetric `json:"metrics"`
 
 	base *Cell
-	news []*Cell // nil: that run does not have it
+	news []*Cell // nil for runs without it
 }
 
-// ComparedMetric is a metric of a cell. New has one entry for each new run, null where
-// that has not got the cell or the metric.
+// ComparedMetric is a metric of a cell. New has one entry for each new run, null if that run
+// lacks the cell or the metric.
 type ComparedMetric struct {
 	Base Summary          `json:"base"`
 	New  []*ComparedValue `json:"new"`
@@ -68,22 +68,21 @@ type ComparedValue struct {
 	Ratio RunRatio `json:"ratio"`
 }
 
-// RunRatio is new over base: the ratio of the medians, with an interval of samples that
-// are not paired.
+// RunRatio is new over base: the ratio of the medians, with an interval for unpaired samples.
 type RunRatio struct {
 	Range
 	Test // Mann–Whitney over trials, corrected over the cells and new runs of this metric
-	// Needed is how many trials of each run this comparison needs; 0: it has enough, or
-	// nothing is claimed of the metric.
+	// Needed is the number of trials of each run that this comparison needs; 0: it has enough,
+	// or nothing is claimed about the metric.
 	Needed int `json:"needed,omitempty"`
-	// CutOff names the run, "new" or "base", of which half or more of the trials never
-	// came to the number: there is no ratio then, and the rank test alone decides.
+	// CutOff names the run, "new" or "base", with half or more of its trials censored: then
+	// there is no ratio, and only the rank test decides.
 	CutOff string `json:"cut_off,omitempty"`
 	Warn   string `json:"warn,omitempty"`
 }
 
-// OverCells is a metric over all cells that a new run and the base run have: the
-// geometric mean of the cells' ratios.
+// OverCells is a metric over all common cells of a new run and the base run: the geometric mean
+// of the cells' ratios.
 type OverCells struct {
 	New    string `json:"new"` // directory of the run
 	Metric string `json:"metric"`
@@ -92,12 +91,12 @@ type OverCells struct {
 	Test               // corrected over the new runs
 	BetterCells int    `json:"cells_better"`
 	WorseCells  int    `json:"cells_worse"`
-	SmallCells  int    `json:"cells_below_floor"` // significant, and below the effect floor
+	SmallCells  int    `json:"cells_below_floor"` // significant, but below the effect floor
 	SameCells   int    `json:"cells_not_significant"`
-	OpenCells   int    `json:"cells_inconclusive"` // too few trials, or nothing is claimed of the metric
+	OpenCells   int    `json:"cells_inconclusive"` // too few trials, or nothing is claimed about the metric
 	Warn        string `json:"warn,omitempty"`     // why nothing is claimed
 
-	needed int // trials in each run that the cells need; 0: they have them
+	needed int // trials of each run that the cells need; 0: they have enough
 }
 
 // OnlyCell is a cell that not both of two runs have.
@@ -108,17 +107,17 @@ type OnlyCell struct {
 	NotIn  string `json:"not_in"`
 }
 
-// UnlikeCell is a cell of the same system and factors as in the base run, with other
+// UnlikeCell is a cell with the same system and factors as in the base run, but different
 // settings.
 type UnlikeCell struct {
 	System   string    `json:"system"`
 	Where    string    `json:"where"`
 	New      string    `json:"new"`
 	Settings []Setting `json:"settings"`
-	Compared bool      `json:"compared"` // all the same, because that was asked for
+	Compared bool      `json:"compared"` // compared nevertheless, on request
 }
 
-// Setting is one that differs.
+// Setting is a setting that differs.
 type Setting struct {
 	Path string `json:"path"`
 	Base string `json:"base"`
@@ -127,8 +126,8 @@ type Setting struct {
 
 // CompareOptions say what to compare.
 type CompareOptions struct {
-	Metrics []string // besides those of the view; "all": all that the base run has
-	Unlike  bool     // cells whose settings differ, too
+	Metrics []string // besides those of the view; "all": all metrics of the base run
+	Unlike  bool     // also compare cells whose settings differ
 }
 
 // CompareRuns compares results with that of a base run.
@@ -163,16 +162,16 @@ func CompareRuns(base *Result, news []*Result, dirs []string, o CompareOptions) 
 	return c, nil
 }
 
-// Environ is a value of the environment; empty: it was not recorded.
+// Environ returns a value of the environment; empty if it was not recorded.
 func (r *Result) Environ(key string) string {
 	p, _ := find(r.Environment, func(p Pair) bool { return p.Key == key })
 	return p.Value
 }
 
-// ErrOtherScenario is a new run of another scenario than the base run.
+// ErrOtherScenario is the error for runs of different scenarios.
 var ErrOtherScenario = errors.New("they cannot be compared")
 
-// UnknownMetricError is a metric that a run does not have.
+// UnknownMetricError is the error for a metric that a run does not have.
 type UnknownMetricError struct {
 	Key   string
 	Known []record.Metric
@@ -180,7 +179,7 @@ type UnknownMetricError struct {
 
 func (e *UnknownMetricError) Error() string { return fmt.Sprintf("the run has no metric %q", e.Key) }
 
-// Hint names the metrics that there are.
+// Hint lists the metrics that the run has.
 func (e *UnknownMetricError) Hint() string {
 	var keys []string
 	for _, m := range e.Known {
@@ -189,7 +188,7 @@ func (e *UnknownMetricError) Hint() string {
 	return "metrics: " + strings.Join(keys, ", ")
 }
 
-// choose fills the metrics that are compared.
+// choose selects the metrics to compare.
 func (c *Comparison) choose(more []string) error {
 	c.Asked = append([]string{c.Headline}, more...)
 	wanted := slices.Concat(c.Asked, c.base.View.Compared, successMetrics)
@@ -219,8 +218,8 @@ func (c *Comparison) choose(more []string) error {
 	return nil
 }
 
-// match finds the cells that runs have in common: those with the same settings, and
-// those of the same system and factors with other settings.
+// match finds the common cells of runs: those with the same settings, and those with the same
+// system and factors but different settings.
 func (c *Comparison) match(unlike bool) {
 	type key struct {
 		cell        *Cell
@@ -259,7 +258,7 @@ func (c *Comparison) match(unlike bool) {
 				continue
 			}
 			row.news[n] = k.cell
-			if len(row.Factors) < len(k.cell.Factors) { // what the base run does not vary
+			if len(row.Factors) < len(k.cell.Factors) { // the factor does not vary in the base run
 				row.Where, row.Factors = r.Frame.Layout.Where(k.cell), k.cell.Factors
 			}
 		}
@@ -289,7 +288,7 @@ func (c *Comparison) match(unlike bool) {
 	}
 }
 
-// changed are the settings that differ.
+// changed returns the settings that differ.
 func changed(base, other map[string]string) []Setting {
 	all := maps.Clone(base)
 	maps.Copy(all, other)
@@ -302,12 +301,12 @@ func changed(base, other map[string]string) []Setting {
 	return differ
 }
 
-// measure compares all cells in one metric: by the rank test after Holm's correction,
-// with an interval that agrees.
+// measure compares all cells in one metric: by the rank test after Holm's correction, with an
+// interval that agrees with it.
 func (c *Comparison) measure(m record.Metric) {
 	type task struct {
 		xs, ys []float64 // base, new
-		never  string    // see never
+		never  string    // result of never
 		value  *ComparedValue
 	}
 	var tasks []task
@@ -351,8 +350,8 @@ func (c *Comparison) measure(m record.Metric) {
 	}
 }
 
-// trialsNeeded is how many trials on either side can make one of so many comparisons
-// significant.
+// trialsNeeded returns how many trials on each side are needed so that one of so many comparisons
+// can be significant.
 func trialsNeeded(comparisons int) int {
 	n := 1
 	for stats.MinP(n, n)*float64(comparisons) > alpha {
@@ -361,8 +360,7 @@ func trialsNeeded(comparisons int) int {
 	return n
 }
 
-// finite are the values of rows; censored ones are as far off as there is: infinite,
-// or 0 for a rate.
+// finite returns the values of rows; censored ones are infinite, or 0 for a rate.
 func finite(rows []Row, m record.Metric) (xs []float64) {
 	for _, r := range rows {
 		if r.Censored {
@@ -373,13 +371,12 @@ func finite(rows []Row, m record.Metric) (xs []float64) {
 	return xs
 }
 
-// leastRanged is the smallest sample whose range can take the place of an interval: it
-// covers the median in 87.5 %.
+// leastRanged is the smallest sample whose range is used as an interval: it covers the median in
+// 87.5 % of cases.
 const leastRanged = 4
 
-// unpaired is the ratio of medians of samples that do not belong together. Where they
-// are too few for an interval but a rank test can be significant, the range of the
-// ratios of their values takes its place.
+// unpaired returns the ratio of medians of unpaired samples. If they are too few for an interval
+// but a rank test can be significant, the range of the ratios of their values is used instead.
 func unpaired(xs, ys []float64, cutOff string) RunRatio {
 	i := stats.Ratio(xs, ys, Confidence)
 	if !i.Bounded() && !math.IsNaN(i.Mid) && i.Conf >= 1 && min(len(xs), len(ys)) >= leastRanged &&
@@ -398,8 +395,8 @@ func unpaired(xs, ys []float64, cutOff string) RunRatio {
 	return q
 }
 
-// never names the run, "new" or "base", of which half or more of the trials were cut off before
-// they came to a number while those of the other came to it; empty: neither.
+// never names the run, "new" or "base", with half or more of its trials censored while those of
+// the other are not; empty: neither.
 func never(news, base []Row) string {
 	gone := func(rows []Row) bool { return len(rows) > 0 && 2*Censored(rows) > len(rows)-1 }
 	switch {
@@ -411,7 +408,7 @@ func never(news, base []Row) string {
 	return ""
 }
 
-// size is the ratio, or how far beyond all ratios it lies.
+// size returns the ratio, or an infinite one or 0 if one side is cut off.
 func (q RunRatio) size(m record.Metric) Num {
 	far := Num(max(beyond(m), 0))
 	switch q.CutOff {
@@ -423,8 +420,8 @@ func (q RunRatio) size(m record.Metric) Num {
 	return q.Value
 }
 
-// worth is 1 for a change to the better, −1 to the worse, 0 for none that is
-// significant or that is below the effect floor, which success does not have.
+// worth returns 1 for an improvement, −1 for a degradation, and 0 for a change that is not
+// significant or below the effect floor. Success metrics have no floor.
 func worth(m record.Metric, significant bool, ratio Num) int {
 	if significant && slices.Contains(successMetrics, m.Key) {
 		return cmp.Compare(ratio, 1)
@@ -432,7 +429,7 @@ func worth(m record.Metric, significant bool, ratio Num) int {
 	return direction(significant, ratio, m.Better)
 }
 
-// over takes all cells of a metric together.
+// over combines all cells of a metric.
 func (c *Comparison) over(m record.Metric) {
 	first, lasting := len(c.Overall), slices.Contains(c.base.View.Lasting, m.Key)
 	var ps []float64
@@ -479,8 +476,8 @@ func (c *Comparison) over(m record.Metric) {
 	}
 }
 
-// logs are the logarithms of the values by block, NaN where there is none; nil where
-// some are not positive, or censored.
+// logs returns the logarithms of the values by block, NaN for missing ones; nil if some are not
+// positive or censored.
 func (s Summary) logs() []float64 {
 	if s.Censored > 0 || len(s.Values) == 0 || slices.ContainsFunc(s.Values, func(x float64) bool { return !(x > 0) }) {
 		return nil
@@ -492,14 +489,14 @@ func (s Summary) logs() []float64 {
 	return row
 }
 
-// note adds one of these sentences, once.
+// note adds a sentence, once.
 func (c *Comparison) note(key string, data map[string]any) {
 	if text := Fill(texts().Runs[key], data); !slices.Contains(c.Notes, text) {
 		c.Notes = append(c.Notes, text)
 	}
 }
 
-// remark says what to know before a difference is believed.
+// remark adds caveats about the differences.
 func (c *Comparison) remark() {
 	warned := map[string]int64{}
 	for _, cell := range c.Cells {
@@ -521,7 +518,7 @@ func (c *Comparison) remark() {
 	c.note("apart", nil)
 }
 
-// verdict says what the headline shows over all cells, run by run.
+// verdict summarises the headline over all cells for each run.
 func (c *Comparison) verdict() Verdict {
 	m, _ := c.base.Frame.Metric(c.Headline)
 	type part struct{ Run, Shows string }
@@ -551,7 +548,7 @@ func (o *OverCells) compared() int {
 	return o.BetterCells + o.WorseCells + o.SmallCells + o.SameCells + o.OpenCells
 }
 
-// shows is what a metric over all cells says of a new run.
+// shows returns the key of the sentence about a new run, from a metric over all cells.
 func (o *OverCells) shows() (key string, tone Tone) {
 	switch {
 	case o.BetterCells > 0 && o.WorseCells > 0:
@@ -572,8 +569,7 @@ func (o *OverCells) shows() (key string, tone Tone) {
 	return "same", Good
 }
 
-// Hold decides gates over each of the new runs, after those of the run's own plan
-// unless alone.
+// Hold decides gates for each new run, after those of the run's own plan unless alone.
 func (c *Comparison) Hold(rules []string, alone bool) error {
 	names := c.base.gateNames(true)
 	for _, r := range c.news {
@@ -604,7 +600,7 @@ func (c *Comparison) Hold(rules []string, alone bool) error {
 	return nil
 }
 
-// against finds the base run's cells to those of a new one.
+// against returns the base run's cells for those of a new run.
 func (c *Comparison) against(k int) *baseCells {
 	a := &baseCells{run: c.base, of: map[*Cell]*Cell{}}
 	compared := map[*Cell]bool{}

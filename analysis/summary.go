@@ -13,12 +13,12 @@ import (
 // Confidence is the level of every interval.
 const Confidence = 0.95
 
-// alpha is the level at which a difference is significant.
+// alpha is the significance level.
 const alpha = 1 - Confidence
 
-// Summary is a metric over the valid trials of a cell. With too few trials for an
-// interval of the median, Lo and Hi are the lowest and highest trial, Exact is
-// false and Confidence is how often that range covers the median.
+// Summary is a metric over the valid trials of a cell. With too few trials for an interval of
+// the median, Lo and Hi are the lowest and highest trial, Exact is false, and Confidence is the
+// coverage of that range.
 type Summary struct {
 	N          int     `json:"n"`
 	Median     Num     `json:"median"`
@@ -27,24 +27,24 @@ type Summary struct {
 	Confidence float64 `json:"confidence"`
 	Exact      bool    `json:"exact"`
 
-	Values   []float64 `json:"-"` // of the trials that came to one
+	Values   []float64 `json:"-"` // of the trials that have one
 	Blocks   []int     `json:"-"`
-	Censored int       `json:"-"` // trials whose value is beyond what was watched
+	Censored int       `json:"-"` // number of censored trials
 }
 
-// Proportion is a share of operations, with an interval for as many independent
-// operations as they are worth (Korn and Graubard; see stats.ClusteredProportion).
+// Proportion is a share of operations, with an interval for the effective number of independent
+// operations (Korn and Graubard; see stats.ClusteredProportion).
 type Proportion struct {
-	Of int64 `json:"of"` // operations that finished: ok, or failed by the server
+	Of int64 `json:"of"` // finished operations: ok, or failed by the server
 	OK int64 `json:"ok"`
 	Range
 	Worth    int64 `json:"worth"`
-	Censored int64 `json:"censored"` // starved, deadline, in flight, cancelled: beside the share
+	Censored int64 `json:"censored"` // starved, deadline, in flight, cancelled: not part of the share
 
 	lumped bool // one trial holds most of the failures
 }
 
-// summarise fills each cell's medians, intervals and success rate.
+// summarise computes each cell's medians, intervals and success rate.
 func (f *Frame) summarise() {
 	for _, c := range f.Cells {
 		c.Success = f.success(c, Confidence)
@@ -56,7 +56,7 @@ func (f *Frame) summarise() {
 	}
 }
 
-// summaryOf is the median of rows, censored ones counted as beyond all others.
+// summaryOf returns the median of rows; censored ones count as beyond all others.
 func summaryOf(rows []Row) Summary {
 	var s Summary
 	var all []float64
@@ -80,9 +80,9 @@ func summaryOf(rows []Row) Summary {
 	return s
 }
 
-// success is the share of finished operations of a cell that were ok. Operations of one
-// trial share its fate, so trials are the clusters of the interval; a single trial has
-// none, unless the view says that it is all there is.
+// success returns the share of finished operations of a cell that were ok. Operations of one
+// trial are not independent, so trials are the clusters of the interval; a single trial has no
+// interval, unless the view says that there is only one by design.
 func (f *Frame) success(c *Cell, conf float64) Proportion {
 	var each []stats.Count
 	cut, inTime := int64(0), f.View.InTime
@@ -104,7 +104,7 @@ func (f *Frame) success(c *Cell, conf float64) Proportion {
 	return p
 }
 
-// Share is the proportion of the counts of several trials, with the interval of
+// Share returns the proportion of the counts of several trials, with the interval of
 // stats.ClusteredProportion.
 func Share(trials []stats.Count, oneFate bool, conf float64) Proportion {
 	p := Proportion{Range: NoRange}
@@ -121,10 +121,9 @@ func (p *Proportion) estimate(i stats.Interval) {
 	p.Range, p.Worth = rangeOf(i), int64(i.N)
 }
 
-// finished counts the operations of a trial that came to an end of their own, and
-// those that were cut off; inTime, one that came to its deadline has ended, too. Of a
-// load test only puts count, where the trial has their number: fetches that check what
-// was stored are among the outcomes, too.
+// finished counts the operations of a trial that ended by themselves, and those that were cut
+// off; with inTime, reaching the deadline is an end, too. In a load test only puts count, if the
+// trial has their number: its outcomes also include the fetches that check what was stored.
 func (t *Trial) finished(inTime bool) (ok, of, censored int64) {
 	for name, n := range t.Outcomes {
 		o, err := record.ParseOutcome(name)
@@ -144,8 +143,8 @@ func (t *Trial) finished(inTime bool) (ok, of, censored int64) {
 	return ok, of, censored
 }
 
-// Supported reports whether a trial has the operations that a percentile needs. The
-// median of few operations is still their middle.
+// Supported reports whether a trial has enough operations for a percentile. A median needs no
+// minimum.
 func Supported(metric string, t record.Trial) bool {
 	at := strings.LastIndex(metric, "_p")
 	if at < 0 || !overOperations(metric[:at]) {
@@ -158,15 +157,15 @@ func Supported(metric string, t record.Trial) bool {
 	return t.Outcomes[record.OK.String()] >= stats.PercentileN(q)
 }
 
-// overOperations reports whether percentiles of this name are over the operations of
-// a trial. Those of nodes are over all nodes there are, however few.
+// overOperations reports whether percentiles of this name are over the operations of a trial.
+// Percentiles over nodes are over all nodes, however few.
 func overOperations(name string) bool {
 	return slices.Contains([]string{"ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable",
 		"poll"}, name)
 }
 
-// unreached reports whether a trial lacks a metric of View.Censored because not all of its
-// operations were ok.
+// unreached reports whether a trial lacks a metric of View.Censored because some of its
+// operations were not ok.
 func (v *View) unreached(t record.Trial, metric string) bool {
 	all := int64(0)
 	for _, n := range t.Outcomes {
@@ -175,8 +174,8 @@ func (v *View) unreached(t record.Trial, metric string) bool {
 	return slices.Contains(v.Censored, metric) && t.Outcomes[record.OK.String()] < all
 }
 
-// cutOff is the default of View.Censored: a percentile of times is missing because
-// operations were cut off before they finished.
+// cutOff is the default of View.Censored: a percentile of times is missing because operations
+// were cut off before they finished.
 func cutOff(t record.Trial, metric string) bool {
 	if !slices.Contains([]string{"ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p"},
 		strings.TrimRight(metric, "0123456789")) {

@@ -8,15 +8,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// gainConfidence is that of the gain of the best configuration: every report names
-// one, so of those in which no knob does anything fewer than one in a hundred may
-// praise one.
+// gainConfidence is the confidence of the gain of the best configuration: every report names one,
+// so if no knob has an effect, fewer than one in a hundred reports may claim a gain.
 const gainConfidence = 0.99
 
-// Tuning is the factorial of one system under one set of conditions: what each of its
-// knobs, the factors that may be chosen, does to a time.
+// Tuning is the factorial of one system under one set of conditions: the effect of each of its
+// knobs (the factors that a user may choose) on a time.
 type Tuning struct {
-	Name     string // system and conditions, where there are several
+	Name     string // system and conditions, if there are several
 	Factors  []stats.FactorialFactor
 	Effects  []Effect
 	Best     *Cell // the best configuration; nil: none is known
@@ -31,12 +30,12 @@ type Tuning struct {
 	levels map[*Cell][]int
 }
 
-// Effect is what a level, or two levels together, multiplies the time by.
+// Effect is the factor by which a level, or two levels together, multiply the time.
 type Effect struct {
 	stats.FactorialEffect
 	Name        string
 	significant bool
-	partial     bool // significant among the trials that succeeded, and not among all
+	partial     bool // significant among the trials that succeeded, but not among all
 }
 
 // Tune fits the model of main effects and interactions of two for each system and set
@@ -63,16 +62,16 @@ func Tune(f *Frame, metric string, knob func(path string) bool, preset map[strin
 	return all
 }
 
-// Levels are those of a cell's knobs.
+// Levels lists the levels of a cell's knobs.
 func (t *Tuning) Levels(c *Cell) string { return t.names(c, true) }
 
-// names are the levels of a cell's knobs or, with false, of its conditions.
+// names lists the levels of a cell's knobs or, with false, of its conditions.
 func (t *Tuning) names(c *Cell, knobs bool) string {
 	return c.levels(", ", func(x Factor) bool { return x.Path != "system" && t.knob(x.Path) == knobs })
 }
 
-// setFactors takes the knobs that vary, their levels in the order of the plan: the first
-// cell of the system has every default, also where these cells lack it.
+// setFactors sets the knobs that vary, with their levels in the order of the plan. The first cell
+// of the system has every default, even if these cells lack it.
 func (t *Tuning) setFactors(f *Frame, preset map[string]string) {
 	var paths, first []string
 	for _, of := range t.cells[0].Factors {
@@ -105,10 +104,10 @@ func (t *Tuning) setFactors(f *Frame, preset map[string]string) {
 	}
 }
 
-// fit computes effects, the best configuration and its gain. Effects are of the trials that
-// succeeded, and significant only if they are with the others, too, which then count as
-// long as they were watched, or as the longest. Cells with such a trial are not considered
-// for the best: their others would flatter them.
+// fit computes effects, the best configuration and its gain. Effects are estimated from the
+// trials that succeeded, and are significant only if they also are with the failed trials, which
+// count as long as they were watched, or as the longest. Cells with failed trials are not
+// considered for the best, because their other trials would be biased.
 func (t *Tuning) fit(f *Frame) {
 	var done, whole, never []stats.FactorialObs
 	longest := 0.0
@@ -194,7 +193,7 @@ func (t *Tuning) compareBest(obs []stats.FactorialObs) {
 	t.Gain = g
 }
 
-// NoGain is why there is no gain over the default; empty: there is one.
+// NoGain says why there is no gain over the default; empty if there is one.
 func (t *Tuning) NoGain() string {
 	switch {
 	case t.Best == t.Base:
@@ -207,7 +206,7 @@ func (t *Tuning) NoGain() string {
 	return ""
 }
 
-// Result says what is known of an effect.
+// Result returns the effect as an entry of a table.
 func (e *Effect) Result() Value {
 	v := Text("not significant")
 	switch {

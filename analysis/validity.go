@@ -8,19 +8,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// BeyondSlack is how far a trial may be beyond its load line in addition to the
-// tolerance of its link: a round trip and a rate are measured before the trial and not
-// during it, and a token bucket lets a first burst through.
+// BeyondSlack is how far a trial may be beyond its load line in addition to the tolerance of its
+// link: round trip and rate are measured before the trial and not during it, and a token bucket
+// passes an initial burst.
 const BeyondSlack = 0.02
 
-// leastTolerance holds for a link whose experiment states no tolerance.
+// leastTolerance is the tolerance of a link if the experiment sets none.
 const leastTolerance = 0.05
 
-// Beyond reports whether a share of a load line is more than a link with this
-// tolerance can explain.
+// Beyond reports whether a share of a load line is larger than a link with this tolerance can
+// explain.
 func Beyond(share, tolerance float64) bool { return share > BeyondFrom(tolerance) }
 
-// BeyondFrom is the share of a load line above which a trial is beyond it.
+// BeyondFrom returns the share of a load line above which a trial is beyond it.
 func BeyondFrom(tolerance float64) float64 {
 	if tolerance == 0 {
 		tolerance = leastTolerance
@@ -28,13 +28,12 @@ func BeyondFrom(tolerance float64) float64 {
 	return 1 + tolerance + BeyondSlack
 }
 
-// Judge says which trials of a run count: it sets the reasons against each that was executed,
-// by what was recorded of it, so that a finished run can be judged again by other limits.
-// Afterwards [record.Trial.Valid] says whether it counts. Recorded reasons stay, except those
-// that are decided here and whose facts were recorded.
+// Judge determines which trials of a run are valid: it sets the reasons against each executed
+// trial from its records, so that a finished run can be judged again with other limits. Recorded
+// reasons stay, except those that are decided here and whose facts were recorded.
 //
-// One trial beyond its load line puts out all trials of its cell, for those that are
-// left would be its slow ones. A trial that was executed again does not count in that.
+// One trial beyond its load line invalidates all trials of its cell, because only the slow ones
+// would be left. Trials that were repeated do not have this effect.
 func Judge(plan *experiment.Plan, trials []record.Trial) {
 	cells := map[string]experiment.Cell{}
 	for _, c := range plan.Cells {
@@ -61,7 +60,7 @@ func Judge(plan *experiment.Plan, trials []record.Trial) {
 	}
 }
 
-// InvalidReasons are those against one executed trial by itself; none: it is valid.
+// InvalidReasons returns the reasons against one executed trial on its own; none: it is valid.
 func InvalidReasons(c experiment.Cell, limits experiment.Limits, t record.Trial) []string {
 	var why []string
 	known := map[string]bool{}
@@ -71,7 +70,7 @@ func InvalidReasons(c experiment.Cell, limits experiment.Limits, t record.Trial)
 			why = append(why, reason)
 		}
 	}
-	if c.Collect == nil { // what polls tell of a system is no less true on a busy machine
+	if c.Collect == nil { // polls of a system are not affected by a busy machine
 		others, ok := t.Metrics["others_busy"]
 		judge(record.ReasonBoxBusy, limits.Others > 0 && others > float64(limits.Others), limits.Others == 0 || ok &&
 			others <= 1)
@@ -87,14 +86,14 @@ func InvalidReasons(c experiment.Cell, limits experiment.Limits, t record.Trial)
 	return append(recorded, why...)
 }
 
-// LineShare is how much of a load line a trial reached in one measure.
+// LineShare is the share of a load line that a trial reached in one metric.
 type LineShare struct {
-	Metric string // what is held against the line
+	Metric string // metric that is compared with the line
 	Share  float64
 }
 
-// LineShares are those by which a trial is found to be beyond its load line: no
-// trial can be, whatever it measured.
+// LineShares returns the shares by which a trial can be found to be beyond its load line, which is
+// physically impossible.
 func LineShares(c experiment.Cell, t record.Trial) []LineShare {
 	var all []LineShare
 	add := func(metric string, share float64) {
@@ -115,7 +114,7 @@ func LineShares(c experiment.Cell, t record.Trial) []LineShare {
 		add("time_last", m["line_share"])
 	case c.Sync != nil:
 		if t.Outcomes[record.OK.String()] > 0 &&
-			m["chain_time"] > 0 { // the line of the links; a replay is no physical limit
+			m["chain_time"] > 0 { // the line of the links; a replay is not a physical limit
 			add("chain_time", m["link_line"]/m["chain_time"])
 		}
 	case c.Upload != nil:
@@ -124,9 +123,9 @@ func LineShares(c experiment.Cell, t record.Trial) []LineShare {
 	return all
 }
 
-// MachineShare is the machine line of a trial as a share of its time: the CPU seconds
-// that everything on this machine used divided by its cores, or those of the busiest
-// thread of the link emulator if they were more. NaN where it was not recorded.
+// MachineShare returns the machine line of a trial as a share of its time: the CPU seconds used by
+// everything on this machine divided by its cores, or those of the busiest thread of the link
+// emulator if they were more. NaN if not recorded.
 func MachineShare(t record.Trial) float64 {
 	share, ok := t.Metrics["box_cpu"]
 	if thread, has := t.Metrics["emulator_thread"]; has && (!ok || thread > share) {

@@ -10,16 +10,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// Verdict is the sentence to remember.
+// Verdict is the main result in words.
 type Verdict struct {
 	Text string `json:"text"`
 	Tone Tone   `json:"tone"`
 }
 
-// fewValid is the share of valid trials below which a verdict begins with it.
+// fewValid is the share of valid trials below which a verdict begins with that share.
 const fewValid = 2.0 / 3
 
-// verdict compares each system with the baseline, after what spoils the comparison.
+// verdict compares each system with the baseline, after reporting what invalidates the comparison.
 func (r *Result) verdict() Verdict {
 	say := func(key string, data map[string]any) string { return Fill(texts().Verdict[key], data) }
 	if corrupt := r.systemsWith(record.WrongBytes); len(corrupt) > 0 {
@@ -99,18 +99,18 @@ func (r *Result) verdict() Verdict {
 	return Verdict{strings.Join(parts, " "), tone}
 }
 
-// inVerdict marks the finding of a rule that the verdict repeats.
+// inVerdict marks the finding of a rule as included in the verdict.
 func (r *Result) inVerdict(rule string) {
 	for i, f := range r.Findings {
 		r.Findings[i].InVerdict = f.InVerdict || f.Rule == rule
 	}
 }
 
-// compared counts a system's cells by what their ratios of the headline say.
+// compared counts a system's cells by the result of their headline ratios.
 type compared struct {
 	Worse, Better, Cells int
-	small, pairs         int  // significant and below the effect floor; most pairs of a cell
-	cut                  bool // some trials were cut off before they came to the headline
+	small, pairs         int  // significant but below the effect floor; largest number of pairs of a cell
+	cut                  bool // some trials are censored in the headline
 }
 
 func (r *Result) compared(s System) (n compared) {
@@ -135,7 +135,7 @@ func (r *Result) compared(s System) (n compared) {
 	return n
 }
 
-// says is the key of the sentence about these cells, and o over all of them.
+// says returns the key of the sentence about these cells, and o over all of them.
 func (n compared) says(o Overall) (key string, tone Tone) {
 	switch {
 	case n.Worse > 0 && n.Better > 0:
@@ -158,7 +158,7 @@ func (n compared) says(o Overall) (key string, tone Tone) {
 	return "same", Good
 }
 
-// comparison is the sentence that compares a system with the baseline.
+// comparison returns the sentence that compares a system with the baseline.
 func (r *Result) comparison(s System) (Tone, string) {
 	o, _ := r.OverallOf(s.Name, r.Headline)
 	overall := ""
@@ -171,7 +171,7 @@ func (r *Result) comparison(s System) (Tone, string) {
 		"Better": n.Better, "Cells": n.Cells, "Overall": overall})
 }
 
-// aloneWords is what a run without a baseline says of a system: its best cell.
+// aloneWords describes a system in a run without a baseline: its best cell.
 func (r *Result) aloneWords(s System) string {
 	m, _ := r.Frame.Metric(r.Headline)
 	var best *Cell
@@ -198,8 +198,8 @@ func (r *Result) aloneWords(s System) string {
 			"Value": words.Range(float64(v.Median), float64(v.Lo), float64(v.Hi), m.Unit)})
 }
 
-// overlapsFrom is the lowest level of concurrency from which on, up to the highest, all
-// exact intervals of a rate overlap with that of the best; else empty.
+// overlapsFrom returns the lowest level of concurrency from which all exact intervals of a rate,
+// up to the highest level, overlap with that of the best cell; otherwise empty.
 func (r *Result) overlapsFrom(best *Cell, metric string) string {
 	axis, at := r.Frame.Layout.Axis, r.Frame.Layout.At
 	if metric != r.View.Rate || axis == nil || !strings.HasSuffix(axis.Path, ".concurrency") {
@@ -227,11 +227,11 @@ func (r *Result) overlapsFrom(best *Cell, metric string) string {
 	return x.Label + " " + x.Text()
 }
 
-// onlySlow are reasons for which a system would at most have been faster than it was.
+// onlySlow are validity reasons that can only have made a system slower.
 var onlySlow = []string{record.ReasonGeneratorSaturated, record.ReasonMachineLimited, record.ReasonBoxBusy}
 
-// atLeast is what a run without a baseline says of the rates of trials that count for
-// nothing else because this machine was too slow, when they are above all that count.
+// atLeast describes, in a run without a baseline, the rates of trials that are invalid only
+// because this machine was too slow, if they exceed those of all valid trials.
 func (r *Result) atLeast(s System) string {
 	m, _ := r.Frame.Metric(r.Headline)
 	if m.Key != r.View.Rate || r.Baseline != "" {
@@ -250,7 +250,7 @@ func (r *Result) atLeast(s System) string {
 			continue
 		}
 		rate := stats.Median(rates[c])
-		if v, ok := c.Metrics[m.Key]; ok { // what counts
+		if v, ok := c.Metrics[m.Key]; ok { // valid trials
 			rate = float64(v.Median)
 		}
 		if rate > most {
@@ -265,7 +265,7 @@ func (r *Result) atLeast(s System) string {
 			"Value": words.Show(most, m.Unit)})
 }
 
-// systemsWith are the systems that have an operation of an outcome, in any trial.
+// systemsWith returns the systems with an operation of an outcome in any trial.
 func (r *Result) systemsWith(o record.Outcome) []string {
 	var all []string
 	for _, s := range r.Systems {
@@ -277,7 +277,7 @@ func (r *Result) systemsWith(o record.Outcome) []string {
 	return all
 }
 
-// graver is the worse of two tones.
+// graver returns the worse of two tones.
 func graver(a, b Tone) Tone {
 	order := []Tone{Good, Neutral, Warn, Bad}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]

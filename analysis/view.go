@@ -12,19 +12,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// View is how the rows of one scenario are read: which metrics answer its question,
-// in which figures and columns. It is data; its functions compute what follows from
-// the facts of one trial (Read) or from the rows of several (Tables).
+// View describes how to present the rows of a scenario: which metrics answer its question, in
+// which figures and columns. It is data, except for functions that read further facts of one
+// trial (Read) or compute tables from several (Tables).
 type View struct {
 	Scenario string
 	Question string
-	// Operation names what is counted by outcomes: one, and several ("leecher", "leechers").
+	// Operation names what outcomes count, in singular and plural ("leecher", "leechers").
 	Operation [2]string
-	// Headline is the metric that verdict, ratios over all cells and drift are about.
+	// Headline is the metric of the verdict, of ratios over all cells and of drift.
 	Headline func(*experiment.Plan) string
-	// Rate is the metric that more concurrency should raise; empty: there is none.
+	// Rate is the metric that more concurrency should increase; empty: none.
 	Rate string
-	// Axis lists the factors that suit the axis of a figure, best first.
+	// Axis lists the factors suitable for the axis of a figure, best first.
 	Axis []string
 	// Compared are the metrics whose ratios to the baseline are computed.
 	Compared []string
@@ -36,47 +36,47 @@ type View struct {
 	Heads   []Table // of Tables, without rows
 	// LoadLine explains the physical limit of this scenario, in one or two sentences.
 	LoadLine string
-	// Rules of its own, beside those of every scenario. What they hold of is set by Hold.
+	// Rules are additional to CommonRules. Hold sets their conditions.
 	Rules []Rule
-	// Censored are metrics whose value lies beyond what was watched in a trial that lacks
-	// them and in which not every operation was ok; none: the percentiles of times in trials
-	// with operations that were cut off.
+	// Censored are metrics that are censored in a trial that lacks them and in which some
+	// operations were not ok; none: the percentiles of times in trials with operations that
+	// were cut off.
 	Censored []string
-	// Prepare corrects what a recorded trial counts as operations (Outcomes, Classes)
-	// before anything is counted; nil: it is right as it was recorded.
+	// Prepare corrects the Outcomes and Classes of a recorded trial before anything is
+	// counted; nil: they are correct.
 	Prepare func(t *record.Trial, facts *record.Reader) error
-	// Arrange sets what cells are compared with (Baseline, Pair) where that is not the
-	// baseline system's cell of the same group; nil: it is.
+	// Arrange sets what cells are compared with (Baseline, Pair); nil: the baseline system's
+	// cell of the same group.
 	Arrange func(*Frame)
-	// Read adds what a trial's table of results does not hold; nil: nothing.
+	// Read returns facts of a trial that are not in its results; nil: none.
 	Read func(t *Trial, facts *record.Reader) (Facts, error)
-	// Tables are computed from several cells: a cost fit, effects of a factorial. Those without
-	// rows are left out.
+	// Tables computes tables from several cells, such as a cost fit or effects of a factorial.
+	// Those without rows are not shown.
 	Tables func(*Frame) []Table
-	// Verdict replaces the comparison with the baseline; nil, or none: that.
+	// Verdict replaces the comparison with the baseline, unless it is or returns nil.
 	Verdict func(*Result) *Verdict
-	// Polled are the metrics that follow from polls.
+	// Polled are the metrics that depend on polls.
 	Polled map[string]Polled
-	// Lasting are the metrics of processes that live through all trials of a run: one
-	// value per run, however many trials read it, so that runs cannot be compared by them.
+	// Lasting are metrics of processes that live through all trials of a run: they are one
+	// value per run, however many trials read it, so runs cannot be compared by them.
 	Lasting []string
-	// Accumulates reports whether each trial of a cell changes what the next one finds, so
-	// that results which rise or fall over the run are no drift; nil: none does.
+	// Accumulates reports whether each trial of a cell affects the next one, so that rising or
+	// falling results are not drift; nil: none does.
 	Accumulates func(*Cell) bool
-	// InTime says that an operation which comes to its deadline has failed: the time is the
-	// question, and its limit the same for all systems. OneFate: operations of one trial share
-	// its fate.
+	// InTime: an operation that reaches its deadline has failed, because time is the question
+	// and the limit is the same for all systems. OneFate: operations of one trial are not
+	// independent.
 	InTime, OneFate bool
-	// OneTrial says that a run is one long trial of each cell by design.
+	// OneTrial: a run has one long trial of each cell by design.
 	OneTrial bool
-	// Goals are gates of the scenario's own, which decide no exit status; nil: none.
+	// Goals returns gates of the scenario, which do not affect the exit status; nil: none.
 	Goals func(*Frame) []gate.Rule
-	// Alike reports whether a metric of two cells compares like with like; nil: always.
+	// Alike reports whether a metric of two cells is comparable; nil: always.
 	Alike func(f *Frame, metric string, a, b *Cell) bool
 }
 
-// ParseView reads what of a view is data, in YAML. It is ours, and tests read all of it: what is
-// no view is a bug.
+// ParseView parses the data of a view in YAML. Views are embedded and tests parse all of them, so
+// an error is a bug.
 func ParseView(text string) *View {
 	v := &View{}
 	if err := yaml.UnmarshalWithOptions([]byte(text), v, yaml.Strict()); err != nil {
@@ -85,21 +85,21 @@ func ParseView(text string) *View {
 	return v
 }
 
-// Hold gives the rules of the view their conditions, by their IDs.
+// Hold sets the conditions of the view's rules by ID.
 func (v *View) Hold(conditions map[string]func(*Result) []Case) {
 	for i := range v.Rules {
 		v.Rules[i].Holds = conditions[v.Rules[i].ID]
 	}
 }
 
-// Head is a table of the view, without rows.
+// Head returns a table of the view without rows.
 func (v *View) Head(id string) Table {
 	return v.Heads[slices.IndexFunc(v.Heads, func(t Table) bool { return t.ID == id })]
 }
 
-// Facts are what Read found in one trial.
+// Facts are the result of View.Read for one trial.
 type Facts struct {
-	Metrics []record.Metric // definitions of the rows and series that no definition of the run has
+	Metrics []record.Metric // definitions of the rows and series that the run does not define
 	Rows    []Row
 	Series  []Series
 	Spans   []Span
@@ -109,7 +109,7 @@ type Facts struct {
 type Column struct {
 	Metric string // its key; RatioColumn: ratio of the headline to the baseline
 	Head   string
-	Unit   string // to show it in, where that is not the metric's own
+	Unit   string // unit to display, if it differs from the metric's
 	Narrow bool   // part of the terminal's table of 80 columns
 }
 
@@ -122,7 +122,7 @@ type FigureKind string
 const (
 	// a metric against the axis, with its load line, intervals, single trials and panels
 	Against      FigureKind = "against"
-	Bars         FigureKind = "bars"         // labelled bars with intervals: one for each cell, or entity
+	Bars         FigureKind = "bars"         // labelled bars with intervals, one for each cell or entity
 	Distribution FigureKind = "distribution" // ECDF of entities' values, or quantiles of operations
 	OverTime     FigureKind = "time"         // a series
 	Timeline     FigureKind = "timeline"     // spans of nodes
@@ -134,16 +134,16 @@ type Figure struct {
 	Kind    FigureKind
 	Metric  string // of its rows or series; RatioColumn: the headline's ratio
 	More    []string
-	X       string // metric of the horizontal axis, one mark for each trial; empty: the layout's factor
+	X       string // metric of the horizontal axis with one mark per trial; empty: the layout's factor
 	Line    string // metric of the load line; empty: none
-	Along   string // what the points of a series lie along, if not time: "objects stored"
+	Along   string // quantity of the horizontal axis of a series if it is not time: "objects stored"
 	Title   string
 	Caption string // one or two sentences
 	Log     bool
 	Folded  bool
 }
 
-// Table is numbers in rows and columns. It is what a scenario shows beyond its cells.
+// Table is a table of a scenario besides that of its cells.
 type Table struct {
 	ID      string        `json:"id"`
 	Title   string        `json:"title"`
@@ -153,13 +153,13 @@ type Table struct {
 	Folded  bool          `json:"folded,omitempty"`
 }
 
-// TableColumn heads a column. Unit is that of its numbers; empty: text.
+// TableColumn describes a column. Unit is that of its numbers; empty for text.
 type TableColumn struct {
 	Key    string `json:"key"` // "a", "b", "rounds"
 	Name   string `json:"name"`
 	Unit   string `json:"unit,omitempty"`
 	Narrow bool   `json:"-" yaml:"narrow"` // part of the terminal's table
-	// Positive says that its numbers are above 0: intervals that reach 0 say nothing.
+	// Positive: its numbers are above 0, so intervals that reach 0 are uninformative.
 	Positive bool `json:"-" yaml:"positive"`
 }
 
@@ -172,7 +172,7 @@ type Value struct {
 	Tone   Tone   `json:"tone,omitempty"`
 }
 
-// Add appends a row of words (string), numbers without an interval (float64) and values.
+// Add appends a row of texts (string), numbers without an interval (float64) and values.
 func (t *Table) Add(entries ...any) {
 	row := make([]Value, len(entries))
 	for i, e := range entries {
@@ -193,20 +193,20 @@ func (t *Table) Add(entries ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
-// TooSmall replaces a number whose interval says nothing.
+// TooSmall is displayed instead of a number whose interval is uninformative.
 const TooSmall = "n too small"
 
-// vague is the ratio of the ends of an interval from which on it says nothing.
+// vague is the ratio of the ends of an interval above which it is uninformative.
 const vague = 100
 
-// Vague is whether the interval of a number that is above 0 says nothing: it reaches 0, is
-// open at one end, or its ends differ by two orders of magnitude.
+// Vague reports whether the interval of a positive number is uninformative: it reaches 0, is open
+// at one end, or its ends differ by two orders of magnitude.
 func Vague(lo, hi Num) bool {
 	return lo.Known() != hi.Known() || lo.Known() && (lo <= 0 || hi > vague*lo)
 }
 
-// Get is an entry by its row and the key of its column; Unknown and empty where the
-// table has no such column.
+// Get returns an entry by its row and the key of its column; Unknown and empty if the table has
+// no such column.
 func (t Table) Get(row int, key string) Value {
 	i := slices.IndexFunc(t.Head, func(c TableColumn) bool { return c.Key == key })
 	if i < 0 {
@@ -215,13 +215,13 @@ func (t Table) Get(row int, key string) Value {
 	return t.Rows[row][i]
 }
 
-// Text is an entry of words.
+// Text returns a text entry.
 func Text(s string) Value { return Value{Text: s, Number: Unknown, Lo: Unknown, Hi: Unknown} }
 
-// Number is an entry without an interval.
+// Number returns an entry without an interval.
 func Number(v float64) Value { return Value{Number: Num(v), Lo: Unknown, Hi: Unknown} }
 
-// Estimate is an entry with its interval; an end that the data do not bound is unknown.
+// Estimate returns an entry with its interval; an end that the data do not bound is Unknown.
 func Estimate(i stats.Interval) Value {
 	r := rangeOf(i)
 	return Value{Number: r.Value, Lo: r.Lo, Hi: r.Hi}
