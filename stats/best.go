@@ -10,20 +10,19 @@ import (
 // BestCell is one combination of levels.
 type BestCell struct {
 	Levels []int
-	Ratio  Interval // to the lowest; its lower end is above 1 where Tied is false
+	Ratio  Interval // to the lowest; its lower end is above 1 if Tied is false
 	Tied   bool     // it is not significantly higher than the lowest
 }
 
-// Best finds the combination with the lowest value and those that do not
-// differ from it: all that are not significantly higher than the lowest seen, each at
-// 1−conf divided by the number of comparisons. The truly lowest is lost from the
-// set only when one of its own comparisons errs, so that the set has it with
-// confidence conf, whichever was seen lowest (multiple comparisons with the best:
-// Gupta 1965; Hsu, Multiple Comparisons, 1996, ch. 4; by Bonferroni, since
-// combinations need not have the same noise).
+// Best finds the combination with the lowest value and those that are tied with it: all that are
+// not significantly higher than the lowest observed, each tested at 1−conf divided by the number
+// of comparisons. The truly lowest is missing from the set only if one of its own comparisons
+// errs, so the set contains it with confidence conf, whichever was observed as the lowest
+// (multiple comparisons with the best: Gupta 1965; Hsu, Multiple Comparisons, 1996, ch. 4; with
+// Bonferroni's correction, because combinations need not have the same noise).
 //
-// A combination with a single trial differs from none. Combinations without
-// trials are not considered. The lowest comes first, then the tied ones. Errors are as of [Factorial].
+// A combination with a single trial is tied with every other. Combinations without trials are
+// ignored. The lowest comes first, then the tied ones. It fails like [Factorial].
 func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) ([]BestCell, error) {
 	d, err := newDesign(factors, obs)
 	if err != nil {
@@ -42,15 +41,15 @@ func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) ([]BestCe
 		if cellKey(levels) != cellKey(lowest) {
 			r := m.ratio(difference(m.cell(levels), m.cell(lowest)))
 			c.Ratio = r.interval(conf, (1-conf)/float64(others))
-			// Also when nothing was repeated. A single trial says nothing of its own noise,
-			// so it shows no more than two that disagree.
+			// This includes the case that nothing was repeated: a single trial contains no
+			// information about its noise.
 			p := min(1, r.above()*float64(others))
 			c.Tied = !(p <= 1-conf) || min(trials[cellKey(levels)], trials[cellKey(lowest)]) < 2
 		}
 		all = append(all, c)
 	}
-	// Those that are tied come first, though one with few trials may be higher than
-	// one with many that is not.
+	// Tied combinations come first, although one with few trials may be higher than one with
+	// many that is not tied.
 	slices.SortStableFunc(all, func(a, b BestCell) int {
 		if a.Tied != b.Tied {
 			return map[bool]int{true: -1, false: 1}[a.Tied]
@@ -60,12 +59,12 @@ func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) ([]BestCe
 	return all, nil
 }
 
-// BestGain compares the lowest combination with the default: the ratio of their
-// geometric means, within blocks. As the lowest was chosen by the same trials, its
-// interval is at 1−conf divided by the number of combinations it was chosen from; the
-// middle still promises a little too much where combinations are close to each other.
+// BestGain compares the lowest combination with the default: the ratio of their geometric means,
+// within blocks. Because the lowest was chosen from the same trials, its interval is at 1−conf
+// divided by the number of combinations; the estimate is still slightly too optimistic if
+// combinations are close to each other.
 //
-// Errors are as of [Factorial]; and a default without trials.
+// It fails like [Factorial], and for a default without trials.
 func BestGain(factors []FactorialFactor, obs []FactorialObs, conf float64) (Interval, error) {
 	d, err := newDesign(factors, obs)
 	if err != nil {
@@ -77,7 +76,7 @@ func BestGain(factors []FactorialFactor, obs []FactorialObs, conf float64) (Inte
 		return Interval{}, errors.New("factorial: the default combination has no trial")
 	}
 	by := cells.linearFit
-	if by.freedom == 0 { // nothing was repeated: the model's misfit has to do
+	if by.freedom == 0 { // nothing was repeated: use the model's misfit
 		by = d.model().linearFit
 	}
 	tail := (1 - conf) / 2 / math.Max(1, float64(len(cells.cells)-1))

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	mostOrders  = 9999 // permutations at most, beside the order that was seen
-	enoughLarge = 200  // as many that change as much settle that p is not small (Besag and Clifford 1991)
+	mostOrders  = 9999 // largest number of permutations, besides the observed order
+	enoughLarge = 200  // stop after so many with as large a change: p is not small (Besag and Clifford 1991)
 	leastValues = 5    // 2 of 120 orders are monotone: fewer values cannot show a change
 )
 
-// Change is how far values in the order of time go up or down from the first to the
-// last, by the straight line of least squares through them, in their unit; NaN: that
-// place has none. p is that of a permutation test: how often the values in another
-// order change as much; NaN: there are fewer than 5. The seed makes it repeatable.
+// Change returns how much values in temporal order rise or fall from the first to the last, by
+// the least-squares line through them, in their unit; NaN values are missing. p is from a
+// permutation test: the share of other orders with as large a change; NaN with fewer than 5
+// values. The seed makes it repeatable.
 func Change(values []float64, seed uint64) (change, p float64) {
 	var at, known []float64
 	for i, v := range values {
@@ -39,7 +39,7 @@ func Change(values []float64, seed uint64) (change, p float64) {
 	return change, float64(large) / float64(orders)
 }
 
-// alongLine is the change from the first place to the last on the line through ys.
+// alongLine returns the change from the first position to the last on the line through ys.
 func alongLine(at, ys []float64) float64 {
 	n := float64(len(at))
 	var sx, sy, xy, xx float64

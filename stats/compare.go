@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// exactLimit is the number of values up to which the permutation distribution
-// of the rank sum is counted out; beyond, the normal approximation is good to
-// a few per mille.
+// exactLimit is the number of values up to which the permutation distribution of the rank sum is
+// computed exactly; above it, the normal approximation is accurate to a few per mille.
 const exactLimit = 50
 
 // MannWhitney is the two-sided p-value of the hypothesis that both samples
 // come from the same distribution (Mann and Whitney 1947): the share of all
 // ways to divide the values into two groups of these sizes whose rank sum is
-// as far from its mean as the one seen. Up to 50 values it is exact, ties
-// included; beyond, it is the normal approximation with correction for ties
-// and continuity (Conover 1999, §5.1). NaN when a sample is empty or holds
-// NaN.
+// at least as far from its mean as the observed one. It is exact up to 50
+// values, including ties; above, it is the normal approximation with
+// corrections for ties and continuity (Conover 1999, §5.1). NaN if a sample
+// is empty or contains NaN.
 func MannWhitney(xs, ys []float64) float64 {
 	if len(xs) == 0 || len(ys) == 0 || slices.ContainsFunc(xs, math.IsNaN) || slices.ContainsFunc(ys, math.IsNaN) {
 		return math.NaN()
@@ -29,8 +28,8 @@ func MannWhitney(xs, ys []float64) float64 {
 	return rankSumNormal(ranks, len(xs), w)
 }
 
-// MinP is the smallest p-value that samples of these sizes can give: when it
-// is above the level, no difference can be significant however large it is.
+// MinP is the smallest possible p-value for samples of these sizes: if it is above
+// the level, no difference can be significant, however large.
 func MinP(nx, ny int) float64 {
 	if nx < 1 || ny < 1 {
 		return math.NaN()
@@ -41,8 +40,8 @@ func MinP(nx, ny int) float64 {
 	return min(1, 2*math.Exp(lnx+lny-ln))
 }
 
-// doubledRanks gives twice the mid-rank of every value of both samples, which
-// are integers, and the sum of those of xs.
+// doubledRanks returns twice the mid-rank of every value of both samples, which
+// is an integer, and the sum of those of xs.
 func doubledRanks(xs, ys []float64) (ranks []int, w int) {
 	type value struct {
 		v     float64
@@ -115,8 +114,8 @@ func rankSumNormal(ranks []int, n, w int) float64 {
 		d := float64(r)/2 - mean
 		squares += d * d
 	}
-	// The variance of the sum of n ranks drawn without replacement; ties are
-	// in the ranks themselves.
+	// The variance of the sum of n ranks drawn without replacement; the ranks already
+	// account for ties.
 	variance := float64(n) * (N - float64(n)) / N * squares / (N - 1)
 	if variance == 0 {
 		return 1
@@ -128,10 +127,10 @@ func rankSumNormal(ranks []int, n, w int) float64 {
 	return math.Erfc(distance / math.Sqrt(2*variance))
 }
 
-// Holm adjusts the p-values of a family of comparisons (Holm 1979): the chance
-// that any true hypothesis of the family is rejected at level alpha stays at
-// most alpha, however the comparisons depend on each other. The order is kept.
-// NaN (no comparison was possible) stays NaN and is not of the family.
+// Holm adjusts the p-values of a family of comparisons (Holm 1979): the probability
+// that any true null hypothesis of the family is rejected at level alpha is at most
+// alpha, however the comparisons depend on each other. The order is kept. NaN (no
+// comparison was possible) stays NaN and does not belong to the family.
 func Holm(ps []float64) []float64 {
 	order := make([]int, 0, len(ps))
 	adjusted := make([]float64, len(ps))

@@ -2,9 +2,9 @@ package stats
 
 import "gonum.org/v1/gonum/stat/distuv"
 
-// Concentrated reports whether one cluster holds most of all failures, and more than
-// failures that fall independently would put into one in 1 of 100 cases. Then the next
-// clusters may hold another such one, and their spread says little of how often.
+// Concentrated reports whether one cluster contains most of all failures, and more than
+// independent failures would in 99 of 100 cases. Then further clusters may be like that one,
+// and the spread of the others says little about how often.
 func Concentrated(clusters []Count) bool {
 	failures, n := 0.0, 0.0
 	for _, c := range clusters {

@@ -13,19 +13,18 @@ import (
 // FitCost fits t = A + R·RTT + B·size to the times of trials; conf is the
 // confidence of the intervals of A, R and B.
 //
-// Times span six decades and their noise is mostly proportional, so residuals
-// are judged relative to what replicates of such a time differ by (see
-// docs/methodology.md): no size dominates. Trials are summarised by cell with
-// an M-estimate, the model is fitted to the cells with an MM-estimate, and the
-// intervals come from the misfit between cells (see intervals) and from what blocks
-// differ by (see blockSpread), so they are as wide as the model is wrong. A, R and B may come out
-// below 0: nothing is cut off
-// that the interval has to include.
+// Times span six decades and their noise is mostly proportional, so residuals are
+// taken relative to the spread of replicates with such a time (see
+// docs/methodology.md), and no size dominates. Trials are summarised by cell with an
+// M-estimate, and the model is fitted to the cells with an MM-estimate. The intervals
+// reflect the misfit between cells (see intervals) and the differences between blocks
+// (see blockSpread), so they are wide if the model is wrong. A, R and B may be
+// negative: they are not truncated, as the interval must include the truth.
 //
-// A parameter that is not identifiable has no interval and says why: R when
-// all round trips are alike, B when all sizes are; A then includes its part,
-// and says so. An error: a point that is no time, fewer points than
-// parameters, or sizes that change together with round trips.
+// A parameter that is not identifiable has no interval and says why: R if all round
+// trips are the same, B if all sizes are; A then includes its part, and says so. It
+// fails for a point without a valid time, fewer points than parameters, or sizes that
+// vary together with round trips.
 func FitCost(points []CostPoint, conf float64) (CostModel, error) {
 	if !(conf > 0 && conf < 1) {
 		return CostModel{}, fmt.Errorf("cost: confidence %v: it must lie between 0 and 1, ends excluded", conf)
@@ -50,9 +49,9 @@ func FitCost(points []CostPoint, conf float64) (CostModel, error) {
 	return fit.model(points, conf), nil
 }
 
-// Round trips that differ by no more than this are one round trip, measured
-// with an error: links are held to within 5 %, and an idle machine's own round
-// trip varies by some 10 µs.
+// Round trips that differ by no more than this are the same round trip, measured with
+// an error: links are accepted within 5 %, and an idle machine's own round trip varies
+// by some 10 µs.
 const (
 	sameRTT         = 0.05   // of the larger
 	sameRTTAbsolute = 200e-6 // seconds
@@ -66,7 +65,7 @@ func rttsVary(cells []costCell) bool {
 	return most-least > max(sameRTT*most, sameRTTAbsolute)
 }
 
-// model turns a fit into what callers see.
+// model converts a fit into the result for callers.
 func (f *costFit) model(points []CostPoint, conf float64) CostModel {
 	m := CostModel{Points: len(points)}
 	intervals := f.intervals(conf, points)
@@ -114,22 +113,21 @@ func robustSpread(xs []float64) float64 {
 	return Median(absolute) / normalQuartile
 }
 
-// lackOfFit is the level of the test whether a model holds: one right model in
-// a hundred is called wrong.
+// lackOfFit is the level of the test whether a model holds: one correct model in a
+// hundred is rejected.
 const lackOfFit = 0.01
 
-// lackOfFitP is the p-value of the hypothesis that cells miss the model by no
-// more than replicates differ: the F test of lack of fit against pure error
-// (Draper and Smith, Applied Regression Analysis, 3rd ed., 1998, §2.1), with
-// robust locations and a robust variance of them. NaN when nothing was
-// repeated or no cell is left over.
+// lackOfFitP is the p-value of the hypothesis that cells deviate from the model by no
+// more than replicates differ: the F test of lack of fit against pure error (Draper
+// and Smith, Applied Regression Analysis, 3rd ed., 1998, §2.1), with robust locations
+// and their robust variance. NaN if nothing was repeated or there are no cells left.
 func (f *costFit) lackOfFitP() float64 {
 	left := len(f.cells) - len(f.beta)
 	if left <= 0 || f.noise.freedom == 0 {
 		return math.NaN()
 	}
-	// Where cells have their own variances, a squared residual is no longer χ²
-	// but F with one and ν degrees of freedom: larger, and more variable.
+	// If cells have their own variances, a squared residual is not χ² but F with one
+	// and ν degrees of freedom: larger, and more variable.
 	larger, freedom := 1.0, float64(left)
 	if f.noise.unsure > 0 {
 		nu := max(2/f.noise.unsure+1, 4.5)
@@ -139,8 +137,8 @@ func (f *costFit) lackOfFitP() float64 {
 	return distuv.F{D1: freedom, D2: float64(f.noise.freedom)}.Survival(f.misfit() * f.misfit() / larger)
 }
 
-// misfit is the root of the residuals' mean square per degree of freedom, in
-// standard errors of the cells' locations; 0 when none is left.
+// misfit is the root of the residuals' mean square per degree of freedom, in standard
+// errors of the cells' locations; 0 without degrees of freedom.
 func (f *costFit) misfit() float64 {
 	left := len(f.cells) - len(f.beta)
 	if left <= 0 {
@@ -149,7 +147,7 @@ func (f *costFit) misfit() float64 {
 	return math.Sqrt(dot(f.residual, f.residual) / float64(left))
 }
 
-// holds says whether the model holds, and what the reader must know.
+// holds reports whether the model holds, and what the reader must know.
 func (f *costFit) holds(p float64) (bool, string) {
 	switch {
 	case f.noise.freedom == 0:

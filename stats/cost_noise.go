@@ -8,26 +8,26 @@ import (
 	"slices"
 )
 
-// costCell is what the trials of one cell say together.
+// costCell summarises the trials of one cell.
 type costCell struct {
 	rtt, size float64
 	at        float64   // robust location of the times on the scale of costNoise
-	spread    float64   // of one trial about it, there
+	spread    float64   // of one trial about it, on the same scale
 	times     []float64 // of its trials, ascending
 	variance  float64   // of at
 }
 
-// costNoise is how trials of the same cell differ. The standard deviation of a
-// time around its expectation μ is taken as spread·√(floor² + μ²): a share of
-// the time, plus what timers and schedulers add to any time. On the scale
-// asinh(t/floor) it is the same for all times (Rocke and Durbin 2001, A model
-// for measurement error for gene expression arrays; Durbin et al. 2002), which
-// for t ≫ floor is the logarithm: a deviation there is a relative error.
+// costNoise is the noise between trials of the same cell. The standard deviation of a
+// time around its expectation μ is modelled as spread·√(floor² + μ²): a share of the
+// time, plus what timers and schedulers add to any time. On the scale asinh(t/floor)
+// it is the same for all times (Rocke and Durbin 2001, A model for measurement error
+// for gene expression arrays; Durbin et al. 2002). For t ≫ floor that is the
+// logarithm, where deviations are relative errors.
 type costNoise struct {
 	floor   float64 // seconds
 	spread  float64 // robust standard deviation of one trial on the scale, over all cells
 	freedom int     // degrees of freedom: trials beyond the first of each cell; 0: nothing was repeated
-	unsure  float64 // variance of the logarithm of a cell's estimated variance; 0: all cells are taken to be alike
+	unsure  float64 // variance of the logarithm of a cell's estimated variance; 0: all cells have the same spread
 }
 
 func (c costNoise) scale(t float64) float64 { return math.Asinh(t / c.floor) }
@@ -45,12 +45,12 @@ func (c costNoise) slope(t float64) float64 { return 1 / math.Hypot(t, c.floor) 
 
 func (c costNoise) time(v float64) float64 { return c.floor * math.Sinh(v) }
 
-// leastSpread is the smallest relative spread that is believed: clocks are not
-// better, and trials that agree to the last bit must not divide by zero.
+// leastSpread is the smallest credible relative spread: clocks are not more precise,
+// and identical trials must not cause a division by zero.
 const leastSpread = 1e-6
 
-// gatherCells groups the points, in the order of size and round trip, and
-// estimates the noise from those that are replicates.
+// gatherCells groups the points by cell, in the order of size and round trip, and
+// estimates the noise from replicates.
 func gatherCells(points []CostPoint) ([]costCell, costNoise, error) {
 	groups := map[int][]CostPoint{}
 	for i, p := range points {
@@ -88,11 +88,11 @@ func gatherCells(points []CostPoint) ([]costCell, costNoise, error) {
 	return cells, noise, nil
 }
 
-// fitNoise finds the floor by maximum likelihood over a ladder of floors, from
-// almost none (noise all relative) to beyond the largest time (all additive).
-// Only deviations from the median of the cell enter, so no model of the
-// expectations is needed; they are taken as Student's t with 3 degrees of
-// freedom, whose tails leave outliers little say.
+// fitNoise finds the floor by maximum likelihood over a grid of floors, from almost 0
+// (relative noise) to beyond the largest time (additive noise). It uses only
+// deviations from the median of each cell, so it needs no model of the expectations;
+// they are modelled as Student's t with 3 degrees of freedom, which limits the
+// influence of outliers.
 func fitNoise(cells []costCell) costNoise {
 	least, most, n := math.Inf(1), 0.0, 0
 	for _, c := range cells {
@@ -117,8 +117,8 @@ func fitNoise(cells []costCell) costNoise {
 // leastSpread is the constant of that name on the scale, at the largest time.
 func (c costNoise) leastSpread(most float64) float64 { return leastSpread * most * c.slope(most) }
 
-// unlikelihood is the negative logarithm of the likelihood, but for a constant,
-// at the best spread.
+// unlikelihood is the negative logarithm of the likelihood, except for a constant, at
+// the best spread.
 func (c costNoise) unlikelihood(cells []costCell, most float64) float64 {
 	var squares []float64
 	cost := 0.0
@@ -150,9 +150,9 @@ func (c costNoise) unlikelihood(cells []costCell, most float64) float64 {
 	return cost
 }
 
-// pairSpread is a robust standard deviation from all differences between
-// replicates: their median absolute value, then the root of their mean square,
-// each cut at three of the former.
+// pairSpread is a robust standard deviation from all differences between replicates:
+// the root of their mean square, each truncated at three times their median absolute
+// value.
 func pairSpread(c costNoise, cells []costCell) float64 {
 	var pairs []float64
 	for _, cell := range cells {
@@ -198,7 +198,7 @@ func (c *costNoise) locate(cells []costCell) {
 	for g, on := range values {
 		cell := &cells[g]
 		cell.at = medianSorted(on)
-		if len(on) == 2 { // disturbances lengthen times: begin with the shorter
+		if len(on) == 2 { // disturbances lengthen times: start with the shorter one
 			cell.at = on[0]
 		}
 		for range 30 {
@@ -208,7 +208,7 @@ func (c *costNoise) locate(cells []costCell) {
 				sum += w * v
 				weights += w
 			}
-			if weights == 0 { // far apart, and nothing at their median
+			if weights == 0 { // far apart, with none near their median
 				break
 			}
 			before := cell.at
@@ -238,15 +238,15 @@ func (c *costNoise) locate(cells []costCell) {
 	}
 }
 
-// minSpreadCells is the least number of repeated cells whose spreads are
-// compared with each other.
+// minSpreadCells is the smallest number of repeated cells whose spreads are compared
+// with each other.
 const minSpreadCells = 8
 
-// spreads gives each cell the common spread, unless the cells' own differ by
-// more than chance lets them: some part of a system may be noisier than its
-// time says. Then a cell's own is drawn towards the common one, in logarithms,
-// by as much as chance has in it (empirical Bayes; see Smyth 2004). A cell's
-// own spread is Qn (Rousseeuw and Croux 1993), which an outlier does not move.
+// spreads gives each cell the common spread, unless the spreads of cells differ by
+// more than chance explains: a part of a system may be noisier than its time suggests.
+// Then the spread of each cell is shrunk towards the common one, in logarithms, by the
+// share due to chance (empirical Bayes; see Smyth 2004). The spread of a cell is Qn
+// (Rousseeuw and Croux 1993), which is insensitive to an outlier.
 func (c *costNoise) spreads(cells []costCell, values [][]float64, least float64) {
 	own := make([]float64, len(cells)) // logarithm of the variance over the common one
 	var repeated []float64
@@ -267,7 +267,7 @@ func (c *costNoise) spreads(cells []costCell, values [][]float64, least float64)
 	slices.Sort(repeated)
 	m := len(repeated)
 	s := (repeated[m-1-m/10] - repeated[m/10]) / (2 * normalDecile)
-	// 1.5 standard errors of a variance that is taken from deciles.
+	// 1.5 standard errors of a variance estimated from deciles.
 	if s*s < chance*(1+1.5*1.75/math.Sqrt(float64(m))) {
 		return
 	}
@@ -282,8 +282,8 @@ func (c *costNoise) spreads(cells []costCell, values [][]float64, least float64)
 	}
 }
 
-// qn is the scale estimate of Rousseeuw and Croux (1993): about the lower
-// quartile of the differences between values, with their factors for few.
+// qn is the scale estimate of Rousseeuw and Croux (1993): roughly the lower quartile
+// of the differences between values, with their correction for small samples.
 func qn(sorted []float64) float64 {
 	n := len(sorted)
 	var differences []float64

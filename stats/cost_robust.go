@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// costForm is a model: which parameters it has beside A, in this order: R, B.
+// costForm says which parameters a model has besides A, in the order R, B.
 type costForm struct{ hasR, hasB bool }
 
 func (f costForm) parameters() int {
@@ -24,7 +24,8 @@ func (f costForm) parameters() int {
 	return p
 }
 
-// columns are what the times of cells are linear in, times a scale of each cell.
+// columns returns the columns of the linear model of cell times, multiplied by a scale
+// for each cell.
 func (f costForm) columns(cells []costCell, scale []float64) [][]float64 {
 	by := func(factor func(costCell) float64) []float64 {
 		column := make([]float64, len(cells))
@@ -43,7 +44,7 @@ func (f costForm) columns(cells []costCell, scale []float64) [][]float64 {
 	return all
 }
 
-// time is the model's, which may be below 0.
+// time returns the model's time, which may be negative.
 func (f costForm) time(beta []float64, rtt, size float64) float64 {
 	t := beta[0]
 	if f.hasR {
@@ -65,7 +66,7 @@ type costFit struct {
 	// the columns of the linearised design in the same unit.
 	residual []float64
 	columns  [][]float64
-	sigma    float64 // the residuals' robust spread, in those units; at least 1 when trials were repeated
+	sigma    float64 // the residuals' robust spread, in those units; at least 1 if trials were repeated
 }
 
 var errCollinear = errors.New("cost: the parameters are not identifiable: sizes and round trips change together; " +
@@ -73,7 +74,7 @@ var errCollinear = errors.New("cost: the parameters are not identifiable: sizes 
 
 // fitForm minimises a robust function of the residuals on the scale of the
 // noise by iteratively reweighted Gauss–Newton steps: Huber's function first,
-// then Tukey's with the spread that this has found (MM-estimation: Yohai 1987;
+// then Tukey's with the resulting spread (MM-estimation: Yohai 1987;
 // Maronna, Martin, Yohai and Salibián-Barrera, Robust Statistics, 2nd ed.,
 // 2019, §5.5).
 func fitForm(form costForm, noise costNoise, cells []costCell) (*costFit, error) {
@@ -82,7 +83,7 @@ func fitForm(form costForm, noise costNoise, cells []costCell) (*costFit, error)
 	if len(cells) < p {
 		return nil, fmt.Errorf("cost: %d cells for %d parameters; measure more sizes or round trips", len(cells), p)
 	}
-	// Relative least squares, linear in the parameters, is where to begin.
+	// Start with relative least squares, which is linear in the parameters.
 	target, scale, weights := make([]float64, len(cells)), make([]float64, len(cells)), make([]float64, len(cells))
 	for g, cell := range cells {
 		t := noise.time(cell.at)
@@ -111,7 +112,7 @@ func fitForm(form costForm, noise costNoise, cells []costCell) (*costFit, error)
 	return f, nil
 }
 
-// expectation is the model's time for a cell.
+// expectation returns the model's time for a cell.
 func (f *costFit) expectation(g int, beta []float64) float64 {
 	return f.form.time(beta, f.cells[g].rtt, f.cells[g].size)
 }
@@ -142,8 +143,7 @@ func (f *costFit) loss(beta []float64, loss func(float64) float64) float64 {
 	return sum
 }
 
-// improve iterates to the minimum for this sigma; false when the design is
-// singular.
+// improve iterates to the minimum for this sigma; false if the design is singular.
 func (f *costFit) improve(weight, loss func(float64) float64) bool {
 	weights, trial := make([]float64, len(f.cells)), make([]float64, len(f.beta))
 	at := f.loss(f.beta, loss)
@@ -179,8 +179,8 @@ func (f *costFit) improve(weight, loss func(float64) float64) bool {
 	return true
 }
 
-// spread is the robust spread of the residuals in standard errors of the
-// cells' locations. What replicates show is its least value.
+// spread is the robust spread of the residuals in standard errors of the cells'
+// locations, but at least what replicates show.
 func (f *costFit) spread() float64 {
 	left := len(f.cells) - len(f.beta)
 	if left == 0 {
@@ -190,13 +190,13 @@ func (f *costFit) spread() float64 {
 	if f.noise.freedom == 0 {
 		return max(s, 1e-9)
 	}
-	if f.noise.unsure > 0 { // a cell's own variance may be taken too small: that makes no outlier of it
+	if f.noise.unsure > 0 { // a cell whose own variance was estimated too small is not an outlier
 		s *= 1.5
 	}
 	return max(s, 1)
 }
 
-// leastSquares solves a weighted linear problem; false when it is singular.
+// leastSquares solves a weighted linear problem; false if it is singular.
 func leastSquares(columns [][]float64, target, weights []float64) ([]float64, bool) {
 	scaled := make([][]float64, len(columns)+1)
 	for j, column := range append(slices.Clone(columns), target) {
@@ -242,18 +242,18 @@ func tukeyLoss(u float64) float64 {
 	return tukeyCut * tukeyCut / 6 * (1 - v*v*v)
 }
 
-// ownShare is how much of each cell's variance is taken from that cell's own
-// residual, the rest being the mean of all cells (with the weights that the
-// parameter gives them): with own residuals only, a parameter that few cells
-// decide has hardly a degree of freedom, and an interval twice as wide as it
-// need be; with the mean only, cells that scatter more than others are not
-// seen. Half each covers in simulations of both, unless the cells' spreads
-// differ so much that replicates show it: then it is all own.
+// ownShare is the share of each cell's variance that is taken from its own residual;
+// the rest is the mean of all cells (weighted as for the parameter). With own
+// residuals only, a parameter that depends on few cells has hardly a degree of
+// freedom, and an interval twice as wide as necessary; with the mean only, cells that
+// scatter more than others are missed. In simulations, half of each has the right
+// coverage in both cases. If replicates show that the cells' spreads differ, only own
+// residuals are used.
 const ownShare = 0.5
 
-// blockSpread is the standard error of the mean of blocks: of the logarithm of a factor by
-// which a block's trials all take longer than the fit: their median, whose own noise is
-// taken off. freedom is 0 for a single block.
+// blockSpread is the standard error of the mean over blocks of the logarithm of the
+// factor by which a block's trials take longer than the fit: the median of its trials,
+// minus the noise of that median. freedom is 0 for a single block.
 func (f *costFit) blockSpread(points []CostPoint) (standardError, freedom float64) {
 	blocks := map[int][]float64{}
 	for _, p := range points {
@@ -277,8 +277,8 @@ func (f *costFit) blockSpread(points []CostPoint) (standardError, freedom float6
 	return math.Sqrt(max(0, stat.Variance(each, nil)-noise) / n), n - 1
 }
 
-// intervals gives each parameter its interval at conf: what cells are off by (standardError),
-// and what disturbs all cells of a block alike (blockSpread).
+// intervals returns the interval of each parameter at conf, from the deviations of
+// cells (standardError) and from what affects all cells of a block (blockSpread).
 func (f *costFit) intervals(conf float64, points []CostPoint) []Interval {
 	spread, blocks := f.blockSpread(points)
 	result := make([]Interval, len(f.beta))
@@ -298,14 +298,14 @@ func (f *costFit) intervals(conf float64, points []CostPoint) []Interval {
 	return result
 }
 
-// standardError is that of a parameter, with its degrees of freedom; 0 of them when it is unknown. It
-// is the sandwich estimate with each cell's own squared residual, corrected for leverage (HC2:
-// MacKinnon and White 1985) and drawn towards the mean of all cells (see ownShare); intervals
-// take Student's t with the degrees of freedom that this quadratic form has
-// (Bell and McCaffrey 2002; Imbens and Kolesár 2016). It asks for independence
-// of cells only: a misfit that the replicates of a cell share widens it. With
-// as many cells as parameters no residual is left, and the differences between
-// replicates must do.
+// standardError returns the standard error of a parameter and its degrees of freedom, or
+// 0 of them if it is unknown. It is the sandwich estimate with each cell's own squared
+// residual, corrected for leverage (HC2: MacKinnon and White 1985) and shrunk towards
+// the mean of all cells (see ownShare); intervals use Student's t with the degrees of
+// freedom of this quadratic form (Bell and McCaffrey 2002; Imbens and Kolesár 2016). It
+// assumes only that cells are independent: a misfit common to the replicates of a cell
+// widens it. With as many cells as parameters there are no residuals, and the
+// differences between replicates are used.
 func (f *costFit) standardError(s *linearFit, parameter int) (standardError, freedom float64) {
 	unit := make([]float64, len(f.beta))
 	unit[parameter] = 1
@@ -331,9 +331,9 @@ func (f *costFit) standardError(s *linearFit, parameter int) (standardError, fre
 	return math.Sqrt(variance), trace * trace / squares
 }
 
-// pseudoResiduals are the residuals of a least-squares fit that has the
-// estimate and the precision of the robust one: σ·ψ(r/σ) over the mean of ψ'
-// (Huber 1981, §7.10).
+// pseudoResiduals returns the residuals of a least-squares fit with the same estimate
+// and precision as the robust one: σ·ψ(r/σ) divided by the mean of ψ' (Huber 1981,
+// §7.10).
 func (f *costFit) pseudoResiduals() []float64 {
 	slopes := 0.0
 	for _, r := range f.residual {

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// FactorialFactor is one thing that an experiment varies.
+// FactorialFactor is a factor that an experiment varies.
 type FactorialFactor struct {
 	Name   string
 	Levels []string // the first is the default
@@ -18,8 +18,8 @@ type FactorialFactor struct {
 
 // FactorialObs is the result of one trial.
 type FactorialObs struct {
-	Levels []int // of each factor, by its index; 0 is the default
-	Block  int   // trials of the same block were run close to each other in time
+	Levels []int // index of the level of each factor; 0 is the default
+	Block  int   // trials of the same block were run close together in time
 	Value  float64
 }
 
@@ -29,17 +29,17 @@ const (
 	Interaction = "interaction"
 )
 
-// FactorialEffect is what a level of one factor does, or levels of two together.
+// FactorialEffect is the effect of a level of one factor, or the interaction of levels of two.
 type FactorialEffect struct {
 	Kind    string
 	Factors []int // one or two
 	Levels  []int // of each of these
-	// Ratio of a main effect is that of the values with the level to those with
-	// level 0: a geometric mean over all combinations of the other factors' levels,
-	// each with the same weight. That of an interaction is by what the one ratio
-	// is multiplied when the other factor is at its level instead of level 0;
-	// below 1, the two together gain more than each promises alone. Where lost trials
-	// mix it with other effects it has no interval, and P is NaN.
+	// Ratio of a main effect is the ratio of the values with the level to those with level
+	// 0: a geometric mean over all combinations of the other factors' levels, with equal
+	// weights. For an interaction it is the factor by which one ratio changes if the other
+	// factor is at its level instead of level 0; below 1, the two together gain more than
+	// the product of both. If lost trials confound it with other effects, it has no
+	// interval, and P is NaN.
 	Ratio    Interval
 	P, PHolm float64 // that Ratio is 1, two-sided; Holm over all effects that are estimated
 }
@@ -50,27 +50,26 @@ type FactorialFit struct {
 	Warnings []string
 }
 
-// Factorial estimates what each level of each factor multiplies a value by, and which
-// pairs of factors do more or less together than their product. The model is
+// Factorial estimates the factor by which each level of each factor multiplies a value, and which
+// pairs of factors have more or less effect together than their product. The model is
 //
 //	ln(value) = block + main effects + interactions of two factors + noise,
 //
 // fitted by least squares (Box, Hunter and Hunter, Statistics for Experimenters,
 // 2nd ed., 2005, ch. 5 and 6; Montgomery, Design and Analysis of Experiments, 9th
-// ed., 2017, ch. 5 to 8). Factors have any number of levels, and trials may be lost:
-// an effect that the rest mix with others is not estimated. Blocks are constants of
-// the model where the trials allow it; they are left out, with a warning, where main
-// effects would be mixed with them.
+// ed., 2017, ch. 5 to 8). Factors may have any number of levels, and trials may be
+// missing: an effect that is confounded with others is not estimated. Blocks are
+// constants of the model if the trials allow it; they are omitted, with a warning, if
+// main effects would be confounded with them.
 //
-// Intervals are Student's with a standard error that does not ask for the same
-// noise everywhere (a RAM disk may have less than a disk); see [linearFit]. With
-// normal noise on the logarithmic scale they cover as often as they say: 95 % in
-// 94 to 96 of a hundred, with five blocks of eight combinations, also when trials
-// are lost. With heavy tails (Student's t with two degrees of freedom, whose
-// variance is infinite) they cover more often, and are wide; single trials that
-// are out of line are named in Warnings and stay in.
+// Intervals are Student's with a standard error that does not assume equal noise (a
+// RAM disk may have less than a disk); see [linearFit]. With normal noise on the
+// logarithmic scale their coverage is as stated: 94 to 96 % for 95 %, with five blocks
+// of eight combinations, even if trials are missing. With heavy tails (Student's t
+// with two degrees of freedom, whose variance is infinite) the coverage is higher, and
+// they are wide; single outlying trials are reported in Warnings and not removed.
 //
-// An error: no factors, no trials, or values that have no logarithm.
+// It fails without factors or trials, and for values without a logarithm.
 func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (FactorialFit, error) {
 	d, err := newDesign(factors, obs)
 	if err != nil {
@@ -106,14 +105,14 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 	return fit, nil
 }
 
-// design is a set of trials, checked.
+// design is a checked set of trials.
 type design struct {
 	factors  []FactorialFactor
 	obs      []FactorialObs
 	logs     []float64 // ln(value)
 	block    []int     // of each trial, numbered from 0
-	blocks   []int     // their names
-	seen     [][]int   // levels of each factor that have trials, in their order
+	blocks   []int     // their original numbers
+	seen     [][]int   // levels of each factor that have trials, in order
 	warnings []string
 }
 
@@ -147,7 +146,7 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
 	return d, nil
 }
 
-// add takes in one trial.
+// add adds a trial.
 func (d *design) add(o FactorialObs) {
 	for f, l := range o.Levels {
 		if at, ok := slices.BinarySearch(d.seen[f], l); !ok {
@@ -163,8 +162,8 @@ func (d *design) add(o FactorialObs) {
 // term is one part of the model: nothing, one factor, or two.
 type term []int
 
-// terms of the model, in the order in which they are preferred where trials do not
-// separate them.
+// terms returns the terms of the model, in the order in which they are preferred if the trials do
+// not separate them.
 func (d *design) terms() []term {
 	all := []term{{}}
 	for f := range d.factors {
@@ -178,7 +177,7 @@ func (d *design) terms() []term {
 	return all
 }
 
-// effects are all that are estimated.
+// effects returns all effects to estimate.
 func (d *design) effects() []FactorialEffect {
 	var all []FactorialEffect
 	for _, t := range d.terms() {
@@ -201,7 +200,7 @@ func (d *design) effects() []FactorialEffect {
 // cellKey names a combination of levels.
 func cellKey(levels []int) string { return fmt.Sprint(levels) }
 
-// cells are the combinations that have trials, the default first.
+// cells returns the combinations that have trials, the default first.
 func (d *design) cells() [][]int {
 	var all [][]int
 	for _, o := range d.obs {
@@ -212,11 +211,11 @@ func (d *design) cells() [][]int {
 	return all
 }
 
-// outlierLevel is the level of the test whether a trial is out of line: one
-// experiment in a hundred without any is said to have one.
+// outlierLevel is the level of the test for outlying trials: one experiment in a hundred without
+// any is reported to have one.
 const outlierLevel = 0.01
 
-// warnings are what the reader of a fit must know.
+// warnings returns what the reader of a fit must know.
 func (m *factorModel) warnings() []string {
 	var all []string
 	switch {

@@ -7,13 +7,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// cellModel has a number of its own for each combination of levels that has
-// trials, and with blocks one for each of these: a randomised block design
-// (Montgomery §4.1). Where each block has each combination, the ratio of two
-// combinations is that of the pairs within blocks.
+// cellModel has one parameter for each combination of levels that has trials and, with
+// blocks, one for each block: a randomised block design (Montgomery §4.1). If each block
+// has each combination, the ratio of two combinations is that of the pairs within blocks.
 type cellModel struct {
 	*linearFit
-	cells [][]int // levels in their order, the default first if it is there
+	cells [][]int // levels in order, the default first if it has trials
 }
 
 func (d *design) cellModel(blocked bool) *cellModel {
@@ -39,13 +38,13 @@ func (d *design) cellModel(blocked bool) *cellModel {
 	return m
 }
 
-// index is the place of a combination among the cells; false: it has no trial.
+// index returns the index of a combination among the cells; false: it has no trial.
 func (m *cellModel) index(levels []int) (int, bool) {
 	return slices.BinarySearchFunc(m.cells, levels, slices.Compare)
 }
 
-// paired is the model with blocks, where all combinations can be compared within
-// them, and else the one without.
+// paired returns the model with blocks if all combinations can be compared within blocks, and
+// otherwise the one without.
 func (d *design) paired() *cellModel {
 	if len(d.blocks) > 1 {
 		if with := d.cellModel(true); len(with.kept) == len(with.columns) && with.freedom > 0 {
@@ -55,8 +54,8 @@ func (d *design) paired() *cellModel {
 	return d.cellModel(false)
 }
 
-// cell gives the weights of the trials in ln(value) of a combination, in the mean of
-// all blocks; nil when it has no trial.
+// cell returns the weights of the trials in ln(value) of a combination, averaged over all
+// blocks; nil if it has no trial.
 func (m *cellModel) cell(levels []int) []float64 {
 	k, ok := m.index(levels)
 	if !ok {
@@ -67,7 +66,7 @@ func (m *cellModel) cell(levels []int) []float64 {
 	return m.weights(c)
 }
 
-// lowest is the combination with the lowest value, the first of equal ones.
+// lowest returns the combination with the lowest value, the first of equal ones.
 func (m *cellModel) lowest() int {
 	best, least := 0, math.Inf(1)
 	for k, levels := range m.cells {
@@ -87,9 +86,9 @@ func difference(a, b []float64) []float64 {
 	return w
 }
 
-// outlier is the trial that is most out of line, and the p-value that none is: that
-// of the largest residual beside a fit without it, times the number of trials
-// (Cook and Weisberg, Residuals and Influence in Regression, 1982, §2.2).
+// outlier returns the most outlying trial, and the p-value that there is no outlier: that of
+// the largest residual from a fit without its trial, times the number of trials (Cook and
+// Weisberg, Residuals and Influence in Regression, 1982, §2.2).
 func (s *linearFit) outlier() (trial int, p float64) {
 	p = 1
 	if s.freedom < 2 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// factorModel is the model of [Factorial]. Its columns sum to 0 over the levels of
-// each factor, so that a main effect is one over all combinations of the others.
+// factorModel is the model of [Factorial]. Its columns sum to 0 over the levels of each
+// factor, so that a main effect is an average over all combinations of the others.
 type factorModel struct {
 	*linearFit
 	*design
@@ -16,7 +16,8 @@ type factorModel struct {
 
 func termKey(t term) string { return cellKey(t) }
 
-// model has blocks unless a main effect is lost by them, or all degrees of freedom.
+// model returns a model with blocks, unless they would cost a main effect or all degrees
+// of freedom.
 func (d *design) model() *factorModel {
 	if len(d.blocks) > 1 {
 		with, without := d.modelWith(true), d.modelWith(false)
@@ -28,7 +29,7 @@ func (d *design) model() *factorModel {
 	return d.modelWith(false)
 }
 
-// estimated counts the main effects that are mixed with nothing.
+// estimated counts the main effects that are not confounded with others.
 func (m *factorModel) estimated() int {
 	n := 0
 	for _, e := range m.effects() {
@@ -84,8 +85,8 @@ func (d *design) modelWith(blocked bool) *factorModel {
 	return m
 }
 
-// deviation is column k of some levels, coded so that the levels sum to 0: 1 at level
-// k, −1 at the first, 0 at all others.
+// deviation returns column k of levels in deviation coding, where the levels sum to 0: 1 at
+// level k, −1 at the first, 0 at all others.
 func deviation(level, k int) float64 {
 	switch level {
 	case k:
@@ -96,17 +97,17 @@ func deviation(level, k int) float64 {
 	return 0
 }
 
-// coded is column k of a factor, whose levels without a trial do not count.
+// coded returns column k of a factor, ignoring levels without a trial.
 func (d *design) coded(levels []int, f, k int) float64 {
 	at := slices.Index(d.seen[f], levels[f])
 	return deviation(at, k)
 }
 
-// combine gives the sum of the coefficients that is the effect of levels of one
-// factor or two against their levels 0; nil when one of them has no trial.
+// combine returns the linear combination of coefficients that is the effect of levels of one
+// factor or two against their levels 0; nil if one of them has no trial.
 func (m *factorModel) combine(factors, levels []int) []float64 {
 	c := make([]float64, len(m.columns))
-	step := make([][]float64, len(factors)) // what the level's coded columns have more than those of level 0
+	step := make([][]float64, len(factors)) // coded columns of the level minus those of level 0
 	for i, f := range factors {
 		if !slices.Contains(m.seen[f], 0) || !slices.Contains(m.seen[f], levels[i]) {
 			return nil
@@ -131,7 +132,7 @@ func (m *factorModel) combine(factors, levels []int) []float64 {
 	return c
 }
 
-// effect fills in what the trials say about an effect.
+// effect estimates an effect.
 func (m *factorModel) effect(e FactorialEffect, conf float64) FactorialEffect {
 	e.P = math.NaN()
 	c := m.combine(e.Factors, e.Levels)

@@ -10,22 +10,20 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Load is one trial of something under N users at a time, which got X done per
-// second.
+// Load is one trial with N concurrent users and X operations per second.
 type Load struct{ N, X float64 }
 
-// Level is what the trials of one N say.
+// Level summarises the trials of one N.
 type Level struct {
 	N, X float64 // X: geometric mean
-	P    float64 // one-sided, Welch, Holm over the levels: that X at the highest N is not below this
+	P    float64 // p-value that X at the highest N is not below this: Welch, one-sided, Holm over the levels
 
 	logs []float64
 }
 
-// Fall compares the throughput at the highest N with that at each other, and returns
-// the levels in ascending order with the least p-value. Trials are compared by the
-// logarithm of their throughput. An error: fewer than two levels, or a single trial at
-// one of them.
+// Fall compares the throughput at the highest N with that at each other N, by the logarithms
+// of trials. It returns the levels in ascending order and the smallest p-value. It fails with
+// fewer than two levels, or with a single trial at one of them.
 func Fall(trials []Load) ([]Level, float64, error) {
 	byN := map[float64]*Level{}
 	for _, t := range trials {
@@ -66,8 +64,7 @@ func Fall(trials []Load) ([]Level, float64, error) {
 	return levels, least, nil
 }
 
-// welchBelow is the one-sided p that the mean of a is not below that of b (Welch
-// 1947).
+// welchBelow is the one-sided p-value that the mean of a is not below that of b (Welch 1947).
 func welchBelow(a, b []float64) float64 {
 	ma, va := stat.MeanVariance(a, nil)
 	mb, vb := stat.MeanVariance(b, nil)

@@ -2,13 +2,13 @@ package stats
 
 import "math"
 
-// Interval is an estimate with the range that the data allow for the truth.
+// Interval is an estimate with its confidence interval.
 type Interval struct {
 	Mid    float64 // the estimate: a median, a ratio, a share
 	Lo, Hi float64 // ±Inf where the data do not bound it
-	Conf   float64 // the confidence that it really has; see each function
-	N      int     // values it rests on (the smaller sample's, for two)
-	Warn   string  // what the reader must know; empty: nothing
+	Conf   float64 // actual confidence; see each function
+	N      int     // number of values (of the smaller sample, if there are two)
+	Warn   string  // what the reader must know; may be empty
 }
 
 // Bounded reports whether both ends are finite.

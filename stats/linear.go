@@ -6,23 +6,22 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// negligible is how small a difference of logarithms counts as none: rounding.
+// negligible is the largest difference of logarithms that counts as rounding.
 const negligible = 1e-9
 
-// linearFit is a linear model of y, whose columns may depend on each other: of
-// those that do, the first are kept.
+// linearFit is a linear model of y whose columns may be linearly dependent: a column that
+// depends on earlier ones is dropped.
 //
-// The variance of a sum of the y, each with a weight, is estimated from each
-// trial's own residual (HC2: MacKinnon and White 1985), so that trials need not
-// all have the same noise, and its degrees of freedom are those of Satterthwaite
-// at equal noise (Bell and McCaffrey 2002; Imbens and Kolesár 2016). In a
-// balanced design of factors with two levels that is the textbook's interval, to
-// the digit; elsewhere it costs some degrees of freedom.
+// The variance of a weighted sum of y is estimated from each trial's own residual (HC2:
+// MacKinnon and White 1985), so trials need not have the same noise. Its degrees of
+// freedom are Satterthwaite's for equal noise (Bell and McCaffrey 2002; Imbens and Kolesár
+// 2016). In a balanced design of factors with two levels that is exactly the textbook
+// interval; otherwise it costs some degrees of freedom.
 type linearFit struct {
 	y        []float64
 	columns  [][]float64 // as given
-	kept     []int       // columns that depend on none before them
-	q        [][]float64 // orthonormal, one for each that is kept
+	kept     []int       // columns that do not depend on earlier ones
+	q        [][]float64 // orthonormal, one for each kept column
 	r        [][]float64 // column k is Σ r[k][j]·q[j]
 	residual []float64
 	leverage []float64
@@ -31,8 +30,8 @@ type linearFit struct {
 	sigma    float64
 }
 
-// dependent is the share of a column that is left beside those before it when it
-// is one of them, rounding aside.
+// dependent is the largest remaining share of a column, after projecting out the earlier ones,
+// for which it counts as dependent on them.
 const dependent = 1e-8
 
 func fitLinear(columns [][]float64, y []float64) *linearFit {
@@ -70,7 +69,7 @@ func fitLinear(columns [][]float64, y []float64) *linearFit {
 	return s
 }
 
-// determined reports whether no column depends on others, nearly: by a millionth of it.
+// determined reports whether no column nearly depends on others (up to a millionth).
 func (s *linearFit) determined() bool {
 	for k, c := range s.kept {
 		if s.r[k][k] < 3e-6*math.Sqrt(dot(s.columns[c], s.columns[c])) {
@@ -80,7 +79,7 @@ func (s *linearFit) determined() bool {
 	return len(s.kept) == len(s.columns)
 }
 
-// hat is an element of the projection on the columns.
+// hat returns an element of the projection onto the columns.
 func (s *linearFit) hat(i, k int) float64 {
 	h := 0.0
 	for _, q := range s.q {
@@ -97,15 +96,15 @@ func dot(a, b []float64) float64 {
 	return sum
 }
 
-// subtract takes by·b from a.
+// subtract subtracts by·b from a.
 func subtract(a []float64, by float64, b []float64) {
 	for i, v := range b {
 		a[i] -= by * v
 	}
 }
 
-// weights of the y in the estimate of Σ c·β, columns that are not kept taken for
-// ones without effect.
+// weights returns the weights of y in the estimate of Σ c·β, assuming that dropped columns have
+// no effect.
 func (s *linearFit) weights(c []float64) []float64 {
 	w := make([]float64, len(s.y))
 	z := make([]float64, len(s.q)) // Rᵀz = c
@@ -120,8 +119,8 @@ func (s *linearFit) weights(c []float64) []float64 {
 	return w
 }
 
-// foreign gives the columns that the estimate with weights w of Σ c·β holds
-// besides, if they have an effect.
+// foreign returns the other columns that contribute to the estimate of Σ c·β with weights w if
+// they have an effect.
 func (s *linearFit) foreign(c, w []float64) []int {
 	var all []int
 	size := math.Sqrt(dot(c, c))
@@ -133,11 +132,11 @@ func (s *linearFit) foreign(c, w []float64) []int {
 	return all
 }
 
-// manyTrials is from where on the correlation of residuals no longer matters.
+// manyTrials is the number of trials above which the correlation of residuals does not matter.
 const manyTrials = 1000
 
-// error is the standard error of the sum with weights w, and its degrees of
-// freedom; false when the trials do not determine it.
+// error returns the standard error of the sum with weights w, and its degrees of freedom; false
+// if the trials do not determine it.
 func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
 	if s.freedom == 0 {
 		return math.Inf(1), 0, false
@@ -151,8 +150,8 @@ func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
 			continue
 		}
 		if free < 1e-8 {
-			// A trial that the model follows wherever it is says nothing about its own
-			// noise; that of all others has to do.
+			// If the model fits a trial exactly, its residual contains no information
+			// about its noise: use that of all trials.
 			return max(s.sigma*math.Sqrt(dot(w, w)), negligible), float64(s.freedom), true
 		}
 		a[i] = v * v / free
@@ -181,8 +180,8 @@ func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
 	return max(math.Sqrt(variance), negligible), total * total / spread, true
 }
 
-// logRatio is a sum of logarithms with weights w: as a ratio with an interval, and
-// Student's t with its degrees of freedom. tail is the share to cut off at each end.
+// logRatio is a weighted sum of logarithms with Student's t and its degrees of freedom, which
+// gives a ratio with an interval. tail is the share to cut off at each end.
 type logRatio struct {
 	mid, se, freedom float64
 	ok               bool
@@ -207,8 +206,8 @@ func (r logRatio) interval(conf, tail float64) Interval {
 	return i
 }
 
-// above is the p-value of the hypothesis that the ratio is 1 or less; NaN when the
-// trials do not determine it.
+// above is the p-value of the hypothesis that the ratio is 1 or less; NaN if the trials do not
+// determine it.
 func (r logRatio) above() float64 {
 	if !r.ok {
 		return math.NaN()

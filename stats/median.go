@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Median is the middle value, or the mean of the two middle values. NaN for no
-// values or when one of them is NaN. An infinite value ("longer than was
-// watched") is a value like any other.
+// Median returns the middle value, or the mean of the two middle values. NaN without values or
+// if one of them is NaN. An infinite value ("longer than observed") is a value like any other.
 func Median(xs []float64) float64 {
 	s, ok := sorted(xs)
 	if !ok {
@@ -31,7 +30,7 @@ func medianSorted(s []float64) float64 {
 	return a + (b-a)/2
 }
 
-// sorted is a sorted copy; false when there is nothing to compute with.
+// sorted returns a sorted copy; false if there are no values or a NaN.
 func sorted(xs []float64) ([]float64, bool) {
 	if len(xs) == 0 || slices.ContainsFunc(xs, math.IsNaN) {
 		return nil, false
@@ -41,15 +40,14 @@ func sorted(xs []float64) ([]float64, bool) {
 	return s, true
 }
 
-// MedianCI is the exact interval for the median of the population the values
-// come from, independent of its shape (David and Nagaraja, Order Statistics,
-// 3rd ed., 2003, §7.1; Conover, Practical Nonparametric Statistics, 3rd ed.,
-// 1999, §3.2): the k-th smallest to the k-th largest value, where the true
-// median lies with probability 1 − 2·P(Bin(n, ½) ≤ k−1), or more for discrete
-// distributions. k is the largest with which this reaches conf, and Conf is
-// what it then is. With too few values even the whole range does not reach it
-// (at 95 %: fewer than 6): the interval is then unbounded, and Warn says how
-// many are needed.
+// MedianCI returns the exact interval for the median of the population of the values,
+// whatever its shape (David and Nagaraja, Order Statistics, 3rd ed., 2003, §7.1; Conover,
+// Practical Nonparametric Statistics, 3rd ed., 1999, §3.2): the k-th smallest to the k-th
+// largest value, which contain the true median with probability
+// 1 − 2·P(Bin(n, ½) ≤ k−1), or more for discrete distributions. k is the largest for which
+// this reaches conf, and Conf is the resulting probability. With too few values (for 95 %:
+// fewer than 6) even the whole range does not reach it: then the interval is unbounded, and
+// Warn says how many are needed.
 func MedianCI(xs []float64, conf float64) Interval {
 	s, ok := sorted(xs)
 	if !ok {
@@ -69,15 +67,15 @@ func MedianCI(xs []float64, conf float64) Interval {
 	return i
 }
 
-// orderConfidence is the probability with which the k-th smallest and the k-th
-// largest of n values enclose the median.
+// orderConfidence is the probability that the k-th smallest and the k-th largest of n
+// values enclose the median.
 func orderConfidence(n, k int) float64 {
 	b := distuv.Binomial{N: float64(n), P: 0.5}
 	return 1 - 2*b.CDF(float64(k-1))
 }
 
-// RangeConfidence is how often the range of n values covers their population's
-// median: 1 − 2^(1−n).
+// RangeConfidence is the probability that the range of n values covers the median of their
+// population: 1 − 2^(1−n).
 func RangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 
 // medianOrder is the largest k for which the confidence reaches conf; 0: none.

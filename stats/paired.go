@@ -9,17 +9,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// LeastBlocks is how many blocks a signed-rank test needs to reach 5 %.
+// LeastBlocks is the number of blocks that a signed-rank test needs to reach 5 %.
 const LeastBlocks = 6
 
-// PairedRatio is the ratio within pairs, one pair of trials per block, from the
-// logarithms of the pairs' own ratios: what a block does to both sides cancels. The
-// estimate is that of Hodges and Lehmann, the interval is where the signed-rank test
-// of Wilcoxon does not reject, and p is that test's (Hollander, Wolfe and Chicken,
-// Nonparametric Statistical Methods, 3rd ed., 2014, ch. 3): the interval excludes 1
-// exactly when p is at most 1−conf. Up to 50 pairs both are exact for any symmetric
-// noise; ties make them cautious. Fewer than 6 pairs do not bound it at 95 %.
-// −Inf is a ratio of 0.
+// PairedRatio returns the ratio within pairs, one pair of trials per block, from the
+// logarithms of the pairs' ratios: effects of a block on both sides cancel. The estimate is
+// that of Hodges and Lehmann, the interval contains the ratios that Wilcoxon's signed-rank
+// test does not reject, and p is from that test (Hollander, Wolfe and Chicken, Nonparametric
+// Statistical Methods, 3rd ed., 2014, ch. 3): the interval excludes 1 exactly if p is at most
+// 1−conf. Up to 50 pairs both are exact for any symmetric noise; ties make them
+// conservative. With fewer than 6 pairs the interval is unbounded at 95 %. −Inf is a ratio of
+// 0.
 func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	d, ok := sorted(logs)
 	if !ok {
@@ -48,8 +48,8 @@ func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 // LeastPairedP is the smallest p that [PairedRatio] can give with n pairs.
 func LeastPairedP(n int) float64 { return min(1, math.Pow(2, float64(1-n))) }
 
-// signedRankCDF is the probability that the rank sum of n pairs is at most w, when
-// every sign is as likely as the other.
+// signedRankCDF returns the probability that the rank sum of n pairs is at most w if both signs
+// are equally likely.
 func signedRankCDF(n int) func(w int) float64 {
 	all := n * (n + 1) / 2
 	if n > exactLimit {
@@ -72,8 +72,8 @@ func signedRankCDF(n int) func(w int) float64 {
 	}
 }
 
-// walshBelow counts the means of two of the ascending values, each with itself and
-// every other once, that are at most v.
+// walshBelow counts the pairwise means (Walsh averages) of ascending values, including each
+// value with itself, that are at most v.
 func walshBelow(d []float64, v float64) int {
 	count, j := 0, len(d)-1
 	for i := range d {
@@ -88,7 +88,7 @@ func walshBelow(d []float64, v float64) int {
 	return count
 }
 
-// walsh is the k-th smallest of these means.
+// walsh returns the k-th smallest Walsh average.
 func walsh(d []float64, k int) float64 {
 	if walshBelow(d, -math.MaxFloat64) >= k {
 		return math.Inf(-1)
@@ -111,9 +111,9 @@ func walsh(d []float64, k int) float64 {
 	}
 }
 
-// StudentRatio is the geometric mean of the pairs' ratios with Student's interval and
-// test on their logarithms: it takes the noise for normal, and so works with pairs
-// too few for [PairedRatio]. Logarithms that are all the same have no width.
+// StudentRatio returns the geometric mean of the pairs' ratios with Student's interval and test
+// on their logarithms: it assumes normal noise, and so works with too few pairs for
+// [PairedRatio]. Equal logarithms give an interval without width.
 func StudentRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	n := float64(len(logs))
 	if n < 2 || slices.ContainsFunc(logs, math.IsNaN) {
@@ -136,8 +136,8 @@ func StudentRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	return studentRatio(mean, math.Sqrt(squares/(n-1)/n), n-1, conf, len(logs))
 }
 
-// studentRatio is a ratio from its logarithm, with Student's interval and test. One without an
-// error has no width.
+// studentRatio returns a ratio from its logarithm, with Student's interval and test. Without a
+// standard error the interval has no width.
 func studentRatio(log, se, freedom, conf float64, n int) (ratio Interval, p float64) {
 	ratio = Interval{Mid: math.Exp(log), Lo: math.Exp(log), Hi: math.Exp(log), Conf: conf, N: n}
 	if se == 0 {
@@ -149,11 +149,10 @@ func studentRatio(log, se, freedom, conf float64, n int) (ratio Interval, p floa
 	return ratio, 2 * t.Survival(math.Abs(log)/se)
 }
 
-// BlockMeans are what each block says of all cells together: the mean of the cells'
-// centres, moved by how far the block's values lie from them in the mean. cells[i][b]
-// is of cell i in block b, NaN where it has none; blocks without values are left out.
-// Blocks, not their cells, are independent: whatever hits a system in a block hits
-// its cells alike.
+// BlockMeans returns an estimate over all cells for each block: the mean of the cells' centres
+// plus the mean deviation of the block's values from them. cells[i][b] is of cell i in block b,
+// or NaN; blocks without values are omitted. Blocks are independent, but their cells are not:
+// what affects a system in a block affects all of its cells.
 func BlockMeans(cells [][]float64, centres []float64) []float64 {
 	width, centre := 0, 0.0
 	for i, c := range cells {
@@ -175,11 +174,11 @@ func BlockMeans(cells [][]float64, centres []float64) []float64 {
 	return means
 }
 
-// RunsRatio is xs over ys for cells of two runs, from the logarithms of their values
-// by block: the geometric mean over cells, with Student's interval and test for
-// unequal variances (Welch 1947) over the blocks of either run. A cell needs two
-// values on either side and is left out otherwise; N is how many were not. With fewer
-// than [LeastBlocks] blocks on a side there is no interval, and p is NaN.
+// RunsRatio returns xs over ys for cells of two runs, from the logarithms of their values by
+// block: the geometric mean over cells, with Student's interval and test for unequal variances
+// (Welch 1947) over the blocks of each run. Cells need two values on each side and are omitted
+// otherwise; N is the number of remaining cells. With fewer than [LeastBlocks] blocks on a side
+// there is no interval, and p is NaN.
 func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 	var cells [2][][]float64
 	var centres [2][]float64
@@ -219,7 +218,7 @@ func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 	return studentRatio(d, math.Sqrt(both), both*both/lower, conf, n)
 }
 
-// meanKnown is the mean of the values that are not NaN, and how many these are.
+// meanKnown returns the mean of the values that are not NaN, and their number.
 func meanKnown(xs []float64) (mean float64, n int) {
 	for _, x := range xs {
 		if !math.IsNaN(x) {

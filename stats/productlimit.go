@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// Lifetime is a time after which something happened, or for which it was watched
-// in vain. What never can happen any more was watched for ever: Time is +Inf.
+// Lifetime is the time until an event happened, or for which it was observed without
+// happening. If it can never happen any more, Time is +Inf.
 type Lifetime struct {
 	Time     float64
 	Happened bool
 }
 
-// ProductLimit is the quantile q of some lifetimes after Kaplan and Meier
-// (Nonparametric estimation from incomplete observations, J. Amer. Statist. Assoc.
-// 53, 1958): the shortest time by which it has happened to the share q. +Inf when
-// that is not reached. One that was watched until the very moment at which it
-// happened to another was still there.
+// ProductLimit returns the quantile q of lifetimes by Kaplan and Meier (Nonparametric
+// estimation from incomplete observations, J. Amer. Statist. Assoc. 53, 1958): the shortest
+// time by which the event has happened to the share q; +Inf if that is not reached. One
+// censored at the time of another's event counts as observed at that time.
 func ProductLimit(all []Lifetime, q float64) float64 {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b Lifetime) int {
@@ -35,7 +34,7 @@ func ProductLimit(all []Lifetime, q float64) float64 {
 			continue
 		}
 		longer *= 1 - 1/float64(len(all)-i)
-		// The share is a product of quotients: allow for their rounding.
+		// Allow for the rounding of the product.
 		if 1-longer >= q-1e-9 {
 			return l.Time
 		}
