@@ -7,11 +7,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Proportion is the share k/n with the exact interval of Clopper and Pearson
-// (1934): the shares p under which k or more, or k or fewer, of n independent
-// cases each have a probability of at least (1−conf)/2. It covers the truth at
-// least as often as Conf says. Cases must be independent, as trials are; for
-// requests of several trials see [ClusteredProportion].
+// Proportion returns the share k/n with the exact interval of Clopper and Pearson (1934):
+// the shares p for which k or more, and k or fewer, of n independent cases each have a
+// probability of at least (1−conf)/2. Its coverage is at least Conf. Cases must be
+// independent, like trials; for requests of several trials see [ClusteredProportion].
 func Proportion(k, n int64, conf float64) Interval {
 	if n <= 0 || k < 0 || k > n {
 		return Interval{Mid: math.NaN(), Lo: 0, Hi: 1, Conf: 1, N: int(max(n, 0)),
@@ -31,15 +30,14 @@ func Proportion(k, n int64, conf float64) Interval {
 // Count is K cases of N in one cluster, such as the operations of one trial.
 type Count struct{ K, N float64 }
 
-// ClusteredProportion is the share over clusters whose cases are not independent:
-// operations or nodes of one trial. The interval is that of Korn and Graubard
-// (Survey Methodology 24, 1998): Clopper and Pearson's for as many independent cases
-// as these are worth, n/deff · (t(n−1)/t(m−1))² for n cases in m clusters, where deff
-// comes from the spread between clusters. N is that worth.
+// ClusteredProportion returns the share over clusters whose cases are not independent, such
+// as operations or nodes of one trial. The interval is that of Korn and Graubard (Survey
+// Methodology 24, 1998): Clopper and Pearson's for the effective number of independent
+// cases, n/deff · (t(n−1)/t(m−1))² for n cases in m clusters, where deff is estimated from
+// the spread between clusters. N is the effective number.
 //
-// Where all cases or none are counted, there is no spread to learn from. With oneFate
-// the clusters themselves are then the cases, else deff is 1. One cluster has no
-// interval.
+// If the share is 0 or 1, there is no spread. With oneFate the clusters are then the
+// cases; otherwise deff is 1. A single cluster has no interval.
 func ClusteredProportion(clusters []Count, oneFate bool, conf float64) Interval {
 	k, n, m := 0.0, 0.0, 0.0
 	for _, c := range clusters {

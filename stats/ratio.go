@@ -8,12 +8,11 @@ import (
 // minRatioN is the smallest sample that gets an interval.
 const minRatioN = 5
 
-// Ratio is median(xs) / median(ys). Its interval is made of the exact ones of
-// [MedianCI] of either sample: on the logarithms, the distances of their ends are
+// Ratio returns median(xs) / median(ys). Its interval combines the exact intervals
+// ([MedianCI]) of both samples: on the logarithmic scale, the distances of their ends are
 // squared and added (Zou and Donner, Construction of confidence limits about effect
-// measures, Statistics in Medicine 27, 2008). Where one sample does not vary it is
-// the interval of the other. Conf is what is kept: conf, or less when the samples
-// are too small for it.
+// measures, Statistics in Medicine 27, 2008). If one sample does not vary, it is the
+// interval of the other. Conf is conf, or less if the samples are too small.
 func Ratio(xs, ys []float64, conf float64) Interval {
 	x, okx := sorted(xs)
 	y, oky := sorted(ys)
@@ -43,7 +42,7 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 			100*most, minMedianN(conf), 100*conf)
 	}
 	cx, cy := MedianCI(xs, ratio.Conf), MedianCI(ys, ratio.Conf)
-	// Equal values have no distance, be they 0.
+	// Equal values have no distance, even if they are 0.
 	apart := func(a, b float64) float64 {
 		if a == b {
 			return 0

@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Slope is how much y grows per unit of x: the median of the slopes of all pairs of
-// points with different x (Theil 1950; Sen 1968, Estimates of the regression coefficient
-// based on Kendall's tau), which up to 29 % of arbitrary outliers cannot carry away. NaN:
-// there is no such pair, or a value is not finite.
+// Slope returns how much y grows per unit of x: the median of the slopes of all pairs of points
+// with different x (Theil 1950; Sen 1968, Estimates of the regression coefficient based on
+// Kendall's tau), which tolerates up to 29 % of arbitrary outliers. NaN without such a pair, or
+// if a value is not finite.
 func Slope(x, y []float64) float64 {
 	var slopes []float64
 	for i := range x {
@@ -27,17 +27,17 @@ func Slope(x, y []float64) float64 {
 	return Median(slopes)
 }
 
-// TrendSlope is the slope of values in the order of time, of which neighbours may be
-// alike, with as much on either side as Student's interval of a straight line has (see
-// trend). Four values are the least for an interval.
+// TrendSlope returns the slope of values in temporal order, which may be autocorrelated, with an
+// interval as wide as Student's for a straight line (see trend). An interval needs at least four
+// values.
 func TrendSlope(x, y []float64, autocorrelation, conf float64) Interval {
 	_, se := trend(x, y, autocorrelation)
 	return slopeInterval(Slope(x, y), se, len(x)-2, len(x), conf)
 }
 
-// BlockSlope is the slope of points in blocks, each less the mean of its block: what
-// disturbs a whole block moves nothing. Student's interval is of how far the blocks' own
-// slopes lie apart. A block without one takes no part; two are the least for an interval.
+// BlockSlope returns the slope of points minus the mean of their block, so that effects on whole
+// blocks cancel. The interval is Student's, from the spread of the blocks' own slopes. Blocks
+// without a slope are ignored; an interval needs at least two.
 func BlockSlope(x, y []float64, blocks []int, conf float64) Interval {
 	byBlock := map[int][2][]float64{}
 	for i, b := range blocks {
@@ -71,18 +71,18 @@ func slopeInterval(mid, se float64, freedom, n int, conf float64) Interval {
 	return studentInterval(mid, se, float64(freedom), conf, n)
 }
 
-// Rising is the p-value that y does not rise with x, one-sided, for values in the order
-// of time of which neighbours may be alike (see trend). That y does not fall has the
-// p-value 1 − p. NaN: fewer than four values, or all at one x.
+// Rising returns the one-sided p-value that y does not rise with x, for values in temporal order
+// that may be autocorrelated (see trend). The p-value that y does not fall is 1 − p. NaN with
+// fewer than four values, or if all have the same x.
 func Rising(x, y []float64, autocorrelation float64) float64 {
 	slope, se := trend(x, y, autocorrelation)
 	return distuv.StudentsT{Sigma: 1, Nu: float64(len(x) - 2)}.Survival(slope / se)
 }
 
-// trend is the slope of a straight line through values in the order of time and its
-// standard error, after each value has lost a share of the one before it (Prais and
-// Winsten 1954). Student's test of it is exact for normal noise of this autocorrelation
-// and cautious for less. NaN: fewer than four values, or all at one x.
+// trend returns the slope of a straight line through values in temporal order and its standard
+// error, after subtracting a share of the previous value from each value (Prais and Winsten
+// 1954). Student's test of it is exact for normal noise with this autocorrelation, and
+// conservative for less. NaN with fewer than four values, or if all have the same x.
 func trend(x, y []float64, autocorrelation float64) (slope, se float64) {
 	n := len(x)
 	if n < 4 {
