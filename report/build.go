@@ -11,15 +11,15 @@ import (
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 )
 
-// Build judges a run directory, by the limits of its plan changed by --set arguments
-// such as limits.others=none. The same directory gives the same result.
+// Build evaluates a run directory with the limits of its plan, changed by --set arguments such
+// as limits.others=none. The same directory gives the same result.
 func Build(run *record.Reader, sets ...string) (*analysis.Result, error) {
 	return build(run, false, sets)
 }
 
-// Rebuild is Build, but for the metrics of trials that recorded what they follow from:
-// those are computed again by this version's definitions. It reads operations and jobs
-// where a metric needs them, some 2 s for each million.
+// Rebuild is Build, but recomputes the metrics of trials from their records, as far as they
+// contain what is needed, by this version's definitions. It reads operations and jobs if a
+// metric needs them, which takes some 2 s per million.
 func Rebuild(run *record.Reader, sets ...string) (*analysis.Result, error) {
 	return build(run, true, sets)
 }

@@ -30,14 +30,14 @@ func IsRun(dir string) bool {
 	return true
 }
 
-// FindRuns finds the run directories below a directory, at most two levels deep,
-// as paths with slashes below it, in order. Symbolic links are not followed.
+// FindRuns finds the run directories below a directory, at most two levels deep, and returns
+// their relative paths with slashes, sorted. It follows no symbolic links.
 func FindRuns(root string) (ids []string, err error) {
 	err = fs.WalkDir(os.DirFS(root), ".", func(id string, e fs.DirEntry, err error) error {
 		switch {
 		case id == "." || err == nil && !e.IsDir():
 			return err
-		case err != nil || strings.HasPrefix(e.Name(), "."): // not ours to read, or gone since
+		case err != nil || strings.HasPrefix(e.Name(), "."): // unreadable, or gone meanwhile
 			return fs.SkipDir
 		case IsRun(filepath.Join(root, filepath.FromSlash(id))):
 			ids = append(ids, id)
@@ -50,7 +50,7 @@ func FindRuns(root string) (ids []string, err error) {
 	return ids, err
 }
 
-// changed is when a run's database did so last. An empty log of it was made by a reader.
+// changed returns when a run's database last changed. An empty log was created by a reader.
 func changed(dir string) (at time.Time) {
 	for _, name := range []string{"run.db", "run.db-wal"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Size() > 0 && info.ModTime().After(at) {
@@ -60,9 +60,9 @@ func changed(dir string) (at time.Time) {
 	return at
 }
 
-// readIndex is an index of the runs below a directory, latest first, with links of a form
-// such as "run/%s/". The directory itself is named by its last part alone: the page may be
-// read by those whom the rest of its path does not concern.
+// readIndex returns an index of the runs below a directory, latest first, with links of a form
+// such as "run/%s/". It contains only the last element of the directory's path, because readers
+// of the page may not be meant to know the rest.
 func readIndex(root, link string) (index page.Index, err error) {
 	ids, err := FindRuns(root)
 	if err != nil {
@@ -84,8 +84,8 @@ func readIndex(root, link string) (index page.Index, err error) {
 	return index, nil
 }
 
-// WriteIndex writes an index of the runs below a directory as one page, complete
-// like that of a run; its links lead to the runs' report.html.
+// WriteIndex writes an index of the runs below a directory as one self-contained page with links
+// to the runs' report.html.
 func WriteIndex(w io.Writer, root string) error {
 	index, err := readIndex(root, "./%s/report.html")
 	if err != nil {
@@ -94,7 +94,7 @@ func WriteIndex(w io.Writer, root string) error {
 	return page.WriteIndex(w, index)
 }
 
-// resultOf reads summary.json if that is newer than the database, else it computes the report.
+// resultOf reads summary.json if it is newer than the database, and otherwise computes the report.
 func resultOf(dir string) (*analysis.Result, error) {
 	file := filepath.Join(dir, "summary.json")
 	if info, err := os.Stat(file); err == nil && !info.ModTime().Before(changed(dir)) {
@@ -113,8 +113,8 @@ func resultOf(dir string) (*analysis.Result, error) {
 	return Build(run)
 }
 
-// rowOf is a run's row. Of a run that goes on, which changes from look to look, it only
-// counts the trials.
+// rowOf returns the row of a run. For a running run, which keeps changing, it only counts the
+// trials.
 func rowOf(dir string) (row page.IndexRow, err error) {
 	r, err := resultOf(dir)
 	if err != nil {
@@ -138,9 +138,9 @@ func rowOf(dir string) (row page.IndexRow, err error) {
 	return row, nil
 }
 
-// Runs serves an index of the runs below a directory and each
-// run's page, live while it goes on. Like [Live] it answers only requests for a
-// loopback name. Only paths of runs that it found itself lead anywhere.
+// Runs serves an index of the runs below a directory and the page of each run, live while it is
+// running. Like [Live] it answers only requests for a loopback name. It serves only runs that it
+// found itself.
 func Runs(root string) http.Handler {
 	s := &runsServer{root: root, pages: map[string]http.Handler{}}
 	mux := http.NewServeMux()
@@ -153,7 +153,7 @@ type runsServer struct {
 	root string
 
 	mu    sync.Mutex
-	pages map[string]http.Handler // by run: all viewers of one share what is computed of it
+	pages map[string]http.Handler // by run, shared by all viewers
 }
 
 func (s *runsServer) page(w http.ResponseWriter, _ *http.Request) {
@@ -173,7 +173,7 @@ func (s *runsServer) run(w http.ResponseWriter, req *http.Request) {
 		http.NotFound(w, req)
 		return
 	}
-	// What is asked for must be one of what is found: no path is made of it.
+	// The requested run must be one that was found: the request is never used as a path.
 	ids, err := FindRuns(s.root)
 	if err != nil || !slices.Contains(ids, id) {
 		http.NotFound(w, req)

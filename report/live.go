@@ -1,6 +1,6 @@
-// Package report reads run directories and serves them: the page of a run, live while
-// it goes on, an index of runs, and numbers for Prometheus. What it says is made by
-// package analysis and written by package page.
+// Package report reads and serves run directories: the page of a run (live while it is
+// running), an index of runs, and metrics for Prometheus. Package analysis evaluates runs and
+// package page writes the results.
 package report
 
 import (
@@ -24,15 +24,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/report/page"
 )
 
-// refresh is how often a run that goes on is looked at.
+// refresh is how often a running run is checked for changes.
 const refresh = time.Second
 
-// Live serves the page of a run directory: the same page, renewed by
-// server-sent events while the run goes on, and its numbers for Prometheus
-// under /metrics. It answers only requests for a loopback name, so that a page
-// of a stranger cannot read it through a name of its own (DNS rebinding); the
-// caller binds it to a loopback address. It keeps nothing open between
-// requests; event streams end with the run or with their request.
+// Live serves the page of a run directory, updated by server-sent events during the run, and
+// its metrics for Prometheus under /metrics. It answers only requests for a loopback name, so
+// that web pages of others cannot read it through their own host names (DNS rebinding); the
+// caller must listen on a loopback address. It keeps nothing open between requests; event
+// streams end with the run or with their request.
 func Live(dir string) http.Handler {
 	l := &live{dir: dir}
 	mux := http.NewServeMux()
@@ -42,8 +41,8 @@ func Live(dir string) http.Handler {
 	return loopbackNames(mux)
 }
 
-// Metrics serves the numbers of a run directory for Prometheus under /metrics,
-// and nothing else. It answers to any name: who may reach it, the caller says.
+// Metrics serves only the metrics of a run directory for Prometheus under /metrics. It answers
+// requests for any host name; the caller restricts access.
 func Metrics(dir string) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCollector(dir))
@@ -75,23 +74,23 @@ type live struct {
 	dir string
 
 	mu    sync.Mutex
-	seen  time.Time // of the last look
+	seen  time.Time // of the last check
 	built time.Time // when the report was computed
 	took  time.Duration
 	now   view
 }
 
-// rest is how many times as long as a report took no other is computed: what looking
-// costs is that part of one CPU at most, however long the run and its report.
+// rest limits the cost of viewers to 1/rest of one CPU: after computing a report, no other is
+// computed for rest times as long.
 const rest = 10
 
-// due reports whether the report is to be computed again, where something changed. One
-// that is over is computed once more, at once.
+// due reports whether a changed report should be computed again now; after the end of a run it
+// is computed once more immediately.
 func (l *live) due(at time.Time, over bool) bool {
 	return over || at.Sub(l.built) >= rest*l.took
 }
 
-// view is what there is to show at a moment.
+// view is the state of the page at some time.
 type view struct {
 	mark     string // changes when the report does
 	report   *analysis.Result
@@ -102,12 +101,13 @@ type view struct {
 
 var errStarting = errors.New("the run is starting")
 
-// startingPage is there until the run directory is: a browser may be opened before.
+// startingPage is served until the run directory exists, because a browser may be opened
+// before.
 const startingPage = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="1">
 <title>Plimsoll</title><p>The run is starting.</p>
 `
 
-// look returns the present view, at most a moment old.
+// look returns the current view, at most refresh old.
 func (l *live) look() (view, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,12 +156,12 @@ func (l *live) look() (view, error) {
 	return l.now, nil
 }
 
-// goingOn are the trials that are not over.
+// goingOn returns the running trials.
 func goingOn(trials []record.Trial) []record.Trial {
 	return slices.DeleteFunc(slices.Clone(trials), func(t record.Trial) bool { return t.State != record.Running })
 }
 
-// progress says in a line what goes on.
+// progress describes in a line what is running.
 func progress(r *analysis.Result, trials []record.Trial) string {
 	s := fmt.Sprintf("%d of %d trials", r.Run.Done, r.Run.Planned)
 	if len(trials) == 0 {
@@ -203,7 +203,7 @@ func (l *live) page(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// serve answers with a page, whole or not at all.
+// serve answers with a page if it is complete.
 func serve(w http.ResponseWriter, write func(to io.Writer) error) {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
@@ -214,12 +214,12 @@ func serve(w http.ResponseWriter, write func(to io.Writer) error) {
 	_, _ = w.Write(b.Bytes()) // the viewer is gone: nothing to do
 }
 
-// events streams what changes until the run has ended or the viewer is gone.
+// events streams changes until the run has ended or the viewer is gone.
 func (l *live) events(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	send := func(event, data string) error {
-		// A viewer that stops reading must not hold us.
+		// A viewer that stops reading must not block us.
 		_ = control.SetWriteDeadline(time.Now().Add(10 * time.Second))
 		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, data); err != nil {
 			return err
@@ -259,7 +259,7 @@ func (l *live) events(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// oneLine keeps text from ending an event early.
+// oneLine removes line breaks, which would end an event early.
 func oneLine(s string) string {
 	return string(bytes.Join(bytes.Fields([]byte(s)), []byte(" ")))
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// fresh is how long the latest poll's readings are exported after the time at which
-// the next one but two was due: Prometheus itself forgets a value after five minutes.
+// fresh is how long the latest poll's readings are exported after three polls are overdue:
+// Prometheus itself drops a value after five minutes.
 const fresh = 5 * time.Minute
 
-// collector reads a run directory when Prometheus asks. The report, from which the
-// medians are, is made anew when trials have ended since; each poll is read once. What
-// a call of a poll did not return is absent: a gap.
+// collector reads a run directory when Prometheus scrapes it. The report with the medians is
+// rebuilt if trials have ended since; each poll is read once. Readings that a poll did not
+// return are absent.
 type collector struct {
 	dir     string
 	metrics []metric
@@ -33,18 +33,18 @@ type collector struct {
 	counts numbers           // of polls, all that were read
 }
 
-// polled is what is known of a trial's polls.
+// polled describes a trial's polls.
 type polled struct {
 	latest   record.Poll
 	interval time.Duration // between the two latest
 }
 
-// metric is a metric with its unit by Prometheus' conventions. Some are made of what a poll
-// read, of those readings that mean the same for every system.
+// metric is a metric with its unit by Prometheus' conventions. Some are readings of polls that
+// mean the same for every system.
 type metric struct {
 	name    string
 	labels  []string
-	reading string // or a prefix, when the last label is what follows it; empty: it is of no reading
+	reading string // or a prefix, if the rest is the last label; empty: it is not a reading
 	help    string
 }
 
@@ -56,7 +56,7 @@ type numbers map[labelled]float64
 
 type labelled struct {
 	metric string
-	labels [3]string // the others are empty
+	labels [3]string // unused ones are empty
 }
 
 func of(metric string, labels ...string) labelled {
@@ -74,7 +74,7 @@ func newCollector(dir string) *collector {
 	return c
 }
 
-// Describe implements prometheus.Collector: what there is, is known when it is read.
+// Describe implements prometheus.Collector: metrics are only known when they are collected.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -132,7 +132,7 @@ func (c *collector) read() (numbers, error) {
 	return now, nil
 }
 
-// build makes the report of the trials that have ended, and counts them.
+// build builds the report of the trials that have ended, and counts them.
 func (c *collector) build(run *record.Reader, trials []record.Trial, now numbers) error {
 	running := len(goingOn(trials))
 	if ended := len(trials) - running; c.report == nil || c.ended != ended {
@@ -150,8 +150,7 @@ func (c *collector) build(run *record.Reader, trials []record.Trial, now numbers
 	return nil
 }
 
-// readPolls takes in a trial's polls since the last time. Of the latest one, whichever trial it
-// is of, it gives the numbers.
+// readPolls reads a trial's polls since the last scrape, and sets the numbers of the latest one.
 func (c *collector) readPolls(run *record.Reader, t record.Trial, system string, now numbers) error {
 	p, after := c.polls[t.ID], int64(-1)
 	if p != nil {
@@ -207,7 +206,7 @@ func (c *collector) count(system string, p *record.Poll) {
 	}
 }
 
-// medians are those of the report, each metric with a name and unit of its own.
+// medians exports the medians of the report, each metric with its own name and unit.
 func (c *collector) medians(out chan<- prometheus.Metric) {
 	names := map[string]bool{}
 	for _, m := range c.report.Frame.Metrics {
@@ -230,13 +229,13 @@ func (c *collector) medians(out chan<- prometheus.Metric) {
 	}
 }
 
-// unitSuffixes end the names of metrics, by Prometheus' conventions.
+// unitSuffixes are the suffixes of metric names by Prometheus' conventions.
 var unitSuffixes = map[string]string{
 	"s": "_seconds", "B": "_bytes", "B/s": "_bytes_per_second", "bit/s": "_bits_per_second", "1/s": "_per_second",
 	"ratio": "_ratio", "×": "_ratio", "s/GB": "_seconds_per_gigabyte", "s/B": "_seconds_per_byte", "1": "",
 }
 
-// medianName is a metric's name for Prometheus, as in plimsoll_throughput_bytes_per_second.
+// medianName returns a metric's name for Prometheus, such as plimsoll_throughput_bytes_per_second.
 func medianName(m record.Metric) string {
 	suffix, known := unitSuffixes[m.Unit]
 	if !known {
@@ -245,7 +244,7 @@ func medianName(m record.Metric) string {
 	return "plimsoll_" + strings.TrimSuffix(m.Key, suffix) + suffix
 }
 
-// metricOf is the metric of a reading, and what its label says.
+// metricOf returns the metric of a reading and its label.
 func (c *collector) metricOf(reading string) (name, label string) {
 	for _, m := range c.metrics {
 		rest, has := strings.CutPrefix(reading, m.reading)

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// WithToken serves next to those who know the token: in the address as
-// ?token=…, which a browser then keeps in a cookie, or as a bearer token. A
-// loopback address is open to every user of the machine, a run directory may not
-// be.
+// WithToken serves next to clients with the token: in the address as ?token=…, which a browser
+// then keeps in a cookie, or as a bearer token. Every user of the machine can connect to a
+// loopback address, but may not be allowed to read the run directory.
 func WithToken(next http.Handler, token string) http.Handler {
 	same := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1 }
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		// Cookies do not know ports: each server's has its own name.
+		// Cookies do not depend on the port, so each server's has its own name.
 		name := "plimsoll"
 		if _, port, err := net.SplitHostPort(req.Host); err == nil {
 			name += "-" + port

@@ -1,6 +1,6 @@
-// Package export writes the rows of a run for other programs: trials as CSV, Parquet and
-// the Go benchmark format; operations, of which there may be many, streamed as CSV or
-// Parquet. The other tables of run.db are read with SQL.
+// Package export writes the rows of a run for other programs: trials as CSV, Parquet and the Go
+// benchmark format, and operations, of which there may be many, streamed as CSV or Parquet. The
+// other tables of run.db can be read with SQL.
 package export
 
 import (
@@ -37,7 +37,7 @@ type OpRow struct {
 	LastByte  int64  `parquet:"last_byte_ns,delta"`
 }
 
-// operations calls do with all operations of a run, in their order.
+// operations calls do with all operations of a run, in order.
 func operations(run *record.Reader, do func(OpRow) error) error {
 	trials, err := run.Trials()
 	if err != nil {
@@ -81,7 +81,7 @@ func OperationsCSV(run *record.Reader, w io.Writer) error {
 	return out.Error()
 }
 
-// textOf is a value of a column in CSV; empty where it is not known.
+// textOf formats a value for CSV; empty if unknown.
 func textOf(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -100,8 +100,8 @@ func textOf(v reflect.Value) string {
 	return v.String()
 }
 
-// rowGroup is how many rows a row group of a Parquet file holds: what the writer keeps
-// in memory.
+// rowGroup is the number of rows in a row group of a Parquet file, which the writer keeps in
+// memory.
 const rowGroup = 1 << 17
 
 // OperationsParquet streams operations as Parquet, in constant memory.

@@ -77,7 +77,7 @@ func trialColumns(r *analysis.Result) []trialColumn {
 	return all
 }
 
-// known is nil for what is not a number that can be stored.
+// known returns nil for NaN and infinities.
 func known(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -85,7 +85,7 @@ func known(v float64) *float64 {
 	return &v
 }
 
-// CSV writes one line per trial, warm-up and invalid ones included.
+// CSV writes one line per trial, including warm-up and invalid ones.
 func CSV(r *analysis.Result, w io.Writer) error {
 	columns, lines := trialColumns(r), make([][]string, 1+len(r.Frame.Trials))
 	for _, c := range columns {
@@ -101,8 +101,7 @@ func CSV(r *analysis.Result, w io.Writer) error {
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// Parquet writes one row per trial with the columns of [CSV]; numbers that are not known
-// are null.
+// Parquet writes one row per trial with the columns of [CSV]; unknown numbers are null.
 func Parquet(r *analysis.Result, w io.Writer) error {
 	columns, group := trialColumns(r), parquet.Group{}
 	for _, c := range columns {

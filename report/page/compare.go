@@ -14,17 +14,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// mostDiffers is how many differences of one kind are listed; JSON has all.
+// mostDiffers is the largest number of listed differences of one kind; JSON has all.
 const mostDiffers = 8
 
 // compareTable is one table of a comparison.
 type compareTable struct {
 	table
 	Title string
-	Asked bool // it is of a metric that was asked for, and not folded
+	Asked bool // its metric was requested, so it is not folded
 }
 
-// add appends a row of words.
+// add appends a row of texts.
 func (t *compareTable) add(row ...string) {
 	var line []entry
 	for _, s := range row {
@@ -33,9 +33,9 @@ func (t *compareTable) add(row ...string) {
 	t.Rows = append(t.Rows, line)
 }
 
-// CompareText writes a comparison for a terminal of a width, in which tables lose
-// columns until they fit; 0: it is none, and all are written. The verdict, what
-// differed, all cells together, then cells by metric.
+// CompareText writes a comparison for a terminal of a width, dropping columns of tables until
+// they fit; with 0 there is no terminal, and all columns are written. The order is: verdict,
+// differences, all cells together, cells by metric.
 func CompareText(w io.Writer, c *analysis.Comparison, width int) error {
 	tables := &text{width: cmp.Or(width, plainWidth), verbose: width == 0}
 	for _, t := range compareTables(c) {
@@ -58,13 +58,13 @@ func CompareMarkdown(w io.Writer, c *analysis.Comparison) error {
 	})
 }
 
-// CompareHTML writes a comparison as one page that asks nothing of any network: the
-// verdict, gates, all cells together, then cells by metric and what differed.
+// CompareHTML writes a comparison as one page that makes no network requests: verdict, gates,
+// all cells together, cells by metric, differences.
 func CompareHTML(w io.Writer, c *analysis.Comparison) error {
 	return execute(w, "compare.html", "compare.html", compared(c))
 }
 
-// compared is what templates of a comparison see.
+// compared is the data of the templates of a comparison.
 func compared(c *analysis.Comparison) map[string]any {
 	return map[string]any{"C": c, "Runs": runLines(c), "Differ": differLines(c), "Gates": gateViews(c.Gates),
 		"Tables": compareTables(c)}
@@ -96,7 +96,7 @@ func runLines(c *analysis.Comparison) []string {
 	return lines
 }
 
-// newName is what a new run is called in tables.
+// newName returns the name of a new run in tables.
 func newName(c *analysis.Comparison, i int) string {
 	if len(c.New) == 1 {
 		return "new"
@@ -104,7 +104,7 @@ func newName(c *analysis.Comparison, i int) string {
 	return fmt.Sprintf("new %d", i+1)
 }
 
-// differLines list what differed, and which cells are not compared.
+// differLines lists what differed, and which cells are not compared.
 func differLines(c *analysis.Comparison) []string {
 	var lines []string
 	of := map[string]int{}
@@ -144,8 +144,8 @@ func differLines(c *analysis.Comparison) []string {
 	return lines
 }
 
-// compareTables are all cells together, then a table for each metric: all cells of the
-// metrics that were asked for, those that changed of the others.
+// compareTables returns a table of all cells together, then one for each metric: with all cells
+// for requested metrics, and with changed cells for others.
 func compareTables(c *analysis.Comparison) (all []compareTable) {
 	if len(c.Overall) > 0 {
 		all = append(all, overTable(c))
@@ -158,8 +158,8 @@ func compareTables(c *analysis.Comparison) (all []compareTable) {
 	return all
 }
 
-// overTable leaves columns out that would say the same in every row: runs of a single new
-// one, and inconclusive cells where there are none.
+// overTable returns the table of all cells together, without columns that would be the same in
+// every row: the run if there is only one, and inconclusive cells if there are none.
 func overTable(c *analysis.Comparison) compareTable {
 	t := compareTable{Title: "All cells together (geometric mean of new / base)", Asked: true}
 	t.Head = heads("metric", "run", "#ratio", "#95 %", "#better", "#worse", "#same", "#inconclusive", "#p (Holm)")
@@ -169,7 +169,7 @@ func overTable(c *analysis.Comparison) compareTable {
 		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
 		ratio, p := ratioText(o.Value, o.Significant, o.Better), pText(o.PHolm)
 		decided := o.BetterCells + o.WorseCells + o.SameCells + o.SmallCells
-		if decided == 0 { // "~" would say: no difference
+		if decided == 0 { // "~" would mean no difference
 			ratio, p = strings.TrimPrefix(ratio, "~ "), "inconclusive"
 		}
 		open = open || o.OpenCells > 0
@@ -212,7 +212,7 @@ func metricTable(c *analysis.Comparison, m record.Metric) compareTable {
 	return t
 }
 
-// comparedText is a new run's median, its ratio to the base run's, the interval and p.
+// comparedText formats a new run's median, its ratio to the base run's, the interval and p.
 func comparedText(x *analysis.ComparedValue, unit string) []string {
 	if x == nil {
 		return []string{"–", "", "", ""}
@@ -228,7 +228,7 @@ func comparedText(x *analysis.ComparedValue, unit string) []string {
 	return []string{medianText(x.Summary, unit), ratio, interval(q.Lo, q.Hi), p}
 }
 
-// medianText is a median; "cut off" where half of the trials did not come to one.
+// medianText formats a median; "cut off" if half of the trials are censored.
 func medianText(s analysis.Summary, unit string) string {
 	if !s.Median.Known() && s.Censored > 0 {
 		return "cut off"
@@ -236,7 +236,7 @@ func medianText(s analysis.Summary, unit string) string {
 	return words.Show(float64(s.Median), unit)
 }
 
-// ratioText is "1.05× worse" or, where it is not significant, "~ 1.01×".
+// ratioText returns "1.05× worse" or, if it is not significant, "~ 1.01×".
 func ratioText(v analysis.Num, significant bool, better int) string {
 	switch {
 	case !v.Known():

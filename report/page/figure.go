@@ -13,16 +13,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// figure is a figure of a view, drawn: a Vega-Lite template that all its panels share,
-// and the rows of each.
+// figure is a drawn figure of a view: a Vega-Lite template for all panels, and the rows of
+// each.
 type figure struct {
 	ID      string   `json:"id"`
 	Title   string   `json:"title"`
 	Caption string   `json:"reads"`
-	N       string   `json:"n"`      // what it rests on
+	N       string   `json:"n"`      // number of trials behind it
 	Better  string   `json:"better"` // which way is better
-	Choose  string   `json:"choose"` // not empty: one panel at a time, chosen by this label
-	First   int      `json:"first"`  // the panel that is seen first then
+	Choose  string   `json:"choose"` // not empty: panels are shown one at a time, chosen by this label
+	First   int      `json:"first"`  // the panel shown first
 	Panels  []*panel `json:"panels"`
 	Legend  []legend `json:"legend"`
 	Shared  spec     `json:"shared"`
@@ -31,11 +31,10 @@ type figure struct {
 	Hero      bool  `json:"-"` // it is on the first screen
 	folded    bool
 	ownScales bool
-	left      int // cells that are not drawn: there are too many
+	left      int // cells that are not drawn because there are too many
 }
 
-// panel is one Vega-Lite view of a figure. What its specification has goes before what
-// the figure's panels share.
+// panel is one Vega-Lite view of a figure. Its specification overrides that of the figure.
 type panel struct {
 	Title string `json:"title"`
 	Spec  spec   `json:"spec"`
@@ -47,7 +46,7 @@ type panel struct {
 // row is one mark.
 type row struct {
 	Kind   string `json:"k"`           // the layer that draws it
-	Series string `json:"s,omitempty"` // decides colour and shape
+	Series string `json:"s,omitempty"` // determines colour and shape
 	Line   string `json:"l,omitempty"` // rows of one line
 	X      any    `json:"x"`           // short, or a label
 	X2     any    `json:"x2,omitempty"`
@@ -56,7 +55,7 @@ type row struct {
 	Hi     any    `json:"hi,omitempty"`
 	Tip    string `json:"tip,omitempty"`
 
-	at    string // where it is, in the table; empty: not there
+	at    string // its row in the table; empty: not in the table
 	value any    // its value in the table
 }
 
@@ -71,7 +70,7 @@ type legend struct {
 	Mark   string `json:"mark"` // a Vega point shape, "line", "dash", "bar" or "hollow"
 }
 
-// short is a number with the digits that a figure can show.
+// short is a number rounded to the precision of a figure.
 type short float64
 
 func (s short) MarshalJSON() ([]byte, error) {
@@ -82,17 +81,17 @@ func (s short) MarshalJSON() ([]byte, error) {
 }
 
 const (
-	vegaLite = "https://vega.github.io/schema/vega-lite/v6.json" // a name; nothing is loaded from there
-	// manyPanels is from how many panels on a figure shows one at a time.
+	vegaLite = "https://vega.github.io/schema/vega-lite/v6.json" // only a name; nothing is loaded from there
+	// manyPanels is the number of panels from which a figure shows one at a time.
 	manyPanels = 6
-	// mostPanels bounds the panels of figures over time, and manyTrials and mostPoints
-	// the marks of any figure, for the page's size.
+	// mostPanels limits the panels of figures over time, and manyTrials and mostPoints the
+	// marks of any figure, to limit the size of the page.
 	mostPanels = 48
 	manyTrials = 1000
 	mostPoints = 8_000
 )
 
-// shapes are the marks of systems by slot: colour never carries a meaning alone.
+// shapes are the marks of systems by slot, so that meaning never depends on colour alone.
 var shapes = []string{"square", "circle", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
 	"stroke"}
 
@@ -102,7 +101,7 @@ func slotShape(slot int) string  { return shapes[slot%len(shapes)] }
 // drawer draws the figures of one result.
 type drawer struct {
 	*analysis.Result
-	trials map[string][]analysis.Row // whole-trial rows that are numbers, by metric
+	trials map[string][]analysis.Row // finite whole-trial rows, by metric
 }
 
 func newDrawer(r *analysis.Result) *drawer {
@@ -115,7 +114,7 @@ func newDrawer(r *analysis.Result) *drawer {
 	return d
 }
 
-// figures are those of the view that have something to show. The first leads the page.
+// figures returns the figures of the view that have content. The first leads the page.
 func (d *drawer) figures() ([]*figure, error) {
 	var all []*figure
 	for _, v := range d.View.Figures {
@@ -150,7 +149,7 @@ func (d *drawer) figures() ([]*figure, error) {
 		f.tabulate()
 		if len(all) == 0 {
 			f.Hero, f.folded = true, false
-			if best, _ := telling(d.Result); len(f.Panels) > 1 { // where the numbers beside it are of
+			if best, _ := telling(d.Result); len(f.Panels) > 1 { // the panel of the key numbers
 				f.Choose = "cells"
 				f.First = max(0, slices.IndexFunc(f.Panels,
 					func(p *panel) bool { return best != nil && p.key == d.Frame.Layout.PanelOf(best) }))
@@ -166,7 +165,7 @@ func (d *drawer) figures() ([]*figure, error) {
 
 var betterWords = map[record.Better]string{record.Higher: "higher is better", record.Lower: "lower is better"}
 
-// metric finds a metric; that of the pseudo-metric of ratios is a ratio of the headline's.
+// metric finds a metric; for RatioColumn it returns the ratio of the headline.
 func (d *drawer) metric(key string) (record.Metric, bool) {
 	if key != analysis.RatioColumn {
 		return d.Frame.Metric(key)
@@ -176,7 +175,7 @@ func (d *drawer) metric(key string) (record.Metric, bool) {
 	return m, slices.ContainsFunc(d.Cells, func(c *analysis.Cell) bool { return len(c.Ratios) > 0 })
 }
 
-// of is a metric of a cell, or its ratio to the baseline.
+// of returns a metric of a cell, or its ratio to the baseline.
 func (d *drawer) of(c *analysis.Cell, key string) (analysis.Summary, bool) {
 	if key != analysis.RatioColumn {
 		s, ok := c.Metrics[key]
@@ -186,7 +185,7 @@ func (d *drawer) of(c *analysis.Cell, key string) (analysis.Summary, bool) {
 	return analysis.Summary{N: q.N, Median: q.Value, Lo: q.Lo, Hi: q.Hi}, ok && q.Value.Known()
 }
 
-// panels are empty panels for the layout's, or one for each name.
+// panels returns empty panels for those of the layout.
 func (d *drawer) panels(prefix string) map[string]*panel {
 	all := map[string]*panel{}
 	for _, p := range d.Frame.Layout.Panels {
@@ -209,16 +208,15 @@ func (f *figure) inOrder(l analysis.Layout, all map[string]*panel) {
 	}
 }
 
-// numbers reports whether a panel has a row with a value: one of a cell that never came
-// to a number has none.
+// numbers reports whether a panel has a row with a value: rows of censored cells have none.
 func (p *panel) numbers() bool {
 	return slices.ContainsFunc(p.rows, func(r row) bool { _, is := r.Y.(short); return is })
 }
 
-// add puts a row into a panel.
+// add adds a row to a panel.
 func (p *panel) add(r row) { p.rows = append(p.rows, r) }
 
-// finish gives a panel its rows and channels.
+// finish sets the title, rows and channels of a panel.
 func (p *panel) finish(title string, encoding spec) {
 	if p.Title != "" {
 		title += ", " + p.Title
@@ -226,12 +224,12 @@ func (p *panel) finish(title string, encoding spec) {
 	p.Spec["description"], p.Spec["data"], p.Spec["encoding"] = title, spec{"values": p.rows}, encoding
 }
 
-// layers gives a figure the layers of its kind, from templates/layers.json, with the
-// channels that depend on the run in the place of their names ("$colour").
+// layers sets the layers of a figure from templates/layers.json, where names such as "$colour"
+// are replaced by channels that depend on the run.
 func (f *figure) layers(kind string, channels spec) {
 	var kinds map[string]json.RawMessage
 	if err := json.Unmarshal(layerText, &kinds); err != nil {
-		panic(err) // the file is ours
+		panic(err) // the file is embedded
 	}
 	var pairs []string
 	for name, channel := range channels {
@@ -244,7 +242,7 @@ func (f *figure) layers(kind string, channels spec) {
 	f.Shared["layer"] = json.RawMessage(strings.NewReplacer(pairs...).Replace(string(kinds[kind])))
 }
 
-// bySystem are the channels of colour and shape of systems, with their legend.
+// bySystem returns the colour and shape channels of systems, with their legend.
 func (d *drawer) bySystem() (colour, shape spec, all []legend) {
 	var names, colours, marks []string
 	for _, s := range d.Systems {
@@ -259,7 +257,7 @@ func (d *drawer) bySystem() (colour, shape spec, all []legend) {
 	return nominal("s", names, colours), nominal("s", names, marks), all
 }
 
-// bySeries is the channel of colour of series that are no systems, with their legend.
+// bySeries returns the colour channel of series other than systems, with their legend.
 func bySeries(names []string, mark string) (colour spec, all []legend) {
 	var colours []string
 	for i, n := range names {
@@ -273,8 +271,8 @@ func nominal(field string, domain []string, values any) spec {
 	return spec{"field": field, "type": "nominal", "scale": spec{"domain": domain, "range": values}, "legend": nil}
 }
 
-// factorAxis is the axis from left to right: the layout's factor, or the systems beside
-// one another. Vega's interpreter runs the expression of its labels, never eval.
+// factorAxis returns the horizontal axis: the layout's factor, or the systems side by side.
+// Vega's interpreter evaluates the expression of its labels without eval.
 func (d *drawer) factorAxis() spec {
 	a := d.Frame.Layout.Axis
 	if a == nil {
@@ -301,8 +299,8 @@ func (d *drawer) factorAxis() spec {
 		"axis": spec{"title": a.Label, "values": a.Values, "labelExpr": expr, "grid": false, "labelAngle": 0}}
 }
 
-// place is where a cell's mark is. Systems lie a little beside one another, so that
-// intervals do not hide each other, and trials beside their median.
+// place returns the horizontal position of a cell's mark. Systems are slightly shifted, so that
+// intervals do not hide each other, and trials are next to their median.
 func (d *drawer) place(c *analysis.Cell, beside float64) any {
 	a := d.Frame.Layout.Axis
 	if a == nil {
@@ -317,8 +315,8 @@ func (d *drawer) place(c *analysis.Cell, beside float64) any {
 	return short(x + (hi-lo)*step)
 }
 
-// valueChannel is an axis of values with the prefixes of their unit. least and most are
-// of all that is drawn.
+// valueChannel returns an axis of values with the prefixes of their unit. least and most are the
+// extremes of all drawn values.
 func valueChannel(field, unit, title string, log bool, least, most float64) spec {
 	scale := spec{"domain": []short{short(min(0, least*1.06)), short(max(most*1.06, math.SmallestNonzeroFloat32))},
 		"nice": true}
@@ -334,7 +332,7 @@ func valueChannel(field, unit, title string, log bool, least, most float64) spec
 	return spec{"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 }
 
-// unitLabels is the expression that writes an axis' labels in a unit.
+// unitLabels returns the expression that formats the labels of an axis in a unit.
 func unitLabels(unit string) string {
 	switch unit {
 	case "ratio":
@@ -362,7 +360,7 @@ func unitLabels(unit string) string {
 
 func values(r row) []any { return []any{r.Y, r.Lo, r.Hi} }
 
-// extent is the range of some numbers that rows show; 0 to 1 where there are none.
+// extent returns the range of numbers in rows; 0 to 1 without any.
 func extent(of func(row) []any, panels ...*panel) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
 	for _, p := range panels {
@@ -380,12 +378,12 @@ func extent(of func(row) []any, panels ...*panel) (least, most float64) {
 	return least, most
 }
 
-// apart is how far the largest values of panels may differ before one scale for all
-// would flatten some of them.
+// apart is the ratio of the largest values of panels above which a common scale would flatten
+// some of them.
 const apart = 2.5
 
-// scales are the value channels of panels: the same for all if their values are alike.
-// On a logarithmic axis what is not positive is a gap.
+// scales returns the value channels of panels: a common one if their values are similar. On a
+// logarithmic axis, values that are not positive become gaps.
 func (f *figure) scales(panels []*panel, unit string, log bool) map[*panel]spec {
 	if log {
 		positive(panels)
@@ -408,7 +406,7 @@ func (f *figure) scales(panels []*panel, unit string, log bool) map[*panel]spec 
 	return channels
 }
 
-// positive takes out what a logarithmic axis has no place for.
+// positive removes values that a logarithmic axis cannot show.
 func positive(panels []*panel) {
 	for _, p := range panels {
 		for i, r := range p.rows {
@@ -421,13 +419,13 @@ func positive(panels []*panel) {
 	}
 }
 
-// spread calls for a logarithmic axis.
+// spread reports whether the values need a logarithmic axis.
 func spread(panels []*panel) bool {
 	least, most := extent(values, panels...)
 	return least > 0 && most > 20*least
 }
 
-// show is a number with its unit; large amounts of a currency are in words.
+// show formats a number with its unit; large amounts of a currency are in words.
 func show(v float64, unit string) string {
 	switch unit {
 	case "ratio", "s", "s/GB", "1/s", "B", "B/s", "bit/s", "×", "1":
@@ -439,7 +437,7 @@ func show(v float64, unit string) string {
 	return words.Show(v, unit)
 }
 
-// tabulate makes the table of a figure from its rows.
+// tabulate creates the table of a figure from its rows.
 func (f *figure) tabulate() {
 	f.Table.Head = heads("panel", "series", "at", "#value", "#low", "#high")
 	number := func(v any) entry {

@@ -12,11 +12,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// leastMachineShare is the share of a machine line that a rate must reach for the line
-// to be drawn: one far above all marks would flatten them.
+// leastMachineShare is the share of a machine line that a rate must reach for the line to be
+// drawn: a line far above all marks would flatten them.
 const leastMachineShare = 0.5
 
-// metrics are those of a figure that the run has.
+// metrics returns the metrics of a figure that the run has.
 func (d *drawer) metrics(v analysis.Figure) (all []record.Metric) {
 	for _, name := range append([]string{v.Metric}, v.More...) {
 		if m, ok := d.metric(name); ok {
@@ -26,7 +26,7 @@ func (d *drawer) metrics(v analysis.Figure) (all []record.Metric) {
 	return all
 }
 
-// heading is the title of a metric's panels in a figure of several.
+// heading returns the title of a metric's panels in a figure with several metrics.
 func heading(v analysis.Figure, m record.Metric) string {
 	if len(v.More) == 0 {
 		return ""
@@ -34,14 +34,14 @@ func heading(v analysis.Figure, m record.Metric) string {
 	return words.Capital(m.Name)
 }
 
-// drawn counts what a figure shows, for its legend.
+// drawn counts the marks of a figure, for its legend.
 type drawn struct {
 	valid, invalid        map[int64]bool // trials
 	lines, machine, never int
 }
 
-// against draws medians with their intervals against the layout's axis, with single
-// trials, load lines and machine lines.
+// against draws medians with intervals against the layout's axis, with single trials, load
+// lines and machine lines.
 func (d *drawer) against(f *figure, v analysis.Figure) {
 	n := drawn{valid: map[int64]bool{}, invalid: map[int64]bool{}}
 	for _, m := range d.metrics(v) {
@@ -80,12 +80,12 @@ func (d *drawer) against(f *figure, v analysis.Figure) {
 	if axis := d.Frame.Layout.Axis; axis != nil {
 		channels["single"] = len(axis.Values) == 1
 		f.layers("against", channels)
-	} else { // systems lie beside one another: there is no line between them
+	} else { // systems are side by side, without lines between them
 		f.layers("systems", channels)
 	}
 }
 
-// trialMarks adds the trials of a metric; of many, the invalid ones alone.
+// trialMarks adds the trials of a metric; if there are many, only the invalid ones.
 func (d *drawer) trialMarks(panels map[string]*panel, m record.Metric, n *drawn) {
 	many := len(d.Frame.Trials) > manyTrials
 	for _, x := range d.trials[m.Key] {
@@ -103,7 +103,7 @@ func (d *drawer) trialMarks(panels map[string]*panel, m record.Metric, n *drawn)
 	}
 }
 
-// cellMarks adds a cell's median, or that it never came to one, and its machine line.
+// cellMarks adds a cell's median, or the mark of a censored one, and its machine line.
 func (d *drawer) cellMarks(p *panel, c *analysis.Cell, m record.Metric, lined bool, n *drawn) {
 	y, name := d.Frame.MachineLine(c, m), d.Frame.Layout.Name(c)
 	if far := m.Better == record.Higher && c.Metrics[m.Key].Median < leastMachineShare*y; lined && y.Known() && !far {
@@ -151,7 +151,7 @@ func (d *drawer) scatter(f *figure, v analysis.Figure) {
 	f.layers("scatter", spec{"colour": colour, "shape": shape})
 }
 
-// median is the mark of a cell's median.
+// median returns the mark of a cell's median.
 func (d *drawer) median(c *analysis.Cell, s analysis.Summary, m record.Metric) row {
 	r := row{Kind: "median", Series: c.System, X: d.place(c, 0), Y: short(s.Median), value: short(s.Median),
 		at: d.at(c),
@@ -164,7 +164,7 @@ func (d *drawer) median(c *analysis.Cell, s analysis.Summary, m record.Metric) r
 	return r
 }
 
-// at is a cell's place on the axis in words.
+// at returns a cell's position on the axis in words.
 func (d *drawer) at(c *analysis.Cell) string {
 	if a := d.Frame.Layout.Axis; a != nil {
 		x, _ := c.Factor(a.Path)
@@ -190,11 +190,11 @@ func (d *drawer) loadLines(panels map[string]*panel, metric, unit string) int {
 	return len(all)
 }
 
-// mostBars is how many bars one panel has before the layout's panels part them.
+// mostBars is the number of bars above which they are divided among the layout's panels.
 const mostBars = 24
 
-// bars draws one bar with its interval for each cell, a panel for each metric. Ratios are
-// marks about 1.
+// bars draws one bar with its interval for each cell, with a panel for each metric. Ratios are
+// drawn as marks around 1.
 func (d *drawer) bars(f *figure, v analysis.Figure) {
 	layout, most, lines, parts := d.Frame.Layout, 0, 0, len(d.Cells) > mostBars
 	isRatio := v.Metric == analysis.RatioColumn
@@ -246,7 +246,7 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 	f.layers(kind, spec{"colour": colour, "shape": shape})
 }
 
-// barAxes are the axes of a panel whose values lie from left to right.
+// barAxes sets the axes of a panel with horizontal values.
 func (p *panel) barAxes(title, unit string, systems []string, isRatio bool) {
 	labels := map[any]bool{}
 	for _, r := range p.rows {
@@ -263,8 +263,8 @@ func (p *panel) barAxes(title, unit string, systems []string, isRatio bool) {
 			"axis": spec{"title": nil, "ticks": false, "labelLimit": 230}}})
 }
 
-// distribution draws quantiles against the axis, or, of a metric of entities, the share
-// of them that is at or below each value.
+// distribution draws quantiles against the axis or, for a metric of entities, the share of
+// them at or below each value.
 func (d *drawer) distribution(f *figure, v analysis.Figure) {
 	metrics := d.metrics(v)
 	if len(metrics) == 0 || metrics[0].Key != v.Metric {
@@ -308,11 +308,11 @@ func (d *drawer) distribution(f *figure, v analysis.Figure) {
 	f.layers("quantiles", spec{"colour": colour, "shape": shape, "dash": nominal("l", names, dashes[:len(names)])})
 }
 
-// mostSteps is how many points a curve of a distribution has at most.
+// mostSteps is the largest number of points of the curve of a distribution.
 const mostSteps = 100
 
-// shares draws the share of entities at or below each value, a panel for each group. A
-// curve ends below 1 where values are beyond what was watched.
+// shares draws the share of entities at or below each value, with a panel for each group. A
+// curve ends below 1 if values are censored.
 func (d *drawer) shares(f *figure, v analysis.Figure, m record.Metric) {
 	panels, n := map[string]*panel{}, 0
 	for _, c := range d.Cells {

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// typical is the trial that represents a cell in a figure over time: of those
-// with something to show, a valid one whose headline is nearest to the cell's median.
+// typical returns the trial that represents a cell in a figure over time: of those with
+// something to show, a valid one whose headline is nearest to the cell's median.
 func (d *drawer) typical(c *analysis.Cell, shows func(*analysis.Trial) bool) *analysis.Trial {
 	var best *analysis.Trial
 	want := float64(c.Metrics[d.Headline].Median)
@@ -31,7 +31,7 @@ func (d *drawer) typical(c *analysis.Cell, shows func(*analysis.Trial) bool) *an
 	return best
 }
 
-// timeUnit is the unit of an axis of so many seconds.
+// timeUnit returns the unit of a time axis of this length in seconds.
 func timeUnit(longest float64) (name string, seconds float64) {
 	switch {
 	case longest > 3*86400:
@@ -50,11 +50,11 @@ type curves struct {
 	trials  []*analysis.Trial
 	panels  map[*analysis.Trial]*panel
 	count   int     // of series
-	longest float64 // in seconds, or so many of what the series are over
+	longest float64 // in seconds, or in the unit of the series' horizontal axis
 }
 
-// typicalCurves chooses the trials and makes their panels: of several metrics one for
-// each cell, else one for the systems of a group.
+// typicalCurves chooses the trials and creates their panels: one for each cell if there are
+// several metrics, otherwise one for the systems of a group.
 func (d *drawer) typicalCurves(f *figure, v analysis.Figure) (k curves) {
 	k.series, k.panels = map[*analysis.Trial][]analysis.Series{}, map[*analysis.Trial]*panel{}
 	for _, s := range d.Frame.Series {
@@ -82,7 +82,7 @@ func (d *drawer) typicalCurves(f *figure, v analysis.Figure) (k curves) {
 		}
 		k.trials, k.panels[t], k.count = append(k.trials, t), panels[key], k.count+len(k.series[t])
 		for _, s := range k.series[t] {
-			if last := len(s.Points) - 1; last > 0 { // one point shows no course
+			if last := len(s.Points) - 1; last > 0 { // one point makes no curve
 				k.longest = max(k.longest, s.Points[last].At)
 			}
 		}
@@ -151,7 +151,7 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 	f.layers("time", spec{"colour": colour})
 }
 
-// ofTrials is what a figure of one trial of each cell says of itself.
+// ofTrials sets the labels of a figure that shows one trial of each cell.
 func (f *figure) ofTrials(n int, key []legend, choose string) {
 	f.Legend, f.N = key, fmt.Sprintf("n = %s, one of each cell", words.Plural(int64(n), "trial", "trials"))
 	if f.left > 0 {
@@ -162,7 +162,8 @@ func (f *figure) ofTrials(n int, key []legend, choose string) {
 	}
 }
 
-// merged are points in at most n steps: their means, and the bounds of all of a step.
+// merged reduces points to at most n: the means of groups of points, with the bounds of all in
+// a group.
 func merged(points []analysis.Point, n int) []analysis.Point {
 	step := (len(points) + n - 1) / n
 	if step < 2 {
@@ -187,7 +188,7 @@ func merged(points []analysis.Point, n int) []analysis.Point {
 	return all
 }
 
-// orElse is v, or the other where v is not known.
+// orElse returns v, or other if v is NaN.
 func orElse(v, other float64) float64 {
 	if math.IsNaN(v) {
 		return other
@@ -195,17 +196,17 @@ func orElse(v, other float64) float64 {
 	return v
 }
 
-// mostSpans bounds the spans of one panel.
+// mostSpans is the largest number of spans in a panel.
 const mostSpans = 1000
 
-// bars are the entities of a timeline, and what they did.
+// bars are the entities of a timeline with their spans.
 type bars struct {
 	kinds, failed   []string
 	moments, faults bool
 }
 
-// timeline draws the entities of one trial of each cell below one another: what each
-// did from when to when, moments as diamonds, and what befell all of them as shades.
+// timeline draws the entities of one trial of each cell below one another: their spans as bars,
+// moments as diamonds, and events that affect all entities as shaded areas.
 func (d *drawer) timeline(f *figure, v analysis.Figure) {
 	spans := map[*analysis.Trial][]analysis.Span{}
 	for _, s := range d.Frame.Spans {
@@ -252,7 +253,7 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 	f.layers("timeline", spec{"colour": colour})
 }
 
-// bar is the mark of a span.
+// bar returns the mark of a span.
 func (b *bars) bar(s analysis.Span) row {
 	note := cmp.Or(s.Note, s.Kind)
 	r := row{Kind: "span", Series: s.Kind, X: short(s.From), X2: short(s.To), Y: s.Entity, at: s.Entity,
@@ -275,7 +276,7 @@ func (b *bars) bar(s analysis.Span) row {
 	return r
 }
 
-// legend is that of the kinds of spans, with its channel of colour.
+// legend returns the colour channel and the legend of the kinds of spans.
 func (b *bars) legend() (colour spec, key []legend) {
 	colour, key = bySeries(b.kinds, "bar")
 	for i, k := range b.kinds {

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// gateView is a gate in words.
+// gateView is a formatted gate.
 type gateView struct {
 	analysis.Ruling
 	Kind     string // "gate" or "goal"
@@ -20,7 +20,7 @@ type gateView struct {
 	Table    table    // of all cells
 }
 
-// gateTones are the tones of states, the gravest first.
+// gateTones are the tones of states, the worst first.
 var gateTones = []analysis.Tone{analysis.Bad, analysis.Warn, analysis.Good}
 
 func gateTone(state string) analysis.Tone {
@@ -28,7 +28,7 @@ func gateTone(state string) analysis.Tone {
 		analysis.Warn)
 }
 
-// gateViews name the run where gates are of several.
+// gateViews formats gates, with the name of the run if there are several runs.
 func gateViews(gates []analysis.Ruling) []gateView {
 	several := slices.ContainsFunc(gates, func(g analysis.Ruling) bool { return g.Run != gates[0].Run })
 	var all []gateView
@@ -55,7 +55,7 @@ func gateViews(gates []analysis.Ruling) []gateView {
 	return all
 }
 
-// countStates says how many of several cells are in which state: "2 fail, 5 pass".
+// countStates counts cells by state: "2 fail, 5 pass".
 func countStates(g analysis.Ruling) string {
 	if len(g.Cells) == 1 {
 		return ""
@@ -76,7 +76,7 @@ func countStates(g analysis.Ruling) string {
 	return strings.Join(parts, ", ")
 }
 
-// mostCells is how many deciding cells of a gate are listed.
+// mostCells is the largest number of listed cells of a gate.
 const mostCells = 6
 
 func decidingCells(g analysis.Ruling) []string {
@@ -95,7 +95,7 @@ func decidingCells(g analysis.Ruling) []string {
 	return lines
 }
 
-// GatesText is gates in words: each with its state, the cells that decide it below.
+// GatesText formats gates: each with its state, and below it the cells that decide it.
 func GatesText(gates []analysis.Ruling, width int) string {
 	width = cmp.Or(width, plainWidth)
 	var all []string
@@ -108,7 +108,7 @@ func GatesText(gates []analysis.Ruling, width int) string {
 	return lines(all)
 }
 
-// lines are texts below one another.
+// lines joins texts as lines.
 func lines(all []string) string {
 	if len(all) == 0 {
 		return ""

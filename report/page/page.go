@@ -1,5 +1,5 @@
-// Package page writes what an analysis found: the page of a run, its summary on a
-// terminal, and summary.json. It reads an [analysis.Result] and nothing else.
+// Package page presents the result of an analysis: the page of a run, its summary on a
+// terminal, and summary.json. Its only input is an [analysis.Result].
 package page
 
 import (
@@ -32,15 +32,15 @@ var bundle []byte
 //go:embed templates/layers.json
 var layerText []byte
 
-// mostFindings is how many findings are not folded, and mostRows how many rows a table
-// that is not folded has.
+// mostFindings is the largest number of unfolded findings, and mostRows the largest number of
+// rows of an unfolded table.
 const mostFindings, mostRows = 7, 16
 
-// HTML writes the page of a run: one file that is complete and asks nothing of any
-// network. A live one is served while the run goes on, and listens to its server.
+// HTML writes the page of a run: one self-contained file that makes no network requests. A
+// live page is served during the run, and listens to its server.
 func HTML(w io.Writer, r *analysis.Result, live bool) error { return write(w, "page", r, live) }
 
-// Main writes the part of a live page that changes while a run goes on.
+// Main writes the part of a live page that changes during a run.
 func Main(w io.Writer, r *analysis.Result) error { return write(w, "main", r, true) }
 
 // JSON writes summary.json.
@@ -58,7 +58,7 @@ func write(w io.Writer, name string, r *analysis.Result, live bool) error {
 	return execute(w, "page.html", name, p)
 }
 
-// execute writes a template of a file, whole or not at all.
+// execute executes a template of a file, and writes the output only if it is complete.
 func execute(w io.Writer, file, name string, data any) error {
 	t := template.Must(template.New("").Funcs(template.FuncMap{
 		"labelled": func(label string, t table) labelled { return labelled{label, t} },
@@ -79,7 +79,7 @@ func execute(w io.Writer, file, name string, data any) error {
 	return err
 }
 
-// page is what the template sees.
+// page is the data of the template.
 type page struct {
 	*analysis.Result
 	Live                       bool
@@ -95,7 +95,7 @@ type page struct {
 	Links, Invalid, Skipped    table
 	OwnTables, OwnFolded       []analysis.Table
 	GateViews                  []gateView
-	Reasons                    []analysis.Pair // why trials are invalid, in words
+	Reasons                    []analysis.Pair // explained validity reasons
 	Plan                       string
 	Version                    string
 	AnyRatio, AnyTilde, AnyFew bool
@@ -139,7 +139,7 @@ func newPage(r *analysis.Result, live bool) (*page, error) {
 		}
 	}
 	for _, t := range r.Tables {
-		if t.Folded || len(p.OwnTables) > 0 || len(t.Rows) > mostRows { // one is not folded
+		if t.Folded || len(p.OwnTables) > 0 || len(t.Rows) > mostRows { // one table stays unfolded
 			p.OwnFolded = append(p.OwnFolded, t)
 		} else {
 			p.OwnTables = append(p.OwnTables, t)
@@ -149,8 +149,8 @@ func newPage(r *analysis.Result, live bool) (*page, error) {
 	return p, nil
 }
 
-// ratioKinds reports whether cells have ratios, some that are not significant, and some
-// of too few pairs.
+// ratioKinds reports whether cells have ratios, some that are not significant, and some with
+// too few pairs.
 func ratioKinds(r *analysis.Result) (any, open, few bool) {
 	for _, c := range r.Cells {
 		if q, ok := c.Ratios[r.Headline]; ok {
@@ -162,8 +162,8 @@ func ratioKinds(r *analysis.Result) (any, open, few bool) {
 	return any, open, few
 }
 
-// policy forbids the page every request; only its own script may run. The live page may
-// listen to where it came from.
+// policy returns the content security policy: no requests, and only the page's own script. The
+// live page may connect to its server.
 func policy(script []byte, live bool) string {
 	sum := sha256.Sum256(script)
 	connect := "'none'"
@@ -175,7 +175,7 @@ func policy(script []byte, live bool) string {
 		"; base-uri 'none'; form-action 'none'"
 }
 
-// facts are what was executed, in a few words each.
+// facts lists what was executed, in a few words each.
 func facts(r *analysis.Result) []string {
 	run := r.Run
 	all := []string{fmt.Sprintf("%d of %s valid", run.Valid, words.Plural(int64(run.Done), "trial", "trials")),
@@ -193,7 +193,7 @@ func facts(r *analysis.Result) []string {
 	return all
 }
 
-// keyNumber is a metric of the first screen, with what each system has of it.
+// keyNumber is a metric of the first screen with its value for each system.
 type keyNumber struct {
 	Name   string
 	Values []systemValue
@@ -205,8 +205,8 @@ type systemValue struct {
 	Interval string
 }
 
-// telling is the cell in which a system differs most from the baseline or, where none
-// differs, the first has its best headline; nil: none has a headline.
+// telling returns the cell in which a system differs most from the baseline or, if none
+// differs, the best cell of the first system; nil: no cell has a headline.
 func telling(r *analysis.Result) (best *analysis.Cell, why string) {
 	m, _ := r.Frame.Metric(r.Headline)
 	far := 0.0
@@ -225,7 +225,7 @@ func telling(r *analysis.Result) (best *analysis.Cell, why string) {
 	return best, why
 }
 
-// keyNumbers are the view's numbers in one group of cells.
+// keyNumbers returns the view's numbers in one group of cells.
 func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 	best, why := telling(r)
 	if best == nil {
@@ -267,7 +267,7 @@ type labelled struct {
 type Index struct {
 	Dir  string
 	Rows []IndexRow
-	Held bool // some of them have gates
+	Held bool // some runs have gates
 }
 
 // IndexRow is a run.
@@ -281,7 +281,7 @@ type IndexRow struct {
 	Error                     string // why it cannot be read
 }
 
-// WriteIndex writes an index as one page that asks nothing of any network.
+// WriteIndex writes an index as one page that makes no network requests.
 func WriteIndex(w io.Writer, d Index) error {
 	return execute(w, "index.html", "index.html", d)
 }

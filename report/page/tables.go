@@ -13,13 +13,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// table is numbers in rows and columns, in words.
+// table is a table of formatted entries.
 type table struct {
 	Head []head
 	Rows [][]entry
 }
 
-// drop takes a column out.
+// drop removes a column.
 func (t *table) drop(i int) {
 	t.Head = slices.Delete(t.Head, i, i+1)
 	for k, row := range t.Rows {
@@ -33,7 +33,7 @@ type head struct {
 	narrow  bool // part of the terminal's table
 }
 
-// heads are columns by their names; those of numbers begin with #.
+// heads returns columns with these names; # marks columns of numbers.
 func heads(names ...string) (all []head) {
 	for _, s := range names {
 		name, numeric := strings.CutPrefix(s, "#")
@@ -50,7 +50,7 @@ type entry struct {
 	Tone analysis.Tone
 }
 
-// Long reports whether the entry is better broken into lines.
+// Long reports whether the entry should be wrapped.
 func (e entry) Long() bool { return len(e.Text) > 32 }
 
 func number(v analysis.Num, unit string) entry {
@@ -62,8 +62,8 @@ func number(v analysis.Num, unit string) entry {
 
 func integer(n int) entry { return entry{Text: words.Count(int64(n)), Raw: strconv.Itoa(n)} }
 
-// plusMinus is the wider half of an interval as a share of its middle, or in percentage
-// points of a share.
+// plusMinus returns the wider half of an interval as a share of the median, or in percentage
+// points for a share.
 func plusMinus(s analysis.Summary, unit string) string {
 	half := float64(max(s.Hi-s.Median, s.Median-s.Lo))
 	if s.N < 2 || !s.Lo.Known() || !s.Hi.Known() {
@@ -78,7 +78,7 @@ func plusMinus(s analysis.Summary, unit string) string {
 	return "±" + strconv.Itoa(int(math.Ceil(half*100-1e-9))) + "%"
 }
 
-// cellTable is a row for each cell: its factors, its system, and columns of metrics.
+// cellTable returns a table with a row for each cell: factors, system and metrics.
 func cellTable(r *analysis.Result, columns []analysis.Column, validity bool) (t table) {
 	if len(r.Cells) == 0 {
 		return t
@@ -139,8 +139,8 @@ func (d *drawer) entry(c *analysis.Cell, col analysis.Column) entry {
 	return e
 }
 
-// ratio is a cell's ratio to the baseline, with "~" where it is not significant, and the
-// number of pairs where they are too few.
+// ratio formats a cell's ratio to the baseline, with "~" if it is not significant, and the
+// number of pairs if there are too few.
 func ratio(c *analysis.Cell, metric string) entry {
 	if c.Baseline {
 		return entry{Text: "baseline", Tone: analysis.Neutral}
@@ -192,7 +192,7 @@ func valid(c *analysis.Cell) entry {
 	return e
 }
 
-// ownTable is a scenario's table in words.
+// ownTable formats a scenario's table.
 func ownTable(x analysis.Table) table {
 	var t table
 	for _, h := range x.Head {
@@ -265,7 +265,7 @@ func invalidTable(r *analysis.Result) table {
 	return t
 }
 
-// reasons say what the reasons of invalid trials mean, those that occur.
+// reasons explains the validity reasons that occur.
 func reasons(r *analysis.Result) (all []analysis.Pair) {
 	for _, why := range record.Reasons() {
 		if slices.ContainsFunc(r.Invalid,
@@ -288,11 +288,11 @@ func skippedTable(r *analysis.Result) table {
 	return t
 }
 
-// mostPlanCells is from how many cells on a plan is printed without them: they follow
-// from the experiment.
+// mostPlanCells is the largest number of cells that are printed with a plan: they follow from
+// the experiment.
 const mostPlanCells = 100
 
-// planText is the plan for people to read.
+// planText formats the plan.
 func planText(r *analysis.Result) string {
 	plan := *r.Frame.Plan
 	if len(plan.Cells) > mostPlanCells {

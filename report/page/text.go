@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// plainWidth is the width where there is no terminal, and widestProse that of lines
-	// of words on a wide one.
+	// plainWidth is the width without a terminal, and widestProse that of prose on a wide
+	// terminal.
 	plainWidth, widestProse = 80, 100
-	// mostLines is the screen that a summary fits, less what its caller adds: a blank
-	// line and where the page is.
+	// mostLines is the largest height of a summary: a screen of 24 lines minus a blank line
+	// and the path of the page, which the caller adds.
 	mostLines = 22
-	// mostWarnings and mostGates are how many of them a summary names.
+	// mostWarnings and mostGates are the largest numbers of them in a summary.
 	mostWarnings, mostGates = 3, 3
 )
 
-// Text writes the summary of a run for a terminal of a width; 0: it is none, and has no
-// colours. What others wrote commands no terminal. With verbose it is as long as it must
-// be, and has all columns and findings.
+// Text writes the summary of a run for a terminal of a width; with 0 there is no terminal and
+// there are no colours. Control characters in texts from others are removed. With verbose it
+// has all columns and findings, however long.
 func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 	t := &text{r: r, width: cmp.Or(width, plainWidth), verbose: verbose,
 		colour: width > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
@@ -81,7 +81,7 @@ func (t *text) line(tone analysis.Tone, s string) {
 	t.lines = append(t.lines, s)
 }
 
-// prose adds words in as many lines as they take; later ones are indented as the first.
+// prose adds a wrapped text; later lines are indented like the first.
 func (t *text) prose(tone analysis.Tone, mark, s string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(mark))
 	for _, line := range words.Wrap(mark, indent, s, min(t.width, widestProse)) {
@@ -89,8 +89,8 @@ func (t *text) prose(tone analysis.Tone, mark, s string) {
 	}
 }
 
-// warnings are what spoils the numbers and what failed, unless the verdict says it; with
-// verbose all findings.
+// warnings adds findings about unreliable numbers and failures, unless the verdict includes them;
+// with verbose all findings.
 func (t *text) warnings() {
 	n, left := 0, 0
 	for _, f := range t.r.Findings {
@@ -126,7 +126,7 @@ func (t *text) warnings() {
 	}
 }
 
-// gates are one line each, those that fail first.
+// gates adds a line for each gate, failed ones first.
 func (t *text) gates() {
 	all := gateViews(t.r.Gates)
 	slices.SortStableFunc(all, func(a, b gateView) int {
@@ -147,7 +147,7 @@ func (t *text) gates() {
 	}
 }
 
-// validity says what no finding says: that the run is not complete.
+// validity adds a line if the run is not complete, which is no finding.
 func (t *text) validity() {
 	if run := t.r.Run; run.State != "complete" {
 		t.prose("", "   ", fmt.Sprintf("The run is %s: %d of %d trials.", run.State, run.Done, run.Planned))
@@ -163,7 +163,7 @@ func (t *text) validity() {
 	}
 }
 
-// cells is the table of cells in at most so many lines: where they do not fit, the
+// cells adds the table of cells in at most so many lines: if they do not fit, those of the
 // groups with the largest differences.
 func (t *text) cells(room int) {
 	columns := slices.Clone(t.r.View.Columns)
@@ -182,14 +182,15 @@ func (t *text) cells(room int) {
 	t.table(all, "", 0)
 }
 
-// ratios says what ratios are to, for the end of the table that has them.
+// ratios explains what ratios refer to, below the table that has them.
 func (t *text) ratios() {
 	any, open, few := ratioKinds(t.r)
 	if !any {
 		return
 	}
 	note := "Ratios"
-	// Beside another metric, such as the throughput of an open loop, the ratio needs its name.
+	// If the first column is another metric, such as the throughput of an open loop, the ratio
+	// needs the name of its metric.
 	if cols := t.r.View.Columns; len(cols) > 0 && cols[0].Metric != t.r.Headline {
 		m, _ := t.r.Frame.Metric(t.r.Headline)
 		note += " (" + m.Name + ")"
@@ -205,8 +206,8 @@ func (t *text) ratios() {
 	t.line("", "")
 }
 
-// largest are at most n rows of the table of cells, in its order: those of the groups with
-// the largest differences from the baseline.
+// largest returns at most n rows of the table of cells, in order: those of the groups with the
+// largest differences from the baseline.
 func (t *text) largest(rows [][]entry, n int) [][]entry {
 	differs := map[string]float64{}
 	at := make([]int, len(rows))
@@ -228,9 +229,9 @@ func (t *text) largest(rows [][]entry, n int) [][]entry {
 	return kept
 }
 
-// table adds a table with its title and a blank line, and returns how many lines it
-// took. Unless verbose, long words are cut, and intervals and then columns from the
-// right go until it fits the width, and it has at most so many lines; 0: any number.
+// table adds a table with its title and a blank line, and returns the number of lines. Unless
+// verbose, it truncates long texts, then drops intervals, then columns from the right until the
+// table fits the width, and limits it to most lines (0: no limit).
 func (t *text) table(all table, title string, most int) int {
 	from := len(t.lines)
 	if len(all.Rows) == 0 {
@@ -249,7 +250,7 @@ func (t *text) table(all table, title string, most int) int {
 			columns = append(columns, i)
 		}
 	}
-	if columns == nil { // nothing is marked as narrow: what fits
+	if columns == nil { // no column is marked as narrow: take those that fit
 		for i := range all.Head {
 			columns = append(columns, i)
 		}
@@ -277,15 +278,15 @@ func (t *text) table(all table, title string, most int) int {
 	return len(t.lines) - from
 }
 
-// mostWords is how many characters of words a column has where a table is too wide.
+// mostWords is the largest number of characters of a text column in a table that is too wide.
 const mostWords = 32
 
 func isInterval(note string) bool {
 	return strings.HasPrefix(note, "±") || strings.HasPrefix(note, "(")
 }
 
-// align lays columns of a table in lines, narrow without intervals and long words, and returns how
-// wide they are.
+// align formats columns of a table as lines, with narrow without intervals and long texts, and
+// returns their width.
 func align(t table, columns []int, narrow bool) (lines []string, wide int) {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -44,10 +44,10 @@ type entry struct {
 	Duration    *float64 `json:"duration"` // seconds
 	Error       string   `json:"error"`
 
-	config *config // of a record of an experiment's configuration
+	config *config // only in a record of an experiment's configuration
 }
 
-// moment is a time of the study's clocks. One without a zone is UTC.
+// moment is a time by the study's clocks; without a zone it is UTC.
 type moment struct{ time.Time }
 
 func (m *moment) UnmarshalJSON(b []byte) error {
@@ -63,22 +63,22 @@ func (m *moment) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// config is what an experiment was to be.
+// config is the configuration of an experiment.
 type config struct {
 	SetID       string  `json:"experiment_set_id"`
 	SeederSets  int     `json:"seeder_sets"`
 	Seeders     int     `json:"seeders"`
 	FileSize    int64   `json:"file_size"`
 	Nodes       nodeSet `json:"nodes"`
-	Repetitions int     `json:"repetitions"` // of each seeder set
+	Repetitions int     `json:"repetitions"` // per seeder set
 	Unit        int64   `json:"download_metric_unit_bytes"`
 	System      string  `json:"-"`
 }
 
-// trials is how many an experiment was to have.
+// trials is the number of planned trials of an experiment.
 func (c *config) trials() int { return c.SeederSets * c.Repetitions }
 
-// nodeSet is either a list of nodes or a template with the nodes made from it.
+// nodeSet is a list of nodes or a template from which nodes are generated.
 type nodeSet struct {
 	Size  int
 	Names []string
@@ -105,8 +105,8 @@ func (n *nodeSet) UnmarshalJSON(b []byte) error {
 
 var errUnknown = errors.New("unknown type of record")
 
-// find looks for a record in a line; false: there is none. An error is of a record that
-// cannot be used: cut off, of an unknown type, or incomplete.
+// find looks for a record in a line; false: there is none. An error means that the record cannot
+// be used: it is truncated, of an unknown type, or incomplete.
 func find(line string) (e entry, found bool, err error) {
 	for {
 		_, rest, ok := strings.Cut(line, marker)
@@ -114,7 +114,7 @@ func find(line string) (e entry, found bool, err error) {
 			return entry{}, found, err
 		}
 		line = rest
-		// What follows the record was added by whatever shipped the log.
+		// Anything after the record was added by the program that shipped the log.
 		var raw json.RawMessage
 		if derr := json.NewDecoder(strings.NewReader(rest)).Decode(&raw); derr != nil || raw[0] != '{' {
 			if strings.HasPrefix(strings.TrimSpace(rest), "{") {
@@ -127,7 +127,7 @@ func find(line string) (e entry, found bool, err error) {
 	}
 }
 
-// parse reads a record. kind is its type where the record itself does not say.
+// parse parses a record. kind is its type if the record itself does not contain it.
 func parse(raw []byte, kind string) (entry, error) {
 	var tag struct {
 		Type string `json:"entry_type"`
@@ -166,7 +166,7 @@ func (c *config) check() error {
 	return nil
 }
 
-// tidy brings to one form what the study's programs write in several.
+// tidy normalises what the study's programs write in different forms.
 func (e *entry) tidy() error {
 	e.Boundary = strings.TrimPrefix(e.Boundary, "EventBoundary.")
 	// Codex's agents give their names in the quotes of JSON.
@@ -193,8 +193,8 @@ func (e *entry) tidy() error {
 
 var datasetName = regexp.MustCompile(`dataset-(\d+)-(\d+)`)
 
-// datasetOf finds the name of a data set in a text such as a request's ID, with its
-// seeder set and repetition; the text itself where there is none.
+// datasetOf finds the name of a data set in a text such as a request's ID, with its seeder set
+// and repetition; otherwise it returns the text itself.
 func datasetOf(text string) (name string, set, repetition int) {
 	m := datasetName.FindStringSubmatch(text)
 	if m == nil {

@@ -19,13 +19,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// Format is how the log is called where a run says what it was imported from.
+// Format names the kind of log in imported runs.
 const Format = "log of bittorrent-benchmarks"
 
 // reference is the system that the study compares with.
 const reference = "deluge"
 
-// unknown is what such a log does not contain.
+// unknown lists what such a log does not contain.
 var unknown = []string{
 	"the links were neither shaped nor measured",
 	"the content was not verified: a leecher is complete when its records say so",
@@ -40,26 +40,25 @@ type Options struct {
 	Dir     string                               // the run directory to make
 	Version string                               // of this program
 	Metrics []record.Metric                      // definitions of the scenario disseminate
-	Measure func([]record.Op) map[string]float64 // those of them that operations give
+	Measure func([]record.Op) map[string]float64 // computes those metrics that depend on operations
 }
 
-// Result is what an import did.
+// Result is the result of an import.
 type Result struct {
 	Counts      Counts
 	Experiments int
 	Trials      int
 	Leechers    int
-	Unfinished  int      // leechers that did not complete, or of which it is not known
-	Absent      int      // trials that an experiment was to have, and of which there is no record
+	Unfinished  int      // leechers that did not complete, or may not have
+	Absent      int      // planned trials without any record
 	Left        []string // experiments that could not be used, and why
 }
 
-// ErrNothing is of files in which there is no experiment.
+// ErrNothing means that the files contain no experiment.
 var ErrNothing = errors.New("no experiment was found")
 
-// Import reads logs of the study and makes a run directory of them. Everything that is
-// recorded of an experiment is in it: trials that failed and leechers that did not
-// complete, too.
+// Import reads logs of the study and creates a run directory from them. It contains everything
+// that was recorded, including failed trials and leechers that did not complete.
 func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	g := &gatherer{current: map[string]*experiment{}, samples: map[source][]sample{}}
 	rd := &reader{ctx: ctx, counts: &g.counts, take: g.take}
@@ -107,7 +106,7 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	return res, errors.Join(w.write(ctx, usable), run.Close())
 }
 
-// words says what was left out of the records, and why.
+// words says which records were not used, and why.
 func (c *Counts) words() []string {
 	said := []string{fmt.Sprintf("%s in %s of %s", words.Plural(c.Records, "record", "records"),
 		words.Plural(c.Lines, "line", "lines"), words.Plural(c.Files, "file", "files"))}
@@ -124,7 +123,7 @@ func (c *Counts) words() []string {
 	return said
 }
 
-// Words is the result in sentences for the user.
+// Words returns the result in sentences for the user.
 func (r *Result) Words() []string {
 	said := []string{fmt.Sprintf("%s, %s, %s (%d unfinished)",
 		words.Plural(int64(r.Experiments), "experiment", "experiments"), words.Plural(int64(r.Trials), "trial", "trials"),
@@ -143,8 +142,7 @@ func (r *Result) absent() []string {
 	return []string{fmt.Sprintf("%d trials were planned of which there is no record", r.Absent)}
 }
 
-// planOf makes the plan that would have asked for these experiments, and names the cell
-// of each.
+// planOf returns the plan that corresponds to these experiments, and the name of each cell.
 func planOf(all []*experiment, files []string, res *Result) (*plan.Plan, map[cellKey]string, error) {
 	planned, names, sets := map[cellKey]int{}, map[cellKey][]string{}, 0
 	for _, x := range all {
@@ -216,7 +214,7 @@ func planOf(all []*experiment, files []string, res *Result) (*plan.Plan, map[cel
 	return p, cells, nil
 }
 
-// distinct are the values that cells have, in order.
+// distinct returns the distinct values of cells, sorted.
 func distinct[T cmp.Ordered](all []*experiment, of func(cellKey) T) []T {
 	var values []T
 	for _, x := range all {
@@ -234,7 +232,7 @@ type writer struct {
 	res     *Result
 }
 
-// write records all trials, in the order of their times.
+// write records all trials, in temporal order.
 func (w *writer) write(ctx context.Context, all []*experiment) error {
 	blocks := blocksOf(all)
 	trials := slices.SortedFunc(maps.Keys(blocks), func(a, b *trial) int {
@@ -258,8 +256,7 @@ func (w *writer) write(ctx context.Context, all []*experiment) error {
 		Detail: "imported"})
 }
 
-// lastSeen is the last moment of which the trial has a record; what follows the downloads
-// is not counted.
+// lastSeen returns the time of the trial's last record, without those after the downloads.
 func (t *trial) lastSeen() time.Time {
 	times := []time.Time{t.first}
 	for _, of := range []map[string]*span{t.seeded, t.leechers} {
@@ -317,7 +314,7 @@ func (w *writer) trial(t *trial, block int) error {
 	return rec.End(end)
 }
 
-// leechers reads what the leechers of a trial did, and what is wrong with it.
+// leechers evaluates the leechers of a trial, and its validity.
 func (w *writer) leechers(t *trial, epoch time.Time) (end record.Trial, ops []record.Op, marks []record.Mark) {
 	x := t.of
 	note := func(holds bool, format string, args ...any) {
@@ -367,7 +364,7 @@ func (w *writer) leechers(t *trial, epoch time.Time) (end record.Trial, ops []re
 	return end, ops, marks
 }
 
-// errorWords is what the runner said of the trial's failure.
+// errorWords returns the runner's messages about the trial's failure.
 func (t *trial) errorWords() string {
 	words := ""
 	for _, e := range t.said {

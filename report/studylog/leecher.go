@@ -8,24 +8,24 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// Classes of leechers whose end is not known.
+// Classes of leechers with an unknown end.
 const (
 	classLost  = "its last records are missing"
 	classCut   = "its end was not recorded"
 	classEnded = "the trial ended in an error"
 )
 
-// inTime is in the words of the study's runner when a download took too long.
+// inTime is part of the message of the study's runner if a download took too long.
 const inTime = "did not complete in time"
 
 // fetch is what the log says about one leecher.
 type fetch struct {
 	op      record.Op
 	marks   []record.Mark
-	earlier time.Duration // by how much its first record came before its request: the clocks disagree
+	earlier time.Duration // by how much its first record precedes its request, because clocks disagree
 }
 
-// fetchOf reads a leecher's records. The trial's epoch is the first request of any of its
+// fetchOf evaluates a leecher's records. The trial's epoch is the first request of any of its
 // leechers; lastSeen is the last record of any of them.
 func (t *trial) fetchOf(c *config, name string, node int, epoch, lastSeen time.Time) fetch {
 	begun := time.Duration(0)
@@ -72,7 +72,7 @@ func (t *trial) fetchOf(c *config, name string, node int, epoch, lastSeen time.T
 	return f
 }
 
-// fate is the outcome of a leecher that did not complete, by the records.
+// fate returns the outcome of a leecher that did not complete.
 func (t *trial) fate() (record.Outcome, string) {
 	completed, failed := false, ""
 	for _, e := range t.said {
@@ -92,8 +92,8 @@ func (t *trial) fate() (record.Outcome, string) {
 	return record.InFlight, classCut
 }
 
-// wholeAt is how much of a file a leecher has that reports so many bytes. The study's
-// agents report each whole hundredth, rounded down, and never what remains.
+// wholeAt returns how much of a file a leecher has if it reports so many bytes. The study's agents
+// report whole percents, rounded down, and never the remainder.
 func wholeAt(bytes, size int64) int64 {
 	step := max(1, size/100)
 	if bytes >= size/step*step {

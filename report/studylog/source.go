@@ -19,28 +19,28 @@ import (
 	"strings"
 )
 
-// Counts is what became of the lines that were read.
+// Counts counts the lines that were read, and what was done with them.
 type Counts struct {
 	Lines      int64 // of logs, and rows of tables
 	Records    int64 // used
-	Cut        int64 // records that were cut off within
-	Incomplete int64 // records without a field that their type must have, or with an impossible one
-	Duplicates int64 // records that were there already
-	Unassigned int64 // download metrics of which no experiment is known
-	Unknown    int64 // records of a type that is not known
+	Cut        int64 // truncated records
+	Incomplete int64 // records without a required field, or with an impossible one
+	Duplicates int64 // duplicate records
+	Unassigned int64 // download metrics without a known experiment
+	Unknown    int64 // records of an unknown type
 	Files      int64
 }
 
-// stream is a sequence of records that one process, or all of one experiment, wrote. A
-// labelled one is of a single experiment.
+// stream is a sequence of records written by one process, or by all of one experiment. A labelled
+// stream belongs to a single experiment.
 type stream struct {
 	name     string
 	file     string
 	labelled bool
 }
 
-// reader finds the records in logs and in the tables into which the study splits them. It
-// holds one record at a time, however large a file is.
+// reader finds the records in logs and in the tables into which the study's program splits them.
+// It keeps one record at a time in memory, however large a file is.
 type reader struct {
 	ctx    context.Context
 	counts *Counts
@@ -48,11 +48,11 @@ type reader struct {
 }
 
 const (
-	longest = 1 << 20 // bytes of a line or a record, however well it is compressed
-	deepest = 3       // archives and compressed files within one another
+	longest = 1 << 20 // largest uncompressed size of a line or a record, bytes
+	deepest = 3       // largest nesting of archives and compressed files
 )
 
-// bounded ends with an error where a record is too long; N is what is left of it.
+// bounded fails if a record is too long; N is what is left of the limit.
 type bounded struct{ io.LimitedReader }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -131,8 +131,8 @@ func (r *reader) archive(name string, f io.Reader, depth int) error {
 	}
 }
 
-// lines reads a log: lines of any program that contain records. One that is too long is
-// no record.
+// lines reads a log: lines of any program that may contain records. Lines that are too long
+// contain none.
 func (r *reader) lines(name string, f io.Reader) error {
 	in := bufio.NewReaderSize(f, longest+1) // with the line's end
 	for within := false; r.ctx.Err() == nil; {
@@ -152,7 +152,7 @@ func (r *reader) lines(name string, f io.Reader) error {
 	return context.Cause(r.ctx)
 }
 
-// pod is the prefix that kubectl logs --prefix and the study's own dump give.
+// pod matches the prefix written by kubectl logs --prefix and by the study's own dump.
 var pod = regexp.MustCompile(`^\[+(?:pod/)?([^\]/]+)[^\]]*\]+ `)
 
 func (r *reader) line(name, line string) {
@@ -181,7 +181,7 @@ func (r *reader) entry(s stream, e entry, err error) {
 }
 
 // configs reads the configurations that the study's program splits from the records of an
-// experiment. One that is cut off ends them: what was there is used.
+// experiment, up to a truncated one.
 func (r *reader) configs(name string, in io.Reader) {
 	b := &bounded{io.LimitedReader{R: in, N: longest}}
 	for dec := json.NewDecoder(b); dec.More(); b.N = longest {
@@ -196,7 +196,7 @@ func (r *reader) configs(name string, in io.Reader) {
 	}
 }
 
-// ofDirectory is the stream of a directory into which the study's program has split the
+// ofDirectory returns the stream of a directory into which the study's program has split the
 // records of one experiment.
 func ofDirectory(name string) stream {
 	return stream{name: path.Dir(name), file: path.Dir(name), labelled: true}
@@ -232,8 +232,8 @@ func (r *reader) table(name string, in io.Reader) error {
 	}
 }
 
-// fromRow makes a record of a table's row: as JSON, so that there is one reading of
-// records.
+// fromRow converts a row of a table to a record, via JSON so that all records are parsed in one
+// way.
 func fromRow(kind string, head, row []string) (entry, error) {
 	fields := map[string]any{}
 	for i, key := range head {

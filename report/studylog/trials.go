@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// experiment is what was found of one experiment of the study: a system, a size, a number
-// of nodes and of seeders, and several disseminations one after another.
+// experiment is one experiment of the study: a system, a size, a number of nodes and of seeders,
+// and several disseminations one after another.
 type experiment struct {
 	stream   stream
-	streams  map[string]bool // names: that one, and those of logs that were given twice
+	streams  map[string]bool // names of its stream, and of duplicate logs
 	config   *config         // nil: its record was not found
 	requests []entry
 	stages   []entry
@@ -33,12 +33,11 @@ type trial struct {
 	first           time.Time // its first request
 	seeded          map[string]*span
 	leechers        map[string]*span
-	progress        map[string][]sample // by node, in the order of their times
+	progress        map[string][]sample // by node, in temporal order
 	said            []entry             // by the runner: stages and results
 }
 
-// span is a request, or another thing that begins and ends; a time that was not recorded
-// is zero.
+// span is a request or another period; a time that was not recorded is zero.
 type span struct{ start, end time.Time }
 
 // sample is a download metric: there are millions of them.
@@ -47,13 +46,13 @@ type sample struct {
 	value float64
 }
 
-// source is where samples are from.
+// source is the origin of samples.
 type source struct {
 	stream
 	dataset, node string
 }
 
-// gatherer puts records together.
+// gatherer collects records into experiments.
 type gatherer struct {
 	counts      Counts
 	experiments []*experiment
@@ -88,7 +87,7 @@ func (g *gatherer) take(s stream, e entry) {
 	}
 }
 
-// assemble makes trials of what was gathered.
+// assemble creates trials from the collected records.
 func (g *gatherer) assemble() {
 	g.experiments = merge(g.experiments)
 	trials := map[string][]*trial{} // by data set
@@ -129,9 +128,9 @@ func (g *gatherer) assemble() {
 	}
 }
 
-// owner is the trial that had begun last by then, of those in the same file if there are
-// any: experiments in two files may have nodes of the same names. It is the first one
-// where a clock says that none had begun. Trials are in the order of their beginnings.
+// owner returns the latest trial that had begun at that time, of those in the same file if there
+// are any: experiments in two files may have nodes with the same names. If none had begun by the
+// clock, it is the first. Trials are in the order of their beginnings.
 func owner(trials []*trial, file string, at int64) *trial {
 	var begun *trial
 	for _, t := range slices.Backward(trials) {
@@ -146,8 +145,8 @@ func owner(trials []*trial, file string, at int64) *trial {
 	return cmp.Or(begun, trials[0])
 }
 
-// merge makes one of experiments that are the same, as when a log was given twice: with
-// the same configuration and a request in common. What is there twice is found later.
+// merge merges experiments that are the same (with the same configuration and a request in
+// common), as when a log was given twice. Duplicate records are removed later.
 func merge(all []*experiment) []*experiment {
 	seen := map[string]*experiment{}
 	var kept []*experiment
@@ -173,7 +172,7 @@ func merge(all []*experiment) []*experiment {
 	return kept
 }
 
-// id is the same for a record that is there twice.
+// id is the same for duplicate records.
 func (e entry) id() string {
 	id := fmt.Sprintf("%d %q %q %q %q %q", e.Timestamp.UnixNano(), e.Name, e.Boundary, e.Destination, e.RequestID,
 		e.Stage)
@@ -183,7 +182,7 @@ func (e entry) id() string {
 	return id
 }
 
-// ordered sorts records by their times and leaves out those that are there twice.
+// ordered sorts records by time and removes duplicates.
 func (g *gatherer) ordered(all []entry) []entry {
 	seen := map[string]bool{}
 	once := slices.DeleteFunc(all, func(e entry) bool {
@@ -232,9 +231,9 @@ func (g *gatherer) split(x *experiment) {
 	x.assignStages()
 }
 
-// assignStages gives stages and results, which do not name a data set, to the trials of
-// which they are, by their times: disseminations follow one another, each from just
-// before its first request, when its stage of seeding begins.
+// assignStages assigns stages and results, which do not name a data set, to trials by time:
+// disseminations follow one another, and each begins just before its first request, with the
+// seeding stage.
 func (x *experiment) assignStages() {
 	begins := make([]time.Time, len(x.trials))
 	for i, t := range x.trials {
@@ -259,7 +258,7 @@ func (x *experiment) assignStages() {
 	}
 }
 
-// nodesOf are the names of the nodes of an experiment's trials, as configured, then those
+// nodesOf returns the names of the nodes of an experiment's trials: configured ones, then those
 // that only the trials name.
 func (x *experiment) nodesOf(trials ...*trial) []string {
 	var names []string
@@ -280,7 +279,7 @@ func (x *experiment) nodesOf(trials ...*trial) []string {
 	return names
 }
 
-// nodes are the names of all nodes of an experiment.
+// nodes returns the names of all nodes of an experiment.
 func (x *experiment) nodes() []string {
 	names, configured := x.nodesOf(x.trials...), len(x.config.Nodes.Names)
 	if configured > 0 && len(names) >= 2*configured {
@@ -295,7 +294,7 @@ func natural(a, b string) int {
 		cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
-// cellKey is what makes a cell of an experiment.
+// cellKey identifies the cell of an experiment.
 type cellKey struct {
 	system         string
 	size           int64
@@ -306,11 +305,10 @@ func (x *experiment) cell() cellKey {
 	return cellKey{x.config.System, x.config.FileSize, x.config.Nodes.Size, x.config.Seeders}
 }
 
-// blocksOf are the blocks of the trials of these experiments, which are in the order of
-// their times. What systems are compared by is the data set: the same seeder set and
-// repetition are the same block, whatever is missing before it. Several experiments of
-// one cell follow each other. A trial whose place is taken or beyond what was planned
-// gets the next one that is free.
+// blocksOf returns the blocks of the trials of these experiments, which are in temporal order.
+// Systems are compared by data set: the same seeder set and repetition are the same block, even
+// if earlier ones are missing. Several experiments of one cell follow each other. A trial whose
+// block is taken, or beyond the plan, gets the next free one.
 func blocksOf(all []*experiment) map[*trial]int {
 	type place struct {
 		cellKey
