@@ -203,7 +203,8 @@ func (f *Frame) addTrials(trials []record.Trial) {
 		}
 		invalid := InvalidTrial{Trial: t.ID, Cell: c.ID, System: c.System, Where: f.Layout.Where(c), Block: t.Block,
 			State: string(t.State), Reasons: t.Invalid, Error: t.Error}
-		if t.ID != latest[cellBlock{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 { // trials with wrong bytes stay
+		// A superseded trial stays if it had wrong bytes.
+		if t.ID != latest[cellBlock{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 {
 			if !t.Warmup && (t.State == record.Failed || t.State == record.Done) {
 				invalid.State, invalid.Reasons = superseded, append([]string{"executed again"}, t.Invalid...)
 				f.Invalid = append(f.Invalid, invalid)
