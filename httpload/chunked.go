@@ -12,9 +12,9 @@ var errChunk = errors.New(classChunk)
 // chunkedBody decodes a chunked body (RFC 9112 §7.1) piece by piece.
 type chunkedBody struct {
 	state    uint8
-	left     int64  // of the chunk's data
-	line     []byte // of framing, as far as it came
-	trailers int    // bytes of them
+	left     int64  // bytes left of the chunk's data
+	line     []byte // received part of a framing line
+	trailers int    // bytes of trailers
 }
 
 const (
@@ -25,9 +25,8 @@ const (
 	chunkDone
 )
 
-// next takes bytes from b: data is the payload at the start of what it took (nil:
-// only framing), rest is what is left of b. At the end of the body done is true
-// and rest is what came after it.
+// next decodes a part of b: data is the payload in it (nil: only framing), rest is
+// what is left of b. At the end of the body done is true and rest is what follows it.
 func (c *chunkedBody) next(b []byte) (data, rest []byte, done bool, err error) {
 	for len(b) > 0 && c.state != chunkDone {
 		if c.state == chunkData {
@@ -53,7 +52,7 @@ func (c *chunkedBody) next(b []byte) (data, rest []byte, done bool, err error) {
 	return nil, b, c.state == chunkDone, nil
 }
 
-// framing takes a line that is no data.
+// framing handles a line of framing.
 func (c *chunkedBody) framing(line string) error {
 	switch {
 	case c.state == chunkSize:

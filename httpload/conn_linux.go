@@ -17,14 +17,14 @@ const (
 	body       // of known length
 	bodyChunks // in chunks
 	bodyToEnd  // until the server closes
-	drain      // of an answer that failed already, so that the connection can be kept
+	drain      // reading the body of a failed answer, so that the connection can be kept
 )
 
 const (
-	// lowatShare is the part of the socket's receive buffer that may fill before
-	// we are woken. The window is about half of the buffer.
+	// lowatShare: 1/lowatShare of the socket's receive buffer may fill before we are
+	// woken. The window is about half of the buffer.
 	lowatShare = 8
-	// lowatFrom is how much must be left of a body before we ask the kernel to
+	// lowatFrom is the smallest rest of a body, in bytes, for which we ask the kernel to
 	// wake us less often.
 	lowatFrom = 32 << 10
 )
@@ -32,11 +32,11 @@ const (
 // conn is a connection slot: at most one connection and one operation at a time.
 type conn struct {
 	fd         int
-	generation int32 // distinguishes events of this connection from those of one before it in the slot
+	generation int32 // distinguishes events of this connection from those of earlier ones in the slot
 	index      int32 // in loop.conns
 	state      uint8
 	target     netip.AddrPort
-	reused     bool // was idle before this request: the server may have closed it meanwhile
+	reused     bool // it was idle before this request, so the server may have closed it
 	lowat      int
 
 	// The operation.
@@ -46,16 +46,16 @@ type conn struct {
 	req     request
 	at      *rawObject
 	retried bool
-	heard   bool  // a byte of the answer came
-	quiet   int64 // since when no byte came (of a head: since the request was sent)
-	before  int64 // what the link had carried by then
-	pulled  int64 // when limits looked into the socket last
+	heard   bool  // a byte of the answer has arrived
+	quiet   int64 // when the last byte arrived (of a head: when the request was sent)
+	before  int64 // bytes that the link had carried at that time
+	pulled  int64 // when limits last read from the socket
 	partial []byte
-	left    int64 // body bytes still to come; -1: unknown
+	left    int64 // remaining body bytes; -1: unknown
 	reuse   bool  // the connection may carry another request
 	compare comparer
 	chunks  chunkedBody
-	wrong   bool           // other bytes than the object's came
+	wrong   bool           // bytes differ from the object's
 	verdict record.Outcome // of a drained answer
 	class   string
 
@@ -72,7 +72,7 @@ func (l *loop) start(c *conn, req request) {
 	c.at = &l.objects[req.object]
 	c.ops++
 	c.op = newOp(&req, l.worker(int(c.index)), l.started, l.now)
-	// It could have started at its intended time, or when a connection became free for it.
+	// The earliest possible start is its intended time, or when a connection became free.
 	l.tally.begin(&c.op, max(c.op.Intended, l.freed))
 	if c.fd >= 0 && c.target == c.at.target && c.state == idle {
 		l.request(c)
@@ -82,7 +82,7 @@ func (l *loop) start(c *conn, req request) {
 	l.dial(c, c.at.target)
 }
 
-// dial opens a connection for the operation at hand.
+// dial opens a connection for the current operation.
 func (l *loop) dial(c *conn, target netip.AddrPort) {
 	l.listenFrom(c)
 	c.target, c.reused, c.lowat = target, false, 1
@@ -136,7 +136,7 @@ func (l *loop) request(c *conn) {
 	}
 }
 
-// handle reacts to what epoll says of a connection.
+// handle handles an epoll event of a connection.
 func (l *loop) handle(c *conn, events uint32) {
 	if c.state != connecting {
 		l.pull(c)
@@ -158,7 +158,7 @@ func (l *loop) handle(c *conn, events uint32) {
 	l.request(c)
 }
 
-// pull receives once from the connection and takes in what came.
+// pull receives once from the connection and processes the data.
 func (l *loop) pull(c *conn) {
 	if c.fd < 0 || c.state == connecting {
 		return
@@ -210,7 +210,7 @@ func (l *loop) pull(c *conn) {
 	}
 }
 
-// takeHead takes in bytes of the head, and of the body if they came along.
+// takeHead processes bytes of the head, and bytes of the body that follow it.
 func (l *loop) takeHead(c *conn, b []byte) {
 	c.heard = true
 	seen := len(c.partial)
@@ -247,7 +247,7 @@ func (l *loop) takeHead(c *conn, b []byte) {
 	}
 }
 
-// begin judges a complete head and starts on the body, of which b came already.
+// begin judges a complete head and starts with the body, whose first bytes are b.
 func (l *loop) begin(c *conn, h *head, b []byte) {
 	if c.req.head {
 		h.chunked, h.length = false, 0
@@ -289,7 +289,7 @@ func (l *loop) begin(c *conn, h *head, b []byte) {
 	}
 }
 
-// takeBody takes in bytes of a body that is not chunked.
+// takeBody processes bytes of a body that is not chunked.
 func (l *loop) takeBody(c *conn, b []byte) {
 	if c.state == drain {
 		n := min(int64(len(b)), c.left)
@@ -315,7 +315,7 @@ func (l *loop) takeBody(c *conn, b []byte) {
 	}
 }
 
-// takeChunks takes in bytes of a chunked body.
+// takeChunks processes bytes of a chunked body.
 func (l *loop) takeChunks(c *conn, b []byte) {
 	for len(b) > 0 {
 		data, rest, done, err := c.chunks.next(b)
@@ -361,7 +361,7 @@ func (l *loop) count(c *conn, n int64) {
 	l.listenFrom(c)
 }
 
-// listenFrom begins the time in which no byte comes.
+// listenFrom restarts the stall limit.
 func (l *loop) listenFrom(c *conn) { c.quiet, c.before = l.now, l.link.carried() }
 
 // proceed finishes the operation if its body is complete, or arranges the next
@@ -374,9 +374,9 @@ func (l *loop) proceed(c *conn) {
 		l.complete(c, false)
 		return
 	}
-	// Wake-ups are what receiving costs once nothing is copied. The threshold
-	// stays well below the receive window, or the sender would run dry while
-	// it waits for us; it grows with the buffer, as the kernel tunes it.
+	// Without copying, wake-ups are the cost of receiving. The threshold stays well below
+	// the receive window, so that the sender never waits for us; it grows with the buffer
+	// as the kernel tunes it.
 	if c.left < lowatFrom && c.lowat == 1 {
 		return
 	}
@@ -391,8 +391,8 @@ func (l *loop) proceed(c *conn) {
 	}
 }
 
-// complete ends an operation whose whole answer was received. extra says that
-// more came than was announced.
+// complete ends an operation whose whole answer was received. extra: more bytes came than
+// were announced.
 func (l *loop) complete(c *conn, extra bool) {
 	l.finish(c, c.verdict, c.class, c.reuse && !extra)
 }
@@ -437,7 +437,7 @@ func (l *loop) limits(c *conn) {
 	stall := int64(l.spec.Stall)
 	late := l.spec.Deadline > 0 && l.now-c.op.Start >= int64(l.spec.Deadline)
 	if c.lowat > 1 && (late || l.now-max(c.quiet, c.pulled) >= stall/4) {
-		// Bytes below the threshold have come without a wake-up.
+		// Bytes below the threshold may have arrived without a wake-up.
 		c.pulled = l.now
 		n := c.ops
 		l.pull(c)
@@ -459,7 +459,7 @@ func (l *loop) limits(c *conn) {
 	l.finish(c, outcome, class, false)
 }
 
-// phase is how far the operation has come.
+// phase names the phase of the operation.
 func (c *conn) phase() string {
 	switch {
 	case c.state == connecting || c.state == closed:
@@ -472,10 +472,10 @@ func (c *conn) phase() string {
 	return phaseBeforeHead
 }
 
-// finish records the operation and lets the slot go on.
+// finish records the operation and frees the slot.
 func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
 	if c.wrong {
-		// However it ended: corruption is never hidden behind another outcome.
+		// Corruption is never hidden by another outcome.
 		o, class = record.WrongBytes, classWrong
 	}
 	c.op.Outcome, c.op.Class, c.op.LastByte = o, class, l.now
@@ -505,8 +505,8 @@ func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
 // hangUp closes the connection of an operation that has ended.
 func (l *loop) hangUp(c *conn) {
 	if l.fresh && c.op.Outcome == record.OK {
-		// We asked the server to close. If its FIN is not here yet, reset: that leaves no port behind
-		// in TIME_WAIT, of which a client that opens a connection for every request would run out.
+		// We asked the server to close. If its FIN has not arrived yet, reset the connection: that
+		// leaves no port in TIME_WAIT. A client with a connection per request would run out of ports.
 		var one [1]byte
 		if n, errno := recv(c.fd, one[:]); n != 0 || errno != 0 {
 			unix.SetsockoptLinger(c.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
@@ -515,7 +515,7 @@ func (l *loop) hangUp(c *conn) {
 	l.drop(c)
 }
 
-// after gives the slot something to do.
+// after continues with a free slot.
 func (l *loop) after(c *conn) {
 	switch {
 	case l.warm:

@@ -11,12 +11,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// keepInMemory bounds the bytes of seeded content that are made once and kept:
-// for small objects a comparison with memory is cheaper than setting up a
-// cipher for every request.
+// keepInMemory limits the bytes of seeded content that are generated once and kept: for
+// small objects, comparing with memory is cheaper than setting up a cipher per request.
 const keepInMemory = 8 << 20
 
-// expected is what an object holds: in memory (made or mapped), or seeded.
+// expected is the content of an object: in memory (generated or mapped), or seeded.
 type expected struct {
 	mem    []byte
 	seeded *workload.Content
@@ -38,7 +37,7 @@ func (e *expected) at(off int64) comparer {
 	return c
 }
 
-// check compares p, which it may overwrite, with what comes next.
+// check compares p, which it may overwrite, with the next expected bytes.
 func (c *comparer) check(p []byte) bool {
 	if c.reader != nil {
 		return c.reader.Check(p)
@@ -51,7 +50,7 @@ func (c *comparer) check(p []byte) bool {
 	return bytes.Equal(p, want[:min(len(want), len(p))])
 }
 
-// openExpected prepares what the objects hold, which stays mapped as long as the process lives.
+// openExpected prepares the content of the objects, which stays mapped until the process ends.
 func openExpected(objects []Object) (all []expected, err error) {
 	all = make([]expected, len(objects))
 	memory := int64(0)
@@ -74,8 +73,8 @@ func openExpected(objects []Object) (all []expected, err error) {
 	return all, nil
 }
 
-// mapFile maps a file of a known size for reading. The pages are the page cache's: they are
-// shared with a server that serves the same file.
+// mapFile maps a file of a known size for reading. Its pages are in the page cache, and shared
+// with a server that serves the same file.
 func mapFile(path string, size int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

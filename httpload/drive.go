@@ -19,19 +19,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// Generator is a load process that was started with [Serve]: what it reads, and what it writes.
+// Generator is a load process running [Serve], with its input and output.
 type Generator struct {
 	In  io.WriteCloser
 	Out io.ReadCloser
-	// Elsewhere: on a machine with a clock of its own, which is compared with ours.
+	// Elsewhere: it is on a machine with its own clock, which is compared with ours.
 	Elsewhere bool
 }
 
-// ClockOffset is how far a generator's clock is ahead of ours, and the largest error that
-// a time of it has after the offset was taken off.
+// ClockOffset is how far a generator's clock is ahead of ours, and the largest error of its
+// times after correction.
 type ClockOffset struct{ Ahead, Error time.Duration }
 
-// GeneratorError is one of several generators that did not come to a result.
+// GeneratorError is the error of one generator.
 type GeneratorError struct {
 	Index int
 	Err   error
@@ -41,14 +41,14 @@ func (e *GeneratorError) Error() string { return e.Err.Error() }
 func (e *GeneratorError) Unwrap() error { return e.Err }
 
 const (
-	exchanges  = 20                    // questions for the time of another clock
-	startDelay = 20 * time.Millisecond // in which all generators learn when to start
-	lastWords  = 5 * time.Second       // after which a cancelled generator is not waited for
+	exchanges  = 20                    // number of time requests to compare clocks
+	startDelay = 20 * time.Millisecond // time to tell all generators when to start
+	lastWords  = 5 * time.Second       // how long a cancelled generator may take to report its result
 )
 
-// Split divides a load among at most n generators: of every n operations, each does one.
-// In a closed loop all have the same number of connections, so that none has
-// less to do than another: there may be fewer generators than n.
+// Split divides a load among at most n generators: of every n operations, each executes one.
+// In a closed loop all have the same number of connections, so that their load is equal;
+// therefore there may be fewer than n generators.
 func (s Spec) Split(n int) []Spec {
 	if s.Arrivals != nil {
 		s.MaxInFlight = s.inFlight()
@@ -75,11 +75,11 @@ func (s Spec) Split(n int) []Spec {
 	return parts
 }
 
-// Drive gives each generator its part of a load, starts all at one moment, and returns what
-// they came to together. Blocks of operations (valid during the call only) and progress go
-// to the callbacks, which may be nil and are never called twice at once; times are of our
-// clock. When ctx ends, operations under way are recorded as cancelled and the result is
-// what there was until then. Drive closes what the generators read.
+// Drive sends each generator its part of a load, starts all at the same time, and returns
+// their combined result. Blocks of operations (valid only during the call) and progress are
+// passed to the callbacks, which may be nil and are never called concurrently; times are of
+// our clock. When ctx ends, operations in flight are recorded as cancelled and the result is
+// partial. Drive closes the generators' input.
 func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock func([]byte) error,
 	onProgress func(Progress)) (Result, error) {
 	d := &drive{onBlock: onBlock, onProgress: onProgress}
@@ -111,18 +111,17 @@ func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock fu
 	return d.merge(), nil
 }
 
-// drive is what the generators of one load share.
+// drive is the common state of the generators of one load.
 type drive struct {
 	onBlock    func([]byte) error
 	onProgress func(Progress)
 	shards     []*shard
 
-	mu  sync.Mutex // of the callbacks, and of what follows
+	mu  sync.Mutex // guards the callbacks and err
 	err error
 }
 
-// each does something with all generators at once. The first that fails ends all: the
-// others would go on to their end.
+// each calls do for all generators in parallel. The first failure ends all of them.
 func (d *drive) each(do func(*shard) error) error {
 	var group errgroup.Group
 	for i, s := range d.shards {
@@ -168,11 +167,11 @@ type shard struct {
 	block  []byte
 }
 
-// message is what a load process reads after its specification: one of these.
+// message is sent to a load process after its specification. One of the fields is set.
 type message struct {
-	Time  bool  `json:"time,omitempty"`  // say what time it is
-	Start int64 `json:"start,omitempty"` // when the load begins: nanoseconds of its wall clock since 1970
-	// Others is how many body bytes the other shards have received, of what they last reported.
+	Time  bool  `json:"time,omitempty"`  // report your time
+	Start int64 `json:"start,omitempty"` // when to start the load: nanoseconds of its wall clock since 1970
+	// Others is the number of body bytes received by the other shards, as last reported.
 	Others int64 `json:"others,omitempty"`
 }
 
@@ -180,7 +179,7 @@ func (s *shard) send(v any) error { return json.NewEncoder(s.In).Encode(v) }
 
 // prepare waits until the generator can start.
 func (s *shard) prepare() error {
-	// What cannot be sent is said better by the stream, which ends then.
+	// If sending fails, the stream ends, and its error is better.
 	go s.send(s.spec)
 	for ready := false; !ready; {
 		f, err := s.next()
@@ -197,7 +196,7 @@ func (s *shard) prepare() error {
 	return err
 }
 
-// run starts the load at a moment, and takes what comes until its result.
+// run starts the load at a given time, and reads frames until the result.
 func (s *shard) run(ctx context.Context, at time.Time) error {
 	_ = s.send(message{Start: at.Add(s.clock.Ahead).UnixNano()}) // as above
 	for s.result == nil {
@@ -217,8 +216,8 @@ func (s *shard) run(ctx context.Context, at time.Time) error {
 	return err
 }
 
-// askTime compares the generator's clock with ours: of several exchanges the quickest
-// counts, whose answer is off by at most half of the time that it took.
+// askTime compares the generator's clock with ours: it uses the quickest of several
+// exchanges, whose error is at most half of its duration.
 func (s *shard) askTime() (best ClockOffset, err error) {
 	best.Error = math.MaxInt64
 	for range exchanges {
@@ -239,7 +238,7 @@ func (s *shard) askTime() (best ClockOffset, err error) {
 	return best, nil
 }
 
-// next reads a frame and does what there is to do with it.
+// next reads and handles a frame.
 func (s *shard) next() (f frame, err error) {
 	if err := s.gob.Decode(&f); err != nil {
 		return f, fmt.Errorf("httpload: the load process ended without a result: %w", err)
@@ -259,7 +258,7 @@ func (s *shard) next() (f frame, err error) {
 	return f, nil
 }
 
-// blockCame hands over operations, with times of our clock.
+// blockCame passes on operations, with times converted to our clock.
 func (s *shard) blockCame(block []byte) (err error) {
 	if ahead := int64(s.clock.Ahead); ahead != 0 {
 		if s.ops, err = record.DecodeBlock(block, s.ops[:0]); err != nil {
@@ -280,7 +279,7 @@ func (s *shard) blockCame(block []byte) (err error) {
 	return s.drive.onBlock(block)
 }
 
-// progress adds up what all generators have done, and lets each know what the others received.
+// progress sums the progress of all generators, and informs each about the bytes of the others.
 func (d *drive) progress(of *shard, now Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -291,15 +290,15 @@ func (d *drive) progress(of *shard, now Progress) {
 		sum.Ops, sum.Bytes = sum.Ops+s.now.Ops, sum.Bytes+s.now.Bytes
 	}
 	if others := sum.Bytes - now.Bytes; others > 0 {
-		go of.send(message{Others: others}) // one that has died reads nothing: its stream says so
+		go of.send(message{Others: others}) // if it has died, its stream reports that
 	}
 	if d.onProgress != nil {
 		d.onProgress(sum)
 	}
 }
 
-// merge is the result of all generators: sums of what they did and used, and the worst of
-// what they say of themselves.
+// merge returns the combined result: sums of operations and resources, and the worst of the
+// generators' own measures.
 func (d *drive) merge() Result {
 	all := *d.shards[0].result
 	all.Clocks, all.Why = nil, nil
@@ -320,7 +319,7 @@ func (d *drive) merge() Result {
 		}
 		all.Counts.add(&r.Counts)
 		all.Started, all.Ended = min(all.Started, r.Started), max(all.Ended, r.Ended)
-		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each walks the whole arrival process
+		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each runs through the whole arrival process
 		all.Lag, all.Late, all.Wait = all.Lag.worse(r.Lag), all.Late.worse(r.Late), all.Wait.worse(r.Wait)
 		all.CPU, all.MaxRSS, all.Threads = all.CPU+r.CPU, all.MaxRSS+r.MaxRSS, all.Threads+r.Threads
 		all.Busy, all.RunDelay = max(all.Busy, r.Busy), max(all.RunDelay, r.RunDelay)
@@ -338,7 +337,7 @@ func (d *drive) merge() Result {
 
 func (r *Result) seconds() float64 { return float64(r.Ended-r.Started) / 1e9 }
 
-// worse is the larger of each quantile: at least that of all operations together.
+// worse returns the larger of each quantile, an upper bound for all operations together.
 func (q Quantiles) worse(of Quantiles) Quantiles {
 	return Quantiles{max(q.P50, of.P50), max(q.P99, of.P99)}
 }

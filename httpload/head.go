@@ -10,10 +10,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// maxHead is the largest head that is taken from a server.
+// maxHead is the largest accepted head of an answer, in bytes.
 const maxHead = 64 << 10
 
-// head is what matters of a response's head.
+// head is the relevant part of the head of an answer.
 type head struct {
 	status       int
 	length       int64 // Content-Length; -1: none
@@ -29,11 +29,11 @@ var (
 	errHeadTooLarge  = errors.New("head too large")
 )
 
-// headEnd returns the length of the head at the start of b, the empty line
-// included, or 0 when it is not complete. Bytes before from have been looked at.
+// headEnd returns the length of the head at the start of b, including the empty line,
+// or 0 if it is not complete. Bytes before from have already been searched.
 func headEnd(b []byte, from int) int {
 	const end = "\r\n\r\n"
-	from = max(from-len(end)+1, 0) // it may straddle the place that was looked at last
+	from = max(from-len(end)+1, 0) // the end may begin before from
 	if i := bytes.Index(b[from:], []byte(end)); i >= 0 {
 		return from + i + len(end)
 	}
@@ -87,7 +87,7 @@ func (h *head) field(name, value string) (ok bool) {
 			}
 		}
 	case "Content-Range":
-		h.contentRange += value // two of them are wrong
+		h.contentRange += value // two of them make an invalid one
 	case "Content-Length":
 		n, ok := number(value)
 		if !ok || h.length >= 0 && h.length != n {
@@ -105,7 +105,7 @@ func (h *head) field(name, value string) (ok bool) {
 	return true
 }
 
-// encodingName keeps a server from making up classes without number; empty: none.
+// encodingName limits the number of error classes that a server can cause; empty: no encoding.
 func encodingName(v string) string {
 	switch v = strings.ToLower(v); v {
 	case "", "identity":
@@ -116,7 +116,7 @@ func encodingName(v string) string {
 	return "other"
 }
 
-// number parses decimal digits and nothing else.
+// number parses a number of only decimal digits.
 func number(s string) (n int64, ok bool) {
 	u, err := strconv.ParseUint(s, 10, 63)
 	return int64(u), err == nil

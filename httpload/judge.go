@@ -8,13 +8,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// maxDrain is the longest body of a failed answer that is read to the end, so
+// maxDrain is the size of the largest body of a failed answer that is read to the end, so
 // that its connection can be kept.
 const maxDrain = 256 << 10
 
-// judge decides, from the head alone, whether an answer can be what was asked
-// for. length is the number of body bytes to expect, -1 when only the end of
-// the body will tell.
+// judge decides from the head whether an answer can be correct. length is the expected
+// number of body bytes, or -1 if it is unknown until the end of the body.
 func judge(h *head, r *request, size int64) (o record.Outcome, class string, length int64) {
 	fail := func(o record.Outcome, class string) (record.Outcome, string, int64) { return o, class, -1 }
 	want := 206
@@ -48,7 +47,7 @@ func judge(h *head, r *request, size int64) (o record.Outcome, class string, len
 	}
 }
 
-// wrongRange is what is wrong with the range that an answer says to be; empty: nothing.
+// wrongRange says what is wrong with the range of an answer; empty: nothing.
 func wrongRange(says string, r *request, size int64) string {
 	unit, span, _ := strings.Cut(says, " ")
 	span, total, _ := strings.Cut(span, "/")
@@ -70,7 +69,7 @@ func statusClass(status int) string {
 	return "status " + strconv.Itoa(status)
 }
 
-// errnoOutcome is how an operation ended whose connection the kernel refused or broke.
+// errnoOutcome returns the outcome of an operation whose connection failed in the kernel.
 func errnoOutcome(errno syscall.Errno) (record.Outcome, string) {
 	switch errno {
 	case syscall.ECONNREFUSED:
@@ -81,7 +80,7 @@ func errnoOutcome(errno syscall.Errno) (record.Outcome, string) {
 		return record.Error, classNoRoute
 	case syscall.ECONNRESET, syscall.EPIPE:
 		return record.Error, classReset
-	// The rest is this machine's doing and none of the server's.
+	// The remaining errors are caused by this machine, not by the server.
 	case syscall.EADDRNOTAVAIL:
 		return record.Cancelled, classNoPort
 	case syscall.EMFILE, syscall.ENFILE:

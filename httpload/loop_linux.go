@@ -13,41 +13,39 @@ import (
 )
 
 const (
-	// recvBuffer is what a loop receives into; all its connections share it.
+	// recvBuffer is the size of a loop's receive buffer, which all its connections share.
 	recvBuffer = 256 << 10
-	// headBuffer is how much of a body may be copied along with the head in
-	// drop mode.
+	// headBuffer limits how much of a body is copied along with the head in drop mode.
 	headBuffer = 4 << 10
-	// noWait is the time (ns) below which epoll found something ready at once.
+	// noWait is the duration (ns) below which epoll did not have to wait.
 	noWait  = 5000
 	maxTick = 100 * time.Millisecond
 	minTick = 2 * time.Millisecond
 )
 
-// loop is one event loop on a thread of its own, with its share of the
-// connections.
+// loop is an event loop on its own thread with its share of the connections.
 type loop struct {
 	*raw
 	id    int
 	ep    int
 	conns []*conn
-	free  []*conn // open loop: connections without an operation, the last used on top
-	live  int     // closed loop: connections that may still ask; open loop: operations under way
+	free  []*conn // open loop: free connections, the last used at the end
+	live  int     // closed loop: connections with requests left; open loop: operations in flight
 
 	buf    []byte
 	out    []byte // the request being written
 	events []unix.EpollEvent
-	now    int64 // ns since the epoch; moved by tick
-	woke   int64 // when epoll returned last
-	ready  int64 // since when, as far as we know, the events at hand were ready
-	freed  int64 // open loop: when a connection became free after none was
+	now    int64 // ns since the epoch, set by clock
+	woke   int64 // when epoll last returned
+	ready  int64 // estimated time when the current events became ready
+	freed  int64 // open loop: when a connection became free after all were busy
 	tally  *tally
 	idle   int64
 	delay  int64 // ns that the thread waited for a CPU
 	began  int64
 	ended  int64
-	warm   bool // before the clock starts
-	cut    bool // the window closed, or the run was cancelled, before all was done
+	warm   bool // warming up, before the clock starts
+	cut    bool // the window ended, or the run was cancelled, before all was done
 }
 
 func newLoop(r *raw) (*loop, error) {
@@ -66,7 +64,7 @@ func (l *loop) close() {
 	unix.Close(l.ep)
 }
 
-// worker is the number of a connection among those of all generators.
+// worker returns the number of a connection among those of all generators.
 func (l *loop) worker(i int) int { return l.spec.FirstWorker + i*len(l.loops) + l.id }
 
 func (l *loop) clock() int64 {
@@ -74,12 +72,12 @@ func (l *loop) clock() int64 {
 	return l.now
 }
 
-// serve runs the loop until its share of the work is done, the window has
-// closed or the run is cancelled.
+// serve runs the loop until its share of the work is done, the window has ended or the run
+// is cancelled.
 func (l *loop) serve() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// Timers of this thread may fire 1 ns late instead of 50 µs.
+	// Timers of this thread may be at most 1 ns late instead of 50 µs.
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	defer unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0)
 
@@ -100,8 +98,8 @@ func (l *loop) serve() {
 	} else {
 		l.live = len(l.conns)
 		for _, c := range l.conns {
-			// Each starts when it does: opening a thousand connections takes a while
-			// that no server should be charged with.
+			// Each has its actual start time: opening a thousand connections takes a
+			// while, which should not count against the server.
 			l.clock()
 			l.next(c)
 		}
@@ -111,7 +109,7 @@ func (l *loop) serve() {
 	}
 }
 
-// until goes on until all is done, which is ok, or the end has come or the run is cancelled.
+// until runs until everything is done (OK), end is reached (InFlight) or the run is cancelled.
 func (l *loop) until(end int64) record.Outcome {
 	for sweep := l.now; ; {
 		l.clock()
@@ -133,7 +131,7 @@ func (l *loop) until(end int64) record.Outcome {
 	}
 }
 
-// wait handles what is ready, or becomes so within d nanoseconds.
+// wait handles events that are ready, or become ready within d nanoseconds.
 func (l *loop) wait(d int64) {
 	before := l.clock()
 	n := epollWait(l.ep, l.events, time.Duration(d))
@@ -141,7 +139,7 @@ func (l *loop) wait(d int64) {
 	l.idle += now - before
 	l.ready = now
 	if now-before < noWait {
-		// These became ready at some time while we were at the last batch.
+		// They became ready at some time during the last batch.
 		l.ready = (l.woke + now) / 2
 	}
 	l.woke = now
@@ -153,8 +151,8 @@ func (l *loop) wait(d int64) {
 	}
 }
 
-// startDue starts the arrivals of an open loop whose time has come. wake is
-// when to look again; more says whether any may follow.
+// startDue starts the arrivals of an open loop that are due. wake is when to call it again;
+// more reports whether any may follow.
 func (l *loop) startDue() (wake int64, more bool) {
 	if !l.open {
 		return math.MaxInt64, false
@@ -207,7 +205,7 @@ func (l *loop) sweep() {
 	}
 }
 
-// abandon ends every operation under way.
+// abandon ends every operation in flight.
 func (l *loop) abandon(o record.Outcome) {
 	l.cut = true
 	for _, c := range l.conns {
@@ -215,14 +213,14 @@ func (l *loop) abandon(o record.Outcome) {
 			continue
 		}
 		c.last = true
-		l.pull(c) // what lies ready has been received
+		l.pull(c) // data that has arrived counts as received
 		if c.busy {
 			l.finish(c, o, c.phase(), false)
 		}
 	}
 }
 
-// warmUp lets each connection have one answer before the clock starts, or fail.
+// warmUp sends one request on each connection before the clock starts.
 func (l *loop) warmUp() {
 	l.warm, l.live = true, len(l.conns)
 	limit := l.clock() + 2*int64(l.spec.Stall)
@@ -241,8 +239,8 @@ func (l *loop) warmUp() {
 	l.warm, l.live = false, 0
 }
 
-// threadRunDelay is how long this thread has waited for a CPU, in nanoseconds;
-// 0 when the kernel does not tell.
+// threadRunDelay returns how long this thread has waited for a CPU, in nanoseconds; 0 if the
+// kernel does not report it.
 func threadRunDelay() int64 {
 	b, err := os.ReadFile("/proc/thread-self/schedstat")
 	if err != nil {

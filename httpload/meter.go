@@ -12,20 +12,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// When the generator counts as the limit. The shares are of wall time; the
-// latencies are compared with what was measured, because a wait of 1 ms is
-// nothing in an answer of 1 s and everything in one of 1 ms.
+// Thresholds above which the generator counts as the bottleneck. Shares are of wall time;
+// waits are compared with measured latencies, because 1 ms is nothing in an answer of 1 s
+// and everything in one of 1 ms.
 const (
-	maxBusy      = 0.9  // of an event loop's time spent not waiting for the network
-	maxCPUShare  = 0.9  // of the CPUs this process may use
-	maxOwnShare  = 0.25 // of the median time to the first byte that may be our own wait
-	minOwnWait   = 1e-3 // seconds; below, a wait is not worth a word
-	maxOwnLate   = 5e-3 // seconds; an open loop's own lateness at p99, or that of a shard's start
-	maxLateStart = 0.01 // share of the time by which a shard may start late
+	maxBusy      = 0.9  // share of an event loop's time not spent waiting for the network
+	maxCPUShare  = 0.9  // share of the CPUs of this process
+	maxOwnShare  = 0.25 // share of our own wait in the median time to the first byte
+	minOwnWait   = 1e-3 // seconds; shorter waits are not reported
+	maxOwnLate   = 5e-3 // seconds; lateness of an open loop at p99, or of a shard's start
+	maxLateStart = 0.01 // lateness of a shard's start as a share of the time
 	minRunDelay  = 0.2  // share of the time spent waiting for a CPU
 )
 
-// conclude derives rates and judges the generator itself.
+// conclude computes rates and whether the generator was the bottleneck.
 func (t *trial) conclude(res *Result) {
 	s := t.spec
 	res.Open = s.Arrivals != nil
@@ -72,7 +72,7 @@ func (t *trial) conclude(res *Result) {
 		"operations started %.2g s later than they could have (p99)", res.Late.P99)
 }
 
-// receivePath names how answers were received and what was compared.
+// receivePath describes how answers were received and what was compared.
 func (t *trial) receivePath(res *Result) string {
 	if t.spec.Receive == receiveDrop {
 		s := "drop: raw http/1.1, MSG_TRUNC + SO_RCVLOWAT, content not compared"

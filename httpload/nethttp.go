@@ -25,10 +25,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// netBuffer is the size of the pooled buffers that bodies are read into.
+// netBuffer is the size of the pooled receive buffers.
 const netBuffer = 64 << 10
 
-// Why an operation's context ended.
+// Causes of the end of an operation's context.
 var (
 	errStalled  = errors.New("stalled")
 	errDeadline = errors.New("deadline")
@@ -47,8 +47,8 @@ type netRun struct {
 	protocols map[string]bool
 }
 
-// netWorker is a connection slot: its transport is its own, so that
-// concurrency means connections with HTTP/2 as well.
+// netWorker is a connection slot. It has its own transport, so that concurrency means
+// connections even with HTTP/2.
 type netWorker struct {
 	*netRun
 	id        int
@@ -94,7 +94,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	t.cpuEnded = cpuSeconds()
 	res.Started, res.Ended = r.started, r.now()
 	stop()
-	if r.ctx.Err() == nil { // all was done: what the workers waited for after that was nothing
+	if r.ctx.Err() == nil { // everything was done before the window ended
 		res.Ended = max(r.started+t.schedule.arrivalsEnd(), r.tally.last)
 	}
 	if s.Arrivals != nil && user.Err() == nil {
@@ -108,7 +108,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 
 func (r *netRun) now() int64 { return int64(time.Since(r.epoch)) }
 
-// warmUp lets each worker have one answer before the clock starts.
+// warmUp sends one request per worker before the clock starts.
 func (r *netRun) warmUp(workers []*netWorker) {
 	all := r.ctx
 	ctx, cancel := context.WithTimeoutCause(all, 2*r.spec.Stall, errWindow)
@@ -145,12 +145,12 @@ func (r *netRun) closedLoop(workers []*netWorker) {
 	wg.Wait()
 }
 
-// openLoop starts arrivals on the workers that are free, the last used first.
+// openLoop starts arrivals on free workers, the last used first.
 func (r *netRun) openLoop(free []*netWorker) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	slots := make(chan struct{}, len(free)) // one for each operation under way
-	possible := int64(0)                    // when a worker became free after none was
+	slots := make(chan struct{}, len(free)) // one for each operation in flight
+	possible := int64(0)                    // when a worker became free after all were busy
 	slices.Reverse(free)
 	for {
 		select {
@@ -182,7 +182,7 @@ func (r *netRun) openLoop(free []*netWorker) {
 	wg.Wait()
 }
 
-// await waits for the next arrival; more is false when none follows.
+// await waits for the next arrival; more is false if none follows.
 func (r *netRun) await() (req request, more bool) {
 	for r.ctx.Err() == nil {
 		req, ok, at, more := r.schedule.claimDue(r.now() - r.started)
@@ -194,7 +194,7 @@ func (r *netRun) await() (req request, more bool) {
 	return req, false
 }
 
-// pause waits, until the window ends at most.
+// pause waits, at most until the window ends.
 func (r *netRun) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -202,11 +202,11 @@ func (r *netRun) pause(d time.Duration) {
 	}
 }
 
-// newTransport makes that of a worker.
+// newTransport returns a transport for a worker.
 func (r *netRun) newTransport(c *tls.Config) *http.Transport {
 	t := &http.Transport{
 		TLSClientConfig:        c.Clone(), // net/http changes it
-		DisableCompression:     true,      // identity is asked for; what comes is looked at
+		DisableCompression:     true,      // we request and check identity
 		DisableKeepAlives:      r.spec.Connections == connFresh,
 		MaxConnsPerHost:        1,
 		MaxResponseHeaderBytes: maxHead,
@@ -219,7 +219,7 @@ func (r *netRun) newTransport(c *tls.Config) *http.Transport {
 	return t
 }
 
-// fetch is one operation under way.
+// fetch is an operation in flight.
 type fetch struct {
 	*netRun
 	op        record.Op
@@ -227,14 +227,14 @@ type fetch struct {
 	wrong     bool
 	phase     string
 	stall     *time.Timer
-	before    int64 // what the link had carried when a byte came last
+	before    int64 // bytes that the link had carried when the last byte arrived
 	conns     int
 	dials     int
 	redirects int // followed
 	chunks    bool
 }
 
-// do executes one operation; possible is when it could have started.
+// do executes one operation; possible is the earliest time at which it could have started.
 func (w *netWorker) do(req request, possible int64) {
 	r, s := w.netRun, w.spec
 	f := &fetch{netRun: r, op: newOp(&req, w.id, r.started, r.now()), req: req, phase: phaseConnect}
@@ -369,13 +369,13 @@ func (f *fetch) body(ctx context.Context, body io.Reader, length int64) (record.
 	}
 }
 
-// listenFrom begins the time in which no byte comes.
+// listenFrom restarts the stall limit.
 func (f *fetch) listenFrom() {
 	f.before = f.link.carried()
 	f.stall.Reset(f.spec.Stall)
 }
 
-// failed classifies what net/http says went wrong.
+// failed classifies an error of net/http.
 func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outcome, string) {
 	if f.conns > 0 && !inBody {
 		f.phase = phaseBeforeHead
@@ -401,7 +401,7 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 		switch {
 		case outcome == record.Stalled:
 			return outcome, f.phase
-		case strings.HasPrefix(class, classLocalFailure): // or not: an HTTP client's call fails in more ways
+		case strings.HasPrefix(class, classLocalFailure): // not certain: calls of an HTTP client fail in more ways
 			return record.Error, errno.Error()
 		}
 		return outcome, class
@@ -412,7 +412,7 @@ func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outc
 	return record.Error, protocolFailure(err, inBody)
 }
 
-// protocolFailure is the class of an error that is none of the kernel's.
+// protocolFailure returns the class of an error that does not come from the kernel.
 func protocolFailure(err error, inBody bool) string {
 	var stream http2.StreamError
 	var cert *tls.CertificateVerificationError
@@ -436,7 +436,8 @@ func protocolFailure(err error, inBody bool) string {
 	return errMalformedHead.Error()
 }
 
-// TLSConfig trusts a root certificate beside those of the system, or, insecure, any.
+// TLSConfig returns a configuration that trusts a root certificate besides those of the system or,
+// if insecure, any certificate.
 func TLSConfig(caFile string, insecure bool) (*tls.Config, error) {
 	c := &tls.Config{InsecureSkipVerify: insecure}
 	if caFile == "" {

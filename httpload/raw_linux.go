@@ -16,17 +16,17 @@ import (
 
 const resolveTimeout = 10 * time.Second
 
-// raw is a trial over plain HTTP/1.1: what its event loops share.
+// raw is the common state of the event loops of a trial over plain HTTP/1.1.
 type raw struct {
 	*trial
 	ctx     context.Context
 	objects []rawObject
-	tick    time.Duration // from one look at the limits to the next: a twentieth of the shortest
+	tick    time.Duration // interval between checks of the limits: a twentieth of the shortest limit
 	open    bool          // open loop
 	fresh   bool          // a connection for every request
 	discard bool          // drop mode
-	window  int           // receive window to ask for at once; 0: leave it to the kernel
-	lowat   int           // most bytes that may lie ready before we are woken
+	window  int           // initial receive window; 0: leave it to the kernel
+	lowat   int           // largest number of bytes that may be ready before we are woken
 	loops   []*loop
 
 	barrier sync.WaitGroup
@@ -56,7 +56,7 @@ func (o *rawObject) appendRequest(b []byte, r *request) []byte {
 	return append(b, "\r\n"...)
 }
 
-// runRaw executes the trial and fills in what the loops know.
+// runRaw executes the trial and sets the part of the result that the loops know.
 func runRaw(ctx context.Context, t *trial, res *Result) error {
 	s := t.spec
 	r := &raw{
@@ -104,7 +104,7 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 		if l.cut {
 			res.Ended = max(res.Ended, l.ended)
 		} else {
-			res.Ended = max(res.Ended, l.tally.last) // what it waited for after that was nothing
+			res.Ended = max(res.Ended, l.tally.last) // not including its final wait
 		}
 	}
 	res.Ended = max(res.Ended, r.started+r.schedule.arrivalsEnd())
@@ -159,22 +159,21 @@ func lookup(ctx context.Context, u *url.URL) (netip.AddrPort, error) {
 }
 
 const (
-	// minLong is the length from which a body is worth two more system calls
-	// when its connection is made.
+	// minLong is the length of bodies from which setting the window, with two more system
+	// calls per connection, pays off.
 	minLong   = 1 << 20
 	maxWindow = 8 << 20
 	allWindow = 1 << 30 // of all connections together
-	// Dropping costs wake-ups only; verifying works on what fits the cache.
+	// Dropping costs only wake-ups; verifying should work on data in the CPU cache.
 	dropLowat   = 2 << 20
 	verifyLowat = 256 << 10
 )
 
-// receiveWindow sizes the sockets' buffers for long bodies. Raising SO_RCVLOWAT
-// once makes the kernel grow the buffer to twice as much, up to half of
-// tcp_rmem's maximum, and unlike SO_RCVBUF leaves its tuning on. A window that
-// is wide from the start keeps the work of sending off our receive calls, which
-// on loopback is most of their cost; a sender's congestion window begins far
-// below it either way.
+// receiveWindow sizes the sockets' buffers for long bodies. Raising SO_RCVLOWAT once makes
+// the kernel grow the buffer to twice that size, up to half of tcp_rmem's maximum, and unlike
+// SO_RCVBUF it keeps autotuning on. With a wide initial window, our receive calls do not have
+// to do the work of sending, which on loopback is most of their cost; the sender's congestion
+// window starts far below it in any case.
 func (r *raw) receiveWindow(n int) {
 	length := r.spec.Range
 	for i := range r.spec.Objects {

@@ -7,9 +7,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// recorder hands batches of operations to the sink from a goroutine of its own,
-// so that a slow disk does not stop the clock of an event loop; once its queue
-// is full it does, and the loops' own measures show it.
+// recorder passes batches of operations to the sink from its own goroutine, so that a slow
+// disk does not block an event loop unless the queue is full, which the loops' own measures
+// then show.
 type recorder struct {
 	queue chan []record.Op
 	done  chan struct{}

@@ -9,16 +9,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// replay are the requests of a log: an arrival process that also says what is asked for.
+// replay is an arrival process from the requests of a log, which also determines the requests.
 type replay struct {
 	file    *os.File
-	rest    io.LimitedReader // of the file; it may grow
+	rest    io.LimitedReader // of the file, which may grow
 	log     *workload.RequestLog
-	paths   *workload.Paths // nil: they are asked for as they are
+	paths   *workload.Paths // nil: paths are requested unchanged
 	objects []Object
 	speed   float64
-	ahead   request // that comes next
-	err     error   // why it ended before the log did
+	ahead   request // the next request
+	err     error   // why it ended; io.EOF: at the end of the log
 }
 
 func newReplay(s *Spec) *replay {
@@ -65,7 +65,7 @@ func (r *replay) request(l workload.LoggedRequest) (request, error) {
 	return req, nil
 }
 
-// failed is why the log could not be read to its end; it closes it.
+// failed closes the log and returns why it could not be read to its end.
 func (sc *schedule) failed() error {
 	if sc.replay == nil {
 		return nil

@@ -8,12 +8,12 @@ import (
 	"strconv"
 )
 
-// userAgent is what servers see in their logs.
+// userAgent is the User-Agent of requests.
 const userAgent = "plimsoll"
 
-// header is what each request for the object says, but for its Range; host is the name that it asks for.
+// header returns the header of each request for the object, without Range, and its Host.
 func (o *Object) header(u *url.URL) (host string, all http.Header) {
-	// Not asking for identity means gzip from some servers, and then nothing can be checked.
+	// Without identity some servers send gzip, which cannot be compared.
 	host, all = u.Host, http.Header{"User-Agent": {userAgent}, "Accept-Encoding": {"identity"}}
 	for name, v := range o.Header {
 		if name = textproto.CanonicalMIMEHeaderKey(name); name != "Host" {
@@ -25,7 +25,7 @@ func (o *Object) header(u *url.URL) (host string, all http.Header) {
 	return host, all
 }
 
-// requestLines builds what follows the path of a request, but for its Range and the empty line.
+// requestLines builds the part of a request after its path, without Range and the empty line.
 func (o *Object) requestLines(u *url.URL, fresh bool) []byte {
 	host, header := o.header(u)
 	if fresh {
@@ -36,7 +36,7 @@ func (o *Object) requestLines(u *url.URL, fresh bool) []byte {
 	return b.Bytes()
 }
 
-// reserved are the header fields that are the load generator's own.
+// reserved are the header fields that the load generator sets itself.
 var reserved = []string{"range", "accept-encoding", "connection", "content-length", "transfer-encoding", "te",
 	"upgrade"}
 

@@ -1,37 +1,36 @@
 package httpload
 
-// Result is what a trial's load came to. Rates are per second of Ended − Started.
+// Result is the result of a trial's load. Rates are per second of Ended − Started.
 type Result struct {
 	Counts
 	Receive  string // the receive path, and what was compared
-	Protocol string // what was spoken: "http/1.1", "h2", or both
+	Protocol string // "http/1.1", "h2", or both
 	Open     bool   // an open loop
 	Clocks   []ClockOffset
-	// Nanoseconds since the epoch: when the connections were released, and when
-	// the last operation was decided, the arrivals ended, or the window closed.
+	// Nanoseconds since the epoch: when the load started, and when the last operation
+	// ended, the arrivals ended, or the window ended.
 	Started, Ended int64
 
-	// arrivals per second of the time in which they came; of a closed loop the same as AchievedRate
+	// arrivals per second of the time in which they came; in a closed loop equal to AchievedRate
 	OfferedRate float64
 	// operations finished per second (deadline, in flight and cancelled are not finished)
 	AchievedRate float64
-	// Lag is how long after its intended start an operation started, for
-	// whatever reason; Late is the part of it that the generator caused itself
-	// (a connection was free).
+	// Lag is the time from the intended to the actual start of an operation, for whatever
+	// reason; Late is the part caused by the generator (a connection was free).
 	Lag, Late Quantiles
-	// Wait is how long an answer lay ready before it was read, as far as the
-	// event loop can tell: from its wake-up to the read.
+	// Wait is the time from when an answer was ready until it was read, as far as the
+	// event loop knows: from its wake-up to the read.
 	Wait Quantiles
 
 	CPU      float64 // CPU seconds of this process, from start to end
 	MaxRSS   int64   // bytes, peak of this process
-	Threads  int     // event loops; 0 on the net/http path
+	Threads  int     // number of event loops; 0 with net/http
 	Busy     float64 // share of the time that the busiest event loop did not wait for the network
-	RunDelay float64 // share of the time that an event loop waited for a CPU, the worst
+	RunDelay float64 // largest share of the time that an event loop waited for a CPU
 
-	// Saturated: the generator was the limit, or close to it; Behind: operations started later
-	// than intended through its own fault. Why says so with numbers. Such a trial measures
-	// the generator.
+	// Saturated: the generator was the bottleneck, or close to it. Behind: it caused
+	// operations to start late. Why gives the reasons with numbers. Such a trial measures the
+	// generator.
 	Saturated, Behind bool
 	Why               []string
 }
@@ -39,9 +38,9 @@ type Result struct {
 // Quantiles of a distribution, in seconds.
 type Quantiles struct{ P50, P99 float64 }
 
-// Progress is the state of a trial under way.
+// Progress is the state of a running trial.
 type Progress struct {
 	At    int64 // nanoseconds since the epoch
-	Ops   int64 // that have ended
-	Bytes int64 // of bodies, those of operations under way and of warm-ups included
+	Ops   int64 // ended operations
+	Bytes int64 // body bytes, including those of operations in flight and of warm-ups
 }

@@ -19,14 +19,14 @@ type trial struct {
 	link     *linkUse
 	epoch    time.Time
 	sum      *tally           // histograms of the whole trial
-	held     func() time.Time // waits until it is said when to start
-	late     time.Duration    // how long after that moment the load of a shard started
+	held     func() time.Time // waits for the time at which to start, and returns it
+	late     time.Duration    // how long after that time the load of a shard started
 
 	cpuBegan, cpuEnded float64
 }
 
-// start waits for the moment at which the load starts: ns since the epoch, to all
-// generators the same.
+// start waits until the load starts, and returns that time in ns since the epoch, which is
+// the same for all generators.
 func (t *trial) start() int64 {
 	at := t.held() // zero: cancelled
 	time.Sleep(time.Until(at))
@@ -48,14 +48,14 @@ func newOp(req *request, worker int, started, now int64) record.Op {
 	return op
 }
 
-// backoff is the pause after so many operations in turn without any answer: asking again at
-// once would be a busy loop.
+// backoff returns the pause after so many operations in a row without any answer, to avoid a
+// busy loop.
 func backoff(fails int) time.Duration {
 	return min(time.Millisecond<<min(fails, 7), 100*time.Millisecond)
 }
 
-// notStarted records the arrivals of an open loop that came due before end and found no
-// free connection until then. Leaving them out would hide exactly the slowest operations.
+// notStarted records the arrivals of an open loop that were due before end but found no free
+// connection. Omitting them would hide exactly the slowest operations.
 func (t *trial) notStarted(to *tally, started, end int64) {
 	for t.spec.Arrivals != nil {
 		req, ok, _, _ := t.schedule.claimDue(end - started)
@@ -69,13 +69,12 @@ func (t *trial) notStarted(to *tally, started, end int64) {
 	}
 }
 
-// Run executes the load in this process and gives every operation to sink. The
-// error says that the load could not be run or recorded; whatever servers do is
-// in the operations. When ctx ends, operations under way are recorded as
-// cancelled and the result is what there was until then.
+// Run executes the load in this process and passes every operation to sink. An error means
+// that the load could not be executed or recorded; errors of servers are in the operations.
+// When ctx ends, operations in flight are recorded as cancelled and the result is partial.
 //
-// The result's CPU, RSS and saturation are those of the whole process: run it
-// in one of its own ([Serve]) when they matter.
+// The result's CPU, RSS and saturation are those of the whole process: use a separate one
+// ([Serve]) if they matter.
 func Run(ctx context.Context, s Spec, sink record.OpSink) (Result, error) {
 	return run(ctx, s, sink, &linkUse{}, func(Progress) {}, func() time.Time { return time.Time{} })
 }
@@ -90,7 +89,7 @@ func run(
 	link.rate, link.shards = s.Rate, int64(max(1, s.Shards))
 	t := &trial{spec: &s, schedule: newSchedule(&s), link: link, epoch: now, held: held}
 	if !s.Epoch.IsZero() {
-		// The wall clock is read once; from here on only the monotonic one.
+		// The wall clock is read only here; after that only the monotonic clock.
 		t.epoch = now.Add(s.Epoch.Sub(now))
 	}
 	if t.expected, err = openExpected(s.Objects); err != nil {

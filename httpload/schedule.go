@@ -11,42 +11,41 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// schedule decides what the k-th operation asks for and whether there is a k-th
-// operation at all. It is shared by all connections; what operation k is
-// depends on the seed and k alone, not on which connection gets it.
+// schedule decides whether there is a k-th operation and what it requests. All connections
+// share it; operation k depends only on the seed and k, not on the connection.
 type schedule struct {
 	seed      uint64
 	order     string
 	rangeSize int64
 	objects   []Object
 	pieces    []int64       // running sum of the full ranges of each object
-	popular   workload.Zipf // nil: all objects alike
+	popular   workload.Zipf // nil: all objects are equally popular
 	maxOps    int64
 	maxBytes  int64
-	shard     int64 // of so many shards; see owner
+	shard     int64 // index among shards; see owner
 	shards    int64
 
 	mu       sync.Mutex
 	next     int64 // k of the next operation
-	claimed  int64 // bytes asked for
+	claimed  int64 // requested bytes
 	arrivals workload.Arrivals
-	replay   *replay // the same, of a log that is replayed
+	replay   *replay // arrivals, if a log is replayed
 	due      int64   // ns since release: intended start of the next operation
-	length   int64   // ns that steps take
-	ended    bool    // they came to their end
+	length   int64   // total duration of steps, ns
+	ended    bool    // the arrivals have ended
 	done     bool
 }
 
-// request is what one operation asks for.
+// request is the request of one operation.
 type request struct {
 	object   int
 	off      int64
 	length   int64 // bytes; -1: unknown (whole object)
 	whole    bool
 	intended int64  // ns since release; open loop only
-	warm     bool   // before the clock starts
-	head     bool   // HEAD: no body comes
-	logged   int64  // bytes that were sent, by the log that is replayed
+	warm     bool   // warm-up, before the clock starts
+	head     bool   // HEAD, without a body
+	logged   int64  // bytes that were sent according to the replayed log
 	uri      string // path and query; empty: those of the object
 }
 
@@ -79,7 +78,7 @@ func newSchedule(s *Spec) *schedule {
 	return sc
 }
 
-// at is operation k: a pure function.
+// at returns the request of operation k. It is a pure function.
 func (sc *schedule) at(k int64) request {
 	n := int64(len(sc.objects))
 	pick := func(salt uint64, n int64) int64 { return int64(workload.Mix(sc.seed^salt, uint64(k)) % uint64(n)) }
@@ -92,7 +91,7 @@ func (sc *schedule) at(k int64) request {
 		r.length, r.whole = sc.objects[r.object].Size, true
 		return r
 	case sc.order == orderSequential:
-		// All full ranges of the first object, then of the second, and again.
+		// All full ranges of the first object, then of the second, and so on, repeatedly.
 		p := k % sc.pieces[n-1]
 		r.object, _ = slices.BinarySearch(sc.pieces, p+1)
 		if r.object > 0 {
@@ -107,7 +106,7 @@ func (sc *schedule) at(k int64) request {
 	return r
 }
 
-// object is the one that operation k asks for where they come in no order.
+// object returns the object of operation k in random order.
 func (sc *schedule) object(k int64) int64 {
 	if sc.popular != nil {
 		return int64(sc.popular.Pick(workload.Uniform(sc.seed^1, uint64(k))))
@@ -115,8 +114,8 @@ func (sc *schedule) object(k int64) int64 {
 	return int64(workload.Mix(sc.seed^1, uint64(k)) % uint64(len(sc.objects)))
 }
 
-// warmup is what a connection asks for before the clock starts: bytes of the start of a
-// request that is far from the first ones of the trial.
+// warmup returns the warm-up request of a connection: the first bytes of a request that is far
+// from the first ones of the trial.
 func (sc *schedule) warmup(worker int, bytes int64) request {
 	r := sc.at(1<<40 + int64(worker))
 	r.warm = true
@@ -126,8 +125,7 @@ func (sc *schedule) warmup(worker int, bytes int64) request {
 	return r
 }
 
-// settle gives a warm-up that got no answer, or wrong bytes, the kind of an operation
-// that counts.
+// settle makes a warm-up without an answer, or with wrong bytes, count as an operation.
 func (r *request) settle(op *record.Op) {
 	switch op.Outcome {
 	case record.WrongBytes, record.Stalled, record.Starved, record.Deadline:
@@ -152,7 +150,7 @@ func (r *request) method() string {
 	return http.MethodGet
 }
 
-// claim takes the next operation of ours in a closed loop, if the bounds allow one.
+// claim takes our next operation in a closed loop, if the limits allow one.
 func (sc *schedule) claim() (request, bool) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
@@ -163,9 +161,8 @@ func (sc *schedule) claim() (request, bool) {
 	}
 }
 
-// claimDue takes the next operation of ours in an open loop if its time has come.
-// If not, at is when to ask again (ns since release); more is false when nothing
-// follows at all.
+// claimDue takes our next operation in an open loop if it is due. If not, at is when to call
+// it again (ns since release); more is false if no operation follows.
 func (sc *schedule) claimDue(now int64) (r request, ok bool, at int64, more bool) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
@@ -186,7 +183,7 @@ func (sc *schedule) claimDue(now int64) (r request, ok bool, at int64, more bool
 	return r, false, 0, false
 }
 
-// take goes to the next operation, ours or that of another shard.
+// take takes the next operation, ours or that of another shard.
 func (sc *schedule) take() (r request, ours, ok bool) {
 	if sc.done = sc.done || sc.bounded(); sc.done {
 		return request{}, false, false
@@ -197,25 +194,25 @@ func (sc *schedule) take() (r request, ours, ok bool) {
 		r = sc.at(sc.next)
 	}
 	sc.next++
-	sc.claimed += max(r.length, r.logged, 1) // a size that is not known, or 0, must end too
+	sc.claimed += max(r.length, r.logged, 1) // unknown and empty sizes count, so that it ends
 	return r, ours, true
 }
 
-// bounded reports whether a bound is reached.
+// bounded reports whether a limit is reached.
 func (sc *schedule) bounded() bool {
 	return sc.maxOps > 0 && sc.next >= sc.maxOps || sc.maxBytes > 0 && sc.claimed >= sc.maxBytes
 }
 
-// owner is the shard of operation k. Of every group of shards operations each shard gets
-// one; which one changes from group to group, or a sequence of objects whose number has a
-// factor in common with the shards would give a shard the same few again and again.
+// owner returns the shard of operation k. Each shard gets one of every group of `shards`
+// operations. Which one changes from group to group: otherwise, if the numbers of objects and
+// shards had a common factor, each shard would get only a few of the objects.
 func (sc *schedule) owner(k int64) int64 {
 	turn := workload.Mix(sc.seed^7, uint64(k/sc.shards)) % uint64(sc.shards)
 	return (k + int64(turn)) % sc.shards
 }
 
 func (sc *schedule) advance(from int64) {
-	// The next of a log may come hours later: a trial does not wait for it.
+	// The next request of a log may be hours later: do not wait for it.
 	wait, stop := time.Duration(0), sc.replay != nil && sc.bounded()
 	if !stop {
 		wait, stop = sc.arrivals.Pace(time.Duration(from), uint64(sc.next))
@@ -227,9 +224,9 @@ func (sc *schedule) advance(from int64) {
 	}
 }
 
-// offered is the rate of the arrivals in operations per second: their number
-// over the time in which they came, however long the answers took. ran is how
-// long the trial lasted, in nanoseconds.
+// offered returns the rate of the arrivals in operations per second: their number divided by
+// the time in which they came, however long the answers took. ran is the duration of the trial
+// in nanoseconds.
 func (sc *schedule) offered(ran int64) float64 {
 	span := cmp.Or(sc.arrivalsEnd(), ran)
 	sc.mu.Lock()
@@ -237,9 +234,9 @@ func (sc *schedule) offered(ran int64) float64 {
 	return float64(sc.next) / (float64(span) / 1e9)
 }
 
-// arrivalsEnd is when the arrivals came to their end (ns since release): that of
-// steps or of a log or, when a bound was reached, when the next operation would
-// have come. 0: they were cut off, or there are none.
+// arrivalsEnd returns when the arrivals ended (ns since release): at the end of steps or of a
+// log or, if a limit was reached, when the next operation would have come. 0: they were cut
+// off, or there are none.
 func (sc *schedule) arrivalsEnd() int64 {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
@@ -252,7 +249,7 @@ func (sc *schedule) arrivalsEnd() int64 {
 	return sc.due
 }
 
-// finished reports whether nothing is left to claim.
+// finished reports whether no operation is left.
 func (sc *schedule) finished() bool {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls below never block and are short, so they skip the Go scheduler's
-// bookkeeping (RawSyscall), which is a good part of the cost of a small answer.
+// The calls below are short and never block, so they bypass Go's scheduler (RawSyscall),
+// which is a considerable part of the cost of a small answer.
 
 // recv reads into b; n is 0 at the end of the stream.
 func recv(fd int, b []byte) (n int, errno unix.Errno) {
 	return recvfrom(fd, unsafe.Pointer(unsafe.SliceData(b)), int64(len(b)), unix.MSG_DONTWAIT)
 }
 
-// discard lets the kernel drop up to n bytes of what was received, without
-// copying them (MSG_TRUNC, see tcp(7)).
+// discard lets the kernel drop up to n received bytes without copying them (MSG_TRUNC, see
+// tcp(7)).
 func discard(fd int, n int64) (int, unix.Errno) {
 	return recvfrom(fd, nil, min(n, 1<<30), unix.MSG_DONTWAIT|unix.MSG_TRUNC)
 }
@@ -41,7 +41,7 @@ func send(fd int, b []byte) (n int, errno unix.Errno) {
 	}
 }
 
-// setLowat sets how many bytes must lie ready before epoll reports a socket.
+// setLowat sets how many bytes must be ready before epoll reports a socket.
 func setLowat(fd, n int) {
 	v := int32(n)
 	unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, uintptr(unsafe.Pointer(&v)),
@@ -57,7 +57,7 @@ func sockopt(fd, opt int) int {
 	return int(v)
 }
 
-// connect starts a connection; errno is EINPROGRESS when it is under way.
+// connect starts a connection; errno is EINPROGRESS if it is not established yet.
 func connect(to netip.AddrPort) (fd int, errno unix.Errno) {
 	family, sa := unix.AF_INET, unix.Sockaddr(nil)
 	if to.Addr().Is4() {
@@ -80,8 +80,8 @@ func errnoOf(err error) unix.Errno {
 	return 0
 }
 
-// epollWait waits until something is ready or the timeout has passed. The
-// kernel's older call knows milliseconds only (before Linux 5.11).
+// epollWait waits until a socket is ready or the timeout has passed. Before Linux 5.11 the
+// kernel supports only milliseconds.
 func epollWait(ep int, events []unix.EpollEvent, timeout time.Duration) int {
 	ts := unix.NsecToTimespec(int64(max(timeout, 0)))
 	n, _, e := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(ep), uintptr(unsafe.Pointer(unsafe.SliceData(events))),
@@ -91,7 +91,7 @@ func epollWait(ep int, events []unix.EpollEvent, timeout time.Duration) int {
 		n, e = uintptr(max(m, 0)), errnoOf(err)
 	}
 	if e != 0 {
-		return 0 // EINTR; anything else would be a mistake of ours, and the limits still hold
+		return 0 // EINTR; any other error would be a bug, and the limits still work
 	}
 	return int(n)
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// frame is an element of the stream that a load process writes, encoded by gob: one of
-// these. After a result come answers about the time, after an error nothing.
+// frame is an element of the output stream of a load process, encoded with gob. One of the
+// fields is set. After a result only times follow, and after an error nothing.
 type frame struct {
-	Block    []byte // operations, as record.AppendBlock encodes them
+	Block    []byte // operations, encoded by record.AppendBlock
 	Progress *Progress
-	Ready    bool  // it can start
+	Ready    bool  // ready to start
 	Time     int64 // nanoseconds of its wall clock since 1970
 	Result   *Result
 	Error    string
@@ -38,23 +38,23 @@ func (f *frameWriter) Ops(ops []record.Op) error {
 	return f.write(frame{Block: f.block})
 }
 
-// Serve is `plimsoll node load`: it reads a Spec (JSON) from stdin, says when it is ready,
-// runs it from the moment that it reads next, and writes frames for [Drive] to stdout. stdin
-// stays open as long as the parent lives; when it ends, or ctx does, operations under way
-// are recorded as cancelled and the result follows.
+// Serve is `plimsoll node load`: it reads a Spec (JSON) from stdin, reports that it is ready,
+// executes it at the time that it reads next, and writes frames for [Drive] to stdout. stdin
+// stays open as long as the parent lives; when it or ctx ends, operations in flight are
+// recorded as cancelled and the result follows.
 func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	return serveAhead(ctx, stdin, stdout, 0)
 }
 
-// serveAhead is Serve with a wall clock that is ahead by so much.
+// serveAhead is Serve with a wall clock that is ahead, for tests.
 func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead time.Duration) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &frameWriter{gob: gob.NewEncoder(stdout)}
 	defer func() {
 		if err != nil {
-			// The parent learns it from the stream; what cannot be written there is
-			// in our own exit code.
+			// The parent reads the error from the stream; if it cannot be written, our
+			// exit status shows it.
 			err = errors.Join(err, out.write(frame{Error: err.Error()}))
 		}
 	}()
@@ -77,15 +77,14 @@ func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead ti
 				out.write(frame{Time: time.Now().Add(ahead).UnixNano()})
 			case m.Start != 0:
 				start <- time.Unix(0, m.Start).Add(-ahead)
-			default: // only the largest counts: two may have overtaken each other
+			default: // messages may overtake each other, so keep the largest
 				link.others.Store(max(link.others.Load(), m.Others))
 			}
 		}
 	}()
 	s.Epoch = s.Epoch.Add(-ahead)
-	// Event loops sit in system calls most of the time; with a spare processor
-	// the Go scheduler never makes one wait for its place. (What there is of
-	// real CPUs does not change.)
+	// Event loops are in system calls most of the time. With spare Go processors they
+	// never wait for one; the number of real CPUs does not matter here.
 	runtime.GOMAXPROCS(max(runtime.NumCPU(), maxThreads) + 2)
 	res, err := run(ctx, s, out, link, func(p Progress) { out.write(frame{Progress: &p}) }, func() time.Time {
 		out.write(frame{Ready: true})
@@ -100,7 +99,7 @@ func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead ti
 		err = out.write(frame{Result: &res})
 	}
 	if err == nil {
-		<-ctx.Done() // there may be more questions for the time
+		<-ctx.Done() // there may be more time requests
 	}
 	return err
 }

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	batchSize  = record.BlockSize // operations handed over at once
-	maxClasses = 64               // distinct classes kept, whatever a server thinks of
+	batchSize  = record.BlockSize // operations per batch
+	maxClasses = 64               // largest number of distinct classes
 	otherClass = "other"
 )
 
 // Counts are sums over operations: of an event loop, or of all generators.
 type Counts struct {
-	Ops int64 // of every outcome
-	// bytes of objects received, of every outcome; bodies of error answers do not count
+	Ops int64 // with any outcome
+	// received bytes of objects, with any outcome; bodies of error answers do not count
 	Bytes    int64
-	Warmed   int64 // bytes of the warm-up, in no other number
+	Warmed   int64 // bytes of the warm-up, which are in no other number
 	Outcomes map[string]int64
 	Classes  map[string]int64
 
 	Dials      int64 // connections opened
 	Reconnects int64 // requests sent again because the server had closed a kept connection
 	Redirects  int64 // followed
-	Chunked    int64 // answers in chunks; in drop mode they were received by copying
+	Chunked    int64 // chunked answers, which are received by copying even in drop mode
 }
 
 func (c *Counts) add(of *Counts) {
@@ -46,8 +46,8 @@ func added(a, b map[string]int64) map[string]int64 {
 	return sum
 }
 
-// tally is what one event loop (or all net/http workers together, under a
-// lock) counts. Memory is constant.
+// tally has the counters of one event loop (or of all net/http workers, under a lock). Its
+// memory is constant.
 type tally struct {
 	Counts
 	rec     *recorder
@@ -69,7 +69,7 @@ func observe(h *hdrhistogram.Histogram, ns int64) {
 	h.RecordValue(min(max(ns, 0), int64(time.Hour)))
 }
 
-// begin counts an operation that starts; possible is when it could have.
+// begin counts the start of an operation; possible is its earliest possible start.
 func (t *tally) begin(op *record.Op, possible int64) {
 	t.link.underway.Add(1)
 	if op.Kind == record.OpWarmup {
@@ -79,10 +79,10 @@ func (t *tally) begin(op *record.Op, possible int64) {
 	observe(t.late, op.Start-possible)
 }
 
-// waited notes how long received bytes may have lain ready.
+// waited records how long received bytes may have been ready.
 func (t *tally) waited(ns int64) { observe(t.wait, ns) }
 
-// end counts an operation and hands it to the recorder.
+// end counts the end of an operation and passes it to the recorder.
 func (t *tally) end(op *record.Op) {
 	t.link.underway.Add(-1)
 	if op.Kind == record.OpWarmup {
