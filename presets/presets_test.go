@@ -3,6 +3,7 @@ package presets_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/presets"
 	systems "github.com/plimsoll-project/plimsoll/system/all"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 func plan(t *testing.T, name string, set ...string) *experiment.Plan {
@@ -28,11 +30,20 @@ func plan(t *testing.T, name string, set ...string) *experiment.Plan {
 	return planned
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+var must = systemtest.Must
+
+// grid has all combinations of one text of each list.
+func grid(lists ...[]string) map[string]bool {
+	if len(lists) == 0 {
+		return map[string]bool{"": true}
 	}
+	all := map[string]bool{}
+	for rest := range grid(lists[1:]...) {
+		for _, first := range lists[0] {
+			all[strings.TrimSpace(first+" "+rest)] = true
+		}
+	}
+	return all
 }
 
 func TestList(t *testing.T) {
@@ -74,19 +85,9 @@ func TestBoostRetrieval(t *testing.T) {
 			t.Errorf("%s: an operation takes %.0f s, too near its deadline", c.ID, c.Estimate.Operation)
 		}
 	}
-	want := map[string]bool{}
-	for _, s := range []string{"nginx", "boxo"} {
-		for _, rate := range []string{"1Gbit", "10Gbit"} {
-			for _, c := range []int{1, 8, 16, 32, 64} {
-				want[s+" "+rate+" 0B "+strconv.Itoa(c)] = true
-			}
-			for _, n := range []string{"1MiB", "10MiB", "100MiB"} {
-				for _, c := range []int{10, 100, 1000} {
-					want[s+" "+rate+" "+n+" "+strconv.Itoa(c)] = true
-				}
-			}
-		}
-	}
+	stores, rates := []string{"nginx", "boxo"}, []string{"1Gbit", "10Gbit"}
+	want := grid(stores, rates, []string{"0B"}, []string{"1", "8", "16", "32", "64"})
+	maps.Copy(want, grid(stores, rates, []string{"1MiB", "10MiB", "100MiB"}, []string{"10", "100", "1000"}))
 	if d := cmp.Diff(want, got); d != "" || len(got) != len(p.Cells) {
 		t.Errorf("%d cells, (-want +got):\n%s", len(p.Cells), d)
 	}
@@ -173,17 +174,9 @@ func TestCodexDissemination(t *testing.T) {
 			t.Errorf("%s: a leecher takes %.0f s, too near its deadline", c.ID, least)
 		}
 	}
-	want := map[string]bool{}
-	for n, seeders := range map[int][]int{2: {1}, 8: {1, 2, 4}, 16: {1, 2, 4, 8}, 32: {1, 2, 4, 8, 16}} {
-		for _, s := range seeders {
-			for _, system := range []string{"deluge", "bittorrent", "boxo", "codex"} {
-				for _, size := range []string{"100MiB", "1GiB", "5GiB"} {
-					want[fmt.Sprintf("%s %s %d/%d", system, size, s, n)] = true
-				}
-			}
-			want[fmt.Sprintf("fanout 100MiB %d/%d", s, n)] = true
-		}
-	}
+	swarms := strings.Fields("1/2 1/8 2/8 4/8 1/16 2/16 4/16 8/16 1/32 2/32 4/32 8/32 16/32")
+	want := grid([]string{"deluge", "bittorrent", "boxo", "codex"}, []string{"100MiB", "1GiB", "5GiB"}, swarms)
+	maps.Copy(want, grid([]string{"fanout"}, []string{"100MiB"}, swarms))
 	if d := cmp.Diff(want, got); d != "" || len(got) != len(p.Cells) {
 		t.Errorf("%d cells, (-want +got):\n%s", len(p.Cells), d)
 	}
@@ -217,21 +210,16 @@ func TestSiaSync(t *testing.T) {
 		}
 		waits += wait * float64(p.Blocks)
 	}
-	for _, storage := range []string{"disk", "ram"} {
-		for _, subscriber := range []string{"full", "none"} {
-			for _, timeouts := range []string{"1m0s 2m0s", "2s 5s"} {
-				if cell := storage + " " + subscriber + " " + timeouts; !got[cell] {
-					t.Errorf("no cell %s in %v", cell, got)
-				}
-			}
-		}
+	want := grid([]string{"disk", "ram"}, []string{"full", "none"}, []string{"1m0s 2m0s", "2s 5s"})
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("cells (-want +got):\n%s", d)
 	}
 	// The default, which all are compared with, is the first.
 	first := p.Cells[0]
-	if len(p.Cells) != 8 || len(got) != 8 || first.Sync.Storage != "disk" ||
+	if len(p.Cells) != 8 || first.Sync.Storage != "disk" ||
 		first.Sync.Options["subscriber"] != "full" || first.Sync.Options["send_block_timeout"] != "1m0s" ||
 		p.Blocks != 3 {
-		t.Errorf("%d cells, %d different, first %+v, %d blocks", len(p.Cells), len(got), first.Sync, p.Blocks)
+		t.Errorf("%d cells, first %+v, %d blocks", len(p.Cells), first.Sync, p.Blocks)
 	}
 	if minutes := (p.Estimate.Seconds + waits) / 60; minutes < 20 || minutes > 30 {
 		t.Errorf("its header says nearly half an hour, the plan and the timeouts %.0f minutes", minutes)

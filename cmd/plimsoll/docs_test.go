@@ -14,41 +14,20 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
-	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/nginx"
-	"github.com/plimsoll-project/plimsoll/system/s3"
-	"github.com/plimsoll-project/plimsoll/system/sftp"
-	"github.com/plimsoll-project/plimsoll/system/systemtest"
-	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
 // TestDocsAreExecuted runs every command that the README and the documentation
 // tell the reader to run (runs are made short) on the files they show.
 func TestDocsAreExecuted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	t.Parallel()
-	needs := map[string]func(t *testing.T){
-		"load-test.md": func(t *testing.T) {
-			systemtest.Need(t, "versitygw", system.Check(t.Context(), s3.System{}, nil))
-		},
-		"retrieve.md": func(t *testing.T) {
-			systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
-		},
-		"overhead.md": func(t *testing.T) {
-			systemtest.Need(t, "tahoe", system.Check(t.Context(), tahoe.System{}, nil))
-			systemtest.Need(t, "sshd", system.Check(t.Context(), sftp.System{}, nil))
-			systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
-		},
-	}
+	needs := map[string][]string{"load-test.md": {"versitygw"}, "retrieve.md": {"nginx"},
+		"overhead.md": {"tahoe", "sshd", "nginx"}}
 	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md",
 		"../../docs/overhead.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md",
 		"../../docs/sync.md", "../../docs/compare.md"} {
 		t.Run(filepath.Base(doc), func(t *testing.T) {
-			if need := needs[filepath.Base(doc)]; need != nil {
-				need(t)
-			}
+			need(t, needs[filepath.Base(doc)]...)
 			t.Parallel()
 			executeDoc(t, doc)
 		})
@@ -77,9 +56,7 @@ func executeDoc(t *testing.T, doc string) {
 	must(t, err)
 	must(t, os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")))
 	// The file that getting-started takes over from the README.
-	readme, err := os.ReadFile("../../README.md")
-	must(t, err)
-	for _, text := range [][]byte{readme, mustRead(t, doc)} {
+	for _, text := range [][]byte{mustRead(t, "../../README.md"), mustRead(t, doc)} {
 		writeYAML(t, dir, string(text), strings.TrimPrefix(server.URL, "http://"))
 	}
 	n := 0

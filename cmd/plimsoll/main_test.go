@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 // ownCache runs tests with a cache that is not the user's: runs save what their swarms
@@ -72,29 +73,22 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			// measure is plimsoll where the machine may be too busy for a valid trial.
 			"measure": func(ts *testscript.TestScript, neg bool, args []string) {
-				err := ts.Exec("plimsoll", args...)
-				var exit *exec.ExitError
-				if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == int(ui.CodeInvalid)) {
-					ts.Fatalf("plimsoll %v: %v", args, err)
+				if got := exitStatus(ts, "plimsoll", args...); got != "0" && got != tooBusy {
+					ts.Fatalf("plimsoll %v: status %s", args, got)
 				}
 			},
 			// action is the GitHub Action's script, which must end with this status, or as
 			// where the machine is too busy for a valid trial.
 			"action": func(ts *testscript.TestScript, neg bool, args []string) {
-				status, err := "0", ts.Exec("bash", filepath.Join(action, "run.sh"))
-				if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-					status = strconv.Itoa(exit.ExitCode())
-				}
-				if status != args[0] && status != strconv.Itoa(int(ui.CodeInvalid)) {
-					ts.Fatalf("the action: %v, want status %s", err, args[0])
+				got := exitStatus(ts, "bash", filepath.Join(action, "run.sh"))
+				if got != args[0] && got != tooBusy {
+					ts.Fatalf("the action: status %s, want %s", got, args[0])
 				}
 			},
 			// status is plimsoll that must end with this status.
 			"status": func(ts *testscript.TestScript, neg bool, args []string) {
-				err := ts.Exec("plimsoll", args[1:]...)
-				var exit *exec.ExitError
-				if !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0] {
-					ts.Fatalf("plimsoll %v: %v, want status %s", args[1:], err, args[0])
+				if got := exitStatus(ts, "plimsoll", args[1:]...); got != args[0] {
+					ts.Fatalf("plimsoll %v: status %s, want %s", args[1:], got, args[0])
 				}
 			},
 			// benchfmt exports a run as benchfmt, of which there is none where the machine
@@ -120,9 +114,19 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+var tooBusy = strconv.Itoa(int(ui.CodeInvalid))
+
+// exitStatus is the exit status of a program, or what kept it from having one.
+func exitStatus(ts *testscript.TestScript, program string, args ...string) string {
+	err := ts.Exec(program, args...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "0"
+	case errors.As(err, &exit):
+		return strconv.Itoa(exit.ExitCode())
 	}
+	return err.Error()
 }
+
+var must = systemtest.Must

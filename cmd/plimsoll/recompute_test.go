@@ -18,23 +18,14 @@ import (
 // holds, and says of how many trials that is so.
 func recomputed(t *testing.T, dir string) (n int) {
 	t.Helper()
-	r, err := record.Open(dir)
-	must(t, err)
+	r := readRun(t, dir)
 	defer r.Close()
-	plan, err := experiment.LoadPlan(r.Plan())
-	must(t, err)
-	trials, err := r.Trials()
-	must(t, err)
-	cells := map[string]experiment.Cell{}
-	for _, c := range plan.Cells {
-		cells[c.ID] = c
-	}
-	for _, trial := range trials {
+	for _, trial := range r.trials {
 		if len(trial.Metrics) == 0 {
 			continue
 		}
 		n++
-		got, err := scenario.Recompute(scenarios.ByName(plan.Experiment.Scenario), r, trial, cells[trial.Cell], nil)
+		got, err := scenario.Recompute(scenarios.ByName(r.plan.Experiment.Scenario), r.Reader, trial, r.cell(trial), nil)
 		must(t, err)
 		keys := maps.Clone(got)
 		maps.Copy(keys, trial.Metrics)

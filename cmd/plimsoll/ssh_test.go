@@ -16,12 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -54,9 +56,7 @@ UseDNS no
 `
 
 func newSSHMachines(t *testing.T, n int, opt testbed.Options) *sshMachines {
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	t.Parallel()
 	sshd := "/usr/sbin/sshd"
 	if _, err := os.Stat(sshd); err != nil {
@@ -65,15 +65,10 @@ func newSSHMachines(t *testing.T, n int, opt testbed.Options) *sshMachines {
 	if err := exec.Command("unshare", "--mount", "--net", "mount", "--bind", t.TempDir(), "/mnt").Run(); err != nil {
 		t.Skip("no namespaces for mounts and networks here: ", err)
 	}
-	opt.Dir = t.TempDir()
-	bed, err := testbed.New(t.Context(), opt)
-	must(t, err)
-	t.Cleanup(func() { must(t, bed.Close(context.Background())) })
+	bed, hosts := systemtest.Bed(t, opt, n+1)
 	dir := t.TempDir()
-	m := &sshMachines{t: t, list: filepath.Join(dir, "hosts.yaml"), known: filepath.Join(dir, "known_hosts"),
-		below: "/mnt/" + filepath.Base(filepath.Dir(dir))}
-	m.from, err = bed.AddHost(t.Context(), "launcher")
-	must(t, err)
+	m := &sshMachines{t: t, from: hosts[0], list: filepath.Join(dir, "hosts.yaml"),
+		known: filepath.Join(dir, "known_hosts"), below: "/mnt/" + filepath.Base(filepath.Dir(dir))}
 	must(t, os.MkdirAll("/run/sshd", 0o755))
 	user := writeSSHKey(t, filepath.Join(dir, "id"))
 	authorized := filepath.Join(dir, "authorized_keys")
@@ -81,11 +76,9 @@ func newSSHMachines(t *testing.T, n int, opt testbed.Options) *sshMachines {
 	list := fmt.Sprintf("user: root\nkey: %s\nknown_hosts: %s\ndir: %s\nhosts:\n", filepath.Join(dir, "id"), m.known,
 		m.below)
 	known := ""
-	machines, way := make([]testbed.Host, n), map[string]link.Params{}
-	for i := range n {
-		machines[i], err = bed.AddHost(t.Context(), fmt.Sprintf("machine%d", i))
-		must(t, err)
-		way[machines[i].Name()] = link.Params{Delay: machinesRTT / 2}
+	machines, way := hosts[1:], map[string]link.Params{}
+	for _, h := range machines {
+		way[h.Name()] = link.Params{Delay: machinesRTT / 2}
 	}
 	must(t, bed.Shape(t.Context(), testbed.ShapeSpec{Up: way}))
 	for i, h := range machines {
@@ -95,7 +88,7 @@ func newSSHMachines(t *testing.T, n int, opt testbed.Options) *sshMachines {
 		key := writeSSHKey(t, own+"_key")
 		config, at := own+"_config", net.JoinHostPort(h.Addr().String(), "22")
 		must(t, os.WriteFile(config, fmt.Appendf(nil, machineConfig, at, own+"_key", authorized), 0o600))
-		_, err = h.Start(t.Context(), testbed.Command{
+		_, err := h.Start(t.Context(), testbed.Command{
 			Name: h.Name() + "-sshd", Role: "system",
 			Args: []string{"unshare", "--mount", "sh", "-c",
 				"mount --bind " + own + " /mnt && exec " + sshd + " -D -e -f " + config},
@@ -187,7 +180,7 @@ func (m *sshMachines) clean() {
 	}
 	// What was killed may still be ending.
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		left := processesOf(m.below + "/plimsoll-r")
+		left := m.processes()
 		if len(left) == 0 {
 			return
 		}
@@ -197,24 +190,15 @@ func (m *sshMachines) clean() {
 	}
 }
 
-// processesOf are the command lines of processes that begin with this, by their ids.
-func processesOf(program string) map[int]string {
-	all := map[int]string{}
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range files {
-		var pid int
-		line, _ := os.ReadFile(file)
-		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err == nil && strings.HasPrefix(string(line), program) {
-			all[pid] = strings.ReplaceAll(string(line), "\x00", " ")
-		}
-	}
-	return all
+// processes are those of runs on the machines.
+func (m *sshMachines) processes() map[int]string {
+	return processes(func(_, line string) bool { return strings.HasPrefix(line, m.below+"/plimsoll-r") })
 }
 
 // kill sends SIGKILL to the process of a run whose command line has this in it.
 func (m *sshMachines) kill(part string) {
 	m.t.Helper()
-	for pid, line := range processesOf(m.below + "/plimsoll-r") {
+	for pid, line := range m.processes() {
 		if strings.Contains(line, part) {
 			must(m.t, syscall.Kill(pid, syscall.SIGKILL))
 			return
@@ -238,13 +222,10 @@ func (m *sshMachines) compare(yaml string, args ...string) (there string, links 
 	m.end(m.start(append(over(m.list, file, "--out", there), args...)...), 0, ui.CodeInvalid) // on a busy machine
 	m.clean()
 	m.end(m.start("run", file, "--out", here, "--keep-going"), 0, ui.CodeInvalid)
-	if diff := factsDiff(resultsOf(m.t, here), resultsOf(m.t, there)); diff != "" {
+	if diff := cmp.Diff(resultsOf(m.t, here), resultsOf(m.t, there)); diff != "" {
 		m.t.Errorf("on other machines (+) the record differs:\n%s", diff)
 	}
-	r, err := record.Open(there)
-	must(m.t, err)
-	defer r.Close()
-	links, err = r.Links()
+	links, err := readRun(m.t, there).Links()
 	must(m.t, err)
 	if len(links) == 0 {
 		m.t.Error("no link was measured")
@@ -289,11 +270,8 @@ warmup: 0`, "--clients", "3")
 				t.Errorf("no link of %s: %+v", client, links)
 			}
 		}
-		r, err := record.Open(there)
-		must(t, err)
-		defer r.Close()
 		for _, want := range []string{`"machine.zone@box1":"z1"`, `"kernel@box1"`} {
-			if env := r.Meta()["environment"]; !strings.Contains(env, want) {
+			if env := readRun(t, there).Meta()["environment"]; !strings.Contains(env, want) {
 				t.Errorf("no %s in %s", want, env)
 			}
 		}
@@ -388,16 +366,13 @@ func TestRunOverSSHWithIPv6(t *testing.T) {
 func (m *sshMachines) refuses() {
 	t := m.t
 	other := filepath.Join(t.TempDir(), "known_hosts")
-	b, err := os.ReadFile(m.known)
-	must(t, err)
-	lines := strings.SplitAfter(string(b), "\n")
+	lines := strings.SplitAfter(string(mustRead(t, m.known)), "\n")
 	host, _, _ := strings.Cut(lines[1], " ")
 	_, key, _ := strings.Cut(lines[0], " ")
 	must(t, os.WriteFile(other, []byte(lines[0]+host+" "+key+lines[2]), 0o600))
 	list := filepath.Join(t.TempDir(), "hosts.yaml")
-	b, err = os.ReadFile(m.list)
-	must(t, err)
-	must(t, os.WriteFile(list, []byte(strings.ReplaceAll(string(b), m.known, other)), 0o600))
+	text := strings.ReplaceAll(string(mustRead(t, m.list)), m.known, other)
+	must(t, os.WriteFile(list, []byte(text), 0o600))
 	for _, c := range []struct{ list, set, want string }{
 		{list, "disseminate.nodes=2", "key in " + other + ":2"},
 		{m.list, "disseminate.nodes=8", "needs 9 machines"},
@@ -417,14 +392,10 @@ func (m *sshMachines) refuses() {
 }
 
 // resultsOf are the trials of a run with their outcomes, and the bytes of operations.
-func resultsOf(t *testing.T, dir string) (facts []string) {
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	trials, err := r.Trials()
-	must(t, err)
-	facts = append(facts, string(r.Plan()))
-	for _, trial := range trials {
+func resultsOf(t *testing.T, dir string) []string {
+	r := readRun(t, dir)
+	facts := []string{string(r.Plan())}
+	for _, trial := range r.trials {
 		facts = append(facts, fmt.Sprintln(trial.Cell, trial.Block, trial.State, trial.Outcomes, trial.Bytes,
 			trial.Error))
 	}
@@ -435,19 +406,13 @@ func resultsOf(t *testing.T, dir string) (facts []string) {
 // trialsOf makes sure that all trials were executed, and counts those that are invalid for
 // another reason than a busy machine.
 func trialsOf(t *testing.T, dir string, want int) (invalid int) {
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	trials, err := r.Trials()
-	must(t, err)
 	blocks := map[int]bool{}
-	for _, trial := range trials {
+	for _, trial := range readRun(t, dir).trials {
 		if trial.State == record.Done {
 			blocks[trial.Block] = true
 		}
 		if slices.ContainsFunc(trial.Invalid, func(why string) bool {
-			return why != "emulator-late" &&
-				why != "link-off"
+			return why != record.ReasonEmulatorLate && why != record.ReasonLinkOff
 		}) {
 			t.Logf("trial %d is invalid: %v", trial.ID, trial.Invalid)
 			invalid++

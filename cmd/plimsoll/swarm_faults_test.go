@@ -17,9 +17,7 @@ data: {size: 3MiB}
 link: {rate: 20Mbit, delay: 1ms}
 disseminate: {nodes: 3, faults: [none, [{crash: seeders, at: 20%}]]}
 repetitions: 1
-warmup: 0
-limits: {others: none, machine: none, stall: 1500ms, deadline: 12s, start: 30s}
-skip: [machine]
+limits: {stall: 1500ms, deadline: 12s, start: 30s}
 `
 
 // The only seeder dies: nobody has everything, nobody waits for ever, and the
@@ -87,9 +85,7 @@ disseminate:
     - {cut: leechers, count: 1, at: 30%%, for: 1s}
     - {rate: 5Mbit, at: 30%%}
 repetitions: 1
-warmup: 0
-limits: {others: none, machine: none, stall: 15s, deadline: 1m, start: 30s}
-skip: [machine]
+limits: {stall: 15s, deadline: 1m, start: 30s}
 `
 
 // Leechers that are killed and come back, that are cut off for a while, and whose

@@ -70,10 +70,7 @@ systems:
   - {name: bad, use: http, mode: attach, with: {urls: "%s/a"}}
 
 retrieve: {requests: 5, arrivals: {process: constant, rate: 20/s}}
-limits: {others: none, machine: none}
-skip: [machine]
 repetitions: 3
-warmup: 0
 `, serve(false), serve(true)))
 	code := s.end()
 	if !slices.ContainsFunc(s.trials(), func(t record.Trial) bool { return t.Valid() && t.Outcomes["error"] > 0 }) {
