@@ -3,11 +3,9 @@ package main
 import (
 	"bytes"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -20,22 +18,16 @@ const emptyPiece = "baga6ea4seaqgl4u6lwmnerwdrm4iz7ag3mpwwaqtapc2fciabpooqmvjypw
 func TestAttachedProvider(t *testing.T) {
 	slow(t)
 	t.Parallel()
-	served := make([]byte, 8<<20/128*127)
-	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/piece/"+emptyPiece {
-			http.NotFound(w, r)
-			return
-		}
-		http.ServeContent(w, r, "", time.UnixMilli(1), bytes.NewReader(served))
-	}))
-	defer provider.Close()
+	provider := serve(t, make([]byte, 8<<20/128*127), func(r *http.Request) bool {
+		return r.URL.Path != "/piece/"+emptyPiece
+	})
 	list := filepath.Join(t.TempDir(), "pieces.txt")
 	must(t, os.WriteFile(list, []byte(emptyPiece+" 8000000\n"), 0o600))
 	for systems, cells := range map[string]int{"boost": 1, "static,boost": 3} {
 		t.Run(systems, func(t *testing.T) {
 			s := newSession(t)
 			s.start(s.runOfFile("boost-retrieval", "--set", "systems="+systems,
-				"--set", "systems.boost.with.url="+provider.URL, "--set", "systems.boost.with.list="+list,
+				"--set", "systems.boost.with.url="+provider, "--set", "systems.boost.with.list="+list,
 				"--set", "link.rate=100Mbit,200Mbit", "--set", "data.size=4MiB", "--set", "retrieve.range=1MiB",
 				"--set", "retrieve.concurrency=10", "--set", "retrieve.bytes=10MiB", "--set", "repetitions=1")...)
 			s.endsMeasured()

@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 )
@@ -44,12 +42,8 @@ var (
 const short = " --keep-going --set repetitions=1 --set warmup=0 --set limits.others=none --set limits.machine=none"
 
 func executeDoc(t *testing.T, doc string) {
-	object := bytes.Repeat([]byte("plimsoll "), 2<<20)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, "large-file.bin", time.Time{}, bytes.NewReader(object))
-	}))
-	defer server.Close()
-
+	url := serve(t, bytes.Repeat([]byte("plimsoll "), 2<<20), func(*http.Request) bool { return false })
+	address := strings.TrimPrefix(url, "http://")
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
 	exe, err := os.Executable()
@@ -57,7 +51,7 @@ func executeDoc(t *testing.T, doc string) {
 	must(t, os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")))
 	// The file that getting-started takes over from the README.
 	for _, text := range [][]byte{mustRead(t, "../../README.md"), mustRead(t, doc)} {
-		writeYAML(t, dir, string(text), strings.TrimPrefix(server.URL, "http://"))
+		writeYAML(t, dir, string(text), address)
 	}
 	n := 0
 	s := bufio.NewScanner(bytes.NewReader(mustRead(t, doc)))
@@ -67,8 +61,7 @@ func executeDoc(t *testing.T, doc string) {
 			continue
 		}
 		n++
-		command := strings.TrimSpace(m[1])
-		command = shortened(t, command, strings.TrimPrefix(server.URL, "http://"))
+		command := shortened(t, strings.TrimSpace(m[1]), address)
 		if dirs, _ := filepath.Glob(filepath.Join(dir, "runs/*")); len(dirs) > 0 {
 			command = runDir.ReplaceAllString(command, dirs[0])
 		}

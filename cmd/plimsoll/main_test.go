@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -60,14 +57,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	action, err := filepath.Abs("../../action")
 	must(t, err)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/a.bin" {
-			http.NotFound(w, r)
-			return
-		}
-		http.ServeContent(w, r, "a.bin", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
-	}))
-	t.Cleanup(server.Close)
+	server := serve(t, make([]byte, 1<<20), func(r *http.Request) bool { return r.URL.Path != "/a.bin" })
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -108,7 +98,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv("ACTION", action)
 			e.Setenv("NL", "\n")
-			e.Setenv("SERVER", server.URL+"/a.bin")
+			e.Setenv("SERVER", server+"/a.bin")
 			return nil
 		},
 	})

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,18 +21,14 @@ func TestReplayKilledAndResumed(t *testing.T) {
 	slow(t)
 	t.Parallel()
 	var came atomic.Int64
-	serve := func() string {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasPrefix(r.URL.Path, "/gone") {
-				came.Add(1)
-				http.NotFound(w, r)
-				return
-			}
-			http.ServeContent(w, r, "x.bin", time.Time{}, bytes.NewReader(make([]byte, 1000)))
-		}))
-		t.Cleanup(s.Close)
-		return s.URL
+	gone := func(r *http.Request) bool {
+		is := strings.HasPrefix(r.URL.Path, "/gone")
+		if is {
+			came.Add(1)
+		}
+		return is
 	}
+	one, two := serve(t, make([]byte, 1000), gone), serve(t, make([]byte, 1000), gone)
 	work := t.TempDir()
 	var log strings.Builder
 	for i := range 30 {
@@ -55,7 +49,7 @@ systems:
 - {name: two, use: http, with: {urls: "%s/probe"}}
 retrieve: {arrivals: {process: log, log: access.log}}
 repetitions: 2
-`, serve(), serve()))
+`, one, two))
 	s := newSession(t)
 	s.start(s.runOfFile(file)...)
 	for deadline := time.Now().Add(time.Minute); came.Load() < 13; time.Sleep(time.Millisecond) { // the second trial

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -241,3 +243,17 @@ func (r savedRun) cell(trial record.Trial) experiment.Cell {
 }
 
 func (s *session) trials() []record.Trial { return readRun(s.t, s.dir).trials }
+
+// serve is the URL of a server of content, which has nothing for requests that miss it.
+func serve(t *testing.T, content []byte, misses func(r *http.Request) bool) (url string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if misses(r) {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeContent(w, r, "", time.UnixMilli(1), bytes.NewReader(content))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}

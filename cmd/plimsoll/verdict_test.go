@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/engine"
@@ -52,17 +49,9 @@ func TestVerdict(t *testing.T) {
 // others did.
 func TestEveryRequestFailed(t *testing.T) {
 	t.Parallel()
-	serve := func(failing bool) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if failing && r.UserAgent() == "plimsoll" { // the load generator
-				http.NotFound(w, r)
-				return
-			}
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, 10_000)))
-		}))
-		t.Cleanup(server.Close)
-		return server.URL
-	}
+	content := make([]byte, 10_000)
+	good := serve(t, content, func(*http.Request) bool { return false })
+	bad := serve(t, content, func(r *http.Request) bool { return r.UserAgent() == "plimsoll" }) // the load generator
 	s := startRun(t, fmt.Sprintf(`
 scenario: retrieve
 systems:
@@ -71,7 +60,7 @@ systems:
 
 retrieve: {requests: 5, arrivals: {process: constant, rate: 20/s}}
 repetitions: 3
-`, serve(false), serve(true)))
+`, good, bad))
 	code := s.end()
 	if !slices.ContainsFunc(s.trials(), func(t record.Trial) bool { return t.Valid() && t.Outcomes["error"] > 0 }) {
 		t.Skip("the machine is too busy for a valid trial")
