@@ -86,27 +86,21 @@ func (c chains) Start(_ context.Context, d system.Deployment) (system.Cluster, e
 	if c.got != nil {
 		*c.got = d
 	}
-	cluster := &chainCluster{}
+	var cluster chainCluster
 	for _, h := range d.Hosts {
-		cluster.nodes = append(cluster.nodes, &chainNode{d: d, host: h})
+		cluster = append(cluster, &chainNode{d: d, host: h})
 	}
 	return cluster, nil
 }
 
-type chainCluster struct{ nodes []*chainNode }
+type chainCluster []system.Node
 
-func (c *chainCluster) Nodes() (all []system.Node) {
-	for _, n := range c.nodes {
-		all = append(all, n)
-	}
-	return all
-}
+func (c chainCluster) Nodes() []system.Node        { return c }
+func (c chainCluster) Identity() map[string]string { return map[string]string{"version": "1"} }
 
-func (c *chainCluster) Identity() map[string]string { return map[string]string{"version": "1"} }
-
-func (c *chainCluster) Stop(ctx context.Context) (err error) {
-	for _, n := range c.nodes {
-		err = errors.Join(err, n.stop(ctx))
+func (c chainCluster) Stop(ctx context.Context) (err error) {
+	for _, n := range c {
+		err = errors.Join(err, n.(*chainNode).stop(ctx))
 	}
 	return err
 }

@@ -87,8 +87,7 @@ func executeDoc(t *testing.T, doc string) {
 func shortened(t *testing.T, command, address string) string {
 	switch {
 	case strings.HasPrefix(command, "bin/plimsoll collect "):
-		url, _ := recordedSiad(t)
-		command = strings.ReplaceAll(command, "http://127.0.0.1:9980", url)
+		command = strings.ReplaceAll(command, "http://127.0.0.1:9980", recordedSiad(t))
 		command = strings.ReplaceAll(command, "--for 25d", "--for 1s --every 200ms --listen none")
 	case strings.HasPrefix(command, "bin/plimsoll bench "):
 		command = strings.ReplaceAll(command, "127.0.0.1:8080", address)

@@ -113,13 +113,16 @@ func (s *session) output() string {
 // await waits until what was said contains text.
 func (s *session) await(text string) {
 	s.t.Helper()
-	for range 600 {
-		if strings.Contains(s.output(), text) {
-			return
+	await(s.t, s.output, text)
+}
+
+func await(t *testing.T, said func() string, text string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !strings.Contains(said(), text); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("plimsoll never said %q:\n%s", text, said())
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	s.t.Fatalf("plimsoll never said %q:\n%s", text, s.output())
 }
 
 // end waits for the end of plimsoll and returns its status.

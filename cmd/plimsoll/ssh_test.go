@@ -139,13 +139,7 @@ func (m *sshMachines) said(p testbed.Process) string {
 
 func (m *sshMachines) await(p testbed.Process, text string) {
 	m.t.Helper()
-	for range 1200 {
-		if strings.Contains(m.said(p), text) {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	m.t.Fatalf("plimsoll never said %q:\n%s", text, m.said(p))
+	await(m.t, func() string { return m.said(p) }, text)
 }
 
 // end waits for the end of plimsoll, which must have one of these statuses.
@@ -277,35 +271,28 @@ warmup: 0`, "--clients", "3")
 		}
 	})
 	// What asks for links gets them, whatever is between the machines, and as on one machine.
-	t.Run("emulated links", func(t *testing.T) {
-		m.t = t
-		_, links := m.compare(swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 10ms}\n")
-		for _, l := range links {
-			// a busy machine may be slower
-			if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
-				t.Errorf("link %+v", l)
+	for emulator, kind := range map[string]string{"auto": record.MeshLink, "netem": record.KernelMeshLink} {
+		t.Run("links by "+emulator, func(t *testing.T) {
+			m.t = t
+			text := swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 10ms, emulator: " + emulator + "}\n"
+			if emulator == "netem" && link.Works(link.NetemDiscipline) != nil { // the first machine says so
+				p := m.start(over(m.list, m.experiment(text), "--out", filepath.Join(t.TempDir(), "run"))...)
+				if said := m.end(p, 1); !strings.Contains(said, "box0: start the agent") ||
+					!strings.Contains(said, "the kernel has no netem") || !strings.Contains(said, "modprobe sch_netem") {
+					t.Errorf("it said:\n%s", said)
+				}
+				m.clean()
+				return
 			}
-		}
-	})
-	t.Run("netem", func(t *testing.T) {
-		m.t = t
-		text := swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 10ms, emulator: netem}\n"
-		if link.Works(link.NetemDiscipline) != nil { // the first machine says so
-			p := m.start(over(m.list, m.experiment(text), "--out", filepath.Join(t.TempDir(), "run"))...)
-			if said := m.end(p, 1); !strings.Contains(said, "box0: start the agent") ||
-				!strings.Contains(said, "the kernel has no netem") || !strings.Contains(said, "modprobe sch_netem") {
-				t.Errorf("it said:\n%s", said)
+			_, links := m.compare(text)
+			for _, l := range links {
+				// a busy machine may be slower
+				if l.Emulator != kind || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
+					t.Errorf("link %+v", l)
+				}
 			}
-			m.clean()
-			return
-		}
-		_, links := m.compare(text)
-		for _, l := range links {
-			if l.Emulator != record.KernelMeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
-				t.Errorf("link %+v", l)
-			}
-		}
-	})
+		})
+	}
 	t.Run("refused", func(t *testing.T) {
 		m.t = t
 		m.refuses()

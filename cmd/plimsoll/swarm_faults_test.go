@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -25,14 +24,13 @@ limits: {stall: 1500ms, deadline: 12s, start: 30s}
 func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 	needLinks(t)
 	t.Parallel()
-	s := runSwarm(t, deadSeederExperiment)
-	if len(s.trials) != 6 {
-		t.Errorf("%d trials were executed, want 6", len(s.trials))
+	trials := runSwarm(t, deadSeederExperiment)
+	if len(trials) != 6 {
+		t.Errorf("%d trials were executed, want 6", len(trials))
 	}
 	after := 0 // trials that follow one with a dead seeder
 	dead := map[string]bool{}
-	for i := range s.trials {
-		trial := &s.trials[i]
+	for _, trial := range trials {
 		t.Logf("%s: %.3g s, %v %v", trial.name(), trial.Seconds, trial.Outcomes, trial.Classes)
 		sys := trial.cell.System
 		if dead[sys] {
@@ -94,15 +92,19 @@ limits: {stall: 15s, deadline: 1m, start: 30s}
 func TestSwarmGoesOnAfterFaults(t *testing.T) {
 	swarmSystems(t, func(t *testing.T, systems ...string) {
 		t.Parallel()
-		s := runSwarm(t, fmt.Sprintf(churnExperiment, strings.Join(systems, ", ")))
+		trials := runSwarm(t, fmt.Sprintf(churnExperiment, strings.Join(systems, ", ")))
 		for _, sys := range systems {
 			at := func(faults string) (trial swarmTrial) {
 				t.Helper()
-				trial = s.of(func(c experiment.Cell) bool {
-					return c.System == sys && strings.HasPrefix(c.Disseminate.Faults.String(), faults) &&
-						strings.Contains(c.Disseminate.Faults.String(), "without") == strings.Contains(faults,
-							"without")
+				i := slices.IndexFunc(trials, func(trial swarmTrial) bool {
+					is := trial.cell.Disseminate.Faults.String()
+					return trial.cell.System == sys && strings.HasPrefix(is, faults) &&
+						strings.Contains(is, "without") == strings.Contains(faults, "without")
 				})
+				if i < 0 {
+					t.Fatal("no trial was executed")
+				}
+				trial = trials[i]
 				m := trial.Metrics
 				t.Logf("%s: last %.3f s, median %.3f s, recovery %.3f s, recovered %.2f", trial.name(), m["time_last"],
 					m["time_median"], m["recovery"], m["recovered"])

@@ -37,12 +37,6 @@ func swarmSystems(t *testing.T, test func(t *testing.T, systems ...string)) {
 	})
 }
 
-// swarmRun is a run of scenario disseminate that has ended.
-type swarmRun struct {
-	t      *testing.T
-	trials []swarmTrial
-}
-
 // swarmTrial is a trial with its cell and its leechers' fetches.
 type swarmTrial struct {
 	record.Trial
@@ -51,8 +45,8 @@ type swarmTrial struct {
 	events  []record.Event
 }
 
-// runSwarm executes an experiment to its end.
-func runSwarm(t *testing.T, yaml string) *swarmRun {
+// runSwarm executes an experiment of scenario disseminate to its end.
+func runSwarm(t *testing.T, yaml string) (all []swarmTrial) {
 	t.Helper()
 	s := startRun(t, yaml)
 	if code := s.end(); code != ui.CodeOK && code != ui.CodeInvalid && code != ui.CodeCorruption {
@@ -61,7 +55,6 @@ func runSwarm(t *testing.T, yaml string) *swarmRun {
 	r := readRun(t, s.dir)
 	events, err := r.Events()
 	must(t, err)
-	run := &swarmRun{t: t}
 	for _, trial := range r.trials {
 		st := swarmTrial{Trial: trial, cell: r.cell(trial)}
 		if trial.State != record.Done {
@@ -87,9 +80,9 @@ func runSwarm(t *testing.T, yaml string) *swarmRun {
 		if len(trial.Invalid) > 0 {
 			t.Logf("%s is invalid: %v %q", st.name(), trial.Invalid, trial.Notes)
 		}
-		run.trials = append(run.trials, st)
+		all = append(all, st)
 	}
-	return run
+	return all
 }
 
 func (s *swarmTrial) name() string {
@@ -108,18 +101,6 @@ func (s *swarmTrial) ok() (n int) {
 		}
 	}
 	return n
-}
-
-// of is the trial that a condition holds for.
-func (s *swarmRun) of(which func(experiment.Cell) bool) swarmTrial {
-	s.t.Helper()
-	for _, trial := range s.trials {
-		if which(trial.cell) {
-			return trial
-		}
-	}
-	s.t.Fatal("no trial was executed")
-	return swarmTrial{}
 }
 
 // wantBytes checks that what the leechers have has crossed their links, and the
