@@ -85,10 +85,9 @@ func checkFacts(t *testing.T, name string, status int, doc []byte) {
 		return
 	}
 	want := string(mustRead(t, path))
-	if got != want {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: the facts differ (- committed, + now; accept with go test ./cmd/plimsoll -run TestFacts "+
-			"-update-facts):\n%s",
-			path, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
+			"-update-facts):\n%s", path, diff)
 	}
 }
 
