@@ -116,7 +116,7 @@ func TestFloor(t *testing.T) {
 		return exitsOf(experiment.Exit{Floor: &experiment.Floor{Bytes: 1000, Window: experiment.Duration(time.Hour)}})
 	}
 	// perMinute makes a state each minute, of so many more bytes, each with what alter changes.
-	perMinute := func(minutes int, bytes func(minute int) int64, alter func(m int, s *scenario.State)) []scenario.State {
+	perMinute := func(minutes int, bytes func(m int) int64, alter func(m int, s *scenario.State)) []scenario.State {
 		all := make([]scenario.State, minutes)
 		for m := range all {
 			all[m] = scenario.State{At: time.Duration(m) * time.Minute, Objects: 1 << 40, Bytes: bytes(m), Absolute: -1}
@@ -164,7 +164,8 @@ func TestFloor(t *testing.T) {
 	}
 	c := floorOf()
 	for i := range 100_000 {
-		c.below(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000, Absolute: -1})
+		c.below(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000,
+			Absolute: -1})
 		if len(c.points) > floorPoints+2 {
 			t.Fatalf("%d points are kept", len(c.points))
 		}

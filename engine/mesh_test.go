@@ -231,7 +231,8 @@ func TestPlaceable(t *testing.T) {
 			systems = append(systems, c.sys)
 		}
 		problems := Blocking(Placeable(plan, systems, c.clients))
-		if len(problems) != min(len(c.refused), 1) || len(problems) > 0 && !strings.Contains(problems[0].What, c.refused) {
+		if len(problems) != min(len(c.refused), 1) ||
+			len(problems) > 0 && !strings.Contains(problems[0].What, c.refused) {
 			t.Errorf("%+v: %+v", c, problems)
 		}
 		if c.emulator == "" {

@@ -99,7 +99,8 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 			refused: "contracts", what: "0 of 1"},
 		{name: "an API that answers HTML", node: chain{broken: errors.New("HTML instead of JSON"), synced: time.Hour},
 			need: experiment.Need{Wait: minutes(5)}, refused: "synced", what: "/consensus: HTML instead of JSON"},
-		{name: "the run ends", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(60)}, ends: time.Minute},
+		{name: "the run ends", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(60)},
+			ends: time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -40,7 +40,8 @@ retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
 		{"1MiB", "(retrieve.concurrency == 8 || retrieve.concurrency == 8) && retrieve.concurrency == 9", false},
 		{"1MiB", "concurrency == 9 or concurrency = 8 and delay < 41ms", true},
 	} {
-		_, err := Parse("w.yaml", []byte(src), []string{"retrieve.range=" + c.rangeSize, "where=" + c.expr}, testCatalog())
+		set := []string{"retrieve.range=" + c.rangeSize, "where=" + c.expr}
+		_, err := Parse("w.yaml", []byte(src), set, testCatalog())
 		if err != nil && !strings.Contains(err.Error(), "no cell is left") {
 			t.Errorf("%s: %v", c.expr, err)
 		} else if got := err == nil; got != c.want {

@@ -216,7 +216,8 @@ func TestSiaSync(t *testing.T) {
 	want := grid([]string{"disk", "ram"}, []string{"full", "none"}, []string{"1m0s 2m0s", "2s 5s"})
 	wantCells(t, p, want, func(c experiment.Cell) string {
 		o := c.Sync.Options
-		return fmt.Sprint(c.Sync.Storage, " ", o["subscriber"], " ", o["send_block_timeout"], " ", o["send_blocks_timeout"])
+		return strings.Join([]string{c.Sync.Storage, o["subscriber"], o["send_block_timeout"],
+			o["send_blocks_timeout"]}, " ")
 	})
 	// The default, which all are compared with, is the first.
 	first := p.Cells[0]

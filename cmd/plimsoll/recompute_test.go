@@ -25,7 +25,8 @@ func recomputed(t *testing.T, dir string) (n int) {
 			continue
 		}
 		n++
-		got, err := scenario.Recompute(scenarios.ByName(r.plan.Experiment.Scenario), r.Reader, trial, r.cell(trial), nil)
+		of := scenarios.ByName(r.plan.Experiment.Scenario)
+		got, err := scenario.Recompute(of, r.Reader, trial, r.cell(trial), nil)
 		must(t, err)
 		keys := maps.Clone(got)
 		maps.Copy(keys, trial.Metrics)
@@ -35,7 +36,8 @@ func recomputed(t *testing.T, dir string) (n int) {
 }
 
 // wantSame compares the metrics of a trial with those that were computed again.
-func wantSame(t *testing.T, run string, trial record.Trial, again map[string]float64, keys []string, tolerance float64) {
+func wantSame(t *testing.T, run string, trial record.Trial, again map[string]float64, keys []string,
+	tolerance float64) {
 	t.Helper()
 	for _, key := range keys {
 		stored, was := trial.Metrics[key]

@@ -278,7 +278,8 @@ warmup: 0`, "--clients", "3")
 			if emulator == "netem" && link.Works(link.NetemDiscipline) != nil { // the first machine says so
 				p := m.start(over(m.list, m.experiment(text), "--out", filepath.Join(t.TempDir(), "run"))...)
 				if said := m.end(p, 1); !strings.Contains(said, "box0: start the agent") ||
-					!strings.Contains(said, "the kernel has no netem") || !strings.Contains(said, "modprobe sch_netem") {
+					!strings.Contains(said, "the kernel has no netem") ||
+					!strings.Contains(said, "modprobe sch_netem") {
 					t.Errorf("it said:\n%s", said)
 				}
 				m.clean()
