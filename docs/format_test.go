@@ -3,7 +3,6 @@ package docs
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -17,7 +16,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system/all"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
+
+var must = systemtest.Must
 
 var update = flag.Bool("update", false, "write the generated pages instead of comparing")
 
@@ -26,12 +28,11 @@ var update = flag.Bool("update", false, "write the generated pages instead of co
 func TestExperimentFormat(t *testing.T) {
 	var values, systems []byte
 	src, err := experiment.Schema(engine.Catalog(all.All()))
+	must(t, err)
 	var schema struct {
 		Defs map[string]struct{ Description string } `json:"$defs"`
 	}
-	if err = errors.Join(err, json.Unmarshal(src, &schema)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(src, &schema))
 	for _, name := range slices.Sorted(maps.Keys(schema.Defs)) {
 		values = fmt.Appendf(values, "- **%s**: %s\n", strings.ReplaceAll(name, "-", " "),
 			schema.Defs[name].Description)

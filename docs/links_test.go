@@ -10,15 +10,21 @@ import (
 	"unicode"
 )
 
+// found are the files of some patterns.
+func found(t *testing.T, patterns ...string) (files []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		some, err := filepath.Glob(pattern)
+		must(t, err)
+		files = append(files, some...)
+	}
+	return files
+}
+
 // pages are the documents of the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
-	var all []string
-	for _, pattern := range []string{"../*.md", "*.md", "systems/*.md"} {
-		found, err := filepath.Glob(pattern)
-		must(t, err)
-		all = append(all, found...)
-	}
+	all := found(t, "../*.md", "*.md", "systems/*.md")
 	if len(all) < 35 {
 		t.Fatalf("only %d pages were found", len(all))
 	}

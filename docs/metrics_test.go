@@ -111,9 +111,8 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 // made from; with -update it writes them.
 func generate(t *testing.T, page string, parts map[string]string) {
 	t.Helper()
-	old, err := os.ReadFile(page)
-	must(t, err)
-	text := string(old)
+	old := read(t, page)
+	text := old
 	for name, part := range parts {
 		between := regexp.MustCompile(`(?s)<!-- ` + name + ` -->\n.*<!-- /` + name + ` -->`)
 		if !between.MatchString(text) {
@@ -121,7 +120,7 @@ func generate(t *testing.T, page string, parts map[string]string) {
 		}
 		text = between.ReplaceAllLiteralString(text, "<!-- "+name+" -->\n"+part+"<!-- /"+name+" -->")
 	}
-	if text == string(old) {
+	if text == old {
 		return
 	}
 	if !*update {
@@ -145,12 +144,8 @@ func TestScenariosRecordWhatIsDefined(t *testing.T) {
 		all += defined[s.Name()]
 	}
 	defined["upload"] += defined["collect"] // whose numbers are computed there
-	files, err := filepath.Glob("../scenario/*/*.go")
-	must(t, err)
-	shared, err := filepath.Glob("../scenario/*.go")
-	must(t, err)
 	sources, n := "", 0
-	for _, path := range append(files, shared...) {
+	for _, path := range found(t, "../scenario/*/*.go", "../scenario/*.go") {
 		switch filepath.Base(path) {
 		case "view.go", "tables.go", "effects.go":
 			continue // they read metrics
@@ -191,12 +186,5 @@ func TestReasonsAreDocumented(t *testing.T) {
 		if !regexp.MustCompile("(?m)^\\|.*`" + why + "`.*\\|").MatchString(text) {
 			t.Errorf("methodology.md has no row for the reason %s", why)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

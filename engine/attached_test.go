@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
@@ -41,33 +39,26 @@ func (l *lasting) Nodes() []system.Node        { return []system.Node{l} }
 func (l *lasting) Identity() map[string]string { return nil }
 func (l *lasting) Stop(context.Context) error  { return nil }
 
-func (l *lasting) take(name string) error {
+// once is one of the node's ways to store an object, for names that it has not had.
+func (l *lasting) once(ctx context.Context, name string, size int64, r io.Reader,
+	store func(context.Context, string, int64, io.Reader) (system.Ref, error)) (system.Ref, error) {
 	if l.names[name] {
-		return fmt.Errorf("there is an object %s already", name)
+		return "", fmt.Errorf("there is an object %s already", name)
 	}
 	l.names[name] = true
-	return nil
+	return store(ctx, name, size, r)
 }
 
 func (l *lasting) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if err := l.take(name); err != nil {
-		return "", err
-	}
-	return l.Node.Put(ctx, name, size, r)
+	return l.once(ctx, name, size, r, l.Node.Put)
 }
 
 func (l *lasting) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if err := l.take(name); err != nil {
-		return "", err
-	}
-	return l.Node.Seed(ctx, name, size, r)
+	return l.once(ctx, name, size, r, l.Node.Seed)
 }
 
 func (l *lasting) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if err := l.take(name); err != nil {
-		return "", err
-	}
-	return l.Node.PutMutable(ctx, name, size, r)
+	return l.once(ctx, name, size, r, l.Node.PutMutable)
 }
 
 func (l *lasting) Delete(ctx context.Context, ref system.Ref) error {
@@ -84,39 +75,26 @@ data: {size: 1kB}
 overhead: {operation: [put, get, update, fill, delete], count: 2, objects: 10, range_of: 10kB}
 allow: [write, spend]
 repetitions: 1
-warmup: 0
-limits: {others: none, machine: none}
-skip: [machine]
 `
 
 // An attached system is left as it was found, and the same experiment can be run
 // on it again; what cannot be removed is said and stands in nobody's way.
 func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	l := newLasting(t)
-	plan := memPlan(t, attachedExperiment)
 	for i, keeping := range []bool{false, true, false} {
 		l.keeping = keeping
 		before, err := system.All(t.Context(), l)
 		must(t, err)
-		dir := filepath.Join(t.TempDir(), "run")
-		res, err := runPlan(t.Context(), Config{Plan: plan, Systems: []system.System{l}, Scenario: overhead.Scenario{},
-			Dir: dir})
+		cfg := configOf(t, mustPlan(t, attachedExperiment), l, overhead.Scenario{})
+		res, err := Run(t.Context(), cfg)
 		if err != nil || res.Failed != 0 || res.Trials != 5 {
 			t.Fatalf("run %d: %+v, %v", i, res, err)
 		}
 		after, err := system.All(t.Context(), l)
 		must(t, err)
-		r, err := record.Open(dir)
-		must(t, err)
-		events, err := r.Events()
-		r.Close()
-		must(t, err)
 		said := false
-		for _, e := range events {
+		for _, e := range readRun(t, cfg.Dir).events {
 			said = said || e.What == "objects not removed" && strings.Contains(e.Detail, "objects of ours stay")
 		}
 		if said != keeping || (len(after) > len(before)) != keeping {
@@ -127,11 +105,13 @@ func TestAttachedSystemIsLeftAsItWas(t *testing.T) {
 
 // Systems that pay for what they do are not touched without leave.
 func TestSpendingNeedsLeave(t *testing.T) {
+	problemsOf := func(src string, sys system.System) []Problem {
+		cfg := configOf(t, mustPlan(t, src), sys, overhead.Scenario{})
+		return checkScenario(t.Context(), cfg, nodePlace{})
+	}
 	l := newLasting(t)
 	for allow, want := range map[string]bool{"write": false, "write, spend": true} {
-		plan := memPlan(t, strings.Replace(attachedExperiment, "write, spend", allow, 1))
-		problems := Blocking(checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{l},
-			Scenario: overhead.Scenario{}}, nodePlace{}))
+		problems := Blocking(problemsOf(strings.Replace(attachedExperiment, "write, spend", allow, 1), l))
 		switch {
 		case want && len(problems) != 0:
 			t.Errorf("allow: [%s]: %v", allow, problems)
@@ -141,9 +121,7 @@ func TestSpendingNeedsLeave(t *testing.T) {
 		}
 	}
 	// One that is started spends play money.
-	plan := memPlan(t, skippedExperiment)
-	if problems := checkScenario(t.Context(), Config{Plan: plan, Systems: []system.System{mem.System{}},
-		Scenario: overhead.Scenario{}}, nodePlace{}); len(problems) != 0 {
+	if problems := problemsOf(skippedExperiment, mem.System{}); len(problems) != 0 {
 		t.Errorf("started: %v", problems)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -116,77 +115,61 @@ func TestFloor(t *testing.T) {
 	floorOf := func() *exits {
 		return exitsOf(experiment.Exit{Floor: &experiment.Floor{Bytes: 1000, Window: experiment.Duration(time.Hour)}})
 	}
-	// perMinute makes a state each minute, of so many more bytes.
-	perMinute := func(minutes int, bytes func(minute int) int64) (all []scenario.State) {
-		for m := range minutes {
-			all = append(all, scenario.State{At: time.Duration(m) * time.Minute, Objects: 1 << 40, Bytes: bytes(m),
-				Absolute: -1})
+	// perMinute makes a state each minute, of so many more bytes, each with what alter changes.
+	perMinute := func(minutes int, bytes func(m int) int64, alter func(m int, s *scenario.State)) []scenario.State {
+		all := make([]scenario.State, minutes)
+		for m := range all {
+			all[m] = scenario.State{At: time.Duration(m) * time.Minute, Objects: 1 << 40, Bytes: bytes(m), Absolute: -1}
+			if alter != nil {
+				alter(m, &all[m])
+			}
 		}
 		return all
+	}
+	none := func(int) int64 { return 0 }
+	// A walk over the servers rests for long after it took long: what it read last says nothing of the time since.
+	polled := func(m int, s *scenario.State) {
+		poll := m / 90 * 90
+		s.Absolute, s.AbsoluteAt = int64(min(poll, 180))*100, time.Duration(poll)*time.Minute
 	}
 	for _, c := range []struct {
 		name   string
 		states []scenario.State
 		want   int
+		why    string
 	}{
-		{"nothing at all, once the window is full", perMinute(200, func(int) int64 { return 0 }), 60},
-		{"just enough", perMinute(200, func(m int) int64 { return int64(m) * 1000 / 60 * 61 / 60 }), -1},
-		{"stops after 100 minutes", perMinute(200, func(m int) int64 { return int64(min(m, 100)) * 20 }), 111},
-		{"a burst in each window", perMinute(200, func(m int) int64 { return int64(m/50) * 1000 }), -1},
+		{"nothing at all, once the window is full", perMinute(200, none, nil), 60, ""},
+		{"just enough", perMinute(200, func(m int) int64 { return int64(m) * 1000 / 60 * 61 / 60 }, nil), -1, ""},
+		{"stops after 100 minutes", perMinute(200, func(m int) int64 { return int64(min(m, 100)) * 20 }, nil), 111, ""},
+		{"a burst in each window", perMinute(200, func(m int) int64 { return int64(m/50) * 1000 }, nil), -1, ""},
+		{"absolute bytes where the system has them", perMinute(100, none, func(m int, s *scenario.State) {
+			s.Absolute, s.AbsoluteAt = int64(m)*100, s.At
+		}), -1, ""},
+		{"a reading is of its poll", perMinute(500, none, polled), 270, "0 bytes were stored in the last 1 h 30 min, " +
+			"the floor is 1000 in 1 h"},
+		{"a reading of an earlier session", perMinute(500, func(m int) int64 { return int64(m) * 100 },
+			func(m int, s *scenario.State) {
+				polled(m, s)
+				s.AbsoluteAt = -1
+			}), -1, ""},
+		{"what is all sent, or pauses on purpose, need not hurry", perMinute(100, none, func(m int, s *scenario.State) {
+			if s.Idle = m < 50; !s.Idle {
+				s.Objects, s.Accepted, s.Failed, s.Unreadable = 10, 7, 2, 1
+			}
+		}), -1, ""},
 	} {
-		if at, why := met(floorOf().below, c.states); at != c.want {
+		if at, why := met(floorOf().below, c.states); at != c.want || !strings.Contains(why, c.why) {
 			t.Errorf("%s: met at %d (%s), want %d", c.name, at, why, c.want)
 		}
 	}
-	t.Run("absolute bytes where the system tells", func(t *testing.T) {
-		states := perMinute(100, func(int) int64 { return 0 })
-		for i := range states {
-			states[i].Absolute, states[i].AbsoluteAt = int64(i)*100, states[i].At
+	c := floorOf()
+	for i := range 100_000 {
+		c.below(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000,
+			Absolute: -1})
+		if len(c.points) > floorPoints+2 {
+			t.Fatalf("%d points are kept", len(c.points))
 		}
-		if at, why := met(floorOf().below, states); at >= 0 {
-			t.Errorf("met at %d: %s", at, why)
-		}
-	})
-	// A walk over the servers rests for long after it took long: what it told
-	// last says nothing of the time since.
-	t.Run("a reading is of its poll", func(t *testing.T) {
-		states := perMinute(500, func(int) int64 { return 0 })
-		for i := range states {
-			polled := i / 90 * 90
-			states[i].Absolute, states[i].AbsoluteAt = int64(min(polled, 180))*100, states[polled].At
-		}
-		if at, why := met(floorOf().below, states); at != 270 || !strings.Contains(why, "0 bytes were stored in the "+
-			"last 1 h 30 min, the floor is 1000 in 1 h") {
-			t.Errorf("met at %d: %s", at, why)
-		}
-		for i := range states { // told in an earlier session
-			states[i].AbsoluteAt, states[i].Bytes = -1, int64(i)*100
-		}
-		if at, why := met(floorOf().below, states); at >= 0 {
-			t.Errorf("by an old reading met at %d: %s", at, why)
-		}
-	})
-	t.Run("what is all sent, or pauses on purpose, need not hurry", func(t *testing.T) {
-		states := perMinute(100, func(int) int64 { return 0 })
-		for i := range states {
-			if states[i].Idle = i < 50; i >= 50 {
-				states[i].Objects, states[i].Accepted, states[i].Failed, states[i].Unreadable = 10, 7, 2, 1
-			}
-		}
-		if at, why := met(floorOf().below, states); at >= 0 {
-			t.Errorf("met at %d: %s", at, why)
-		}
-	})
-	t.Run("constant memory", func(t *testing.T) {
-		c := floorOf()
-		for i := range 100_000 {
-			c.below(scenario.State{At: time.Duration(i) * time.Second, Objects: 1 << 40, Bytes: int64(i) * 1000,
-				Absolute: -1})
-			if len(c.points) > floorPoints+2 {
-				t.Fatalf("%d points are kept", len(c.points))
-			}
-		}
-	})
+	}
 }
 
 const exitExperiment = `
@@ -195,19 +178,13 @@ systems: [{use: mem, with: {a: 100ms, errors: "%s"}}]
 data: {size: 1kB}
 overhead: {operation: [put, get], count: 4}
 repetitions: 50
-warmup: 0
-limits: {others: none, machine: none}
 exit: {%s}
-skip: [machine]
 `
 
 // Exit conditions end a run of scenario overhead, and a run that they have ended
 // stays ended.
 func TestExitConditionsEndOverhead(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	for _, c := range []struct {
 		condition, errors, exit string
 		most                    int // trials
@@ -217,27 +194,21 @@ func TestExitConditionsEndOverhead(t *testing.T) {
 		{"max_runtime", "0", "max_runtime: 2s", 20},
 	} {
 		t.Run(c.condition, func(t *testing.T) {
-			cfg := Config{
-				Plan: memPlan(t, fmt.Sprintf(exitExperiment, c.errors, c.exit)), Systems: []system.System{mem.System{}},
-				Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run"),
-			}
-			res, err := runPlan(t.Context(), cfg)
+			plan := mustPlan(t, fmt.Sprintf(exitExperiment, c.errors, c.exit))
+			cfg := configOf(t, plan, mem.System{}, overhead.Scenario{})
+			res, err := Run(t.Context(), cfg)
 			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.condition || res.Trials < 1 ||
 				res.Trials > c.most {
 				t.Fatalf("%+v, %v, %v", res, res.Stopped, err)
 			}
-			r, err := record.Open(cfg.Dir)
-			must(t, err)
-			meta := r.Meta()
-			r.Close()
-			if !strings.Contains(meta["stopped"], c.condition) {
+			if meta := readRun(t, cfg.Dir).meta; !strings.Contains(meta["stopped"], c.condition) {
 				t.Errorf("recorded: %q", meta["stopped"])
 			}
 			if c.condition == "max_errors" {
 				return // it is judged trial by trial: a resumed run tries another
 			}
 			cfg.Resume = true
-			again, err := runPlan(t.Context(), cfg)
+			again, err := Run(t.Context(), cfg)
 			if err != nil || again.Stopped == nil || again.Trials != res.Trials {
 				t.Errorf("resumed: %+v, %v", again, err)
 			}
@@ -263,15 +234,11 @@ func (r *rude) Redial(ctx context.Context) error {
 
 // A trial that could not be executed to its end moved bytes all the same.
 func TestFailedTrialsCountForExitConditions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	src := strings.Replace(attachedExperiment, "overhead: {operation: [put, get, update, fill, delete], count: 2, "+
 		"objects: 10, range_of: 10kB}",
 		"overhead: {operation: put, connections: fresh, count: 4}\nexit: {max_bytes: 2kB}", 1)
-	sys := &rude{newLasting(t), 2}
-	res, err := runPlan(t.Context(), Config{Plan: memPlan(t, src), Systems: []system.System{sys},
-		Scenario: overhead.Scenario{}, Dir: filepath.Join(t.TempDir(), "run")})
+	res, err := Run(t.Context(), configOf(t, mustPlan(t, src), &rude{newLasting(t), 2}, overhead.Scenario{}))
 	if err != nil || res.Failed != 1 || res.Trials != 0 || res.Stopped == nil || res.Stopped.Condition != "max_bytes" {
 		t.Errorf("%+v, %v, %v", res, res.Stopped, err)
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,13 +20,6 @@ func (c sickCluster) Nodes() []system.Node       { return []system.Node{c} }
 func (sickCluster) Identity() map[string]string  { return nil }
 func (sickCluster) Stop(context.Context) error   { return nil }
 func (sickCluster) Processes() []testbed.Process { return nil }
-func (sickCluster) Get(context.Context, system.Ref, io.Writer) error {
-	return errors.ErrUnsupported
-}
-func (sickCluster) Put(context.Context, string, int64, io.Reader) (system.Ref, error) {
-	return "", errors.ErrUnsupported
-}
-
 func (c sickCluster) Health(ctx context.Context) error {
 	if time.Now().Before(c.well) {
 		<-ctx.Done()
@@ -38,55 +30,43 @@ func (c sickCluster) Health(ctx context.Context) error {
 
 // TestHealthIsPatientButNotForEver: in virtual time, a server that recovers
 // within the patience is waited for; one that does not is given up, and never
-// later than one probe after the patience.
+// later than one probe after the patience. Ctrl-C does not wait for patience to end.
 func TestHealthIsPatientButNotForEver(t *testing.T) {
+	canceled := context.Canceled.Error()
 	for _, c := range []struct {
-		name  string
-		after time.Duration
-		fails bool
+		name         string
+		after, ended time.Duration // when it recovers, and the user ends the run; 0: never
+		want         string        // in the error
+		most         time.Duration
 	}{
-		{"well", 0, false},
-		{"recovers", 40 * time.Second, false},
-		{"never recovers", time.Hour, true},
+		{"well", 0, 0, "", healthTimeout + healthPause},
+		{"recovers", 40 * time.Second, 0, "", 40*time.Second + healthTimeout + healthPause},
+		{"never recovers", time.Hour, 0, "sick: it did not answer its health probe",
+			healthPatience + healthTimeout + healthPause},
+		{"the user ends the run", time.Hour, 7 * time.Second, canceled, 8 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.ended > 0 {
+					time.AfterFunc(c.ended, cancel)
+				}
 				r := &run{plan: &experiment.Plan{}, say: silent{}}
 				s := &site{use: experiment.SystemUse{Name: "sick"}, cluster: sickCluster{time.Now().Add(c.after)}}
 				begun := time.Now()
-				restarted, err := r.healthy(context.Background(), s)
-				took := time.Since(begun)
+				restarted, err := r.healthy(ctx, s)
 				if restarted {
 					t.Error("an attached system was restarted")
 				}
-				if (err != nil) != c.fails {
-					t.Errorf("got %v", err)
+				if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) ||
+					c.want == canceled && !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v, want %q", err, c.want)
 				}
-				if err != nil && !strings.Contains(err.Error(), "sick: it did not answer its health probe") {
-					t.Errorf("the error says %q", err)
-				}
-				if !c.fails && took > c.after+healthTimeout+healthPause ||
-					took > healthPatience+healthTimeout+healthPause {
+				if took := time.Since(begun); took > c.most {
 					t.Errorf("it took %s", took)
 				}
 			})
 		})
 	}
-}
-
-// TestHealthEndsWithTheUser: Ctrl-C does not wait for patience to end.
-func TestHealthEndsWithTheUser(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(context.Background())
-		time.AfterFunc(7*time.Second, cancel)
-		r := &run{plan: &experiment.Plan{}, say: silent{}}
-		s := &site{use: experiment.SystemUse{Name: "sick"}, cluster: sickCluster{time.Now().Add(time.Hour)}}
-		begun := time.Now()
-		if _, err := r.healthy(ctx, s); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want canceled", err)
-		}
-		if took := time.Since(begun); took > 8*time.Second {
-			t.Errorf("it took %s after the user had stopped it at 7 s", took)
-		}
-	})
 }

@@ -34,12 +34,6 @@ type slowLoad struct {
 	silent  func(now time.Duration) bool // after the first object: nothing is stored or said then
 }
 
-func (s *slowLoad) Prepares([]experiment.Cell) (int64, int64) { return 0, 0 }
-
-func (s *slowLoad) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
-	return nil
-}
-
 func (s *slowLoad) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
 	if s.sees != nil {
 		s.sees(site)
@@ -50,8 +44,6 @@ func (s *slowLoad) Prepare(_ context.Context, site scenario.Site, _ []experiment
 func (s *slowLoad) Measure(in scenario.Measured) map[string]float64 {
 	return map[string]float64{"accepted": float64(in.Summary.Counts().Ops)}
 }
-
-func (s *slowLoad) Close(context.Context) error { return nil }
 
 func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
 	done := int64(0)
@@ -110,31 +102,18 @@ func (s *slowLoad) Trial(ctx context.Context, _ experiment.Cell, _ uint64, sink 
 	return load(), nil
 }
 
-var _ scenario.Scenario = (*slowLoad)(nil)
-
 const longExperiment = `
 scenario: upload
 systems: [{use: mem, mode: %s}]
 data: {size: 1kB}
 upload: {}
 allow: [write, spend]
-repetitions: 1
-warmup: 0
-limits: {others: none, machine: none}
 exit: {%s}
-skip: [machine, budget]
 `
 
-func trialsOf(t *testing.T, dir string) (trials []record.Trial, events []record.Event, meta map[string]string) {
+func longPlan(t *testing.T, mode, exit string, set ...string) *experiment.Plan {
 	t.Helper()
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	trials, err = r.Trials()
-	must(t, err)
-	events, err = r.Events()
-	must(t, err)
-	return trials, events, r.Meta()
+	return mustPlan(t, fmt.Sprintf(longExperiment, mode, exit), append(set, "skip=machine,budget")...)
 }
 
 // renamed is an attached system that is upgraded between two sessions.
@@ -177,16 +156,13 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 		sees:    func(s scenario.Site) { sites = append(sites, s) },
 		earlier: func(jobs, _ int) { found = append(found, jobs) },
 	}
-	cfg := Config{
-		Plan: memPlan(t, fmt.Sprintf(longExperiment, "attach", "max_runtime: 1h")), Systems: []system.System{sys},
-		Scenario: load,
-		Dir:      filepath.Join(t.TempDir(), "run"), Base: "/somewhere",
-	}
-	res, err := runPlan(ctx, cfg)
+	cfg := configOf(t, longPlan(t, "attach", "max_runtime: 1h"), sys, load)
+	cfg.Base = "/somewhere"
+	res, err := Run(ctx, cfg)
 	if err != nil || !res.Interrupt || res.Paused != 1 || res.Trials != 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	trials, _, _ := trialsOf(t, cfg.Dir)
+	trials := readRun(t, cfg.Dir).trials
 	if len(trials) != 1 || trials[0].State != record.Running || trials[0].Metrics["accepted"] < 5 ||
 		trials[0].Seconds <= 0 {
 		t.Fatalf("interrupted: %+v", trials)
@@ -201,27 +177,27 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 		return nil
 	}
 	cfg.Resume, cfg.Base = true, ""
-	if res, err = runPlan(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the data set has changed") ||
+	if res, err = Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the data set has changed") ||
 		res.Paused != 1 || res.Failed != 0 {
 		t.Fatalf("failed: %+v, %v", res, err)
 	}
 	load.each = nil
-	if res, err = runPlan(t.Context(), cfg); err != nil || res.Trials != 1 || res.Valid != 1 ||
+	if res, err = Run(t.Context(), cfg); err != nil || res.Trials != 1 || res.Valid != 1 ||
 		res.Stopped != nil {
 		t.Fatalf("resumed: %+v, %v", res, err)
 	}
-	trials, events, _ := trialsOf(t, cfg.Dir)
-	last := trials[0]
-	if len(trials) != 1 || last.ID != first.ID || !last.Epoch.Equal(first.Epoch) || last.State != record.Done ||
+	run := readRun(t, cfg.Dir)
+	last := run.trials[0]
+	if len(run.trials) != 1 || last.ID != first.ID || !last.Epoch.Equal(first.Epoch) || last.State != record.Done ||
 		last.Outcomes["ok"] != 20 || last.Metrics["accepted"] != 20 || last.Seconds <= first.Seconds {
-		t.Errorf("got %+v, it began as %+v", trials, first)
+		t.Errorf("got %+v, it began as %+v", run.trials, first)
 	}
 	if !slices.Contains(last.Notes, record.NoteEnded+"all done") ||
 		!slices.Contains(last.Notes, `system changed: version: "1.1", was "1.0"`) {
 		t.Errorf("notes: %q", last.Notes)
 	}
 	sessions := 0
-	for _, e := range events {
+	for _, e := range run.events {
 		if e.Kind == "session" && e.What == "continued" && e.Trial == last.ID {
 			sessions++
 		}
@@ -229,8 +205,8 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 	if sessions != 2 || len(found) != 3 || found[0] != 0 || found[1] < 5 || found[2] < found[1]+4 {
 		t.Errorf("%d sessions went on, which found %v jobs", sessions, found)
 	}
-	for _, run := range sys.runs {
-		if run != sites[0].Run || len(sys.runs) < 3 {
+	for _, name := range sys.runs {
+		if name != sites[0].Run || len(sys.runs) < 3 {
 			t.Errorf("deployments were told the runs %q, of %q", sys.runs, sites[0].Run)
 		}
 	}
@@ -240,7 +216,7 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 				sites[0].Seed)
 		}
 	}
-	if res, err = runPlan(t.Context(), cfg); err != nil || !res.Complete {
+	if res, err = Run(t.Context(), cfg); err != nil || !res.Complete {
 		t.Errorf("complete: %+v, %v", res, err)
 	}
 }
@@ -256,12 +232,8 @@ func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
 		}
 		return nil
 	}}
-	cfg := Config{
-		Plan: memPlan(t, fmt.Sprintf(longExperiment, "start", "")), Systems: []system.System{mem.System{}},
-		Scenario: load,
-		Dir:      filepath.Join(t.TempDir(), "run"),
-	}
-	if res, err := runPlan(ctx, cfg); err != nil || res.Paused != 1 {
+	cfg := configOf(t, longPlan(t, "start", ""), mem.System{}, load)
+	if res, err := Run(ctx, cfg); err != nil || res.Paused != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	load.each, load.earlier = nil, func(jobs, _ int) {
@@ -270,17 +242,17 @@ func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
 		}
 	}
 	cfg.Resume = true
-	if res, err := runPlan(t.Context(), cfg); err != nil || res.Trials != 1 {
+	if res, err := Run(t.Context(), cfg); err != nil || res.Trials != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	trials, events, _ := trialsOf(t, cfg.Dir)
-	if len(trials) != 1 || trials[0].Outcomes["ok"] != 8 {
-		t.Errorf("got %+v", trials)
+	run := readRun(t, cfg.Dir)
+	if len(run.trials) != 1 || run.trials[0].Outcomes["ok"] != 8 {
+		t.Errorf("got %+v", run.trials)
 	}
-	if !slices.ContainsFunc(events, func(e record.Event) bool {
+	if !slices.ContainsFunc(run.events, func(e record.Event) bool {
 		return e.What == "trial begins anew" && strings.Contains(e.Detail, "mem")
 	}) {
-		t.Errorf("nothing says that it began anew: %+v", events)
+		t.Errorf("nothing says that it began anew: %+v", run.events)
 	}
 }
 
@@ -309,30 +281,25 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cfg := Config{
-				Plan:    memPlan(t, fmt.Sprintf(longExperiment, "attach", c.exit)),
-				Systems: []system.System{newLasting(t)},
-				Scenario: &slowLoad{every: 10 * time.Millisecond, objects: 100_000, bytes: 10, alter: c.alter,
-					silent: c.silent},
-				Dir: filepath.Join(t.TempDir(), "run"),
-			}
-			res, err := runPlan(t.Context(), cfg)
+			cfg := configOf(t, longPlan(t, "attach", c.exit), newLasting(t), &slowLoad{every: 10 * time.Millisecond,
+				objects: 100_000, bytes: 10, alter: c.alter, silent: c.silent})
+			res, err := Run(t.Context(), cfg)
 			if err != nil || res.Stopped == nil || res.Stopped.Condition != c.want || res.Trials != 1 ||
 				res.Valid != 1 {
 				t.Fatalf("%+v, %v, %v", res, res.Stopped, err)
 			}
-			trials, _, meta := trialsOf(t, cfg.Dir)
-			if n := trials[0].Outcomes["ok"]; n < 1 || n > c.most {
+			run := readRun(t, cfg.Dir)
+			if n := run.trials[0].Outcomes["ok"]; n < 1 || n > c.most {
 				t.Errorf("%d objects were stored, at most %d are expected", n, c.most)
 			}
-			if !strings.Contains(meta["stopped"], c.want) ||
-				!slices.ContainsFunc(trials[0].Notes, func(n string) bool {
+			if !strings.Contains(run.meta["stopped"], c.want) ||
+				!slices.ContainsFunc(run.trials[0].Notes, func(n string) bool {
 					return strings.HasPrefix(n, record.NoteEnded+c.want+": ")
 				}) {
-				t.Errorf("recorded: %q, notes %q", meta["stopped"], trials[0].Notes)
+				t.Errorf("recorded: %q, notes %q", run.meta["stopped"], run.trials[0].Notes)
 			}
 			cfg.Resume = true
-			again, err := runPlan(t.Context(), cfg)
+			again, err := Run(t.Context(), cfg)
 			if err != nil || !again.Complete || again.Stopped == nil || again.Stopped.Condition != c.want {
 				t.Errorf("resumed: %+v, %v, %v", again, again.Stopped, err)
 			}
@@ -340,44 +307,41 @@ func TestConditionsEndARunningTrial(t *testing.T) {
 	}
 }
 
-// runOfLoad is a run whose one system is attached, for tests in virtual time.
-func runOfLoad(t *testing.T, bed *testbed.Testbed, plan *experiment.Plan, load *slowLoad) *run {
+// inVirtualTime runs a test of a run whose one system is attached.
+func inVirtualTime(t *testing.T, exit string, load *slowLoad, test func(t *testing.T, r *run)) {
 	t.Helper()
-	dir, l := filepath.Join(t.TempDir(), "run"), newLasting(t)
+	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
+	must(t, err)
+	defer bed.Close(context.WithoutCancel(t.Context()))
+	plan := longPlan(t, "attach", exit, "upload.poll=6h")
 	canonical, err := plan.Marshal()
 	must(t, err)
-	rec, err := record.Create(dir, canonical, nil, nil)
-	must(t, err)
-	t.Cleanup(func() { rec.Close() })
-	return &run{others: recentOthers{},
-		cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(),
-		rec: rec, bed: bed, done: map[trialKey]record.Trial{}, kept: map[trialKey]record.Trial{},
-		sites: map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}},
-	}
+	synctest.Test(t, func(t *testing.T) {
+		dir, l := filepath.Join(t.TempDir(), "run"), newLasting(t)
+		rec, err := record.Create(dir, canonical, nil, nil)
+		must(t, err)
+		t.Cleanup(func() { rec.Close() })
+		test(t, &run{others: recentOthers{},
+			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(),
+			rec: rec, bed: bed, done: map[trialKey]record.Trial{}, kept: map[trialKey]record.Trial{},
+			sites: map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}},
+		})
+	})
 }
 
 // A load test of days, in virtual time: its operations, its sessions and its
 // end are where they should be, and what is kept of it stays small.
 func TestDays(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	days := 5
 	if raceEnabled { // ten times as slow
 		days = 1
 	}
-	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
-	must(t, err)
-	defer bed.Close(context.WithoutCancel(t.Context()))
-	src := strings.Replace(fmt.Sprintf(longExperiment, "attach", fmt.Sprintf("max_runtime: %dh, floor: {bytes: 1kB, "+
-		"window: 1h}", 24*days)), "upload: {}", "upload: {poll: 6h}", 1)
-	plan := memPlan(t, src)
-	synctest.Test(t, func(t *testing.T) {
-		load := &slowLoad{every: 10 * time.Minute, objects: 1 << 30, bytes: 10_000}
-		r := runOfLoad(t, bed, plan, load)
+	exit := fmt.Sprintf("max_runtime: %dh, floor: {bytes: 1kB, window: 1h}", 24*days)
+	load := &slowLoad{every: 10 * time.Minute, objects: 1 << 30, bytes: 10_000}
+	inVirtualTime(t, exit, load, func(t *testing.T, r *run) {
 		begun := time.Now()
-		trial, err := r.trial(t.Context(), plan.Cells[0], 0)
+		trial, err := r.trial(t.Context(), r.plan.Cells[0], 0)
 		must(t, err)
 		if r.stoppedBy == nil || r.stoppedBy.Condition != "max_runtime" {
 			t.Errorf("ended by %v", r.stoppedBy)
@@ -405,19 +369,13 @@ func TestDays(t *testing.T) {
 // trial is known to it.
 func TestFloorAfterADeath(t *testing.T) {
 	t.Parallel()
-	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir(), Plain: true})
-	must(t, err)
-	defer bed.Close(context.WithoutCancel(t.Context()))
-	plan := memPlan(t, strings.Replace(fmt.Sprintf(longExperiment, "attach", "floor: {bytes: 55B, window: 1h}"),
-		"upload: {}", "upload: {poll: 6h}", 1))
-	synctest.Test(t, func(t *testing.T) {
-		slow := time.Duration(1 << 60) // nothing is stored from then on
-		load := &slowLoad{
-			every: time.Minute, objects: 1 << 30, bytes: 1,
-			silent: func(at time.Duration) bool { return at > slow },
-		}
-		r := runOfLoad(t, bed, plan, load)
-		trial := &execution{r: r, s: r.sites["mem"], cell: plan.Cells[0], continues: true,
+	stalls := time.Duration(1 << 60) // nothing is stored from then on
+	load := &slowLoad{
+		every: time.Minute, objects: 1 << 30, bytes: 1,
+		silent: func(at time.Duration) bool { return at > stalls },
+	}
+	inVirtualTime(t, "floor: {bytes: 55B, window: 1h}", load, func(t *testing.T, r *run) {
+		trial := &execution{r: r, s: r.sites["mem"], cell: r.plan.Cells[0], continues: true,
 			others: byMachine{}}
 		unready, err := trial.open(t.Context())
 		must(t, errors.Join(unready, err))
@@ -435,7 +393,7 @@ func TestFloorAfterADeath(t *testing.T) {
 		if end := during(3 * time.Hour); !errors.Is(end, errDied) {
 			t.Errorf("after 25 minutes of downtime it was ended by %v", end)
 		}
-		slow = trial.clock.Now() + 30*time.Minute
+		stalls = trial.clock.Now() + 30*time.Minute
 		var stop *scenario.Stop
 		if end := during(3 * time.Hour); !errors.As(end, &stop) || stop.Condition != "floor" {
 			t.Errorf("nothing was stored, and it was ended by %v", end)

@@ -2,12 +2,10 @@ package engine
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
@@ -17,24 +15,20 @@ systems: [{use: mem, with: {errors: "%s"}}]
 data: {objects: 20, size: 1kB}
 upload: {retries: 0, poll: 100ms, until: %s}
 exit: {max_errors: 100%%}
-limits: {others: none, machine: none}
-skip: [machine]
 `
 
 // A load test that gave objects up says how many, and so does its resumed run.
 func TestLostObjectsAreCounted(t *testing.T) {
 	t.Parallel()
 	for errors, want := range map[string]int64{"1": 20, "0": 0} {
-		cfg := Config{
-			Plan: memPlan(t, fmt.Sprintf(lossyExperiment, errors, "durable")), Systems: []system.System{mem.System{}},
-			Scenario: upload.Scenario{}, Dir: filepath.Join(t.TempDir(), "run"),
-		}
-		res, err := runPlan(t.Context(), cfg)
+		plan := mustPlan(t, fmt.Sprintf(lossyExperiment, errors, "durable"))
+		cfg := configOf(t, plan, mem.System{}, upload.Scenario{})
+		res, err := Run(t.Context(), cfg)
 		if err != nil || res.Trials != 1 || res.Stopped != nil || res.Lost != want {
 			t.Errorf("errors %s: %+v, %v, %v; want %d lost", errors, res, res.Stopped, err, want)
 		}
 		cfg.Resume = true
-		if again, err := runPlan(t.Context(), cfg); err != nil || !again.Complete || again.Lost != want {
+		if again, err := Run(t.Context(), cfg); err != nil || !again.Complete || again.Lost != want {
 			t.Errorf("errors %s, resumed: %+v, %v", errors, again, err)
 		}
 	}
@@ -45,7 +39,7 @@ func TestLostObjectsAreCounted(t *testing.T) {
 func TestWhatCountsAsLost(t *testing.T) {
 	metrics := map[string]float64{"objects": 20, "accepted": 18, "not_durable": 5, "verify_failed": 1}
 	for until, want := range map[string]int64{"durable": 8, "accepted": 3} {
-		r := &run{plan: memPlan(t, fmt.Sprintf(lossyExperiment, "0", until))}
+		r := &run{plan: mustPlan(t, fmt.Sprintf(lossyExperiment, "0", until))}
 		cell := r.plan.Cells[0].ID
 		if got := r.lostObjects(record.Trial{Cell: cell, Metrics: metrics}); got != want {
 			t.Errorf("until %s: %d, want %d", until, got, want)

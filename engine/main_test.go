@@ -5,12 +5,16 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
+	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -56,20 +60,41 @@ func ownCache(m *testing.M) int {
 	return m.Run()
 }
 
-// must ends a test at an error that it is not about.
-func must(t testing.TB, err error) {
+var must = systemtest.Must
+
+// slow marks a test of some seconds, which waits more than it computes.
+func slow(t *testing.T) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	if testing.Short() {
+		t.Skip("runs for some seconds")
 	}
+	t.Parallel()
 }
 
-// runPlan is Run of a configuration that may have no Progress.
-func runPlan(ctx context.Context, cfg Config) (Result, error) {
-	if cfg.Progress == nil {
-		cfg.Progress = silent{}
+// planOf is the plan of an experiment on the systems of these tests, without a warm-up and whatever the machine does.
+func planOf(src string, set ...string) (*experiment.Plan, error) {
+	catalog := Catalog([]system.System{mem.System{}, bittorrent.System{}, chains{}})
+	catalog[0].Modes = []string{"start", "attach"}
+	set = append([]string{"warmup=0", "limits.others=none", "limits.machine=none", "skip=machine"}, set...)
+	e, err := experiment.Parse("test.yaml", []byte(src), set, catalog)
+	if err != nil {
+		return nil, err
 	}
-	return Run(ctx, cfg)
+	return e.Plan()
+}
+
+func mustPlan(t *testing.T, src string, set ...string) *experiment.Plan {
+	t.Helper()
+	plan, err := planOf(src, set...)
+	must(t, err)
+	return plan
+}
+
+// configOf is a run of one system.
+func configOf(t *testing.T, plan *experiment.Plan, sys system.System, s scenario.Scenario) Config {
+	t.Helper()
+	return Config{Plan: plan, Systems: []system.System{sys}, Scenario: s, Progress: silent{},
+		Dir: filepath.Join(t.TempDir(), "run")}
 }
 
 type silent struct{}
@@ -81,3 +106,26 @@ func (silent) Begin(int, int, experiment.Cell, int)  {}
 func (silent) Load(int64, int64)                     {}
 func (silent) State(scenario.State, experiment.Cell) {}
 func (silent) End(record.Trial, experiment.Cell)     {}
+
+// recorded is what the directory of a run holds.
+type recorded struct {
+	trials []record.Trial
+	events []record.Event
+	links  []record.LinkCheck
+	meta   map[string]string
+}
+
+func readRun(t *testing.T, dir string) (all recorded) {
+	t.Helper()
+	r, err := record.Open(dir)
+	must(t, err)
+	defer r.Close()
+	all.meta = r.Meta()
+	all.trials, err = r.Trials()
+	must(t, err)
+	all.events, err = r.Events()
+	must(t, err)
+	all.links, err = r.Links()
+	must(t, err)
+	return all
+}

@@ -67,9 +67,8 @@ func meshOf(t *testing.T, names ...string) (r *run, at map[string]*machineAway) 
 	t.Cleanup(func() { _ = bed.Close(context.Background()) })
 	r = &run{plan: &experiment.Plan{}, say: silent{}, bed: bed, sites: map[string]*site{}}
 	for _, name := range names {
-		if _, err := bed.AddHost(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		_, err := bed.AddHost(t.Context(), name)
+		must(t, err)
 	}
 	return r, at
 }
@@ -156,7 +155,7 @@ func TestGeneratorsOfAMesh(t *testing.T) {
 		t.Errorf("generators %v and %v, want %v", s.generators, r.generators, now)
 	}
 	cell := experiment.Cell{System: "s", Overhead: &experiment.Overhead{Operation: "get"}}
-	cell.Link = swarmPlan(t, `
+	cell.Link = mustPlan(t, `
 scenario: disseminate
 systems: [bittorrent]
 data: {size: 512KiB}
@@ -174,57 +173,6 @@ disseminate: {nodes: 2}
 	}
 }
 
-// Load generators in namespaces do not reach what runs elsewhere.
-func TestAttachedSystemBetweenMachines(t *testing.T) {
-	plan := &experiment.Plan{Experiment: experiment.Experiment{Systems: []experiment.SystemUse{
-		{Name: "there", Use: "mem", Mode: string(system.Attach)}, {Name: "here", Use: "mem"}}}}
-	cell := experiment.Cell{System: "here"}
-	cell.Link.Delay = experiment.Duration(time.Millisecond)
-	for clients, refused := range map[int]bool{0: false, 1: false, 2: true} {
-		plan.Cells = []experiment.Cell{cell}
-		if problems := Placeable(plan, nil, clients); (len(problems) > 0) != refused {
-			t.Errorf("%d clients: %+v", clients, problems)
-		}
-		plan.Cells = nil // no emulated links
-		if problems := Placeable(plan, nil, clients); len(problems) > 0 {
-			t.Errorf("%d clients: %+v", clients, problems)
-		}
-	}
-}
-
-// netem of the machines' kernels emulates links between them when it is asked for; what is for one machine alone is
-// refused by name.
-func TestNetemBetweenMachines(t *testing.T) {
-	for _, c := range []struct {
-		emulator string
-		ipv6     bool
-		delay    time.Duration
-		want     string // emulator
-		refused  string
-	}{
-		{"auto", false, time.Millisecond, link.Own, ""},
-		{"netem", false, time.Millisecond, link.NetemDiscipline, ""},
-		{"netem", false, 0, link.NetemDiscipline, ""}, // there is nothing to emulate
-		{"netem", true, time.Millisecond, link.NetemDiscipline, "link.ipv6"},
-	} {
-		cell := experiment.Cell{System: "a"}
-		cell.Link.Delay = experiment.Duration(c.delay)
-		plan := &experiment.Plan{Cells: []experiment.Cell{cell}}
-		plan.Experiment.Systems = []experiment.SystemUse{{Name: cell.System}}
-		plan.Experiment.Link.Emulator, plan.Experiment.Link.IPv6 = c.emulator, c.ipv6
-		if ByKernel(plan) != (c.emulator == "netem" && c.delay > 0) {
-			t.Errorf("%+v: by the kernel: %t", c, ByKernel(plan))
-		}
-		if got := testbedOptions(Config{Plan: plan, Machines: 2}); got.Emulate != c.want || got.Mesh != (c.delay > 0) {
-			t.Errorf("%+v: %+v", c, got)
-		}
-		problems := Placeable(plan, nil, 1)
-		if len(problems) != min(len(c.refused), 1) || len(problems) > 0 && !strings.Contains(problems[0].What, c.refused) {
-			t.Errorf("%+v: %+v", c, problems)
-		}
-	}
-}
-
 // confined is a system that would reach beyond the network of a run.
 type confined struct{ mem.System }
 
@@ -234,43 +182,77 @@ func (confined) Info() system.Info {
 	return info
 }
 
-// Systems that are started only in network namespaces are refused where links between machines are not emulated.
-func TestConfinedSystemBetweenMachines(t *testing.T) {
+// What cannot run on several machines is refused before others are made: what is for one machine alone, systems that
+// are started only in network namespaces where no links are emulated, load generators in namespaces that do not reach
+// what runs elsewhere, and a log that only this machine has. netem of the machines' kernels emulates links when it is
+// asked for.
+func TestPlaceable(t *testing.T) {
+	const ms = experiment.Duration(time.Millisecond)
+	started := experiment.SystemUse{Name: "a", Use: "mem", Mode: string(system.Start)}
+	attached := experiment.SystemUse{Name: "a", Use: "mem", Mode: string(system.Attach)}
+	elsewhere := experiment.SystemUse{Name: "b", Use: "mem", Mode: string(system.Attach)}
 	for _, c := range []struct {
-		sys     system.System
-		mode    system.Mode
-		delay   time.Duration
-		refused bool
+		link     experiment.Link
+		emulator string // of the testbed; empty: any
+		sys      system.System
+		uses     []experiment.SystemUse
+		clients  int
+		log      string
+		refused  string // empty: it is not
 	}{
-		{confined{}, system.Start, 0, true},
-		{confined{}, system.Start, time.Millisecond, false},
-		{confined{}, system.Attach, 0, false},
-		{mem.System{}, system.Start, 0, false},
+		{link: experiment.Link{Emulator: "auto", Delay: ms}, emulator: link.Own},
+		{link: experiment.Link{Emulator: "netem", Delay: ms}, emulator: link.NetemDiscipline},
+		{link: experiment.Link{Emulator: "netem"}, emulator: link.NetemDiscipline}, // there is nothing to emulate
+		{link: experiment.Link{Emulator: "netem", Delay: ms, IPv6: true}, emulator: link.NetemDiscipline,
+			refused: "link.ipv6"},
+		{sys: confined{}, refused: "namespaces"},
+		{sys: confined{}, link: experiment.Link{Delay: ms}},
+		{sys: confined{}, uses: []experiment.SystemUse{attached}},
+		{sys: mem.System{}},
+		{uses: []experiment.SystemUse{elsewhere, started}, link: experiment.Link{Delay: ms}, clients: 0},
+		{uses: []experiment.SystemUse{elsewhere, started}, link: experiment.Link{Delay: ms}, clients: 1},
+		{uses: []experiment.SystemUse{elsewhere, started}, link: experiment.Link{Delay: ms}, clients: 2,
+			refused: "load generators"},
+		{uses: []experiment.SystemUse{elsewhere, started}, clients: 2},
+		{log: "access.log", refused: "access.log"},
+		{log: "/srv/access.log"},
 	} {
-		cell := experiment.Cell{System: "a"}
-		cell.Link.Delay = experiment.Duration(c.delay)
-		plan := &experiment.Plan{Cells: []experiment.Cell{cell}}
-		plan.Experiment.Systems = []experiment.SystemUse{{Name: "a", Use: "mem", Mode: string(c.mode)}}
-		problems := Placeable(plan, []system.System{c.sys}, 1)
-		if refused := len(Blocking(problems)) > 0; refused != c.refused {
+		plan := &experiment.Plan{Cells: []experiment.Cell{{System: "a", Link: c.link}}}
+		plan.Experiment.Link, plan.Experiment.Systems = c.link, c.uses
+		if c.uses == nil {
+			plan.Experiment.Systems = []experiment.SystemUse{started}
+		}
+		if c.log != "" {
+			arrivals := &experiment.Arrivals{Process: "log", Log: c.log}
+			plan.Experiment.Retrieve = &experiment.Retrieve{Arrivals: arrivals}
+		}
+		var systems []system.System
+		if c.sys != nil {
+			systems = append(systems, c.sys)
+		}
+		problems := Blocking(Placeable(plan, systems, c.clients))
+		if len(problems) != min(len(c.refused), 1) ||
+			len(problems) > 0 && !strings.Contains(problems[0].What, c.refused) {
 			t.Errorf("%+v: %+v", c, problems)
+		}
+		if c.emulator == "" {
+			continue
+		}
+		if ByKernel(plan) != (c.link.Emulator == "netem" && c.link.Delay > 0) {
+			t.Errorf("%+v: by the kernel: %t", c, ByKernel(plan))
+		}
+		got := testbedOptions(Config{Plan: plan, Machines: 2})
+		if got.Emulate != c.emulator || got.Mesh != (c.link.Delay > 0) {
+			t.Errorf("%+v: %+v", c, got)
 		}
 	}
 }
-
-// named is a host of which nothing but the name is asked.
-type named struct {
-	testbed.Host
-	name string
-}
-
-func (n named) Name() string { return n.name }
 
 // Storage nodes send at one rate and receive at another, and a round trip between two
 // regions is that of the pair, also while a fault cuts hosts off.
 func TestAsymmetricLinksAndRegions(t *testing.T) {
 	const ms = time.Millisecond
-	plan := swarmPlan(t, `
+	plan := mustPlan(t, `
 scenario: disseminate
 systems: [bittorrent]
 data: {size: 512KiB}
@@ -333,17 +315,6 @@ func TestPathsOfRealLinks(t *testing.T) {
 	} {
 		if got := r.namesOfPaths(s, cell, true); got != want {
 			t.Errorf("measured: %s, want %s", got, want)
-		}
-	}
-}
-
-// A log that only this machine has is refused before others are made.
-func TestLogBesideTheExperimentDoesNotTravel(t *testing.T) {
-	for log, want := range map[string]int{"access.log": 1, "/srv/access.log": 0} {
-		plan := &experiment.Plan{Experiment: experiment.Experiment{Retrieve: &experiment.Retrieve{
-			Arrivals: &experiment.Arrivals{Process: "log", Log: log}}}}
-		if problems := checkLocal(plan, nil); len(problems) != want {
-			t.Errorf("%s: %v", log, problems)
 		}
 	}
 }

@@ -43,7 +43,9 @@ func TestMeterTakesDifferencesOfTheLoadedSystemOnly(t *testing.T) {
 	if notes, throttled := newMeter(&site{}, nil).notes(); throttled || notes != nil {
 		t.Errorf("nothing observed gives %t, %q", throttled, notes)
 	}
-	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.SystemCPU) || !math.IsNaN(u.OthersBusy) {
+	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.SystemCPU) || !math.IsNaN(u.OthersBusy) ||
+		!math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || !math.IsNaN(u.IOPressure) ||
+		!math.IsNaN(u.BusiestCPU) || u.Nodes != nil {
 		t.Errorf("nothing observed gives %+v, want nothing", u)
 	}
 }
@@ -89,16 +91,12 @@ func TestMeterOfASwarm(t *testing.T) {
 		t.Errorf("waited for storage %g of the time, the busiest kept %g CPUs busy; want 0.25 and 0.875", u.IOPressure,
 			u.BusiestCPU)
 	}
-	if u := newMeter(&site{}, nil).usage(); !math.IsNaN(u.HarnessCPU) || !math.IsNaN(u.EmulatorCPU) || u.Nodes != nil ||
-		!math.IsNaN(u.IOPressure) || !math.IsNaN(u.BusiestCPU) {
-		t.Errorf("nothing observed gives %+v", u)
-	}
 }
 
 // Between machines each has an emulator: what another's uses is that machine's, not the client's.
 func TestMeterOfEmulatorsElsewhere(t *testing.T) {
 	m := newMeter(&site{}, nil)
-	m.machines = append(m.machines, cpus{name: "b", n: 2})
+	m.machines = append(m.machines, otherMachine{name: "b", cpus: 2})
 	m.threadCPU = func(pid int) map[int]float64 { return map[int]float64{pid: float64(m.at/time.Second) * float64(pid)} }
 	for at := range 3 {
 		now := time.Duration(at) * time.Second
@@ -118,16 +116,6 @@ func TestMeterOfEmulatorsElsewhere(t *testing.T) {
 			u.EmulatorCPU, want, u.BoxCPU, u.EmulatorThread)
 	}
 }
-
-// cpus is a machine of which nothing but its name and size is asked.
-type cpus struct {
-	testbed.Machine
-	name string
-	n    int
-}
-
-func (c cpus) Name() string { return c.name }
-func (c cpus) CPUs() int    { return c.n }
 
 func nodesAre(all ...traced) func() []traced {
 	for i := range all {

@@ -73,6 +73,7 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 		took    time.Duration // at least
 		most    time.Duration
 		said    string
+		ends    time.Duration // with the run, of whose end no precondition says anything; 0: it goes on
 	}{
 		{name: "all is well", node: chain{balance: 600}, need: experiment.Need{Balance: "500", Wait: minutes(30)}},
 		{name: "synced after 10 minutes", node: chain{synced: 10 * time.Minute},
@@ -98,6 +99,8 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 			refused: "contracts", what: "0 of 1"},
 		{name: "an API that answers HTML", node: chain{broken: errors.New("HTML instead of JSON"), synced: time.Hour},
 			need: experiment.Need{Wait: minutes(5)}, refused: "synced", what: "/consensus: HTML instead of JSON"},
+		{name: "the run ends", node: chain{synced: time.Hour}, need: experiment.Need{Wait: minutes(60)},
+			ends: time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -106,9 +109,19 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 				var said []string
 				w := waiter{name: "sys", node: &node, need: c.need, skip: c.skip,
 					say: func(s string) { said = append(said, s) }}
-				err := w.ready(t.Context(), c.goesOn)
+				ctx := t.Context()
+				if c.ends > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.ends)
+					defer cancel()
+				}
+				err := w.ready(ctx, c.goesOn)
 				var refused *PreconditionError
 				switch {
+				case c.ends > 0:
+					if !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("got %v", err)
+					}
 				case c.refused == "" && err != nil:
 					t.Fatal(err)
 				case c.refused != "" && (!errors.As(err, &refused) || refused.Problems[0].Name != c.refused ||
@@ -124,19 +137,6 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Who interrupts the wait is not told of preconditions.
-func TestNeedsEndWithTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		w := waiter{name: "sys", node: &chain{begun: time.Now(), synced: time.Hour},
-			need: experiment.Need{Wait: experiment.Duration(time.Hour)}, say: func(string) {}}
-		if err := w.ready(ctx, false); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-	})
 }
 
 // A balance is compared exactly: a float would call one that lacks the smallest

@@ -74,18 +74,9 @@ func TestOthersOverTooShortATime(t *testing.T) {
 	}
 }
 
-type otherMachine struct {
-	testbed.Machine
-	name string
-	cpus int
-}
-
-func (m otherMachine) Name() string { return m.name }
-func (m otherMachine) CPUs() int    { return m.cpus }
-
 // Of several machines the one counts of whose CPUs others used the largest share.
 func TestTheBusiestMachineCounts(t *testing.T) {
-	ours, far := otherMachine{nil, "", 2}, otherMachine{nil, "far", 8}
+	ours, far := otherMachine{cpus: 2}, otherMachine{name: "far", cpus: 8}
 	samples := slices.Concat(polledOthers(1, 0, 100, 0.5), polledOthers(2, 500, 600, 0.5))
 	for i := range samples {
 		if samples[i].Process == testbed.BoxSample { // two of its eight CPUs in the first session
@@ -101,8 +92,8 @@ func TestTheBusiestMachineCounts(t *testing.T) {
 		worst    testbed.Machine
 	}{
 		{[]testbed.Machine{ours, far}, 0.25, ours},
-		{[]testbed.Machine{otherMachine{nil, "", 8}, far}, 0.125, far},
-		{[]testbed.Machine{otherMachine{nil, "unknown", 8}}, math.NaN(), nil},
+		{[]testbed.Machine{otherMachine{cpus: 8}, far}, 0.125, far},
+		{[]testbed.Machine{otherMachine{name: "unknown", cpus: 8}}, math.NaN(), nil},
 	} {
 		share, worst := used.worst(c.machines)
 		if math.IsNaN(share) != math.IsNaN(c.share) || math.Abs(share-c.share) > 1e-9 || worst != c.worst {

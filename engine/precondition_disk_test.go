@@ -53,7 +53,7 @@ func TestDiskSpace(t *testing.T) {
 		if c.full {
 			size = 1 << 50
 		}
-		plan := memPlan(t, fmt.Sprintf(lossyExperiment, "0", "accepted"))
+		plan := mustPlan(t, fmt.Sprintf(lossyExperiment, "0", "accepted"))
 		for i := range plan.Cells {
 			plan.Cells[i].Data.Objects, plan.Cells[i].Data.Size = c.objects, experiment.Bytes(size)
 		}

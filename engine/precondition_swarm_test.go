@@ -14,8 +14,8 @@ import (
 
 func swarmConfig(t *testing.T, n int, more string) Config {
 	t.Helper()
-	plan := swarmPlan(t, fmt.Sprintf(swarmExperiment, n, more))
-	return Config{Plan: plan, Systems: []system.System{bittorrent.System{}}, Scenario: disseminate.Scenario{}}
+	plan := mustPlan(t, fmt.Sprintf(swarmExperiment, n, more))
+	return configOf(t, plan, bittorrent.System{}, disseminate.Scenario{})
 }
 
 // The nodes of all systems are there at the same time, each system as many as its
@@ -50,8 +50,7 @@ func TestNodesMustFitIntoMemory(t *testing.T) {
 func TestTooManyNodesAreRefused(t *testing.T) {
 	cfg := swarmConfig(t, 256, "")
 	cfg.Systems = []system.System{huge{}}
-	cfg.Dir = t.TempDir() + "/run"
-	_, err := runPlan(t.Context(), cfg)
+	_, err := Run(t.Context(), cfg)
 	if err == nil || !strings.Contains(err.Error(), "memory: 256 nodes of bittorrent take about ") {
 		t.Errorf("got %v", err)
 	}
@@ -100,22 +99,27 @@ func TestFaultsChooseTheEmulator(t *testing.T) {
 	}
 }
 
-// smallMachine is one elsewhere, with 1 GB of memory.
-type smallMachine struct {
+// otherMachine is one elsewhere, with 1 GB of memory.
+type otherMachine struct {
 	testbed.Machine
 	name string
+	cpus int
 }
 
-func (m smallMachine) Name() string                             { return m.name }
-func (smallMachine) AvailableMemory() (float64, error)          { return 1e9, nil }
-func (smallMachine) Problems(testbed.Options) []testbed.Problem { return nil }
+func (m otherMachine) Name() string                             { return m.name }
+func (m otherMachine) CPUs() int                                { return m.cpus }
+func (otherMachine) AvailableMemory() (float64, error)          { return 1e9, nil }
+func (otherMachine) Problems(testbed.Options) []testbed.Problem { return nil }
 
-type hostOn struct {
+// named is a host of which nothing but its name and machine is asked.
+type named struct {
 	testbed.Host
+	name    string
 	machine testbed.Machine
 }
 
-func (h hostOn) Machine() testbed.Machine { return h.machine }
+func (n named) Name() string             { return n.name }
+func (n named) Machine() testbed.Machine { return n.machine }
 
 // Hosts elsewhere must have what their own nodes need; what is wrong there is said of them.
 func TestEachMachineIsAsked(t *testing.T) {
@@ -124,11 +128,11 @@ func TestEachMachineIsAsked(t *testing.T) {
 	fit := int(1e9 / each)
 	hosts := func(n int, m testbed.Machine) (all []testbed.Host) {
 		for range n {
-			all = append(all, hostOn{machine: m})
+			all = append(all, named{machine: m})
 		}
 		return all
 	}
-	far, crowded := smallMachine{name: "far"}, smallMachine{name: "crowded"}
+	far, crowded := otherMachine{name: "far"}, otherMachine{name: "crowded"}
 	name := cfg.Plan.Experiment.Systems[0].Name
 	for want, hosts := range map[string][]testbed.Host{
 		"":                  hosts(32, testbed.Here()),

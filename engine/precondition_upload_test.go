@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +30,6 @@ systems: [{use: mem, mode: attach}]
 data: {size: 1kB}
 upload: {%s}
 allow: [write, spend]
-skip: [machine%s]
 %s`
 
 func TestBudget(t *testing.T) {
@@ -54,8 +52,8 @@ func TestBudget(t *testing.T) {
 			[]string{"balance: mem: upload.need.balance"}, 1},
 		{"a balance that it does", "need: {balance: 30}", "", "exit: {max_spend: 5}", []string{"put", "cost"}, nil, 0},
 	} {
-		cfg := Config{Plan: memPlan(t, fmt.Sprintf(paidExperiment, c.upload, c.skip, c.more)),
-			Systems: []system.System{paid{can: c.can}}}
+		plan := mustPlan(t, fmt.Sprintf(paidExperiment, c.upload, c.more), "skip=machine"+c.skip)
+		cfg := Config{Plan: plan, Systems: []system.System{paid{can: c.can}}}
 		all := problems(t.Context(), cfg, ourPlace(cfg), func(p precondition) bool {
 			return p.name == "budget" || p.name == ""
 		})
@@ -90,7 +88,7 @@ func TestDataReadable(t *testing.T) {
 	}
 	check := func(directory string) []Problem {
 		plan := &experiment.Plan{Cells: []experiment.Cell{{Data: experiment.Data{Directory: directory, Copies: 3}}}}
-		return checkData(context.Background(), Config{Plan: plan, Base: base}, nodePlace{})
+		return checkData(t.Context(), Config{Plan: plan, Base: base}, nodePlace{})
 	}
 	if p := check("set"); len(p) != 0 {
 		t.Errorf("all can be read: %+v", p)

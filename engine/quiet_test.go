@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"context"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,52 +10,30 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/scenario/overhead"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
-// spoiling is a scenario whose trials are invalid while spoil says so.
-type spoiling struct {
-	overhead.Scenario
-	spoil func() bool
-}
-
-type spoilingRunner struct {
-	scenario.Runner
-	spoil func() bool
-}
-
-func (s spoiling) Prepare(ctx context.Context, at scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
-	r, err := s.Scenario.Prepare(ctx, at, cells)
-	return spoilingRunner{r, s.spoil}, err
-}
-
-func (r spoilingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint64, s scenario.Sink) (scenario.Load,
-	error) {
-	load, err := r.Runner.Trial(ctx, c, seed, s)
-	load.Invalid = nil // likewise
-	if r.spoil() {
-		load.Invalid = append(load.Invalid, record.ReasonDaemonRestarted)
-	}
-	return load, err
-}
-
+// spoiltRun is a run whose trials are invalid while spoil says so.
 func spoiltRun(t *testing.T, spoil func() bool) Config {
 	t.Helper()
-	cfg := Config{
-		Plan: memPlan(t, `
+	trial := func(_ experiment.Cell, execute func() (scenario.Load, error)) (scenario.Load, error) {
+		load, err := execute()
+		load.Invalid = nil // this machine may be busy
+		if spoil() {
+			load.Invalid = append(load.Invalid, record.ReasonDaemonRestarted)
+		}
+		return load, err
+	}
+	plan := mustPlan(t, `
 scenario: overhead
 systems: [mem]
 data: {size: [1B, 1kB]}
 overhead: {operation: put, count: 1}
 repetitions: 3
-warmup: 1
-skip: [machine]
-`), Systems: []system.System{mem.System{}}, Scenario: spoiling{spoil: spoil},
-		Dir: filepath.Join(t.TempDir(), "run"), StopInvalid: true,
-	}
-	cfg.Plan.Experiment.Limits.Others = 1e9 // this machine may be busy
+`, "warmup=1", "limits.machine=")
+	cfg := configOf(t, plan, mem.System{}, altered{trial: trial})
+	cfg.StopInvalid = true
+	cfg.Plan.Experiment.Limits.Others = 1e9 // likewise
 	return cfg
 }
 
@@ -69,7 +45,7 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 	cfg := spoiltRun(t, func() bool { return spoilt })
 	step := func(what string, executed, valid int, stops bool) {
 		t.Helper()
-		res, err := runPlan(t.Context(), cfg)
+		res, err := Run(t.Context(), cfg)
 		if err != nil || res.Trials != executed || res.Valid != valid || (res.Invalid != nil) != stops {
 			t.Fatalf("%s: %+v, %v", what, res, err)
 		}
@@ -85,7 +61,7 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 	step("keeps going", 6, 0, false)
 	spoilt, cfg.RetryInvalid, cfg.StopInvalid = false, true, true
 	step("tried again", 6, 6, false)
-	trials, _, _ := trialsOf(t, cfg.Dir)
+	trials := readRun(t, cfg.Dir).trials
 	if n := len(trials); n != 2+6+6 { // two of the warm-up block
 		t.Errorf("%d trials are recorded", n)
 	}
@@ -95,7 +71,7 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 		t.Error("the invalid trials are gone")
 	}
 	cfg.RetryInvalid = false
-	if res, err := runPlan(t.Context(), cfg); err != nil || !res.Complete || res.Valid != 6 {
+	if res, err := Run(t.Context(), cfg); err != nil || !res.Complete || res.Valid != 6 {
 		t.Errorf("then: %+v, %v", res, err)
 	}
 }

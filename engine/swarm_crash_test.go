@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -37,9 +39,7 @@ func killVictim(t *testing.T, what, nodes string) (procs []string) {
 			t.Errorf("the store was not there: %v", err)
 		}
 	}
-	if err := c.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Process.Kill())
 	_ = c.Wait()
 	if !begun {
 		t.Fatalf("it never began: %s", &said)
@@ -66,14 +66,13 @@ func killVictim(t *testing.T, what, nodes string) (procs []string) {
 // marked are the command lines of the processes that have this directory for
 // their temporary files, or below it.
 func marked(tmp string) (lines []string) {
-	procs, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, p := range procs {
-		env, err := os.ReadFile(p)
-		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+tmp)) {
-			continue
+	all, _ := procfs.AllProcs()
+	for _, p := range all {
+		env, _ := p.Environ()
+		args, _ := p.CmdLine()
+		if strings.Contains(strings.Join(env, " "), "TMPDIR="+tmp) {
+			lines = append(lines, strings.Join(args, " "))
 		}
-		cmd, _ := os.ReadFile(filepath.Join(filepath.Dir(p), "cmdline"))
-		lines = append(lines, strings.TrimSpace(strings.ReplaceAll(string(cmd), "\x00", " ")))
 	}
 	return lines
 }

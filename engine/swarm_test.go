@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,7 +17,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/bittorrent"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -29,60 +27,11 @@ data: {size: 512KiB}
 link: {rate: 40Mbit, delay: 5ms, tolerance: 30%%, emulator: user}
 disseminate: {nodes: %d%s}
 repetitions: 2
-warmup: 0
-limits: {others: none, machine: none, deadline: 1m, start: 30s}
-skip: [machine]
+limits: {deadline: 1m, start: 30s}
 `
 
-func swarmPlan(t *testing.T, src string) *experiment.Plan {
-	t.Helper()
-	plan, err := planOfSwarm(src)
-	must(t, err)
-	return plan
-}
-
-func planOfSwarm(src string) (*experiment.Plan, error) {
-	info := (bittorrent.System{}).Info()
-	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Spreads: true}
-	for _, o := range info.Options {
-		spec.Options = append(spec.Options, experiment.OptionSpec(o))
-	}
-	e, err := experiment.Parse("test.yaml", []byte(src), nil, experiment.Catalog{spec})
-	if err != nil {
-		return nil, err
-	}
-	return e.Plan()
-}
-
-// swarm is a scenario whose trials are the test's.
-type swarm struct {
-	disseminate.Scenario
-	site  scenario.Site
-	trial func(ctx context.Context, s *swarm, cell experiment.Cell, sink scenario.Sink) error
-	usage []scenario.Usage
-}
-
-func (s *swarm) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
-	s.site = site
-	return s, nil
-}
-
-func (s *swarm) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
-	return nil
-}
-
-func (s *swarm) Measure(m scenario.Measured) map[string]float64 {
-	s.usage = append(s.usage, m.Usage)
-	return nil
-}
-
-func (s *swarm) Close(context.Context) error { return nil }
-
-func (s *swarm) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load, error) {
-	err := s.trial(ctx, s, cell, sink)
-	op := record.Op{Kind: record.OpFetch, LastByte: int64(time.Since(sink.Epoch))}
-	return scenario.Load{Seconds: 1}, errors.Join(err, sink.Block(record.AppendBlock(nil, []record.Op{op})))
-}
+// swarm is a scenario whose trials are the test's, on nodes that fetch from each other.
+type swarm struct{ played }
 
 func (s *swarm) node(i int) system.Member { return s.site.Cluster.Nodes()[i].(system.Member) }
 
@@ -132,28 +81,14 @@ func needLinks(t *testing.T) {
 	must(t, bed.Close(t.Context()))
 }
 
-func (s *swarm) run(t *testing.T, src string) (Result, string) {
-	t.Helper()
-	needLinks(t)
-	dir := filepath.Join(t.TempDir(), "run")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	res, err := runPlan(ctx, Config{Plan: swarmPlan(t, src), Systems: []system.System{bittorrent.System{}}, Scenario: s,
-		Dir: dir})
-	must(t, err)
-	return res, dir
-}
-
 // What a trial does to the links of a swarm and to its nodes is over when the next
 // one begins: rates and partitions, processes that were killed and started again,
 // and processes that died by themselves, which is no reason to call it invalid.
 func TestSwarm(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
-	s := &swarm{}
-	s.trial = func(ctx context.Context, s *swarm, cell experiment.Cell, sink scenario.Sink) error {
+	slow(t)
+	needLinks(t)
+	s := &swarm{played{Scenario: disseminate.Scenario{}}}
+	s.trial = func(ctx context.Context, cell experiment.Cell, sink scenario.Sink) error {
 		net := s.site.Network
 		size := int64(cell.Data.Size)
 		// From trial to trial everything is as the cell says.
@@ -225,17 +160,18 @@ func TestSwarm(t *testing.T) {
 		<-victim.Done()
 		return nil
 	}
-	res, dir := s.run(t, fmt.Sprintf(swarmExperiment, 3, ""))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cfg := swarmConfig(t, 3, "")
+	cfg.Scenario = s
+	res, err := Run(ctx, cfg)
+	must(t, err)
 	if res.Trials != 2 || res.Failed > 0 {
 		t.Errorf("got %+v", res)
 	}
-	rec, err := record.Open(dir)
-	must(t, err)
-	defer rec.Close()
-	trials, err := rec.Trials()
-	must(t, err)
+	run := readRun(t, cfg.Dir)
 	hosts := []string{"bittorrent-01", "bittorrent-02", "bittorrent-03"}
-	for _, trial := range trials {
+	for _, trial := range run.trials {
 		for _, why := range trial.Invalid {
 			if why == record.ReasonDaemonDied || why == record.ReasonDaemonRestarted {
 				t.Errorf("block %d is %s: %v", trial.Block, why, trial.Notes)
@@ -256,10 +192,8 @@ func TestSwarm(t *testing.T) {
 			t.Errorf("memory of the nodes %q", named)
 		}
 	}
-	events, err := rec.Events()
-	must(t, err)
 	count := map[string]int{}
-	for _, e := range events {
+	for _, e := range run.events {
 		if e.Trial != 0 || e.Kind == "health" {
 			count[e.What]++
 		}
@@ -269,7 +203,7 @@ func TestSwarm(t *testing.T) {
 	if count["seen"] != 2 || count["process died"] != 0 || count["node restarted"] != 1 || count["restart"] != 0 {
 		t.Errorf("events %v", count)
 	}
-	for _, u := range s.usage {
+	for _, u := range s.usage[cfg.Plan.Cells[0].ID] {
 		if len(u.Nodes) != 3 || !(u.HarnessCPU > 0 && u.HarnessCPU < 1) || !(u.EmulatorCPU > 0) ||
 			!(u.BoxCPU > u.HarnessCPU) || u.Nodes[2].CPU <= 0 {
 			t.Errorf("usage %+v", u)

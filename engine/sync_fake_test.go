@@ -11,10 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	syncs "github.com/plimsoll-project/plimsoll/scenario/sync"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -87,27 +86,21 @@ func (c chains) Start(_ context.Context, d system.Deployment) (system.Cluster, e
 	if c.got != nil {
 		*c.got = d
 	}
-	cluster := &chainCluster{}
+	var cluster chainCluster
 	for _, h := range d.Hosts {
-		cluster.nodes = append(cluster.nodes, &chainNode{d: d, host: h})
+		cluster = append(cluster, &chainNode{d: d, host: h})
 	}
 	return cluster, nil
 }
 
-type chainCluster struct{ nodes []*chainNode }
+type chainCluster []system.Node
 
-func (c *chainCluster) Nodes() (all []system.Node) {
-	for _, n := range c.nodes {
-		all = append(all, n)
-	}
-	return all
-}
+func (c chainCluster) Nodes() []system.Node        { return c }
+func (c chainCluster) Identity() map[string]string { return map[string]string{"version": "1"} }
 
-func (c *chainCluster) Identity() map[string]string { return map[string]string{"version": "1"} }
-
-func (c *chainCluster) Stop(ctx context.Context) (err error) {
-	for _, n := range c.nodes {
-		err = errors.Join(err, n.stop(ctx))
+func (c chainCluster) Stop(ctx context.Context) (err error) {
+	for _, n := range c {
+		err = errors.Join(err, n.(*chainNode).stop(ctx))
 	}
 	return err
 }
@@ -159,72 +152,13 @@ systems: [{use: chains}]
 link: {rate: 40Mbit, delay: 2ms, tolerance: 30%%, emulator: user}
 sync: {blocks: 100, transactions: 1%s}
 repetitions: %s
-warmup: 0
-limits: {others: none, machine: none, deadline: 1m, start: 30s}
-skip: [machine]
+limits: {deadline: 1m, start: 30s}
 `
 
-func planOfSync(more, repetitions string) (*experiment.Plan, error) {
-	info := chains{}.Info()
-	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Follows: true}
-	for _, o := range info.Options {
-		spec.Options = append(spec.Options, experiment.OptionSpec(o))
-	}
-	e, err := experiment.Parse("test.yaml", fmt.Appendf(nil, syncExperiment, more, repetitions), nil,
-		experiment.Catalog{spec})
-	if err != nil {
-		return nil, err
-	}
-	return e.Plan()
-}
+// syncing is a scenario whose trials are the test's, on nodes that follow a chain.
+type syncing struct{ played }
 
-// syncing is a scenario whose trials are the test's.
-type syncing struct {
-	site  scenario.Site
-	trial func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64, error)
-	usage map[string][]scenario.Usage // by cell
-}
-
-func (s *syncing) Name() string { return "sync" }
-func (s *syncing) Metrics() []record.Metric {
-	return []record.Metric{{Key: "sync_time", Name: "time", Unit: "s", Better: record.Lower}}
-}
-func (s *syncing) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
-	return nil
-}
-func (s *syncing) View() *analysis.View                      { return nil }
-func (s *syncing) Prepares([]experiment.Cell) (int64, int64) { return 0, 0 }
-func (s *syncing) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
-	s.site = site
-	return s, nil
-}
-
-func (s *syncing) Measure(m scenario.Measured) map[string]float64 {
-	if s.usage == nil {
-		s.usage = map[string][]scenario.Usage{}
-	}
-	s.usage[m.Cell.ID] = append(s.usage[m.Cell.ID], m.Usage)
-	metrics := map[string]float64{}
-	for _, d := range m.Load.Details {
-		if d.Kind == "test" {
-			metrics[d.Name] = d.Value
-		}
-	}
-	return metrics
-}
-
-func (s *syncing) Close(context.Context) error { return nil }
-
-func (s *syncing) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink) (scenario.Load,
-	error) {
-	metrics, err := s.trial(ctx, s, cell, sink)
-	op := record.Op{Kind: record.OpServe, LastByte: int64(time.Since(sink.Epoch))}
-	load := scenario.Load{Seconds: 1}
-	for name, v := range metrics {
-		load.Details = append(load.Details, record.Detail{Kind: "test", Name: name, Value: v})
-	}
-	return load, errors.Join(err, sink.Block(record.AppendBlock(nil, []record.Op{op})))
-}
+func newSyncing() *syncing { return &syncing{played{Scenario: syncs.Scenario{}}} }
 
 func (s *syncing) node(i int) *chainNode { return s.site.Cluster.Nodes()[i].(*chainNode) }
 
@@ -266,20 +200,21 @@ func (s *syncing) sync(ctx context.Context, cell experiment.Cell, sink scenario.
 // syncVictim is a run that says when a fresh node follows, on a RAM disk, and then
 // waits to be killed.
 func syncVictim(peers, dir string) error {
-	plan, err := planOfSync(", storage: ram, peers: "+peers, "2")
+	plan, err := planOf(fmt.Sprintf(syncExperiment, ", storage: ram, peers: "+peers, "2"))
 	if err != nil {
 		return err
 	}
-	s := &syncing{trial: func(ctx context.Context, s *syncing, cell experiment.Cell,
-		sink scenario.Sink) (map[string]float64, error) {
+	s := newSyncing()
+	s.trial = func(ctx context.Context, cell experiment.Cell, sink scenario.Sink) error {
 		store, err := s.sync(ctx, cell, sink)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		fmt.Println("following", store.Path)
 		<-ctx.Done()
-		return nil, ctx.Err()
-	}}
-	_, err = runPlan(context.Background(), Config{Plan: plan, Systems: []system.System{chains{}}, Scenario: s, Dir: dir})
+		return ctx.Err()
+	}
+	_, err = Run(context.Background(), Config{Plan: plan, Systems: []system.System{chains{}}, Scenario: s,
+		Progress: silent{}, Dir: dir})
 	return err
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -22,25 +23,19 @@ import (
 // syncConfig is the config of a run of the test's trials.
 func syncConfig(t *testing.T, s *syncing, more, repetitions string) Config {
 	t.Helper()
-	plan, err := planOfSync(more, repetitions)
-	must(t, err)
-	return Config{Plan: plan, Systems: []system.System{chains{}}, Scenario: s, Dir: filepath.Join(t.TempDir(), "run")}
+	return configOf(t, mustPlan(t, fmt.Sprintf(syncExperiment, more, repetitions)), chains{}, s)
 }
 
 // A fresh node and its peers have hosts with links of their own; the fresh one is a
 // process of its trial, counted whole and to its end, the peers go on from trial to
 // trial; a store is on the disk or in memory, and gone when the trial is over.
 func TestSync(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	needLinks(t)
 	peers := map[int]bool{} // process ids
 	var stores []scenario.StoreDir
-	s := &syncing{}
-	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
-		error) {
+	s := newSyncing()
+	s.trial = func(ctx context.Context, cell experiment.Cell, sink scenario.Sink) error {
 		net := s.site.Network
 		// The links are the cell's when a trial begins, and changed for it alone.
 		c, err := net.Check(ctx, 1, 0)
@@ -48,14 +43,14 @@ func TestSync(t *testing.T) {
 			t.Errorf("it begins with the link %+v, %v", c, err)
 		}
 		if err := net.Change(ctx, scenario.NetworkChange{Rates: map[int]scenario.Rates{1: {Up: 5e6}}}); err != nil {
-			return nil, err
+			return err
 		}
 		if c, err = net.Check(ctx, 1, 0); err != nil || c.WantRate > 5e6 {
 			t.Errorf("a slow peer's link: %+v, %v", c, err)
 		}
 		store, err := s.sync(ctx, cell, sink)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		stores = append(stores, store)
 		if on, err := testbed.Here().Filesystem(store.Path); err != nil ||
@@ -67,14 +62,14 @@ func TestSync(t *testing.T) {
 			peers[s.node(1+i).p.ID().PID] = true
 		}
 		sink.Progress(100, 1000)
-		return map[string]float64{"sync_time": 1}, errorsOf(s.node(0).stop(ctx), store.Remove())
+		return errors.Join(s.node(0).stop(ctx), store.Remove())
 	}
 	var got system.Deployment
 	cfg := syncConfig(t, s, ", peers: [1, 2], storage: [disk, ram], speeds: {list: [5Mbit]}", "1")
 	cfg.Systems = []system.System{chains{&got}}
 	progress := &loads{}
 	cfg.Progress = progress
-	res, err := runPlan(t.Context(), cfg)
+	res, err := Run(t.Context(), cfg)
 	if err != nil || res.Trials != 4 || res.Failed > 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -118,39 +113,25 @@ func TestSync(t *testing.T) {
 			}
 		}
 	}
-	rec, err := record.Open(cfg.Dir)
-	must(t, err)
-	defer rec.Close()
-	if got := rec.Meta()["chains"]; got != fmt.Sprintf("%q", cache) {
+	run := readRun(t, cfg.Dir)
+	if got := run.meta["chains"]; got != fmt.Sprintf("%q", cache) {
 		t.Errorf("the record says that chains are in %s", got)
 	}
-	trials, err := rec.Trials()
-	must(t, err)
-	for _, trial := range trials {
+	for _, trial := range run.trials {
 		for _, why := range trial.Invalid {
 			if why == record.ReasonDaemonDied || why == record.ReasonDaemonRestarted {
 				t.Errorf("a fresh node that was halted on purpose makes the trial %s", why)
 			}
 		}
 	}
-	links, err := rec.Links()
-	if err != nil || len(links) == 0 {
-		t.Fatal(links, err)
+	if len(run.links) == 0 {
+		t.Fatal("no link was measured")
 	}
-	for _, l := range links {
+	for _, l := range run.links {
 		if l.To != "chains-01" || !strings.HasPrefix(l.From, "chains-0") || l.From == l.To {
 			t.Errorf("measured %s → %s", l.From, l.To)
 		}
 	}
-}
-
-func errorsOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // loads remembers the most that a trial has told.
@@ -164,43 +145,34 @@ func (l *loads) Load(ops, _ int64) { l.most = max(l.most, ops) }
 // A peer that dies unasked makes the trial invalid, and is there again in the next; a
 // fresh node that dies is what the trial is about.
 func TestDeathsInASync(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	needLinks(t)
-	s := &syncing{}
-	s.trial = func(ctx context.Context, s *syncing, cell experiment.Cell, sink scenario.Sink) (map[string]float64,
-		error) {
+	s := newSyncing()
+	s.trial = func(ctx context.Context, cell experiment.Cell, sink scenario.Sink) error {
 		store, err := s.sync(ctx, cell, sink)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if sink.Number < 3 {
 			p := s.node(1 - sink.Number%2).p // a peer, the fresh node, a peer
 			if err := p.Signal(syscall.SIGKILL); err != nil {
-				return nil, err
+				return err
 			}
 			<-p.Done()
 			if sink.Number == 0 { // somebody else has taken its place when the trial ends
 				if err := s.node(1).serve(ctx); err != nil {
-					return nil, err
+					return err
 				}
 			}
 		}
-		return nil, errorsOf(s.node(0).stop(ctx), store.Remove())
+		return errors.Join(s.node(0).stop(ctx), store.Remove())
 	}
 	cfg := syncConfig(t, s, "", "4")
-	res, err := runPlan(t.Context(), cfg)
+	res, err := Run(t.Context(), cfg)
 	if err != nil || res.Trials != 4 || res.Failed > 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	rec, err := record.Open(cfg.Dir)
-	must(t, err)
-	defer rec.Close()
-	trials, err := rec.Trials()
-	must(t, err)
-	for _, trial := range trials {
+	for _, trial := range readRun(t, cfg.Dir).trials {
 		noted := slices.ContainsFunc(trial.Notes, func(n string) bool {
 			return strings.HasPrefix(n, "1 of the processes of chains died")
 		})
@@ -213,10 +185,7 @@ func TestDeathsInASync(t *testing.T) {
 
 // A run that is killed while a fresh node follows leaves nothing behind.
 func TestKilledSyncLeavesNothing(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	needLinks(t)
 	procs := killVictim(t, "sync-victim", "2")
 	count := 0
@@ -232,7 +201,7 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 
 // What the machine has is compared with what the plan asks for, before anything runs.
 func TestPreconditionsOfChains(t *testing.T) {
-	cfg := syncConfig(t, &syncing{}, ", peers: [1, 3], storage: [disk, ram]", "2")
+	cfg := syncConfig(t, newSyncing(), ", peers: [1, 3], storage: [disk, ram]", "2")
 	need := nodeMemory(cfg, ourPlace(cfg))
 	largest := experiment.RAMDiskBytes(experiment.StoreBytes(cfg.Plan.Cells[0].Estimate.Bytes))
 	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want ||
@@ -287,7 +256,7 @@ func TestDiskInMemory(t *testing.T) {
 	}
 	if on, err := testbed.Here().Filesystem("/dev/shm"); err == nil && on.Memory() {
 		t.Setenv("TMPDIR", "/dev/shm")
-		cfg := syncConfig(t, &syncing{}, ", storage: [disk, ram]", "2")
+		cfg := syncConfig(t, newSyncing(), ", storage: [disk, ram]", "2")
 		if got := Blocking(checkStorage(t.Context(), cfg, ourPlace(cfg))); len(got) != 1 {
 			t.Errorf("stores in /dev/shm: %+v", got)
 		}
@@ -305,19 +274,19 @@ func TestLinksAndTimeOfChains(t *testing.T) {
 		", faults: [{rate: 1Mbit, of: peers, at: 50%}]":   {true, false},
 		", faults: [{crash: node, at: 50%, for: 2s}]":     {false, false},
 	} {
-		cfg := syncConfig(t, &syncing{}, more, "2")
+		cfg := syncConfig(t, newSyncing(), more, "2")
 		if changes, cuts := plansChanges(cfg.Plan); changes != want[0] || cuts != want[1] {
 			t.Errorf("%q: changes %v, cuts %v", more, changes, cuts)
 		}
 	}
 	limits := experiment.Limits{Start: experiment.Duration(10 * time.Second)}
 	of := func(more string) time.Duration {
-		return nodesTime(syncConfig(t, &syncing{}, more, "2").Plan.Cells[0], limits)
+		return nodesTime(syncConfig(t, newSyncing(), more, "2").Plan.Cells[0], limits)
 	}
 	if one, three := of(""), of(", peers: 3"); one < 20*time.Second || three-one != 40*time.Second {
 		t.Errorf("%s with one peer, %s with three", one, three)
 	}
-	if names := hostNames("a", syncConfig(t, &syncing{}, ", peers: [1, 3]", "2").Plan.Cells); !slices.Equal(names,
+	if names := hostNames("a", syncConfig(t, newSyncing(), ", peers: [1, 3]", "2").Plan.Cells); !slices.Equal(names,
 		[]string{"a-01", "a-02", "a-03", "a-04"}) {
 		t.Errorf("hosts %q", names)
 	}

@@ -54,13 +54,9 @@ func testCatalog() Catalog {
 func mustPlan(t *testing.T, src string, set ...string) *Plan {
 	t.Helper()
 	e, err := Parse("test.yaml", []byte(src), set, testCatalog())
-	if err != nil {
-		t.Fatalf("parse:\n%v", err)
-	}
+	must(t, err)
 	p, err := e.Plan()
-	if err != nil {
-		t.Fatalf("plan: %v", err)
-	}
+	must(t, err)
 	return p
 }
 

@@ -28,7 +28,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-func files(t *testing.T, pattern string) []string {
+func files(t testing.TB, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
 	if err != nil || len(paths) == 0 {

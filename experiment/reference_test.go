@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -52,36 +51,17 @@ func TestTable(t *testing.T) {
 // -update it writes them.
 func TestReference(t *testing.T) {
 	const page = "../docs/experiment-format.md"
-	part := "<!-- keys -->\n" + keyTables(referenceKeys(), "", map[string]string{}) + "<!-- /keys -->"
+	var keys []referenceKey
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) { keys = append(keys, referenceKey{f, path}) })
+	part := "<!-- keys -->\n" + keyTables(keys, "", map[string]string{}) + "<!-- /keys -->"
 	between := regexp.MustCompile(`(?s)<!-- keys -->\n.*<!-- /keys -->`)
 	golden(t, page, between.ReplaceAllLiteral(read(t, page), []byte(part)))
 }
 
-// referenceKey is a key of the format, for its reference.
+// referenceKey is a key of the format with its dotted path.
 type referenceKey struct {
-	Path     string // dotted
-	Value    string // what it takes
-	Default  string // empty: none, or the key is required
-	Meaning  string // sentences
-	Factor   bool   // it may be a list
-	Required bool
-	Section  bool   // it has keys of its own
-	Short    string // of those, what a bare value sets
-}
-
-// referenceKeys are all keys of the format, sections before what they have.
-func referenceKeys() []referenceKey {
-	var keys []referenceKey
-	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
-		k := referenceKey{Path: path, Value: f.valueText(), Default: f.def, Meaning: f.meaning(), Factor: f.axis ||
-			path == varyPath,
-			Required: f.required}
-		if s := f.section(); s != nil {
-			k.Section, k.Short = true, tableOf(s).short
-		}
-		keys = append(keys, k)
-	})
-	return keys
+	field
+	path string
 }
 
 // valueText is the type of f in the table of keys.
@@ -109,60 +89,56 @@ func (f *field) valueText() string {
 func keyTables(keys []referenceKey, section string, seen map[string]string) string {
 	var page, below string
 	for _, k := range keys {
-		name := strings.TrimPrefix(k.Path, section)
-		if name == k.Path && section != "" || strings.Contains(name, ".") {
+		name := strings.TrimPrefix(k.path, section)
+		if name == k.path && section != "" || strings.Contains(name, ".") {
 			continue
 		}
-		if k.Section {
-			below += "\n### `" + k.Path + "`\n\n" + k.Meaning
-			if strings.HasPrefix(k.Value, "list") {
-				below += " A list."
+		factor, inner := "", k.section()
+		if k.axis || k.path == varyPath {
+			factor = " *(factor)*"
+		}
+		if inner == nil {
+			value := k.def
+			switch {
+			case k.required:
+				value = "*required*"
+			case value != "":
+				value = "`" + value + "`"
 			}
-			if k.Factor {
-				below += " *(factor)*"
-			}
-			if k.Required {
-				below += " Required."
-			}
-			if k.Short != "" {
-				below += " A bare value is short for `" + k.Short + "`."
-			}
-			inner := keyTables(keys, k.Path+".", seen)
-			if first := seen[inner]; first != "" {
-				inner = "Keys as in [`" + first + "`](#" + strings.ReplaceAll(first, ".", "") + ").\n"
-			} else {
-				seen[inner] = k.Path
-			}
-			below += "\n\n" + inner
+			page += fmt.Sprintf("|`%s`|%s|%s|%s|\n", name, k.valueText()+factor, value,
+				strings.ReplaceAll(k.meaning(), "|", "\\|"))
 			continue
 		}
-		value := k.Value
-		if k.Factor {
-			value += " *(factor)*"
+		below += "\n### `" + k.path + "`\n\n" + k.meaning()
+		if k.list() {
+			below += " A list."
 		}
-		page += fmt.Sprintf("|`%s`|%s|%s|%s|\n", name, value, defaultOf(k.Default, k.Required), strings.ReplaceAll(k.Meaning, "|", "\\|"))
+		below += factor
+		if k.required {
+			below += " Required."
+		}
+		if short := tableOf(inner).short; short != "" {
+			below += " A bare value is short for `" + short + "`."
+		}
+		table := keyTables(keys, k.path+".", seen)
+		if first := seen[table]; first != "" {
+			table = "Keys as in [`" + first + "`](#" + strings.ReplaceAll(first, ".", "") + ").\n"
+		} else {
+			seen[table] = k.path
+		}
+		below += "\n\n" + table
 	}
 	return "|key|value|default|meaning|\n|---|---|---|---|\n" + page + below
-}
-
-func defaultOf(text string, required bool) string {
-	switch {
-	case required:
-		return "*required*"
-	case text != "":
-		return "`" + text + "`"
-	}
-	return ""
 }
 
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	// The presets use systems that the other tests do without.
-	src, err := Schema(append(testCatalog(), SystemSpec{Name: "tahoe", Modes: []string{"start"}},
-		SystemSpec{Name: "sftp", Modes: []string{"start"}}, SystemSpec{Name: "scp", Modes: []string{"start"}},
-		SystemSpec{Name: "deluge", Modes: []string{"start"}}, SystemSpec{Name: "bittorrent", Modes: []string{"start"}},
-		SystemSpec{Name: "codex", Modes: []string{"start"}},
-		SystemSpec{Name: "sia-chain"}, SystemSpec{Name: "siad"}))
+	catalog := testCatalog()
+	for _, name := range []string{"tahoe", "sftp", "scp", "deluge", "bittorrent", "codex", "sia-chain", "siad"} {
+		catalog = append(catalog, SystemSpec{Name: name, Modes: []string{"start"}})
+	}
+	src, err := Schema(catalog)
 	must(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
 	must(t, err)
@@ -217,11 +193,7 @@ func TestSchema(t *testing.T) {
 // makes Parse panic.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml", "../presets/*.yaml"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, p := range paths {
+		for _, p := range files(f, pattern) {
 			f.Add(read(f, p), "retrieve.concurrency=1,2")
 			f.Add(read(f, p), "systems=nginx,boxo")
 		}

@@ -37,7 +37,8 @@ func TestSet(t *testing.T) {
 		{"systems.nginx.with.workers=4", func(e *Experiment) bool { return e.Systems[0].With["workers"] == "4" }},
 		{"systems.ipfs.with.chunk=1MiB", func(e *Experiment) bool { return e.Systems[1].With["chunk"] == "1048576" }},
 		{"systems.2.with.format=car", func(e *Experiment) bool { return e.Systems[1].With["format"] == "car" }},
-		{"systems.ipfs.name=boxo", func(e *Experiment) bool { return e.Systems[1].Name == "boxo" }},
+		{"systems.ipfs.name=boxo; where=", // it names ipfs
+			func(e *Experiment) bool { return e.Systems[1].Name == "boxo" }},
 		{"systems=ipfs", func(e *Experiment) bool {
 			return len(e.Systems) == 1 && e.Systems[0].With["chunk"] == "262144" && e.Baseline == "none"
 		}},
@@ -46,20 +47,13 @@ func TestSet(t *testing.T) {
 			return len(e.Systems) == 2 && e.Systems[0].Use == "static" && e.Baseline == "nginx" && e.Systems[1].Baseline
 		}},
 		{"systems.nginx=", func(e *Experiment) bool { return len(e.Systems) == 1 && e.Baseline == "none" }},
-		{"systems.nginx=static", func(e *Experiment) bool { return e.Systems[0].Use == "static" }},
+		{"systems.nginx=static; baseline=static", func(e *Experiment) bool { return e.Systems[0].Use == "static" }},
 		{`where=["retrieve.concurrency in [1, 4]"]`, func(e *Experiment) bool { return len(e.Where) == 1 }},
 		{"where=retrieve.concurrency in [1, 4]",
 			func(e *Experiment) bool { return e.Where[0] == "retrieve.concurrency in [1, 4]" }},
 		{"allow=write,spend", func(e *Experiment) bool { return len(e.Allow) == 2 }},
 	} {
-		set := []string{c.set}
-		if c.set == "systems.nginx=static" {
-			set = append(set, "baseline=static")
-		}
-		if c.set == "systems.ipfs.name=boxo" {
-			set = append(set, "where=") // it names ipfs
-		}
-		e, err := Parse("base.yaml", []byte(setBase), set, testCatalog())
+		e, err := Parse("base.yaml", []byte(setBase), strings.Split(c.set, "; "), testCatalog())
 		if err != nil {
 			t.Errorf("--set %s: %v", c.set, err)
 		} else if !c.want(e) {

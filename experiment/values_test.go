@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Rates that are drawn have the distribution that the text says, and the first
@@ -28,14 +30,11 @@ func TestSpeedsAreDrawn(t *testing.T) {
 		if !slices.Equal(rates[:7], draw(7)) {
 			t.Errorf("%s: seven peers have not what the first of many have", text)
 		}
-		mean, square := 0.0, 0.0
-		for _, r := range rates {
-			mean += math.Log(float64(r)) / n
+		logs := make([]float64, n)
+		for i, r := range rates {
+			logs[i] = math.Log(float64(r))
 		}
-		for _, r := range rates {
-			square += math.Pow(math.Log(float64(r))-mean, 2) / n
-		}
-		if sd := math.Sqrt(square); want.sd > 0 && math.Abs(sd/want.sd-1) > 0.03 {
+		if sd := stat.StdDev(logs, nil); want.sd > 0 && math.Abs(sd/want.sd-1) > 0.03 {
 			t.Errorf("%s: standard deviation of the logarithms %g, want %g", text, sd, want.sd)
 		}
 		slices.Sort(rates)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
@@ -27,20 +29,13 @@ func TestArchiveIsReproducible(t *testing.T) {
 	script := filepath.Join(dir, "script")
 	noError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700))
 	a, b := entry{name: "bin/script", path: script, mode: 0o755}, entry{name: "README", data: []byte("words\n")}
-	var packed [2][]byte
-	for i, files := range [][]entry{{a, b}, {b, a}} {
-		path := filepath.Join(dir, "archive")
+	files := []entry{a, b}
+	packed := twice(t, func(path string) {
 		writeArchive(path, "top", files, time.Unix(1e9, 0))
-		var err error
-		if packed[i], err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
+		slices.Reverse(files)
 		noError(t, os.Chtimes(script, time.Now(), time.Now().Add(time.Hour)))
-	}
-	if !bytes.Equal(packed[0], packed[1]) {
-		t.Error("two archives of the same files differ")
-	}
-	zip, err := gzip.NewReader(bytes.NewReader(packed[0]))
+	})
+	zip, err := gzip.NewReader(bytes.NewReader(packed))
 	noError(t, err)
 	var names []string
 	for r := tar.NewReader(zip); ; {
@@ -66,19 +61,9 @@ func TestBill(t *testing.T) {
 	t.Chdir("..")
 	self, err := os.Executable()
 	noError(t, err)
-	var bills [2][]byte
-	for i := range bills {
-		path := filepath.Join(t.TempDir(), "bill.json")
-		writeBill(path, self, "v1.2.3", time.Unix(1e9, 0).UTC())
-		if bills[i], err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(bills[0], bills[1]) {
-		t.Error("two bills of one binary differ")
-	}
+	bill := twice(t, func(path string) { writeBill(path, self, "v1.2.3", time.Unix(1e9, 0).UTC()) })
 	var bom cdx.BOM
-	noError(t, json.Unmarshal(bills[0], &bom))
+	noError(t, json.Unmarshal(bill, &bom))
 	found := map[string]cdx.Component{}
 	for _, c := range *bom.Components {
 		found[c.Name] = c
@@ -115,25 +100,17 @@ func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
 	noError(t, os.WriteFile(program, []byte("program"), 0o700))
-	var packed [2][]byte
-	for i := range packed {
+	packed := filepath.Join(dir, "image.tar")
+	noError(t, os.WriteFile(packed, twice(t, func(path string) {
 		var index v1.ImageIndex = empty.Index
 		for _, arch := range []string{"amd64", "arm64"} {
 			index = addImage(index, arch, program, []entry{{name: "LICENCE", data: []byte(arch)}}, time.Unix(1e9, 0))
 		}
-		path := filepath.Join(dir, "image.tar")
 		writeImage(path, "v1", index, time.Unix(1e9, 0))
-		var err error
-		if packed[i], err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(packed[0], packed[1]) {
-		t.Error("two images of the same files differ")
-	}
+	}), 0o600))
 	// The product's own store reads it, as users' container engines do.
 	store := image.Store{Dir: filepath.Join(dir, "store"), Names: filepath.Join(dir, "names"), Limit: 1 << 20}
-	img, err := store.Load(t.Context(), "localhost/plimsoll:v1", filepath.Join(dir, "image.tar"))
+	img, err := store.Load(t.Context(), "localhost/plimsoll:v1", packed)
 	noError(t, err)
 	if _, err := img.Program("plimsoll"); err != nil {
 		t.Error(err)
@@ -163,9 +140,21 @@ func TestManual(t *testing.T) {
 	}
 }
 
-func noError(t testing.TB, err error) {
+// twice is what is written to a file, which must be the same a second time.
+func twice(t *testing.T, write func(path string)) []byte {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	var made [2][]byte
+	for i := range made {
+		path := filepath.Join(t.TempDir(), "made")
+		write(path)
+		var err error
+		made[i], err = os.ReadFile(path)
+		noError(t, err)
 	}
+	if !bytes.Equal(made[0], made[1]) {
+		t.Error("made twice, it differs")
+	}
+	return made[0]
 }
+
+var noError = systemtest.Must

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -39,29 +40,28 @@ func TestPoisson(t *testing.T) {
 	}
 	// Gaps are exponential: chi-square over 20 classes of equal probability.
 	const classes = 20
-	var count [classes]float64
-	sum, product := 0.0, 0.0
-	last, lastGap := time.Duration(0), 0.0
-	for _, a := range at {
-		gap := (a - last).Seconds()
+	gaps, count, want := make([]float64, len(at)), make([]float64, classes), make([]float64, classes)
+	last := time.Duration(0)
+	for i, a := range at {
+		gaps[i] = (a - last).Seconds()
 		last = a
-		count[min(int((1-math.Exp(-gap*rate))*classes), classes-1)]++
-		sum += gap
-		product += (gap*rate - 1) * (lastGap*rate - 1)
-		lastGap = gap
+		count[min(int((1-math.Exp(-gaps[i]*rate))*classes), classes-1)]++
 	}
-	chi, want := 0.0, float64(len(at))/classes
-	for _, c := range count {
-		chi += (c - want) * (c - want) / want
+	for i := range want {
+		want[i] = float64(len(at)) / classes
 	}
+	chi := stat.ChiSquare(count, want)
 	if p := 1 - (distuv.ChiSquared{K: classes - 1}).CDF(chi); p < 1e-4 {
 		t.Errorf("gaps are not exponential: chi-square %v, p = %v", chi, p)
 	}
 	// Successive gaps are independent: their correlation has deviation 1/sqrt(n).
-	if r := product / float64(len(at)); math.Abs(r) > 4/math.Sqrt(float64(len(at))) {
+	if r := successive(gaps); math.Abs(r) > 4/math.Sqrt(float64(len(at))) {
 		t.Errorf("successive gaps correlate: %v", r)
 	}
 }
+
+// successive is the correlation of each value with the next.
+func successive(x []float64) float64 { return stat.Correlation(x[1:], x[:len(x)-1], nil) }
 
 func TestSteps(t *testing.T) {
 	s := Steps{{10, time.Second}, {0, 2 * time.Second}, {100, time.Second}}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 const (
@@ -51,47 +53,29 @@ func TestSpreadShares(t *testing.T) {
 func TestSpreadQuantiles(t *testing.T) {
 	const n = 10_000
 	s := NewSpread(n, 3, Bucket{1, kB, GB})
-	sizes := make([]int64, n)
-	sum := 0.0
+	sizes, logs := make([]float64, n), make([]float64, n)
 	for i := range sizes {
-		sizes[i] = s.Size(i)
-		sum += float64(sizes[i])
+		sizes[i] = float64(s.Size(i))
+		logs[i] = math.Log(sizes[i])
 	}
 	if slices.IsSorted(sizes) {
 		t.Error("the sizes are in order")
 	}
 	// Neighbours do not go together: the order is shuffled.
-	if r := correlation(sizes); math.Abs(r) > 4/math.Sqrt(n) {
+	if r := successive(logs); math.Abs(r) > 4/math.Sqrt(n) {
 		t.Errorf("successive sizes correlate: %v", r)
 	}
 	slices.Sort(sizes)
 	for i, size := range sizes {
 		low, high := kB*math.Pow(1e6, float64(i)/n), kB*math.Pow(1e6, float64(i+1)/n)
-		if float64(size) < low-1 || float64(size) > high+1 {
-			t.Fatalf("quantile %v is %d, want %.0f to %.0f", float64(i)/n, size, low, high)
+		if size < low-1 || size > high+1 {
+			t.Fatalf("quantile %v is %.0f, want %.0f to %.0f", float64(i)/n, size, low, high)
 		}
 	}
 	// (to − from) / ln(to/from) on average.
-	if want := (GB - kB) / math.Log(1e6); math.Abs(sum/n-want)/want > 0.001 {
-		t.Errorf("mean %v, want %v", sum/n, want)
+	if want := (GB - kB) / math.Log(1e6); math.Abs(stat.Mean(sizes, nil)-want)/want > 0.001 {
+		t.Errorf("mean %v, want %v", stat.Mean(sizes, nil), want)
 	}
-}
-
-func correlation(sizes []int64) float64 {
-	var logs []float64
-	mean := 0.0
-	for _, s := range sizes {
-		logs = append(logs, math.Log(float64(s)))
-		mean += logs[len(logs)-1] / float64(len(sizes))
-	}
-	var product, square float64
-	for i, l := range logs {
-		square += (l - mean) * (l - mean)
-		if i > 0 {
-			product += (l - mean) * (logs[i-1] - mean)
-		}
-	}
-	return product / square
 }
 
 // The sizes are part of the format of results, like the content.

@@ -3,12 +3,15 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plimsoll-project/plimsoll/presets"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
@@ -18,31 +21,25 @@ import (
 func TestHostsBehindAgents(t *testing.T) {
 	needLinks(t)
 	t.Parallel()
-	const once = `
-repetitions: 1
-warmup: 0
-limits: {others: none, machine: none}
-skip: [machine]
-`
 	preset, err := presets.Get("quickstart")
 	must(t, err)
 	quickstart, _, _ := strings.Cut(string(preset.Source), "\nrepetitions:")
 	quickstart = strings.NewReplacer("duration: 600ms", "requests: 12", "16MiB", "1MiB", "[1, 4, 16]", "4",
 		"delay: 20ms", "delay: 5ms\n  tolerance: 50%").Replace(quickstart)
 	for name, experiment := range map[string]string{
-		"quickstart": quickstart + once, // with the same number of requests each time
+		"quickstart": quickstart, // with the same number of requests each time
 		"disseminate": `
 scenario: disseminate
 systems: [bittorrent]
 link: {delay: 2ms, rate: 50Mbit, tolerance: 50%}
 data: {size: 2MiB}
 disseminate: {nodes: 3, seeders: 1}
-` + once,
+`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			direct := factsOfHosts(t, experiment)
 			behind := factsOfHosts(t, experiment, agent.HostsVariable+"=agents")
-			if diff := factsDiff(direct, behind); diff != "" {
+			if diff := cmp.Diff(strings.Join(direct, ""), strings.Join(behind, "")); diff != "" {
 				t.Errorf("behind agents (+) the record differs:\n%s", diff)
 			}
 		})
@@ -53,34 +50,27 @@ disseminate: {nodes: 3, seeders: 1}
 var sampled = map[string]bool{"box_cpu": true, "emulator_thread": true, "others_busy": true}
 
 // factsOfHosts runs an experiment and lists what does not depend on how fast all was.
-func factsOfHosts(t *testing.T, experiment string, env ...string) (facts []string) {
+func factsOfHosts(t *testing.T, experiment string, env ...string) []string {
 	t.Helper()
-	s := startRun(t, experiment, env...)
+	s := newSession(t, env...)
+	s.start(s.runOf(experiment, "--set", "repetitions=1")...)
 	code := s.end()
-	r, err := record.Open(s.dir)
-	if err != nil {
+	if _, err := os.Stat(filepath.Join(s.dir, "run.db")); err != nil {
 		t.Fatalf("status %d, %v:\n%s", code, err, s.output())
 	}
-	defer r.Close()
-	add := func(kind string, what ...any) {
-		facts = append(facts, kind+" "+strings.TrimSpace(fmt.Sprintln(what...)))
-	}
-	add("plan", string(r.Plan()))
-	trials, err := r.Trials()
-	must(t, err)
-	for _, trial := range trials {
-		add("trial", trial.Cell, trial.State, trial.Outcomes, trial.Error)
+	facts := resultsOf(t, s.dir)
+	add := func(what ...any) { facts = append(facts, fmt.Sprintln(what...)) }
+	r := readRun(t, s.dir)
+	for _, trial := range r.trials {
 		for metric, v := range trial.Metrics {
-			if sampled[metric] {
-				continue
+			if !sampled[metric] {
+				add("metric", trial.Cell, metric, math.IsNaN(v))
 			}
-			add("metric", trial.Cell, metric, math.IsNaN(v))
 		}
 		for _, d := range trial.Details {
-			if sampled[d.Name] {
-				continue
+			if !sampled[d.Name] {
+				add("detail", trial.Cell, d.Kind, d.Name, math.IsNaN(d.Value))
 			}
-			add("detail", trial.Cell, d.Kind, d.Name, math.IsNaN(d.Value))
 		}
 		links, err := r.LinksOf(trial.ID)
 		must(t, err)

@@ -2,17 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -22,48 +16,23 @@ const emptyPiece = "baga6ea4seaqgl4u6lwmnerwdrm4iz7ag3mpwwaqtapc2fciabpooqmvjypw
 // A storage provider is measured as docs/retrieve.md gives it, alone and beside a
 // system that is started here: link and data apply to the latter alone.
 func TestAttachedProvider(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	t.Parallel()
-	served := make([]byte, 8<<20/128*127)
-	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/piece/"+emptyPiece {
-			http.NotFound(w, r)
-			return
-		}
-		http.ServeContent(w, r, "", time.UnixMilli(1), bytes.NewReader(served))
-	}))
-	defer provider.Close()
+	provider := serve(t, make([]byte, 8<<20/128*127), func(r *http.Request) bool {
+		return r.URL.Path != "/piece/"+emptyPiece
+	})
 	list := filepath.Join(t.TempDir(), "pieces.txt")
 	must(t, os.WriteFile(list, []byte(emptyPiece+" 8000000\n"), 0o600))
 	for systems, cells := range map[string]int{"boost": 1, "static,boost": 3} {
 		t.Run(systems, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "run")
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			args := []string{"run", "boost-retrieval", "--out", dir}
-			for _, set := range []string{"systems=" + systems, "systems.boost.with.url=" + provider.URL,
-				"systems.boost.with.list=" + list,
-				"link.rate=100Mbit,200Mbit", "data.size=4MiB", "retrieve.range=1MiB", "retrieve.concurrency=10",
-				"retrieve.bytes=10MiB",
-				"repetitions=1", "warmup=0", "limits.others=100%", "skip=machine"} {
-				args = append(args, "--set", set)
-			}
-			cmd := exec.CommandContext(ctx, os.Args[0], args...)
-			cmd.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1")
-			out, err := cmd.CombinedOutput()
-			if _, exited := err.(*exec.ExitError); err != nil &&
-				(!exited || strings.Contains(string(out), "precondition")) {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			run, err := record.Open(dir)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			defer run.Close()
-			plan, err := experiment.LoadPlan(run.Plan())
-			must(t, err)
+			s := newSession(t)
+			s.start(s.runOfFile("boost-retrieval", "--set", "systems="+systems,
+				"--set", "systems.boost.with.url="+provider, "--set", "systems.boost.with.list="+list,
+				"--set", "link.rate=100Mbit,200Mbit", "--set", "data.size=4MiB", "--set", "retrieve.range=1MiB",
+				"--set", "retrieve.concurrency=10", "--set", "retrieve.bytes=10MiB", "--set", "repetitions=1")...)
+			s.endsMeasured()
+			run := readRun(t, s.dir)
+			plan, trials := run.plan, run.trials
 			if len(plan.Cells) != cells {
 				t.Errorf("%d cells, want %d", len(plan.Cells), cells)
 			}
@@ -80,8 +49,6 @@ func TestAttachedProvider(t *testing.T) {
 					}
 				}
 			}
-			trials, err := run.Trials()
-			must(t, err)
 			if len(trials) != cells {
 				t.Errorf("%d trials, want %d", len(trials), cells)
 			}
@@ -97,7 +64,7 @@ func TestAttachedProvider(t *testing.T) {
 					t.Errorf("a link was measured from %s to %s", l.From, l.To)
 				}
 			}
-			report, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+			report, err := os.ReadFile(filepath.Join(s.dir, "summary.json"))
 			if err != nil || !bytes.Contains(report, []byte("boost is attached")) &&
 				!bytes.Contains(report, []byte("Boost is attached")) {
 				t.Errorf("the report does not say what boost was given: %v", err)

@@ -16,9 +16,6 @@ data: {objects: 2, size: 1MiB}
 link: {delay: 2ms, rate: 40Mbit}
 retrieve: {range: 64KiB, concurrency: 6, requests: 60}
 repetitions: 3
-warmup: 0
-limits: {others: none, machine: none}
-skip: [machine]
 `
 
 // TestClients: a load that is divided among three generators does the operations that one
@@ -36,15 +33,13 @@ func TestClients(t *testing.T) {
 		p50   float64
 	}
 	of := func(clients, recorded string) (all []trial) {
-		s := startRunWith(t, clientsExperiment, []string{"--clients", clients})
+		s := startRun(t, clientsExperiment, "--clients", clients)
 		s.end()
-		r, err := record.Open(s.dir)
-		must(t, err)
-		defer r.Close()
+		r := readRun(t, s.dir)
 		if got := r.Meta()["clients"]; got != recorded {
 			t.Errorf("--clients %s is recorded as %q", clients, got)
 		}
-		for _, tr := range s.trials() {
+		for _, tr := range r.trials {
 			one := trial{map[operation]int{}, 0, tr.Metrics["duration_p50"]}
 			for op, err := range r.Ops(tr.ID) {
 				must(t, err)
@@ -78,7 +73,7 @@ func TestClients(t *testing.T) {
 // TestGeneratorKilled: the trial fails and names the generator, and the others are whole.
 func TestGeneratorKilled(t *testing.T) {
 	t.Parallel()
-	s := startRunWith(t, faultExperiment, []string{"--clients", "2"})
+	s := startRun(t, faultExperiment, "--clients", "2")
 	s.await("block 2 of 4")
 	s.kill("node load")
 	s.end()

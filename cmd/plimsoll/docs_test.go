@@ -4,51 +4,28 @@ import (
 	"bufio"
 	"bytes"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
-	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/nginx"
-	"github.com/plimsoll-project/plimsoll/system/s3"
-	"github.com/plimsoll-project/plimsoll/system/sftp"
-	"github.com/plimsoll-project/plimsoll/system/systemtest"
-	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
 // TestDocsAreExecuted runs every command that the README and the documentation
 // tell the reader to run (runs are made short) on the files they show.
 func TestDocsAreExecuted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	t.Parallel()
-	needs := map[string]func(t *testing.T){
-		"load-test.md": func(t *testing.T) {
-			systemtest.Need(t, "versitygw", system.Check(t.Context(), s3.System{}, nil))
-		},
-		"retrieve.md": func(t *testing.T) {
-			systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
-		},
-		"overhead.md": func(t *testing.T) {
-			systemtest.Need(t, "tahoe", system.Check(t.Context(), tahoe.System{}, nil))
-			systemtest.Need(t, "sshd", system.Check(t.Context(), sftp.System{}, nil))
-			systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
-		},
-	}
+	needs := map[string][]string{"load-test.md": {"versitygw"}, "retrieve.md": {"nginx"},
+		"overhead.md": {"tahoe", "sshd", "nginx"}}
 	for _, doc := range []string{"../../README.md", "../../docs/getting-started.md", "../../docs/retrieve.md",
 		"../../docs/overhead.md", "../../docs/load-test.md", "../../docs/collect.md", "../../docs/disseminate.md",
 		"../../docs/sync.md", "../../docs/compare.md"} {
 		t.Run(filepath.Base(doc), func(t *testing.T) {
-			if need := needs[filepath.Base(doc)]; need != nil {
-				need(t)
-			}
+			need(t, needs[filepath.Base(doc)]...)
 			t.Parallel()
 			executeDoc(t, doc)
 		})
@@ -65,22 +42,16 @@ var (
 const short = " --keep-going --set repetitions=1 --set warmup=0 --set limits.others=none --set limits.machine=none"
 
 func executeDoc(t *testing.T, doc string) {
-	object := bytes.Repeat([]byte("plimsoll "), 2<<20)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, "large-file.bin", time.Time{}, bytes.NewReader(object))
-	}))
-	defer server.Close()
-
+	url := serve(t, bytes.Repeat([]byte("plimsoll "), 2<<20), func(*http.Request) bool { return false })
+	address := strings.TrimPrefix(url, "http://")
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
 	exe, err := os.Executable()
 	must(t, err)
 	must(t, os.Symlink(exe, filepath.Join(dir, "bin/plimsoll")))
 	// The file that getting-started takes over from the README.
-	readme, err := os.ReadFile("../../README.md")
-	must(t, err)
-	for _, text := range [][]byte{readme, mustRead(t, doc)} {
-		writeYAML(t, dir, string(text), strings.TrimPrefix(server.URL, "http://"))
+	for _, text := range [][]byte{mustRead(t, "../../README.md"), mustRead(t, doc)} {
+		writeYAML(t, dir, string(text), address)
 	}
 	n := 0
 	s := bufio.NewScanner(bytes.NewReader(mustRead(t, doc)))
@@ -90,8 +61,7 @@ func executeDoc(t *testing.T, doc string) {
 			continue
 		}
 		n++
-		command := strings.TrimSpace(m[1])
-		command = shortened(t, command, strings.TrimPrefix(server.URL, "http://"))
+		command := shortened(t, strings.TrimSpace(m[1]), address)
 		if dirs, _ := filepath.Glob(filepath.Join(dir, "runs/*")); len(dirs) > 0 {
 			command = runDir.ReplaceAllString(command, dirs[0])
 		}
@@ -117,8 +87,7 @@ func executeDoc(t *testing.T, doc string) {
 func shortened(t *testing.T, command, address string) string {
 	switch {
 	case strings.HasPrefix(command, "bin/plimsoll collect "):
-		url, _ := recordedSiad(t)
-		command = strings.ReplaceAll(command, "http://127.0.0.1:9980", url)
+		command = strings.ReplaceAll(command, "http://127.0.0.1:9980", recordedSiad(t))
 		command = strings.ReplaceAll(command, "--for 25d", "--for 1s --every 200ms --listen none")
 	case strings.HasPrefix(command, "bin/plimsoll bench "):
 		command = strings.ReplaceAll(command, "127.0.0.1:8080", address)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 )
@@ -40,9 +42,7 @@ func TestFacts(t *testing.T) {
 		dirs[name] = facts.Unpack(t, name)
 		t.Run(name, func(t *testing.T) {
 			status := run([]string{"report", dirs[name]}, strings.NewReader(""), io.Discard, io.Discard)
-			b, err := os.ReadFile(filepath.Join(dirs[name], "summary.json"))
-			must(t, err)
-			checkFacts(t, name, status, b)
+			checkFacts(t, name, status, mustRead(t, filepath.Join(dirs[name], "summary.json")))
 		})
 	}
 	for _, other := range []string{"retrieve-slower", "retrieve-killed", "retrieve-gates"} {
@@ -71,11 +71,11 @@ func checkFacts(t *testing.T, name string, status int, doc []byte) {
 	lines := []string{fmt.Sprintf("exit status %d", status)}
 	for d := json.NewDecoder(bytes.NewReader(doc)); ; {
 		var v any
-		if err := d.Decode(&v); err == io.EOF {
+		err := d.Decode(&v)
+		if err == io.EOF {
 			break
-		} else if err != nil {
-			t.Fatal(err)
 		}
+		must(t, err)
 		factsOf(&lines, "", v)
 	}
 	got := strings.Join(lines, "\n") + "\n"
@@ -84,12 +84,10 @@ func checkFacts(t *testing.T, name string, status int, doc []byte) {
 		must(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
-	want, err := os.ReadFile(path)
-	must(t, err)
-	if got != string(want) {
+	want := string(mustRead(t, path))
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: the facts differ (- committed, + now; accept with go test ./cmd/plimsoll -run TestFacts "+
-			"-update-facts):\n%s",
-			path, factsDiff(strings.Split(string(want), "\n"), strings.Split(got, "\n")))
+			"-update-facts):\n%s", path, diff)
 	}
 }
 
@@ -175,22 +173,4 @@ func factsKey(i int, x any) string {
 		}
 	}
 	return fmt.Sprint(i)
-}
-
-// factsDiff are the lines that only one of the two has, at most 60.
-func factsDiff(want, got []string) string {
-	var b strings.Builder
-	n := 0
-	only := func(mark string, from, in []string) {
-		for _, l := range from {
-			if _, found := slices.BinarySearch(in, l); !found && n < 60 {
-				fmt.Fprintf(&b, "%s %s\n", mark, l)
-				n++
-			}
-		}
-	}
-	w, g := slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))
-	only("-", w, g)
-	only("+", g, w)
-	return b.String()
 }

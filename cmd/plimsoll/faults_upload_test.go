@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/nginx"
-	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 // Each put crosses a link on which it takes 40 ms and more: some three seconds.
@@ -24,27 +20,7 @@ data: {objects: 150, size: 10kB}
 link: {delay: 20ms}
 upload: {concurrency: 2, poll: 500ms, verify: 100%, retries: 100, backoff: 100ms}
 repetitions: 1
-warmup: 0
-limits: {others: none, machine: none}
-skip: [machine]
 `
-
-func needNginx(t *testing.T) {
-	t.Helper()
-	systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
-}
-
-// resume goes on with a session's run in another one, to its end.
-func (s *session) resume() (ui.Code, string) {
-	s.t.Helper()
-	c := exec.Command(os.Args[0], "resume", s.dir, "--keep-going")
-	c.Env = append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+s.tmp)
-	watchdog := time.AfterFunc(2*time.Minute, func() { c.Process.Kill() })
-	defer watchdog.Stop()
-	out, _ := c.CombinedOutput() // the status is what counts
-	recomputed(s.t, s.dir)
-	return ui.Code(c.ProcessState.ExitCode()), string(out)
-}
 
 // whole checks the one trial of a load test that came to its end.
 func (s *session) whole(mark string) {
@@ -67,40 +43,36 @@ func (s *session) whole(mark string) {
 	}
 }
 
-// A daemon that dies under a load test is brought up again on its data, and the
+// A daemon that dies under a load test is brought up again on its data, and so is a link; the
 // test goes on, in the same session.
-func TestSystemKilledUnderALoadTest(t *testing.T) {
+func TestKillsUnderALoadTest(t *testing.T) {
 	t.Parallel()
-	needNginx(t)
-	s := startRun(t, uploadExperiment)
-	s.await("0 of 150 objects accepted")
-	time.Sleep(800 * time.Millisecond)
-	s.kill("nginx: master")
-	if code := s.end(); code != ui.CodeOK {
-		t.Errorf("status %d", code)
+	for name, c := range map[string]struct{ link, victim, mark string }{
+		"system":   {"{delay: 20ms}", "nginx: master", "daemon died: process nginx"},
+		"emulator": {"{delay: 20ms, emulator: user}", "node link", "the link was down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			need(t, "nginx")
+			if name == "emulator" {
+				needLinks(t)
+			}
+			s := startRun(t, strings.Replace(uploadExperiment, "{delay: 20ms}", c.link, 1))
+			s.await("0 of 150 objects accepted")
+			time.Sleep(800 * time.Millisecond)
+			s.kill(c.victim)
+			if code := s.end(); code != ui.CodeOK {
+				t.Errorf("status %d", code)
+			}
+			s.whole(c.mark)
+		})
 	}
-	s.whole("daemon died: process nginx")
-}
-
-// So it is with the link.
-func TestEmulatorKilledUnderALoadTest(t *testing.T) {
-	t.Parallel()
-	needNginx(t)
-	needLinks(t)
-	s := startRun(t, strings.Replace(uploadExperiment, "{delay: 20ms}", "{delay: 20ms, emulator: user}", 1))
-	s.await("0 of 150 objects accepted")
-	time.Sleep(800 * time.Millisecond)
-	s.kill("node link")
-	if code := s.end(); code != ui.CodeOK {
-		t.Errorf("status %d", code)
-	}
-	s.whole("the link was down")
 }
 
 // Ctrl-C: a report of what there is, and the way to go on, which then does.
 func TestInterruptedLoadTest(t *testing.T) {
 	t.Parallel()
-	needNginx(t)
+	need(t, "nginx")
 	s := startRun(t, uploadExperiment)
 	s.await("0 of 150 objects accepted")
 	time.Sleep(800 * time.Millisecond)
@@ -123,6 +95,5 @@ func TestInterruptedLoadTest(t *testing.T) {
 		!strings.Contains(out, "continuing in "+s.dir) {
 		t.Errorf("resumed: status %d:\n%s", code, out)
 	}
-	nothingLeft(t, s.tmp, s.dir)
 	s.whole("")
 }

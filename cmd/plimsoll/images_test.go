@@ -13,9 +13,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
-	"github.com/plimsoll-project/plimsoll/system/nginx"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/system/systemtest/imagetest"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -29,7 +27,7 @@ func nginxImage(t *testing.T) v1.Image {
 
 // From the name of an image in an experiment to the digest in the record.
 func TestImages(t *testing.T) {
-	systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
+	need(t, "nginx")
 	t.Parallel()
 	dir := t.TempDir()
 	env := append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", testbed.CacheVariable+"="+filepath.Join(dir, "cache"),

@@ -5,12 +5,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/nginx"
-	"github.com/plimsoll-project/plimsoll/system/sftp"
-	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 const retrieveLine = `
@@ -20,9 +15,6 @@ link: {rate: 50Mbit, delay: 10ms}
 data: {size: 256KiB, objects: 2}
 retrieve: {concurrency: 2, connections: [keep, fresh], duration: 1s}
 repetitions: 1
-warmup: 0
-limits: {others: none, machine: none}
-skip: [machine]
 `
 
 const overheadLine = `
@@ -32,9 +24,6 @@ link: {rate: 50Mbit, delay: 10ms}
 data: {size: 256KiB}
 overhead: {operation: [put, get], count: 5, time: 2s}
 repetitions: 1
-warmup: 0
-limits: {others: none, machine: none}
-skip: [machine]
 `
 
 // TestNobodyBeatsTheLoadLine: what real servers do over an emulated link stays
@@ -42,30 +31,18 @@ skip: [machine]
 func TestNobodyBeatsTheLoadLine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		scenario, file string
-		shares         []string
+		scenario, file, program string
+		shares                  []string
 	}{
-		{"retrieve", retrieveLine, []string{"load_line_share", "ttfb_line_share", "duration_line_share"}},
-		{"overhead", overheadLine, []string{"line_share"}},
+		{"retrieve", retrieveLine, "nginx", []string{"load_line_share", "ttfb_line_share", "duration_line_share"}},
+		{"overhead", overheadLine, "sshd", []string{"line_share"}},
 	} {
 		t.Run(c.scenario, func(t *testing.T) {
 			t.Parallel()
-			switch c.scenario {
-			case "retrieve":
-				systemtest.Need(t, "nginx", system.Check(t.Context(), nginx.System{}, nil))
-			case "overhead":
-				systemtest.Need(t, "sshd", system.Check(t.Context(), sftp.System{}, nil))
-			}
+			need(t, c.program)
 			s := startRun(t, c.file)
-			if code := s.end(); code != ui.CodeOK && code != ui.CodeInvalid {
-				t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
-			}
-			r, err := record.Open(s.dir)
-			must(t, err)
-			defer r.Close()
-			trials, err := r.Trials()
-			must(t, err)
-			for _, trial := range trials {
+			s.endsMeasured()
+			for _, trial := range s.trials() {
 				if slices.Contains(trial.Notes, record.NoteNotEmulated) {
 					t.Skip("links are not emulated on this machine")
 				}
@@ -91,9 +68,6 @@ link: {rate: 100Mbit, delay: 20ms}
 data: {size: 16MiB}
 retrieve: {range: 256KiB, concurrency: 1, duration: 600ms}
 repetitions: 3
-warmup: 0
-limits: {others: 100%}
-skip: [machine]
 `
 
 // The first operation of a kept connection is as fast as those that follow: TCP's
@@ -101,23 +75,18 @@ skip: [machine]
 func TestKeptConnectionsAreWarm(t *testing.T) {
 	t.Parallel()
 	s := startRun(t, warmFile)
-	if code := s.end(); code != ui.CodeOK && code != ui.CodeInvalid {
-		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
-	}
-	r, err := record.Open(s.dir)
-	must(t, err)
-	defer r.Close()
+	s.endsMeasured()
+	r := readRun(t, s.dir)
 	var cold []float64
-	for _, trial := range s.trials() {
+	for _, trial := range r.trials {
 		if slices.Contains(trial.Notes, record.NoteNotEmulated) {
 			t.Skip("links are not emulated on this machine")
 		}
 		var took []int64
 		warmups := 0
 		for op, err := range r.Ops(trial.ID) {
+			must(t, err)
 			switch {
-			case err != nil:
-				t.Fatal(err)
 			case op.Kind == record.OpWarmup:
 				warmups++
 			case op.Outcome == record.OK:

@@ -1,22 +1,20 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 // ownCache runs tests with a cache that is not the user's: runs save what their swarms
@@ -59,42 +57,28 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	action, err := filepath.Abs("../../action")
 	must(t, err)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/a.bin" {
-			http.NotFound(w, r)
-			return
-		}
-		http.ServeContent(w, r, "a.bin", time.Time{}, bytes.NewReader(make([]byte, 1<<20)))
-	}))
-	t.Cleanup(server.Close)
+	server := serve(t, make([]byte, 1<<20), func(r *http.Request) bool { return r.URL.Path != "/a.bin" })
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			// measure is plimsoll where the machine may be too busy for a valid trial.
 			"measure": func(ts *testscript.TestScript, neg bool, args []string) {
-				err := ts.Exec("plimsoll", args...)
-				var exit *exec.ExitError
-				if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == int(ui.CodeInvalid)) {
-					ts.Fatalf("plimsoll %v: %v", args, err)
+				if got := exitStatus(ts, "plimsoll", args...); got != "0" && got != tooBusy {
+					ts.Fatalf("plimsoll %v: status %s", args, got)
 				}
 			},
 			// action is the GitHub Action's script, which must end with this status, or as
 			// where the machine is too busy for a valid trial.
 			"action": func(ts *testscript.TestScript, neg bool, args []string) {
-				status, err := "0", ts.Exec("bash", filepath.Join(action, "run.sh"))
-				if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-					status = strconv.Itoa(exit.ExitCode())
-				}
-				if status != args[0] && status != strconv.Itoa(int(ui.CodeInvalid)) {
-					ts.Fatalf("the action: %v, want status %s", err, args[0])
+				got := exitStatus(ts, "bash", filepath.Join(action, "run.sh"))
+				if got != args[0] && got != tooBusy {
+					ts.Fatalf("the action: status %s, want %s", got, args[0])
 				}
 			},
 			// status is plimsoll that must end with this status.
 			"status": func(ts *testscript.TestScript, neg bool, args []string) {
-				err := ts.Exec("plimsoll", args[1:]...)
-				var exit *exec.ExitError
-				if !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0] {
-					ts.Fatalf("plimsoll %v: %v, want status %s", args[1:], err, args[0])
+				if got := exitStatus(ts, "plimsoll", args[1:]...); got != args[0] {
+					ts.Fatalf("plimsoll %v: status %s, want %s", args[1:], got, args[0])
 				}
 			},
 			// benchfmt exports a run as benchfmt, of which there is none where the machine
@@ -114,15 +98,25 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TMPDIR", e.WorkDir)
 			e.Setenv("ACTION", action)
 			e.Setenv("NL", "\n")
-			e.Setenv("SERVER", server.URL+"/a.bin")
+			e.Setenv("SERVER", server+"/a.bin")
 			return nil
 		},
 	})
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+var tooBusy = strconv.Itoa(int(ui.CodeInvalid))
+
+// exitStatus is the exit status of a program, or what kept it from having one.
+func exitStatus(ts *testscript.TestScript, program string, args ...string) string {
+	err := ts.Exec(program, args...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "0"
+	case errors.As(err, &exit):
+		return strconv.Itoa(exit.ExitCode())
 	}
+	return err.Error()
 }
+
+var must = systemtest.Must

@@ -18,36 +18,35 @@ import (
 // holds, and says of how many trials that is so.
 func recomputed(t *testing.T, dir string) (n int) {
 	t.Helper()
-	r, err := record.Open(dir)
-	must(t, err)
+	r := readRun(t, dir)
 	defer r.Close()
-	plan, err := experiment.LoadPlan(r.Plan())
-	must(t, err)
-	trials, err := r.Trials()
-	must(t, err)
-	cells := map[string]experiment.Cell{}
-	for _, c := range plan.Cells {
-		cells[c.ID] = c
-	}
-	for _, trial := range trials {
+	for _, trial := range r.trials {
 		if len(trial.Metrics) == 0 {
 			continue
 		}
 		n++
-		got, err := scenario.Recompute(scenarios.ByName(plan.Experiment.Scenario), r, trial, cells[trial.Cell], nil)
+		of := scenarios.ByName(r.plan.Experiment.Scenario)
+		got, err := scenario.Recompute(of, r.Reader, trial, r.cell(trial), nil)
 		must(t, err)
 		keys := maps.Clone(got)
 		maps.Copy(keys, trial.Metrics)
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			stored, was := trial.Metrics[key]
-			again, is := got[key]
-			if was != is || math.Abs(again-stored) > 1e-9*math.Abs(stored) {
-				t.Errorf("%s: trial %d (%s): %s is stored as %v (there: %v), and computed as %v (there: %v)", dir,
-					trial.ID, trial.Cell, key, stored, was, again, is)
-			}
-		}
+		wantSame(t, dir, trial, got, slices.Sorted(maps.Keys(keys)), 1e-9)
 	}
 	return n
+}
+
+// wantSame compares the metrics of a trial with those that were computed again.
+func wantSame(t *testing.T, run string, trial record.Trial, again map[string]float64, keys []string,
+	tolerance float64) {
+	t.Helper()
+	for _, key := range keys {
+		stored, was := trial.Metrics[key]
+		got, is := again[key]
+		if was != is || math.Abs(got-stored) > tolerance*math.Abs(stored) {
+			t.Errorf("%s: trial %d (%s): %s is stored as %v (there: %v), and computed as %v (there: %v)", run,
+				trial.ID, trial.Cell, key, stored, was, got, is)
+		}
+	}
 }
 
 // fromFixtures are the stored metrics that follow from the operations, marks and links of
@@ -72,7 +71,7 @@ func TestFixturesRecomputed(t *testing.T) {
 		must(t, err)
 		trials, err := r.Trials()
 		must(t, err)
-		compared, s := 0, scenarios.ByName(plan.Experiment.Scenario)
+		s := scenarios.ByName(plan.Experiment.Scenario)
 		for _, trial := range trials {
 			cell := plan.Cells[slices.IndexFunc(plan.Cells, func(c experiment.Cell) bool { return c.ID == trial.Cell })]
 			if _, err := scenario.Recompute(s, r, trial, cell, nil); !errors.Is(err, scenario.ErrNoFacts) {
@@ -85,19 +84,8 @@ func TestFixturesRecomputed(t *testing.T) {
 			in.Load.Seconds = trial.Seconds
 			again := s.Measure(in)
 			must(t, in.Err())
-			for _, key := range fromFixtures[plan.Experiment.Scenario] {
-				stored, was := trial.Metrics[key]
-				got, is := again[key]
-				compared++
-				// Times were stored exactly, and are computed from histograms of three digits.
-				if was != is || math.Abs(got-stored) > 1e-3*math.Abs(stored) {
-					t.Errorf("%s, trial %d: %s is stored as %v (there: %v), and computed as %v (there: %v)",
-						name, trial.ID, key, stored, was, got, is)
-				}
-			}
-		}
-		if want := fromFixtures[plan.Experiment.Scenario]; compared != len(want)*len(trials) {
-			t.Errorf("%s: %d numbers of %d trials", name, compared, len(trials))
+			// Times were stored exactly, and are computed from histograms of three digits.
+			wantSame(t, name, trial, again, fromFixtures[s.Name()], 1e-3)
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,23 +18,17 @@ import (
 // A replay to two servers that is killed goes on, unless its log was changed; each trial of
 // each server asks for the same at the same times.
 func TestReplayKilledAndResumed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	t.Parallel()
 	var came atomic.Int64
-	serve := func() string {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasPrefix(r.URL.Path, "/gone") {
-				came.Add(1)
-				http.NotFound(w, r)
-				return
-			}
-			http.ServeContent(w, r, "x.bin", time.Time{}, bytes.NewReader(make([]byte, 1000)))
-		}))
-		t.Cleanup(s.Close)
-		return s.URL
+	gone := func(r *http.Request) bool {
+		is := strings.HasPrefix(r.URL.Path, "/gone")
+		if is {
+			came.Add(1)
+		}
+		return is
 	}
+	one, two := serve(t, make([]byte, 1000), gone), serve(t, make([]byte, 1000), gone)
 	work := t.TempDir()
 	var log strings.Builder
 	for i := range 30 {
@@ -57,11 +49,9 @@ systems:
 - {name: two, use: http, with: {urls: "%s/probe"}}
 retrieve: {arrivals: {process: log, log: access.log}}
 repetitions: 2
-warmup: 0
-limits: {others: none, machine: none}
-skip: [machine]
-`, serve(), serve()))
-	s := startRunOf(t, file, nil)
+`, one, two))
+	s := newSession(t)
+	s.start(s.runOfFile(file)...)
 	for deadline := time.Now().Add(time.Minute); came.Load() < 13; time.Sleep(time.Millisecond) { // the second trial
 		if time.Now().After(deadline) {
 			t.Fatalf("the servers got %d requests:\n%s", came.Load(), s.output())
@@ -78,14 +68,9 @@ skip: [machine]
 	if code, out := s.resume(); code != ui.CodeOK && code != ui.CodeInvalid {
 		t.Fatalf("resume: status %d\n%s", code, out)
 	}
-	dir := s.dir
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	trials, err := r.Trials()
-	must(t, err)
+	r := readRun(t, s.dir)
 	done, first := map[string]int{}, []string(nil)
-	for _, trial := range trials {
+	for _, trial := range r.trials {
 		if trial.State != record.Done {
 			continue
 		}

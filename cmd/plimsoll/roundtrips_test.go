@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -23,9 +21,7 @@ data: {size: 100B}
 overhead: {operation: get, connections: [keep, fresh], count: 12, time: 3s}
 where: ["system == static || overhead.connections == fresh"]
 repetitions: 1
-warmup: 0
-limits: {others: none, machine: none, deadline: 5s}
-skip: [machine]
+limits: {deadline: 5s}
 `
 
 // TestKnownRoundTrips measures them over emulated links of 5 to 40 ms of round
@@ -34,19 +30,8 @@ skip: [machine]
 // trip that the link check measured is the number of round trips.
 func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take its CPU
 	s := startRun(t, roundTripsExperiment)
-	code := s.end()
-	if code != ui.CodeOK && code != ui.CodeInvalid {
-		t.Fatalf("plimsoll ended with %d:\n%s", code, s.output())
-	}
-	r, err := record.Open(s.dir)
-	must(t, err)
-	defer r.Close()
-	plan, err := experiment.LoadPlan(r.Plan())
-	must(t, err)
-	cells := map[string]experiment.Cell{}
-	for _, c := range plan.Cells {
-		cells[c.ID] = c
-	}
+	s.endsMeasured()
+	r := readRun(t, s.dir)
 	links, err := r.Links()
 	must(t, err)
 	measured := map[float64][]float64{} // round trips by the one asked for
@@ -54,13 +39,11 @@ func TestKnownRoundTrips(t *testing.T) { // not beside other tests: they take it
 		measured[l.WantRTT] = append(measured[l.WantRTT], l.RTT)
 	}
 	times := map[string]map[float64][]float64{} // seconds by the round trip asked for
-	trials, err := r.Trials()
-	must(t, err)
-	for _, trial := range trials {
+	for _, trial := range r.trials {
 		if slices.Contains(trial.Notes, record.NoteNotEmulated) {
 			t.Skip("links are not emulated on this machine")
 		}
-		c := cells[trial.Cell]
+		c := r.cell(trial)
 		what := c.System + " " + c.Overhead.Connections
 		if times[what] == nil {
 			times[what] = map[float64][]float64{}

@@ -16,12 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -54,9 +56,7 @@ UseDNS no
 `
 
 func newSSHMachines(t *testing.T, n int, opt testbed.Options) *sshMachines {
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	t.Parallel()
 	sshd := "/usr/sbin/sshd"
 	if _, err := os.Stat(sshd); err != nil {
@@ -65,15 +65,10 @@ func newSSHMachines(t *testing.T, n int, opt testbed.Options) *sshMachines {
 	if err := exec.Command("unshare", "--mount", "--net", "mount", "--bind", t.TempDir(), "/mnt").Run(); err != nil {
 		t.Skip("no namespaces for mounts and networks here: ", err)
 	}
-	opt.Dir = t.TempDir()
-	bed, err := testbed.New(t.Context(), opt)
-	must(t, err)
-	t.Cleanup(func() { must(t, bed.Close(context.Background())) })
+	bed, hosts := systemtest.Bed(t, opt, n+1)
 	dir := t.TempDir()
-	m := &sshMachines{t: t, list: filepath.Join(dir, "hosts.yaml"), known: filepath.Join(dir, "known_hosts"),
-		below: "/mnt/" + filepath.Base(filepath.Dir(dir))}
-	m.from, err = bed.AddHost(t.Context(), "launcher")
-	must(t, err)
+	m := &sshMachines{t: t, from: hosts[0], list: filepath.Join(dir, "hosts.yaml"),
+		known: filepath.Join(dir, "known_hosts"), below: "/mnt/" + filepath.Base(filepath.Dir(dir))}
 	must(t, os.MkdirAll("/run/sshd", 0o755))
 	user := writeSSHKey(t, filepath.Join(dir, "id"))
 	authorized := filepath.Join(dir, "authorized_keys")
@@ -81,11 +76,9 @@ func newSSHMachines(t *testing.T, n int, opt testbed.Options) *sshMachines {
 	list := fmt.Sprintf("user: root\nkey: %s\nknown_hosts: %s\ndir: %s\nhosts:\n", filepath.Join(dir, "id"), m.known,
 		m.below)
 	known := ""
-	machines, way := make([]testbed.Host, n), map[string]link.Params{}
-	for i := range n {
-		machines[i], err = bed.AddHost(t.Context(), fmt.Sprintf("machine%d", i))
-		must(t, err)
-		way[machines[i].Name()] = link.Params{Delay: machinesRTT / 2}
+	machines, way := hosts[1:], map[string]link.Params{}
+	for _, h := range machines {
+		way[h.Name()] = link.Params{Delay: machinesRTT / 2}
 	}
 	must(t, bed.Shape(t.Context(), testbed.ShapeSpec{Up: way}))
 	for i, h := range machines {
@@ -95,7 +88,7 @@ func newSSHMachines(t *testing.T, n int, opt testbed.Options) *sshMachines {
 		key := writeSSHKey(t, own+"_key")
 		config, at := own+"_config", net.JoinHostPort(h.Addr().String(), "22")
 		must(t, os.WriteFile(config, fmt.Appendf(nil, machineConfig, at, own+"_key", authorized), 0o600))
-		_, err = h.Start(t.Context(), testbed.Command{
+		_, err := h.Start(t.Context(), testbed.Command{
 			Name: h.Name() + "-sshd", Role: "system",
 			Args: []string{"unshare", "--mount", "sh", "-c",
 				"mount --bind " + own + " /mnt && exec " + sshd + " -D -e -f " + config},
@@ -146,13 +139,7 @@ func (m *sshMachines) said(p testbed.Process) string {
 
 func (m *sshMachines) await(p testbed.Process, text string) {
 	m.t.Helper()
-	for range 1200 {
-		if strings.Contains(m.said(p), text) {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	m.t.Fatalf("plimsoll never said %q:\n%s", text, m.said(p))
+	await(m.t, func() string { return m.said(p) }, text)
 }
 
 // end waits for the end of plimsoll, which must have one of these statuses.
@@ -187,7 +174,7 @@ func (m *sshMachines) clean() {
 	}
 	// What was killed may still be ending.
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		left := processesOf(m.below + "/plimsoll-r")
+		left := m.processes()
 		if len(left) == 0 {
 			return
 		}
@@ -197,24 +184,15 @@ func (m *sshMachines) clean() {
 	}
 }
 
-// processesOf are the command lines of processes that begin with this, by their ids.
-func processesOf(program string) map[int]string {
-	all := map[int]string{}
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range files {
-		var pid int
-		line, _ := os.ReadFile(file)
-		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err == nil && strings.HasPrefix(string(line), program) {
-			all[pid] = strings.ReplaceAll(string(line), "\x00", " ")
-		}
-	}
-	return all
+// processes are those of runs on the machines.
+func (m *sshMachines) processes() map[int]string {
+	return processes(func(_, line string) bool { return strings.HasPrefix(line, m.below+"/plimsoll-r") })
 }
 
 // kill sends SIGKILL to the process of a run whose command line has this in it.
 func (m *sshMachines) kill(part string) {
 	m.t.Helper()
-	for pid, line := range processesOf(m.below + "/plimsoll-r") {
+	for pid, line := range m.processes() {
 		if strings.Contains(line, part) {
 			must(m.t, syscall.Kill(pid, syscall.SIGKILL))
 			return
@@ -238,13 +216,10 @@ func (m *sshMachines) compare(yaml string, args ...string) (there string, links 
 	m.end(m.start(append(over(m.list, file, "--out", there), args...)...), 0, ui.CodeInvalid) // on a busy machine
 	m.clean()
 	m.end(m.start("run", file, "--out", here, "--keep-going"), 0, ui.CodeInvalid)
-	if diff := factsDiff(resultsOf(m.t, here), resultsOf(m.t, there)); diff != "" {
+	if diff := cmp.Diff(strings.Join(resultsOf(m.t, here), ""), strings.Join(resultsOf(m.t, there), "")); diff != "" {
 		m.t.Errorf("on other machines (+) the record differs:\n%s", diff)
 	}
-	r, err := record.Open(there)
-	must(m.t, err)
-	defer r.Close()
-	links, err = r.Links()
+	links, err := readRun(m.t, there).Links()
 	must(m.t, err)
 	if len(links) == 0 {
 		m.t.Error("no link was measured")
@@ -289,45 +264,36 @@ warmup: 0`, "--clients", "3")
 				t.Errorf("no link of %s: %+v", client, links)
 			}
 		}
-		r, err := record.Open(there)
-		must(t, err)
-		defer r.Close()
 		for _, want := range []string{`"machine.zone@box1":"z1"`, `"kernel@box1"`} {
-			if env := r.Meta()["environment"]; !strings.Contains(env, want) {
+			if env := readRun(t, there).Meta()["environment"]; !strings.Contains(env, want) {
 				t.Errorf("no %s in %s", want, env)
 			}
 		}
 	})
 	// What asks for links gets them, whatever is between the machines, and as on one machine.
-	t.Run("emulated links", func(t *testing.T) {
-		m.t = t
-		_, links := m.compare(swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 10ms}\n")
-		for _, l := range links {
-			// a busy machine may be slower
-			if l.Emulator != record.MeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
-				t.Errorf("link %+v", l)
+	for emulator, kind := range map[string]string{"auto": record.MeshLink, "netem": record.KernelMeshLink} {
+		t.Run("links by "+emulator, func(t *testing.T) {
+			m.t = t
+			text := swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 10ms, emulator: " + emulator + "}\n"
+			if emulator == "netem" && link.Works(link.NetemDiscipline) != nil { // the first machine says so
+				p := m.start(over(m.list, m.experiment(text), "--out", filepath.Join(t.TempDir(), "run"))...)
+				if said := m.end(p, 1); !strings.Contains(said, "box0: start the agent") ||
+					!strings.Contains(said, "the kernel has no netem") ||
+					!strings.Contains(said, "modprobe sch_netem") {
+					t.Errorf("it said:\n%s", said)
+				}
+				m.clean()
+				return
 			}
-		}
-	})
-	t.Run("netem", func(t *testing.T) {
-		m.t = t
-		text := swarmOverSSH + "1\nlink: {rate: 20Mbit, delay: 10ms, emulator: netem}\n"
-		if link.Works(link.NetemDiscipline) != nil { // the first machine says so
-			p := m.start(over(m.list, m.experiment(text), "--out", filepath.Join(t.TempDir(), "run"))...)
-			if said := m.end(p, 1); !strings.Contains(said, "box0: start the agent") ||
-				!strings.Contains(said, "the kernel has no netem") || !strings.Contains(said, "modprobe sch_netem") {
-				t.Errorf("it said:\n%s", said)
+			_, links := m.compare(text)
+			for _, l := range links {
+				// a busy machine may be slower
+				if l.Emulator != kind || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
+					t.Errorf("link %+v", l)
+				}
 			}
-			m.clean()
-			return
-		}
-		_, links := m.compare(text)
-		for _, l := range links {
-			if l.Emulator != record.KernelMeshLink || l.RTT < 19e-3 || l.Rate > 1.05*l.WantRate {
-				t.Errorf("link %+v", l)
-			}
-		}
-	})
+		})
+	}
 	t.Run("refused", func(t *testing.T) {
 		m.t = t
 		m.refuses()
@@ -388,16 +354,13 @@ func TestRunOverSSHWithIPv6(t *testing.T) {
 func (m *sshMachines) refuses() {
 	t := m.t
 	other := filepath.Join(t.TempDir(), "known_hosts")
-	b, err := os.ReadFile(m.known)
-	must(t, err)
-	lines := strings.SplitAfter(string(b), "\n")
+	lines := strings.SplitAfter(string(mustRead(t, m.known)), "\n")
 	host, _, _ := strings.Cut(lines[1], " ")
 	_, key, _ := strings.Cut(lines[0], " ")
 	must(t, os.WriteFile(other, []byte(lines[0]+host+" "+key+lines[2]), 0o600))
 	list := filepath.Join(t.TempDir(), "hosts.yaml")
-	b, err = os.ReadFile(m.list)
-	must(t, err)
-	must(t, os.WriteFile(list, []byte(strings.ReplaceAll(string(b), m.known, other)), 0o600))
+	text := strings.ReplaceAll(string(mustRead(t, m.list)), m.known, other)
+	must(t, os.WriteFile(list, []byte(text), 0o600))
 	for _, c := range []struct{ list, set, want string }{
 		{list, "disseminate.nodes=2", "key in " + other + ":2"},
 		{m.list, "disseminate.nodes=8", "needs 9 machines"},
@@ -417,14 +380,10 @@ func (m *sshMachines) refuses() {
 }
 
 // resultsOf are the trials of a run with their outcomes, and the bytes of operations.
-func resultsOf(t *testing.T, dir string) (facts []string) {
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	trials, err := r.Trials()
-	must(t, err)
-	facts = append(facts, string(r.Plan()))
-	for _, trial := range trials {
+func resultsOf(t *testing.T, dir string) []string {
+	r := readRun(t, dir)
+	facts := []string{string(r.Plan())}
+	for _, trial := range r.trials {
 		facts = append(facts, fmt.Sprintln(trial.Cell, trial.Block, trial.State, trial.Outcomes, trial.Bytes,
 			trial.Error))
 	}
@@ -435,19 +394,13 @@ func resultsOf(t *testing.T, dir string) (facts []string) {
 // trialsOf makes sure that all trials were executed, and counts those that are invalid for
 // another reason than a busy machine.
 func trialsOf(t *testing.T, dir string, want int) (invalid int) {
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	trials, err := r.Trials()
-	must(t, err)
 	blocks := map[int]bool{}
-	for _, trial := range trials {
+	for _, trial := range readRun(t, dir).trials {
 		if trial.State == record.Done {
 			blocks[trial.Block] = true
 		}
 		if slices.ContainsFunc(trial.Invalid, func(why string) bool {
-			return why != "emulator-late" &&
-				why != "link-off"
+			return why != record.ReasonEmulatorLate && why != record.ReasonLinkOff
 		}) {
 			t.Logf("trial %d is invalid: %v", trial.ID, trial.Invalid)
 			invalid++

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -17,9 +16,7 @@ data: {size: 3MiB}
 link: {rate: 20Mbit, delay: 1ms}
 disseminate: {nodes: 3, faults: [none, [{crash: seeders, at: 20%}]]}
 repetitions: 1
-warmup: 0
-limits: {others: none, machine: none, stall: 1500ms, deadline: 12s, start: 30s}
-skip: [machine]
+limits: {stall: 1500ms, deadline: 12s, start: 30s}
 `
 
 // The only seeder dies: nobody has everything, nobody waits for ever, and the
@@ -27,14 +24,13 @@ skip: [machine]
 func TestSwarmLosesItsOnlySeeder(t *testing.T) {
 	needLinks(t)
 	t.Parallel()
-	s := runSwarm(t, deadSeederExperiment)
-	if len(s.trials) != 6 {
-		t.Errorf("%d trials were executed, want 6", len(s.trials))
+	trials := runSwarm(t, deadSeederExperiment)
+	if len(trials) != 6 {
+		t.Errorf("%d trials were executed, want 6", len(trials))
 	}
 	after := 0 // trials that follow one with a dead seeder
 	dead := map[string]bool{}
-	for i := range s.trials {
-		trial := &s.trials[i]
+	for _, trial := range trials {
 		t.Logf("%s: %.3g s, %v %v", trial.name(), trial.Seconds, trial.Outcomes, trial.Classes)
 		sys := trial.cell.System
 		if dead[sys] {
@@ -87,9 +83,7 @@ disseminate:
     - {cut: leechers, count: 1, at: 30%%, for: 1s}
     - {rate: 5Mbit, at: 30%%}
 repetitions: 1
-warmup: 0
-limits: {others: none, machine: none, stall: 15s, deadline: 1m, start: 30s}
-skip: [machine]
+limits: {stall: 15s, deadline: 1m, start: 30s}
 `
 
 // Leechers that are killed and come back, that are cut off for a while, and whose
@@ -98,15 +92,19 @@ skip: [machine]
 func TestSwarmGoesOnAfterFaults(t *testing.T) {
 	swarmSystems(t, func(t *testing.T, systems ...string) {
 		t.Parallel()
-		s := runSwarm(t, fmt.Sprintf(churnExperiment, strings.Join(systems, ", ")))
+		trials := runSwarm(t, fmt.Sprintf(churnExperiment, strings.Join(systems, ", ")))
 		for _, sys := range systems {
 			at := func(faults string) (trial swarmTrial) {
 				t.Helper()
-				trial = s.of(func(c experiment.Cell) bool {
-					return c.System == sys && strings.HasPrefix(c.Disseminate.Faults.String(), faults) &&
-						strings.Contains(c.Disseminate.Faults.String(), "without") == strings.Contains(faults,
-							"without")
+				i := slices.IndexFunc(trials, func(trial swarmTrial) bool {
+					is := trial.cell.Disseminate.Faults.String()
+					return trial.cell.System == sys && strings.HasPrefix(is, faults) &&
+						strings.Contains(is, "without") == strings.Contains(faults, "without")
 				})
+				if i < 0 {
+					t.Fatal("no trial was executed")
+				}
+				trial = trials[i]
 				m := trial.Metrics
 				t.Logf("%s: last %.3f s, median %.3f s, recovery %.3f s, recovered %.2f", trial.name(), m["time_last"],
 					m["time_median"], m["recovery"], m["recovered"])

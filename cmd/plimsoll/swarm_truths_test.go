@@ -9,18 +9,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/deluge"
-	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // needLinks skips where links cannot be emulated.
 func needLinks(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs for some seconds")
-	}
+	slow(t)
 	bed, err := testbed.New(t.Context(), testbed.Options{Dir: t.TempDir()})
 	must(t, err)
 	mode := bed.Mode()
@@ -37,18 +32,9 @@ func swarmSystems(t *testing.T, test func(t *testing.T, systems ...string)) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) { test(t, "bittorrent", "boxo") })
 	t.Run("deluge", func(t *testing.T) {
-		systemtest.Need(t, "deluge", system.Check(t.Context(), deluge.System{}, nil))
+		need(t, "deluge")
 		test(t, "deluge")
 	})
-}
-
-// swarmRun is a run of scenario disseminate that has ended, as its directory tells.
-type swarmRun struct {
-	t      *testing.T
-	dir    string
-	plan   *experiment.Plan
-	rec    *record.Reader
-	trials []swarmTrial
 }
 
 // swarmTrial is a trial with its cell and its leechers' fetches.
@@ -59,37 +45,18 @@ type swarmTrial struct {
 	events  []record.Event
 }
 
-// runSwarm executes an experiment to its end.
-func runSwarm(t *testing.T, yaml string) *swarmRun {
+// runSwarm executes an experiment of scenario disseminate to its end.
+func runSwarm(t *testing.T, yaml string) (all []swarmTrial) {
 	t.Helper()
 	s := startRun(t, yaml)
 	if code := s.end(); code != ui.CodeOK && code != ui.CodeInvalid && code != ui.CodeCorruption {
 		t.Fatalf("plimsoll ended with status %d:\n%s", code, s.output())
 	}
-	return readSwarm(t, s.dir)
-}
-
-// readSwarm reads the directory of a run that has ended.
-func readSwarm(t *testing.T, dir string) *swarmRun {
-	t.Helper()
-	rec, err := record.Open(dir)
+	r := readRun(t, s.dir)
+	events, err := r.Events()
 	must(t, err)
-	t.Cleanup(func() { rec.Close() })
-	s := &swarmRun{t: t, dir: dir, rec: rec}
-	if s.plan, err = experiment.LoadPlan(rec.Plan()); err != nil {
-		t.Fatal(err)
-	}
-	trials, err := rec.Trials()
-	must(t, err)
-	events, err := rec.Events()
-	must(t, err)
-	for _, trial := range trials {
-		st := swarmTrial{Trial: trial}
-		for _, c := range s.plan.Cells {
-			if c.ID == trial.Cell {
-				st.cell = c
-			}
-		}
+	for _, trial := range r.trials {
+		st := swarmTrial{Trial: trial, cell: r.cell(trial)}
 		if trial.State != record.Done {
 			if trial.State == record.Failed {
 				t.Errorf("%s failed: %s", st.name(), trial.Error)
@@ -101,7 +68,7 @@ func readSwarm(t *testing.T, dir string) *swarmRun {
 				st.events = append(st.events, e)
 			}
 		}
-		for op, err := range rec.Ops(trial.ID) {
+		for op, err := range r.Ops(trial.ID) {
 			must(t, err)
 			if op.Kind == record.OpFetch {
 				st.fetches = append(st.fetches, op)
@@ -113,9 +80,9 @@ func readSwarm(t *testing.T, dir string) *swarmRun {
 		if len(trial.Invalid) > 0 {
 			t.Logf("%s is invalid: %v %q", st.name(), trial.Invalid, trial.Notes)
 		}
-		s.trials = append(s.trials, st)
+		all = append(all, st)
 	}
-	return s
+	return all
 }
 
 func (s *swarmTrial) name() string {
@@ -134,18 +101,6 @@ func (s *swarmTrial) ok() (n int) {
 		}
 	}
 	return n
-}
-
-// of is the trial that a condition holds for.
-func (s *swarmRun) of(which func(experiment.Cell) bool) swarmTrial {
-	s.t.Helper()
-	for _, trial := range s.trials {
-		if which(trial.cell) {
-			return trial
-		}
-	}
-	s.t.Fatal("no trial was executed")
-	return swarmTrial{}
 }
 
 // wantBytes checks that what the leechers have has crossed their links, and the

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"iter"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -18,10 +19,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/s3"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
-	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
 const killedUpload = `
@@ -31,8 +29,7 @@ systems:
 data: {directory: %q}
 upload: {concurrency: 5, poll: 500ms, backoff: 10ms, until: accepted}
 allow: [write]
-limits: {others: none, machine: none, deadline: 1m}
-skip: [machine]
+limits: {deadline: 1m}
 `
 
 // killsOr is how often a session is killed: so many times as PLIMSOLL_TEST_KILLS says,
@@ -49,81 +46,57 @@ func killsOr(few int) int {
 // at most `most`, and a random pause), resumes it each time, and lets the last
 // session come to its end. Nothing is left of any session but the run directory.
 // It returns the run and the jobs of its only trial.
-func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (*record.Reader, []record.Job) {
+func uploadKilled(t *testing.T, yaml string, kills, most int, env ...string) (savedRun, []record.Job) {
 	t.Helper()
-	tmp, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
-	file := filepath.Join(t.TempDir(), "upload.yaml")
-	must(t, os.WriteFile(file, []byte(yaml), 0o644))
-	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 5))
-	args := []string{"run", file, "--out", dir, "--keep-going"}
+	s := newSession(t, env...)
+	begin := s.runOf(yaml)
+	args := begin
 	for killed, ended := 0, false; !ended; {
-		var out bytes.Buffer
-		c := exec.Command(os.Args[0], args...)
-		c.Env = append(append(os.Environ(), "PLIMSOLL_TEST_MAIN=1", "TMPDIR="+tmp), env...)
-		c.Stdout, c.Stderr = &out, &out
-		target := accepted(dir) + rng.IntN(most)
-		pause := time.Duration(rng.Int64N(int64(30 * time.Millisecond)))
-		if rng.IntN(8) == 0 { // now and then before it stores anything, too
-			target, pause = 0, time.Duration(rng.Int64N(int64(time.Second)))
+		target, pause := accepted(s.dir)+rand.IntN(most), rand.N(30*time.Millisecond)
+		if rand.IntN(8) == 0 { // now and then before it stores anything, too
+			target, pause = 0, rand.N(time.Second)
 		}
-		must(t, c.Start())
-		done := make(chan error, 1)
-		go func() { done <- c.Wait() }()
-		hangs := time.After(3 * time.Minute)
-		look := time.NewTicker(10 * time.Millisecond)
+		s.start(args...)
+		hangs := time.AfterFunc(3*time.Minute, func() { s.cmd.Process.Signal(syscall.SIGQUIT) })
 		var err error
-	wait:
-		for {
+		for running := true; running; {
 			select {
-			case err = <-done:
-				ended = true
-				break wait
-			case <-hangs:
-				c.Process.Signal(syscall.SIGQUIT)
-				<-done
-				t.Fatalf("session %d hangs:\n%s", killed+1, &out)
-			case <-look.C:
-			}
-			if killed < kills && accepted(dir) >= target {
-				time.Sleep(pause)
-				c.Process.Kill()
-				err = <-done
-				ended = c.ProcessState.Exited() // it was quicker
-				break
+			case err = <-s.done:
+				running, ended = false, true
+			case <-time.After(10 * time.Millisecond):
+				if killed < kills && accepted(s.dir) >= target {
+					time.Sleep(pause)
+					s.cmd.Process.Kill()
+					err = <-s.done
+					running, ended = false, s.cmd.ProcessState.Exited() // it was quicker
+				}
 			}
 		}
-		look.Stop()
+		hangs.Stop()
 		switch {
 		case ended && err != nil:
-			t.Fatalf("session %d ended with %v:\n%s", killed+1, err, &out)
+			t.Fatalf("session %d ended with %v:\n%s", killed+1, err, s.output())
 		case ended && killed < kills:
-			t.Fatalf("all was done after %d kills, which leaves too little to kill:\n%s", killed, &out)
+			t.Fatalf("all was done after %d kills, which leaves too little to kill:\n%s", killed, s.output())
 		case !ended:
 			killed++
 		}
 		if killed%10 == 1 || ended { // looking takes long
-			nothingLeft(t, tmp, dir)
+			s.nothingLeft()
 		}
-		if _, err := os.Stat(filepath.Join(dir, "plan.json")); err == nil {
-			args = []string{"resume", dir, "--keep-going"}
-		} else {
-			os.RemoveAll(dir) // killed before the run directory was one
-		}
+		args = s.afterKill(begin)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "nodes")); err == nil {
+	if _, err := os.Stat(filepath.Join(s.dir, "nodes")); err == nil {
 		t.Error("the deployment is still there")
 	}
-	recomputed(t, dir)
-	r, err := record.Open(dir)
-	must(t, err)
-	t.Cleanup(func() { r.Close() })
-	trials, err := r.Trials()
-	if err != nil || len(trials) != 1 || trials[0].State != record.Done {
-		t.Fatalf("%+v, %v", trials, err)
+	recomputed(t, s.dir)
+	r := readRun(t, s.dir)
+	if len(r.trials) != 1 || r.trials[0].State != record.Done {
+		t.Fatalf("%+v", r.trials)
 	}
 	var jobs []record.Job
 	adopted := 0
-	for j, err := range r.Jobs(trials[0].ID) {
+	for j, err := range r.Jobs(r.trials[0].ID) {
 		must(t, err)
 		if j.Adopted {
 			adopted++
@@ -177,13 +150,31 @@ func tree(t *testing.T, n int, most int64) (dir string, files map[string][]byte)
 	return dir, files
 }
 
+// filesOf are the jobs with the files that they stored: each file of the data set once.
+func filesOf(t *testing.T, jobs []record.Job, files map[string][]byte) iter.Seq2[record.Job, []byte] {
+	return func(yield func(record.Job, []byte) bool) {
+		for _, j := range jobs {
+			_, name, _ := strings.Cut(j.Name, "/")
+			_, name, _ = strings.Cut(name, "/") // the run's mark and the cell's
+			content, ok := files[name]
+			delete(files, name)
+			if !ok {
+				t.Errorf("job %d: %q was never a file of the data set", j.Object, j.Name)
+			} else if !yield(j, content) {
+				return
+			}
+		}
+		for name := range files {
+			t.Errorf("%s was not stored", name)
+		}
+	}
+}
+
 // A load test on an S3 server survives all kills: in the end each file is on
 // the server's disk once, byte for byte, and no key was stored twice.
 func TestUploadKilledS3(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for a minute")
-	}
-	systemtest.Need(t, "versitygw", system.Check(t.Context(), s3.System{}, nil))
+	slow(t)
+	need(t, "versitygw")
 	t.Parallel()
 	bin := os.Getenv("PLIMSOLL_VERSITYGW")
 	if bin == "" {
@@ -215,22 +206,11 @@ func TestUploadKilledS3(t *testing.T) {
 		t.Errorf("%d jobs for %d files", len(jobs), len(files))
 	}
 	keys := map[string]bool{}
-	for _, j := range jobs {
-		_, name, _ := strings.Cut(j.Name, "/")
-		_, name, _ = strings.Cut(name, "/") // the run's mark and the cell's
-		content, ok := files[name]
-		if !ok {
-			t.Errorf("job %d: %q was never a file of the data set", j.Object, j.Name)
-			continue
-		}
+	for j, content := range filesOf(t, jobs, files) {
 		if got, err := os.ReadFile(filepath.Join(data, "load", j.Ref)); err != nil || !bytes.Equal(got, content) {
-			t.Errorf("%s: %d of %d bytes, %v", name, len(got), len(content), err)
+			t.Errorf("%s: %d of %d bytes, %v", j.Name, len(got), len(content), err)
 		}
-		delete(files, name)
 		keys[j.Ref] = true
-	}
-	for name := range files {
-		t.Errorf("%s was not stored", name)
 	}
 	bucket := filepath.Join(data, "load")
 	err := filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
@@ -264,24 +244,21 @@ scenario: upload
 systems: [%s]
 data: {directory: %q}
 upload: {concurrency: 5, poll: 500ms, backoff: 100ms, until: accepted, verify: 100%%}
-limits: {others: none, machine: none, deadline: 1m}
-skip: [machine]
+limits: {deadline: 1m}
 `
 
 // cameBack holds the run to its own verification: every object was fetched.
-func cameBack(t *testing.T, r *record.Reader, objects int) {
+func cameBack(t *testing.T, r savedRun, objects int) {
 	t.Helper()
-	trials, err := r.Trials()
-	must(t, err)
 	same := 0
-	for op, err := range r.Ops(trials[0].ID) {
+	for op, err := range r.Ops(r.trials[0].ID) {
 		must(t, err)
 		if op.Kind == record.OpGet && op.Outcome == record.OK {
 			same++
 		}
 	}
 	if same != objects {
-		t.Errorf("%d of %d objects came back byte for byte: %v", same, objects, trials[0].Outcomes)
+		t.Errorf("%d of %d objects came back byte for byte: %v", same, objects, r.trials[0].Outcomes)
 	}
 }
 
@@ -289,41 +266,26 @@ func cameBack(t *testing.T, r *record.Reader, objects int) {
 // brought up again on its directories. It does not tell what it stores: what was
 // in doubt is put again, and the same bytes are the same object there.
 func TestUploadKilledTahoe(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs for some minutes")
-	}
-	systemtest.Need(t, "tahoe", system.Check(t.Context(), tahoe.System{}, nil))
+	slow(t)
+	need(t, "tahoe")
 	t.Parallel()
 	kills := killsOr(3) // a grid takes seconds of CPU time to come up
 	dir, files := tree(t, 100+12*kills, 3_000)
 	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}",
 		dir), kills, 13)
 	refs, reach := map[string]bool{}, 0
-	for _, j := range jobs {
-		_, name, _ := strings.Cut(j.Name, "/")
-		_, name, _ = strings.Cut(name, "/") // the run's mark and the cell's
-		content, ok := files[name]
-		if !ok {
-			t.Errorf("job %d: %q was never a file of the data set", j.Object, j.Name)
-			continue
-		}
+	for j, content := range filesOf(t, jobs, files) {
 		if sum := fmt.Sprintf("%x", sha256.Sum256(content)); j.SHA256 != sum {
-			t.Errorf("%s: %s was sent, the file has %s", name, j.SHA256, sum)
+			t.Errorf("%s: %s was sent, the file has %s", j.Name, j.SHA256, sum)
 		}
 		if !refs[j.Ref] && !strings.HasPrefix(j.Ref, "URI:LIT:") {
 			reach++
 		}
 		refs[j.Ref] = true
-		delete(files, name)
-	}
-	for name := range files {
-		t.Errorf("%s was not stored", name)
 	}
 	cameBack(t, r, len(jobs))
-	trials, err := r.Trials()
-	must(t, err)
 	first, held := -1.0, -1.0 // the first poll comes before the first object
-	for p, err := range r.Polls(trials[0].ID) {
+	for p, err := range r.Polls(r.trials[0].ID) {
 		must(t, err)
 		for _, reading := range p.Readings {
 			if reading.Name == "objects" {

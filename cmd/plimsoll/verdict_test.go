@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/engine"
@@ -19,32 +16,50 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
-// Each end of a run has its status, the gravest first.
+// Each end of a run has its status, the gravest first; gates that do not pass are named, and what trying again does
+// not mend has a status of its own.
 func TestVerdict(t *testing.T) {
 	stop := &scenario.Stop{Condition: "max_bytes", Why: "so many"}
+	pass, open, fail := analysis.Ruling{Rule: "a", State: analysis.GatePass},
+		analysis.Ruling{Rule: "b", State: analysis.GateInconclusive, Why: "no cell is meant"},
+		analysis.Ruling{Rule: "c", State: analysis.GateFail}
+	of := func(res engine.Result) error { return verdict(res, "run") }
 	for _, c := range []struct {
-		res  engine.Result
+		err  error
 		want ui.Code
-		hint string
+		hint string // empty: there is none
+		says []string
 	}{
-		{engine.Result{Trials: 1, Valid: 1}, ui.CodeOK, ""},
-		{engine.Result{Trials: 1, Valid: 1, Lost: 45}, ui.CodeLost, "report"},
-		{engine.Result{Trials: 1, Lost: 45}, ui.CodeLost, "report"},
-		{engine.Result{Trials: 1, Valid: 1, Lost: 45, Stopped: stop}, ui.CodeExit,
-			"begin a new run with another exit.max_bytes"},
-		{engine.Result{Trials: 1, Valid: 1, Lost: 45, WrongBytes: 1}, ui.CodeCorruption, "keep the run directory"},
-		{engine.Result{Trials: 1}, ui.CodeInvalid, "validity"},
-		{engine.Result{Trials: 1, Valid: 1, Failed: 1}, ui.CodeIncomplete, "plimsoll resume run"},
-		{engine.Result{Failed: 2}, ui.CodeInvalid, "validity"},
-		{engine.Result{Trials: 1, Valid: 1, Failed: 1, Failing: []string{"a"}}, ui.CodeInvalid, "cause"},
+		{of(engine.Result{Trials: 1, Valid: 1}), ui.CodeOK, "", nil},
+		{of(engine.Result{Trials: 1, Valid: 1, Lost: 45}), ui.CodeLost, "report", nil},
+		{of(engine.Result{Trials: 1, Lost: 45}), ui.CodeLost, "report", []string{"45 of its objects"}},
+		{of(engine.Result{Trials: 1, Valid: 1, Lost: 45, Stopped: stop}), ui.CodeExit,
+			"begin a new run with another exit.max_bytes", nil},
+		{of(engine.Result{Trials: 1, Valid: 1, Lost: 45, WrongBytes: 1}), ui.CodeCorruption, "keep the run directory",
+			nil},
+		{of(engine.Result{Trials: 1}), ui.CodeInvalid, "validity", nil},
+		{of(engine.Result{Trials: 1, Valid: 1, Failed: 1}), ui.CodeIncomplete, "plimsoll resume run", nil},
+		{of(engine.Result{Failed: 2}), ui.CodeInvalid, "validity", nil},
+		{of(engine.Result{Trials: 1, Valid: 1, Failed: 1, Failing: []string{"a"}}), ui.CodeInvalid, "cause", nil},
+
+		{gateVerdict([]analysis.Ruling{pass}), ui.CodeOK, "", nil},
+		{gateVerdict([]analysis.Ruling{pass, open, fail}), ui.CodeGate, "", []string{"1 of 3", ": c.", ": b."}},
+		{gateVerdict([]analysis.Ruling{pass, open}), ui.CodeUndecided, "cell by cell", []string{"1 of 2", ": b."}},
+
+		{withStatus(nil), ui.CodeOK, "", nil},
+		{withStatus(errors.New("disk full")), ui.CodeInternal, "", nil},
+		{withStatus(&engine.DeployError{Err: errors.New("no answer")}), ui.CodePreconditions, "its log", nil},
+		{withStatus(fmt.Errorf("block 0: %w", upload.ErrDataChanged)), ui.CodePreconditions, "", nil},
 	} {
-		err := verdict(c.res, "run")
-		if got := ui.ExitCode(err); got != c.want || !strings.Contains(ui.Hint(err), c.hint) {
-			t.Errorf("%+v: status %d, hint %q; want %d, %q", c.res, got, ui.Hint(err), c.want, c.hint)
+		hint := ui.Hint(c.err)
+		if got := ui.ExitCode(c.err); got != c.want || !strings.Contains(hint, c.hint) || c.hint == "" && hint != "" {
+			t.Errorf("%v: status %d, hint %q; want %d, %q", c.err, got, hint, c.want, c.hint)
 		}
-	}
-	if err := verdict(engine.Result{Trials: 1, Lost: 45}, "run"); !strings.Contains(err.Error(), "45 of its objects") {
-		t.Error(err)
+		for _, part := range c.says {
+			if !strings.Contains(c.err.Error(), part) {
+				t.Errorf("%q does not have %q", c.err, part)
+			}
+		}
 	}
 }
 
@@ -52,17 +67,9 @@ func TestVerdict(t *testing.T) {
 // others did.
 func TestEveryRequestFailed(t *testing.T) {
 	t.Parallel()
-	serve := func(failing bool) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if failing && r.UserAgent() == "plimsoll" { // the load generator
-				http.NotFound(w, r)
-				return
-			}
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, 10_000)))
-		}))
-		t.Cleanup(server.Close)
-		return server.URL
-	}
+	content := make([]byte, 10_000)
+	good := serve(t, content, func(*http.Request) bool { return false })
+	bad := serve(t, content, func(r *http.Request) bool { return r.UserAgent() == "plimsoll" }) // the load generator
 	s := startRun(t, fmt.Sprintf(`
 scenario: retrieve
 systems:
@@ -70,61 +77,13 @@ systems:
   - {name: bad, use: http, mode: attach, with: {urls: "%s/a"}}
 
 retrieve: {requests: 5, arrivals: {process: constant, rate: 20/s}}
-limits: {others: none, machine: none}
-skip: [machine]
 repetitions: 3
-warmup: 0
-`, serve(false), serve(true)))
+`, good, bad))
 	code := s.end()
 	if !slices.ContainsFunc(s.trials(), func(t record.Trial) bool { return t.Valid() && t.Outcomes["error"] > 0 }) {
 		t.Skip("the machine is too busy for a valid trial")
 	}
 	if code != ui.CodeInvalid {
 		t.Errorf("status %d, want %d:\n%s", code, ui.CodeInvalid, s.output())
-	}
-}
-
-// Gates that do not pass are named.
-func TestVerdictOfGates(t *testing.T) {
-	pass, open, fail := analysis.Ruling{Rule: "a", State: analysis.GatePass},
-		analysis.Ruling{Rule: "b", State: analysis.GateInconclusive, Why: "no cell is meant"},
-		analysis.Ruling{Rule: "c", State: analysis.GateFail}
-	for _, c := range []struct {
-		all   []analysis.Ruling
-		want  ui.Code
-		names []string
-		hint  string
-	}{
-		{[]analysis.Ruling{pass}, ui.CodeOK, nil, ""},
-		{[]analysis.Ruling{pass, open, fail}, ui.CodeGate, []string{"1 of 3", ": c.", ": b."}, ""},
-		{[]analysis.Ruling{pass, open}, ui.CodeUndecided, []string{"1 of 2", ": b."},
-			"the lines above say why, cell by cell"},
-	} {
-		err := gateVerdict(c.all)
-		if got := ui.ExitCode(err); got != c.want || ui.Hint(err) != c.hint {
-			t.Errorf("%+v: status %d, %v, hint %q", c.all, got, err, ui.Hint(err))
-		}
-		for _, name := range c.names {
-			if !strings.Contains(err.Error(), name) {
-				t.Errorf("%q does not have %q", err, name)
-			}
-		}
-	}
-}
-
-// What trying again does not mend has a status of its own.
-func TestStatusOfErrors(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want ui.Code
-	}{
-		{nil, ui.CodeOK},
-		{errors.New("disk full"), ui.CodeInternal},
-		{&engine.DeployError{Err: errors.New("no answer")}, ui.CodePreconditions},
-		{fmt.Errorf("block 0: %w", upload.ErrDataChanged), ui.CodePreconditions},
-	} {
-		if got := ui.ExitCode(errors.Join(withStatus(c.err), nil)); got != c.want {
-			t.Errorf("%v: status %d, want %d", c.err, got, c.want)
-		}
 	}
 }
