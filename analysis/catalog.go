@@ -290,8 +290,24 @@ func failures(_ *Result, c *Cell, x *Case) bool {
 		}
 	}
 	x.Text = strings.Join(why, ", ")
+	var classes []string // the most frequent first; phases are of cut-off operations, too
+	for class := range c.Classes {
+		if !slices.Contains(phases, class) {
+			classes = append(classes, class)
+		}
+	}
+	slices.SortFunc(classes, func(a, b string) int { return cmp.Or(int(c.Classes[b]-c.Classes[a]), cmp.Compare(a, b)) })
+	for i, class := range classes {
+		classes[i] = class + " ×" + words.Count(c.Classes[class])
+	}
+	if len(classes) > 0 {
+		x.Text += ": " + words.Some(classes)
+	}
 	return x.N > 0
 }
+
+var phases = []string{record.PhaseConnect, record.PhaseBeforeHead, record.PhaseHead, record.PhaseBody,
+	record.PhaseNotStarted}
 
 // fewLate is the share of operations cut off by the experiment above which it is reported.
 const fewLate = 0.01

@@ -463,13 +463,13 @@ func (l *loop) limits(c *conn) {
 func (c *conn) phase() string {
 	switch {
 	case c.state == connecting || c.state == closed:
-		return phaseConnect
+		return record.PhaseConnect
 	case c.state != awaitHead:
-		return phaseBody
+		return record.PhaseBody
 	case c.heard:
-		return phaseHead
+		return record.PhaseHead
 	}
-	return phaseBeforeHead
+	return record.PhaseBeforeHead
 }
 
 // finish records the operation and frees the slot.

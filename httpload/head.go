@@ -108,7 +108,7 @@ func (h *head) field(name, value string) (ok bool) {
 // encodingName limits the number of error classes that a server can cause; empty: no encoding.
 func encodingName(v string) string {
 	switch v = strings.ToLower(v); v {
-	case "", "identity":
+	case "", "identity", "aws-chunked": // the last is of the upload; some S3 servers keep it
 		return ""
 	case "gzip", "deflate", "br", "zstd", "compress":
 		return v

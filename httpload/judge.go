@@ -75,7 +75,7 @@ func errnoOutcome(errno syscall.Errno) (record.Outcome, string) {
 	case syscall.ECONNREFUSED:
 		return record.Refused, classRefused
 	case syscall.ETIMEDOUT:
-		return record.Stalled, phaseConnect
+		return record.Stalled, record.PhaseConnect
 	case syscall.EHOSTUNREACH, syscall.ENETUNREACH:
 		return record.Error, classNoRoute
 	case syscall.ECONNRESET, syscall.EPIPE:
@@ -105,10 +105,5 @@ const (
 	classNoPort       = "local: no free port"
 	classNoFiles      = "local: too many open files"
 	classNoBuffer     = "local: the socket does not take a whole request"
-	phaseConnect      = "connecting"
-	phaseBeforeHead   = "before the head"
-	phaseHead         = "in the head"
-	phaseBody         = "in the body"
-	phaseNotStarted   = "not started"
 	classLocalFailure = "local: "
 )

@@ -237,7 +237,7 @@ type fetch struct {
 // do executes one operation; possible is the earliest time at which it could have started.
 func (w *netWorker) do(req request, possible int64) {
 	r, s := w.netRun, w.spec
-	f := &fetch{netRun: r, op: newOp(&req, w.id, r.started, r.now()), req: req, phase: phaseConnect}
+	f := &fetch{netRun: r, op: newOp(&req, w.id, r.started, r.now()), req: req, phase: record.PhaseConnect}
 	r.mu.Lock()
 	r.tally.begin(&f.op, possible)
 	r.mu.Unlock()
@@ -310,7 +310,7 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 		return f.failed(ctx, err, false)
 	}
 	defer resp.Body.Close()
-	f.phase = phaseBody
+	f.phase = record.PhaseBody
 	f.listenFrom()
 	f.op.Status = uint16(resp.StatusCode)
 	w.mu.Lock()
@@ -378,7 +378,7 @@ func (f *fetch) listenFrom() {
 // failed classifies an error of net/http.
 func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outcome, string) {
 	if f.conns > 0 && !inBody {
-		f.phase = phaseBeforeHead
+		f.phase = record.PhaseBeforeHead
 	}
 	switch context.Cause(ctx) {
 	case nil:

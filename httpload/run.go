@@ -63,7 +63,7 @@ func (t *trial) notStarted(to *tally, started, end int64) {
 			return
 		}
 		op := newOp(&req, 0, started, end)
-		op.Outcome, op.Class, op.LastByte = record.InFlight, phaseNotStarted, end
+		op.Outcome, op.Class, op.LastByte = record.InFlight, record.PhaseNotStarted, end
 		to.begin(&op, end)
 		to.end(&op)
 	}

@@ -27,6 +27,15 @@ const (
 var outcomeNames = [...]string{"ok", "refused", "error", "truncated", "wrong-bytes", "stalled", "deadline", "in-flight",
 	"cancelled", "starved"}
 
+// Classes of operations that were cut off or stalled: how far they had come.
+const (
+	PhaseConnect    = "connecting"
+	PhaseBeforeHead = "before the head"
+	PhaseHead       = "in the head"
+	PhaseBody       = "in the body"
+	PhaseNotStarted = "not started"
+)
+
 // String is the outcome's name in files, figures and on the command line.
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {
