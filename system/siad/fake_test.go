@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"go.sia.tech/core/types"
@@ -24,6 +25,23 @@ const (
 	genesis159  = "6581df2b1dae4ab8755cc2092ee438555ee1c705ecc34743d853c5d625c522c4" // 6de02ee40
 	genesisLast = "2f4ada24f031824d750c594cfb72427211b98671db581b83cb4f2113d71c79bd" // 66e7fc630
 )
+
+// fakeEnv makes the test binary a process that looks like siad: "chain", or one that ends
+// before it answers ("refuses"), or when a wallet is to be made ("dies").
+const fakeEnv = "PLIMSOLL_TEST_FAKE_SIAD"
+
+// fakeBinary is a program that is a fake siad of a kind and says that it is of a version.
+func fakeBinary(t *testing.T, kind, version string) string {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "siad")
+	// In the program itself: what a host starts has an environment of its own.
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != version ] || exec echo '%s'\n%s=%s exec '%s' \"$@\"\n", version, fakeEnv,
+		kind, self)
+	must(t, os.WriteFile(path, []byte(script), 0o755))
+	return path
+}
 
 // fakeChain stands in for a siad with a chain: it holds blocks to the rules that
 // are ours to keep, its database is a file of blocks, and what peers say to each
@@ -40,21 +58,21 @@ type fakeChain struct {
 	asked int
 }
 
-func serveFakeChain(args []string) {
-	if args[0] == "version" {
-		fmt.Println(os.Getenv("PLIMSOLL_TEST_FAKE_VERSION"))
-		os.Exit(0)
-	}
+func serveFake(kind string, args []string) {
 	value := func(flag string) string { return args[slices.Index(args, flag)+1] }
 	die := func(why ...any) {
 		fmt.Println(why...)
 		os.Exit(4)
 	}
-	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--upnp=false") {
-		die("it has no password, or would look for a router")
+	alone := slices.Contains(args, "--no-bootstrap")
+	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--upnp=false") || !alone && kind != "chain" {
+		die("it has no password, or would look for a router or the public network")
 	}
-	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", chaincache.Database), alone: slices.Contains(args,
-		"--no-bootstrap"), peers: map[string]net.Conn{}}
+	if kind == "refuses" {
+		die("cannot open the wallet:", value("-d"), value("-M"))
+	}
+	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", chaincache.Database), alone: alone,
+		peers: map[string]net.Conn{}}
 	if err := c.tip.UnmarshalText([]byte(genesisLast)); err != nil {
 		die(err)
 	}
@@ -77,6 +95,9 @@ func serveFakeChain(args []string) {
 	mux.HandleFunc("GET /consensus", c.consensus)
 	mux.HandleFunc("GET /gateway", c.gateway)
 	mux.HandleFunc("POST /gateway/connect/{peer}", c.connect)
+	mux.HandleFunc("POST /wallet/init", func(http.ResponseWriter, *http.Request) {
+		die("panic: consensus.db: no space left on device")
+	})
 	if strings.Contains(value("-M"), "m") {
 		mux.HandleFunc("POST /miner/block", func(w http.ResponseWriter, r *http.Request) {
 			b, err := io.ReadAll(r.Body)
