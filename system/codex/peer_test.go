@@ -108,9 +108,7 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 	if err != nil || f.Size != -1 || f.Verified != 0 || f.Complete {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if err := p.ReadBack(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("read back: %v", err)
-	}
+	fails(t, "read back", p.ReadBack(systemtest.Context(t), unknown, io.Discard), system.ErrNotFound)
 	if took := time.Since(begin); took > brief {
 		t.Errorf("%v for what no node has", took)
 	}
@@ -161,9 +159,7 @@ func TestLostPeersAreReported(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if err := p.ReadBack(systemtest.Context(t), background, io.Discard); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("read back: %v", err)
-	}
+	fails(t, "read back", p.ReadBack(systemtest.Context(t), background, io.Discard), system.ErrNotFound)
 }
 
 func TestPublishThenForget(t *testing.T) {
@@ -183,10 +179,7 @@ func TestPublishThenForget(t *testing.T) {
 	if err := p.ReadBack(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 		t.Errorf("read back: %d bytes, %v", got.Len(), err)
 	}
-	if err := p.Forget(systemtest.Context(t), ref); err != nil {
-		t.Error(err)
-	}
-	if _, err := p.Progress(systemtest.Context(t), ref); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("progress of what was forgotten: %v", err)
-	}
+	must(t, p.Forget(systemtest.Context(t), ref))
+	_, err = p.Progress(systemtest.Context(t), ref)
+	fails(t, "progress of what was forgotten", err, system.ErrNotFound)
 }
