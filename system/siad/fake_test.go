@@ -64,6 +64,11 @@ func serveFake(kind string, args []string) {
 		fmt.Println(why...)
 		os.Exit(4)
 	}
+	check := func(err error) {
+		if err != nil {
+			die(err)
+		}
+	}
 	alone := slices.Contains(args, "--no-bootstrap")
 	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--upnp=false") || !alone && kind != "chain" {
 		die("it has no password, or would look for a router or the public network")
@@ -73,23 +78,17 @@ func serveFake(kind string, args []string) {
 	}
 	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", chaincache.Database), alone: alone,
 		peers: map[string]net.Conn{}}
-	if err := c.tip.UnmarshalText([]byte(genesisLast)); err != nil {
-		die(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
-		die(err)
-	}
+	check(c.tip.UnmarshalText([]byte(genesisLast)))
+	check(os.MkdirAll(filepath.Dir(c.path), 0o755))
 	b, err := os.ReadFile(c.path)
-	if err != nil && !os.IsNotExist(err) {
-		die(err)
+	if !os.IsNotExist(err) {
+		check(err)
 	}
 	if err := c.add(b); err != nil {
 		die("panic: the database is invalid:", err)
 	}
 	l, err := net.Listen("tcp", value("--rpc-addr"))
-	if err != nil {
-		die(err)
-	}
+	check(err)
 	go c.serve(l)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /consensus", c.consensus)
@@ -130,17 +129,12 @@ func (c *fakeChain) target() types.Hash256 {
 func (c *fakeChain) add(b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := types.NewBufDecoder(b)
-	for n := 0; n < len(b); {
+	rest := bytes.NewReader(b)
+	for d := types.NewDecoder(io.LimitedReader{R: rest, N: int64(len(b))}); rest.Len() > 0; {
 		var one types.Block
 		if (*types.V1Block)(&one).DecodeFrom(d); d.Err() != nil {
 			return d.Err()
 		}
-		var own bytes.Buffer
-		e := types.NewEncoder(&own)
-		types.V1Block(one).EncodeTo(e)
-		_ = e.Flush()
-		n += own.Len()
 		id, target, height := one.ID(), c.target(), uint32(len(c.all)+1)
 		switch {
 		case one.ParentID != c.tip:
@@ -209,21 +203,24 @@ func (c *fakeChain) serve(l net.Listener) {
 	}
 }
 
+// blocksOf connects to a peer and reads its blocks.
+func blocksOf(peer string) (conn net.Conn, b []byte, err error) {
+	if conn, err = net.Dial("tcp", peer); err != nil {
+		return nil, nil, err
+	}
+	var size uint64
+	if err = binary.Read(conn, binary.LittleEndian, &size); err == nil {
+		b = make([]byte, size)
+		_, err = io.ReadFull(conn, b)
+	}
+	return conn, b, err
+}
+
 // connect takes the peer's blocks and keeps the connection.
 func (c *fakeChain) connect(w http.ResponseWriter, r *http.Request) {
 	peer := r.PathValue("peer")
-	conn, err := net.Dial("tcp", peer)
+	conn, b, err := blocksOf(peer)
 	if err != nil {
-		refuse(w, err)
-		return
-	}
-	var size [8]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		refuse(w, err)
-		return
-	}
-	b := make([]byte, binary.LittleEndian.Uint64(size[:]))
-	if _, err = io.ReadFull(conn, b); err != nil {
 		refuse(w, err)
 		return
 	}
@@ -236,7 +233,7 @@ func (c *fakeChain) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	go func() {
-		_, _ = conn.Read(size[:]) // until it dies
+		_, _ = io.Copy(io.Discard, conn) // until it dies
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.peers, peer)
