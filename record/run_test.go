@@ -236,9 +236,8 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	if _, err := Create(dir, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "precious") {
 		t.Errorf("create in a directory in use: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "precious")); err != nil {
-		t.Error(err)
-	}
+	_, err := os.Stat(filepath.Join(dir, "precious"))
+	must(t, err)
 }
 
 func TestDetailsAndSkippedTrials(t *testing.T) {

@@ -35,14 +35,9 @@ func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api
 	a := k.Client(h.Dial, base)
 	a.quiet = quiet
 	n := &daemon.Daemon[*api]{Process: member.Process{System: name, Label: "codex/node-1", Host: h}, API: a}
-	must(t, n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"},
-		Dir: t.TempDir()}))
+	must(t, n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"}, Dir: t.TempDir()}))
 	p := k.Peered(n)
-	t.Cleanup(func() {
-		if err := p.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, p.Stop(context.Background())) })
 	return p
 }
 

@@ -37,11 +37,7 @@ func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 	s := syncer.New(l, m, siachain.NewBook(nil), header)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run() }()
-	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), <-ended, db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, errors.Join(s.Close(), <-ended, db.Close())) })
 	return m, l.Addr().String()
 }
 

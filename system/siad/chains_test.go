@@ -83,14 +83,13 @@ func TestNodeWithDeadPeer(t *testing.T) {
 	c, err := fakeChains(t, devVersion)
 	must(t, err)
 	ctx := systemtest.Context(t)
-	must(t, c.Nodes()[0].(*follower).Follow(ctx, system.FollowTask{Dir: t.TempDir(),
-		Peers: []string{"127.0.0.1:9"}}))
+	n := c.Nodes()[0].(*follower)
+	must(t, n.Follow(ctx, system.FollowTask{Dir: t.TempDir(), Peers: []string{"127.0.0.1:9"}}))
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		f, err := c.Nodes()[0].(*follower).Following(ctx)
+		f, err := n.Following(ctx)
 		must(t, err)
 		if f.Trouble != "" {
-			if !strings.Contains(f.Trouble, "refused") || len(f.Peers) != 1 ||
-				f.Connected != 0 || f.Height != 0 {
+			if !strings.Contains(f.Trouble, "refused") || len(f.Peers) != 1 || f.Connected != 0 || f.Height != 0 {
 				t.Errorf("%+v", f)
 			}
 			return

@@ -39,9 +39,7 @@ func TestAStoreGoesOnWhereItWas(t *testing.T) {
 			if got := s.Manager().Tip(); got != c.Tip {
 				t.Errorf("%s: %v: tip %v", form, o, got)
 			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, s.Close())
 		}
 	}
 }
@@ -65,8 +63,7 @@ func TestStoresThatAreNotOpened(t *testing.T) {
 		"another genesis": {stranger(s), nil, "another chain"},
 		"another network": {Spec{Blocks: 1, Form: V1}, nil, "different network"},
 		"no database": {s, func(path string) error {
-			return os.WriteFile(path, bytes.Repeat([]byte("no"), 9000),
-				0o600)
+			return os.WriteFile(path, bytes.Repeat([]byte("no"), 9000), 0o600)
 		}, "invalid"},
 		"not there": {s, func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "no such file"},
 	} {
