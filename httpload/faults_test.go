@@ -180,6 +180,7 @@ func faults() []fault {
 	text := func(s string) script {
 		return func(c net.Conn, r *http.Request, _ []byte) bool { c.Write([]byte(s)); return false }
 	}
+	nothing := text("")
 	then := func(first script, last func(net.Conn) bool) script {
 		return func(c net.Conn, r *http.Request, data []byte) bool {
 			first(c, r, data)
@@ -221,12 +222,12 @@ func faults() []fault {
 			drop: "ok/"},
 		{name: "wrong, then truncated", script: with(nil, zeros, false), outcome: record.WrongBytes, class: classWrong,
 			drop: "truncated/" + classEOFBody},
-		{name: "closes at once", script: text(""), outcome: record.Error, class: classEOFBefore},
+		{name: "closes at once", script: nothing, outcome: record.Error, class: classEOFBefore},
 		{name: "closes in the head", script: text("HTTP/1.1 206 Par"), outcome: record.Error, class: classEOFHead,
 			https: "error/" + classEOFBefore},
 		{name: "closes after the head", script: with(nil, none, false), outcome: record.Truncated, class: classEOFBody},
-		{name: "resets before the head", script: then(text(""), abort), outcome: record.Error, class: classReset},
-		{name: "stalls before the head", script: then(text(""), wait), outcome: record.Stalled, class: phaseBeforeHead},
+		{name: "resets before the head", script: then(nothing, abort), outcome: record.Error, class: classReset},
+		{name: "stalls before the head", script: then(nothing, wait), outcome: record.Stalled, class: phaseBeforeHead},
 		{name: "stalls in the head", script: then(text("HTTP/1.1 206"), wait), outcome: record.Stalled, class: phaseHead,
 			https: "stalled/" + phaseBeforeHead},
 		{name: "stalls in the body", script: then(with(nil, half, true), wait), outcome: record.Stalled,

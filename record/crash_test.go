@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	helpers[name](os.Args[1:])
 }
 
-// helperProcess stands for the test in a helper: an error ends the process.
+// helperProcess is what a helper has instead of a test: an error ends the process.
 type helperProcess struct{}
 
 func (helperProcess) Helper() {}

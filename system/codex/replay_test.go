@@ -3,6 +3,7 @@ package codex
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -172,7 +173,8 @@ func TestReadsThatFail(t *testing.T) {
 			n := one(t, c.answers, replay.Content(part))
 			n.Closed, n.NotFoundAfter = c.closed, c.after
 			err := n.Get(systemtest.Context(t), c.ref, io.Discard)
-			if fails(t, "get", err, c.want); !strings.Contains(err.Error(), c.says) {
+			fails(t, "get", err, c.want)
+			if !strings.Contains(fmt.Sprint(err), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 		})

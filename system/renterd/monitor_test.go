@@ -80,7 +80,8 @@ func TestMonitor(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	n, parts := sum(got, system.ReadSpentPrefix)
-	if parts.Add(parts, got["unspent"].Amount); n != 5 || parts.Cmp(got["spent"].Amount) != 0 {
+	parts.Add(parts, got["unspent"].Amount)
+	if n != 5 || parts.Cmp(got["spent"].Amount) != 0 {
 		t.Errorf("%d parts make %v of %v", n, parts, got["spent"].Amount)
 	}
 }

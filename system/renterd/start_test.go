@@ -3,6 +3,7 @@ package renterd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -97,7 +98,7 @@ func TestDaemonThatDies(t *testing.T) {
 	_, err := system.Begin(systemtest.Context(t), System{}, system.Start, d)
 	fails(t, "start", err, nil, "renterd: ", "exit status 5", "consensus.db", "network: zen", "bootstrap: false",
 		"explorer: {disable: true}", "cannot open the wallet")
-	if strings.Contains(err.Error(), "without ") {
+	if strings.Contains(fmt.Sprint(err), "without ") {
 		t.Error(err)
 	}
 	for _, program := range []string{name, hostd} {

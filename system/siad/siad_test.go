@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -138,7 +139,7 @@ func TestWrongPasswordThatReadsAccept(t *testing.T) {
 	s := replay.Serve(t, steps, replay.ByPath(), replay.Let("/renter/download/a", checkPath))
 	_, err := tryAttach(t, s, false)
 	fails(t, "attach", err, system.ErrAuth, "apipassword")
-	if strings.Contains(err.Error(), secret) {
+	if strings.Contains(fmt.Sprint(err), secret) {
 		t.Error(err)
 	}
 }
@@ -259,7 +260,8 @@ func TestMissingIsSaidIn400And500(t *testing.T) {
 	_, err := n.Stat(t.Context(), "missing")
 	fails(t, "stat", err, system.ErrNotFound)
 	err = n.Settle(t.Context(), "missing")
-	if fails(t, "settle", err, system.ErrNotFound); strings.Contains(err.Error(), "not repaired") {
+	fails(t, "settle", err, system.ErrNotFound)
+	if strings.Contains(fmt.Sprint(err), "not repaired") {
 		t.Error(err)
 	}
 	fails(t, "delete", n.Delete(t.Context(), "missing"), system.ErrNotFound)
@@ -307,9 +309,9 @@ func removeAside(t *testing.T) []replay.Exchange {
 	return []replay.Exchange{e.JSON(http.StatusNoContent, nil)}
 }
 
-const movedTo = "MARK-=cut-off/S-1" // by the node below
+const movedTo = "MARK-=cut-off/S-1" // where a marked node puts what a failed put has left
 
-// marked is the node of a run that others use the renter beside.
+// marked is a node that has a run's mark, for others may use the renter too.
 func marked(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 	t.Helper()
 	n := uploaded(t, "MARK-streamed", steps, opts...)
