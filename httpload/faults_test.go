@@ -337,8 +337,9 @@ func TestRefusedConnection(t *testing.T) {
 	must(t, err)
 	l.Close()
 	for _, scheme := range []string{"http", "https"} {
+		objects := objectAt(scheme+"://"+l.Addr().String()+"/", content(1))
 		for _, connections := range []int{1, 3} {
-			s := Spec{Objects: objectAt(scheme+"://"+l.Addr().String()+"/", content(1)), Concurrency: connections, Requests: 9}
+			s := Spec{Objects: objects, Concurrency: connections, Requests: 9}
 			res, got := runSpec(t, s)
 			last := int64(0)
 			for _, op := range got {

@@ -21,7 +21,9 @@ func TestParseHead(t *testing.T) {
 		ok + "Connection: x, Close\r\n": with(func(h *head) { h.close = true }),
 		"HTTP/1.0 206 x\r\nConnection: keep-alive\r\n":             base,
 		ok + "Transfer-Encoding: Chunked\r\n":                      with(func(h *head) { h.chunked = true }),
-		ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n": with(func(h *head) { h.chunked, h.close = true, true }),
+		ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n": with(func(h *head) {
+			h.chunked, h.close = true, true
+		}),
 		ok + "content-range: bytes 0-9/100\r\n":                    with(func(h *head) { h.contentRange = "bytes 0-9/100" }),
 		ok + "Content-Encoding: GZIP\r\n":                          with(func(h *head) { h.encoding = "gzip" }),
 		ok + "Content-Encoding: identity\r\n":                      base,

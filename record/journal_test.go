@@ -63,7 +63,8 @@ func TestATrialGoesOn(t *testing.T) {
 		if _, _, err := r.Continue(trials[0]); err == nil {
 			t.Error("two go on with the same trial")
 		}
-		if got := trialsOf(t, r.Reader)[0]; got.ID != w.ID() || !got.Epoch.Equal(epoch) || got.State != Running || got.Seconds != 0 ||
+		got := trialsOf(t, r.Reader)[0]
+		if got.ID != w.ID() || !got.Epoch.Equal(epoch) || got.State != Running || got.Seconds != 0 ||
 			len(got.Metrics)+len(got.Notes)+len(got.Details) > 0 {
 			t.Errorf("what the pause recorded is still there: %+v", got)
 		}

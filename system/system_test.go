@@ -59,7 +59,8 @@ func TestProgram(t *testing.T) {
 		{"", filepath.Join(dir, "none"), "", "some: PLIMSOLL_SOME"},
 	} {
 		t.Setenv("PLIMSOLL_SOME", c.env)
-		got, err := system.Program("some", system.Options{"binary": c.option}, "binary", "PLIMSOLL_SOME", "other", "in-path")
+		opt := system.Options{"binary": c.option}
+		got, err := system.Program("some", opt, "binary", "PLIMSOLL_SOME", "other", "in-path")
 		if c.err == "" && (err != nil || got != filepath.Join(dir, c.want)) || c.err != "" &&
 			(err == nil || !strings.HasPrefix(err.Error(), c.err)) {
 			t.Errorf("option %q, variable %q: %q, %v", c.option, c.env, got, err)

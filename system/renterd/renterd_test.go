@@ -157,7 +157,8 @@ func TestTooFewHostsWhileSending(t *testing.T) {
 
 // wide is an upload for which there are too few hosts.
 func wide(t *testing.T) []replay.Exchange {
-	return replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "upload with an impossible redundancy (2 of 10, 3 hosts)")
+	rec := replay.Load(t, "testdata/errors.jsonl")
+	return replay.Steps(rec, "upload with an impossible redundancy (2 of 10, 3 hosts)")
 }
 
 func putWide(t *testing.T, upload []replay.Exchange) (*node, error) {

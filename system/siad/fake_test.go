@@ -37,8 +37,8 @@ func fakeBinary(t *testing.T, kind, version string) string {
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "siad")
 	// In the program itself: what a host starts has an environment of its own.
-	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != version ] || exec echo '%s'\n%s=%s exec '%s' \"$@\"\n", version, fakeEnv,
-		kind, self)
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != version ] || exec echo '%s'\n%s=%s exec '%s' \"$@\"\n",
+		version, fakeEnv, kind, self)
 	must(t, os.WriteFile(path, []byte(script), 0o755))
 	return path
 }

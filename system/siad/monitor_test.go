@@ -153,7 +153,8 @@ func TestMonitorOfAnEmptyRenter(t *testing.T) {
 func TestContractsThatAreOver(t *testing.T) {
 	e := replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "contracts at the end")[0]
 	e.Query = allContracts()
-	wantValues(t, readings(t, e, e.Answer.Body.Text), map[string]float64{"contracts": 3, "contract_bytes": 524288 + 2*44564480, "ended": 0})
+	wantValues(t, readings(t, e, e.Answer.Body.Text), map[string]float64{"contracts": 3,
+		"contract_bytes": 524288 + 2*44564480, "ended": 0})
 	one := func(id string) string {
 		return `{"id":"` + id + `","size":7,"totalcost":"100","fees":"10","storagespending":"20","uploadspending":"30","downloadspending":"0","fundaccountspending":"1","renterfunds":"39"}`
 	}
@@ -191,8 +192,8 @@ func TestRedundancyThatFell(t *testing.T) {
 	}
 	must(t, json.Unmarshal([]byte(killed[len(killed)-1].Answer.Body.Text), &last))
 	text := fmt.Sprintf(`{"files":[%s,{"siapath":"new","filesize":100,"uploadedbytes":786432,"uploadprogress":50,"redundancy":0,"health":1}]}`, last.File)
-	wantValues(t, readings(t, files, text), map[string]float64{"files": 2, "uploads": 1, "below_redundancy": 1, "redundancy_mean": 2,
-		"redundancy_min": 2, "redundancy_max": 2, "file_bytes": 1<<20 + 50})
+	wantValues(t, readings(t, files, text), map[string]float64{"files": 2, "uploads": 1, "below_redundancy": 1,
+		"redundancy_mean": 2, "redundancy_min": 2, "redundancy_max": 2, "file_bytes": 1<<20 + 50})
 }
 
 // TestAbsurdReadings: one bad figure spoils its sum, and says so; the others stay.
