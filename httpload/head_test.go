@@ -19,15 +19,15 @@ func TestParseHead(t *testing.T) {
 		"HTTP/1.0 206 x\r\n":            with(func(h *head) { h.close = true }),
 		ok + "content-LENGTH: 12 \r\n":  with(func(h *head) { h.length = 12 }),
 		ok + "Connection: x, Close\r\n": with(func(h *head) { h.close = true }),
-		"HTTP/1.0 206 x\r\nConnection: keep-alive\r\n":             base,
-		ok + "Transfer-Encoding: Chunked\r\n":                      with(func(h *head) { h.chunked = true }),
+		"HTTP/1.0 206 x\r\nConnection: keep-alive\r\n": base,
+		ok + "Transfer-Encoding: Chunked\r\n":          with(func(h *head) { h.chunked = true }),
 		ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n": with(func(h *head) {
 			h.chunked, h.close = true, true
 		}),
-		ok + "content-range: bytes 0-9/100\r\n":                    with(func(h *head) { h.contentRange = "bytes 0-9/100" }),
-		ok + "Content-Encoding: GZIP\r\n":                          with(func(h *head) { h.encoding = "gzip" }),
-		ok + "Content-Encoding: identity\r\n":                      base,
-		ok + "Content-Encoding: surprise\r\n":                      with(func(h *head) { h.encoding = "other" }),
+		ok + "content-range: bytes 0-9/100\r\n": with(func(h *head) { h.contentRange = "bytes 0-9/100" }),
+		ok + "Content-Encoding: GZIP\r\n":       with(func(h *head) { h.encoding = "gzip" }),
+		ok + "Content-Encoding: identity\r\n":   base,
+		ok + "Content-Encoding: surprise\r\n":   with(func(h *head) { h.encoding = "other" }),
 	} {
 		b := []byte(in + "\r\n")
 		if n := headEnd(b, 0); n != len(b) {
