@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -71,35 +72,23 @@ func runUntilKilled(t *testing.T, name string, wait bool, after time.Duration, a
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	first, end := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(end)
-		in := bufio.NewReader(out)
-		for {
-			line, err := in.ReadString('\n')
-			if err != nil { // a line cut off was not said
-				return
-			}
-			if lines = append(lines, strings.TrimSpace(line)); len(lines) == 1 {
-				close(first)
-			}
-		}
-	}()
+	kill := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	defer kill.Stop()
+	in, first := bufio.NewReader(out), ""
 	if wait {
-		select {
-		case <-first:
-		case <-end:
-		case <-time.After(30 * time.Second):
-		}
+		first, _ = in.ReadString('\n')
 	}
-	time.Sleep(after)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatalf("%v; it said: %s", err, errs.String())
-	}
-	<-end
+	kill.Reset(after)
+	rest, err := io.ReadAll(in)
+	must(t, err)
 	cmd.Wait()
 	if errs.Len() > 0 {
 		t.Fatalf("%s failed before it was killed: %s", name, errs.String())
+	}
+	for line := range strings.Lines(first + string(rest)) {
+		if strings.HasSuffix(line, "\n") { // a line cut off was not said
+			lines = append(lines, strings.TrimSpace(line))
+		}
 	}
 	return lines
 }
