@@ -2,6 +2,7 @@ package httpload
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"fmt"
 	"maps"
@@ -103,6 +104,13 @@ func part(r *http.Request, data []byte) []byte {
 	return data[off : off+n]
 }
 
+// serve answers as a healthy server does.
+func serve(c net.Conn, r *http.Request, data []byte) bool {
+	answer(c, r, data, nil)
+	_, err := c.Write(part(r, data))
+	return err == nil
+}
+
 // chunks writes p in chunks of odd sizes.
 func chunks(c net.Conn, p []byte, end string) {
 	for n := 1; len(p) > 0; n = n*3 + 1 {
@@ -141,43 +149,57 @@ type fault struct {
 }
 
 func faults() []fault {
-	with := func(change map[string]string, body func([]byte) []byte, goOn bool) script {
+	type body func([]byte) []byte // what is sent of what was asked for
+	with := func(change map[string]string, of body, goOn bool) script {
 		return func(c net.Conn, r *http.Request, data []byte) bool {
 			answer(c, r, data, change)
-			c.Write(body(part(r, data)))
+			c.Write(of(part(r, data)))
+			return goOn
+		}
+	}
+	chunked := func(of body, end string, goOn bool) script {
+		return func(c net.Conn, r *http.Request, data []byte) bool {
+			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
+			chunks(c, of(part(r, data)), end)
 			return goOn
 		}
 	}
 	all := func(p []byte) []byte { return p }
 	half := func(p []byte) []byte { return p[:len(p)/2] }
+	ten := func(p []byte) []byte { return p[:10] }
+	none := func([]byte) []byte { return nil }
+	zeros := func([]byte) []byte { return make([]byte, 100) }
+	oneMore := func(p []byte) []byte { return append(bytes.Clone(p), 1) }
+	flip := func(p []byte, at int) []byte {
+		p = bytes.Clone(p)
+		p[at] ^= 4
+		return p
+	}
+	flipEarly := func(p []byte) []byte { return flip(p, len(p)/3) }
+	flipLast := func(p []byte) []byte { return flip(p, len(p)-1) }
 	text := func(s string) script {
 		return func(c net.Conn, r *http.Request, _ []byte) bool { c.Write([]byte(s)); return false }
 	}
-	flip := func(at func(n int) int) script {
+	nothing := text("")
+	then := func(first script, last func(net.Conn) bool) script {
 		return func(c net.Conn, r *http.Request, data []byte) bool {
-			answer(c, r, data, nil)
-			p := append([]byte(nil), part(r, data)...)
-			p[at(len(p))] ^= 4
-			c.Write(p)
-			return true
+			first(c, r, data)
+			return last(c)
 		}
 	}
-	malformed := errMalformedHead.Error()
+	toEnd := map[string]string{"Content-Length": "", "Connection": "close"}
 	return []fault{
-		{name: "healthy", script: with(nil, all, true)},
+		{name: "healthy", script: serve},
 		{name: "truncates", script: with(nil, half, false), outcome: record.Truncated, class: classEOFBody},
-		{name: "length too short", script: with(map[string]string{"Content-Length": "10"},
-			func(p []byte) []byte { return p[:10] }, true), outcome: record.Truncated,
-			class: "content-length too short"},
+		{name: "length too short", script: with(map[string]string{"Content-Length": "10"}, ten, true),
+			outcome: record.Truncated, class: "content-length too short"},
 		{name: "length too long", script: with(map[string]string{"Content-Length": "99999999"}, all, true),
 			outcome: record.Error, class: "content-length too long"},
 		{name: "ten bytes with 200 to a range", script: text("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"),
 			outcome: record.Error, class: "status 200 to a range"},
 		{name: "200 with everything to a range", script: func(c net.Conn, r *http.Request, data []byte) bool {
 			r.Header.Del("Range")
-			answer(c, r, data, nil)
-			c.Write(data)
-			return true
+			return serve(c, r, data)
 		}, outcome: record.Error, class: "status 200 to a range"},
 		{name: "206 to a whole object", whole: true,
 			script:  text("HTTP/1.1 206 X\r\nContent-Length: 1\r\nContent-Range: bytes 0-0/1\r\n\r\n0"),
@@ -194,34 +216,22 @@ func faults() []fault {
 			outcome: record.Error, class: "wrong content-range"},
 		{name: "no content-range", script: with(map[string]string{"Content-Range": ""}, all, true),
 			outcome: record.Error, class: "206 without content-range"},
-		{name: "one bit wrong", script: flip(func(n int) int { return n / 3 }), outcome: record.WrongBytes,
-			class: classWrong, drop: "ok/"},
-		{name: "last bit wrong", script: flip(func(n int) int { return n - 1 }), outcome: record.WrongBytes,
-			class: classWrong, drop: "ok/"},
-		{name: "wrong, then truncated", script: func(c net.Conn, r *http.Request, data []byte) bool {
-			answer(c, r, data, nil)
-			c.Write(make([]byte, 100))
-			return false
-		}, outcome: record.WrongBytes, class: classWrong, drop: "truncated/" + classEOFBody},
-		{name: "closes at once", script: func(net.Conn, *http.Request, []byte) bool { return false },
-			outcome: record.Error, class: classEOFBefore},
+		{name: "one bit wrong", script: with(nil, flipEarly, true), outcome: record.WrongBytes, class: classWrong,
+			drop: "ok/"},
+		{name: "last bit wrong", script: with(nil, flipLast, true), outcome: record.WrongBytes, class: classWrong,
+			drop: "ok/"},
+		{name: "wrong, then truncated", script: with(nil, zeros, false), outcome: record.WrongBytes, class: classWrong,
+			drop: "truncated/" + classEOFBody},
+		{name: "closes at once", script: nothing, outcome: record.Error, class: classEOFBefore},
 		{name: "closes in the head", script: text("HTTP/1.1 206 Par"), outcome: record.Error, class: classEOFHead,
 			https: "error/" + classEOFBefore},
-		{name: "closes after the head", script: with(nil, func([]byte) []byte { return nil }, false),
-			outcome: record.Truncated, class: classEOFBody},
-		{name: "resets before the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool { return abort(c) },
-			outcome: record.Error, class: classReset},
-		{name: "stalls before the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool { return wait(c) },
-			outcome: record.Stalled, class: phaseBeforeHead},
-		{name: "stalls in the head", script: func(c net.Conn, _ *http.Request, _ []byte) bool {
-			c.Write([]byte("HTTP/1.1 206"))
-			return wait(c)
-		}, outcome: record.Stalled, class: phaseHead, https: "stalled/" + phaseBeforeHead},
-		{name: "stalls in the body", script: func(c net.Conn, r *http.Request, data []byte) bool {
-			answer(c, r, data, nil)
-			c.Write(half(part(r, data)))
-			return wait(c)
-		}, outcome: record.Stalled, class: phaseBody},
+		{name: "closes after the head", script: with(nil, none, false), outcome: record.Truncated, class: classEOFBody},
+		{name: "resets before the head", script: then(nothing, abort), outcome: record.Error, class: classReset},
+		{name: "stalls before the head", script: then(nothing, wait), outcome: record.Stalled, class: phaseBeforeHead},
+		{name: "stalls in the head", script: then(text("HTTP/1.1 206"), wait), outcome: record.Stalled, class: phaseHead,
+			https: "stalled/" + phaseBeforeHead},
+		{name: "stalls in the body", script: then(with(nil, half, true), wait), outcome: record.Stalled,
+			class: phaseBody},
 		{name: "headers a byte at a time", script: func(c net.Conn, r *http.Request, data []byte) bool {
 			for _, b := range []byte("HTTP/1.1 206 Partial Content\r\nX-Slow: " + strings.Repeat("x", 10_000)) {
 				if _, err := c.Write([]byte{b}); err != nil {
@@ -233,43 +243,17 @@ func faults() []fault {
 		}, outcome: record.Stalled, class: phaseHead, https: "stalled/" + phaseBeforeHead},
 		{name: "gzip", script: with(map[string]string{"Content-Encoding": "gzip"}, all, true), outcome: record.Error,
 			class: "content-encoding gzip"},
-		{name: "chunked", script: func(c net.Conn, r *http.Request, data []byte) bool {
-			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
-			chunks(c, part(r, data), "0\r\nTrailer: x\r\n\r\n")
-			return true
-		}},
-		{name: "chunked, one bit wrong", script: func(c net.Conn, r *http.Request, data []byte) bool {
-			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
-			p := append([]byte(nil), part(r, data)...)
-			p[len(p)-1] ^= 128
-			chunks(c, p, "0\r\n\r\n")
-			return true
-		}, outcome: record.WrongBytes, class: classWrong, drop: "ok/"},
-		{name: "chunks too short", script: func(c net.Conn, r *http.Request, data []byte) bool {
-			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
-			chunks(c, half(part(r, data)), "0\r\n\r\n")
-			return true
-		}, outcome: record.Truncated, class: classShortChunks, https: "truncated/" + classEOFBody},
-		{name: "chunks too long", script: func(c net.Conn, r *http.Request, data []byte) bool {
-			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
-			chunks(c, append(append([]byte(nil), part(r, data)...), 1), "0\r\n\r\n")
-			return true
-		}, outcome: record.Error, class: classLong},
-		{name: "malformed chunk", script: func(c net.Conn, r *http.Request, data []byte) bool {
-			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
-			c.Write([]byte("zz\r\n"))
-			return true
-		}, outcome: record.Error, class: classChunk, https: "error/broken body"},
-		{name: "chunks end early", script: func(c net.Conn, r *http.Request, data []byte) bool {
-			answer(c, r, data, map[string]string{"Content-Length": "", "Transfer-Encoding": "chunked"})
-			chunks(c, half(part(r, data)), "")
-			return false
-		}, outcome: record.Truncated, class: classEOFBody},
-		{name: "body until the end", script: with(map[string]string{"Content-Length": "", "Connection": "close"}, all,
-			false)},
-		{name: "body until the end, long", script: with(map[string]string{"Content-Length": "", "Connection": "close"},
-			func(p []byte) []byte { return append(append([]byte(nil), p...), 0) }, false), outcome: record.Error,
-			class: classLong},
+		{name: "chunked", script: chunked(all, "0\r\nTrailer: x\r\n\r\n", true)},
+		{name: "chunked, one bit wrong", script: chunked(flipLast, "0\r\n\r\n", true), outcome: record.WrongBytes,
+			class: classWrong, drop: "ok/"},
+		{name: "chunks too short", script: chunked(half, "0\r\n\r\n", true), outcome: record.Truncated,
+			class: classShortChunks, https: "truncated/" + classEOFBody},
+		{name: "chunks too long", script: chunked(oneMore, "0\r\n\r\n", true), outcome: record.Error, class: classLong},
+		{name: "malformed chunk", script: chunked(none, "zz\r\n", true), outcome: record.Error, class: classChunk,
+			https: "error/broken body"},
+		{name: "chunks end early", script: chunked(half, "", false), outcome: record.Truncated, class: classEOFBody},
+		{name: "body until the end", script: with(toEnd, all, false)},
+		{name: "body until the end, long", script: with(toEnd, oneMore, false), outcome: record.Error, class: classLong},
 		{name: "redirect", script: text("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: " +
 			"0\r\n\r\n"), outcome: record.Error, class: "redirect 302"},
 		{name: "500", script: text("HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops"), outcome: record.Error,
@@ -280,11 +264,12 @@ func faults() []fault {
 			class: "status 429"},
 		{name: "continues first", script: func(c net.Conn, r *http.Request, data []byte) bool {
 			c.Write([]byte("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"))
-			return with(nil, all, true)(c, r, data)
+			return serve(c, r, data)
 		}},
 		{name: "huge head", script: text("HTTP/1.1 206 X\r\nX: " + strings.Repeat("x", 2*maxHead) + "\r\n\r\n"),
 			outcome: record.Error, class: errHeadTooLarge.Error()},
-		{name: "not HTTP", script: text("SSH-2.0-OpenSSH_9.2\r\n\r\n"), outcome: record.Error, class: malformed},
+		{name: "not HTTP", script: text("SSH-2.0-OpenSSH_9.2\r\n\r\n"), outcome: record.Error,
+			class: errMalformedHead.Error()},
 		{name: "closes after each answer without saying so", script: with(nil, all, false)},
 	}
 }
@@ -297,8 +282,7 @@ func TestFaults(t *testing.T) {
 			t.Run(path+"/"+f.name, func(t *testing.T) {
 				t.Parallel()
 				url := faulty(t, path == "https", data, f.script)
-				s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Insecure: true, Concurrency: 2,
-					Requests: 6, Range: 200_000,
+				s := Spec{Objects: objectAt(url, c), Insecure: true, Concurrency: 2, Requests: 6, Range: 200_000,
 					Stall: 10 * time.Second, Deadline: 10 * time.Second, Duration: 15 * time.Second}
 				if f.outcome == record.Stalled {
 					s.Stall, s.Concurrency = 400*time.Millisecond, 6 // wait once, not three times
@@ -345,16 +329,26 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// The window ends with the last operation, not with the pause that a connection
+// makes after it because it got no answer.
 func TestRefusedConnection(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	addr := l.Addr().String()
 	l.Close()
 	for _, scheme := range []string{"http", "https"} {
-		res, _ := runSpec(t, Spec{Objects: []Object{{URL: scheme + "://" + addr + "/", Size: 1}}, Concurrency: 3,
-			Requests: 9})
-		if res.Outcomes["refused"] != 9 || res.Classes[classRefused] != 9 {
-			t.Errorf("%s: outcomes %v, classes %v", scheme, res.Outcomes, res.Classes)
+		objects := objectAt(scheme+"://"+l.Addr().String()+"/", content(1))
+		for _, connections := range []int{1, 3} {
+			s := Spec{Objects: objects, Concurrency: connections, Requests: 9}
+			res, got := runSpec(t, s)
+			last := int64(0)
+			for _, op := range got {
+				last = max(last, op.LastByte)
+			}
+			if res.Outcomes["refused"] != 9 || res.Classes[classRefused] != 9 || res.Ended != last {
+				t.Errorf("%s: outcomes %v, classes %v; ended at %d, the last operation at %d", scheme, res.Outcomes,
+					res.Classes, res.Ended, last)
+			}
 		}
 	}
 }
@@ -378,11 +372,9 @@ func TestReconnect(t *testing.T) {
 			if second {
 				return false
 			}
-			answer(c, r, data, nil)
-			c.Write(data)
-			return true
+			return serve(c, r, data)
 		})
-		res, _ := runSpec(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 5})
+		res, _ := runSpec(t, Spec{Objects: objectAt(url, c), Concurrency: 1, Requests: 5})
 		if res.Outcomes["ok"] != 5 || res.Reconnects != 4 || res.Dials != 5 {
 			t.Errorf("%s: outcomes %v, classes %v, %d reconnects, %d dials", how, res.Outcomes, res.Classes,
 				res.Reconnects, res.Dials)
@@ -395,15 +387,12 @@ func TestUnsolicitedBytes(t *testing.T) {
 	c := content(100)
 	data := contentBytes(t, c)
 	url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
-		var b strings.Builder
-		fmt.Fprintf(&b, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: "+
-			"100\r\n\r\n%s", data, data)
-		c.Write([]byte(b.String()))
+		one := "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + string(data)
+		c.Write([]byte(one + one))
 		return true
 	})
 	for _, receive := range []string{"verify", "drop"} {
-		res, _ := runSpec(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 5,
-			Receive: receive})
+		res, _ := runSpec(t, Spec{Objects: objectAt(url, c), Concurrency: 1, Requests: 5, Receive: receive})
 		if res.Outcomes["ok"] != 5 || res.Dials != 5 {
 			t.Errorf("%s: outcomes %v, %d dials", receive, res.Outcomes, res.Dials)
 		}

@@ -22,8 +22,7 @@ func TestParseHead(t *testing.T) {
 		"HTTP/1.0 206 x\r\nConnection: keep-alive\r\n": base,
 		ok + "Transfer-Encoding: Chunked\r\n":          with(func(h *head) { h.chunked = true }),
 		ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n": with(func(h *head) {
-			h.chunked, h.close = true,
-				true
+			h.chunked, h.close = true, true
 		}),
 		ok + "content-range: bytes 0-9/100\r\n": with(func(h *head) { h.contentRange = "bytes 0-9/100" }),
 		ok + "Content-Encoding: GZIP\r\n":       with(func(h *head) { h.encoding = "gzip" }),

@@ -48,10 +48,7 @@ func TestStarvedIsNotStalled(t *testing.T) {
 				Objects: []Object{{URL: url, Size: int64(len(data))}}, Insecure: secure,
 				Concurrency: 4, Duration: 1500 * time.Millisecond, Stall: 700 * time.Millisecond, Rate: c.rate,
 			}
-			var got ops
-			if _, err := Run(t.Context(), s, &got); err != nil {
-				t.Fatal(err)
-			}
+			_, got := runSpec(t, s)
 			n := map[record.Outcome]int{}
 			for _, op := range got {
 				n[op.Outcome]++

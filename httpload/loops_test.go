@@ -20,10 +20,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
+func constant(rate float64) *workload.ArrivalSpec {
+	return &workload.ArrivalSpec{Process: "constant", Rate: rate}
+}
+
 func TestBoundsAreNotOvershot(t *testing.T) {
 	c := content(100_000)
-	s := serveContent(t, c)
-	object := []Object{{URL: s.URL, Size: c.Size, Content: c}}
+	objects := objectAt(serveContent(t, c).URL, c)
 	for name, test := range map[string]struct {
 		spec Spec
 		want int64
@@ -31,13 +34,11 @@ func TestBoundsAreNotOvershot(t *testing.T) {
 		"requests":   {Spec{Concurrency: 7, Requests: 25, Range: 10}, 25},
 		"bytes":      {Spec{Concurrency: 7, Bytes: 95, Range: 10}, 10},
 		"per worker": {Spec{Concurrency: 7, PerWorker: 3, Range: 10}, 21},
-		"first one": {Spec{Concurrency: 7, PerWorker: 3, Requests: 5, Bytes: 1000, Duration: time.Minute, Range: 10},
-			5},
-		"open": {Spec{Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 2000}, Requests: 25, Range: 10},
-			25},
+		"first one":  {Spec{Concurrency: 7, PerWorker: 3, Requests: 5, Bytes: 1000, Duration: time.Minute, Range: 10}, 5},
+		"open":       {Spec{Arrivals: constant(2000), Requests: 25, Range: 10}, 25},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.spec.Objects = object
+			test.spec.Objects = objects
 			res, got := runSpec(t, test.spec)
 			if res.Outcomes["ok"] != test.want || int64(len(got)) != test.want {
 				t.Errorf("outcomes %v, want %d ok", res.Outcomes, test.want)
@@ -79,9 +80,8 @@ func TestDeadlineIsNotServerFailure(t *testing.T) {
 	c := content(50_000)
 	url := throttled(t, contentBytes(t, c), 1000, 40*time.Millisecond) // 2 s each, all at once
 	for _, receive := range []string{"verify", "drop"} {
-		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 20, PerWorker: 1,
-			Receive: receive, Stall: 5 * time.Second}
-		s.Deadline = time.Second
+		s := Spec{Objects: objectAt(url, c), Concurrency: 20, PerWorker: 1, Receive: receive, Stall: 5 * time.Second,
+			Deadline: time.Second}
 		res, got := runSpec(t, s)
 		if res.Outcomes["deadline"] != 20 {
 			t.Errorf("%s: short deadline: outcomes %v", receive, res.Outcomes)
@@ -104,8 +104,7 @@ func TestInFlightAndCancelled(t *testing.T) {
 	c := content(1_000_000)
 	url := throttled(t, contentBytes(t, c), 1000, 10*time.Millisecond)
 	for _, receive := range []string{"verify", "drop"} {
-		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 5, Receive: receive,
-			Duration: time.Second}
+		s := Spec{Objects: objectAt(url, c), Concurrency: 5, Receive: receive, Duration: time.Second}
 		res, got := runSpec(t, s)
 		if res.Outcomes["in-flight"] != 5 || res.Bytes == 0 {
 			t.Errorf("%s: outcomes %v, %d bytes", receive, res.Outcomes, res.Bytes)
@@ -140,11 +139,9 @@ func TestCoordinatedOmission(t *testing.T) {
 		url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
 			once.Do(func() { until.Store(time.Now().Add(pause).UnixNano()) })
 			time.Sleep(time.Until(time.Unix(0, until.Load())))
-			answer(c, r, data, nil)
-			c.Write(data)
-			return true
+			return serve(c, r, data)
 		})
-		spec.Objects = []Object{{URL: url, Size: c.Size, Content: c}}
+		spec.Objects = objectAt(url, c)
 		res, got := runSpec(t, spec)
 		for _, op := range got {
 			if op.Outcome == record.OK && op.LastByte-op.Intended > int64(pause)/2 {
@@ -153,9 +150,8 @@ func TestCoordinatedOmission(t *testing.T) {
 		}
 		return slow, res
 	}
-	rate := &workload.ArrivalSpec{Process: "constant", Rate: 200}
 	for _, most := range []int{2, 1000} {
-		n, res := slow(Spec{Arrivals: rate, MaxInFlight: most, Requests: 400})
+		n, res := slow(Spec{Arrivals: constant(200), MaxInFlight: most, Requests: 400})
 		// 100 operations were due in the first half of the pause.
 		if n < 80 {
 			t.Errorf("open loop, at most %d in flight: %d slow operations of about 100; %+v", most, n, res.Lag)
@@ -172,19 +168,20 @@ func TestCoordinatedOmission(t *testing.T) {
 	}
 }
 
+// fiftyPerSecond is a server of 100 bytes that takes 20 ms for each answer.
+func fiftyPerSecond(t *testing.T) []Object {
+	c := content(100)
+	return objectAt(faulty(t, false, contentBytes(t, c), func(c net.Conn, r *http.Request, data []byte) bool {
+		time.Sleep(20 * time.Millisecond)
+		return serve(c, r, data)
+	}), c)
+}
+
 func TestOfferedAndAchieved(t *testing.T) {
 	t.Parallel()
-	c := content(100)
-	data := contentBytes(t, c)
 	// One connection at 50/s cannot keep up with 200/s.
-	url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
-		time.Sleep(20 * time.Millisecond)
-		answer(c, r, data, nil)
-		c.Write(data)
-		return true
-	})
-	res, got := runSpec(t, Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}},
-		Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 200}, MaxInFlight: 1, Duration: time.Second, Seed: 3})
+	res, got := runSpec(t, Spec{Objects: fiftyPerSecond(t), MaxInFlight: 1, Duration: time.Second, Seed: 3,
+		Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 200}})
 	if math.Abs(res.OfferedRate-200) > 60 {
 		t.Errorf("offered %v/s, want about 200", res.OfferedRate)
 	}
@@ -211,8 +208,7 @@ func TestReferenceFile(t *testing.T) {
 	s := serveContent(t, c)
 	path := filepath.Join(t.TempDir(), "copy")
 	must(t, os.WriteFile(path, contentBytes(t, c), 0o600))
-	spec := Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Reference: path}}, Concurrency: 2, Requests: 20,
-		Range: 999}
+	spec := Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Reference: path}}, Concurrency: 2, Requests: 20, Range: 999}
 	if res, _ := runSpec(t, spec); res.Outcomes["ok"] != 20 || !strings.Contains(res.Receive, "reference file") {
 		t.Errorf("outcomes %v, %s", res.Outcomes, res.Receive)
 	}
@@ -236,13 +232,11 @@ func TestHTTPS(t *testing.T) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	must(t, os.WriteFile(ca, certificate, 0o600))
 	for want, version := range map[string]string{"h2": "auto", "http/1.1": "1.1"} {
 		for _, connections := range []string{"keep", "fresh"} {
-			res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, CAFile: ca,
+			res, _ := runSpec(t, Spec{Objects: objectAt(s.URL, c), CAFile: ca,
 				Concurrency: 4, Requests: 20, Range: 10_000, HTTP: version, Connections: connections})
 			dials := map[string]int64{"keep": 4, "fresh": 20}[connections]
 			if res.Outcomes["ok"] != 20 || res.Protocol != want || res.Dials > dials ||
@@ -252,8 +246,7 @@ func TestHTTPS(t *testing.T) {
 			}
 		}
 	}
-	res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, CAFile: ca,
-		Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 100}, Requests: 30, Range: 10})
+	res, _ := runSpec(t, Spec{Objects: objectAt(s.URL, c), CAFile: ca, Arrivals: constant(100), Requests: 30, Range: 10})
 	if res.Outcomes["ok"] != 30 {
 		t.Errorf("open loop: outcomes %v %v", res.Outcomes, res.Classes)
 	}
@@ -341,7 +334,7 @@ func TestIPv6(t *testing.T) {
 	s.Listener = l
 	s.Start()
 	t.Cleanup(s.Close)
-	res, _ := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 2, Requests: 4})
+	res, _ := runSpec(t, Spec{Objects: objectAt(s.URL, c), Concurrency: 2, Requests: 4})
 	if res.Outcomes["ok"] != 4 {
 		t.Errorf("outcomes %v %v", res.Outcomes, res.Classes)
 	}
@@ -352,18 +345,10 @@ func TestIPv6(t *testing.T) {
 // the trial out to two.
 func TestOfferedRateIsTheArrivals(t *testing.T) {
 	t.Parallel()
-	c := content(100)
-	data := contentBytes(t, c)
-	url := faulty(t, false, data, func(c net.Conn, r *http.Request, data []byte) bool {
-		time.Sleep(20 * time.Millisecond)
-		answer(c, r, data, nil)
-		c.Write(data)
-		return true
-	})
-	objects := []Object{{URL: url, Size: c.Size, Content: c}}
+	objects := fiftyPerSecond(t)
 	for name, s := range map[string]Spec{
-		"requests": {Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 200}, MaxInFlight: 1, Requests: 100},
-		"bytes":    {Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 200}, MaxInFlight: 1, Bytes: 100 * 100},
+		"requests": {Arrivals: constant(200), MaxInFlight: 1, Requests: 100},
+		"bytes":    {Arrivals: constant(200), MaxInFlight: 1, Bytes: 100 * 100},
 		"steps": {Arrivals: &workload.ArrivalSpec{Process: "steps",
 			Steps: workload.Steps{{PerSecond: 200, For: time.Second / 2}}}, MaxInFlight: 1},
 	} {
@@ -377,39 +362,11 @@ func TestOfferedRateIsTheArrivals(t *testing.T) {
 		}
 	}
 	// A server that keeps up achieves what is offered, and no more.
-	res, _ := runSpec(t, Spec{Objects: objects, Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 5},
-		MaxInFlight: 10, Requests: 3})
+	res, _ := runSpec(t, Spec{Objects: objects, Arrivals: constant(5), MaxInFlight: 10, Requests: 3})
 	if math.Abs(res.OfferedRate-5) > 0.1 || res.AchievedRate > res.OfferedRate*1.01 ||
 		res.AchievedRate < res.OfferedRate*0.5 {
 		t.Errorf("offered %v/s, want 5; achieved %v/s", res.OfferedRate, res.AchievedRate)
 	}
-}
-
-// The window ends with the last operation, not with the pause that a connection
-// makes after it because it got no answer.
-func TestWindowEndsWithTheLastOperation(t *testing.T) {
-	t.Parallel()
-	c := content(100)
-	plain, https := deadURL(t, "http"), deadURL(t, "https")
-	for _, url := range []string{plain, https} {
-		s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 1, Requests: 8}
-		res, got := runSpec(t, s)
-		last := int64(0)
-		for _, op := range got {
-			last = max(last, op.LastByte)
-		}
-		if res.Outcomes["refused"] != 8 || res.Ended != last {
-			t.Errorf("%s: ended at %d, the last operation at %d; outcomes %v", url, res.Ended, last, res.Outcomes)
-		}
-	}
-}
-
-// deadURL is one where nothing listens.
-func deadURL(t *testing.T, scheme string) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	l.Close()
-	return scheme + "://" + l.Addr().String() + "/x"
 }
 
 // Connections are opened one after another, and each operation's time begins
@@ -417,8 +374,7 @@ func deadURL(t *testing.T, scheme string) string {
 func TestFirstOperationsStartWhenTheyDo(t *testing.T) {
 	t.Parallel()
 	c := content(100)
-	s := serveContent(t, c)
-	_, got := runSpec(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 50, PerWorker: 1})
+	_, got := runSpec(t, Spec{Objects: objectAt(serveContent(t, c).URL, c), Concurrency: 50, PerWorker: 1})
 	starts := map[int64]bool{}
 	for _, op := range got {
 		starts[op.Start] = true

@@ -37,8 +37,7 @@ func recording(t *testing.T, secure bool, data []byte) (*httptest.Server, func()
 			http.NotFound(w, r)
 			return
 		}
-		w.Header().Set("Content-Type", "application/octet-stream")
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+		serveBytes(data)(w, r)
 	}))
 	if secure {
 		s.StartTLS()
@@ -123,8 +122,7 @@ func TestReplayOfObjects(t *testing.T) {
 	var objects []Object
 	for i := range 3 {
 		c := workload.Content{Seed: 7, Index: uint64(i), Size: 300}
-		s := serveContent(t, &c)
-		objects = append(objects, Object{URL: s.URL, Size: c.Size, Content: &c})
+		objects = append(objects, objectAt(serveContent(t, &c).URL, &c)...)
 	}
 	spec := Spec{Objects: objects, Arrivals: &workload.ArrivalSpec{Process: "log", Log: writeLog(t, log.String()),
 		LogSize: int64(log.Len()), Speed: 10}, MaxInFlight: 20, Epoch: time.Now()}

@@ -44,9 +44,8 @@ func driven(t *testing.T, s Spec, ahead ...time.Duration) (res Result, all []rec
 func TestServe(t *testing.T) {
 	t.Parallel()
 	c := content(10_000)
-	s := serveContent(t, c)
-	res, all, progress, err := driven(t, Spec{Objects: []Object{{URL: s.URL, Size: c.Size, Content: c}}, Concurrency: 3,
-		Range: 100, Duration: time.Second, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
+	res, all, progress, err := driven(t, Spec{Objects: objectAt(serveContent(t, c).URL, c), Concurrency: 3, Range: 100,
+		Duration: time.Second, Window: 50 * time.Millisecond, Epoch: time.Now()}, 0)
 	must(t, err)
 	if res.Outcomes["ok"] == 0 || res.Ops != int64(len(all)) || res.CPU <= 0 || res.MaxRSS <= 0 || res.Threads == 0 {
 		t.Errorf("%d operations, result %+v", len(all), res)
@@ -71,7 +70,7 @@ func TestServeEndsWithItsParent(t *testing.T) {
 	g := generator(t, 0)
 	time.AfterFunc(200*time.Millisecond, func() { g.In.Close() })
 	began := time.Now()
-	s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 2, Duration: time.Minute}
+	s := Spec{Objects: objectAt(url, c), Concurrency: 2, Duration: time.Minute}
 	res, err := Drive(t.Context(), []Spec{s}, []Generator{g}, nil, nil)
 	if err != nil || res.Outcomes["cancelled"] != 2 || res.Ops != 2 {
 		t.Errorf("%v, outcomes %v, %d operations", err, res.Outcomes, res.Ops)
@@ -118,17 +117,14 @@ func TestShardsAreOneLoad(t *testing.T) {
 	t.Parallel()
 	c := content(300_000)
 	server := serveContent(t, c)
-	objects := []Object{{URL: server.URL, Size: c.Size, Content: c},
-		{URL: server.URL + "/again", Size: c.Size, Content: c}}
+	objects := append(objectAt(server.URL, c), objectAt(server.URL+"/again", c)...)
 	for name, s := range map[string]Spec{
-		"requests": {Concurrency: 6, Requests: 100, Range: 1000},
-		"bytes":    {Concurrency: 6, Bytes: 90_500, Range: 1000, Order: "aligned"},
-		"burst":    {Concurrency: 6, PerWorker: 1},
-		"warm":     {Concurrency: 4, Requests: 40, Range: 1000, Warmup: 500},
-		"open": {Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 400}, Requests: 100,
-			Range: 1000},
-		"open, in time": {Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 400},
-			Duration: 300 * time.Millisecond, Range: 1000},
+		"requests":         {Concurrency: 6, Requests: 100, Range: 1000},
+		"bytes":            {Concurrency: 6, Bytes: 90_500, Range: 1000, Order: "aligned"},
+		"burst":            {Concurrency: 6, PerWorker: 1},
+		"warm":             {Concurrency: 4, Requests: 40, Range: 1000, Warmup: 500},
+		"open":             {Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 400}, Requests: 100, Range: 1000},
+		"open, in time":    {Arrivals: constant(400), Duration: 300 * time.Millisecond, Range: 1000},
 		"odd":              {Concurrency: 7, Requests: 70, Range: 1000}, // is not divided
 		"unknown sizes":    {Concurrency: 6, Requests: 30},
 		"more than enough": {Concurrency: 2, Requests: 30, Range: 1000},
@@ -188,8 +184,7 @@ func TestShardsAreOneLoad(t *testing.T) {
 func TestDeadShard(t *testing.T) {
 	c := content(1_000_000)
 	url := throttled(t, contentBytes(t, c), 1000, 10*time.Millisecond)
-	s := Spec{Objects: []Object{{URL: url, Size: c.Size, Content: c}}, Concurrency: 3, Duration: time.Minute,
-		Epoch: time.Now()}
+	s := Spec{Objects: objectAt(url, c), Concurrency: 3, Duration: time.Minute, Epoch: time.Now()}
 	generators := []Generator{generator(t, 0), generator(t, 0), generator(t, 0)}
 	time.AfterFunc(200*time.Millisecond, func() { generators[1].Out.Close() })
 	_, err := Drive(t.Context(), s.Split(3), generators, nil, nil)

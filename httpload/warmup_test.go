@@ -18,8 +18,7 @@ import (
 func TestWarmupOfWholeObjects(t *testing.T) {
 	data := make([]byte, 64<<10)
 	var connections atomic.Int64
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
-		r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Write(data)
 	}))
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
@@ -31,9 +30,7 @@ func TestWarmupOfWholeObjects(t *testing.T) {
 	defer server.Close()
 	spec := Spec{Objects: []Object{{URL: server.URL, Size: int64(len(data)), Undivided: true}}, Concurrency: 2,
 		Warmup: 16 << 10, Requests: 20}
-	var got ops
-	res, err := Run(t.Context(), spec, &got)
-	must(t, err)
+	res, got := runSpec(t, spec)
 	for _, op := range got {
 		if op.Outcome != record.OK || op.Length != int64(len(data)) {
 			t.Errorf("%+v", op)
@@ -63,17 +60,13 @@ func TestWarmup(t *testing.T) {
 						}
 						time.Sleep(slow)
 					}
-					answer(conn, r, data, nil)
-					_, err := conn.Write(part(r, data))
-					return err == nil
+					return serve(conn, r, data)
 				})
 				spec := Spec{
 					Objects: []Object{{URL: url, Size: int64(len(data))}}, Insecure: secure,
 					Concurrency: 4, Range: 32 << 10, Warmup: 16 << 10, Requests: 200, Stall: stall,
 				}
-				var got ops
-				res, err := Run(t.Context(), spec, &got)
-				must(t, err)
+				res, got := runSpec(t, spec)
 				warmed, counted, failed := int64(0), int64(0), int64(0)
 				for _, op := range got {
 					switch {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -21,7 +22,7 @@ import (
 // helperEnv makes the test binary run one of the helpers instead of the tests.
 const helperEnv = "RECORD_TEST_HELPER"
 
-var helpers = map[string]func(args []string) error{
+var helpers = map[string]func(args []string){
 	"write":   writeUntilKilled,
 	"create":  createUntilKilled,
 	"journal": journalUntilKilled,
@@ -37,11 +38,20 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(m.Run())
 	}
-	if err := helpers[name](os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	helpers[name](os.Args[1:])
 }
+
+// helperProcess is what a helper has instead of a test: an error ends the process.
+type helperProcess struct{}
+
+func (helperProcess) Helper() {}
+
+func (helperProcess) Fatal(why ...any) {
+	fmt.Fprintln(os.Stderr, why...)
+	os.Exit(1)
+}
+
+var process helperProcess
 
 func helper(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
@@ -62,35 +72,23 @@ func runUntilKilled(t *testing.T, name string, wait bool, after time.Duration, a
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	first, end := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(end)
-		in := bufio.NewReader(out)
-		for {
-			line, err := in.ReadString('\n')
-			if err != nil { // a line cut off was not said
-				return
-			}
-			if lines = append(lines, strings.TrimSpace(line)); len(lines) == 1 {
-				close(first)
-			}
-		}
-	}()
+	kill := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	defer kill.Stop()
+	in, first := bufio.NewReader(out), ""
 	if wait {
-		select {
-		case <-first:
-		case <-end:
-		case <-time.After(30 * time.Second):
-		}
+		first, _ = in.ReadString('\n')
 	}
-	time.Sleep(after)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatalf("%v; it said: %s", err, errs.String())
-	}
-	<-end
+	kill.Reset(after)
+	rest, err := io.ReadAll(in)
+	must(t, err)
 	cmd.Wait()
 	if errs.Len() > 0 {
 		t.Fatalf("%s failed before it was killed: %s", name, errs.String())
+	}
+	for line := range strings.Lines(first + string(rest)) {
+		if strings.HasSuffix(line, "\n") { // a line cut off was not said
+			lines = append(lines, strings.TrimSpace(line))
+		}
 	}
 	return lines
 }
@@ -114,63 +112,39 @@ func trialSize(block int) int {
 
 // writeUntilKilled records trials at full speed and says of each when it has
 // ended. Now and then it closes the run and goes on.
-func writeUntilKilled(args []string) error {
-	dir := args[0]
+func writeUntilKilled(args []string) {
 	for {
-		run, err := Resume(dir, nil, nil)
-		if err != nil {
-			return err
-		}
+		run := resume(process, args[0], nil)
 		fmt.Println("resumed")
-		trials, err := run.Trials()
-		if err != nil {
-			return err
-		}
 		next := 0
-		for _, t := range trials {
+		for _, t := range trialsOf(process, run.Reader) {
 			if t.State == Done {
 				next = max(next, t.Block+1)
 			}
 		}
 		for block := next; block < next+5; block++ {
-			if err := writeTrial(run, block, true); err != nil {
-				return err
-			}
+			writeTrial(process, run, block)
+			fmt.Println(block)
 		}
-		if err := run.Close(); err != nil {
-			return err
-		}
+		must(process, run.Close())
 	}
 }
 
-func writeTrial(run *Run, block int, say bool) error {
-	w, err := run.Begin("c001", block, false, time.Now())
-	if err != nil {
-		return err
-	}
+func writeTrial(t failer, run *Run, block int) {
+	t.Helper()
+	w := begin(t, run, block)
 	ops, n := trialOps(block), trialSize(block)
 	for n > 0 {
 		k := min(n, 1000)
 		batch := ops.take(k)
 		if n -= k; n%2 == 0 {
-			err = w.Ops(batch)
+			must(t, w.Ops(batch))
 		} else {
-			err = w.Block(AppendBlock(nil, batch))
+			must(t, w.Block(AppendBlock(nil, batch)))
 		}
-		if err != nil {
-			return err
-		}
-		if err := w.Samples([]Sample{{Process: "load", CPU: float64(n)}}); err != nil {
-			return err
-		}
+		must(t, w.Samples([]Sample{{Process: "load", CPU: float64(n)}}))
 	}
-	if err := w.End(Trial{Metrics: map[string]float64{"block": float64(block)}}); err != nil {
-		return err
-	}
-	if say {
-		fmt.Println(block)
-	}
-	return nil
+	must(t, w.End(Trial{Metrics: map[string]float64{"block": float64(block)}}))
 }
 
 func TestKill9LosesNothingThatHadEnded(t *testing.T) {
@@ -178,10 +152,8 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
 	}
-	dir := filepath.Join(t.TempDir(), "run")
-	plan := []byte(`{"plan":1}`)
-	run, err := Create(dir, plan, nil, nil)
-	must(t, err)
+	run := create(t)
+	dir := run.Dir()
 	must(t, run.Close())
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	ended := map[int]bool{}
@@ -199,8 +171,7 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 				ended[block] = true
 			}
 		}
-		rd, err := Open(dir)
-		must(t, err)
+		rd := open(t, dir)
 		interrupted += verify(t, rd, ended, before)
 		rd.Close()
 	}
@@ -209,18 +180,15 @@ func TestKill9LosesNothingThatHadEnded(t *testing.T) {
 	}
 	t.Logf("%d trials ended, %d were interrupted", len(ended), interrupted)
 
-	run, err = Resume(dir, plan, nil)
-	must(t, err)
+	run = resume(t, dir, nil)
 	defer run.Close()
-	trials, err := run.Trials()
-	must(t, err)
-	for _, tr := range trials {
+	for _, tr := range trialsOf(t, run.Reader) {
 		if tr.State == Running {
 			t.Errorf("trial %d is still running", tr.ID)
 		}
 	}
 	last := slices.Max(slices.Collect(maps.Keys(ended))) + 100
-	must(t, writeTrial(run, last, false))
+	writeTrial(t, run, last)
 	ended[last] = true
 	verify(t, run.Reader, ended, nil)
 }
@@ -234,10 +202,8 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 	if err := rd.db.QueryRow(`PRAGMA integrity_check`).Scan(&integrity); err != nil || integrity != "ok" {
 		t.Fatalf("integrity: %v %v", integrity, err)
 	}
-	trials, err := rd.Trials()
-	must(t, err)
 	done := map[int]bool{}
-	for _, tr := range trials {
+	for _, tr := range trialsOf(t, rd) {
 		if tr.State != Done {
 			running++
 			continue
@@ -269,11 +235,7 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 		if samples, want := len(collect(t, rd.Samples(tr.ID))), (n+999)/1000; samples != want {
 			t.Fatalf("trial %d has %d samples, want %d", tr.ID, samples, want)
 		}
-		var inWindows int64
-		for w, err := range rd.Windows(tr.ID) {
-			must(t, err)
-			inWindows += opsOf(w)
-		}
+		inWindows := opsOf(collect(t, rd.Windows(tr.ID))...)
 		summary, err := rd.Summary(tr.ID)
 		must(t, err)
 		if c := summary.Counts(); c.Ops != int64(n) || inWindows != int64(n) {
@@ -288,20 +250,14 @@ func verify(t *testing.T, rd *Reader, ended, before map[int]bool) (running int) 
 	return running
 }
 
-func createUntilKilled(args []string) error {
+func createUntilKilled(args []string) {
 	for i := 0; ; i++ {
 		dir := filepath.Join(args[0], strconv.Itoa(i))
 		run, err := Create(dir, []byte("plan"), map[string]string{"k": "v"}, testMetrics)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Println(i); err != nil {
-			return err
-		}
+		must(process, err)
+		fmt.Println(i)
 		if i%2 == 0 {
-			if err := run.Close(); err != nil {
-				return err
-			}
+			must(process, run.Close())
 		}
 	}
 }
@@ -344,9 +300,8 @@ func TestKill9WhileCreating(t *testing.T) {
 // A writer that was killed in the middle of a change leaves a journal, which the next
 // reader has to undo.
 func TestAnUnfinishedChangeIsUndone(t *testing.T) {
-	dir, copied := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
-	run, err := Create(dir, []byte(`{"plan":1}`), nil, nil)
-	must(t, err)
+	run, copied := create(t), filepath.Join(t.TempDir(), "run")
+	dir := run.Dir()
 	must(t, run.Close())
 	db, err := sql.Open("sqlite", filepath.Join(dir, dbFile))
 	must(t, err)
@@ -363,7 +318,5 @@ func TestAnUnfinishedChangeIsUndone(t *testing.T) {
 	if journal, err := os.Stat(filepath.Join(copied, dbFile+"-journal")); err != nil || journal.Size() == 0 {
 		t.Fatalf("no journal: %v", err)
 	}
-	rd, err := Open(copied)
-	must(t, err)
-	rd.Close()
+	open(t, copied)
 }

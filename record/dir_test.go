@@ -26,24 +26,16 @@ func tmpfs(t *testing.T, size string) string {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		t.Skipf("cannot mount a tmpfs here: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	return dir
 }
 
 func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(tmpfs(t, "4m"), "run")
-	plan := []byte("{}")
-	run, err := Create(dir, plan, nil, nil)
-	must(t, err)
-	if err := writeTrial(run, 1, false); err != nil { // some 60 kB
-		t.Fatal(err)
-	}
-	w, err := run.Begin("c001", 2, false, time.Now())
-	must(t, err)
+	run := createIn(t, dir)
+	writeTrial(t, run, 1) // some 60 kB
+	w := begin(t, run, 2)
+	var err error
 	ops := newSynthetic(1, 1000)
 	for i := 0; err == nil; i++ {
 		if i > 10_000 {
@@ -67,17 +59,15 @@ func TestFullDisk(t *testing.T) {
 	run.Close()
 
 	// The disk is still full, and everything that had ended can be read.
-	rd, err := Open(dir)
-	must(t, err)
+	rd := open(t, dir)
 	verify(t, rd, map[int]bool{1: true}, nil)
 	rd.Close()
 
 	// With space again it goes on.
 	must(t, unix.Mount("", filepath.Dir(dir), "", unix.MS_REMOUNT, "size=64m"))
-	run, err = Resume(dir, plan, nil)
-	must(t, err)
+	run = resume(t, dir, nil)
 	defer run.Close()
-	must(t, writeTrial(run, 2, false))
+	writeTrial(t, run, 2)
 	verify(t, run.Reader, map[int]bool{1: true, 2: true}, nil)
 }
 
@@ -85,9 +75,8 @@ func TestReadOnlyMedia(t *testing.T) {
 	mount := tmpfs(t, "32m")
 	closed, killed := filepath.Join(mount, "closed"), filepath.Join(mount, "killed")
 	for _, dir := range []string{closed, killed} {
-		run, err := Create(dir, []byte("{}"), nil, nil)
-		must(t, err)
-		must(t, writeTrial(run, 1, false))
+		run := createIn(t, dir)
+		writeTrial(t, run, 1)
 		if dir == closed {
 			must(t, run.Close())
 			continue
@@ -95,8 +84,9 @@ func TestReadOnlyMedia(t *testing.T) {
 		// What a killed process leaves: the log beside the database.
 		files := map[string][]byte{}
 		for _, name := range []string{planFile, dbFile, dbFile + "-wal"} {
-			files[name], err = os.ReadFile(filepath.Join(dir, name))
+			b, err := os.ReadFile(filepath.Join(dir, name))
 			must(t, err)
+			files[name] = b
 		}
 		run.Close()
 		for name, b := range files {
@@ -108,10 +98,7 @@ func TestReadOnlyMedia(t *testing.T) {
 		t.Errorf("a closed run holds more than its two files: %v %v", entries, err)
 	}
 	must(t, unix.Mount("", mount, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	rd, err := Open(closed)
-	must(t, err)
-	verify(t, rd, map[int]bool{1: true}, nil)
-	rd.Close()
+	verify(t, open(t, closed), map[int]bool{1: true}, nil)
 	// Without its log it would be another run: better none than a wrong one.
 	if rd, err := Open(killed); err == nil {
 		verify(t, rd, map[int]bool{1: true}, nil)
@@ -171,15 +158,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 func TestStrangeDirectoryNames(t *testing.T) {
 	for _, name := range []string{"a b", "50%", "a?b=c", "x#y", "ö", "a&mode=memory", "%41"} {
 		dir := filepath.Join(t.TempDir(), name)
-		run, err := Create(dir, []byte("{}"), nil, nil)
+		must(t, createIn(t, dir).Close())
+		_, err := os.Stat(filepath.Join(dir, dbFile))
 		must(t, err)
-		must(t, run.Close())
-		if _, err := os.Stat(filepath.Join(dir, dbFile)); err != nil {
-			t.Error(err)
-		}
-		rd, err := Open(dir)
-		must(t, err)
-		rd.Close()
+		open(t, dir)
 	}
 }
 
@@ -199,19 +181,14 @@ func TestCreateIsExclusive(t *testing.T) {
 	if n := won.Load(); n != 1 {
 		t.Errorf("%d writers created the same run", n)
 	}
-	rd, err := Open(dir)
-	must(t, err)
-	rd.Close()
+	open(t, dir)
 }
 
 func TestReadingWhileWriting(t *testing.T) {
 	t.Parallel()
 	r := create(t)
-	rd, err := Open(r.Dir())
-	must(t, err)
-	defer rd.Close()
-	w, err := r.Begin("c001", 1, false, time.Now())
-	must(t, err)
+	rd := open(t, r.Dir())
+	w := begin(t, r, 1)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	var written int
@@ -223,21 +200,18 @@ func TestReadingWhileWriting(t *testing.T) {
 				return
 			default:
 			}
-			if err := w.Ops(ops.take(500)); err != nil {
-				t.Error(err)
-				return
-			}
+			err := w.Ops(ops.take(500))
 			written += 500
 			w.Samples([]Sample{{Process: "load", PID: i}})
 			if i%20 == 0 {
-				if err := r.Flush(); err != nil {
-					t.Error(err)
-				}
+				err = errors.Join(err, r.Flush())
 			}
 			if i%100 == 0 {
-				if err := r.Meta("progress", fmt.Sprint(i)); err != nil {
-					t.Error(err)
-				}
+				err = errors.Join(err, r.Meta("progress", fmt.Sprint(i)))
+			}
+			if err != nil {
+				t.Error(err)
+				return
 			}
 		}
 	})
@@ -255,15 +229,10 @@ func TestReadingWhileWriting(t *testing.T) {
 			t.Fatalf("%d operations after %d", n, seen)
 		}
 		seen = n
-		if _, err := rd.Trials(); err != nil {
-			t.Fatal(err)
-		}
-		for _, err := range rd.Windows(w.ID()) {
-			must(t, err)
-		}
-		if _, err := rd.Summary(w.ID()); err != nil {
-			t.Fatal(err)
-		}
+		trialsOf(t, rd)
+		collect(t, rd.Windows(w.ID()))
+		_, err := rd.Summary(w.ID())
+		must(t, err)
 		w.Summary().Quantile(TTFB, 0.5)
 		rd.Meta()
 	}
@@ -280,8 +249,7 @@ func TestReadingWhileWriting(t *testing.T) {
 
 func TestImpossibleOperationsAreRefused(t *testing.T) {
 	r := create(t)
-	w, err := r.Begin("c001", 1, false, time.Now())
-	must(t, err)
+	w := begin(t, r, 1)
 	good := Op{Outcome: OK, Length: 10, Bytes: 10, Start: 5, Intended: 5, FirstByte: 6, LastByte: 7}
 	for says, change := range map[string]func(*Op){
 		"before it started":    func(o *Op) { o.LastByte = 4 },
@@ -316,25 +284,22 @@ func TestImpossibleOperationsAreRefused(t *testing.T) {
 func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 	r := create(t)
 	dir := r.Dir()
-	begin := func(block int) *TrialWriter {
+	filled := func(block int) *TrialWriter {
 		t.Helper()
-		w, err := r.Begin("c001", block, false, time.Now())
-		must(t, err)
+		w := begin(t, r, block)
 		must(t, w.Ops(newSynthetic(1, 1000).take(5000)))
 		w.Samples([]Sample{{Process: "x"}})
 		w.Link(LinkCheck{From: "a"})
 		w.Event(Event{What: "e"})
 		return w
 	}
-	must(t, begin(1).End(Trial{Metrics: map[string]float64{"m": 1}}))
-	must(t, begin(2).End(Trial{State: Failed, Error: "no server"}))
-	interrupted := begin(3)
+	must(t, filled(1).End(Trial{Metrics: map[string]float64{"m": 1}}))
+	must(t, filled(2).End(Trial{State: Failed, Error: "no server"}))
+	interrupted := filled(3)
 	must(t, r.Close())
-	r, err := Resume(dir, nil, nil)
-	must(t, err)
-	t.Cleanup(func() { r.Close() })
-	trials, err := r.Trials()
-	must(t, err)
+	r = resume(t, dir, nil)
+	defer r.Close()
+	trials := trialsOf(t, r.Reader)
 	var states []TrialState
 	for _, tr := range trials {
 		states = append(states, tr.State)
@@ -349,8 +314,7 @@ func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 			t.Errorf("%s still has %d rows of it: %v", table, n, err)
 		}
 	}
-	w, err := r.Begin("c001", 3, false, time.Now())
-	must(t, err)
+	w := begin(t, r, 3)
 	if w.ID() != interrupted.ID() {
 		t.Errorf("it is trial %d now, was %d", w.ID(), interrupted.ID())
 	}
@@ -364,25 +328,22 @@ func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 func TestAReaderOutlivesTheWriter(t *testing.T) {
 	r := create(t)
 	dir := r.Dir()
-	rd, err := Open(dir)
-	must(t, err)
-	defer rd.Close()
+	rd := open(t, dir)
 	sees := func(n int) {
 		t.Helper()
-		if trials, err := rd.Trials(); err != nil || len(trials) != n {
-			t.Fatalf("%d trials, want %d: %v", len(trials), n, err)
+		if trials := trialsOf(t, rd); len(trials) != n {
+			t.Fatalf("%d trials, want %d", len(trials), n)
 		}
 	}
 	for n := range 3 {
-		must(t, writeTrial(r, n, false))
+		writeTrial(t, r, n)
 		sees(n + 1)
 		must(t, r.Close())
 		if info, err := os.Stat(filepath.Join(dir, dbFile+"-wal")); err == nil && info.Size() > 0 {
 			t.Errorf("the log holds %d bytes after the run was closed", info.Size())
 		}
 		sees(n + 1)
-		r, err = Resume(dir, nil, nil)
-		must(t, err)
+		r = resume(t, dir, nil)
 		sees(n + 1)
 	}
 	r.Close()
@@ -401,11 +362,8 @@ func TestRemovedDuringTheRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "run")
-			run, err := Create(dir, []byte("{}"), nil, nil)
-			must(t, err)
-			defer run.Close()
-			must(t, errors.Join(run.Event(Event{}), remove(dir)))
+			run := create(t)
+			must(t, errors.Join(run.Event(Event{}), remove(run.Dir())))
 			select {
 			case <-run.Broken():
 			case <-time.After(30 * time.Second):

@@ -1,10 +1,8 @@
 package record
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,100 +35,71 @@ func journalOps() *synthetic { return newSynthetic(5, 20) }
 
 // journalUntilKilled goes on and on with one trial, in which objects are put two
 // at a time by several workers, and says what was recorded of each.
-func journalUntilKilled(args []string) error {
-	for session := 0; ; session++ {
-		run, err := Resume(args[0], nil, func(Trial) bool { return true })
-		if err != nil {
-			return err
-		}
+func journalUntilKilled(args []string) {
+	for {
+		run := resume(process, args[0], keepAll)
 		fmt.Println("resumed")
-		if err := journalSession(run); err != nil {
-			return err
-		}
+		journalSession(run)
 	}
 }
 
 // storeJobs stores pairs of jobs, stage after stage, from several goroutines; each pair and stage that was
 // stored is printed.
-func storeJobs(w *TrialWriter, pair *atomic.Int64) (wait func() error) {
+func storeJobs(w *TrialWriter, pair *atomic.Int64) *sync.WaitGroup {
 	var wg sync.WaitGroup
-	failed := make([]error, 4)
-	for k := range failed {
+	for range 4 {
 		wg.Go(func() {
 			for range 60 {
 				n := pair.Add(1) - 1
 				for stage := range stages {
-					if failed[k] = w.Jobs(stageJob(2*n, stage), stageJob(2*n+1, stage)); failed[k] != nil {
-						return
-					}
+					must(process, w.Jobs(stageJob(2*n, stage), stageJob(2*n+1, stage)))
 					fmt.Println(n, stage)
 				}
 			}
 		})
 	}
-	return func() error {
-		wg.Wait()
-		return errors.Join(failed...)
-	}
+	return &wg
 }
 
-func journalSession(run *Run) error {
-	trials, err := run.Trials()
-	if err != nil {
-		return err
-	}
+func journalSession(run *Run) {
 	var w *TrialWriter
-	if len(trials) == 0 {
-		w, err = run.Begin("c001", 0, false, time.Unix(1700000000, 0))
+	if trials := trialsOf(process, run.Reader); len(trials) == 0 {
+		w = begin(process, run, 0)
 	} else {
+		var err error
 		w, _, err = run.Continue(trials[0])
-	}
-	if err != nil {
-		return err
+		must(process, err)
 	}
 	ops := journalOps()
 	ops.take(int(w.Summary().Counts().Ops))
 	polls := int64(0)
 	for p, err := range run.Polls(w.ID()) {
-		if err != nil {
-			return err
-		}
+		must(process, err)
 		polls = p.Seq + 1
 	}
 	var pair atomic.Int64
 	for j, err := range run.Jobs(w.ID()) {
-		if err != nil {
-			return err
-		}
+		must(process, err)
 		pair.Store(j.Object/2 + 1)
 	}
-	stored := storeJobs(w, &pair)
+	storing := storeJobs(w, &pair)
 	for i := range 21 { // the last is a block whose windows wait for the next flush
 		batch := ops.take(250)
 		if i%2 == 1 {
-			err = w.Ops(batch)
+			must(process, w.Ops(batch))
 		} else {
-			err = w.Block(AppendBlock(nil, batch))
+			must(process, w.Block(AppendBlock(nil, batch)))
 		}
-		if err == nil {
-			err = w.Poll(syntheticPoll(polls+int64(i), 6, 25))
-		}
-		if err == nil && i%5 == 0 {
-			err = run.Event(Event{Kind: "note", At: time.Now()})
-		}
-		if err != nil {
-			return err
+		must(process, w.Poll(syntheticPoll(polls+int64(i), 6, 25)))
+		if i%5 == 0 {
+			must(process, run.Event(Event{Kind: "note", At: time.Now()}))
 		}
 	}
-	if err := stored(); err != nil {
-		return err
-	}
+	storing.Wait()
 	if pair.Load()%2 == 0 {
-		if err := w.End(Trial{State: Running, Metrics: map[string]float64{"throughput": 1}}); err != nil {
-			return err
-		}
+		must(process, w.End(Trial{State: Running, Metrics: map[string]float64{"throughput": 1}}))
 	}
-	return run.Close()
+	must(process, run.Close())
 }
 
 // Killed at any moment, a trial that goes on loses no job that was recorded, has
@@ -141,10 +110,9 @@ func TestKill9LosesNoJob(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
 	}
-	dir := filepath.Join(t.TempDir(), "run")
-	run, err := Create(dir, []byte("{}"), nil, nil)
-	must(t, err)
-	run.Close()
+	run := create(t)
+	dir := run.Dir()
+	must(t, run.Close())
 	reach := 300 * time.Millisecond
 	if raceEnabled {
 		reach *= 4
@@ -173,12 +141,9 @@ func TestKill9LosesNoJob(t *testing.T) {
 		t.Fatalf("only %d pairs of jobs were recorded: the test shows nothing", len(said))
 	}
 
-	run, err = Resume(dir, nil, func(Trial) bool { return true })
-	must(t, err)
+	run = resume(t, dir, keepAll)
 	defer run.Close()
-	trials, err := run.Trials()
-	must(t, err)
-	w, _, err := run.Continue(trials[0])
+	w, _, err := run.Continue(trialsOf(t, run.Reader)[0])
 	must(t, err)
 	must(t, w.End(Trial{}))
 	ops := collect(t, run.Ops(w.ID()))
@@ -198,11 +163,9 @@ func TestKill9LosesNoJob(t *testing.T) {
 // lack operations that are stored.
 func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 	t.Helper()
-	rd, err := Open(dir)
-	must(t, err)
+	rd := open(t, dir)
 	defer rd.Close()
-	trials, err := rd.Trials()
-	must(t, err)
+	trials := trialsOf(t, rd)
 	if len(trials) == 0 {
 		if len(said) > 0 {
 			t.Fatal("the trial is lost")
@@ -242,11 +205,8 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 		next++
 	}
 	ops := len(collect(t, rd.Ops(id)))
-	var inWindows, inTotals int64
-	for w, err := range rd.Windows(id) {
-		must(t, err)
-		inWindows += opsOf(w)
-	}
+	inWindows := opsOf(collect(t, rd.Windows(id))...)
+	var inTotals int64
 	must(t, rd.db.QueryRow(`SELECT coalesce(max(ops), 0) FROM summaries WHERE trial = ?`, id).Scan(&inTotals))
 	if inWindows != inTotals || inWindows > int64(ops) {
 		t.Fatalf("%d operations; the windows have %d, the totals %d", ops, inWindows, inTotals)

@@ -41,19 +41,17 @@ func TestATrialGoesOn(t *testing.T) {
 		}
 		must(t, r.Close())
 		asked := 0
-		if r, err = Resume(dir, nil, func(t Trial) bool {
+		r = resume(t, dir, func(t Trial) bool {
 			asked++
 			return t.Cell == "c001" && t.Block == 4
-		}); err != nil {
-			t.Fatal(err)
-		}
+		})
 		defer r.Close()
 		if asked != 1 || r.ID() != id || len(id) != 16 {
 			t.Errorf("asked %d times; ID %q, was %q", asked, r.ID(), id)
 		}
-		trials, err := r.Trials()
-		if err != nil || len(trials) != 1 {
-			t.Fatal(trials, err)
+		trials := trialsOf(t, r.Reader)
+		if len(trials) != 1 {
+			t.Fatal(trials)
 		}
 		var last time.Duration
 		w, last, err = r.Continue(trials[0])
@@ -65,9 +63,8 @@ func TestATrialGoesOn(t *testing.T) {
 		if _, _, err := r.Continue(trials[0]); err == nil {
 			t.Error("two go on with the same trial")
 		}
-		trials, err = r.Trials()
-		must(t, err)
-		if got := trials[0]; got.ID != w.ID() || !got.Epoch.Equal(epoch) || got.State != Running || got.Seconds != 0 ||
+		got := trialsOf(t, r.Reader)[0]
+		if got.ID != w.ID() || !got.Epoch.Equal(epoch) || got.State != Running || got.Seconds != 0 ||
 			len(got.Metrics)+len(got.Notes)+len(got.Details) > 0 {
 			t.Errorf("what the pause recorded is still there: %+v", got)
 		}
@@ -90,11 +87,9 @@ func TestATrialGoesOn(t *testing.T) {
 // checkPaused compares what a reader has of a trial that was paused, and that it takes no more.
 func checkPaused(t *testing.T, r *Run, w *TrialWriter, want Trial) {
 	t.Helper()
-	trials, err := r.Trials()
-	must(t, err)
 	c := w.Summary().Counts()
 	want.Outcomes, want.Classes, want.Bytes = c.OutcomeMap(), c.Classes, c.Bytes
-	if d := cmp.Diff([]Trial{want}, trials, cmpopts.EquateEmpty()); d != "" {
+	if d := cmp.Diff([]Trial{want}, trialsOf(t, r.Reader), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("paused (-want +got):\n%s", d)
 	}
 	summary, err := r.Summary(w.ID())
@@ -135,8 +130,7 @@ func checkWhole(t *testing.T, r *Run, w *TrialWriter, ops []Op) {
 
 func TestJobsAndPollsAreReadBack(t *testing.T) {
 	r := create(t)
-	w, err := r.Begin("c001", 0, false, time.Now())
-	must(t, err)
+	w := begin(t, r, 0)
 	var jobs []Job
 	for i := range int64(page + 10) {
 		jobs = append(jobs, syntheticJob(3*i))
@@ -177,45 +171,56 @@ func TestJobsAndPollsAreReadBack(t *testing.T) {
 // checkViews compares what SQL sees of polls with them.
 func checkViews(t *testing.T, rd *Reader, polls []Poll) {
 	t.Helper()
-	at := 0
 	var calls []PollCall
 	var readings []Reading
 	for _, p := range polls {
 		calls = append(calls, p.Calls...)
 		readings = append(readings, p.Readings...)
 	}
-	err := eachRow(rd.db, `SELECT name, start_ns, end_ns, error FROM calls ORDER BY seq, place`, nil,
-		func(rows *sql.Rows) error {
-			var c PollCall
-			if err := rows.Scan(&c.Name, &c.Start, &c.End, &c.Error); err != nil {
-				return err
-			}
-			if want := calls[at]; c.Name != want.Name || c.Start != want.Start || c.End != want.End ||
-				(c.Error == "") != (want.Error == "") {
-				t.Errorf("call %d is %+v to SQL, want %+v", at, c, want)
-			}
-			at++
-			return nil
-		})
-	if err != nil || at != len(calls) {
-		t.Errorf("SQL sees %d of %d calls: %v", at, len(calls), err)
+	seenCalls := selected(t, rd, `SELECT name, start_ns, end_ns, error FROM calls ORDER BY seq, place`,
+		func(c *PollCall) []any { return []any{&c.Name, &c.Start, &c.End, &c.Error} })
+	if d := cmp.Diff(calls, seenCalls); d != "" {
+		t.Errorf("calls to SQL (-want +got):\n%s", d)
 	}
-	at = 0
-	err = eachRow(rd.db, `SELECT name, value, exact, bad FROM readings ORDER BY seq, place`, nil,
-		func(rows *sql.Rows) error {
-			var r Reading
-			if err := rows.Scan(&r.Name, number{&r.Value}, &r.Exact, &r.Bad); err != nil {
-				return err
-			}
-			want := readings[at]
-			// SQLite may read a number's last digit differently.
-			if d := cmp.Diff(want, r, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-14, 0)); d != "" {
-				t.Errorf("reading %d (-want +got):\n%s", at, d)
-			}
-			at++
-			return nil
-		})
-	if err != nil || at != len(readings) {
-		t.Errorf("SQL sees %d of %d readings: %v", at, len(readings), err)
+	seenReadings := selected(t, rd, `SELECT name, value, exact, bad FROM readings ORDER BY seq, place`,
+		func(r *Reading) []any { return []any{&r.Name, number{&r.Value}, &r.Exact, &r.Bad} })
+	// SQLite may read a number's last digit differently.
+	if d := cmp.Diff(readings, seenReadings, cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-14, 0)); d != "" {
+		t.Errorf("readings to SQL (-want +got):\n%s", d)
+	}
+}
+
+// selected are the rows of a query, whose columns are these fields.
+func selected[T any](t *testing.T, rd *Reader, query string, fields func(*T) []any) (all []T) {
+	t.Helper()
+	must(t, eachRow(rd.db, query, nil, func(rows *sql.Rows) error {
+		var row T
+		err := rows.Scan(fields(&row)...)
+		all = append(all, row)
+		return err
+	}))
+	return all
+}
+
+func TestMarksAreReadBack(t *testing.T) {
+	r := create(t)
+	var writers []*TrialWriter
+	for block := range 2 {
+		writers = append(writers, begin(t, r, block))
+	}
+	n := int64(2*page + 3)
+	for from := int64(0); from < n; from += 501 {
+		for i, w := range writers { // two trials at once do not mix
+			must(t, w.Marks(syntheticMarks(from+int64(i)*n, min(501, n-from))))
+		}
+	}
+	must(t, r.Flush())
+	for i, w := range writers {
+		if d := cmp.Diff(syntheticMarks(int64(i)*n, n), collect(t, r.Marks(w.ID()))); d != "" {
+			t.Errorf("marks of trial %d (-want +got):\n%s", w.ID(), d)
+		}
+	}
+	if got := collect(t, r.Marks(99)); len(got) > 0 {
+		t.Errorf("a trial that there is not has %d marks", len(got))
 	}
 }

@@ -1,7 +1,9 @@
 package record
 
 import (
+	"database/sql"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -74,16 +76,66 @@ var testMetrics = []Metric{
 	{Key: "throughput", Name: "throughput", Unit: "B/s", Better: Higher, Help: "file bytes"},
 }
 
+// failer is a test, or a process that a test has started.
+type failer interface {
+	Helper()
+	Fatal(why ...any)
+}
+
+// must ends a test at an error that it is not about.
+func must(t failer, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func createIn(t failer, dir string) *Run {
+	t.Helper()
+	r, err := Create(dir, []byte(`{"format":1}`), map[string]string{"version": "test"}, testMetrics)
+	must(t, err)
+	return r
+}
+
 func create(t testing.TB) *Run {
 	t.Helper()
-	r, err := Create(filepath.Join(t.TempDir(), "run"), []byte(`{"format":1}`), map[string]string{"version": "test"},
-		testMetrics)
-	must(t, err)
+	r := createIn(t, filepath.Join(t.TempDir(), "run"))
 	t.Cleanup(func() { r.Close() })
 	return r
 }
 
-func collect[T any](t testing.TB, seq func(func(T, error) bool)) []T {
+func resume(t failer, dir string, keep func(Trial) bool) *Run {
+	t.Helper()
+	r, err := Resume(dir, nil, keep)
+	must(t, err)
+	return r
+}
+
+func keepAll(Trial) bool { return true }
+
+func open(t testing.TB, dir string) *Reader {
+	t.Helper()
+	rd, err := Open(dir)
+	must(t, err)
+	t.Cleanup(func() { rd.Close() })
+	return rd
+}
+
+func begin(t failer, r *Run, block int) *TrialWriter {
+	t.Helper()
+	w, err := r.Begin("c001", block, false, time.Now())
+	must(t, err)
+	return w
+}
+
+func trialsOf(t failer, rd *Reader) []Trial {
+	t.Helper()
+	all, err := rd.Trials()
+	must(t, err)
+	return all
+}
+
+func collect[T any](t failer, seq func(func(T, error) bool)) []T {
 	t.Helper()
 	var all []T
 	for v, err := range seq {
@@ -130,9 +182,7 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	}
 	must(t, r.Close())
 
-	rd, err := Open(r.Dir())
-	must(t, err)
-	defer rd.Close()
+	rd := open(t, r.Dir())
 	same := func(what string, got, want any) {
 		t.Helper()
 		if d := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
@@ -154,12 +204,10 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	slices.SortFunc(events, func(a, b Event) int { return int(b.Trial - a.Trial) })
 	same("events", events, []Event{event, runEvent})
 
-	trials, err := rd.Trials()
-	must(t, err)
 	want := trial
 	want.ID, want.Cell, want.Block, want.Warmup, want.State, want.Epoch = w.ID(), "c001", 2, true, Done, epoch
 	want.Outcomes, want.Classes, want.Bytes = live.OutcomeMap(), live.Classes, live.Bytes
-	same("trials", trials, []Trial{want})
+	same("trials", trialsOf(t, rd), []Trial{want})
 
 	summary, err := rd.Summary(w.ID())
 	must(t, err)
@@ -188,7 +236,61 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	if _, err := Create(dir, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "precious") {
 		t.Errorf("create in a directory in use: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "precious")); err != nil {
-		t.Error(err)
+	_, err := os.Stat(filepath.Join(dir, "precious"))
+	must(t, err)
+}
+
+func TestDetailsAndSkippedTrials(t *testing.T) {
+	r := create(t)
+	begin := func(cell string) *TrialWriter {
+		w, err := r.Begin(cell, 0, false, time.Now())
+		must(t, err)
+		return w
+	}
+	details := []Detail{
+		{DetailPhase, "upload", 0.25}, {DetailPhase, "connect", 0.01}, // the system's order, not the alphabet's
+		{DetailRSSRest, "tahoe/client-1", 24e6},
+	}
+	must(t, begin("c001").End(Trial{Details: details}))
+	must(t, begin("c002").End(Trial{State: Skipped, Error: "put of 10MB took 2 min, longer than overhead.longest"}))
+	trials := trialsOf(t, r.Reader)
+	if got := trials[0]; !slices.Equal(got.Details, details) || !got.Valid() {
+		t.Errorf("got %+v", got)
+	}
+	if got := trials[1]; got.State != Skipped || got.Valid() || got.Error == "" || got.Details != nil {
+		t.Errorf("got %+v", got)
+	}
+	if err := begin("c003").End(Trial{Details: []Detail{details[0], details[0]}}); err == nil {
+		t.Error("two details of the same name and kind")
+	}
+}
+
+// Runs of older schemas can be read, and not resumed; those of newer ones neither.
+func TestOtherSchemas(t *testing.T) {
+	for version, readable := range map[int]bool{
+		oldestSchema - 1: false, oldestSchema: true, starvedSince: true, schemaVersion + 1: false,
+	} {
+		r := create(t)
+		writeTrial(t, r, 1)
+		must(t, r.Close())
+		statements := fmt.Sprintf(`UPDATE meta SET value = '%d' WHERE key = 'record.schema';`, version)
+		if version < starvedSince {
+			statements += `ALTER TABLE windows DROP COLUMN starved`
+		}
+		db, err := sql.Open("sqlite", filepath.Join(r.Dir(), dbFile))
+		must(t, err)
+		_, err = db.Exec(statements)
+		must(t, errors.Join(err, db.Close()))
+		old, err := Open(r.Dir())
+		if (err == nil) != readable || errors.Is(err, ErrCorrupt) {
+			t.Errorf("schema %d is read: %v, want %v", version, err, readable)
+		}
+		if err == nil {
+			verify(t, old, map[int]bool{1: true}, nil)
+			old.Close()
+		}
+		if _, err := Resume(r.Dir(), nil, nil); err == nil || !strings.Contains(err.Error(), "use the version") {
+			t.Errorf("schema %d is resumed: %v", version, err)
+		}
 	}
 }

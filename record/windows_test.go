@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"testing"
-	"time"
 )
 
 // Windows must hold every operation exactly once, whatever the order in which
@@ -52,8 +51,7 @@ func TestWindowsAreExact(t *testing.T) {
 func windowsOf(t *testing.T, ops []Op) (n int64, all []Window) {
 	t.Helper()
 	r := create(t)
-	w, err := r.Begin("c", 1, false, time.Now())
-	must(t, err)
+	w := begin(t, r, 1)
 	for len(ops) > 0 {
 		k := min(97, len(ops))
 		must(t, w.Ops(ops[:k]))
@@ -63,10 +61,7 @@ func windowsOf(t *testing.T, ops []Op) (n int64, all []Window) {
 	}
 	must(t, w.End(Trial{}))
 	all = collect(t, r.Windows(w.ID()))
-	for _, w := range all {
-		n += opsOf(w)
-	}
-	return n, all
+	return opsOf(all...), all
 }
 
 func TestBytesAreSpreadOverTheTransfer(t *testing.T) {
@@ -106,23 +101,19 @@ func TestWindowsOfALongTrial(t *testing.T) {
 // replaces what was written on the way.
 func TestTotalsOfARunningTrial(t *testing.T) {
 	r := create(t)
-	w, err := r.Begin("c", 1, false, time.Now())
-	must(t, err)
+	w := begin(t, r, 1)
 	ops := newSynthetic(3, 1000).take(3 * BlockSize)
 	for part := range 3 {
 		must(t, w.Ops(ops[part*BlockSize/2:(part+1)*BlockSize/2]))
 		if part < 2 {
-			err = r.Flush()
+			must(t, r.Flush())
 		} else {
-			err = w.End(Trial{})
+			must(t, w.End(Trial{}))
 		}
-		must(t, err)
-		trials, err := r.Trials()
-		must(t, err)
 		want := NewSummary()
 		_ = want.Ops(ops[:(part+1)*BlockSize/2])
 		c := want.Counts()
-		if got := trials[0]; got.Bytes != c.Bytes || !maps.Equal(got.Outcomes, c.OutcomeMap()) {
+		if got := trialsOf(t, r.Reader)[0]; got.Bytes != c.Bytes || !maps.Equal(got.Outcomes, c.OutcomeMap()) {
 			t.Errorf("part %d: %s, %d bytes, %v; want %d, %v", part, got.State, got.Bytes, got.Outcomes, c.Bytes,
 				c.OutcomeMap())
 		}
@@ -135,10 +126,12 @@ func TestTotalsOfARunningTrial(t *testing.T) {
 	}
 }
 
-// opsOf is the number of operations that ended in the window.
-func opsOf(w Window) (n int64) {
-	for _, k := range w.Outcomes {
-		n += k
+// opsOf is the number of operations that ended in the windows.
+func opsOf(all ...Window) (n int64) {
+	for _, w := range all {
+		for _, k := range w.Outcomes {
+			n += k
+		}
 	}
 	return n
 }

@@ -18,6 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of docs/systems")
 
+// TestInfos holds what systems say of themselves to what they are.
 func TestInfos(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range All() {
@@ -28,6 +29,11 @@ func TestInfos(t *testing.T) {
 		seen[i.Name] = true
 		if by, ok := ByName(i.Name); !ok || by.Info().Name != i.Name {
 			t.Errorf("%s is not found by its name", i.Name)
+		}
+		_, starts := s.(system.Starter)
+		_, attaches := s.(system.Attacher)
+		if starts != i.Has(system.Start) || attaches != i.Has(system.Attach) {
+			t.Errorf("%s: modes %v, but starts: %v, attaches: %v", i.Name, i.Modes, starts, attaches)
 		}
 		if _, ok := s.(system.Embedded); ok != i.Embedded {
 			t.Errorf("%s: Info says embedded %v, the type %v", i.Name, i.Embedded, ok)
@@ -58,17 +64,6 @@ func TestInfos(t *testing.T) {
 	}
 	if _, ok := ByName("no such system"); ok {
 		t.Error("found what is not there")
-	}
-}
-
-// TestModes holds Info.Modes to what the systems are.
-func TestModes(t *testing.T) {
-	for _, s := range All() {
-		_, starts := s.(system.Starter)
-		_, attaches := s.(system.Attacher)
-		if starts != s.Info().Has(system.Start) || attaches != s.Info().Has(system.Attach) {
-			t.Errorf("%s: modes %v, but starts: %v, attaches: %v", s.Info().Name, s.Info().Modes, starts, attaches)
-		}
 	}
 }
 

@@ -103,9 +103,8 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 	} {
 		for _, fresh := range []bool{false, true} {
 			if op.name == "delete" { // what was deleted before is put again
-				if ref, err = n.Put(ctx, "object", size, object("c")); err != nil {
-					t.Fatal(err)
-				}
+				ref, err = n.Put(ctx, "object", size, object("c"))
+				must(t, err)
 			}
 			var dials int64
 			if fresh {
@@ -128,9 +127,8 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 		}
 	}
 	s := link.sent.Load()
-	if _, err := system.Seed(ctx, n, "seeded", size, object("d")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = system.Seed(ctx, n, "seeded", size, object("d"))
+	must(t, err)
 	if s = link.sent.Load() - s; s > 0 {
 		t.Errorf("a seed sent %d bytes over the client's link", s)
 	}

@@ -72,9 +72,7 @@ func TestInNamespaces(t *testing.T) {
 							t.Errorf("get: %d bytes, %v", got.Len(), err)
 						}
 					}
-					if err := n.(system.Healther).Health(systemtest.Context(t)); err != nil {
-						t.Error(err)
-					}
+					must(t, n.(system.Healther).Health(systemtest.Context(t)))
 				}
 			})
 		}
@@ -114,8 +112,7 @@ func followsIn(t *testing.T, c system.Chains) {
 	must(t, peer.Serve(ctx, system.ServeTask{Chain: chain}))
 	address, err := peer.Address(ctx)
 	must(t, err)
-	must(t, fresh.Follow(ctx, system.FollowTask{Chain: chain, Dir: t.TempDir(),
-		Peers: []string{address}}))
+	must(t, fresh.Follow(ctx, system.FollowTask{Chain: chain, Dir: t.TempDir(), Peers: []string{address}}))
 	for ; ; time.Sleep(100 * time.Millisecond) {
 		f, err := fresh.Following(ctx)
 		must(t, err)

@@ -1,10 +1,18 @@
 package bittorrent
 
 import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
+	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
@@ -21,4 +29,94 @@ func TestSwarm(t *testing.T) {
 			})
 		})
 	}
+}
+
+var must = systemtest.Must
+
+// TestLoadLine: one seeder fills the link of one leecher. The line is what TCP
+// carries of the content at the link's rate, and the round trips of a beginning:
+// connect, handshake, extensions and bitfield, interest and unchoke, the first
+// request. The best of a few runs counts: other work on the machine only delays,
+// and where it took the processors from the nodes, a run says nothing of them.
+//
+// The queue holds four times the bandwidth-delay product. The library asks for
+// pieces in batches, each only when the one before has come whole, so its sender
+// pauses for a round trip and then bursts a whole window: a queue of one product
+// loses much of the burst, TCP halves its rate several times, and the same fetch
+// takes 1.12 to 1.24 times the line. See docs/systems/bittorrent.md.
+func TestLoadLine(t *testing.T) {
+	const (
+		rate = 100e6 // bit/s on the wire
+		rtt  = 20 * time.Millisecond
+		size = 50 << 20
+
+		queue = 1 << 20 // bytes
+	)
+	seconds := size * 8 / link.TCPPayloadRate(rate, false)
+	line := time.Duration(seconds*float64(time.Second)) + 5*rtt
+	tb, hosts := systemtest.Bed(t, testbed.Options{}, 3)
+	if m := tb.Mode(); m.Emulator == "none" {
+		t.Skip(m.Why)
+	}
+	half := link.Params{Rate: rate, Delay: rtt / 2, Queue: queue}
+	on := map[string]link.Params{hosts[0].Name(): half}
+	must(t, tb.Shape(t.Context(), testbed.ShapeSpec{Up: on, Down: on}))
+	c := systemtest.Start(t, System{}, nil, hosts)
+	seeder, leecher := c.Nodes()[0].(*member.Daemon), c.Nodes()[1].(*member.Daemon)
+	ref, err := seeder.Publish(systemtest.Context(t), "line", size, systemtest.Content("line", size))
+	must(t, err)
+	address, err := seeder.Address(t.Context())
+	must(t, err)
+	best, starved := time.Duration(math.MaxInt64), time.Duration(0)
+	for run := 0; run < 3 && (best > line+line/10 || best < line-line/20); run++ {
+		before := waited(t, seeder) + waited(t, leecher)
+		from := time.Now()
+		must(t, leecher.Fetch(systemtest.Context(t), ref, []string{address}))
+		for {
+			f, err := leecher.Progress(systemtest.Context(t), ref)
+			must(t, err)
+			if f.Complete {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		took := time.Since(from)
+		wait := waited(t, seeder) + waited(t, leecher) - before
+		if took < best {
+			best, starved = took, wait
+		}
+		f, err := leecher.Progress(systemtest.Context(t), ref)
+		must(t, err)
+		t.Logf("%v, the load line is %v (%.2f); received %.3f of the content; threads waited %v for a processor", took,
+			line, float64(took)/float64(line), float64(f.Received)/size, wait)
+		must(t, leecher.Forget(systemtest.Context(t), ref))
+	}
+	switch {
+	case best < line-line/20:
+		t.Errorf("the best of three took %v, quicker than the load line %v", best, line)
+	case best > line+line/10 && starved > line/2:
+		t.Skipf("the machine is busy: the best of three took %v, the load line is %v; the nodes' threads waited %v "+
+			"for a processor", best, line, starved)
+	case best > line+line/10:
+		t.Errorf("the best of three took %v, the load line is %v", best, line)
+	}
+}
+
+// waited is how long the threads of a node were ready to run and did not: the
+// second figure of schedstat, in nanoseconds.
+func waited(t *testing.T, n *member.Daemon) (sum time.Duration) {
+	t.Helper()
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", n.Processes()[0].ID().PID))
+	must(t, err)
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // a thread that ended, or a kernel that does not count
+		}
+		var run, wait int64
+		if _, err := fmt.Sscan(string(b), &run, &wait); err == nil {
+			sum += time.Duration(wait)
+		}
+	}
+	return sum
 }

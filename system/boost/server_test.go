@@ -2,7 +2,6 @@ package boost
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +12,6 @@ import (
 	"github.com/ipfs/boxo/blockservice"
 	"github.com/ipfs/boxo/blockstore"
 	chunk "github.com/ipfs/boxo/chunker"
-	"github.com/ipfs/boxo/exchange/offline"
 	"github.com/ipfs/boxo/ipld/merkledag"
 	"github.com/ipfs/boxo/ipld/unixfs/importer/balanced"
 	"github.com/ipfs/boxo/ipld/unixfs/importer/helpers"
@@ -50,18 +48,12 @@ func newPiece(t *testing.T, size int64) piece {
 	var out bytes.Buffer
 	w, err := storage.NewWritable(&out, []cid.Cid{root.Cid()}, car.WriteAsCarV1(true))
 	must(t, err)
-	offlineDAG := merkledag.NewDAGService(blockservice.New(blocks.Blockstore(), offline.Exchange(blocks.Blockstore())))
-	err = merkledag.Walk(t.Context(), offlineDAG.GetLinks, root.Cid(), func(c cid.Cid) bool {
-		b, err := blocks.GetBlock(context.Background(), c)
-		if err == nil {
-			err = w.Put(context.Background(), c.KeyString(), b.RawData())
-		}
-		if err != nil {
-			t.Error(err)
-		}
+	must(t, merkledag.Walk(t.Context(), merkledag.GetLinksDirect(dag), root.Cid(), func(c cid.Cid) bool {
+		b, err := blocks.GetBlock(t.Context(), c)
+		must(t, err)
+		must(t, w.Put(t.Context(), c.KeyString(), b.RawData()))
 		return true
-	})
-	must(t, err)
+	}))
 	p := piece{root: root.Cid(), car: out.Bytes()}
 	var h commp.Hash
 	h.Write(p.car)

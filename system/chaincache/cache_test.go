@@ -10,7 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
+
+var must = systemtest.Must
 
 // get asks for a chain whose database says "whole".
 func get(t *testing.T, c Cache, key string, making func()) (Got, string, error) {
@@ -50,9 +54,7 @@ func TestDamagedChain(t *testing.T) {
 		if err != nil || !got.Built {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if err := os.Truncate(filepath.Join(got.Dir, file), 3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Truncate(filepath.Join(got.Dir, file), 3))
 		if _, _, err = get(t, cache, "a", nothing); err == nil || !strings.Contains(err.Error(), "remove "+got.Dir) {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -62,9 +64,7 @@ func TestDamagedChain(t *testing.T) {
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	c := Cache{Dir: t.TempDir(), System: "it"}
 	unlock, err := lock(t.Context(), filepath.Join(c.Dir, "a")+locked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -87,9 +87,7 @@ func TestWhatCannotBeMadeLeavesNothing(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	// what a killed process has left does not hinder the next one
-	if err := os.MkdirAll(filepath.Join(c.Dir, "a"+building, "half"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(c.Dir, "a"+building, "half"), 0o755))
 	if got, _, err := get(t, c, "a", nothing); err != nil || !got.Built {
 		t.Errorf("%+v, %v", got, err)
 	}

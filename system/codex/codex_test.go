@@ -1,6 +1,9 @@
 package codex
 
 import (
+	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -26,17 +29,56 @@ func TestSwarm(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	hosts := systemtest.Hosts(t, 2)
-	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
-		Options: system.Options{"url": "127.0.0.1:8080"}}
-	if _, err := system.Begin(t.Context(), System{}, system.Attach, d); err == nil {
-		t.Error("attach to what is no URL")
+	for url, mode := range map[string]system.Mode{
+		"127.0.0.1:8080":                     system.Attach, // no URL
+		"http://127.0.0.1:8080/api/codex/v1": system.Attach, // we would not ask at the path
+		"http://127.0.0.1:8080":              system.Start,
+	} {
+		d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"url": url}}
+		if _, err := system.Begin(t.Context(), System{}, mode, d); err == nil {
+			t.Errorf("%s with %s: no error", mode, url)
+		}
 	}
-	d.Options = system.Options{"url": "http://127.0.0.1:8080/api/codex/v1"}
-	if _, err := system.Begin(t.Context(), System{}, system.Attach, d); err == nil {
-		t.Error("attach to a URL with a path, which we would not ask at")
+}
+
+// TestPrivate pins the flags that keep a node from a public network, and from
+// removing what it holds.
+func TestPrivate(t *testing.T) {
+	full, err := System{}.Info().Fill(nil)
+	must(t, err)
+	const older, newer = "--listen-addrs --disc-port", "--listen-ip --listen-port --no-bootstrap-node"
+	for _, c := range []struct {
+		flags     string
+		ip        string
+		bootstrap string
+		want, not []string
+	}{
+		{older, "10.0.0.1", "", []string{"--listen-addrs=/ip4/10.0.0.1/tcp/2", "--disc-port=3"},
+			[]string{"--bootstrap-node", "--no-bootstrap-node"}},
+		{older, "fd00::1", "spr:x", []string{"--listen-addrs=/ip6/fd00::1/tcp/2", "--bootstrap-node=spr:x"}, nil},
+		{newer, "10.0.0.1", "", []string{"--no-bootstrap-node", "--listen-ip=10.0.0.1", "--listen-port=2"},
+			[]string{"--disc-port", "--listen-addrs"}},
+		{newer, "10.0.0.1", "spr:x", []string{"--bootstrap-node=spr:x"}, []string{"--no-bootstrap-node"}},
+	} {
+		args, err := arguments(full, c.flags, netip.MustParseAddr(c.ip), "/d", []int{1, 2, 3}, c.bootstrap)
+		must(t, err)
+		for _, want := range append(c.want, "--nat=extip:"+c.ip, "--api-bindaddr="+c.ip, "--block-ttl=30d",
+			"--storage-quota=8192mb", "--block-retries=3000") { // with 15 a real node lost blocks that only had to wait
+			if !slices.Contains(args, want) {
+				t.Errorf("%s: %v lack %s", c.flags, args, want)
+			}
+		}
+		for _, not := range c.not {
+			if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, not) }) {
+				t.Errorf("%s: %v have %s", c.flags, args, not)
+			}
+		}
 	}
-	d.Options = system.Options{"url": "http://127.0.0.1:8080"}
-	if _, err := system.Begin(t.Context(), System{}, system.Start, d); err == nil {
-		t.Error("start with a URL")
+	if _, err := arguments(full, "--network", netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {
+		t.Error("a node that would join a public network")
+	}
+	full["quota"] = "1000"
+	if _, err := arguments(full, older, netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {
+		t.Error("a quota that is no number of MiB")
 	}
 }

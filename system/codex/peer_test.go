@@ -35,14 +35,9 @@ func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api
 	a := k.Client(h.Dial, base)
 	a.quiet = quiet
 	n := &daemon.Daemon[*api]{Process: member.Process{System: name, Label: "codex/node-1", Host: h}, API: a}
-	must(t, n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"},
-		Dir: t.TempDir()}))
+	must(t, n.Run(systemtest.Context(t), testbed.Command{Args: []string{"sleep", "600"}, Dir: t.TempDir()}))
 	p := k.Peered(n)
-	t.Cleanup(func() {
-		if err := p.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, p.Stop(context.Background())) })
 	return p
 }
 
@@ -108,9 +103,7 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 	if err != nil || f.Size != -1 || f.Verified != 0 || f.Complete {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if err := p.ReadBack(systemtest.Context(t), unknown, io.Discard); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("read back: %v", err)
-	}
+	fails(t, "read back", p.ReadBack(systemtest.Context(t), unknown, io.Discard), system.ErrNotFound)
 	if took := time.Since(begin); took > brief {
 		t.Errorf("%v for what no node has", took)
 	}
@@ -161,9 +154,7 @@ func TestLostPeersAreReported(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if err := p.ReadBack(systemtest.Context(t), background, io.Discard); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("read back: %v", err)
-	}
+	fails(t, "read back", p.ReadBack(systemtest.Context(t), background, io.Discard), system.ErrNotFound)
 }
 
 func TestPublishThenForget(t *testing.T) {
@@ -183,10 +174,7 @@ func TestPublishThenForget(t *testing.T) {
 	if err := p.ReadBack(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 		t.Errorf("read back: %d bytes, %v", got.Len(), err)
 	}
-	if err := p.Forget(systemtest.Context(t), ref); err != nil {
-		t.Error(err)
-	}
-	if _, err := p.Progress(systemtest.Context(t), ref); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("progress of what was forgotten: %v", err)
-	}
+	must(t, p.Forget(systemtest.Context(t), ref))
+	_, err = p.Progress(systemtest.Context(t), ref)
+	fails(t, "progress of what was forgotten", err, system.ErrNotFound)
 }

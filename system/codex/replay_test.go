@@ -3,6 +3,7 @@ package codex
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -28,6 +29,14 @@ const (
 // brief is how long tests wait for what never comes: longer than a busy
 // machine takes for what does come.
 const brief = 3 * time.Second
+
+// fails wants an error of a kind, and not of system.ErrNotFound unless that is it.
+func fails(t *testing.T, what string, err, kind error) {
+	t.Helper()
+	if !errors.Is(err, kind) || kind != system.ErrNotFound && errors.Is(err, system.ErrNotFound) {
+		t.Errorf("%s: error %v, want %v", what, err, kind)
+	}
+}
 
 func record(t *testing.T, file string, steps ...string) []replay.Exchange {
 	t.Helper()
@@ -74,9 +83,8 @@ func one(t *testing.T, exchanges []replay.Exchange, opt ...replay.Option) *node 
 	return attach(t, replay.Serve(t, replay.Chain(hello(t), exchanges), opt...), nil, true).(*node)
 }
 
-func TestBothDialectsAreFound(t *testing.T) {
-	n := one(t, nil)
-	if n.Near().dialect != codex {
+func TestDialects(t *testing.T) {
+	if n := one(t, nil); n.Near().dialect != codex {
 		t.Errorf("%s", n.Near().dialect)
 	}
 	// Logos Storage answers the same under another path.
@@ -85,17 +93,10 @@ func TestBothDialectsAreFound(t *testing.T) {
 	if n := attach(t, later, nil, false).(*node); n.Near().dialect != logos {
 		t.Errorf("%s", n.Near().dialect)
 	}
-}
-
-func TestNeitherDialect(t *testing.T) {
-	other := replay.Serve(t, replay.Chain(record(t, "02-info", "other dialect base path on this version"),
-		[]replay.Exchange{func() replay.Exchange {
-			e := record(t, "02-info", "debug info")[0]
-			e.Answer.Status = 404
-			return e
-		}()}))
-	_, err := system.Begin(systemtest.Context(t), System{}, system.Attach,
-		system.Deployment{Client: systemtest.Hosts(t, 1)[0], Options: system.Options{"url": other.URL}})
+	// Another server has neither path.
+	neither := record(t, "02-info", "other dialect base path on this version", "debug info")
+	neither[1].Answer.Status = 404
+	_, err := systemtest.Attach(t, System{}, system.Options{"url": replay.Serve(t, neither).URL}, false)
 	if err == nil || !strings.Contains(err.Error(), "neither Codex nor Logos Storage") {
 		t.Errorf("%v", err)
 	}
@@ -118,12 +119,9 @@ func TestPutAndGet(t *testing.T) {
 
 func TestReadOnlyWhenNotAllowed(t *testing.T) {
 	n := attach(t, replay.Serve(t, hello(t)), nil, false)
-	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("put: %v", err)
-	}
-	if err := n.(system.Deleter).Delete(t.Context(), small); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("delete of someone's object: %v", err)
-	}
+	_, err := n.Put(t.Context(), "x", 1, strings.NewReader("x"))
+	fails(t, "put", err, system.ErrReadOnly)
+	fails(t, "delete of someone's object", n.(system.Deleter).Delete(t.Context(), small), system.ErrReadOnly)
 }
 
 func TestEmptyObjectIsRefused(t *testing.T) {
@@ -137,23 +135,14 @@ func TestEmptyObjectIsRefused(t *testing.T) {
 
 // TestQuota: the answer comes while we send, and often is lost with the connection.
 func TestQuota(t *testing.T) {
-	const size = 20 << 20
-	for _, step := range []string{"upload of 20 MiB", "upload of 1 KiB after the failure"} {
-		upload := record(t, "11-quota", step)
-		bytesOf := int64(size)
-		if strings.Contains(step, "1 KiB") {
-			bytesOf = 1024
-		}
-		name := map[string]string{"upload of 20 MiB": "q.bin"}[step]
-		if name == "" {
-			name = "small.bin"
-		}
-		n := one(t, replay.Chain(upload, record(t, "11-quota", "space after the failed upload")),
+	for _, c := range []struct {
+		step, name string
+		size       int64
+	}{{"upload of 20 MiB", "q.bin", 20 << 20}, {"upload of 1 KiB after the failure", "small.bin", 1024}} {
+		n := one(t, record(t, "11-quota", c.step, "space after the failed upload"),
 			replay.Instead(smallSum, systemtest.Bytes("quota", 1024)))
-		_, err := n.Put(systemtest.Context(t), name, bytesOf, systemtest.Content("quota", bytesOf))
-		if !errors.Is(err, system.ErrQuota) {
-			t.Errorf("%s: %v", step, err)
-		}
+		_, err := n.Put(systemtest.Context(t), c.name, c.size, systemtest.Content("quota", c.size))
+		fails(t, c.step, err, system.ErrQuota)
 	}
 }
 
@@ -184,9 +173,9 @@ func TestReadsThatFail(t *testing.T) {
 			n := one(t, c.answers, replay.Content(part))
 			n.Closed, n.NotFoundAfter = c.closed, c.after
 			err := n.Get(systemtest.Context(t), c.ref, io.Discard)
-			if !errors.Is(err, c.want) || c.want != system.ErrNotFound && errors.Is(err, system.ErrNotFound) ||
-				!strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v, want %v with %q", err, c.want, c.says)
+			fails(t, "get", err, c.want)
+			if !strings.Contains(fmt.Sprint(err), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
 			}
 		})
 	}
@@ -197,15 +186,10 @@ func TestMalformedCID(t *testing.T) {
 	n := one(t, only(rec, "GET", "/xyz/network/stream"))
 	// What the node says of a CID that we would let pass.
 	_, err := n.Near().text(systemtest.Context(t), "/data/xyz/network/stream", nil, web.Call{Method: "GET"})
-	if !errors.Is(err, system.ErrBadRef) || errors.Is(err, system.ErrNotFound) {
-		t.Errorf("%v", err)
-	}
+	fails(t, "xyz", err, system.ErrBadRef)
 	// What we say without asking.
 	for _, ref := range []system.Ref{"xyz", "", "../../etc/passwd", small + "/exists"} {
-		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrBadRef) ||
-			errors.Is(err, system.ErrNotFound) {
-			t.Errorf("%q: %v", ref, err)
-		}
+		fails(t, string(ref), n.Get(systemtest.Context(t), ref, io.Discard), system.ErrBadRef)
 	}
 }
 
@@ -250,8 +234,7 @@ func TestSeedGoesToTheServersNode(t *testing.T) {
 
 func TestListStatSpace(t *testing.T) {
 	n := one(t, replay.Chain(
-		record(t, "04-list-manifest", "list after only the manifest"),
-		record(t, "04-list-manifest", "manifest of local data"),
+		record(t, "04-list-manifest", "list after only the manifest", "manifest of local data"),
 		record(t, "02-info", "data list of an empty node"),
 		record(t, "03-upload", "space: the second copy adds only manifests"),
 	))
@@ -286,9 +269,7 @@ func TestConnect(t *testing.T) {
 	if want := "/ip4/127.0.0.1/tcp/7001/p2p/" + peer; err != nil || address != want {
 		t.Fatalf("%q, %v", address, err)
 	}
-	if err := n.Near().Connect(systemtest.Context(t), address); err != nil {
-		t.Error(err)
-	}
+	must(t, n.Near().Connect(systemtest.Context(t), address))
 	for _, address := range []string{"/ip4/127.0.0.1/tcp/9/p2p/16Uiu2HAmBuSseqLnZWM2yBd5xqQFhG1Wy23rir37aMDJtva55Wrr",
 		"/ip4/127.0.0.1/tcp/7001/p2p/xyz", "/ip4/127.0.0.1/tcp/7001", ""} {
 		if err := n.Near().Connect(systemtest.Context(t), address); err == nil || errors.Is(err, system.ErrBadRef) {

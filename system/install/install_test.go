@@ -121,9 +121,8 @@ func TestAnUnfinishedInstallationIsMadeAnew(t *testing.T) {
 	if _, ok := Find(p.Name); ok {
 		t.Fatal("an unfinished installation passes for one")
 	}
-	if _, err := p.Install(t.Context(), io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	_, err = p.Install(t.Context(), io.Discard)
+	must(t, err)
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what was left over is still there: %v", err)
 	}
@@ -159,8 +158,8 @@ func TestFailuresSayWhyAndLeaveNothing(t *testing.T) {
 func TestNoPython(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
-	if _, err := program(t).Install(t.Context(), io.Discard); err == nil || !strings.Contains(err.Error(),
-		"python3-venv") {
+	_, err := program(t).Install(t.Context(), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "python3-venv") {
 		t.Errorf("error %v does not say what to do", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 )
 
 // index is a package index on this machine. It records the files that were fetched.
@@ -66,13 +67,7 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
 func zipped(t *testing.T, files map[string]string) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	for name, text := range files {
-		w, err := z.Create(name)
-		if err == nil {
-			_, err = io.WriteString(w, text)
-		}
-		must(t, err)
-	}
+	must(t, z.AddFS(tree(files)))
 	must(t, z.Close())
 	return b.Bytes()
 }
@@ -81,16 +76,18 @@ func tarred(t *testing.T, files map[string]string) []byte {
 	var b bytes.Buffer
 	g := gzip.NewWriter(&b)
 	w := tar.NewWriter(g)
-	for name, text := range files {
-		err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))})
-		if err == nil {
-			_, err = io.WriteString(w, text)
-		}
-		must(t, err)
-	}
+	must(t, w.AddFS(tree(files)))
 	must(t, w.Close())
 	must(t, g.Close())
 	return b.Bytes()
+}
+
+func tree(files map[string]string) fstest.MapFS {
+	all := fstest.MapFS{}
+	for name, text := range files {
+		all[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
+	}
+	return all
 }
 
 // A package that is built here is built with what the lock names, though its

@@ -1,10 +1,23 @@
 package kubo
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
@@ -21,4 +34,105 @@ func TestConformance(t *testing.T) {
 
 func TestSwarm(t *testing.T) {
 	systemtest.RunSwarm(t, systemtest.Swarm{System: System{}})
+}
+
+// live starts two real nodes in namespaces.
+func live(t *testing.T, opt system.Options) private {
+	t.Helper()
+	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
+	return systemtest.Start(t, System{}, opt, systemtest.HostsOf(t, testbed.Options{}, 2)).Nodes()[0].(private)
+}
+
+// TestLiveColdReads: what Cool has made cold comes over the link again, whole, also
+// after the nodes had parted.
+func TestLiveColdReads(t *testing.T) {
+	const size = 3<<20 + 7
+	n := live(t, nil)
+	data := systemtest.Bytes("cold", size)
+	ref, err := n.Put(systemtest.Context(t), "cold", size, bytes.NewReader(data))
+	must(t, err)
+	for _, redial := range []bool{false, true} {
+		must(t, n.Cool(systemtest.Context(t), ref))
+		if redial {
+			must(t, n.Redial(systemtest.Context(t)))
+		}
+		before, err := n.Near().Used(systemtest.Context(t))
+		must(t, err)
+		wantContent(t, n, ref, data)
+		if after, err := n.Near().Used(systemtest.Context(t)); err != nil || after-before < size {
+			t.Errorf("the client's repo grew by %d bytes when it read %d that it did not have (%v)", after-before, size,
+				err)
+		}
+	}
+}
+
+// TestLiveRedials: as many fresh connections in a row as there are reads; the
+// daemon's own limit is lower.
+func TestLiveRedials(t *testing.T) {
+	n := live(t, nil)
+	ref, err := n.Seed(systemtest.Context(t), "x", 100, systemtest.Content("redials", 100))
+	must(t, err)
+	for i := range 60 {
+		must(t, n.Redial(systemtest.Context(t)))
+		if err := n.Get(systemtest.Context(t), ref, io.Discard); err != nil {
+			t.Fatalf("after %d: %v", i, err)
+		}
+	}
+}
+
+// TestPrivate pins what keeps a node from the public network.
+func TestPrivate(t *testing.T) {
+	repo := disk.Dir{Files: testbed.LocalFiles{}, Path: t.TempDir()}
+	path := repo.Sub(configFile).Path
+	before := `{"Identity": {"PeerID": "12D3"}, "Bootstrap": ["/dnsaddr/bootstrap.example"], "Swarm": {"ConnMgr": {}}, "Discovery": {"MDNS": {"Enabled": true}}}`
+	must(t, os.WriteFile(path, []byte(before), 0o600))
+	must(t, configure(t.Context(), repo, netip.MustParseAddr("fd00::1"), []int{1, 2, 3}))
+	b, err := os.ReadFile(path)
+	must(t, err)
+	var c struct {
+		Identity  struct{ PeerID string }
+		Bootstrap []string
+		Routing   struct{ Type string }
+		Addresses struct {
+			API   string
+			Swarm []string
+		}
+		Discovery struct{ MDNS struct{ Enabled *bool } }
+		Swarm     struct {
+			ConnMgr    *struct{}
+			Transports struct{ Network map[string]bool }
+		}
+	}
+	must(t, json.Unmarshal(b, &c))
+	if c.Identity.PeerID != "12D3" || c.Swarm.ConnMgr == nil {
+		t.Errorf("lost what was there: %s", b)
+	}
+	if len(c.Bootstrap) != 0 || c.Routing.Type != "none" || c.Discovery.MDNS.Enabled == nil ||
+		*c.Discovery.MDNS.Enabled || c.Swarm.Transports.Network["QUIC"] {
+		t.Errorf("it would look for others: %s", b)
+	}
+	if c.Addresses.API != "/ip6/fd00::1/tcp/1" || !slices.Equal(c.Addresses.Swarm, []string{"/ip6/fd00::1/tcp/3"}) {
+		t.Errorf("addresses: %+v", c.Addresses)
+	}
+	if !slices.Contains(environment("/repo"), "LIBP2P_FORCE_PNET=1") {
+		t.Error("a node that lost its key would join the public network")
+	}
+}
+
+// TestEndlessAnswer: a server that goes on for ever does not fill our memory.
+func TestEndlessAnswer(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, err := io.WriteString(w, `{"ID": "`)
+		for x := bytes.Repeat([]byte("x"), 1<<20); err == nil; {
+			_, err = w.Write(x)
+		}
+	}))
+	defer srv.Close()
+	u, err := url.Parse(srv.URL)
+	must(t, err)
+	r := kind(nil, "").Client((&net.Dialer{}).DialContext, u)
+	defer r.Web.Close()
+	if _, err := r.id(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+		t.Errorf("an endless answer: %v", err)
+	}
 }

@@ -51,6 +51,22 @@ func limits(near *replay.Server) system.Options {
 	return system.Options{"url": near.URL, "not_found_after": "30s"}
 }
 
+// fails wants an error of a kind, and not of system.ErrNotFound unless that is it.
+func fails(t *testing.T, what string, err, kind error) {
+	t.Helper()
+	if !errors.Is(err, kind) || kind != system.ErrNotFound && errors.Is(err, system.ErrNotFound) {
+		t.Errorf("%s: error %v, want %v", what, err, kind)
+	}
+}
+
+func wantContent(t *testing.T, n system.Getter, ref system.Ref, want []byte) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("get %s: %d bytes of %d, %v", ref, got.Len(), len(want), err)
+	}
+}
+
 func joined(t *testing.T, opt system.Options, write bool) system.Store {
 	t.Helper()
 	c, err := systemtest.Attach(t, System{}, opt, write)
@@ -87,17 +103,13 @@ func TestPutAndGet(t *testing.T) {
 	if err != nil || ref != small {
 		t.Fatalf("%q, %v", ref, err)
 	}
-	var got bytes.Buffer
-	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
-		t.Errorf("%d bytes, %v", got.Len(), err)
-	}
+	wantContent(t, n, ref, data)
 }
 
 func TestReadOnlyWhenNotAllowed(t *testing.T) {
 	n := joined(t, limits(replay.Serve(t, record(t, "02-id-version-config", "id", "id"))), false)
-	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("put: %v", err)
-	}
+	_, err := n.Put(t.Context(), "x", 1, strings.NewReader("x"))
+	fails(t, "put", err, system.ErrReadOnly)
 	for _, n := range []any{n, seeding{}} { // repo/gc would take what others have not pinned
 		if _, ok := n.(system.Deleter); ok {
 			t.Errorf("%T deletes", n)
@@ -112,10 +124,8 @@ func TestDiskFull(t *testing.T) {
 	e := record(t, "04-add", "1KiB-v1-raw-256k-pin")
 	e[0].Answer = record(t, "11-faults", "n4-add-64MiB-on-40MiB-disk")[0].Answer
 	data := made("1KiB", 1024)
-	if _, err := one(t, e, data).Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data)); !errors.Is(err,
-		system.ErrQuota) {
-		t.Errorf("%v", err)
-	}
+	_, err := one(t, e, data).Put(systemtest.Context(t), "1KiB.bin", 1024, bytes.NewReader(data))
+	fails(t, "put", err, system.ErrQuota)
 }
 
 // TestReadsThatFail: answers that are no object, and what Get makes of them.
@@ -171,17 +181,12 @@ func TestMalformedCID(t *testing.T) {
 	n := one(t, record(t, "06-errors", "cat-malformed-cid", "cat-truncated-cid", "cat-empty-arg"))
 	// What the daemon says of a CID that we would let pass.
 	for _, ref := range []system.Ref{"not-a-cid", medium[:len(medium)-4], ""} {
-		if _, err := n.Near().call(systemtest.Context(t), "cat", arg(ref)); !errors.Is(err, system.ErrBadRef) ||
-			errors.Is(err, system.ErrNotFound) {
-			t.Errorf("%q: %v", ref, err)
-		}
+		_, err := n.Near().call(systemtest.Context(t), "cat", arg(ref))
+		fails(t, string(ref), err, system.ErrBadRef)
 	}
 	// What we say without asking.
 	for _, ref := range []system.Ref{"not-a-cid", "", "../../etc/passwd", medium + "/x"} {
-		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrBadRef) ||
-			errors.Is(err, system.ErrNotFound) {
-			t.Errorf("%q: %v", ref, err)
-		}
+		fails(t, string(ref), n.Get(systemtest.Context(t), ref, io.Discard), system.ErrBadRef)
 	}
 }
 
@@ -234,29 +239,22 @@ func TestCool(t *testing.T) {
 			if err := n.Cool(systemtest.Context(t), ref); !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
-			if err := n.Cool(systemtest.Context(t), large); !errors.Is(err, system.ErrReadOnly) {
-				t.Errorf("someone's object: %v", err)
-			}
+			fails(t, "someone's object", n.Cool(systemtest.Context(t), large), system.ErrReadOnly)
 		})
 	}
 }
 
 func TestSeedAndDelete(t *testing.T) {
 	data := made("1MiB", 1<<20)
-	forget := replay.Chain(record(t, "07-stats-pin-gc", "pin-rm-1MiB-again"), record(t, "07-stats-pin-gc",
-		"gc-quiet-nothing-left"))
+	forget := record(t, "07-stats-pin-gc", "pin-rm-1MiB-again", "gc-quiet-nothing-left")
 	n := two(t, forget, replay.Chain(record(t, "04-add", "1MiB-v1-raw-256k-pin"), record(t, "07-stats-pin-gc",
 		"pin-rm-1MiB", "gc-quiet-nothing-left")), replay.Content(data))
 	ref, err := n.Seed(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
 	if err != nil || ref != medium {
 		t.Fatalf("%q, %v", ref, err)
 	}
-	if err := n.Delete(systemtest.Context(t), large); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("delete of someone's object: %v", err)
-	}
-	if err := n.Delete(systemtest.Context(t), ref); err != nil {
-		t.Error(err)
-	}
+	fails(t, "delete of someone's object", n.Delete(systemtest.Context(t), large), system.ErrReadOnly)
+	must(t, n.Delete(systemtest.Context(t), ref))
 }
 
 func TestListStatStats(t *testing.T) {
@@ -288,12 +286,8 @@ func TestFailureIn200(t *testing.T) {
 	n := one(t, record(t, "03-swarm", "connect-n1-n2", "disconnect", "disconnect-not-connected", "connect-wrong-port"))
 	const address = "/ip4/127.0.0.1/tcp/14002/p2p/" + second
 	ctx := systemtest.Context(t)
-	if err := n.Near().Connect(ctx, address); err != nil {
-		t.Error(err)
-	}
-	if err := n.Near().swarm(ctx, "disconnect", address); err != nil {
-		t.Error(err)
-	}
+	must(t, n.Near().Connect(ctx, address))
+	must(t, n.Near().swarm(ctx, "disconnect", address))
 	if err := n.Near().swarm(ctx, "disconnect", address); err == nil || !strings.Contains(err.Error(),
 		"conn not found") {
 		t.Errorf("%v", err)
@@ -311,8 +305,6 @@ func TestRedial(t *testing.T) {
 		"1KiB")), nil, replay.Content(data))
 	must(t, n.Redial(systemtest.Context(t)))
 	for range 2 { // the second without
-		if err := n.Get(systemtest.Context(t), small, io.Discard); err != nil {
-			t.Error(err)
-		}
+		must(t, n.Get(systemtest.Context(t), small, io.Discard))
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/system/systemtest/imagetest"
 )
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
@@ -19,4 +20,16 @@ func TestConformance(t *testing.T) {
 			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Brief: opt != nil})
 		})
 	}
+}
+
+// From an image nginx does what it does from the machine's package.
+func TestConformanceFromImage(t *testing.T) {
+	bin, err := program(nil)
+	if err != nil {
+		systemtest.Need(t, name, []system.Problem{{What: err.Error()}})
+	}
+	paths := []string{bin}
+	paths = append(paths, systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx", "/etc/ssl/openssl.cnf")...)
+	opt := system.Options{"image": systemtest.Pulled(t, imagetest.OfMachine(t, paths...)), "tls": "true"}
+	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Image: true})
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,11 +37,7 @@ func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 	s := syncer.New(l, m, siachain.NewBook(nil), header)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run() }()
-	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), <-ended, db.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, errors.Join(s.Close(), <-ended, db.Close())) })
 	return m, l.Addr().String()
 }
 
@@ -88,7 +83,5 @@ func TestChain(t *testing.T) {
 		}
 	}
 	c.peers = append(c.peers, "127.0.0.1:1")
-	if err := c.block(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "connect to 127.0.0.1:1") {
-		t.Errorf("a peer that is gone: %v", err)
-	}
+	fails(t, "a peer that is gone", c.block(systemtest.Context(t)), nil, "connect to 127.0.0.1:1")
 }

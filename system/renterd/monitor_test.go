@@ -10,11 +10,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 )
 
-// poll makes all calls of one; it returns the readings and the calls that failed.
-func poll(t *testing.T, n *node) (map[string]system.Reading, map[string]error) {
+// poll makes calls of a node; it returns the readings and the calls that failed.
+func poll(t *testing.T, calls ...system.Call) (map[string]system.Reading, map[string]error) {
 	t.Helper()
 	all, failed := map[string]system.Reading{}, map[string]error{}
-	for _, c := range n.Calls() {
+	for _, c := range calls {
 		readings, err := c.Read(t.Context())
 		if err != nil {
 			failed[c.Name] = err
@@ -29,6 +29,18 @@ func poll(t *testing.T, n *node) (map[string]system.Reading, map[string]error) {
 	return all, failed
 }
 
+// sum adds the readings whose names begin so.
+func sum(got map[string]system.Reading, prefix string) (n int, of *big.Int) {
+	of = new(big.Int)
+	for name, r := range got {
+		if strings.HasPrefix(name, prefix) {
+			of.Add(of, r.Amount)
+			n++
+		}
+	}
+	return n, of
+}
+
 // everything is one poll of the node as it was recorded.
 func everything(t *testing.T) []replay.Exchange {
 	rec := replay.Load(t, "testdata/attach.jsonl")
@@ -41,13 +53,13 @@ func everything(t *testing.T) []replay.Exchange {
 	return replay.Chain(
 		contracts, replay.Steps(objects, "stats/objects"),
 		replay.Steps(objects, "poll slabbuffers until the full one was uploaded"),
-		at(t, rec, "state", "/api/bus/wallet", 0), at(t, rec, "state", "/api/bus/consensus/state", 0),
+		at(t, rec, "state", "/api/bus/wallet"), at(t, rec, "state", "/api/bus/consensus/state"),
 		replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "state"), hosts,
 	)
 }
 
 func TestMonitor(t *testing.T) {
-	got, failed := poll(t, on(t, everything(t)))
+	got, failed := poll(t, on(t, everything(t)).Calls()...)
 	if len(failed) > 0 {
 		t.Fatal(failed)
 	}
@@ -67,14 +79,8 @@ func TestMonitor(t *testing.T) {
 		got["uploaded_bytes"].Value <= 0 || got["contract_bytes"].Value <= 0 {
 		t.Errorf("%v", got)
 	}
-	parts := new(big.Int).Set(got["unspent"].Amount)
-	n := 0
-	for name, r := range got {
-		if strings.HasPrefix(name, system.ReadSpentPrefix) {
-			parts.Add(parts, r.Amount)
-			n++
-		}
-	}
+	n, parts := sum(got, system.ReadSpentPrefix)
+	parts.Add(parts, got["unspent"].Amount)
 	if n != 5 || parts.Cmp(got["spent"].Amount) != 0 {
 		t.Errorf("%d parts make %v of %v", n, parts, got["spent"].Amount)
 	}
@@ -94,7 +100,7 @@ func TestMonitorFaults(t *testing.T) {
 	got, failed := poll(t, on(t, with(map[string]string{
 		"/bus/contracts": "null", "/bus/slabbuffers": "null", "/bus/stats/objects": "null", "/bus/wallet": "null",
 		"/bus/syncer/peers": "null", "/bus/hosts": "null", "/bus/consensus/state": "null",
-	})))
+	})).Calls()...)
 	if len(failed) > 0 || got["contracts"].Value != 0 || got["buffers"].Value != 0 || got["hosts"].Value != 0 {
 		t.Errorf("%v, %v", got, failed)
 	}
@@ -106,12 +112,53 @@ func TestMonitorFaults(t *testing.T) {
 	got, failed = poll(t, on(t, with(map[string]string{
 		"/bus/contracts": `[{"id":"aa","size":18446744073709551615},{"id":"bb","size":1}]`,
 		"/bus/wallet":    "<html>login</html>", "/bus/slabbuffers": "[{", "/bus/consensus/state": "[]",
-	})))
+	})).Calls()...)
 	if bad := got["contract_bytes"].Bad; !strings.Contains(bad, "aa") || got["contracts"].Value != 2 {
 		t.Errorf("%+v", got["contract_bytes"])
 	}
 	if len(failed) != 3 || !errors.Is(failed["/bus/wallet"], system.ErrHTML) || !errors.Is(failed["/bus/slabbuffers"],
 		system.ErrAnswer) || !errors.Is(failed["/bus/consensus/state"], system.ErrAnswer) {
 		t.Errorf("%v", failed)
+	}
+}
+
+// renewed are one of the contracts of a renterd v2.9.3 and the one that it became,
+// as `filtermode=all` told them after the renewal (ids shortened). It began with
+// 61.75 SC, had used 4.49 and 0.2 for its price, and held a gigabyte; the new one
+// told no size yet. The third was given up before it was on the chain.
+const renewed = `[
+{"id":"4bbe5783","renewedFrom":"4559d959","size":0,"state":"active","usability":"bad","contractPrice":"200000000000000000000000","initialRenterFunds":"71231229498500395902959616",
+ "spending":{"deletions":"0","fundAccount":"0","sectorRoots":"0","uploads":"0"},"renewedTo":"00000000","v2":true},
+{"id":"4559d959","renewedFrom":"00000000","size":1073741824,"state":"complete","usability":"bad","contractPrice":"200000000000000000000000","initialRenterFunds":"61750486874757152884654080",
+ "spending":{"deletions":"0","fundAccount":"3025254707335947434536960","sectorRoots":"0","uploads":"1466286061888282364477440"},"renewedTo":"4bbe5783","v2":true,"archivalReason":"renewed"},
+{"id":"5e161ddf","renewedFrom":"00000000","size":0,"state":"pending","usability":"bad","contractPrice":"200000000000000000000000","initialRenterFunds":"61750486874757152884654080",
+ "spending":{"deletions":"0","fundAccount":"1000000000000000000000000","sectorRoots":"0","uploads":"0"},"renewedTo":"00000000","v2":true,"archivalReason":"contract hasn't been confirmed on chain in time"}]`
+
+// What a contract had used does not leave the account when it is renewed: it is
+// told beside the new one's.
+func TestRenewedContractsAreToldBeside(t *testing.T) {
+	e := replay.Steps(replay.Load(t, "testdata/attach.jsonl"), "contracts after: spending")[0]
+	e.Query = allContracts()
+	e.Answer.Body = replay.Body{Text: renewed}
+	got, failed := poll(t, on(t, []replay.Exchange{e}).Calls()[0])
+	if len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	for name, want := range map[string]string{
+		"spent": "71431229498500395902959616", "unspent": "71231229498500395902959616",
+		"spent:fees": "200000000000000000000000", "spent:accounts": "0",
+		"ended": "4691540769224229799014400", "ended_unspent": "57258946105532923085639680",
+		"ended:fees": "200000000000000000000000", "ended:accounts": "3025254707335947434536960",
+		"ended:upload": "1466286061888282364477440",
+	} {
+		if is := got[name].Amount; is == nil || is.String() != want {
+			t.Errorf("%s: %v, want %s", name, is, want)
+		}
+	}
+	if got["contracts"].Value != 1 || got["contract_bytes"].Value != 0 {
+		t.Errorf("%+v %+v", got["contracts"], got["contract_bytes"])
+	}
+	if _, parts := sum(got, system.ReadEndedPrefix); parts.Cmp(got["ended"].Amount) != 0 {
+		t.Errorf("parts make %v of %v", parts, got["ended"].Amount)
 	}
 }

@@ -3,8 +3,12 @@ package renterd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +21,19 @@ import (
 var must = systemtest.Must
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
+
+// TestConformance is the suite on a private network of the renterd and the hostd that
+// PLIMSOLL_RENTERD and PLIMSOLL_HOSTD name.
+func TestConformance(t *testing.T) {
+	if os.Getenv("PLIMSOLL_RENTERD") == "" || os.Getenv("PLIMSOLL_HOSTD") == "" {
+		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD and PLIMSOLL_HOSTD name no programs",
+			Hint: System{}.Info().Install}})
+	}
+	// Slow: an object of one byte is a slab of 12 MiB, and of a hundred downloads
+	// that stand still the last get no memory in the node.
+	systemtest.Run(t, systemtest.Suite{System: System{},
+		Options: system.Options{"host_size": "8589934592"}, Truths: systemtest.Truths{Slow: true}})
+}
 
 const secret = "not a real password"
 
@@ -33,27 +50,31 @@ func on(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 	return n
 }
 
+// fails wants an error of a kind, nil being any, that has all these words.
+func fails(t *testing.T, what string, err, kind error, words ...string) {
+	t.Helper()
+	lacks := func(word string) bool { return !strings.Contains(err.Error(), word) }
+	if err == nil || kind != nil && !errors.Is(err, kind) || slices.ContainsFunc(words, lacks) {
+		t.Errorf("%s: error %v, want %v with %q", what, err, kind, words)
+	}
+}
+
 // attach goes through the whole attaching, on a replay.
 func attach(t *testing.T, steps []replay.Exchange, write bool, more system.Options) (system.Cluster, error) {
 	t.Helper()
 	s := replay.Serve(t, steps, replay.Login("", secret))
 	t.Setenv("PLIMSOLL_TEST_RENTERD", secret)
 	opt := system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_RENTERD", "bucket": "load", "prefix": ""}
-	for k, v := range more {
-		opt[k] = v
-	}
+	maps.Copy(opt, more)
 	return systemtest.Attach(t, System{}, opt, write)
 }
 
-// at is the i-th exchange of a step about a path.
-func at(t *testing.T, rec []replay.Exchange, step, path string, i int) []replay.Exchange {
+// at is the first exchange of a step about a path.
+func at(t *testing.T, rec []replay.Exchange, step, path string) []replay.Exchange {
 	t.Helper()
 	for _, e := range replay.Steps(rec, step) {
 		if e.Path == path {
-			if i == 0 {
-				return []replay.Exchange{e}
-			}
-			i--
+			return []replay.Exchange{e}
 		}
 	}
 	t.Fatalf("the recording has no step %q of %s", step, path)
@@ -63,15 +84,16 @@ func at(t *testing.T, rec []replay.Exchange, step, path string, i int) []replay.
 // hello is what every attaching asks first.
 func hello(t *testing.T, rec []replay.Exchange) []replay.Exchange {
 	return replay.Chain(
-		at(t, rec, "state", "/api/bus/state", 0), at(t, rec, "state", "/api/bus/consensus/state", 0),
+		at(t, rec, "state", "/api/bus/state"), at(t, rec, "state", "/api/bus/consensus/state"),
 		replay.Steps(rec, "buckets"), replay.Steps(rec, "get settings/upload"), // packing is on
 	)
 }
 
 func TestWrongPassword(t *testing.T) {
 	_, err := attach(t, replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "wrong password"), false, nil)
-	if !errors.Is(err, system.ErrAuth) || strings.Contains(err.Error(), secret) {
-		t.Errorf("got %v", err)
+	fails(t, "attach", err, system.ErrAuth)
+	if strings.Contains(fmt.Sprint(err), secret) {
+		t.Error(err)
 	}
 }
 
@@ -83,9 +105,9 @@ func TestNoSuchBucket(t *testing.T) {
 		"bucket that does not exist")[0]; e.Answer.Status != 200 {
 		t.Fatal("listing it was refused in the recording: the trap is gone")
 	}
-	steps := replay.Chain(at(t, rec, "state", "/api/bus/state", 0), at(t, rec, "state", "/api/bus/consensus/state", 0))
+	steps := replay.Chain(at(t, rec, "state", "/api/bus/state"), at(t, rec, "state", "/api/bus/consensus/state"))
 	for bucket, answer := range map[string][]replay.Exchange{
-		"load": at(t, rec, "state", "/api/bus/buckets", 0), // null
+		"load": at(t, rec, "state", "/api/bus/buckets"), // null
 		"nope": replay.Steps(rec, "buckets"),
 	} {
 		_, err := attach(t, replay.Chain(steps, answer), false, system.Options{"bucket": bucket})
@@ -97,9 +119,10 @@ func TestNoSuchBucket(t *testing.T) {
 	upload[0].Header.Set("Content-Type", "application/octet-stream")
 	n := on(t, upload, replay.Instead(upload[0].Body.SHA256, []byte("x")))
 	n.bucket = "nope"
-	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(),
-		"option `bucket`") || errors.Is(err, system.ErrNotFound) {
-		t.Errorf("put: %v", err)
+	_, err := n.Put(t.Context(), "x", 1, strings.NewReader("x"))
+	fails(t, "put", err, nil, "option `bucket`")
+	if errors.Is(err, system.ErrNotFound) {
+		t.Error(err)
 	}
 }
 
@@ -110,18 +133,14 @@ func TestPacking(t *testing.T) {
 		for packing, ok := range map[string]bool{"keep": true, "on": true, "off": false} {
 			cluster, err := attach(t, hello(t, rec), write, system.Options{"packing": packing})
 			if !ok {
-				if err == nil || !strings.Contains(err.Error(), "PUT /api/bus/settings/upload") {
-					t.Errorf("%s: %v", packing, err)
-				}
+				fails(t, packing, err, nil, "PUT /api/bus/settings/upload")
 				continue
 			}
 			must(t, err)
 			if got := cluster.Identity()["packing"]; got != "on" {
 				t.Errorf("packing is reported as %q", got)
 			}
-			if err := cluster.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, cluster.Stop(t.Context()))
 		}
 	}
 }
@@ -129,17 +148,26 @@ func TestPacking(t *testing.T) {
 // TestTooFewHostsWhileSending: the answer, with the reason, comes while the
 // body is sent, and the node takes no more of it.
 func TestTooFewHostsWhileSending(t *testing.T) {
-	const size = 20 << 20
-	n := on(t, replay.Steps(replay.Load(t, "testdata/errors.jsonl"),
-		"upload with an impossible redundancy (2 of 10, 3 hosts)"), replay.Let("/off/wide", "/wide"))
-	n.asked = url.Values{"minshards": {"2"}, "totalshards": {"10"}}
-	if _, err := n.Put(t.Context(), "wide", size, systemtest.Content("wide", size)); !errors.Is(err,
-		system.ErrTooFew) || !strings.Contains(err.Error(), "3 < 10") {
-		t.Errorf("got %v", err)
-	}
+	n, err := putWide(t, wide(t))
+	fails(t, "put", err, system.ErrTooFew, "3 < 10")
 	if _, ours := n.Stored("wide"); ours {
 		t.Error("what was refused counts as ours")
 	}
+}
+
+// wide is an upload for which there are too few hosts.
+func wide(t *testing.T) []replay.Exchange {
+	rec := replay.Load(t, "testdata/errors.jsonl")
+	return replay.Steps(rec, "upload with an impossible redundancy (2 of 10, 3 hosts)")
+}
+
+func putWide(t *testing.T, upload []replay.Exchange) (*node, error) {
+	t.Helper()
+	const size = 20 << 20
+	n := on(t, upload, replay.Let("/off/wide", "/wide"))
+	n.asked = url.Values{"minshards": {"2"}, "totalshards": {"10"}}
+	_, err := n.Put(t.Context(), "wide", size, systemtest.Content("wide", size))
+	return n, err
 }
 
 // TestSlabBufferLooksUploaded: with packing a put returns, and the object lists
@@ -147,54 +175,37 @@ func TestTooFewHostsWhileSending(t *testing.T) {
 func TestSlabBufferLooksUploaded(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
 	put := replay.Steps(rec, "upload b1, packing on")
-	inBuffer := at(t, rec, "object metadata with slabs", "/api/bus/object/on/b1", 0)
+	inBuffer := at(t, rec, "object metadata with slabs", "/api/bus/object/on/b1")
 	inBuffer[0].Repeat = true
 	n := on(t, replay.Chain(put, inBuffer),
 		replay.Let("/on/b1", "/b1"), replay.Instead(put[0].Body.SHA256, []byte("x")))
 	ref, err := n.Put(t.Context(), "b1", 1, strings.NewReader("x"))
 	must(t, err)
-	if err := n.Cool(t.Context(), ref); !errors.Is(err, system.ErrWarm) || !strings.Contains(err.Error(),
-		"slab buffer") {
-		t.Errorf("cool: %v", err)
-	}
+	fails(t, "cool", n.Cool(t.Context(), ref), system.ErrWarm, "slab buffer")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err = n.Settle(ctx, ref)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "0 of 1 bytes are on hosts") {
-		t.Errorf("settle: %v", err)
-	}
+	fails(t, "settle", n.Settle(ctx, ref), context.DeadlineExceeded, "0 of 1 bytes are on hosts")
 }
 
 func TestSettleWaitsForShards(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
-	states := replay.Chain(at(t, rec, "object metadata with slabs", "/api/bus/object/on/b1", 0),
+	states := replay.Chain(at(t, rec, "object metadata with slabs", "/api/bus/object/on/b1"),
 		replay.Steps(rec, "object on/b1 after the slab went to hosts"))
 	n := on(t, replay.Poll(states))
-	if err := n.Settle(systemtest.Context(t), "on/b1"); err != nil {
-		t.Error(err)
-	}
-	if err := n.Cool(t.Context(), "on/b1"); err != nil {
-		t.Error(err)
-	}
+	must(t, n.Settle(systemtest.Context(t), "on/b1"))
+	must(t, n.Cool(t.Context(), "on/b1"))
 	// The end of a larger object is in the buffer, the rest on hosts.
-	n = on(t, at(t, rec, "object metadata with slabs", "/api/bus/object/on/mib20", 0))
-	if err := n.Cool(t.Context(), "on/mib20"); !errors.Is(err, system.ErrWarm) || !strings.Contains(err.Error(),
-		"4194304 of 20971520") {
-		t.Errorf("cool: %v", err)
-	}
+	n = on(t, at(t, rec, "object metadata with slabs", "/api/bus/object/on/mib20"))
+	fails(t, "cool", n.Cool(t.Context(), "on/mib20"), system.ErrWarm, "4194304 of 20971520")
 	// An empty object has no slabs and nothing to wait for.
 	n = on(t, replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "metadata of the empty object"))
-	if err := n.Settle(t.Context(), "off/empty"); err != nil {
-		t.Error(err)
-	}
+	must(t, n.Settle(t.Context(), "off/empty"))
 	// With fewer shards than asked for it is not settled.
 	full := replay.Steps(rec, "object on/b1 after the slab went to hosts")
 	full[0].Repeat, full[0].Optional = true, true
 	n = on(t, full)
 	n.total = 4
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if o, err := n.object(ctx, "on/b1"); err != nil || o.onHosts(3) != 1 || o.onHosts(4) != 0 {
+	if o, err := n.object(t.Context(), "on/b1"); err != nil || o.onHosts(3) != 1 || o.onHosts(4) != 0 {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
@@ -221,17 +232,12 @@ func TestNamesAreNotReplaced(t *testing.T) {
 	}
 	n := on(t, nil) // nothing is sent
 	n.Add("ours", 1)
-	if _, err := n.Put(t.Context(), "ours", 1, strings.NewReader("x")); err == nil || !strings.Contains(err.Error(),
-		"would replace") {
-		t.Errorf("put: %v", err)
-	}
-	if err := n.Delete(t.Context(), "theirs"); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("delete: %v", err)
-	}
+	_, err := n.Put(t.Context(), "ours", 1, strings.NewReader("x"))
+	fails(t, "put", err, nil, "would replace")
+	fails(t, "delete", n.Delete(t.Context(), "theirs"), system.ErrReadOnly)
 	n.Write = false
-	if _, err := n.Put(t.Context(), "new", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("put: %v", err)
-	}
+	_, err = n.Put(t.Context(), "new", 1, strings.NewReader("x"))
+	fails(t, "put", err, system.ErrReadOnly)
 }
 
 // TestFullHosts: a host without room says so in its line of the answer, which
@@ -244,36 +250,22 @@ func TestFullHosts(t *testing.T) {
 		said += h + ": failed to upload sector to contract " + strings.Repeat(h, 8) + "; failed to upload sector: " +
 			"host responded with error: failed to write sector: failed to read response: not enough storage (2)\n"
 	}
-	full := replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "upload with an impossible redundancy (2 of 10, 3 hosts)")
+	full := wide(t)
 	full[0].Answer.Body.Text = said
-	put := func() error {
-		n := on(t, full, replay.Let("/off/wide", "/wide"))
-		n.asked = url.Values{"minshards": {"2"}, "totalshards": {"10"}}
-		_, err := n.Put(t.Context(), "wide", 20<<20, systemtest.Content("wide", 20<<20))
-		return err
-	}
-	if err := put(); !errors.Is(err, system.ErrQuota) {
-		t.Errorf("got %v", err)
-	}
+	_, err := putWide(t, full)
+	fails(t, "put", err, system.ErrQuota)
 	full[0].Answer.Body.Text = strings.ReplaceAll(said, "not enough storage (2)", "context deadline exceeded")
-	if err := put(); err == nil || errors.Is(err, system.ErrQuota) {
+	if _, err := putWide(t, full); err == nil || errors.Is(err, system.ErrQuota) {
 		t.Errorf("slow hosts are not full: %v", err)
 	}
 }
 
 func TestMissing(t *testing.T) {
 	rec := replay.Load(t, "testdata/errors.jsonl")
-	n := on(t, replay.Chain(replay.Steps(rec, "missing object: worker"), replay.Steps(rec, "missing object: bus"),
-		replay.Steps(rec, "missing object: bus")))
-	if err := n.Get(t.Context(), "missing", io.Discard); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("get: %v", err)
-	}
-	if err := n.GetRange(t.Context(), "missing", 0, 1, io.Discard); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("range: %v", err)
-	}
-	if err := n.Settle(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("settle: %v", err)
-	}
+	n := on(t, replay.Steps(rec, "missing object: worker", "missing object: bus", "missing object: bus"))
+	fails(t, "get", n.Get(t.Context(), "missing", io.Discard), system.ErrNotFound)
+	fails(t, "range", n.GetRange(t.Context(), "missing", 0, 1, io.Discard), system.ErrNotFound)
+	fails(t, "settle", n.Settle(t.Context(), "missing"), system.ErrNotFound)
 	for _, ref := range []system.Ref{"", "/leading", "../x", "a//b"} {
 		if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrBadRef) ||
 			errors.Is(err, system.ErrNotFound) {

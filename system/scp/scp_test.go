@@ -1,8 +1,13 @@
 package scp
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -30,5 +35,58 @@ func TestClientIsNotOfTheImage(t *testing.T) {
 			got != filepath.Join(dir, c.want) {
 			t.Errorf("option %q, variable %q: %q, %v", c.option, c.env, got, err)
 		}
+	}
+}
+
+var must = systemtest.Must
+
+// testCopies is what differs by protocol; the conformance suite does the rest,
+// which is the same, for one of the two.
+func testCopies(t *testing.T, n *node) {
+	t.Helper()
+	for _, size := range []int64{0, 1, 300_000} {
+		name := fmt.Sprint("an object of ", size)
+		ref, err := n.Put(systemtest.Context(t), name, size, systemtest.Content(name, size))
+		must(t, err)
+		must(t, n.Update(systemtest.Context(t), ref, size+1, systemtest.Content("new", size+1)))
+		var got bytes.Buffer
+		if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(),
+			systemtest.Bytes("new", size+1)) {
+			t.Errorf("get of %d bytes: %d, %v", size+1, got.Len(), err)
+		}
+	}
+}
+
+func TestProtocols(t *testing.T) {
+	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
+	for _, protocol := range []string{"sftp", "scp"} {
+		t.Run(protocol, func(t *testing.T) {
+			c := systemtest.Start(t, System{}, system.Options{"protocol": protocol}, systemtest.Hosts(t, 2))
+			n := c.Nodes()[0].(*node)
+			if got := c.Identity()["protocol"]; got != protocol {
+				t.Errorf("protocol %s", got)
+			}
+			testCopies(t, n)
+			// What an earlier operation said is not taken for the next one's.
+			if err := n.Get(systemtest.Context(t), "none", io.Discard); !errors.Is(err, system.ErrNotFound) {
+				t.Errorf("get of nothing: %v", err)
+			}
+			n.tidying.Wait()
+			right := n.server.KeyFile
+			n.server.KeyFile = filepath.Join(filepath.Dir(n.server.Path), "host_key")
+			err := n.Get(systemtest.Context(t), "none", io.Discard)
+			if !errors.Is(err, system.ErrAuth) || errors.Is(err, system.ErrNotFound) {
+				t.Errorf("get with a wrong key: %v", err)
+			}
+			n.server.KeyFile = right
+			must(t, os.WriteFile(n.server.KnownHosts, nil, 0o600))
+			if _, err := n.Put(systemtest.Context(t), "x", 1, strings.NewReader("x")); err == nil ||
+				!strings.Contains(err.Error(), "Host key verification failed") {
+				t.Errorf("put to an unknown host: %v", err)
+			}
+			if left, err := os.ReadDir(n.scratch.Path); err != nil || len(left) > 0 {
+				t.Errorf("left at the client: %v, %v", left, err)
+			}
+		})
 	}
 }

@@ -187,9 +187,8 @@ func TestDiskHoldsTheIndex(t *testing.T) {
 		set, err := parse(system.Options{"subscriber": "full", "wallet_batch": "100", "db_sync": "off"})
 		must(t, err)
 		dir := t.TempDir()
-		if _, err := (task{Chain: made.ID, Dir: dir, settings: set}).replay(systemtest.Context(t)); err != nil {
-			t.Fatal(err)
-		}
+		_, err = task{Chain: made.ID, Dir: dir, settings: set}.replay(systemtest.Context(t))
+		must(t, err)
 		c, err := chain.Open(made.ID)
 		must(t, err)
 		grown, share := size(dir)-empty, indexByByte*made.Bytes+indexByBlock*made.Height

@@ -18,45 +18,40 @@ import (
 
 const devVersion = "siad v1.5.9-dev"
 
+func TestChains(t *testing.T) {
+	if os.Getenv("PLIMSOLL_SIAD") == "" {
+		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_SIAD names no siad", Hint: System{}.Info().Install}})
+	}
+	systemtest.RunChains(t, systemtest.Chains{
+		System: System{}, Options: system.Options{"modules": "gc"}, Spec: system.ChainSpec{Blocks: 350, Form: "v1",
+			Seed: 1},
+		Store: "consensus/consensus.db", NoStranger: true, Syncing: 2 * time.Minute,
+	})
+}
+
 // TestFakeChains holds what is ours to a stand-in of siad: processes, the cache,
 // connecting, the ends of nodes.
 func TestFakeChains(t *testing.T) {
 	t.Parallel()
 	systemtest.RunChains(t, systemtest.Chains{
-		System: System{}, Options: system.Options{"modules": "gct", "binary": fakeChainBinary(t, devVersion)},
+		System: System{}, Options: system.Options{"modules": "gct", "binary": fakeBinary(t, "chain", devVersion)},
 		Spec:  system.ChainSpec{Blocks: 40, Form: "v1", Seed: 1},
 		Store: "consensus/consensus.db", NoStranger: true,
 	})
 }
 
-// fakeChainBinary is a stand-in that says version.
-func fakeChainBinary(t *testing.T, version string) string {
-	t.Helper()
-	path := fakeBinary(t, "chain")
-	b, err := os.ReadFile(path)
-	must(t, err)
-	// In the program itself: what a host starts has an environment of its own.
-	text := strings.Replace(string(b), "\n", "\nexport PLIMSOLL_TEST_FAKE_VERSION='"+version+"'\n", 1)
-	must(t, os.WriteFile(path, []byte(text), 0o755))
-	return path
-}
-
 // fakeChains are chains of stand-ins.
-func fakeChains(t *testing.T, version, cache string) (*chains, error) {
+func fakeChains(t *testing.T, version string) (*chains, error) {
 	t.Helper()
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
 	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{
-		Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: true, Cache: cache,
-		Options: system.Options{"binary": fakeChainBinary(t, version)},
+		Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Follow: true,
+		Options: system.Options{"binary": fakeBinary(t, "chain", version)},
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	systemtest.StopAtEnd(t, c)
 	return c.(*chains), nil
 }
 
@@ -70,7 +65,7 @@ func TestBinaryOfPublicNetwork(t *testing.T) {
 		"":                    "names no version",
 		devVersion:            "",
 	} {
-		c, err := fakeChains(t, said, "")
+		c, err := fakeChains(t, said)
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%q: %v", said, err)
@@ -85,17 +80,16 @@ func TestBinaryOfPublicNetwork(t *testing.T) {
 // TestNodeWithDeadPeer: the node's words about the peer are told, and that it is
 // the only one; nothing comes.
 func TestNodeWithDeadPeer(t *testing.T) {
-	c, err := fakeChains(t, devVersion, "")
+	c, err := fakeChains(t, devVersion)
 	must(t, err)
 	ctx := systemtest.Context(t)
-	must(t, c.Nodes()[0].(*follower).Follow(ctx, system.FollowTask{Dir: t.TempDir(),
-		Peers: []string{"127.0.0.1:9"}}))
+	n := c.Nodes()[0].(*follower)
+	must(t, n.Follow(ctx, system.FollowTask{Dir: t.TempDir(), Peers: []string{"127.0.0.1:9"}}))
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		f, err := c.Nodes()[0].(*follower).Following(ctx)
+		f, err := n.Following(ctx)
 		must(t, err)
 		if f.Trouble != "" {
-			if !strings.Contains(f.Trouble, "refused") || len(f.Peers) != 1 ||
-				f.Connected != 0 || f.Height != 0 {
+			if !strings.Contains(f.Trouble, "refused") || len(f.Peers) != 1 || f.Connected != 0 || f.Height != 0 {
 				t.Errorf("%+v", f)
 			}
 			return

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"go.sia.tech/core/types"
@@ -24,6 +25,23 @@ const (
 	genesis159  = "6581df2b1dae4ab8755cc2092ee438555ee1c705ecc34743d853c5d625c522c4" // 6de02ee40
 	genesisLast = "2f4ada24f031824d750c594cfb72427211b98671db581b83cb4f2113d71c79bd" // 66e7fc630
 )
+
+// fakeEnv makes the test binary a process that looks like siad: "chain", or one that ends
+// before it answers ("refuses"), or when a wallet is to be made ("dies").
+const fakeEnv = "PLIMSOLL_TEST_FAKE_SIAD"
+
+// fakeBinary is a program that is a fake siad of a kind and says that it is of a version.
+func fakeBinary(t *testing.T, kind, version string) string {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "siad")
+	// In the program itself: what a host starts has an environment of its own.
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != version ] || exec echo '%s'\n%s=%s exec '%s' \"$@\"\n",
+		version, fakeEnv, kind, self)
+	must(t, os.WriteFile(path, []byte(script), 0o755))
+	return path
+}
 
 // fakeChain stands in for a siad with a chain: it holds blocks to the rules that
 // are ours to keep, its database is a file of blocks, and what peers say to each
@@ -40,43 +58,45 @@ type fakeChain struct {
 	asked int
 }
 
-func serveFakeChain(args []string) {
-	if args[0] == "version" {
-		fmt.Println(os.Getenv("PLIMSOLL_TEST_FAKE_VERSION"))
-		os.Exit(0)
-	}
+func serveFake(kind string, args []string) {
 	value := func(flag string) string { return args[slices.Index(args, flag)+1] }
 	die := func(why ...any) {
 		fmt.Println(why...)
 		os.Exit(4)
 	}
-	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--upnp=false") {
-		die("it has no password, or would look for a router")
+	check := func(err error) {
+		if err != nil {
+			die(err)
+		}
 	}
-	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", chaincache.Database), alone: slices.Contains(args,
-		"--no-bootstrap"), peers: map[string]net.Conn{}}
-	if err := c.tip.UnmarshalText([]byte(genesisLast)); err != nil {
-		die(err)
+	alone := slices.Contains(args, "--no-bootstrap")
+	if os.Getenv("SIA_API_PASSWORD") == "" || !slices.Contains(args, "--upnp=false") || !alone && kind != "chain" {
+		die("it has no password, or would look for a router or the public network")
 	}
-	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
-		die(err)
+	if kind == "refuses" {
+		die("cannot open the wallet:", value("-d"), value("-M"))
 	}
+	c := &fakeChain{path: filepath.Join(value("-d"), "consensus", chaincache.Database), alone: alone,
+		peers: map[string]net.Conn{}}
+	check(c.tip.UnmarshalText([]byte(genesisLast)))
+	check(os.MkdirAll(filepath.Dir(c.path), 0o755))
 	b, err := os.ReadFile(c.path)
-	if err != nil && !os.IsNotExist(err) {
-		die(err)
+	if !os.IsNotExist(err) {
+		check(err)
 	}
 	if err := c.add(b); err != nil {
 		die("panic: the database is invalid:", err)
 	}
 	l, err := net.Listen("tcp", value("--rpc-addr"))
-	if err != nil {
-		die(err)
-	}
+	check(err)
 	go c.serve(l)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /consensus", c.consensus)
 	mux.HandleFunc("GET /gateway", c.gateway)
 	mux.HandleFunc("POST /gateway/connect/{peer}", c.connect)
+	mux.HandleFunc("POST /wallet/init", func(http.ResponseWriter, *http.Request) {
+		die("panic: consensus.db: no space left on device")
+	})
 	if strings.Contains(value("-M"), "m") {
 		mux.HandleFunc("POST /miner/block", func(w http.ResponseWriter, r *http.Request) {
 			b, err := io.ReadAll(r.Body)
@@ -109,17 +129,12 @@ func (c *fakeChain) target() types.Hash256 {
 func (c *fakeChain) add(b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := types.NewBufDecoder(b)
-	for n := 0; n < len(b); {
+	rest := bytes.NewReader(b)
+	for d := types.NewDecoder(io.LimitedReader{R: rest, N: int64(len(b))}); rest.Len() > 0; {
 		var one types.Block
 		if (*types.V1Block)(&one).DecodeFrom(d); d.Err() != nil {
 			return d.Err()
 		}
-		var own bytes.Buffer
-		e := types.NewEncoder(&own)
-		types.V1Block(one).EncodeTo(e)
-		_ = e.Flush()
-		n += own.Len()
 		id, target, height := one.ID(), c.target(), uint32(len(c.all)+1)
 		switch {
 		case one.ParentID != c.tip:
@@ -188,21 +203,24 @@ func (c *fakeChain) serve(l net.Listener) {
 	}
 }
 
+// blocksOf connects to a peer and reads its blocks.
+func blocksOf(peer string) (conn net.Conn, b []byte, err error) {
+	if conn, err = net.Dial("tcp", peer); err != nil {
+		return nil, nil, err
+	}
+	var size uint64
+	if err = binary.Read(conn, binary.LittleEndian, &size); err == nil {
+		b = make([]byte, size)
+		_, err = io.ReadFull(conn, b)
+	}
+	return conn, b, err
+}
+
 // connect takes the peer's blocks and keeps the connection.
 func (c *fakeChain) connect(w http.ResponseWriter, r *http.Request) {
 	peer := r.PathValue("peer")
-	conn, err := net.Dial("tcp", peer)
+	conn, b, err := blocksOf(peer)
 	if err != nil {
-		refuse(w, err)
-		return
-	}
-	var size [8]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		refuse(w, err)
-		return
-	}
-	b := make([]byte, binary.LittleEndian.Uint64(size[:]))
-	if _, err = io.ReadFull(conn, b); err != nil {
 		refuse(w, err)
 		return
 	}
@@ -215,7 +233,7 @@ func (c *fakeChain) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	go func() {
-		_, _ = conn.Read(size[:]) // until it dies
+		_, _ = io.Copy(io.Discard, conn) // until it dies
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.peers, peer)

@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,11 +20,7 @@ import (
 func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) daemon {
 	t.Helper()
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
-	base, err := url.Parse(s.URL)
-	must(t, err)
-	a := connect(base, secret, systemtest.Hosts(t, 1)[0])
-	t.Cleanup(a.Close)
-	return daemon{&sia.Daemon{API: a, At: []string{"", "127.0.0.1:21001", "127.0.0.1:21012"},
+	return daemon{&sia.Daemon{API: client(t, s.URL), At: []string{"", "127.0.0.1:21001", "127.0.0.1:21012"},
 		Store: disk.Dir{Path: "/tmp/rec/sid/host1/store"}}}
 }
 
@@ -38,15 +32,12 @@ func renterSteps(rec []replay.Exchange) []replay.Exchange {
 	stop := replay.Steps(r, "start the CPU miner (GET)")
 	stop[0].Step, stop[0].Path = "stop the miner", "/miner/stop" // not in the recording
 	return replay.Chain(
-		replay.Steps(r, "wallet init (the answer carries the seed)"),
-		replay.Steps(r, "wallet unlock (blocks until the chain was scanned)"),
-		replay.Steps(r, "start the CPU miner (GET)"),
+		replay.Steps(r, "wallet init (the answer carries the seed)",
+			"wallet unlock (blocks until the chain was scanned)", "start the CPU miner (GET)"),
 		replay.Optional(replay.Poll(replay.Steps(r, "poll wallet while mining"))),
-		replay.Steps(r, "send 20000 SC to the host"),
-		replay.Steps(r, "send 20000 SC to the host"),
+		replay.Steps(r, "send 20000 SC to the host", "send 20000 SC to the host"),
 		replay.Poll(replay.Steps(r, "poll hostdb/active until all hosts are known")),
-		replay.Steps(r, "hostdb/active, complete"),
-		replay.Steps(r, "set the allowance with checkforipviolation=false"),
+		replay.Steps(r, "hostdb/active, complete", "set the allowance with checkforipviolation=false"),
 		replay.Poll(replay.Steps(r, "poll uploadready")),
 		stop,
 	)
@@ -55,14 +46,11 @@ func renterSteps(rec []replay.Exchange) []replay.Exchange {
 func hostSteps(rec []replay.Exchange) []replay.Exchange {
 	h := replay.Of(rec, "host1")
 	return replay.Chain(
-		replay.Steps(h, "connect to the renter node (peer address in the path)"),
-		replay.Steps(h, "wallet init (the answer carries the seed)"),
-		replay.Steps(h, "wallet unlock (blocks until the chain was scanned)"),
-		replay.Steps(h, "host wallet address"),
+		replay.Steps(h, "connect to the renter node (peer address in the path)",
+			"wallet init (the answer carries the seed)", "wallet unlock (blocks until the chain was scanned)",
+			"host wallet address"),
 		replay.Poll(replay.Steps(h, "poll host wallet until confirmed")),
-		replay.Steps(h, "add a storage folder (size must be a multiple of 64 sectors)"),
-		replay.Steps(h, "accept contracts"),
-		replay.Steps(h, "announce"),
+		replay.Steps(h, "add a storage folder (size must be a multiple of 64 sectors)", "accept contracts", "announce"),
 	)
 }
 
@@ -72,9 +60,7 @@ func TestNetworkForms(t *testing.T) {
 	rec := replay.Load(t, "testdata/network.jsonl")
 	renter, host := replayed(t, renterSteps(rec)), replayed(t, hostSteps(rec))
 	n := newNode(renter.API, system.Options{}, recorded)
-	if err := form(systemtest.Context(t), n, renter, []daemon{host}, recorded, "x"); err != nil {
-		t.Error(err)
-	}
+	must(t, form(systemtest.Context(t), n, renter, []daemon{host}, recorded, "x"))
 }
 
 // TestLostAnnouncement: siad relays an announcement once; a lost one is sent again.
@@ -83,11 +69,7 @@ func TestLostAnnouncement(t *testing.T) {
 	serve := func(h http.HandlerFunc) daemon {
 		s := httptest.NewServer(h)
 		t.Cleanup(s.Close)
-		base, err := url.Parse(s.URL)
-		must(t, err)
-		a := connect(base, secret, systemtest.Hosts(t, 1)[0])
-		t.Cleanup(a.Close)
-		return daemon{&sia.Daemon{API: a, At: []string{"", "", "127.0.0.1:21012"}}}
+		return daemon{&sia.Daemon{API: client(t, s.URL), At: []string{"", "", "127.0.0.1:21012"}}}
 	}
 	host := serve(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/host/announce" {
@@ -107,24 +89,16 @@ func TestLostAnnouncement(t *testing.T) {
 	must(t, host.announce(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := n.awaitKnown(ctx, []daemon{host}, 20*time.Millisecond); err != nil {
-		t.Error(err)
-	}
+	must(t, n.awaitKnown(ctx, []daemon{host}, 20*time.Millisecond))
 }
 
 // TestJoin: a peer that found us first is as good as one that we found.
 func TestJoin(t *testing.T) {
 	rec := replay.Of(replay.Load(t, "testdata/follow.jsonl"), "host1")
-	d := replayed(t, replay.Chain(
-		replay.Steps(rec, "connect to the renter node (peer address in the path)"), replay.Steps(rec, "connect again"),
-		replay.Steps(rec, "connect to a dead address"),
-	))
+	d := replayed(t, replay.Steps(rec, "connect to the renter node (peer address in the path)", "connect again",
+		"connect to a dead address"))
 	for range 2 {
-		if err := d.join(t.Context(), "127.0.0.1:21001"); err != nil {
-			t.Error(err)
-		}
+		must(t, d.join(t.Context(), "127.0.0.1:21001"))
 	}
-	if err := d.join(t.Context(), "127.0.0.1:9"); err == nil || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("got %v", err)
-	}
+	fails(t, "a dead peer", d.join(t.Context(), "127.0.0.1:9"), nil, "connection refused")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -23,12 +24,8 @@ import (
 var must = systemtest.Must
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(fakeEnv) {
-	case "":
-	case "chain":
-		serveFakeChain(os.Args[1:])
-	default:
-		serveFake(os.Args[1:])
+	if kind := os.Getenv(fakeEnv); kind != "" {
+		serveFake(kind, os.Args[1:])
 	}
 	systemtest.Main(m, System{})
 }
@@ -44,39 +41,57 @@ func TestConformance(t *testing.T) {
 
 const secret = "not a real password"
 
+// fails wants an error of a kind, nil being any, that has all these words.
+func fails(t *testing.T, what string, err, kind error, words ...string) {
+	t.Helper()
+	lacks := func(word string) bool { return !strings.Contains(err.Error(), word) }
+	if err == nil || kind != nil && !errors.Is(err, kind) || slices.ContainsFunc(words, lacks) {
+		t.Errorf("%s: error %v, want %v with %q", what, err, kind, words)
+	}
+}
+
 // tryAttach attaches to a replay.
-func tryAttach(t *testing.T, s *replay.Server, write bool, more system.Options) (system.Cluster, error) {
+func tryAttach(t *testing.T, s *replay.Server, write bool) (system.Cluster, error) {
 	t.Helper()
 	t.Setenv("PLIMSOLL_TEST_SIAD", secret)
 	opt := system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD", "path": "", "data_pieces": "1",
 		"parity_pieces": "2"}
-	for k, v := range more {
-		opt[k] = v
-	}
 	return systemtest.Attach(t, System{}, opt, write)
+}
+
+// greeted attaches to a replay of what every attaching asks first, then of more.
+func greeted(t *testing.T, write bool, more ...[]replay.Exchange) (system.Cluster, error) {
+	t.Helper()
+	rec := replay.Load(t, "testdata/attach.jsonl")
+	first := replay.Chain(replay.Steps(rec, "download with neither destination nor httpresp"),
+		only(t, rec, "report", "/consensus")) // the first is what siad says to a download to nowhere
+	return tryAttach(t, replay.Serve(t, replay.Chain(first, replay.Chain(more...)),
+		replay.Let("/renter/download/mib1", checkPath)), write)
+}
+
+// client asks the daemon at an address.
+func client(t *testing.T, address string) *sia.API {
+	t.Helper()
+	base, err := url.Parse(address)
+	must(t, err)
+	a := connect(base, secret, systemtest.Hosts(t, 1)[0])
+	t.Cleanup(a.Close)
+	return a
 }
 
 // attached is a node on a replay; attaching is not part of it.
 func attached(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 	t.Helper()
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
-	t.Setenv("PLIMSOLL_TEST_SIAD", secret)
-	base, password, err := sia.Endpoint(name, system.Options{"url": s.URL, "password": "PLIMSOLL_TEST_SIAD"})
-	must(t, err)
-	a := connect(base, password, systemtest.Hosts(t, 1)[0])
-	t.Cleanup(a.Close)
-	return newNode(a, system.Options{}, sia.Plan{Data: 1, Total: 3})
+	return newNode(client(t, s.URL), system.Options{}, sia.Plan{Data: 1, Total: 3})
 }
 
-// only keeps the exchanges about one path; of several, the i-th.
-func only(t *testing.T, rec []replay.Exchange, step, path string, i int) []replay.Exchange {
+// only is the first exchange of a step about one path.
+func only(t *testing.T, rec []replay.Exchange, step, path string) []replay.Exchange {
 	t.Helper()
 	for _, e := range replay.Steps(rec, step) {
 		if e.Path == path {
-			if i == 0 {
-				return []replay.Exchange{e}
-			}
-			i--
+			return []replay.Exchange{e}
 		}
 	}
 	t.Fatalf("the recording has no step %q of %s", step, path)
@@ -92,9 +107,19 @@ const (
 	checkPath   = "/renter/download/plimsoll-password-check"
 )
 
-// passwordIsRight is what siad says to a download to nowhere.
-func passwordIsRight(t *testing.T) []replay.Exchange {
-	return replay.Steps(replay.Load(t, "testdata/attach.jsonl"), "download with neither destination nor httpresp")
+// content is what was put as "streamed" in the recordings.
+var content = replay.Made("siad", 1<<20)
+
+// uploaded is a node on a replay that takes the upload of content, named so.
+func uploaded(t *testing.T, name string, steps []replay.Exchange, opts ...replay.Option) *node {
+	t.Helper()
+	return attached(t, steps, append(opts, replay.Instead(uploadedSum, content),
+		replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/"+name))...)
+}
+
+// stream puts content.
+func stream(t *testing.T, n *node) (system.Ref, error) {
+	return n.Put(t.Context(), "streamed", int64(len(content)), bytes.NewReader(content))
 }
 
 // TestWrongPasswordThatReadsAccept: version, wallet, files and contracts are
@@ -102,38 +127,30 @@ func passwordIsRight(t *testing.T) []replay.Exchange {
 func TestWrongPasswordThatReadsAccept(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	for _, path := range []string{"/daemon/version", "/wallet", "/renter/files", "/consensus"} {
-		if e := only(t, rec, wrong, path, 0)[0]; e.Answer.Status != 200 {
+		if e := only(t, rec, wrong, path)[0]; e.Answer.Status != 200 {
 			t.Fatalf("%s was refused in the recording: the trap is gone", path)
 		}
 	}
 	steps := replay.Chain(
-		only(t, rec, wrong, "/renter/download/a", 0),
-		replay.Optional(replay.Chain(only(t, rec, wrong, "/daemon/version", 0), only(t, rec, wrong, "/consensus", 0),
-			only(t, rec, wrong, "/wallet", 0))),
+		only(t, rec, wrong, "/renter/download/a"),
+		replay.Optional(replay.Chain(only(t, rec, wrong, "/daemon/version"), only(t, rec, wrong, "/consensus"),
+			only(t, rec, wrong, "/wallet"))),
 	)
 	s := replay.Serve(t, steps, replay.ByPath(), replay.Let("/renter/download/a", checkPath))
-	_, err := tryAttach(t, s, false, nil)
-	if !errors.Is(err, system.ErrAuth) || !strings.Contains(err.Error(), "apipassword") || strings.Contains(err.Error(),
-		secret) {
-		t.Errorf("got %v", err)
+	_, err := tryAttach(t, s, false)
+	fails(t, "attach", err, system.ErrAuth, "apipassword")
+	if strings.Contains(fmt.Sprint(err), secret) {
+		t.Error(err)
 	}
 }
 
 func TestLockedWallet(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
-	begin := replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
-		only(t, rec, "locked wallet: wallet", "/wallet", 0))
-	rename := replay.Let("/renter/download/mib1", checkPath)
-	s := replay.Serve(t, begin, rename)
-	_, err := tryAttach(t, s, true, nil)
-	if !errors.Is(err, system.ErrLocked) || !strings.Contains(err.Error(), "/wallet/unlock") {
-		t.Errorf("got %v", err)
-	}
+	_, err := greeted(t, true, only(t, rec, "locked wallet: wallet", "/wallet"))
+	fails(t, "attach", err, system.ErrLocked, "/wallet/unlock")
 	// With an unlocked one the rest follows.
-	s = replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
-		only(t, rec, "report", "/wallet", 0), replay.Steps(rec, "uploadready"), only(t, rec, wrong, "/daemon/version",
-			0)), rename)
-	c, err := tryAttach(t, s, true, nil)
+	c, err := greeted(t, true, only(t, rec, "report", "/wallet"), replay.Steps(rec, "uploadready"),
+		only(t, rec, wrong, "/daemon/version"))
 	must(t, err)
 	if mark := c.Nodes()[0].(*node).Mark; len(mark) < 10 {
 		t.Errorf("names begin with %q, which somebody else may use", mark)
@@ -141,85 +158,57 @@ func TestLockedWallet(t *testing.T) {
 	if v := c.Identity()["version"]; v != "siad 1.5.9" {
 		t.Errorf("version %q", v)
 	}
-	if err := c.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Stop(t.Context()))
 	// Reading needs no wallet.
-	s = replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
-		only(t, rec, wrong, "/daemon/version", 0)), rename)
-	c, err = tryAttach(t, s, false, nil)
+	c, err = greeted(t, false, only(t, rec, wrong, "/daemon/version"))
 	must(t, err)
 	n := c.Nodes()[0].(system.Store)
 	if mark := n.(*node).Mark; mark != "" {
 		t.Errorf("a node for reading has mark %q", mark)
 	}
-	if _, err := n.Put(t.Context(), "x", 1, strings.NewReader("x")); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("put: %v", err)
-	}
+	_, err = n.Put(t.Context(), "x", 1, strings.NewReader("x"))
+	fails(t, "put", err, system.ErrReadOnly)
 }
 
 // Test204ThatStoredNothing: siad takes uploads that lead nowhere.
 func Test204ThatStoredNothing(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
-	content := replay.Made("siad", 1<<20)
-	steps := replay.Chain(
-		replay.Steps(rec, uploadStep),
-		replay.Steps(rec, "file after the delete"), // 400: path does not exist
+	n := uploaded(t, "streamed", replay.Chain(
+		replay.Steps(rec, uploadStep, "file after the delete"), // 400: path does not exist
 		replay.Steps(replay.Load(t, "testdata/attach.jsonl"), "locked wallet: wallet"),
-	)
-	n := attached(t, steps, replay.Instead(uploadedSum, content))
-	_, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content))
-	if err == nil || !strings.Contains(err.Error(), "nothing was stored") || !errors.Is(err, system.ErrLocked) ||
-		errors.Is(err, system.ErrNotFound) {
-		t.Errorf("got %v", err)
+	))
+	_, err := stream(t, n)
+	fails(t, "put", err, system.ErrLocked, "nothing was stored")
+	if errors.Is(err, system.ErrNotFound) {
+		t.Error(err)
 	}
-	if err := n.Delete(t.Context(), "streamed"); !errors.Is(err, system.ErrReadOnly) {
-		t.Errorf("what was not stored counts as ours: %v", err)
-	}
+	fails(t, "delete of what was not stored", n.Delete(t.Context(), "streamed"), system.ErrReadOnly)
 }
 
 // TestAcceptedIsNotDurable: a put returns at redundancy 1; the redundancy stays
-// 0, or 1, until the last piece is there, while the uploaded bytes move.
+// 0, or 1, until the last piece is there, while the uploaded bytes move. An object that
+// was just put is deleted when all of it has arrived; one that was settled is deleted
+// without a question before.
 func TestAcceptedIsNotDurable(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
-	content := replay.Made("siad", 1<<20)
 	states := replay.Poll(replay.Steps(rec, "poll file mib40 until uploadprogress 100 and redundancy 3"))
 	if len(states) < 5 {
 		t.Fatalf("only %d states", len(states))
 	}
-	n := attached(t, replay.Chain(replay.Steps(rec, uploadStep), replay.Steps(rec, rightAfter), states),
-		replay.Instead(uploadedSum, content), replay.Let("/renter/file/mib40", "/renter/file/streamed"))
-	ref, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content))
-	if err != nil || ref != "streamed" {
-		t.Fatalf("%q, %v", ref, err)
-	}
-	if err := n.Settle(systemtest.Context(t), ref); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestDeleteWaitsForWhatIsOnItsWay: an object that was just put is deleted when all of
-// it has arrived; one that was settled is deleted without a question before.
-func TestDeleteWaitsForWhatIsOnItsWay(t *testing.T) {
-	rec := replay.Load(t, "testdata/files.jsonl")
-	content := replay.Made("siad", 1<<20)
-	states := replay.Poll(replay.Steps(rec, "poll file mib40 until uploadprogress 100 and redundancy 3"))
 	remove := slices.Clone(replay.Steps(rec, "missing file: delete"))
 	remove[0].Path = "/renter/delete/streamed"
 	remove[0] = remove[0].JSON(http.StatusNoContent, nil)
 	for _, settled := range []bool{false, true} {
-		n := attached(t, replay.Chain(replay.Steps(rec, uploadStep), replay.Steps(rec, rightAfter), states, remove),
-			replay.Instead(uploadedSum, content), replay.Let("/renter/file/mib40", "/renter/file/streamed"))
-		ref, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content))
-		must(t, err)
+		n := uploaded(t, "streamed", replay.Chain(replay.Steps(rec, uploadStep, rightAfter), states, remove),
+			replay.Let("/renter/file/mib40", "/renter/file/streamed"))
+		ref, err := stream(t, n)
+		if err != nil || ref != "streamed" {
+			t.Fatalf("%q, %v", ref, err)
+		}
 		if settled {
-			if err := n.Settle(systemtest.Context(t), ref); err != nil {
-				t.Error(err)
-			}
+			must(t, n.Settle(systemtest.Context(t), ref))
 		}
-		if err := n.Delete(t.Context(), ref); err != nil {
-			t.Error(err)
-		}
+		must(t, n.Delete(t.Context(), ref))
 	}
 }
 
@@ -228,11 +217,7 @@ func TestNotRepairedInTime(t *testing.T) {
 	n := attached(t, replay.Poll(replay.Steps(replay.Load(t, "testdata/killed.jsonl"), "poll file mib1"))[1:])
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	err := n.Settle(ctx, "mib1")
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not repaired in") ||
-		!strings.Contains(err.Error(), "redundancy 2 of 3") {
-		t.Errorf("got %v", err)
-	}
+	fails(t, "settle", n.Settle(ctx, "mib1"), context.DeadlineExceeded, "not repaired in", "redundancy 2 of 3")
 }
 
 // TestReadsComeFromHosts: the strict replay fails on a download that siad may
@@ -242,13 +227,11 @@ func TestReadsComeFromHosts(t *testing.T) {
 	content := replay.Made("mib1", 1<<20)
 	whole := replay.Steps(rec, "download mib1 from the hosts (disablelocalfetch=true)")
 	part := replay.Steps(rec, "download by offset and length")
-	cold := only(t, replay.Load(t, "testdata/killed.jsonl"), "poll file mib1", "/renter/file/mib1", 0)
+	cold := only(t, replay.Load(t, "testdata/killed.jsonl"), "poll file mib1", "/renter/file/mib1")
 	n := attached(t, replay.Chain(cold, whole, cold, part, cold, cold),
 		replay.Instead(whole[0].Answer.Body.SHA256, content), replay.Instead(part[0].Answer.Body.SHA256,
 			content[100:200]))
-	if err := n.Cool(t.Context(), "mib1"); err != nil {
-		t.Error(err)
-	}
+	must(t, n.Cool(t.Context(), "mib1"))
 	var got bytes.Buffer
 	if err := n.Get(t.Context(), "mib1", &got); err != nil || !bytes.Equal(got.Bytes(), content) {
 		t.Errorf("%d bytes, %v", got.Len(), err)
@@ -259,9 +242,7 @@ func TestReadsComeFromHosts(t *testing.T) {
 		t.Errorf("range: %d bytes, %v", got.Len(), err)
 	}
 	// Over the end nothing is asked for that is not there.
-	if err := n.GetRange(t.Context(), "mib1", 1<<20, 5, &got); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("at the end: %v", err)
-	}
+	fails(t, "at the end", n.GetRange(t.Context(), "mib1", 1<<20, 5, &got), io.ErrUnexpectedEOF)
 	if o, err := n.Stat(t.Context(), "mib1"); err != nil || o.Size != 1<<20 || o.Name != "mib1" {
 		t.Errorf("stat: %+v, %v", o, err)
 	}
@@ -272,22 +253,18 @@ func TestMissingIsSaidIn400And500(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
 	get := replay.Steps(rec, "missing file: download")
 	get[0].Query.Set("disablelocalfetch", "true")
-	n := attached(t, replay.Chain(get, replay.Steps(rec, "missing file: file"), replay.Steps(rec, "missing file: file"),
-		replay.Steps(rec, "missing file: delete")))
+	n := attached(t, replay.Chain(get, replay.Steps(rec, "missing file: file", "missing file: file",
+		"missing file: delete")))
 	n.Add("missing", 1)
-	if err := n.Get(t.Context(), "missing", io.Discard); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("get: %v", err)
+	fails(t, "get", n.Get(t.Context(), "missing", io.Discard), system.ErrNotFound)
+	_, err := n.Stat(t.Context(), "missing")
+	fails(t, "stat", err, system.ErrNotFound)
+	err = n.Settle(t.Context(), "missing")
+	fails(t, "settle", err, system.ErrNotFound)
+	if strings.Contains(fmt.Sprint(err), "not repaired") {
+		t.Error(err)
 	}
-	if _, err := n.Stat(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("stat: %v", err)
-	}
-	if err := n.Settle(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) || strings.Contains(err.Error(),
-		"not repaired") {
-		t.Errorf("settle: %v", err)
-	}
-	if err := n.Delete(t.Context(), "missing"); !errors.Is(err, system.ErrNotFound) {
-		t.Errorf("delete: %v", err)
-	}
+	fails(t, "delete", n.Delete(t.Context(), "missing"), system.ErrNotFound)
 	for _, ref := range []system.Ref{"", "../x", "a//b", "/a", "a/../b"} {
 		if err := n.Get(t.Context(), ref, io.Discard); !errors.Is(err, system.ErrBadRef) ||
 			errors.Is(err, system.ErrNotFound) {
@@ -302,102 +279,86 @@ func TestTooFewContracts(t *testing.T) {
 	n := attached(t, replay.Chain(step, asideOfNothing(t, "s", "=cut-off/S-1")), replay.Instead(step[0].Body.SHA256,
 		[]byte("x")))
 	n.session = "S-"
-	if _, err := n.Put(t.Context(), "s", 1, strings.NewReader("x")); !errors.Is(err, system.ErrTooFew) {
-		t.Errorf("put: %v", err)
-	}
+	_, err := n.Put(t.Context(), "s", 1, strings.NewReader("x"))
+	fails(t, "put", err, system.ErrTooFew)
 	// Attaching says so before anything is sent.
 	ready := replay.Steps(rec, "uploadready")
 	none := ready[0].JSON(200, map[string]any{"ready": false, "contractsneeded": 3, "numactivecontracts": 0,
 		"datapieces": 1, "paritypieces": 2})
-	s := replay.Serve(t, replay.Chain(passwordIsRight(t), only(t, rec, "report", "/consensus", 0),
-		only(t, rec, "report", "/wallet", 0), []replay.Exchange{none}),
-		replay.Let("/renter/download/mib1", checkPath))
-	if _, err := tryAttach(t, s, true, nil); !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(),
-		"0 contracts") {
-		t.Errorf("attach: %v", err)
-	}
+	_, err = greeted(t, true, only(t, rec, "report", "/wallet"), []replay.Exchange{none})
+	fails(t, "attach", err, system.ErrTooFew, "0 contracts")
+}
+
+// posted is a form that is sent to a path, and what siad says when there is no such file.
+func posted(t *testing.T, path string, form url.Values) replay.Exchange {
+	e := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "missing file: delete")[0]
+	e.Path, e.Body = path, replay.Body{Text: form.Encode()}
+	e.Header = e.Header.Clone()
+	e.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return e
 }
 
 // asideOfNothing is what siad says to a rename of a file that is not there.
 func asideOfNothing(t *testing.T, ref, to string) []replay.Exchange {
-	steps := slices.Clone(replay.Steps(replay.Load(t, "testdata/files.jsonl"), "missing file: delete"))
-	steps[0].Path = "/renter/rename/" + ref
-	steps[0].Header = steps[0].Header.Clone()
-	steps[0].Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	steps[0].Body = replay.Body{Text: url.Values{"newsiapath": {to}}.Encode()}
-	return steps
+	return []replay.Exchange{posted(t, "/renter/rename/"+ref, url.Values{"newsiapath": {to}})}
 }
 
 // removeAside is the deletion of all that was moved aside.
-func removeAside(rec []replay.Exchange) []replay.Exchange {
-	e := replay.Steps(rec, "missing file: delete")[0].JSON(http.StatusNoContent, nil)
-	e.Path, e.Body = "/renter/dir/MARK-=cut-off", replay.Body{Text: "action=delete"}
-	e.Header = e.Header.Clone()
-	e.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return []replay.Exchange{e}
+func removeAside(t *testing.T) []replay.Exchange {
+	e := posted(t, "/renter/dir/MARK-=cut-off", url.Values{"action": {"delete"}})
+	return []replay.Exchange{e.JSON(http.StatusNoContent, nil)}
+}
+
+const movedTo = "MARK-=cut-off/S-1" // where a marked node puts what a failed put has left
+
+// marked is a node that has a run's mark, for others may use the renter too.
+func marked(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
+	t.Helper()
+	n := uploaded(t, "MARK-streamed", steps, opts...)
+	n.Mark, n.session = "MARK-", "S-"
+	return n
 }
 
 // TestFailedPutIsMovedAside: what a failed put left is deleted only when nothing of it
 // can be on its way any more, and is no object until then.
 func TestFailedPutIsMovedAside(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
-	content := replay.Made("siad", 1<<20)
 	upload := replay.Steps(rec, uploadStep)
 	upload[0].Answer = replay.Answer{End: replay.Refused}
-	const to = "MARK-=cut-off/S-1"
-	aside := asideOfNothing(t, "MARK-streamed", to)
+	aside := asideOfNothing(t, "MARK-streamed", movedTo)
 	aside[0] = aside[0].JSON(http.StatusNoContent, nil)
-	files := replay.Steps(rec, "renter/files")
-	remove := removeAside(rec)
-	n := attached(t, replay.Chain(upload, aside, files, remove), replay.Instead(uploadedSum, content),
-		replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"),
-		replay.Let(`"mib1"`, `"`+to+`"`),
-		replay.Let(`"one"`, `"MARK-one"`))
-	n.Mark, n.session = "MARK-", "S-"
-	if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
-		t.Error("no error")
-	}
+	n := marked(t, replay.Chain(upload, aside, replay.Steps(rec, "renter/files"), removeAside(t)),
+		replay.Let(`"mib1"`, `"`+movedTo+`"`), replay.Let(`"one"`, `"MARK-one"`))
+	_, err := stream(t, n)
+	fails(t, "put", err, nil)
 	all, err := system.All(t.Context(), n)
 	if err != nil || len(all) != 1 || all[0].Ref != "MARK-one" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	for range 2 {
-		if err := n.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, n.Stop(t.Context()))
 	}
 }
 
 // TestLeftByAKilledSession: what an earlier session of this run moved aside is in no
 // reading and is deleted by this one, from a renter that is written to only.
 func TestLeftByAKilledSession(t *testing.T) {
-	const left = "MARK-=cut-off/EARLIER-1"
+	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")
+	all, err := attached(t, files).readFiles(t.Context())
+	must(t, err)
 	for _, write := range []bool{true, false} {
-		steps := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")
+		steps := files
 		if write {
-			steps = replay.Chain(steps, removeAside(replay.Load(t, "testdata/files.jsonl")))
+			steps = replay.Chain(files, removeAside(t))
 		}
-		all := filesRead(t, steps)
-		n := attached(t, steps, replay.Let(`"mib1"`, `"`+left+`"`))
-		n.Mark, n.Write = "MARK-", write
+		n := marked(t, steps, replay.Let(`"mib1"`, `"MARK-=cut-off/EARLIER-1"`))
+		n.Write = write
 		readings, err := n.readFiles(t.Context())
-		if err != nil || readings[0].Name != system.ReadFiles || readings[0].Value != float64(all-1) {
-			t.Errorf("write %v: %v, %v; the renter has %d files", write, readings, err, all)
+		if err != nil || readings[0].Name != system.ReadFiles || readings[0].Value != all[0].Value-1 {
+			t.Errorf("write %v: %v, %v; in all the renter has %v", write, readings, err, all[0])
 		}
-		if err := n.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, n.Stop(t.Context()))
 	}
-}
-
-// filesRead is how many files a recorded list has.
-func filesRead(t *testing.T, steps []replay.Exchange) int {
-	t.Helper()
-	readings, err := attached(t, steps[:1]).readFiles(t.Context())
-	if err != nil || readings[0].Value < 2 {
-		t.Fatalf("%v, %v", readings, err)
-	}
-	return int(readings[0].Value)
 }
 
 // TestFailedPutRemovesOnlyItsOwn: a failed upload, begun or not, leaves no part
@@ -405,29 +366,23 @@ func filesRead(t *testing.T, steps []replay.Exchange) int {
 // rename that is not expected, and on one that does not come.
 func TestFailedPutRemovesOnlyItsOwn(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
-	content := replay.Made("siad", 1<<20)
-	refused := only(t, replay.Load(t, "testdata/attach.jsonl"), wrong, "/renter/download/a", 0)[0].Answer // 401
+	refused := only(t, replay.Load(t, "testdata/attach.jsonl"), wrong, "/renter/download/a")[0].Answer // 401
 	for what, answer := range map[string]replay.Answer{"connection reset": {End: replay.Refused},
 		"wrong password": refused} {
 		upload := replay.Steps(rec, uploadStep)
 		upload[0].Answer = answer
 		// Under this run's mark nobody else has anything.
-		remove := asideOfNothing(t, "MARK-streamed", "MARK-=cut-off/S-1")
+		remove := asideOfNothing(t, "MARK-streamed", movedTo)
 		if answer.Status == 0 { // a renter that may see only later that the put has ended
 			remove = replay.Poll(remove)
 		}
-		n := attached(t, replay.Chain(upload, remove), replay.Instead(uploadedSum, content),
-			replay.Let("/renter/uploadstream/streamed", "/renter/uploadstream/MARK-streamed"))
-		n.Mark, n.session = "MARK-", "S-"
-		if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
-			t.Errorf("%s: no error", what)
-		}
+		_, err := stream(t, marked(t, replay.Chain(upload, remove)))
+		fails(t, what, err, nil)
 		// What an earlier put has stored stays.
-		n = attached(t, upload, replay.Instead(uploadedSum, content))
+		n := uploaded(t, "streamed", upload)
 		n.Add("streamed", 1<<20)
-		if _, err := n.Put(t.Context(), "streamed", 1<<20, bytes.NewReader(content)); err == nil {
-			t.Errorf("%s, stored before: no error", what)
-		}
+		_, err = stream(t, n)
+		fails(t, what+", stored before", err, nil)
 		if _, ours := n.Stored("streamed"); !ours {
 			t.Errorf("%s: the earlier object is forgotten", what)
 		}
@@ -441,16 +396,12 @@ func TestPutOfARenterThatHangs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
 	defer server.Close()
 	defer close(hang)
-	base, err := url.Parse(server.URL)
-	must(t, err)
-	a := connect(base, secret, systemtest.Hosts(t, 1)[0])
-	defer a.Close()
-	n := newNode(a, system.Options{}, sia.Plan{Data: 1, Total: 3})
+	n := newNode(client(t, server.URL), system.Options{}, sia.Plan{Data: 1, Total: 3})
 	const deadline = 100 * time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	from := time.Now()
-	_, err = n.Put(ctx, "hangs", 1<<20, bytes.NewReader(make([]byte, 1<<20)))
+	_, err := n.Put(ctx, "hangs", 1<<20, bytes.NewReader(make([]byte, 1<<20)))
 	if took := time.Since(from); !errors.Is(err, context.DeadlineExceeded) || took > deadline+5*noticeTime {
 		t.Errorf("with a deadline of %v it took %v: %v", deadline, took, err)
 	}

@@ -22,11 +22,7 @@ import (
 func startFor(t *testing.T, opt system.Options) (system.Cluster, *started) {
 	t.Helper()
 	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
-	hosts := systemtest.Hosts(t, 2)
-	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
-		Client: hosts[1], Dir: t.TempDir(), Options: opt})
-	must(t, err)
-	systemtest.StopAtEnd(t, c)
+	c := systemtest.Start(t, System{}, opt, systemtest.Hosts(t, 2))
 	return c, c.Nodes()[0].(*started)
 }
 
@@ -42,6 +38,19 @@ func wantContent(t *testing.T, n system.Store, ref system.Ref, want []byte) {
 	var got bytes.Buffer
 	if err := n.Get(systemtest.Context(t), ref, &got); err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("get %s: %d bytes of %d, %v", ref, got.Len(), len(want), err)
+	}
+}
+
+// kinds are what an answer may say of an object; at most one of them is true.
+var kinds = []error{system.ErrTooFew, system.ErrNotFound, system.ErrQuota, system.ErrReadOnly}
+
+// wantKind wants an error of just this kind, nil being none of them, that has all these words.
+func wantKind(t *testing.T, what string, err, want error, words ...string) {
+	t.Helper()
+	wrong := func(kind error) bool { return errors.Is(err, kind) != (kind == want) }
+	lacks := func(word string) bool { return !strings.Contains(err.Error(), word) }
+	if err == nil || slices.ContainsFunc(kinds, wrong) || slices.ContainsFunc(words, lacks) {
+		t.Errorf("%s: error %v, want %v with %q", what, err, want, words)
 	}
 }
 
@@ -138,10 +147,7 @@ func testPhases(t *testing.T, n *started) {
 		parts []string // that follow one another
 		other []string // must be there too
 	}{
-		{"put", func() error {
-			ref, err = n.Put(systemtest.Context(t), "p", size, systemtest.Content("p", size))
-			return err
-		},
+		{"put", func() error { ref = mustPut(t, n, "p", size); return nil },
 			[]string{"upload: Storage Index", "upload: Peer Selection", "upload: Encode And Push"},
 			[]string{"upload: Total", "upload: Cumulative Encoding", "upload: Cumulative Pushing",
 				"upload: Send Hashes And Close"}},
@@ -209,23 +215,13 @@ func testKilled(t *testing.T, n *started) {
 	}
 	wantContent(t, n, ref, data)
 	_, err := n.Put(systemtest.Context(t), "unhappy", 3000, systemtest.Content("unhappy", 3000))
-	if !errors.Is(err, system.ErrTooFew) || errors.Is(err, system.ErrNotFound) {
-		t.Errorf("put on 2 of 3 storage nodes: %v, want ErrTooFew", err)
-	} else if !strings.Contains(err.Error(), "tahoe/storage-1 ended by itself") {
-		t.Errorf("the error does not tell of the storage node that died: %v", err)
-	}
-	if err := n.Health(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "storage-1") {
-		t.Errorf("health without a storage node: %v", err)
-	}
+	wantKind(t, "put on 2 of 3 storage nodes", err, system.ErrTooFew, "tahoe/storage-1 ended by itself")
+	wantKind(t, "health without a storage node", n.Health(systemtest.Context(t)), nil, "storage-1")
 	kill(t, n, 1)
 	for range 2 { // at once, and when the client has noticed
-		if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrTooFew) ||
-			errors.Is(err, system.ErrNotFound) {
-			t.Errorf("get with 1 of 3 shares: %v, want ErrTooFew", err)
-		}
-		if _, err := n.Stat(systemtest.Context(t), ref); !errors.Is(err, system.ErrTooFew) {
-			t.Errorf("stat with 1 of 3 shares: %v, want ErrTooFew", err)
-		}
+		wantKind(t, "get with 1 of 3 shares", n.Get(systemtest.Context(t), ref, io.Discard), system.ErrTooFew)
+		_, err := n.Stat(systemtest.Context(t), ref)
+		wantKind(t, "stat with 1 of 3 shares", err, system.ErrTooFew)
 		time.Sleep(2 * time.Second)
 	}
 }
@@ -267,10 +263,8 @@ func testCold(t *testing.T, n *started) {
 				t.Errorf("the storage nodes read %d bytes for a read of %d: the client kept some", read, size)
 			}
 			phases, err := n.Phases(systemtest.Context(t))
-			if err != nil || !slices.ContainsFunc(phases, func(p system.Phase) bool {
-				return p.Name == c.asks &&
-					p.Took > 0
-			}) {
+			asked := func(p system.Phase) bool { return p.Name == c.asks && p.Took > 0 }
+			if err != nil || !slices.ContainsFunc(phases, asked) {
 				t.Errorf("phases %v, %v: no %s", phases, err, c.asks)
 			}
 		}
@@ -303,9 +297,7 @@ func TestFoolscap(t *testing.T) {
 	if got := c.Identity()["protocol"]; got != "foolscap" {
 		t.Errorf("protocol %s", got)
 	}
-	if err := n.joined(t.Context(), config{nodes: 5}); err == nil || !strings.Contains(err.Error(), "foolscap") {
-		t.Errorf("joined over another protocol than asked for: %v", err)
-	}
+	wantKind(t, "another protocol than asked for", n.joined(t.Context(), config{nodes: 5}), nil, "foolscap")
 	const size = 11 << 20
 	ref := wantExpansion(t, n, size, 3.34, 0.02)
 	data := systemtest.Bytes(fmt.Sprintf("expansion-%d", size), size)
@@ -314,9 +306,8 @@ func TestFoolscap(t *testing.T) {
 	from := time.Now()
 	body := io.MultiReader(systemtest.Content("dying", size), &atEnd{do: func() { kill(t, n, 0) }})
 	_, err := n.Put(systemtest.Context(t), "dying", size, body)
-	if !errors.Is(err, system.ErrTooFew) || !strings.Contains(err.Error(), "tahoe/storage-1 ended by itself") {
-		t.Errorf("put while one of 5 storage nodes dies, all of which it must reach: %v", err)
-	}
+	wantKind(t, "put while one of 5 storage nodes dies, all of which it must reach", err, system.ErrTooFew,
+		"tahoe/storage-1 ended by itself")
 	if took := time.Since(from); took > 30*time.Second {
 		t.Errorf("it took %v to be told", took)
 	}
@@ -324,10 +315,7 @@ func TestFoolscap(t *testing.T) {
 	kill(t, n, 2)
 	wantContent(t, n, ref, data) // 4 shares are left
 	kill(t, n, 3)
-	if err := n.Get(systemtest.Context(t), ref, io.Discard); !errors.Is(err, system.ErrTooFew) ||
-		errors.Is(err, system.ErrNotFound) {
-		t.Errorf("get with 2 of 10 shares, 3 needed: %v, want ErrTooFew", err)
-	}
+	wantKind(t, "get with 2 of 10 shares, 3 needed", n.Get(systemtest.Context(t), ref, io.Discard), system.ErrTooFew)
 }
 
 // atEnd is the end of a reader, at which something is done.

@@ -9,32 +9,41 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/iotest"
 
+	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-func TestFileNameIsInjectiveAndSafe(t *testing.T) {
+// wantInjective wants other file names for other names, each of which is found again by its file name.
+func wantInjective(t *testing.T, names []string, encode func(string) string) {
+	t.Helper()
 	seen := map[string]string{}
-	for _, name := range []string{
-		"", "a", "A", "a.b", ".a", "..", "a/b", "a=b", "a=3Db", "=", "%41", "\x00", "\xff", "é", Probe,
-		strings.Repeat("x", 200), strings.Repeat("x", 201), strings.Repeat("/", 200), "=sha256=" +
-			strings.Repeat("0", 64),
-	} {
-		file := FileName(name)
+	for _, name := range names {
+		file := encode(name)
 		if other, dup := seen[file]; dup {
 			t.Errorf("%q and %q are both %s", name, other, file)
 		}
 		seen[file] = name
-		if err := Valid(file); err != nil {
-			t.Error(err)
-		}
-		if len(file) > 255 {
-			t.Errorf("%q: file name of %d bytes", name, len(file))
-		}
 		if back := Name(file); back != name && !strings.HasPrefix(file, "=sha256=") {
 			t.Errorf("%q became %q, then %q", name, file, back)
 		}
 	}
+}
+
+func TestFileNameIsInjectiveAndSafe(t *testing.T) {
+	wantInjective(t, []string{
+		"", "a", "A", "a.b", ".a", "..", "a/b", "a=b", "a=3Db", "=", "%41", "\x00", "\xff", "é", Probe,
+		strings.Repeat("x", 200), strings.Repeat("x", 201), strings.Repeat("/", 200), "=sha256=" +
+			strings.Repeat("0", 64),
+	}, func(name string) string {
+		file := FileName(name)
+		if err := Valid(file); err != nil || len(file) > 255 {
+			t.Errorf("%q: file name of %d bytes, %v", name, len(file), err)
+		}
+		return file
+	})
 }
 
 // TestPortableNamesAreTaken: what Codex refuses (its library's isValidFilename) is no
@@ -42,24 +51,17 @@ func TestFileNameIsInjectiveAndSafe(t *testing.T) {
 func TestPortableNamesAreTaken(t *testing.T) {
 	refused := regexp.MustCompile(`(?i)[/\\:*?"<>|^\x00]|^$|^ | $|\.$|[ .]\.[^.]*$|` +
 		`^(con|prn|aux|nul|(com|lpt)[0-9])(\.[^.]*)?$`)
-	seen := map[string]string{}
-	for _, name := range []string{
+	wantInjective(t, []string{
 		"", ".", "..", "...", "a.", "a..b", "a..", "a.b.", ".hidden", " ", "a b", "a/b", `a\b`, `"`, "CON:", "é",
 		"con", "CON", "Con.txt", "con.tar.gz", "aux", "nul.bin", "prn", "com0", "LPT9.x", "com", "com10", "lpt", "console",
 		"contents.bin", strings.Repeat(".", 150), strings.Repeat("x", 201),
-	} {
+	}, func(name string) string {
 		file := PortableName(name)
 		if refused.MatchString(file) || len(file) > 259 {
 			t.Errorf("%q: %s is refused", name, file)
 		}
-		if other, dup := seen[file]; dup {
-			t.Errorf("%q and %q are both %s", name, other, file)
-		}
-		seen[file] = name
-		if back := Name(file); back != name && !strings.HasPrefix(file, "=sha256=") {
-			t.Errorf("%q became %q, then %q", name, file, back)
-		}
-	}
+		return file
+	})
 	for _, name := range []string{"1MiB.bin", "a.b.c", "console.log", "com10"} { // refs depend on the name
 		if file := PortableName(name); file != name {
 			t.Errorf("%q became %q", name, file)
@@ -73,16 +75,16 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	for name, r := range map[string]io.Reader{
 		"short":  strings.NewReader("1234"),
 		"long":   strings.NewReader("123456"),
-		"broken": io.MultiReader(strings.NewReader("12345"), failing{broken}),
+		"broken": io.MultiReader(strings.NewReader("12345"), iotest.ErrReader(broken)),
 	} {
-		if _, err := (Dir{testbed.LocalFiles{}, dir}).Seed(t.Context(), name, 5, r); err == nil {
+		if _, err := here(dir).Seed(t.Context(), name, 5, r); err == nil {
 			t.Errorf("a %s reader is written", name)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (Dir{testbed.LocalFiles{}, dir}).Seed(ended, "cancelled", 1, strings.NewReader("1")); !errors.Is(err,
-		context.Canceled) {
+	_, err := here(dir).Seed(ended, "cancelled", 1, strings.NewReader("1"))
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -90,18 +92,13 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	}
 	// An object that is replaced is never seen half written.
 	for _, text := range []string{"first", "other"} {
-		if _, err := (Dir{testbed.LocalFiles{}, dir}).Seed(t.Context(), "o", 5, strings.NewReader(text)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := here(dir).Seed(t.Context(), "o", 5, strings.NewReader(text))
+		must(t, err)
 		if b, err := os.ReadFile(filepath.Join(dir, "o")); err != nil || string(b) != text {
 			t.Errorf("read %q, %v", b, err)
 		}
 	}
 }
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestPathNameKeepsSlashes(t *testing.T) {
 	seen := map[string]string{}
@@ -130,5 +127,67 @@ func TestPathNameKeepsSlashes(t *testing.T) {
 		if ValidPath(bad) == nil {
 			t.Errorf("%q passes", bad)
 		}
+	}
+}
+
+var must = systemtest.Must
+
+func here(path string) Dir { return Dir{testbed.LocalFiles{}, path} }
+
+func TestUsage(t *testing.T) {
+	a, b, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
+	write := func(size int, path ...string) string {
+		t.Helper()
+		file := filepath.Join(path...)
+		must(t, os.WriteFile(file, []byte(strings.Repeat("x", size)), 0o600))
+		return file
+	}
+	must(t, os.MkdirAll(filepath.Join(a, "d", "e"), 0o755))
+	must(t, os.Mkdir(filepath.Join(a, Probe), 0o755))
+	files := []string{
+		write(10_000, a, "one"),
+		write(0, a, "d", "empty"),
+		write(123, a, "d", "e", "three"),
+		write(77, b, "four"),
+	}
+	sparse := filepath.Join(a, "sparse")
+	f, err := os.Create(sparse)
+	must(t, err)
+	must(t, f.Truncate(1<<30))
+	must(t, f.Close())
+	must(t, os.Link(files[0], filepath.Join(b, "one again")))
+	write(1000, elsewhere, "not ours")
+	must(t, os.Symlink(elsewhere, filepath.Join(a, "link to a directory")))
+	write(1000, a, Probe, "attribute of the probe")
+	write(len(ProbeContent), b, Probe)
+
+	got, err := Usage(here(a), here(b))
+	must(t, err)
+	want := system.Holdings{
+		Objects:  -1,
+		Absolute: 10_000 + 123 + 77 + 1<<30,
+		Entries:  9,  // d, e, four files, sparse, a second name, a link
+		Inodes:   10, // a, b, d, e, four files, sparse, a link
+		Disk:     got.Disk,
+	}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	// Whatever the file system's block size is: at least what the files hold,
+	// far from what a hole pretends or a hard link counted twice.
+	if got.Disk < 10_000+123+77 || got.Disk > 1<<20 || got.Disk%512 != 0 {
+		t.Errorf("%d bytes on disk", got.Disk)
+	}
+	before := got.Disk
+	must(t, os.Remove(files[0])) // its other name still holds it
+	if got, err = Usage(here(a), here(b)); err != nil || got.Disk != before || got.Entries != want.Entries-1 ||
+		got.Inodes != want.Inodes {
+		t.Errorf("without one of two names: %+v, %v", got, err)
+	}
+	if got, err := Usage(); err != nil || got != (system.Holdings{Objects: -1}) {
+		t.Errorf("nothing: %+v, %v", got, err)
+	}
+	if _, err := Usage(here(a), here(filepath.Join(a, "none"))); err == nil || !strings.Contains(err.Error(), "none") {
+		t.Errorf("a directory that is not there: %v", err)
 	}
 }

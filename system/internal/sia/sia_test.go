@@ -45,10 +45,8 @@ func TestPollEnds(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		broken := errors.New("broken")
-		if err := Poll(t.Context(), "sia", "", func(context.Context) (bool, string, error) {
-			return false, "",
-				broken
-		}); err != broken {
+		err = Poll(t.Context(), "sia", "", func(context.Context) (bool, string, error) { return false, "", broken })
+		if err != broken {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -125,23 +125,20 @@ func TestCallStreamsExactly(t *testing.T) {
 			t.Errorf("%d bytes, %d announced", n, r.ContentLength)
 		}
 	})
-	call := Call{Method: "PUT", URL: u, Body: strings.NewReader("12345"), Size: 5}
-	if _, err := client.Call(t.Context(), call); err != nil {
-		t.Error(err)
-	}
-	call.Body = strings.NewReader("1234")
-	if _, err := client.Call(t.Context(), call); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a short body: %v", err)
-	}
-	call.Body = strings.NewReader("123456")
-	if _, err := client.Call(t.Context(), call); !errors.Is(err, ErrTooLong) {
-		t.Errorf("a long body: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	call.Body = strings.NewReader("12345")
-	if _, err := client.Call(ctx, call); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+	for _, c := range []struct {
+		ctx  context.Context
+		body string
+		want error
+	}{
+		{t.Context(), "12345", nil}, {t.Context(), "1234", io.ErrUnexpectedEOF}, {t.Context(), "123456", ErrTooLong},
+		{ended, "12345", context.Canceled},
+	} {
+		_, err := client.Call(c.ctx, Call{Method: "PUT", URL: u, Body: strings.NewReader(c.body), Size: 5})
+		if !errors.Is(err, c.want) {
+			t.Errorf("body %q: %v, want %v", c.body, err, c.want)
+		}
 	}
 }
 
@@ -155,14 +152,10 @@ func TestPatientReadsAnEarlyAnswer(t *testing.T) {
 	patient := Patient("some", (&net.Dialer{}).DialContext)
 	defer patient.Close()
 	for range 20 {
-		zeros := io.LimitReader(zero{}, 64<<20)
+		zeros := io.LimitReader(zeros{}, 64<<20)
 		_, err := patient.Call(t.Context(), Call{Method: "PUT", URL: u, Body: zeros, Size: 64 << 20})
 		if Status(err) != 500 || !strings.Contains(err.Error(), "not enough hosts") {
 			t.Fatalf("got %v", err)
 		}
 	}
 }
-
-type zero struct{}
-
-func (zero) Read(p []byte) (int, error) { clear(p); return len(p), nil }

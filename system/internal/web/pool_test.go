@@ -78,12 +78,11 @@ func newLab(t *testing.T, scheme string) *lab {
 		block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 		must(t, os.WriteFile(l.target.CAFile, block, 0o600))
 	}
-	if l.client, err = New("test", func(ctx context.Context, network, address string) (net.Conn, error) {
+	l.client, err = New("test", func(ctx context.Context, network, address string) (net.Conn, error) {
 		l.dials.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, network, address)
-	}, l.target); err != nil {
-		t.Fatal(err)
-	}
+	}, l.target)
+	must(t, err)
 	t.Cleanup(l.client.Close)
 	return l
 }
@@ -118,26 +117,24 @@ func TestKeptAndFresh(t *testing.T) {
 	for scheme, proto := range map[string]string{"http": "HTTP/1.1", "https": "HTTP/1.1", "h2": "HTTP/2.0"} {
 		t.Run(scheme, func(t *testing.T) {
 			l := newLab(t, scheme)
-			for i := range n {
-				must(t, l.operation(t.Context(), i))
-			}
-			if got := l.dials.Load(); got != 1 || len(l.peers) != 1 {
-				t.Errorf("kept: %d requests took %d dials, the server saw %d connections", n, got, len(l.peers))
-			}
-			for i := range n {
-				l.client.Redial()
-				must(t, l.operation(t.Context(), i))
-			}
-			if got := l.dials.Load(); got != 1+n || len(l.peers) != 1+n {
-				t.Errorf("fresh: %d requests took %d more dials, the server saw %d more connections", n, got-1,
-					len(l.peers)-1)
-			}
-			// What was made afresh is kept from then on.
-			for i := range n {
-				must(t, l.operation(t.Context(), i))
-			}
-			if got := l.dials.Load(); got != 1+n {
-				t.Errorf("kept again: %d requests took %d dials", n, got-1-n)
+			for _, c := range []struct {
+				what        string
+				fresh       bool
+				connections int // since the beginning
+			}{
+				{"kept", false, 1}, {"fresh", true, 1 + n},
+				{"kept again", false, 1 + n}, // what was made afresh is kept from then on
+			} {
+				for i := range n {
+					if c.fresh {
+						l.client.Redial()
+					}
+					must(t, l.operation(t.Context(), i))
+				}
+				if got := l.dials.Load(); got != int64(c.connections) || len(l.peers) != c.connections {
+					t.Errorf("%s: after %d requests %d dials, the server saw %d connections; want %d", c.what, n, got,
+						len(l.peers), c.connections)
+				}
 			}
 			if l.resumed.Load() != 0 {
 				t.Errorf("%d requests on resumed sessions", l.resumed.Load())

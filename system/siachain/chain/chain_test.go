@@ -42,11 +42,7 @@ func open(t *testing.T, c *Chain) *chain.Manager {
 	t.Helper()
 	m, shut, err := c.OpenReadOnly()
 	must(t, err)
-	t.Cleanup(func() {
-		if err := shut(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, shut()) })
 	return m
 }
 

@@ -2,10 +2,14 @@ package chain
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.sia.tech/coreutils/syncer"
 )
 
 // synced is the directory of a closed store that has a chain's blocks.
@@ -35,9 +39,7 @@ func TestAStoreGoesOnWhereItWas(t *testing.T) {
 			if got := s.Manager().Tip(); got != c.Tip {
 				t.Errorf("%s: %v: tip %v", form, o, got)
 			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, s.Close())
 		}
 	}
 }
@@ -61,8 +63,7 @@ func TestStoresThatAreNotOpened(t *testing.T) {
 		"another genesis": {stranger(s), nil, "another chain"},
 		"another network": {Spec{Blocks: 1, Form: V1}, nil, "different network"},
 		"no database": {s, func(path string) error {
-			return os.WriteFile(path, bytes.Repeat([]byte("no"), 9000),
-				0o600)
+			return os.WriteFile(path, bytes.Repeat([]byte("no"), 9000), 0o600)
 		}, "invalid"},
 		"not there": {s, func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, "no such file"},
 	} {
@@ -93,5 +94,60 @@ func TestAnotherChainIsNotServed(t *testing.T) {
 	}
 	if err := Replay(t.Context(), c, fresh(t, c.Spec).Manager(), 1); err == nil {
 		t.Error("it is replayed")
+	}
+}
+
+func TestAChainIsMadeOnce(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "not", "there", "yet")
+	s := Spec{Blocks: 30, Transactions: 1, Form: V2, Seed: 1}
+	var told [][2]int
+	one, err := Get(t.Context(), cache, s, func(done, total int) { told = append(told, [2]int{done, total}) })
+	must(t, err)
+	if n := len(told); n == 0 || told[n-1] != [2]int{30, 30} {
+		t.Errorf("progress %v", told)
+	}
+	two, err := Get(t.Context(), cache, s, func(int, int) { t.Error("it is made again") })
+	must(t, err)
+	if !one.Built || two.Built || one.Dir != two.Dir || one.Manifest != two.Manifest {
+		t.Errorf("got\n%+v\n%+v", one, two)
+	}
+	again, err := Open(one.Dir)
+	if err != nil || again.Manifest != one.Manifest {
+		t.Errorf("opened: %+v, %v", again, err)
+	}
+}
+
+func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
+	cache := t.TempDir()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	_, err := Get(ctx, cache, Spec{Blocks: MaxBlocks, Form: V2}, func(done, _ int) { cancel(enough) })
+	if !errors.Is(err, enough) {
+		t.Fatalf("got %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(cache, "*", "*")); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// Who connects by himself may stay, and is never dialled; what the others deliver counts.
+func TestOnlyWhomItWasTold(t *testing.T) {
+	const one, two = "10.0.0.1:1", "10.0.0.2:1"
+	b := NewBook([]string{one})
+	for _, a := range []string{one, two} {
+		must(t, b.AddPeer(a))
+		must(t, b.UpdatePeerInfo(a, func(p *syncer.PeerInfo) { p.SyncedBlocks += 100 }))
+	}
+	if p, err := b.Peers(); err != nil || len(p) != 1 || p[0].Address != one {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, err := b.PeerInfo(two); !errors.Is(err, syncer.ErrPeerNotFound) {
+		t.Error(err)
+	}
+	b.Failure(true)
+	b.Failure(false)
+	shares, timedOut, failed := b.Shares()
+	if len(shares) != 1 || shares[0].Address != one || shares[0].Blocks != 100 || timedOut != 1 || failed != 1 {
+		t.Errorf("%+v, %d timed out, %d failed", shares, timedOut, failed)
 	}
 }

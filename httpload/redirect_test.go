@@ -1,53 +1,39 @@
-package httpload_test
+package httpload
 
 import (
-	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/workload"
 )
-
-type opsSeen []record.Op
-
-func (o *opsSeen) Ops(ops []record.Op) error {
-	*o = append(*o, ops...)
-	return nil
-}
 
 // Ranges of an object that is known to be served elsewhere are fetched, compared and counted.
 func TestRedirectsAreFollowed(t *testing.T) {
 	t.Parallel()
 	const requests, before = 40, 15
-	content := &workload.Content{Seed: 1, Size: 100_000}
-	data := make([]byte, content.Size)
-	content.ReadAt(data, 0)
-	serve := func(w http.ResponseWriter, r *http.Request) {
+	content := content(100_000)
+	data := contentBytes(t, content)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Key") != "" {
 			t.Error("another server gets the headers of the first")
 		}
 		time.Sleep(time.Millisecond)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
-	}
-	other := httptest.NewServer(http.HandlerFunc(serve))
+		serveBytes(data)(w, r)
+	}))
 	defer other.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	damaged := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(make([]byte, len(data))))
-	}))
+	damaged := httptest.NewServer(serveBytes(make([]byte, len(data))))
 	defer damaged.Close()
 
-	moved := httpload.Object{Follow: true, Moved: true}
+	moved := Object{Follow: true, Moved: true}
 	for name, c := range map[string]struct {
 		location  string
-		object    httpload.Object
-		spec      httpload.Spec
+		object    Object
+		spec      Spec
 		from      int64  // the requests that are redirected
 		others    string // the outcome of those, and its class; none: ok
 		class     string
@@ -56,11 +42,11 @@ func TestRedirectsAreFollowed(t *testing.T) {
 	}{
 		"followed":      {location: other.URL, object: moved, redirects: requests, dials: 4},
 		"not to follow": {location: other.URL, others: "error", class: "redirect 302"},
-		"in the trial": {location: other.URL, object: httpload.Object{Follow: true}, from: before, others: "error",
+		"in the trial": {location: other.URL, object: Object{Follow: true}, from: before, others: "error",
 			class: "redirect 302"},
 		"on the same host": {location: "/there", object: moved, redirects: requests, dials: 2},
 		"in an open loop": {location: other.URL, object: moved, redirects: requests,
-			spec: httpload.Spec{Arrivals: &workload.ArrivalSpec{Process: "constant", Rate: 400}, MaxInFlight: 10}},
+			spec: Spec{Arrivals: constant(400), MaxInFlight: 10}},
 		"to nowhere": {location: gone.URL, object: moved, others: "refused", class: "connection refused"},
 		"to no URL": {location: "ftp://127.0.0.1/", object: moved, others: "error",
 			class: "redirect not followed"},
@@ -75,7 +61,7 @@ func TestRedirectsAreFollowed(t *testing.T) {
 					if r.Header.Get("X-Key") == "" {
 						t.Error("the first server does not get its headers")
 					}
-					http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+					serveBytes(data)(w, r)
 					return
 				}
 				w.Header().Set("Location", c.location)
@@ -86,15 +72,11 @@ func TestRedirectsAreFollowed(t *testing.T) {
 			s := c.spec
 			c.object.URL, c.object.Size, c.object.Content = one.URL+"/x", content.Size, content
 			c.object.Header = map[string][]string{"X-Key": {"secret"}}
-			s.Objects, s.Range, s.Requests = []httpload.Object{c.object}, 1000, requests
+			s.Objects, s.Range, s.Requests = []Object{c.object}, 1000, requests
 			if s.Arrivals == nil {
 				s.Concurrency = 2
 			}
-			var ops opsSeen
-			res, err := httpload.Run(t.Context(), s, &ops)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res, ops := runSpec(t, s)
 			want := map[string]int64{"ok": requests}
 			if c.others != "" {
 				want = map[string]int64{"ok": c.from, c.others: requests - c.from}
