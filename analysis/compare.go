@@ -155,7 +155,7 @@ func ratioOf(logs []float64, family int) Ratio {
 		q.Warn = texts().Pairs["few"]
 	case stats.LeastPairedP(n)*float64(family) > alpha:
 		if t, tp := stats.StudentRatio(logs, Confidence); t.Bounded() {
-			i, p = t, tp
+			i.Lo, i.Hi, i.Conf, p = min(i.Mid, t.Lo), max(i.Mid, t.Hi), t.Conf, tp
 		}
 		q.Warn = Fill(texts().Pairs["student"], map[string]any{"N": n, "Family": int64(family)})
 	}

@@ -61,6 +61,7 @@ func (r *Result) verdict() Verdict {
 			return Verdict{strings.Join(parts, " "), tone}
 		}
 	}
+	dead := map[string]bool{} // systems without any success, which are not compared
 	for _, s := range r.Systems {
 		var ok, of int64
 		for _, c := range r.Cells {
@@ -68,6 +69,7 @@ func (r *Result) verdict() Verdict {
 				ok, of = ok+c.Success.OK, of+c.Success.Of
 			}
 		}
+		dead[s.Name] = ok == 0 && of > 0
 		if ok < of {
 			add(Warn, say("failed", map[string]any{"Systems": s.Name, "Failed": of - ok, "Of": of,
 				"One": r.View.Operation[0], "Many": r.View.Operation[1]}))
@@ -75,7 +77,7 @@ func (r *Result) verdict() Verdict {
 		}
 	}
 	for _, s := range r.Systems {
-		if s.Baseline {
+		if s.Baseline || dead[s.Name] || dead[r.Baseline] {
 			continue
 		}
 		if r.Baseline == "" {

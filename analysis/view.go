@@ -187,14 +187,14 @@ func (t *Table) Add(entries ...any) {
 			panic(fmt.Sprintf("table %s: entry %d is a %T", t.ID, i, e))
 		}
 		if i < len(t.Head) && t.Head[i].Positive && Vague(row[i].Lo, row[i].Hi) {
-			row[i].Text = TooSmall
+			row[i].Text = NotResolved
 		}
 	}
 	t.Rows = append(t.Rows, row)
 }
 
-// TooSmall is displayed instead of a number whose interval is uninformative.
-const TooSmall = "n too small"
+// NotResolved is displayed instead of a number whose interval is uninformative.
+const NotResolved = "not resolved"
 
 // vague is the ratio of the ends of an interval above which it is uninformative.
 const vague = 100

@@ -25,6 +25,11 @@ func checkSystems(ctx context.Context, cfg Config, _ nodePlace) (all []Problem) 
 			all = append(all, refuse(fmt.Sprintf("there is no system %q", use.Use), "see plimsoll systems"))
 			continue
 		}
+		with, _ := sys.Info().Fill(use.With)
+		if key := sys.Info().Attaching(with); with != nil && key != "" && !use.Attached() {
+			all = append(all, refuse(fmt.Sprintf("%s: option %q is for mode: attach", use.Name, key), "add mode: attach"))
+			continue
+		}
 		checkCtx, cancel := context.WithTimeout(ctx, checkTime)
 		problems := system.Check(checkCtx, sys, system.Options(use.With))
 		for _, p := range problems {

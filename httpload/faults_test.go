@@ -227,11 +227,11 @@ func faults() []fault {
 			https: "error/" + classEOFBefore},
 		{name: "closes after the head", script: with(nil, none, false), outcome: record.Truncated, class: classEOFBody},
 		{name: "resets before the head", script: then(nothing, abort), outcome: record.Error, class: classReset},
-		{name: "stalls before the head", script: then(nothing, wait), outcome: record.Stalled, class: phaseBeforeHead},
-		{name: "stalls in the head", script: then(text("HTTP/1.1 206"), wait), outcome: record.Stalled, class: phaseHead,
-			https: "stalled/" + phaseBeforeHead},
+		{name: "stalls before the head", script: then(nothing, wait), outcome: record.Stalled, class: record.PhaseBeforeHead},
+		{name: "stalls in the head", script: then(text("HTTP/1.1 206"), wait), outcome: record.Stalled, class: record.PhaseHead,
+			https: "stalled/" + record.PhaseBeforeHead},
 		{name: "stalls in the body", script: then(with(nil, half, true), wait), outcome: record.Stalled,
-			class: phaseBody},
+			class: record.PhaseBody},
 		{name: "headers a byte at a time", script: func(c net.Conn, r *http.Request, data []byte) bool {
 			for _, b := range []byte("HTTP/1.1 206 Partial Content\r\nX-Slow: " + strings.Repeat("x", 10_000)) {
 				if _, err := c.Write([]byte{b}); err != nil {
@@ -240,7 +240,8 @@ func faults() []fault {
 				time.Sleep(5 * time.Millisecond)
 			}
 			return false
-		}, outcome: record.Stalled, class: phaseHead, https: "stalled/" + phaseBeforeHead},
+		}, outcome: record.Stalled, class: record.PhaseHead, https: "stalled/" + record.PhaseBeforeHead},
+		{name: "encoding of an upload", script: with(map[string]string{"Content-Encoding": "aws-chunked"}, all, true)},
 		{name: "gzip", script: with(map[string]string{"Content-Encoding": "gzip"}, all, true), outcome: record.Error,
 			class: "content-encoding gzip"},
 		{name: "chunked", script: chunked(all, "0\r\nTrailer: x\r\n\r\n", true)},

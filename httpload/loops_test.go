@@ -88,7 +88,7 @@ func TestDeadlineIsNotServerFailure(t *testing.T) {
 		}
 		for _, op := range got {
 			if op.Outcome.ServerFailure() || op.Outcome.Finished() || op.Bytes == 0 || op.Bytes == op.Length ||
-				op.Class != phaseBody {
+				op.Class != record.PhaseBody {
 				t.Errorf("%s: %+v", receive, op)
 			}
 		}
@@ -188,7 +188,7 @@ func TestOfferedAndAchieved(t *testing.T) {
 	if res.AchievedRate > 60 || res.AchievedRate < 5 {
 		t.Errorf("achieved %v/s, want below 50", res.AchievedRate)
 	}
-	if res.Classes[phaseNotStarted] < 50 {
+	if res.Classes[record.PhaseNotStarted] < 50 {
 		t.Errorf("classes %v, outcomes %v", res.Classes, res.Outcomes)
 	}
 	last := int64(0)

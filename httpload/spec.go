@@ -136,7 +136,8 @@ func (s *Spec) prepare() error {
 	for i := range s.Objects {
 		o := &s.Objects[i]
 		if err := errors.Join(s.checkURL(o), o.checkHeader()); err != nil {
-			errs = append(errs, fmt.Errorf("httpload: object %d, %q: %w", i, o.URL, err))
+			public, _, _ := strings.Cut(o.URL, "?") // a presigned URL has its signature in the query
+			errs = append(errs, fmt.Errorf("httpload: object %d, %q: %w", i, public, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -150,7 +151,7 @@ func (s *Spec) checkURL(o *Object) error {
 	}
 	switch drop := s.Receive == receiveDrop; {
 	case !strings.HasPrefix(s.Objects[0].URL, u.Scheme+":"):
-		return fmt.Errorf("all objects of a trial must have the same scheme, as %s", s.Objects[0].URL)
+		return errors.New("all objects of a trial must have the same scheme")
 	case u.Scheme == "https" && drop:
 		return errors.New("the drop path cannot receive TLS (the kernel cannot discard what has to be decrypted); " +
 			"use receive: verify, or http")

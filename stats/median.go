@@ -58,7 +58,7 @@ func MedianCI(xs []float64, conf float64) Interval {
 	k := medianOrder(n, conf)
 	if k == 0 {
 		i.Lo, i.Hi, i.Conf = math.Inf(-1), math.Inf(1), 1
-		i.Warn = fmt.Sprintf("n too small: %d values give a median's interval of at most %.4g %% confidence; at "+
+		i.Warn = fmt.Sprintf("%d values give a median's interval of at most %.4g %% confidence; at "+
 			"least %d are needed for %.4g %%",
 			n, 100*RangeConfidence(n), minMedianN(conf), 100*conf)
 		return i

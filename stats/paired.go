@@ -127,11 +127,11 @@ func StudentRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 		squares += (v - mean) * (v - mean)
 	}
 	switch {
-	case slices.Min(logs) == slices.Max(logs):
-		return studentRatio(logs[0], 0, n-1, conf, len(logs))
 	case math.IsInf(mean, 0):
 		return Interval{Mid: math.Exp(mean), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: len(logs),
 			Warn: "some of the values are 0"}, math.NaN()
+	case slices.Min(logs) == slices.Max(logs):
+		return studentRatio(logs[0], 0, n-1, conf, len(logs))
 	}
 	return studentRatio(mean, math.Sqrt(squares/(n-1)/n), n-1, conf, len(logs))
 }

@@ -28,7 +28,7 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 		ratio.Warn = fmt.Sprintf("no ratio of the medians %.4g and %.4g: it needs positive, finite values", mx, my)
 		return ratio
 	case n < minRatioN:
-		ratio.Warn = fmt.Sprintf("n too small: %d values give no interval of a ratio; at least %d are needed", n,
+		ratio.Warn = fmt.Sprintf("%d values give no interval of a ratio; at least %d are needed", n,
 			minRatioN)
 		return ratio
 	case x[0] < 0 || y[0] < 0:
@@ -38,7 +38,7 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 	ratio.Conf = conf
 	if most := RangeConfidence(n); most < conf {
 		ratio.Conf = most
-		ratio.Warn = fmt.Sprintf("n small: %d values keep %.4g %% confidence; at least %d are needed for %.4g %%", n,
+		ratio.Warn = fmt.Sprintf("%d values give a %.4g %% interval; at least %d are needed for %.4g %%", n,
 			100*most, minMedianN(conf), 100*conf)
 	}
 	cx, cy := MedianCI(xs, ratio.Conf), MedianCI(ys, ratio.Conf)

@@ -64,7 +64,7 @@ func BlockSlope(x, y []float64, blocks []int, conf float64) Interval {
 
 func slopeInterval(mid, se float64, freedom, n int, conf float64) Interval {
 	if math.IsNaN(mid) || math.IsNaN(se) {
-		i := unknown(n, fmt.Sprintf("n too small: %d points do not bound a slope", n))
+		i := unknown(n, fmt.Sprintf("%d points do not bound a slope", n))
 		i.Mid = mid
 		return i
 	}

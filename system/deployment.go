@@ -39,7 +39,7 @@ func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, e
 	if d.Options, err = info.Fill(d.Options); err != nil {
 		return nil, err
 	}
-	if key := info.attaching(d.Options); key != "" && mode == Start {
+	if key := info.Attaching(d.Options); key != "" && mode == Start {
 		return nil, fmt.Errorf("%s: option %q is for mode: attach", info.Name, key)
 	}
 	starter, starts := s.(Starter)

@@ -97,8 +97,8 @@ func (o Option) wants(v string) string {
 	return want
 }
 
-// attaching is an option that has a value and is, as its Help says, for attaching alone; empty: there is none.
-func (i Info) attaching(o Options) string {
+// Attaching returns an option that has a value and is, as its Help says, only for attaching; empty: none.
+func (i Info) Attaching(o Options) string {
 	for _, opt := range i.Options {
 		if strings.HasPrefix(opt.Help, "attach: ") && o[opt.Name] != opt.Default {
 			return opt.Name

@@ -74,16 +74,16 @@ func (p *program) sayProblems(arg string, problems []engine.Problem) error {
 			p.ui.Emit(pr)
 			continue
 		}
-		mark := "note "
+		mark := "note"
 		if pr.Blocking {
-			mark = "WRONG"
+			mark = "FAIL"
 		}
-		p.prose(mark+"  ", "       ", pr.Name+": "+pr.What)
-		p.prose("       ", "       ", pr.Hint)
+		p.prose(mark+"  ", "      ", pr.Name+": "+pr.What)
+		p.prose("      ", "      ", pr.Hint)
 	}
 	if blocking > 0 {
 		return ui.Exit(ui.CodePreconditions,
-			fmt.Errorf("%s cannot run here; preconditions that do not hold: %d", arg, blocking))
+			fmt.Errorf("%s cannot run here; failed preconditions: %d", arg, blocking))
 	}
 	if !p.ui.JSON {
 		fmt.Fprintf(p.stdout, "%s can run here\n", arg)

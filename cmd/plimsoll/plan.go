@@ -42,7 +42,7 @@ func (p *program) planCommand() *cobra.Command {
 				case !pr.Here:
 					wrong = append(wrong, pr)
 				case !p.ui.JSON: // the plan may be for another machine, or for later
-					p.ui.Say("note: not possible here yet: %s: %s", pr.Name, pr.What)
+					p.ui.Say("note: cannot run here yet: %s: %s", pr.Name, pr.What)
 				}
 			}
 			if len(wrong) > 0 {

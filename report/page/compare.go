@@ -161,8 +161,8 @@ func compareTables(c *analysis.Comparison) (all []compareTable) {
 // overTable returns the table of all cells together, without columns that would be the same in
 // every row: the run if there is only one, and inconclusive cells if there are none.
 func overTable(c *analysis.Comparison) compareTable {
-	t := compareTable{Title: "All cells together (geometric mean of new / base)", Asked: true}
-	t.Head = heads("metric", "run", "#ratio", "#95 %", "#better", "#worse", "#same", "#inconclusive", "#p (Holm)")
+	t := compareTable{Title: "All cells together (new / base, geometric mean over cells and trials)", Asked: true}
+	t.Head = heads("metric", "run", "#ratio", "#95 %", "#p (Holm)", "#better", "#worse", "#not significant", "#inconclusive")
 	open := false
 	for _, o := range c.Overall {
 		m := c.Metrics[slices.IndexFunc(c.Metrics, func(m record.Metric) bool { return m.Key == o.Metric })]
@@ -173,11 +173,11 @@ func overTable(c *analysis.Comparison) compareTable {
 			ratio, p = strings.TrimPrefix(ratio, "~ "), "inconclusive"
 		}
 		open = open || o.OpenCells > 0
-		t.add(m.Name, newName(c, k), ratio, interval(o.Lo, o.Hi), fmt.Sprint(o.BetterCells),
-			fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells+o.SmallCells), fmt.Sprint(o.OpenCells), p)
+		t.add(m.Name, newName(c, k), ratio, interval(o.Lo, o.Hi), p, fmt.Sprint(o.BetterCells),
+			fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells+o.SmallCells), fmt.Sprint(o.OpenCells))
 	}
 	if !open {
-		t.drop(7)
+		t.drop(8)
 	}
 	if len(c.New) == 1 {
 		t.drop(1)

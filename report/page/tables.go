@@ -154,8 +154,8 @@ func ratio(c *analysis.Cell, metric string) entry {
 	switch {
 	case q.N < analysis.FewestPairs: // whatever the difference
 		e.Text, e.Tone = fmt.Sprintf("%s (n %d)", e.Text, q.N), analysis.Neutral
-	case analysis.Vague(q.Lo, q.Hi):
-		return entry{Text: analysis.TooSmall, Tone: analysis.Neutral}
+	case analysis.Vague(q.Lo, q.Hi) && q.Hi > 0:
+		return entry{Text: analysis.NotResolved, Tone: analysis.Neutral}
 	case !q.Significant:
 		e.Text, e.Tone = "~"+e.Text, analysis.Neutral
 	case q.Better > 0:
@@ -172,6 +172,9 @@ func success(c *analysis.Cell) entry {
 	}
 	e := number(c.Success.Value, "ratio")
 	e.Text = words.Percent(float64(c.Success.Value))
+	if c.Success.Lo.Known() {
+		e.Note = "(" + words.Digits(100*float64(c.Success.Lo), 3) + "–" + words.Digits(100*float64(c.Success.Hi), 3) + ")"
+	}
 	if c.Success.OK < c.Success.Of {
 		e.Tone = analysis.Bad
 	}

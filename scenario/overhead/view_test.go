@@ -258,7 +258,7 @@ func TestNoNumberWhereTheIntervalSaysNothing(t *testing.T) {
 	} {
 		t1, v := analysis.Table{Head: head}, analysis.Value{Number: 0.123, Lo: c.lo, Hi: c.hi}
 		t1.Add(v, v)
-		if a, slope := t1.Get(0, "a"), t1.Get(0, "slope"); (a.Text == analysis.TooSmall) != c.none || slope.Text != "" {
+		if a, slope := t1.Get(0, "a"), t1.Get(0, "slope"); (a.Text == analysis.NotResolved) != c.none || slope.Text != "" {
 			t.Errorf("%v–%v: %+v, %+v", c.lo, c.hi, a, slope)
 		}
 	}
