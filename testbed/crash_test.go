@@ -20,59 +20,40 @@ import (
 
 // parent is a plimsoll at work that the tests kill. It says what it has made,
 // a line each, and goes on until then.
-func parent(dir string) error {
+func parent(dir string) {
 	ctx := context.Background()
 	tb, err := New(ctx, Options{Dir: dir})
-	if err != nil {
-		return err
-	}
+	need(err)
 	fmt.Println("state", tb.state.dir)
 	fmt.Println("reaper", tb.state.reaper.cmd.Process.Pid)
 	scratch, err := tb.Scratch("data")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(scratch+"/file", make([]byte, 1<<20), 0o600); err != nil {
-		return err
-	}
+	need(err)
+	need(os.WriteFile(scratch+"/file", make([]byte, 1<<20), 0o600))
 	fmt.Println("scratch", scratch)
-	if _, err := (here{tb}).RAMDisk("store", 1<<20); err != nil {
-		return err
-	}
+	_, err = (here{tb}).RAMDisk("store", 1<<20)
+	need(err)
 	var hosts []Host
 	for _, name := range []string{"a", "b"} {
 		h, err := tb.AddHost(ctx, name)
-		if err != nil {
-			return err
-		}
+		need(err)
 		hosts = append(hosts, h)
 		if ns := h.(*host).ns; ns != nil {
 			link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(ns.Fd())))
-			if err != nil {
-				return err
-			}
+			need(err)
 			fmt.Println("namespace", link)
 		}
 	}
-	if _, err := hosts[0].Start(ctx, Command{Name: "stubborn",
-		Args: []string{os.Args[0], "fake", "stubborn"}}); err != nil {
-		return err
-	}
+	stubborn := []string{os.Args[0], "fake", "stubborn"}
+	_, err = hosts[0].Start(ctx, Command{Name: "stubborn", Args: stubborn})
+	need(err)
 	if tb.Mode().Emulator != "none" {
-		if err := tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
-			return err
-		}
+		need(tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}))
 	}
 	fmt.Println("all", 1)
 	for i := 0; ; i++ {
-		p, err := hosts[i%2].Start(ctx, Command{Name: "short", Args: []string{os.Args[0], "fake", "stubborn"},
-			Stop: []StopStep{{syscall.SIGKILL, 0}}})
-		if err != nil {
-			return err
-		}
-		if err := p.Stop(ctx); err != nil {
-			return err
-		}
+		p, err := hosts[i%2].Start(ctx, Command{Name: "short", Args: stubborn, Stop: []StopStep{{syscall.SIGKILL, 0}}})
+		need(err)
+		need(p.Stop(ctx))
 	}
 }
 
@@ -235,8 +216,8 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	v := startVictim(t)
 	said := v.until(t, "all")
 	t.Setenv("TMPDIR", v.dir)
-	if removed, err := CleanDead(); err != nil || len(removed) != 0 {
-		t.Fatalf("a live run was touched: %q, %v", removed, err)
+	if removed := cleanDead(t); len(removed) != 0 {
+		t.Fatalf("a live run was touched: %q", removed)
 	}
 	eventually(t, "the daemon has a child", func() bool { return len(v.orphans()) > 0 })
 	reaper, _ := strconv.Atoi(said["reaper"][0])
@@ -252,9 +233,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	// live; whoever comes next then takes the run for alive, and cleans up later.
 	var removed []string
 	eventually(t, "the dead run is found", func() bool {
-		var err error
-		removed, err = CleanDead()
-		must(t, err)
+		removed = cleanDead(t)
 		return len(removed) > 0
 	})
 	t.Logf("%q", removed)
@@ -266,9 +245,16 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	if left := v.remains(said); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
-	if removed, err := CleanDead(); err != nil || len(removed) != 0 {
-		t.Errorf("second time: %q, %v", removed, err)
+	if removed := cleanDead(t); len(removed) != 0 {
+		t.Errorf("second time: %q", removed)
 	}
+}
+
+func cleanDead(t *testing.T) (removed []string) {
+	t.Helper()
+	removed, err := CleanDead()
+	must(t, err)
+	return removed
 }
 
 // The directory of a dead run names process groups whose numbers others have by now, and one
@@ -301,9 +287,8 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 		}
 		write(other.Process.Pid, fmt.Sprint(born-shift))
 		write(os.Getpid(), "")
-		removed, err := CleanDead()
-		if err != nil || len(removed) != i {
-			t.Errorf("removed %q, %v", removed, err)
+		if removed := cleanDead(t); len(removed) != i {
+			t.Errorf("removed %q", removed)
 		}
 		if !alive(other.Process.Pid) {
 			t.Error("a process of others was ended")
@@ -323,14 +308,10 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 // least of all when it would make a testbed in its turn.
 func TestWatchdogMustBePlimsoll(t *testing.T) {
 	for _, self := range []string{"/bin/true", "/bin/sleep", "/no/such/program"} {
-		if _, err := startReaper(self, t.TempDir()); err == nil ||
-			!strings.Contains(err.Error(), "watchdog") {
-			t.Errorf("%v: %v", self, err)
-		}
+		_, err := startReaper(self, t.TempDir())
+		wantError(t, err, "watchdog")
 	}
 	t.Setenv(reaperEnv, "1")
-	if _, err := New(t.Context(), Options{Dir: t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "ServeNode") {
-		t.Errorf("within the watchdog: %v", err)
-	}
+	_, err := New(t.Context(), Options{Dir: t.TempDir()})
+	wantError(t, err, "ServeNode")
 }

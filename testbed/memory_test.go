@@ -22,18 +22,16 @@ func TestPeakBeginsAnew(t *testing.T) {
 	out, said, err := os.Pipe()
 	must(t, err)
 	defer out.Close()
-	p, err := h.start(t.Context(), Command{Name: "swell", Args: []string{self(t), "fake", "swell", strconv.Itoa(bytes)},
-		Stdin: in, Stdout: said})
-	must(t, err)
+	c := fakeCommand(t, "swell", "swell", strconv.Itoa(bytes))
+	c.Stdin, c.Stdout = in, said
+	p := start(t, h, c)
 	lines := bufio.NewReader(out)
 	swell := func() {
 		t.Helper()
-		if _, err := feed.WriteString("\n"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := lines.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		_, err := feed.WriteString("\n")
+		must(t, err)
+		_, err = lines.ReadString('\n')
+		must(t, err)
 	}
 	swell()
 	m := p.Memory()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/procfs"
@@ -35,16 +34,12 @@ func TestRAMDisk(t *testing.T) {
 	if on, err := Here().Filesystem(d.Path); err != nil || !on.Memory() || d.On != "tmpfs of 4 MiB" {
 		t.Errorf("%s, really %v (%v)", d.On, on, err)
 	}
-	p, err := h.start(t.Context(), Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`,
-		d.Path}})
-	must(t, err)
+	p := start(t, h, Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`, d.Path}})
 	<-p.Done()
 	if b, err := os.ReadFile(filepath.Join(d.Path, "file")); err != nil || string(b) != "here\n" {
 		t.Errorf("the process's file: %q, %v", b, err)
 	}
-	if err := os.WriteFile(filepath.Join(d.Path, "most"), make([]byte, size/2), 0o600); err != nil {
-		t.Errorf("half of it: %v", err)
-	}
+	must(t, os.WriteFile(filepath.Join(d.Path, "most"), make([]byte, size/2), 0o600))
 	if err := os.WriteFile(filepath.Join(d.Path, "more"), make([]byte, size), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("more than it holds: %v", err)
 	}
@@ -52,15 +47,11 @@ func TestRAMDisk(t *testing.T) {
 	must(t, err)
 	defer open.Close()
 	must(t, d.Remove())
-	if err := d.Remove(); err != nil {
-		t.Errorf("once more: %v", err)
-	}
+	must(t, d.Remove())
 	other, err := (here{tb}).RAMDisk("other", 1<<20)
 	must(t, err)
 	must(t, tb.Close(t.Context()))
-	if err := other.Remove(); err != nil {
-		t.Errorf("after the testbed: %v", err)
-	}
+	must(t, other.Remove())
 	for _, d := range []RAMDisk{d, other} {
 		if _, err := os.Lstat(d.Path); !os.IsNotExist(err) || mounted(t, d.Path) {
 			t.Errorf("%s is left: %v", d.Path, err)
@@ -83,9 +74,7 @@ func TestRAMDiskOfTooMuch(t *testing.T) {
 	free, err := Here().AvailableMemory()
 	must(t, err)
 	_, err = (here{tb}).RAMDisk("store", int64(free))
-	if err == nil || !strings.Contains(err.Error(), "RAM disk of "+inGiB(free)+" needs") {
-		t.Fatalf("got %v", err)
-	}
+	wantError(t, err, "RAM disk of "+inGiB(free)+" needs")
 	if left, _ := filepath.Glob(filepath.Join(tmp, statePrefix+"*", "ram-*")); len(left) > 0 {
 		t.Errorf("made nonetheless: %q", left)
 	}

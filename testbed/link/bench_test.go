@@ -99,12 +99,8 @@ func BenchmarkSwarm(b *testing.B) {
 			for b.Loop() {
 				s, cpu := l.stats(), ownCPU()
 				time.Sleep(5 * time.Second)
-				s, cpu = l.stats().Since(s), ownCPU()-cpu
-				gb := float64(s.all().Received.Bytes) / 1e9
-				b.ReportMetric(s.CPU.Seconds()/gb, "cpu-s/GB-emulator")
-				b.ReportMetric((s.CPU+cpu).Seconds()/gb, "cpu-s/GB")
-				b.ReportMetric(float64(s.Lateness.Quantile(0.99))/1e6, "late-p99-ms")
-				b.ReportMetric(0, "ns/op")
+				s = l.stats().Since(s)
+				reportCost(b, s, ownCPU()-cpu, float64(s.all().Received.Bytes)/1e9)
 			}
 		})
 	}
@@ -129,11 +125,16 @@ func benchStreams(b *testing.B, p Params, hosts map[string]*labHost, names []str
 	s, cpu = emulator().Since(s), ownCPU()-cpu
 	gb := float64(after-before) / 1e9
 	b.ReportMetric(gb*8/t1.Sub(t0).Seconds(), "Gbit/s")
+	reportCost(b, s, cpu, gb)
+	b.Log("drops", s.Drops)
+}
+
+// reportCost reports what carrying so many GB has cost the emulator, and both ends with it.
+func reportCost(b *testing.B, s Stats, ends time.Duration, gb float64) {
 	b.ReportMetric(s.CPU.Seconds()/gb, "cpu-s/GB-emulator")
-	b.ReportMetric((s.CPU+cpu).Seconds()/gb, "cpu-s/GB")
+	b.ReportMetric((s.CPU+ends).Seconds()/gb, "cpu-s/GB")
 	b.ReportMetric(float64(s.Lateness.Quantile(0.99))/1e6, "late-p99-ms")
 	b.ReportMetric(0, "ns/op")
-	b.Log("drops", s.Drops)
 }
 
 func ownCPU() time.Duration {

@@ -129,12 +129,8 @@ func (h *hub) attach(t testing.TB, name string, number int) (*labHost, Device) {
 		inside.LinkSetUp(eth), h.nl.LinkSetUp(out))
 	for i := 1; i <= mostHosts; i++ {
 		for _, a := range []netip.Addr{v4(i), v6(i)} {
-			family := unix.AF_INET
-			if a.Is6() {
-				family = unix.AF_INET6
-			}
 			if i != number {
-				err = errors.Join(err, inside.NeighSet(&netlink.Neigh{LinkIndex: eth.Attrs().Index, Family: family,
+				err = errors.Join(err, inside.NeighSet(&netlink.Neigh{LinkIndex: eth.Attrs().Index,
 					State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: mac(i)}))
 			}
 		}
@@ -173,17 +169,13 @@ func newNamespace(t testing.TB) (ns netns.NsHandle) {
 
 func (l *lab) shape(top Topology) {
 	l.t.Helper()
-	if err := l.emulator.Shape(l.t.Context(), top); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, l.emulator.Shape(l.t.Context(), top))
 }
 
 func (l *lab) stats() Stats {
 	l.t.Helper()
 	s, err := l.emulator.Stats(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, err)
 	return s
 }
 
@@ -260,6 +252,14 @@ func (h *labHost) measureTo(t testing.TB, to *labHost, want Want) record.LinkChe
 	c, err := Measure(t.Context(), h, at, want, 0)
 	must(t, err)
 	return c
+}
+
+// handshakeTo is the round trip that the kernel measured in TCP handshakes: no clock of ours is in it.
+func (h *labHost) handshakeTo(t testing.TB, to *labHost) time.Duration {
+	t.Helper()
+	rtt, err := h.initiateTo(t, to, Want{}).handshakeRTT(t.Context())
+	must(t, err)
+	return rtt
 }
 
 // tcpPair connects two hosts.

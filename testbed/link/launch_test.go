@@ -11,9 +11,7 @@ import (
 func TestLaunchFails(t *testing.T) {
 	needRoot(t)
 	hub, err := os.Open("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer hub.Close()
 	type ended struct{ Process }
 	want := errors.New("no room")

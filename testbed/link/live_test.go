@@ -3,7 +3,7 @@ package link
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -73,9 +73,7 @@ func (l *lab) iperf(from, to string, args ...string) (report struct {
 	a, b := l.hosts[from], l.hosts[to]
 	start := func(h *labHost, cmd *exec.Cmd) {
 		l.t.Helper()
-		if err := InNamespace(int(h.ns), cmd.Start); err != nil {
-			l.t.Fatal(err)
-		}
+		must(l.t, InNamespace(int(h.ns), cmd.Start))
 	}
 	ctx, cancel := context.WithTimeout(l.t.Context(), 30*time.Second)
 	defer cancel()
@@ -99,17 +97,6 @@ func (l *lab) iperf(from, to string, args ...string) (report struct {
 	}
 }
 
-// kernelRTT is the round trip that the kernel measured in TCP handshakes: no
-// clock of ours is in it.
-func (l *lab) kernelRTT(from, to string) time.Duration {
-	l.t.Helper()
-	rtt, err := l.hosts[from].initiateTo(l.t, l.hosts[to], Want{}).handshakeRTT(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return rtt
-}
-
 func TestRoundTrip(t *testing.T) {
 	l := newLab(t, "a", "b")
 	a, b := l.hosts["a"], l.hosts["b"]
@@ -118,7 +105,7 @@ func TestRoundTrip(t *testing.T) {
 		for _, rtt := range []time.Duration{0, 2 * time.Millisecond, 80 * time.Millisecond} {
 			top := symmetric(Params{Delay: rtt / 2}, "a", "b")
 			l.shape(top)
-			if k := l.kernelRTT("a", "b"); k < rtt || k > rtt+10*time.Millisecond {
+			if k := a.handshakeTo(t, b); k < rtt || k > rtt+10*time.Millisecond {
 				t.Errorf("the kernel measured a round trip of %v, want %v", k, rtt)
 			}
 			rtts, err := a.initiateTo(t, b, top.Want("a", "b")).measureRTT()
@@ -242,6 +229,29 @@ func TestLossLive(t *testing.T) {
 	})
 }
 
+// transfer sends random bytes over TCP, checks that they arrive as they are, and gives their rate in bit/s.
+func transfer(t *testing.T, from, to *labHost, size int) (rate float64) {
+	t.Helper()
+	sender, receiver := tcpPair(t, from, to)
+	defer receiver.Close()
+	deadline := time.Now().Add(30 * time.Second)
+	sender.SetDeadline(deadline)
+	receiver.SetDeadline(deadline)
+	sent := make([]byte, size)
+	rand.Read(sent)
+	go func() {
+		sender.Write(sent)
+		sender.Close()
+	}()
+	began := time.Now()
+	got, err := io.ReadAll(receiver)
+	rate = float64(len(got)) * 8 / time.Since(began).Seconds()
+	if err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("ipv6 %v: %d of %d bytes, equal %v, %v", to.ipv6, len(got), size, bytes.Equal(got, sent), err)
+	}
+	return rate
+}
+
 // TCP content survives losses and queue overflows: what is cut has right
 // checksums, in the eyes of the kernel.
 func TestTCPSurvivesLoss(t *testing.T) {
@@ -249,24 +259,7 @@ func TestTCPSurvivesLoss(t *testing.T) {
 	l.shape(symmetric(Params{Rate: 2e8, Delay: 2 * time.Millisecond, Loss: 0.003, Queue: 20000}, "a", "b"))
 	for _, v6 := range []bool{false, true} {
 		l.hosts["a"].ipv6, l.hosts["b"].ipv6 = v6, v6
-		a, b := tcpPair(t, l.hosts["a"], l.hosts["b"])
-		deadline := time.Now().Add(30 * time.Second)
-		a.SetDeadline(deadline)
-		b.SetDeadline(deadline)
-		sent := make([]byte, 3<<20)
-		for i := range len(sent) / 4 {
-			binary.LittleEndian.PutUint32(sent[i*4:], uint32(i)*2654435761)
-		}
-		go func() {
-			a.Write(sent)
-			a.CloseWrite()
-		}()
-		got, err := io.ReadAll(b)
-		if err != nil || !bytes.Equal(got, sent) {
-			t.Errorf("ipv6 %v: %d of %d bytes, equal %v, %v", v6, len(got), len(sent), bytes.Equal(got, sent), err)
-		}
-		a.Close()
-		b.Close()
+		transfer(t, l.hosts["a"], l.hosts["b"], 3<<20)
 	}
 	if s := l.stats(); s.Drops[DropLoss].Segments == 0 || s.Drops[DropUp].Segments == 0 ||
 		s.Drops[DropMalformed].Segments != 0 || s.Drops[DropWrite].Segments != 0 {
@@ -278,21 +271,16 @@ func TestTCPSurvivesLoss(t *testing.T) {
 func TestEmulatorKilled(t *testing.T) {
 	l := newLab(t, "a", "b")
 	e := l.emulator
-	if e.Err() != nil {
-		t.Fatal(e.Err())
-	}
+	must(t, e.Err())
 	syscall.Kill(e.process.PID(), syscall.SIGKILL)
 	select {
 	case <-e.process.Done():
 	case <-time.After(10 * time.Second):
 		t.Fatal("not noticed")
 	}
-	if err := e.Err(); err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := e.Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "died") {
-		t.Errorf("statistics of a dead emulator: %v", err)
-	}
+	wantError(t, e.Err(), "killed")
+	_, err := e.Stats(t.Context())
+	wantError(t, err, "died")
 	if err := e.Shape(t.Context(), Topology{}); err == nil {
 		t.Error("a dead emulator can be shaped")
 	}
@@ -325,9 +313,7 @@ func TestEmulatorDoesNotStart(t *testing.T) {
 		{int(h.ns), device("p1"), "/nonexistent", "find the port of b"},
 	} {
 		_, err := New(t.Context(), Exec(c.program), Options{}, c.hub, nil, c.devices...)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v, want %s", err, c.want)
-		}
+		wantError(t, err, c.want)
 	}
 	if time.Since(start) > answerWithin {
 		t.Error("the end of the process is not noticed")
@@ -359,7 +345,7 @@ func TestDeviceGoes(t *testing.T) {
 	if s := l.stats().Since(before); s.CPU > 250*time.Millisecond {
 		t.Errorf("the emulator was busy for %v of half a second", s.CPU)
 	}
-	if k := l.kernelRTT("a", "b"); k > time.Second {
+	if k := l.hosts["a"].handshakeTo(t, l.hosts["b"]); k > time.Second {
 		t.Errorf("round trip between the others %v", k)
 	}
 }
@@ -368,5 +354,13 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// wantError checks that there is an error, and that it has a word.
+func wantError(t testing.TB, err error, word string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), word) {
+		t.Errorf("error %v, want %q", err, word)
 	}
 }

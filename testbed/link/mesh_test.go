@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
-	"io"
 	"math"
 	mathrand "math/rand/v2"
 	"net"
@@ -241,12 +239,8 @@ func (m *meshLab) reshape(top Topology) (rtts []time.Duration) {
 	m.t.Helper()
 	for i, e := range m.emulators {
 		r, err := e.Probe(m.t.Context(), true)
-		if err == nil {
-			err = e.Shape(m.t.Context(), top)
-		}
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		must(m.t, err)
+		must(m.t, e.Shape(m.t.Context(), top))
 		if i == 0 {
 			rtts = r
 		}
@@ -259,9 +253,7 @@ func (m *meshLab) stats() Stats {
 	sum := Stats{Drops: Drops{}, Hosts: map[string]HostStats{}}
 	for _, e := range m.emulators {
 		s, err := e.Stats(m.t.Context())
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		must(m.t, err)
 		sum = sum.Merge(s)
 	}
 	return sum
@@ -302,18 +294,8 @@ func TestMesh(t *testing.T) {
 	top := symmetric(Params{Rate: 100e6, Delay: 5 * time.Millisecond}, names...)
 	m.reshape(top)
 	before := m.stats()
-	sender, receiver := tcpPair(t, m.hosts[1], m.hosts[2])
-	content := make([]byte, 8<<20)
-	rand.Read(content)
-	go func() {
-		sender.Write(content)
-		sender.Close()
-	}()
-	began := time.Now()
-	got, err := io.ReadAll(receiver)
-	rate := float64(len(got)) * 8 / time.Since(began).Seconds()
-	if err != nil || sha256.Sum256(got) != sha256.Sum256(content) || rate > 100e6 {
-		t.Errorf("%d bytes at %.3g bit/s, %v", len(got), rate, err)
+	if rate := transfer(t, m.hosts[1], m.hosts[2], 8<<20); rate > 100e6 {
+		t.Errorf("8 MiB pass at %.3g bit/s", rate)
 	}
 	s := m.stats().Since(before)
 	up, down := s.Hosts["b"].Sent, s.Hosts["c"].Received
@@ -321,40 +303,27 @@ func TestMesh(t *testing.T) {
 	if up.Bytes < 8<<20 || max(gone, -gone) > 20 { // few are on their way when emulators are asked one after the other
 		t.Errorf("sent %+v, received %+v, drops %v", up, down, s.Drops)
 	}
-	t.Logf("lateness %v (99th percentile), drops %v, CPU %v for %d MiB", s.Lateness.Quantile(0.99), s.Drops, s.CPU,
-		len(got)>>20)
+	t.Logf("lateness %v (99th percentile), drops %v, CPU %v for 8 MiB", s.Lateness.Quantile(0.99), s.Drops, s.CPU)
 
 	// What the network between the machines loses makes results void.
 	m.shape(symmetric(Params{Delay: 2 * time.Millisecond, Loss: 0.05}, "m0", "m1", "m2"))
 	before = m.stats()
-	if _, err := m.hosts[0].initiateTo(t, m.hosts[1], Want{Loss: 0.1,
-		ReturnLoss: 0.1}).measureRTT(); err != nil {
-		t.Error(err)
-	}
+	_, err := m.hosts[0].initiateTo(t, m.hosts[1], Want{Loss: 0.1, ReturnLoss: 0.1}).measureRTT()
+	must(t, err)
 	if s := m.stats().Since(before); s.Drops[DropCarrier].Segments == 0 || s.Trouble(time.Hour) == "" {
 		t.Errorf("drops %v, %q", s.Drops, s.Trouble(time.Hour))
 	}
 	// And so does what it delays.
 	try(t, func() error {
 		m.shape(symmetric(Params{Delay: 2 * time.Millisecond}, "m0", "m1", "m2"))
-		m.handshakes(0, 1)
+		m.hosts[0].handshakeTo(t, m.hosts[1])
 		m.shape(symmetric(Params{Delay: 20 * time.Millisecond}, "m0", "m1", "m2"))
 		before := m.stats()
-		rtt := m.handshakes(0, 1)
+		rtt := m.hosts[0].handshakeTo(t, m.hosts[1])
 		if late := m.stats().Since(before).Lateness.Quantile(0.5); rtt < 40*time.Millisecond ||
 			late < 10*time.Millisecond {
 			return fmt.Errorf("round trip %v and packets %v late, over a network that is 36 ms slower", rtt, late)
 		}
 		return nil
 	})
-}
-
-// handshakes is the round trip of TCP's.
-func (m *meshLab) handshakes(a, b int) time.Duration {
-	m.t.Helper()
-	rtt, err := m.hosts[a].initiateTo(m.t, m.hosts[b], Want{}).handshakeRTT(m.t.Context())
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	return rtt
 }
