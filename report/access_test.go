@@ -40,7 +40,7 @@ func checkAccess(t *testing.T, src []byte) {
 		need := func(ok bool, what string) {
 			t.Helper()
 			if !ok {
-				t.Errorf("<%s> %q %s", n.Data, textOf(n), what)
+				t.Errorf("<%s> %.80q %s", n.Data, textOf(n), what)
 			}
 		}
 		for _, key := range []string{"aria-labelledby", "aria-describedby"} {

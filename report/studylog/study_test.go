@@ -125,13 +125,10 @@ func (s study) logs() []logged {
 				}
 				if s.unit == 1 {
 					step := s.size / 100
-					for v := step; v <= s.size; v += step {
-						have := v
-						if v+step > s.size {
-							have = s.size
-						}
-						metric("download", v, have)
+					for v := step; v <= s.size-step; v += step {
+						metric("download", v, v)
 					}
+					metric("download", s.size/step*step, s.size)
 				} else {
 					pieces := rand.New(rand.NewPCG(1, uint64(i))).Perm(int(s.size / s.unit))
 					for n, p := range pieces {
@@ -242,6 +239,13 @@ func imported(t *testing.T, files ...string) (*record.Reader, *Result) {
 	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r, res
+}
+
+// importedLogs imports records as the study's programs print them.
+func importedLogs(t *testing.T, logs []logged) ([]trialFacts, *Result) {
+	t.Helper()
+	r, res := imported(t, logFile(t, "x.log", plainLog(logs...)...))
+	return factsOfTrials(t, r), res
 }
 
 // trialFacts is all that a run says of its trials, comparable.
