@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
 )
 
@@ -45,15 +43,9 @@ func TestBenchstatAgreesWithCompare(t *testing.T) {
 	for i, slower := range []float64{1, 0.97} {
 		d, _ := synthetic.Run{File: twoSystems, Blocks: 9, Seed: uint64(i),
 			Own: 40e6 * slower}.Write(t)
-		run, err := record.Open(d)
-		must(t, err)
-		t.Cleanup(func() { run.Close() })
-		rep, err := report.Build(run)
-		must(t, err)
-		var b bytes.Buffer
-		must(t, Benchfmt(rep, &b))
+		_, rep := opened(t, d)
 		file := filepath.Join(dir, fmt.Sprint("run", i))
-		must(t, os.WriteFile(file, b.Bytes(), 0o644))
+		writeFile(t, file, func(w io.Writer) error { return Benchfmt(rep, w) })
 		runs, dirs, files = append(runs, rep), append(dirs, d), append(files, file)
 	}
 	c, err := analysis.CompareRuns(runs[0], runs[1:], dirs, analysis.CompareOptions{})

@@ -35,14 +35,8 @@ func TestNotebook(t *testing.T) {
 		}
 	}
 	program.WriteString("for m in medians: print(f'{m[0]:g} {m[1]} {m[2]:g} {m[3]:.6g} {m[5]}')\n")
-	write := func(name string, to func(io.Writer) error) {
-		f, err := os.Create(filepath.Join(dir, name))
-		must(t, err)
-		must(t, to(f))
-		must(t, f.Close())
-	}
-	write("trials.parquet", func(w io.Writer) error { return Parquet(r, w) })
-	write("ops.parquet", func(w io.Writer) error { return OperationsParquet(run, w) })
+	writeFile(t, filepath.Join(dir, "trials.parquet"), func(w io.Writer) error { return Parquet(r, w) })
+	writeFile(t, filepath.Join(dir, "ops.parquet"), func(w io.Writer) error { return OperationsParquet(run, w) })
 	cmd := exec.CommandContext(t.Context(), python, "-c", program.String())
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "MPLBACKEND=Agg", "MPLCONFIGDIR="+dir)
 	var said bytes.Buffer // matplotlib may say that it builds its cache of fonts
