@@ -46,15 +46,11 @@ func TestFactorialIntervalsCover(t *testing.T) {
 				var truth []float64
 				var covered []int
 				share(11, func(r *rand.Rand, _ int) bool {
-					fit, err := Factorial(w.factors, w.run(t, r), 0.95)
-					must(t, err)
-					for i, e := range fit.Effects {
+					for i, e := range factorial(t, w, w.run(r)).Effects {
 						if i == len(truth) {
-							truth, covered = append(truth, w.expected(t, e)), append(covered, 0)
+							truth, covered = append(truth, w.expected(e)), append(covered, 0)
 						}
-						if e.Ratio.Contains(truth[i]) {
-							covered[i]++
-						}
+						count(&covered[i], e.Ratio.Contains(truth[i]))
 					}
 					return true
 				})
@@ -78,16 +74,11 @@ func TestFactorialAccusesNoInnocent(t *testing.T) {
 			}
 			found := 0
 			wrong := share(12, func(r *rand.Rand, _ int) bool {
-				fit, err := Factorial(w.factors, w.run(t, r), 0.95)
-				must(t, err)
-				if fit.Effects[0].PHolm <= 0.05 {
-					found++
-				}
-				return slices.ContainsFunc(fit.Effects[1:], func(e FactorialEffect) bool { return e.PHolm <= 0.05 })
+				effects := factorial(t, w, w.run(r)).Effects
+				count(&found, effects[0].PHolm <= 0.05)
+				return slices.ContainsFunc(effects[1:], func(e FactorialEffect) bool { return e.PHolm <= 0.05 })
 			})
-			if wrong > 0.05+simulationError(0.05) {
-				t.Errorf("%.4f of the experiments accuse an innocent", wrong)
-			}
+			atMost(t, "an innocent is accused", wrong, 0.05)
 			if found < repetitions*95/100 {
 				t.Errorf("a halving is found in %d of %d", found, repetitions)
 			}
