@@ -50,6 +50,11 @@ func fake(what string, args []string) {
 	switch what {
 	case "echo": // echo ADDR: a TCP echo server
 		echo(args[0])
+	case "listen": // listen ADDR: accepts connections, as the kernel does for it, and keeps a thread busy
+		_, err := net.Listen("tcp", args[0])
+		need(err)
+		for {
+		}
 	case "stubborn": // ignores what can be ignored, and has a child in a session of its own that does too
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
 		if len(args) == 0 {

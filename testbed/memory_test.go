@@ -1,9 +1,9 @@
 package testbed
 
 import (
-	"bufio"
+	"fmt"
+	"io"
 	"math"
-	"os"
 	"strconv"
 	"testing"
 )
@@ -17,20 +17,15 @@ func TestPeakBeginsAnew(t *testing.T) {
 	}
 	_, h := plainHost(t)
 	const bytes = 64 << 20
-	in, feed, err := os.Pipe()
-	must(t, err)
-	out, said, err := os.Pipe()
-	must(t, err)
-	defer out.Close()
+	in, feed := io.Pipe()
+	said, out := io.Pipe()
 	c := fakeCommand(t, "swell", "swell", strconv.Itoa(bytes))
-	c.Stdin, c.Stdout = in, said
+	c.Stdin, c.Stdout = in, out
 	p := start(t, h, c)
-	lines := bufio.NewReader(out)
 	swell := func() {
 		t.Helper()
-		_, err := feed.WriteString("\n")
-		must(t, err)
-		_, err = lines.ReadString('\n')
+		fmt.Fprintln(feed)
+		_, err := fmt.Fscanln(said, new(string))
 		must(t, err)
 	}
 	swell()

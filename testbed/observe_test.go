@@ -5,10 +5,8 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,28 +21,20 @@ import (
 // took.
 func startBurner(t *testing.T, h *host, name string, bytes int, child bool) (*process, func() float64) {
 	t.Helper()
-	r, w, err := os.Pipe()
-	must(t, err)
-	or, ow, err := os.Pipe()
-	must(t, err)
+	in, feed := io.Pipe()
+	said, out := io.Pipe()
 	c := fakeCommand(t, name, "burn", strconv.Itoa(bytes))
 	if child {
 		c.Args = append(c.Args, "child")
 	}
-	c.Stdin, c.Stdout = r, ow
+	c.Stdin, c.Stdout = in, out
 	p := start(t, h, c)
-	_ = r.Close()
-	_ = ow.Close()
-	return p, func() float64 {
-		_ = w.Close()
-		b, _ := io.ReadAll(or)
-		_ = or.Close()
+	return p, func() (seconds float64) {
+		_ = feed.Close()
+		_, err := fmt.Fscan(said, &seconds)
+		must(t, err)
 		<-p.Done()
-		v, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64)
-		if err != nil {
-			t.Fatalf("burner said %q", b)
-		}
-		return v
+		return seconds
 	}
 }
 

@@ -13,21 +13,13 @@ import (
 // TestWatchAForeignServer: a server that the testbed did not start is found by
 // its port, gets samples, and what it burns is not charged to others.
 func TestWatchAForeignServer(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 to play the foreign server")
-	}
 	bed, h := plainHost(t)
 	port, err := h.Port(t.Context(), 0)
 	must(t, err)
-	server := exec.Command(python, "-c", `
-import socket, sys
-s = socket.create_server((sys.argv[1], int(sys.argv[2])))
-while True: pass
-`, h.Addr().String(), strconv.Itoa(port))
+	ctx, address := t.Context(), net.JoinHostPort(h.Addr().String(), strconv.Itoa(port))
+	server := exec.Command(self(t), "fake", "listen", address)
 	must(t, server.Start())
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
-	ctx, address := t.Context(), net.JoinHostPort(h.Addr().String(), strconv.Itoa(port))
 	eventually(t, "the server listens", func() bool { return dialer(h, address)(ctx) == nil })
 	if ok, err := bed.Watch(ctx, "burner", address); err != nil || !ok {
 		t.Fatalf("watch: %v, %v", ok, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -300,19 +301,24 @@ func TestEmulatorDoesNotStart(t *testing.T) {
 	device := func(port string) []Device {
 		return []Device{{Host: "b", Ports: Ports{Down: Port{h.nl, port}}}}
 	}
+	type ended struct{ Process }
+	refuses := func(context.Context, *os.File, []*os.File) (Process, error) {
+		return (*ended)(nil), errors.New("no room")
+	}
 	start := time.Now()
 	for _, c := range []struct {
 		hub     int
 		devices []Device
-		program string
+		launch  Launch
 		want    string
 	}{
-		{int(h.ns), nil, "/nonexistent", "no such file"},
-		{int(h.ns), nil, "/bin/false", "exit status 1"},
-		{9999, device("lo"), "/nonexistent", "enter network namespace"},
-		{int(h.ns), device("p1"), "/nonexistent", "find the port of b"},
+		{int(h.ns), nil, refuses, "no room"}, // also where a launcher returns a nil process of some type
+		{int(h.ns), nil, Exec("/nonexistent"), "no such file"},
+		{int(h.ns), nil, Exec("/bin/false"), "exit status 1"},
+		{9999, device("lo"), Exec("/nonexistent"), "enter network namespace"},
+		{int(h.ns), device("p1"), Exec("/nonexistent"), "find the port of b"},
 	} {
-		_, err := New(t.Context(), Exec(c.program), Options{}, c.hub, nil, c.devices...)
+		_, err := New(t.Context(), c.launch, Options{}, c.hub, nil, c.devices...)
 		wantError(t, err, c.want)
 	}
 	if time.Since(start) > answerWithin {
