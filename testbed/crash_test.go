@@ -119,39 +119,34 @@ func (v *victim) until(t *testing.T, word string) map[string][]string {
 func (v *victim) traces() []int {
 	var pids []int
 	for pid, s := range scan() {
-		if s.dead() || pid == os.Getpid() {
-			continue
-		}
-		for _, file := range []string{"cmdline", "environ"} {
-			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file)); err == nil &&
-				strings.Contains(string(b), v.dir) {
-				pids = append(pids, pid)
-				break
-			}
+		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if !s.dead() && pid != os.Getpid() && strings.Contains(cmdline(pid)+string(environ), v.dir) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
+func cmdline(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return string(b)
+}
+
 // orphans are the processes that daemons of the victim have started.
 func (v *victim) orphans() []int {
 	return slices.DeleteFunc(v.traces(), func(pid int) bool {
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		return !strings.HasSuffix(string(b), "stubborn\x00child\x00")
+		return !strings.HasSuffix(cmdline(pid), "stubborn\x00child\x00")
 	})
 }
 
 // remains says what of the victim is still there.
-func (v *victim) remains(said map[string][]string) []string {
+func (v *victim) remains(t *testing.T, said map[string][]string) []string {
 	var out []string
 	for _, pid := range v.traces() {
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		out = append(out, fmt.Sprintf("process %d %q", pid, b))
+		out = append(out, fmt.Sprintf("process %d %q", pid, cmdline(pid)))
 	}
-	for _, glob := range []string{v.dir + "/" + statePrefix + "*", v.dir + "/" + statePrefix + "*/*"} {
-		files, _ := filepath.Glob(glob)
-		out = append(out, files...)
-	}
+	files, _ := filepath.Glob(v.dir + "/" + statePrefix + "*")
+	out = append(out, files...)
 	for pid := range scan() {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		for _, l := range append(links, fmt.Sprintf("/proc/%d/ns/net", pid)) {
@@ -160,7 +155,7 @@ func (v *victim) remains(said map[string][]string) []string {
 			}
 		}
 	}
-	if b, err := os.ReadFile("/proc/self/mountinfo"); err == nil && strings.Contains(string(b), v.dir) {
+	if mounted(t, v.dir) {
 		out = append(out, "a mount in "+v.dir)
 	}
 	return out
@@ -180,8 +175,7 @@ func TestKilledAtRandomMomentsLeavesNothing(t *testing.T) {
 		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
 		must(t, v.cmd.Process.Kill())
 		_ = v.cmd.Wait()
-		said := v.until(t, "")
-		v.awaitNothing(t, said)
+		v.awaitNothing(t, v.until(t, ""))
 	}
 }
 
@@ -194,7 +188,7 @@ func (v *victim) awaitNothing(t *testing.T, said map[string][]string) {
 		}
 	}()
 	eventually(t, "nothing is left", func() bool {
-		left = v.remains(said)
+		left = v.remains(t, said)
 		return len(left) == 0
 	})
 }
@@ -203,7 +197,8 @@ func TestCtrlCDoesNotReachTheWatchdog(t *testing.T) {
 	t.Parallel()
 	v := startVictim(t)
 	said := v.until(t, "all")
-	reaper, _ := strconv.Atoi(said["reaper"][0])
+	reaper, err := strconv.Atoi(said["reaper"][0])
+	must(t, err)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		_ = syscall.Kill(reaper, sig)
 	}
@@ -242,7 +237,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 		!strings.Contains(all, "process ") {
 		t.Errorf("removed only %q", removed)
 	}
-	if left := v.remains(said); len(left) > 0 {
+	if left := v.remains(t, said); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
 	if removed := cleanDead(t); len(removed) != 0 {
