@@ -151,20 +151,7 @@ func TestFaultsOfRegistries(t *testing.T) {
 	img := program(t)
 	imagetest.Push(t, host, img)
 	layer, content := layerOf(t, img, 0)
-	size := len(content)
-	type fault = func(http.ResponseWriter, *http.Request) bool
-	always := func(answer http.HandlerFunc) fault {
-		return func(w http.ResponseWriter, r *http.Request) bool { answer(w, r); return true }
-	}
-	blob := func(answer http.HandlerFunc) fault {
-		return func(w http.ResponseWriter, r *http.Request) bool {
-			is := strings.HasSuffix(r.URL.Path, layer.String())
-			if is {
-				answer(w, r)
-			}
-			return is
-		}
-	}
+	blob, size := layer.String(), len(content)
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 	}
@@ -178,32 +165,39 @@ func TestFaultsOfRegistries(t *testing.T) {
 	}
 	silence := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for name, tt := range map[string]struct {
-		fault fault
-		err   string
+		path   string // what the paths end with whose requests are answered so
+		answer http.HandlerFunc
+		err    string
 	}{
-		"401":               {always(status(401)), "log in"},
-		"403":               {always(status(403)), "log in"},
-		"404":               {always(status(404)), "has no such image"},
-		"429":               {always(status(429)), "refuses: "},
-		"500":               {always(status(500)), "refuses: "},
-		"not a registry":    {always(send([]byte("hello"))), "image "},
-		"silence":           {always(silence), "does not answer"},
-		"401 for a layer":   {blob(status(401)), "log in"},
-		"500 for a layer":   {blob(status(500)), "refuses: "},
-		"another layer":     {blob(send(make([]byte, size))), "not what the manifest names"},
-		"too long a layer":  {blob(send(make([]byte, 2*size))), "not what the manifest names"},
-		"too short a layer": {blob(part), "not what the manifest names"},
-		"silence in a layer": {blob(func(w http.ResponseWriter, r *http.Request) { part(w, r); silence(w, r) }),
+		"401":               {"", status(401), "log in"},
+		"403":               {"", status(403), "log in"},
+		"404":               {"", status(404), "has no such image"},
+		"429":               {"", status(429), "refuses: "},
+		"500":               {"", status(500), "refuses: "},
+		"not a registry":    {"", send([]byte("hello")), "image "},
+		"silence":           {"", silence, "does not answer"},
+		"401 for a layer":   {blob, status(401), "log in"},
+		"500 for a layer":   {blob, status(500), "refuses: "},
+		"another layer":     {blob, send(make([]byte, size)), "not what the manifest names"},
+		"too long a layer":  {blob, send(make([]byte, 2*size)), "not what the manifest names"},
+		"too short a layer": {blob, part, "not what the manifest names"},
+		"silence in a layer": {blob, func(w http.ResponseWriter, r *http.Request) { part(w, r); silence(w, r) },
 			"does not answer"},
-		"a layer cut off": {blob(func(w http.ResponseWriter, r *http.Request) {
+		"a layer cut off": {blob, func(w http.ResponseWriter, r *http.Request) {
 			part(w, r)
 			panic(http.ErrAbortHandler)
-		}), "was cut"},
+		}, "was cut"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
-			ref := proxy(t, host, tt.fault) + "/a/test:1"
+			ref := proxy(t, host, func(w http.ResponseWriter, r *http.Request) bool {
+				faulty := strings.HasSuffix(r.URL.Path, tt.path)
+				if faulty {
+					tt.answer(w, r)
+				}
+				return faulty
+			}) + "/a/test:1"
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			_, err := s.Pull(ctx, ref, false, nil)
