@@ -20,10 +20,6 @@ type costTruth struct {
 	block    float64                         // relative, of a block: shared by all of its cells
 }
 
-func (c costTruth) expectation(rtt, size float64) float64 {
-	return c.a + c.r*rtt + c.b*size
-}
-
 func (c costTruth) measure(rng *rand.Rand) []CostPoint {
 	var points []CostPoint
 	cell, blocks := 0, make([]float64, c.trials)
@@ -36,7 +32,7 @@ func (c costTruth) measure(rng *rand.Rand) []CostPoint {
 			if c.noiseOf != nil {
 				noise = c.noiseOf(rtt, size)
 			}
-			mid := c.expectation(rtt, size) * math.Exp(c.misfit*rng.NormFloat64())
+			mid := (c.a + c.r*rtt + c.b*size) * math.Exp(c.misfit*rng.NormFloat64())
 			for b, effect := range blocks {
 				t := 0.0
 				for !(t > 0) {

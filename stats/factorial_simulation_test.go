@@ -8,11 +8,6 @@ import (
 	"testing"
 )
 
-// student2 has tails so heavy that its variance is infinite.
-func student2(r *rand.Rand) float64 {
-	return r.NormFloat64() / math.Sqrt(r.ExpFloat64())
-}
-
 // trialNoises are what a trial's value is multiplied with.
 var trialNoises = []struct {
 	name   string
@@ -26,8 +21,11 @@ var trialNoises = []struct {
 		return math.Exp([]float64{0.02, 0.3, 0.1}[l[1]] * r.NormFloat64())
 	}},
 	{"pareto", 0.93, 0.98, func(r *rand.Rand, _ []int) float64 { return math.Pow(1-r.Float64(), -0.2) }},
+	// Its variance is infinite.
 	{"student's t with two degrees of freedom", 0.93, 0.99,
-		func(r *rand.Rand, _ []int) float64 { return math.Exp(0.1 * student2(r)) }},
+		func(r *rand.Rand, _ []int) float64 {
+			return math.Exp(0.1 * r.NormFloat64() / math.Sqrt(r.ExpFloat64()))
+		}},
 }
 
 // TestFactorialIntervalsCover: each effect in five blocks, of 2 × 2 × 2

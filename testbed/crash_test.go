@@ -132,13 +132,6 @@ func cmdline(pid int) string {
 	return string(b)
 }
 
-// orphans are the processes that daemons of the victim have started.
-func (v *victim) orphans() []int {
-	return slices.DeleteFunc(v.traces(), func(pid int) bool {
-		return !strings.HasSuffix(cmdline(pid), "stubborn\x00child\x00")
-	})
-}
-
 // remains says what of the victim is still there.
 func (v *victim) remains(t *testing.T, said map[string][]string) []string {
 	var out []string
@@ -214,7 +207,11 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	if removed := cleanDead(t); len(removed) != 0 {
 		t.Fatalf("a live run was touched: %q", removed)
 	}
-	eventually(t, "the daemon has a child", func() bool { return len(v.orphans()) > 0 })
+	eventually(t, "the daemon has a child", func() bool {
+		return slices.ContainsFunc(v.traces(), func(pid int) bool {
+			return strings.HasSuffix(cmdline(pid), "stubborn\x00child\x00")
+		})
+	})
 	reaper, _ := strconv.Atoi(said["reaper"][0])
 	_ = syscall.Kill(reaper, syscall.SIGKILL)
 	_ = v.cmd.Process.Kill()

@@ -11,21 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// needMounts skips where we may not mount.
-func needMounts(t *testing.T) {
-	t.Helper()
+// A RAM disk holds so much and no more, processes on hosts see it, and nothing of
+// it is left when it is removed, or with the testbed.
+func TestRAMDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("plimsoll", dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("nothing can be mounted here: %v", err)
 	}
 	must(t, unix.Unmount(dir, 0))
-}
-
-// A RAM disk holds so much and no more, processes on hosts see it, and nothing of
-// it is left when it is removed, or with the testbed.
-func TestRAMDisk(t *testing.T) {
-	needMounts(t)
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", dir)
 	tb := newTestbed(t, Options{})
 	h := addHost(t, tb, "a")
 	const size = 4 << 20

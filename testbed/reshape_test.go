@@ -11,7 +11,11 @@ import (
 // Links change under a connection that lives on: it loses no byte, the buffers
 // grow with the product, and who is apart reaches nobody.
 func TestReshape(t *testing.T) {
-	tb, a, b := needEmulator(t, Options{Emulate: ownOrAuto(t)})
+	emulator := "auto"
+	if link.Works(link.Own) == nil {
+		emulator = link.Own // which knows pairs
+	}
+	tb, a, b := needEmulator(t, Options{Emulate: emulator})
 	_, addr := startEcho(t, a)
 	wantError(t, tb.Reshape(t.Context(), ShapeSpec{}), "not emulated")
 	base := ShapeSpec{Changes: true, Congestion: "reno"}
@@ -73,13 +77,4 @@ func TestReshape(t *testing.T) {
 	if _, err := conn.Read(make([]byte, 1)); err != nil {
 		t.Errorf("after the partition has healed: %v", err)
 	}
-}
-
-// ownOrAuto prefers the emulator that knows pairs.
-func ownOrAuto(t *testing.T) string {
-	t.Helper()
-	if link.Works(link.Own) == nil {
-		return link.Own
-	}
-	return "auto"
 }

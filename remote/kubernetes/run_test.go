@@ -104,24 +104,19 @@ func nothingLeft(t *testing.T, c *Cluster) {
 	}
 }
 
-// theRun is the ID of the one run that the cluster has.
-func theRun(t *testing.T, c *Cluster) (run string) {
-	t.Helper()
-	for _, ns := range namespaces(t, c) {
-		if ns.DeletionTimestamp == nil {
-			run = ns.Labels[runLabel]
-		}
-	}
-	return run
-}
-
-// begun waits until a run is in its third block, and gives its machines.
+// begun waits until the one run that the cluster has is in its third block, and gives its machines.
 func begun(t *testing.T, c *Cluster, p *plimsoll) []remote.Machine {
 	t.Helper()
 	within(t, 3*time.Minute, "its third block has begun", func() bool {
 		return strings.Contains(p.said(), "block 3 of")
 	})
-	machines, err := c.Find(t.Context(), theRun(t, c), remote.Machine{})
+	run := ""
+	for _, ns := range namespaces(t, c) {
+		if ns.DeletionTimestamp == nil {
+			run = ns.Labels[runLabel]
+		}
+	}
+	machines, err := c.Find(t.Context(), run, remote.Machine{})
 	must(t, err)
 	return machines
 }

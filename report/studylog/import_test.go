@@ -97,6 +97,10 @@ func TestFormsOfALog(t *testing.T) {
 	dir := t.TempDir()
 	split(t, filepath.Join(dir, "e-codex"), codexStudy.logs())
 	split(t, filepath.Join(dir, "e-deluge"), delugeStudy.logs())
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	must(t, w.AddFS(os.DirFS(dir)))
+	must(t, w.Close())
 	plain := strings.Join(plainLog(both...), "\n") + "\n"
 	for name, files := range map[string][]string{
 		"two files": {logFile(t, "a.log", plainLog(codexStudy.logs()...)...),
@@ -105,7 +109,7 @@ func TestFormsOfALog(t *testing.T) {
 		"the study's dump":  {logFile(t, "dump.log", prefixed("[[", "]] ")...)},
 		"tables":            {dir},
 		"gzip":              {gzipped(t, "x.log.gz", []byte(plain))},
-		"archive of tables": {gzipped(t, "g1.tar.gz", archived(t, dir))},
+		"archive of tables": {gzipped(t, "g1.tar.gz", archive.Bytes())},
 	} {
 		got, res := imported(t, files...)
 		if d := cmp.Diff(expected, factsOfTrials(t, got)); d != "" {
@@ -126,15 +130,6 @@ func gzipped(t *testing.T, name string, data []byte) string {
 	file := filepath.Join(t.TempDir(), name)
 	must(t, os.WriteFile(file, b.Bytes(), 0o644))
 	return file
-}
-
-func archived(t *testing.T, dir string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	must(t, w.AddFS(os.DirFS(dir)))
-	must(t, w.Close())
-	return b.Bytes()
 }
 
 // A log that is damaged in ways that lose nothing gives the same run, and what
