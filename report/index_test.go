@@ -26,7 +26,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
 
-const indexFile = `
+const experimentFile = `
 scenario: retrieve
 title: %s
 systems: [nginx, boxo]
@@ -51,7 +51,7 @@ type written struct {
 
 func (o written) write(t testing.TB, dir string) {
 	t.Helper()
-	file := fmt.Sprintf(indexFile, o.title)
+	file := fmt.Sprintf(experimentFile, o.title)
 	if o.gate != "" {
 		file += "gates: [" + o.gate + "]\n"
 	}

@@ -117,7 +117,7 @@ func TestLiveBeforeAndAfterTheRun(t *testing.T) {
 
 // What a running trial has carried is reported while it runs, long transfers and all.
 func TestLiveCountsTheRunningTrial(t *testing.T) {
-	dir, run, plan := synthetic.Run{File: smallFile}.Create(t)
+	dir, run, plan := synthetic.Run{File: fmt.Sprintf(experimentFile, "Live")}.Create(t)
 	defer run.Close()
 	w, err := run.Begin(plan.Cells[0].ID, 0, false, time.Now())
 	must(t, err)
@@ -185,18 +185,7 @@ func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
 // unfinished is a run that goes on, and has had so many trials.
 func unfinished(t *testing.T, trials int) (dir string, run *record.Run) {
 	t.Helper()
-	dir, run = synthetic.Run{File: smallFile, Blocks: 2, Stop: trials}.Write(t)
+	dir, run = synthetic.Run{File: fmt.Sprintf(experimentFile, "Live"), Blocks: 2, Stop: trials}.Write(t)
 	must(t, run.Flush())
 	return dir, run
 }
-
-const smallFile = `
-scenario: retrieve
-question: Which?
-systems: [nginx, boxo]
-baseline: nginx
-link: {rate: 1Gbit, delay: 20ms}
-data: {size: 64MiB}
-retrieve: {concurrency: [1, 8], range: 1MiB, requests: 60}
-repetitions: 2
-`

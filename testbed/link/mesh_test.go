@@ -195,9 +195,9 @@ type meshLab struct {
 	emulators []*Emulator
 }
 
-func newMeshLab(t *testing.T, between Params, n int) *meshLab {
+func newMeshLab(t *testing.T, between Params) *meshLab {
 	t.Helper()
-	names := []string{"m0", "m1", "m2"}[:n]
+	names := []string{"m0", "m1", "m2"}
 	m := &meshLab{lab: newLab(t, names...)}
 	m.shape(symmetric(between, names...))
 	mesh := Mesh{Key: []byte(carrierKey)}
@@ -210,23 +210,21 @@ func newMeshLab(t *testing.T, between Params, n int) *meshLab {
 		d.Addrs = d.Addrs[:1]
 		m.hosts, devices = append(m.hosts, h), append(devices, d)
 		at := m.lab.hosts[name]
-		err := InNamespace(int(at.ns), func() error {
+		must(t, InNamespace(int(at.ns), func() error {
 			f, addr, err := OpenCarrier(at.Addr())
 			sockets = append(sockets, f)
 			mesh.Peers = append(mesh.Peers, Peer{Host: h.name, Addrs: []netip.Addr{h.v4}, At: addr})
 			return err
-		})
-		must(t, err)
+		}))
 	}
 	for i := range m.hosts {
 		mesh.Self = i
-		err := InNamespace(int(m.lab.hosts[names[i]].ns), func() error {
+		must(t, InNamespace(int(m.lab.hosts[names[i]].ns), func() error {
 			e, err := New(t.Context(), Exec(os.Args[0]), Options{Seed: 7, Mesh: &mesh}, int(hubs[i].ns), sockets[i],
 				devices[i])
 			m.emulators = append(m.emulators, e)
 			return err
-		})
-		must(t, err)
+		}))
 		t.Cleanup(func() { m.emulators[i].Close(context.Background()) })
 	}
 	return m
@@ -258,7 +256,7 @@ func (m *meshLab) stats() Stats {
 
 // Links between machines do what the same links on one machine do, whatever is between.
 func TestMesh(t *testing.T) {
-	m := newMeshLab(t, Params{Delay: 2 * time.Millisecond}, 3)
+	m := newMeshLab(t, Params{Delay: 2 * time.Millisecond})
 	names := []string{"a", "b", "c"}
 	base := m.reshape(Topology{})
 	for i, rtt := range base[1:] {
