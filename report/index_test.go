@@ -193,34 +193,27 @@ func TestIndexMistrustsAnOldSummary(t *testing.T) {
 
 func runsAreServed(t *testing.T, root string) {
 	h := Runs(root)
-	w := get(t, h, "/", "localhost")
-	body := w.Body.Bytes()
-	checkAccess(t, body)
+	body := wantStatus(t, h, "/", "localhost", http.StatusOK)
+	checkAccess(t, []byte(body))
 	var links []string
-	doc, err := html.Parse(bytes.NewReader(body))
+	doc, err := html.Parse(strings.NewReader(body))
 	must(t, err)
 	for n := range doc.Descendants() {
 		if href := attr(n, "href"); strings.HasPrefix(href, "run/") {
 			links = append(links, href)
 		}
 	}
-	if w.Code != 200 || len(links) != 10 {
-		t.Errorf("%d, links %q", w.Code, links)
+	if len(links) != 10 {
+		t.Errorf("links %q", links)
 	}
 	for _, l := range links {
-		want := 200
 		if strings.Contains(l, "broken") {
-			want = http.StatusInternalServerError
-		}
-		if w := get(t, h, "/"+l, "localhost"); w.Code != want || want == 200 &&
-			!strings.Contains(w.Body.String(), "data-live") {
-			t.Errorf("%s: %d %.200s", l, w.Code, w.Body)
+			wantStatus(t, h, "/"+l, "localhost", http.StatusInternalServerError)
+		} else {
+			contains(t, wantStatus(t, h, "/"+l, "localhost", http.StatusOK), "data-live")
 		}
 	}
-	if w := get(t, h, "/run/nightly/run-1/events", "localhost"); w.Code != 200 ||
-		!strings.Contains(w.Body.String(), "event: end") {
-		t.Errorf("events: %d %.100s", w.Code, w.Body)
-	}
+	contains(t, wantStatus(t, h, "/run/nightly/run-1/events", "localhost", http.StatusOK), "event: end")
 	for _, path := range []string{"/run/", "/run/nightly/", "/run/nightly/run-1", "/run/nightly/run-1/run.db",
 		"/run/nightly/run-1/metrics", "/run/a/b/run/", "/run/elsewhere/", "/run/%2e%2e/", "/run/nightly/..%2f..%2fetc/",
 		"/run/nightly/%2e%2e/nightly/run-1/", "/run//etc/", "/run/.%2fnightly/run-1/", "/metrics", "/events"} {
@@ -229,9 +222,7 @@ func runsAreServed(t *testing.T, root string) {
 		}
 	}
 	for _, path := range []string{"/", "/run/nightly/run-1/"} {
-		if w := get(t, h, path, "evil.example"); w.Code != http.StatusForbidden {
-			t.Errorf("%s by another name: %d", path, w.Code)
-		}
+		wantStatus(t, h, path, "evil.example", http.StatusForbidden)
 	}
 }
 

@@ -26,28 +26,32 @@ func get(t *testing.T, h http.Handler, path, host string) *httptest.ResponseReco
 	return w
 }
 
+// wantStatus checks the status of an answer, and returns its text.
+func wantStatus(t *testing.T, h http.Handler, path, host string, want int) string {
+	t.Helper()
+	w := get(t, h, path, host)
+	if w.Code != want {
+		t.Errorf("%s of %q: status %d, want %d:\n%.200s", path, host, w.Code, want, w.Body)
+	}
+	return w.Body.String()
+}
+
 func TestLiveAnswersOnlyLoopbackNames(t *testing.T) {
 	h := Live(facts.Unpack(t, "retrieve"))
 	for _, host := range []string{"localhost", "localhost:7117", "127.0.0.1:7117", "[::1]:7117", "[::1]"} {
-		if w := get(t, h, "/", host); w.Code != 200 {
-			t.Errorf("host %s: %d %s", host, w.Code, w.Body)
-		}
+		wantStatus(t, h, "/", host, http.StatusOK)
 	}
 	for _, host := range []string{"evil.example", "127.0.0.1.evil.example:7117", "10.0.0.1", "",
 		"localhost.evil.example"} {
 		for _, path := range []string{"/", "/metrics", "/events"} {
-			if w := get(t, h, path, host); w.Code != http.StatusForbidden {
-				t.Errorf("host %q, %s: %d", host, path, w.Code)
-			}
+			wantStatus(t, h, path, host, http.StatusForbidden)
 		}
 	}
-	if w := get(t, h, "/run.db", "localhost"); w.Code != 404 {
-		t.Errorf("/run.db: %d", w.Code)
-	}
+	wantStatus(t, h, "/run.db", "localhost", http.StatusNotFound)
 }
 
 func TestLiveMetrics(t *testing.T) {
-	body := get(t, Live(facts.Unpack(t, "retrieve")), "/metrics", "localhost").Body.String()
+	body := wantStatus(t, Live(facts.Unpack(t, "retrieve")), "/metrics", "localhost", http.StatusOK)
 	contains(t, body, `plimsoll_trials{state="valid"} 63`, `plimsoll_trials{state="invalid"} 1`,
 		`plimsoll_operations_total{outcome="error",system="boxo"}`, `plimsoll_received_bytes_total{system="nginx"}`,
 		`plimsoll_throughput_bytes_per_second{cell="c001",system=`, `plimsoll_ttfb_p50_seconds{cell="c001"`)
@@ -102,9 +106,9 @@ func TestLiveBeforeAndAfterTheRun(t *testing.T) {
 	h := Live(link)
 	page := func(code int, refreshes bool) {
 		t.Helper()
-		w := get(t, h, "/", "localhost")
-		if w.Code != code || strings.Contains(w.Body.String(), `http-equiv="refresh"`) != refreshes {
-			t.Errorf("status %d, want %d:\n%.200s", w.Code, code, w.Body)
+		text := wantStatus(t, h, "/", "localhost", code)
+		if strings.Contains(text, `http-equiv="refresh"`) != refreshes {
+			t.Errorf("it refreshes itself: %t", !refreshes)
 		}
 	}
 	page(http.StatusOK, true)
@@ -127,7 +131,7 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 			LastByte: int64(n) * 30e9}}))
 		must(t, run.Flush())
 		system := plan.Cells[0].System
-		contains(t, get(t, h, "/metrics", "localhost").Body.String(),
+		contains(t, wantStatus(t, h, "/metrics", "localhost", http.StatusOK),
 			fmt.Sprintf("plimsoll_operations_total{outcome=\"ok\",system=%q} %d\n", system, n),
 			fmt.Sprintf("plimsoll_received_bytes_total{system=%q} %d\n", system, 1000*n))
 	}

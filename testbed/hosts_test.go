@@ -63,19 +63,16 @@ func dial(t *testing.T, h *host, addr string) net.Conn {
 
 func TestHostsReachOneAnother(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		opt  Options
-	}{{"ipv4", Options{}}, {"ipv6", Options{IPv6: true}}, {"plain", Options{Plain: true}}} {
-		t.Run(tc.name, func(t *testing.T) {
-			if !tc.opt.Plain {
+	for name, opt := range map[string]Options{"ipv4": {}, "ipv6": {IPv6: true}, "plain": {Plain: true}} {
+		t.Run(name, func(t *testing.T) {
+			if !opt.Plain {
 				needNamespaces(t)
 			}
-			tb := newTestbed(t, tc.opt)
-			if got := tb.Mode().Namespaces; got == tc.opt.Plain {
+			tb, a, b := twoHosts(t, opt)
+			if got := tb.Mode().Namespaces; got == opt.Plain {
 				t.Fatalf("namespaces: %v", got)
 			}
-			a, b, c := addHost(t, tb, "a"), addHost(t, tb, "b"), addHost(t, tb, "c")
+			c := addHost(t, tb, "c")
 			_, addr := startEcho(t, a)
 			for _, h := range []*host{a, b, c} {
 				conn := dial(t, h, addr)

@@ -40,11 +40,10 @@ type lab struct {
 
 // labHost is one; it can be either end of a measurement.
 type labHost struct {
-	name       string
-	ns         netns.NsHandle
-	v4, v6     netip.Addr
-	ipv6       bool   // use v6 as the address
-	congestion string // of its TCP sockets
+	name   string
+	ns     netns.NsHandle
+	v4, v6 netip.Addr
+	ipv6   bool // use v6 as the address
 }
 
 func needRoot(t testing.TB) {
@@ -110,7 +109,7 @@ func (h *hub) attach(t testing.TB, name string, number int) (*labHost, Device) {
 	v4 := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(i)}) }
 	v6 := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("fd77::%x", i)) }
 	mac := func(i int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0, 0, byte(i)} }
-	host := &labHost{name: name, ns: newNamespace(t), v4: v4(number), v6: v6(number), congestion: "cubic"}
+	host := &labHost{name: name, ns: newNamespace(t), v4: v4(number), v6: v6(number)}
 	inside := handle(t, host.ns)
 	port := fmt.Sprintf("p%d", number)
 	err := h.nl.LinkAdd(&netlink.Veth{
@@ -198,24 +197,24 @@ func (h *labHost) Addr() netip.Addr {
 	return h.v4
 }
 
-func (h *labHost) control(network, _ string, c syscall.RawConn) error {
-	if !strings.HasPrefix(network, "tcp") || h.congestion == "" {
+// cubic is the congestion control of TCP sockets.
+func cubic(network, _ string, c syscall.RawConn) (err error) {
+	if !strings.HasPrefix(network, "tcp") {
 		return nil
 	}
-	var e error
-	err := c.Control(func(fd uintptr) {
-		e = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, h.congestion)
+	e := c.Control(func(fd uintptr) {
+		err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
 	})
 	return errors.Join(e, err)
 }
 
 func (h *labHost) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: 10 * time.Second, Control: h.control}
+	d := net.Dialer{Timeout: 10 * time.Second, Control: cubic}
 	return in(h, func() (net.Conn, error) { return d.DialContext(ctx, network, address) })
 }
 
 func (h *labHost) Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	lc := net.ListenConfig{Control: h.control}
+	lc := net.ListenConfig{Control: cubic}
 	return in(h, func() (net.Listener, error) { return lc.Listen(ctx, network, address) })
 }
 
