@@ -286,9 +286,8 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 			t.Error("a process of others was ended")
 		}
 		for _, p := range precious {
-			if _, err := os.Lstat(p); err != nil {
-				t.Errorf("touched: %v", err)
-			}
+			_, err := os.Lstat(p)
+			must(t, err)
 		}
 		if _, err := os.Stat(dead); err == nil {
 			t.Error("the dead run's directory is left")

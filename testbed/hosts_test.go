@@ -128,9 +128,7 @@ func TestDialsDoNotWaitForOneAnother(t *testing.T) {
 	}()
 	dial(t, b, addr)
 	cancel()
-	if err := <-dialed; err == nil {
-		t.Error("dialed a hole")
-	}
+	wantError(t, <-dialed, "cancel")
 }
 
 // threads are the network namespaces of all our threads.

@@ -158,11 +158,7 @@ func newTestbed(t *testing.T, opt Options) *Testbed {
 	opt.Log = func(s string) { t.Log(s) }
 	tb, err := New(t.Context(), opt)
 	must(t, err)
-	t.Cleanup(func() {
-		if err := tb.Close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(func() { must(t, tb.Close(context.Background())) })
 	return tb
 }
 

@@ -55,11 +55,7 @@ func bed(t *testing.T, opt testbed.Options) *testbed.Testbed {
 	opt.Dir, opt.Log = t.TempDir(), func(s string) { t.Log(s) }
 	tb, err := testbed.New(t.Context(), opt)
 	must(t, err)
-	t.Cleanup(func() {
-		if err := tb.Close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(func() { must(t, tb.Close(context.Background())) })
 	return tb
 }
 
@@ -487,9 +483,8 @@ func TestAgentEnds(t *testing.T) {
 		}},
 		{"orphaned", time.Second, func(t *testing.T, h *Host, _ testbed.Process) {
 			time.Sleep(2 * time.Second)
-			if _, err := h.Port(t.Context(), 0); err != nil {
-				t.Errorf("it ended although its engine lives: %v", err)
-			}
+			_, err := h.Port(t.Context(), 0)
+			must(t, err) // it lives as its engine does
 			h.Close()
 		}},
 	} {
@@ -500,9 +495,7 @@ func TestAgentEnds(t *testing.T) {
 			c.end(t, h, agent)
 			awaitEnd(t, agent)
 			awaitEnd(t, p)
-			if err := p.Err(); err == nil {
-				t.Error("its end is no error")
-			}
+			wantError(t, p.Err(), "")
 			gone(t, p.ID().PID)
 			must(t, p.Stop(t.Context()))
 			if _, err := h.Start(t.Context(), shell("late", "true")); err == nil {
@@ -563,9 +556,7 @@ func TestReachedAgain(t *testing.T) {
 	other.On = "b"
 	_, err := Reach(t.Context(), other)
 	wantError(t, err, "machine b was called", "machine a's")
-	if err := syscall.Kill(p.ID().PID, 0); err != nil {
-		t.Errorf("a call for another machine ended a process: %v", err)
-	}
+	must(t, syscall.Kill(p.ID().PID, 0)) // a call for another machine ends no process
 	again, err := Reach(t.Context(), h.opt)
 	must(t, err)
 	defer again.Close()

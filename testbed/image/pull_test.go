@@ -100,9 +100,8 @@ func TestPull(t *testing.T) {
 	}
 	byDigest := host + "/a/test@" + digest.String()
 	for _, again := range []string{ref, byDigest} {
-		if _, err := s.Pull(t.Context(), again, false, nil); err != nil {
-			t.Errorf("again %s: %v", again, err)
-		}
+		_, err := s.Pull(t.Context(), again, false, nil)
+		must(t, err)
 		found, err := s.Find(again)
 		want := strings.Split(again, "@")[0] + "@" + digest.String()
 		if err != nil || found.Digest != digest.String() || found.String() != want {
@@ -239,9 +238,7 @@ func TestResume(t *testing.T) {
 		return err
 	}
 	for range 2 {
-		if err := pull(1); err == nil {
-			t.Fatal("it was pulled without its second layer")
-		}
+		wantError(t, pull(1), "log in")
 	}
 	must(t, os.WriteFile(kept, []byte("spoiled"), 0o644))
 	whole = true

@@ -37,8 +37,8 @@ func BenchmarkLink(b *testing.B) {
 			emulator, top := func() Stats { return Stats{} }, symmetric(c.p, names...)
 			if c.threads > 0 {
 				l := newLabWith(b, Options{Seed: 7, Threads: c.threads}, names...)
-				l.shape(top)
-				hosts, emulator = l.hosts, l.stats
+				l.shape(b, top)
+				hosts, emulator = l.hosts, func() Stats { return l.stats(b) }
 			} else {
 				var shape func(Topology) error
 				shape, hosts = onHub(b, TBFDiscipline, names...)
@@ -69,7 +69,7 @@ func BenchmarkSwarm(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprint(threads), func(b *testing.B) {
 			l := newLabWith(b, Options{Seed: 7, Threads: threads}, names...)
-			l.shape(symmetric(Params{Rate: rate, Delay: 5 * time.Millisecond}, names...))
+			l.shape(b, symmetric(Params{Rate: rate, Delay: 5 * time.Millisecond}, names...))
 			stop := make(chan struct{})
 			defer close(stop)
 			for _, from := range names {
@@ -97,9 +97,9 @@ func BenchmarkSwarm(b *testing.B) {
 			}
 			time.Sleep(time.Second)
 			for b.Loop() {
-				s, cpu := l.stats(), ownCPU()
+				s, cpu := l.stats(b), ownCPU()
 				time.Sleep(5 * time.Second)
-				s = l.stats().Since(s)
+				s = l.stats(b).Since(s)
 				reportCost(b, s, ownCPU()-cpu, float64(s.all().Received.Bytes)/1e9)
 			}
 		})

@@ -33,7 +33,6 @@ func TestMain(m *testing.M) {
 
 // lab is hosts, each a network namespace, joined by an emulator.
 type lab struct {
-	t        testing.TB
 	emulator *Emulator
 	hosts    map[string]*labHost
 }
@@ -66,7 +65,7 @@ func newLabWith(t testing.TB, o Options, names ...string) *lab {
 	needRoot(t)
 	t.Setenv("LINK_TEST_EMULATOR", "1")
 	h := newHub(t)
-	l := &lab{t: t, hosts: map[string]*labHost{}}
+	l := &lab{hosts: map[string]*labHost{}}
 	var devices []Device
 	for i, name := range names {
 		host, d := h.attach(t, name, i+1)
@@ -166,15 +165,15 @@ func newNamespace(t testing.TB) (ns netns.NsHandle) {
 	return ns
 }
 
-func (l *lab) shape(top Topology) {
-	l.t.Helper()
-	must(l.t, l.emulator.Shape(l.t.Context(), top))
+func (l *lab) shape(t testing.TB, top Topology) {
+	t.Helper()
+	must(t, l.emulator.Shape(t.Context(), top))
 }
 
-func (l *lab) stats() Stats {
-	l.t.Helper()
-	s, err := l.emulator.Stats(l.t.Context())
-	must(l.t, err)
+func (l *lab) stats(t testing.TB) Stats {
+	t.Helper()
+	s, err := l.emulator.Stats(t.Context())
+	must(t, err)
 	return s
 }
 

@@ -199,7 +199,7 @@ func newMeshLab(t *testing.T, between Params) *meshLab {
 	t.Helper()
 	names := []string{"m0", "m1", "m2"}
 	m := &meshLab{lab: newLab(t, names...)}
-	m.shape(symmetric(between, names...))
+	m.shape(t, symmetric(between, names...))
 	mesh := Mesh{Key: []byte(carrierKey)}
 	var sockets []*os.File
 	var hubs []*hub
@@ -230,12 +230,12 @@ func newMeshLab(t *testing.T, between Params) *meshLab {
 	return m
 }
 
-func (m *meshLab) reshape(top Topology) (rtts []time.Duration) {
-	m.t.Helper()
+func (m *meshLab) reshape(t testing.TB, top Topology) (rtts []time.Duration) {
+	t.Helper()
 	for i, e := range m.emulators {
-		r, err := e.Probe(m.t.Context(), true)
-		must(m.t, err)
-		must(m.t, e.Shape(m.t.Context(), top))
+		r, err := e.Probe(t.Context(), true)
+		must(t, err)
+		must(t, e.Shape(t.Context(), top))
 		if i == 0 {
 			rtts = r
 		}
@@ -243,12 +243,12 @@ func (m *meshLab) reshape(top Topology) (rtts []time.Duration) {
 	return rtts
 }
 
-func (m *meshLab) stats() Stats {
-	m.t.Helper()
+func (m *meshLab) stats(t testing.TB) Stats {
+	t.Helper()
 	sum := Stats{Drops: Drops{}, Hosts: map[string]HostStats{}}
 	for _, e := range m.emulators {
-		s, err := e.Stats(m.t.Context())
-		must(m.t, err)
+		s, err := e.Stats(t.Context())
+		must(t, err)
 		sum = sum.Merge(s)
 	}
 	return sum
@@ -258,7 +258,7 @@ func (m *meshLab) stats() Stats {
 func TestMesh(t *testing.T) {
 	m := newMeshLab(t, Params{Delay: 2 * time.Millisecond})
 	names := []string{"a", "b", "c"}
-	base := m.reshape(Topology{})
+	base := m.reshape(t, Topology{})
 	for i, rtt := range base[1:] {
 		if rtt < 4*time.Millisecond || rtt > 8*time.Millisecond {
 			t.Errorf("round trip to %s: %v, want 4 ms", names[i+1], rtt)
@@ -268,9 +268,8 @@ func TestMesh(t *testing.T) {
 		{Rate: 50e6, Delay: 5 * time.Millisecond}, {Rate: 10e6, Delay: 8 * time.Millisecond, Loss: 0.02},
 	} {
 		t.Run(fmt.Sprint(p), func(t *testing.T) {
-			m.t, m.lab.t = t, t
 			top := symmetric(p, names...)
-			m.reshape(top)
+			m.reshape(t, top)
 			try(t, func() error {
 				c := m.hosts[0].measureTo(t, m.hosts[2], top.Want("a", "c"))
 				t.Logf("round trip %.2f ms, rate %.4g (want %.4g), loss %.4f", c.RTT*1e3, c.Rate, c.WantRate, c.Loss)
@@ -285,14 +284,13 @@ func TestMesh(t *testing.T) {
 			})
 		})
 	}
-	m.t, m.lab.t = t, t
 	top := symmetric(Params{Rate: 100e6, Delay: 5 * time.Millisecond}, names...)
-	m.reshape(top)
-	before := m.stats()
+	m.reshape(t, top)
+	before := m.stats(t)
 	if rate := transfer(t, m.hosts[1], m.hosts[2], 8<<20); rate > 100e6 {
 		t.Errorf("8 MiB pass at %.3g bit/s", rate)
 	}
-	s := m.stats().Since(before)
+	s := m.stats(t).Since(before)
 	up, down := s.Hosts["b"].Sent, s.Hosts["c"].Received
 	gone := up.Segments - down.Segments - s.Drops[DropUp].Segments - s.Drops[DropDown].Segments
 	if up.Bytes < 8<<20 || max(gone, -gone) > 20 { // few are on their way when emulators are asked one after the other
@@ -301,21 +299,21 @@ func TestMesh(t *testing.T) {
 	t.Logf("lateness %v (99th percentile), drops %v, CPU %v for 8 MiB", s.Lateness.Quantile(0.99), s.Drops, s.CPU)
 
 	// What the network between the machines loses makes results void.
-	m.shape(symmetric(Params{Delay: 2 * time.Millisecond, Loss: 0.05}, "m0", "m1", "m2"))
-	before = m.stats()
+	m.shape(t, symmetric(Params{Delay: 2 * time.Millisecond, Loss: 0.05}, "m0", "m1", "m2"))
+	before = m.stats(t)
 	_, err := m.hosts[0].initiateTo(t, m.hosts[1], Want{Loss: 0.1, ReturnLoss: 0.1}).measureRTT()
 	must(t, err)
-	if s := m.stats().Since(before); s.Drops[DropCarrier].Segments == 0 || s.Trouble(time.Hour) == "" {
+	if s := m.stats(t).Since(before); s.Drops[DropCarrier].Segments == 0 || s.Trouble(time.Hour) == "" {
 		t.Errorf("drops %v, %q", s.Drops, s.Trouble(time.Hour))
 	}
 	// And so does what it delays.
 	try(t, func() error {
-		m.shape(symmetric(Params{Delay: 2 * time.Millisecond}, "m0", "m1", "m2"))
+		m.shape(t, symmetric(Params{Delay: 2 * time.Millisecond}, "m0", "m1", "m2"))
 		m.hosts[0].handshakeTo(t, m.hosts[1])
-		m.shape(symmetric(Params{Delay: 20 * time.Millisecond}, "m0", "m1", "m2"))
-		before := m.stats()
+		m.shape(t, symmetric(Params{Delay: 20 * time.Millisecond}, "m0", "m1", "m2"))
+		before := m.stats(t)
 		rtt := m.hosts[0].handshakeTo(t, m.hosts[1])
-		if late := m.stats().Since(before).Lateness.Quantile(0.5); rtt < 40*time.Millisecond ||
+		if late := m.stats(t).Since(before).Lateness.Quantile(0.5); rtt < 40*time.Millisecond ||
 			late < 10*time.Millisecond {
 			return fmt.Errorf("round trip %v and packets %v late, over a network that is 36 ms slower", rtt, late)
 		}

@@ -406,9 +406,7 @@ func TestTopologyValidate(t *testing.T) {
 	full.Rate, full.Queue = 1e9, 1
 	pair := func(a, b string, p Params) Topology { return Topology{Pairs: map[Pair]Params{{a, b}: p}} }
 	for _, top := range []Topology{{}, {Up: map[string]Params{"a": full}}, pair("a", "b", way)} {
-		if err := top.Validate(); err != nil {
-			t.Errorf("%+v: %v", top, err)
-		}
+		must(t, top.Validate())
 	}
 	wrong := []Topology{pair("a", "a", way), pair("a", "b", full)}
 	for _, p := range []Params{{Rate: -1}, {Rate: 10}, {Rate: math.NaN()}, {Delay: -1}, {Delay: time.Hour},
