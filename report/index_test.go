@@ -88,29 +88,20 @@ func (o written) write(t testing.TB, dir string) {
 	}
 }
 
-// someRuns are runs of two experiments, and what is no run in reach.
-func someRuns(t testing.TB) string {
-	t.Helper()
+// The index has each run in reach, served and as a file, and what cannot be read, too.
+func TestIndex(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	for i := range 8 {
 		written{title: "Nightly", at: i, version: fmt.Sprintf("v1.%d", i), summary: i%2 == 0}.write(t,
 			filepath.Join(root, "nightly", fmt.Sprintf("run-%d", i)))
 	}
 	written{title: "Now", at: 20, version: "v2", going: true}.write(t, filepath.Join(root, "now & then"))
-	must(t, os.MkdirAll(filepath.Join(root, "a", "b", "too-deep"), 0o755))
-	written{title: "Hidden", at: 30}.write(t, filepath.Join(root, "a", "b", "run"))
-	written{title: "Outside", at: 31}.write(t, filepath.Join(t.TempDir(), "run"))
+	written{title: "Too deep", at: 30}.write(t, filepath.Join(root, "a", "b", "run"))
 	must(t, os.MkdirAll(filepath.Join(root, "broken"), 0o755))
 	must(t, os.WriteFile(filepath.Join(root, "broken", "run.db"), []byte("not a database"), 0o644))
 	must(t, os.WriteFile(filepath.Join(root, "broken", "plan.json"), []byte("{}"), 0o644))
 	must(t, os.Symlink(facts.Unpack(t, "retrieve"), filepath.Join(root, "elsewhere")))
-	return root
-}
-
-// The index has each run in reach, served and as a file, and what cannot be read, too.
-func TestIndex(t *testing.T) {
-	t.Parallel()
-	root := someRuns(t)
 	t.Run("rows", func(t *testing.T) { indexOfRuns(t, root) })
 	t.Run("served", func(t *testing.T) { runsAreServed(t, root) })
 	t.Run("file", func(t *testing.T) { indexAsAFile(t, root) })

@@ -83,10 +83,7 @@ func TestMountOf(t *testing.T) {
 27 26 0:25 / /tmp/over rw - overlay overlay rw
 28 22 0:26 / /net rw - nfs4 server:/export rw
 `
-	proc := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(proc, "self"), 0o755))
-	must(t, os.WriteFile(filepath.Join(proc, "self/mountinfo"), []byte(mounts), 0o644))
-	fs, err := procfs.NewFS(proc)
+	fs, err := procfs.NewFS(writeFiles(t, map[string]string{"self/mountinfo": mounts}))
 	must(t, err)
 	all, err := fs.GetMounts()
 	must(t, err)

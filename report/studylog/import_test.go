@@ -324,22 +324,8 @@ func TestNodesOfTheSameNames(t *testing.T) {
 	}
 }
 
-func TestNothingToImport(t *testing.T) {
-	noConfig := without(codexStudy.logs(), func(r map[string]any) bool { return r["experiment_set_id"] != nil })
-	for name, lines := range map[string][]string{"nothing": {"hello"}, "no config": plainLog(noConfig...)} {
-		dir := filepath.Join(t.TempDir(), "run")
-		_, err := Import(t.Context(), []string{logFile(t, "x.log", lines...)}, Options{Dir: dir, Measure: disseminate.TimesOf})
-		if _, made := os.Stat(dir); !errors.Is(err, ErrNothing) || made == nil {
-			t.Errorf("%s: %v; its directory: %v", name, err, made)
-		}
-	}
-	if _, err := Import(t.Context(), []string{"/nonexistent"}, Options{}); err == nil {
-		t.Error("a file that there is not was imported")
-	}
-}
-
-// An import that is interrupted, or whose file ends too early or is compressed too often,
-// leaves nothing.
+// An import that is interrupted, or whose file has no experiment, ends too early or is compressed
+// too often, leaves nothing.
 func TestImportsThatAreRefused(t *testing.T) {
 	whole := gzipped(t, "x.log.gz", []byte(strings.Join(plainLog(codexStudy.logs()...), "\n")))
 	b, err := os.ReadFile(whole)
@@ -350,23 +336,28 @@ func TestImportsThatAreRefused(t *testing.T) {
 		b, err = os.ReadFile(nested)
 		must(t, err)
 	}
+	noConfig := without(codexStudy.logs(), func(r map[string]any) bool { return r["experiment_set_id"] != nil })
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := filepath.Join(t.TempDir(), "run")
 	for _, c := range []struct {
-		ctx  context.Context
-		file string
-		want string
+		ctx     context.Context
+		file    string
+		nothing bool // it is ErrNothing
+		want    string
 	}{
-		{t.Context(), cut, "unexpected EOF"}, {t.Context(), nested, "nested:"}, {interrupted, whole, "canceled"},
+		{t.Context(), logFile(t, "x.log", "hello"), true, ""},
+		{t.Context(), logFile(t, "x.log", plainLog(noConfig...)...), true, ""},
+		{t.Context(), "/nonexistent", false, "no such file"},
+		{t.Context(), cut, false, "unexpected EOF"},
+		{t.Context(), nested, false, "nested:"},
+		{interrupted, whole, false, "canceled"},
 	} {
 		_, err := Import(c.ctx, []string{c.file}, Options{Dir: dir, Measure: disseminate.TimesOf})
-		if err == nil || errors.Is(err, ErrNothing) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %s", err, c.want)
+		_, made := os.Stat(dir)
+		if err == nil || errors.Is(err, ErrNothing) != c.nothing || !strings.Contains(err.Error(), c.want) || made == nil {
+			t.Errorf("%v, want %s; its directory: %v", err, c.want, made)
 		}
-	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Error("a directory was made")
 	}
 }
 

@@ -86,15 +86,19 @@ func awaitEnd(t *testing.T, p testbed.Process) {
 	}
 }
 
-// gone waits until a process group is no more.
-func gone(t *testing.T, pid int) {
+// eventually polls for what the kernel does in its own time.
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(20 * time.Second)
-	for ; !errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("process group %d is still there", pid)
+			t.Fatalf("never happened: %s", what)
 		}
 	}
+}
+
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	eventually(t, "a process group is gone", func() bool { return errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH) })
 }
 
 func TestProcesses(t *testing.T) {

@@ -290,20 +290,17 @@ func checked(t *testing.T, tb *testbed.Testbed, from, to testbed.Host) {
 // free waits until nothing of tunnels is left in a machine's network.
 func free(t *testing.T, b *box) {
 	t.Helper()
-	var err error
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		err = link.InNamespace(int(b.ns), func() error {
+	nl := open(t, b.ns)
+	eventually(t, "what the agent that is killed had is free", func() bool {
+		err := link.InNamespace(int(b.ns), func() error {
 			c, err := net.ListenPacket("udp", ":7701")
 			if err == nil {
 				err = c.Close()
 			}
 			return err
 		})
-		links, listed := open(t, b.ns).LinkList()
+		links, listed := nl.LinkList()
 		must(t, listed)
-		if err == nil && len(links) == 2 { // lo and eth0
-			return
-		}
-	}
-	t.Errorf("the agent is killed, yet: %v", err)
+		return err == nil && len(links) == 2 // lo and eth0
+	})
 }
