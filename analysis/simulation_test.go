@@ -308,7 +308,8 @@ func TestCostTableCovers(t *testing.T) {
 				for seed := range uint64(runs) {
 					table := simulateCosts(t, plan, seed, noise, truth, 0.05).Table(c.table)
 					for i := range table.Rows {
-						if table.Get(i, "system").Text != "boxo" || c.process != "" && table.Get(i, "process").Text != c.process {
+						if table.Get(i, "system").Text != "boxo" ||
+							c.process != "" && table.Get(i, "process").Text != c.process {
 							continue
 						}
 						for key, truth := range c.truths {

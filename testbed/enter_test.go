@@ -86,7 +86,8 @@ func (r *entered) use(dir string) {
 	port, err := a.Port(ctx, 0)
 	need(err)
 	addr := fmt.Sprintf("%s:%d", a.Addr(), port)
-	_, err = a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr}, Ready: dialer(b, addr)})
+	_, err = a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr},
+		Ready: dialer(b, addr)})
 	need(err)
 	need(tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: 10 * time.Millisecond}}}))
 	c, err := tb.Check(ctx, a, b, 0)

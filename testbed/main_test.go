@@ -51,10 +51,10 @@ func fake(what string, args []string) {
 	case "echo": // echo ADDR: a TCP echo server
 		echo(args[0])
 	case "listen": // listen ADDR: accepts connections, as the kernel does for it, and keeps a thread busy
-		_, err := net.Listen("tcp", args[0])
+		l, err := net.Listen("tcp", args[0])
 		need(err)
-		for {
-		}
+		defer l.Close() // else it may be collected
+		spin()
 	case "stubborn": // ignores what can be ignored, and has a child in a session of its own that does too
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
 		if len(args) == 0 {
@@ -131,15 +131,18 @@ func burn(args []string) {
 		runtime.KeepAlive(ballast)
 		return
 	}
-	go func() {
-		for n := 0; ; n++ {
-		}
-	}()
+	go spin()
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	fmt.Printf("%.3f\n", float64(u.Utime.Nano()+u.Stime.Nano())/1e9)
 	runtime.KeepAlive(ballast)
+}
+
+// spin keeps a thread busy for good.
+func spin() {
+	for n := 0; ; n++ {
+	}
 }
 
 func self(t *testing.T) string {

@@ -28,8 +28,9 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	dir := t.TempDir()
 	var pids []int
 	for range 2 { // writes 8 MiB, then burns until it is stopped
-		p := start(t, h, Command{Name: "short", Args: []string{"/bin/sh", "-c",
-			`dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"; while :; do :; done`, dir}})
+		const script = `dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"
+			while :; do :; done`
+		p := start(t, h, Command{Name: "short", Args: []string{"/bin/sh", "-c", script, dir}})
 		eventually(t, "it has written and burnt", func() bool {
 			_, err := os.Stat(filepath.Join(dir, "written"))
 			return err == nil && p.sample(scan()).CPU > 0.1

@@ -355,7 +355,8 @@ func TestImportsThatAreRefused(t *testing.T) {
 	} {
 		_, err := Import(c.ctx, []string{c.file}, Options{Dir: dir, Measure: disseminate.TimesOf})
 		_, made := os.Stat(dir)
-		if err == nil || errors.Is(err, ErrNothing) != c.nothing || !strings.Contains(err.Error(), c.want) || made == nil {
+		if err == nil || errors.Is(err, ErrNothing) != c.nothing || !strings.Contains(err.Error(), c.want) ||
+			made == nil {
 			t.Errorf("%v, want %s; its directory: %v", err, c.want, made)
 		}
 	}
