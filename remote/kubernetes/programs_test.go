@@ -93,7 +93,7 @@ limits: {others: none, machine: none, deadline: 5m, start: 5m}
 func TestClusterPrograms(t *testing.T) {
 	notShort(t)
 	real(t, "")
-	const overhead = "scenario: overhead\noverhead: {operation: [put, get], count: 2}\ndata: {objects: 2, size: 10kB}"
+	const overhead = "scenario: overhead\noverhead: {operation: [put, get], count: 3}\ndata: {objects: 2, size: 10kB}"
 	const swarm = "scenario: disseminate\ndisseminate: {nodes: 3, seeders: 1}\ndata: {size: 2MiB}"
 	t.Run("nginx", func(t *testing.T) {
 		nginx, err := exec.LookPath("nginx")
