@@ -71,27 +71,34 @@ func simulate(t testing.TB, plan *experiment.Plan, seed uint64, noise func(*rand
 			if c.System == "boxo" {
 				x *= ratio
 			}
-			trials = append(trials, record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block,
-				State: record.Done, Seconds: 10,
-				Outcomes: map[string]int64{"ok": 400},
-				Metrics:  map[string]float64{"throughput": x, "success_rate": 1, "busiest_cpu": 0.5}})
+			trials = append(trials, trialOf(c, block, len(trials), 400,
+				map[string]float64{"throughput": x, "success_rate": 1, "busiest_cpu": 0.5}))
 		}
 	}
-	r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.Scenario{}.View(), simulatedMetrics, trials))
+	return analysed(t, plan, retrieve.Scenario{}.View(), simulatedMetrics, trials)
+}
+
+// trialOf is a trial in which so many operations succeeded; others were done before it.
+func trialOf(c experiment.Cell, block, before int, ok int64, metrics map[string]float64) record.Trial {
+	return record.Trial{ID: int64(before + 1), Cell: c.ID, Block: block, State: record.Done, Seconds: 10,
+		Outcomes: map[string]int64{"ok": ok}, Metrics: metrics}
+}
+
+func analysed(t testing.TB, plan *experiment.Plan, view *analysis.View, metrics []record.Metric, trials []record.Trial,
+	links ...record.LinkCheck) *analysis.Result {
+	t.Helper()
+	r, err := analysis.Analyse(analysis.FrameOf(plan, view, metrics, trials, links...))
 	must(t, err)
 	return r
 }
 
 func simulatedPlan(t testing.TB, file string) *experiment.Plan {
 	t.Helper()
-	var catalog experiment.Catalog
-	for _, name := range []string{"nginx", "boxo"} {
-		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"},
-			HTTP: true})
-	}
-	catalog = append(catalog, experiment.SystemSpec{Name: "ledger", Modes: []string{"start"}, Follows: true,
-		Options: []experiment.OptionSpec{{Name: "batch", Type: "int", Default: "100"},
-			{Name: "subscriber", Type: "enum", Enum: []string{"none", "full"}, Default: "none"}}})
+	start := []string{"start"}
+	catalog := experiment.Catalog{{Name: "nginx", Modes: start, HTTP: true}, {Name: "boxo", Modes: start, HTTP: true},
+		{Name: "ledger", Modes: start, Follows: true, Options: []experiment.OptionSpec{
+			{Name: "batch", Type: "int", Default: "100"},
+			{Name: "subscriber", Type: "enum", Enum: []string{"none", "full"}, Default: "none"}}}}
 	e, err := experiment.Parse("simulated.yaml", []byte(file), nil, catalog)
 	must(t, err)
 	plan, err := e.Plan()
@@ -154,8 +161,7 @@ func simulateCosts(
 			rtt := 0.0003 + 2*c.Link.Delay.Seconds()
 			m := map[string]float64{"success_rate": 1,
 				"duration_p50": noisy(slow[c.System]*(0.02+3*rtt+float64(c.Data.Size)/10e6), "duration")}
-			trial := record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block, State: record.Done, Seconds: 10,
-				Outcomes: map[string]int64{"ok": 3}, Metrics: m}
+			trial := trialOf(c, block, len(trials), 3, m)
 			for _, process := range []string{"client-1", "storage-1"} {
 				for _, kind := range []string{record.DetailRSSRest, record.DetailRSSPeak} {
 					v := 80e6
@@ -179,9 +185,7 @@ func simulateCosts(
 		}
 	}
 	s := overhead.Scenario{}
-	r, err := analysis.Analyse(analysis.FrameOf(plan, s.View(), s.Metrics(), trials, links...))
-	must(t, err)
-	return r
+	return analysed(t, plan, s.View(), s.Metrics(), trials, links...)
 }
 
 // simulations is how many runs are simulated: few, unless `make bench` asks for more.
@@ -285,35 +289,32 @@ func (c *covered) add(truth float64, lo, hi analysis.Num) {
 func TestCostTableCovers(t *testing.T) {
 	truth := costTruth{ratio: 1.2, memory: 20, objects: 0.002}
 	for scenario, c := range map[string]struct {
-		file, table string
-		truths      map[string]float64 // by column, of boxo
-		rows        map[string]string  // a column's value, of the rows that are looked at
+		file, table, process string             // process: that of the rows that are looked at
+		truths               map[string]float64 // by column, of boxo
 	}{
-		"costs": {simulatedCosts, "cost",
-			map[string]float64{"a": 0.02 * 1.2, "rounds": 3 * 1.2, "b": 1.2 / 10e6, "against": 1.2}, nil},
-		"memory": {simulatedCosts, "memory", map[string]float64{"growth": 20 * 1.2},
-			map[string]string{"process": "client"}},
-		"objects": {simulatedFills, "objects", map[string]float64{"slope": 0.002 * 1.2}, nil},
+		"costs": {simulatedCosts, "cost", "",
+			map[string]float64{"a": 0.02 * 1.2, "rounds": 3 * 1.2, "b": 1.2 / 10e6, "against": 1.2}},
+		"memory":  {simulatedCosts, "memory", "client", map[string]float64{"growth": 20 * 1.2}},
+		"objects": {simulatedFills, "objects", "", map[string]float64{"slope": 0.002 * 1.2}},
 	} {
 		plan, runs := simulatedPlan(t, c.file), simulations(t, 20)
 		for name, noise := range noises {
 			t.Run(scenario+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				covers := map[string]*covered{}
+				for key := range c.truths {
+					covers[key] = &covered{}
+				}
 				for seed := range uint64(runs) {
 					table := simulateCosts(t, plan, seed, noise, truth, 0.05).Table(c.table)
 					for i := range table.Rows {
-						looked := table.Get(i, "system").Text == "boxo"
-						for key, want := range c.rows {
-							looked = looked && table.Get(i, key).Text == want
+						if table.Get(i, "system").Text != "boxo" ||
+							c.process != "" && table.Get(i, "process").Text != c.process {
+							continue
 						}
 						for key, truth := range c.truths {
-							if covers[key] == nil {
-								covers[key] = &covered{}
-							}
-							if v := table.Get(i, key); looked {
-								covers[key].add(truth, v.Lo, v.Hi)
-							}
+							v := table.Get(i, key)
+							covers[key].add(truth, v.Lo, v.Hi)
 						}
 					}
 				}
@@ -444,13 +445,18 @@ func TestGatesCountWhatWasCutOff(t *testing.T) {
 			t.Errorf("with %d of 8 blocks cut off: %s, want %s: %+v", c.cut, gates[0].State, c.want, gates[0].Cells[0])
 		}
 	}
-	base := cut(0)
-	c, err := analysis.CompareRuns(base, []*analysis.Result{cut(6)}, []string{"a", "b"}, analysis.CompareOptions{})
-	must(t, err)
+	c := compared(t, cut(0), cut(6))
 	must(t, c.Hold([]string{"no worse than BASE by 5%"}, true))
 	if c.Gates[0].State != analysis.GateFail {
 		t.Errorf("no worse than BASE: %s: %+v", c.Gates[0].State, c.Gates[0].Cells[0])
 	}
+}
+
+func compared(t *testing.T, base, other *analysis.Result) *analysis.Comparison {
+	t.Helper()
+	c, err := analysis.CompareRuns(base, []*analysis.Result{other}, []string{"a", "b"}, analysis.CompareOptions{})
+	must(t, err)
+	return c
 }
 
 // altered is a run whose trials are changed before they are judged once more.
@@ -462,9 +468,7 @@ func altered(t *testing.T, plan *experiment.Plan, r *analysis.Result, view *anal
 		change(&x.Trial)
 		trials = append(trials, x.Trial)
 	}
-	again, err := analysis.Analyse(analysis.FrameOf(plan, view, metrics, trials))
-	must(t, err)
-	return again
+	return analysed(t, plan, view, metrics, trials)
 }
 
 // simulatedAs is a simulated run without differences whose trials are changed.
@@ -479,9 +483,7 @@ func simulatedAs(t *testing.T, file string, seed uint64, change func(*record.Tri
 func TestCompareTooFew(t *testing.T) {
 	few := strings.Replace(simulated, "repetitions: 8", "repetitions: 3", 1)
 	same := func(*record.Trial) {}
-	c, err := analysis.CompareRuns(simulatedAs(t, few, 1, same), []*analysis.Result{simulatedAs(t, few, 2, same)},
-		[]string{"a", "b"}, analysis.CompareOptions{})
-	must(t, err)
+	c := compared(t, simulatedAs(t, few, 1, same), simulatedAs(t, few, 2, same))
 	if o := c.Overall[0]; o.OpenCells != 6 || o.SameCells != 0 {
 		t.Errorf("%+v", o)
 	}
@@ -498,11 +500,8 @@ func TestOthersDiffer(t *testing.T) {
 		return simulatedAs(t, simulated, 1, func(t *record.Trial) { t.Metrics["others_busy"] = share })
 	}
 	for share, want := range map[float64]string{0.04: "", 0.12: "12 %"} {
-		c, err := analysis.CompareRuns(busy(0.02), []*analysis.Result{busy(share)}, []string{"a", "b"},
-			analysis.CompareOptions{})
-		must(t, err)
 		got := ""
-		for _, d := range c.Differs {
+		for _, d := range compared(t, busy(0.02), busy(share)).Differs {
 			if d.Kind == "others" {
 				got = d.New[0]
 			}

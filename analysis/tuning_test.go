@@ -43,17 +43,15 @@ func tuned(t *testing.T, file string, change func(disk, full bool, tr *record.Tr
 				took *= 0.6
 			}
 			took *= math.Exp(0.02 * rng.NormFloat64())
-			tr := record.Trial{ID: int64(len(trials) + 1), Cell: c.ID, Block: block, State: record.Done,
-				Seconds: took + 1, Outcomes: map[string]int64{"ok": 2},
-				Metrics: map[string]float64{"sync_time": took, "first_block": 1.4, "ok_rate": 1}}
+			tr := trialOf(c, block, len(trials), 2,
+				map[string]float64{"sync_time": took, "first_block": 1.4, "ok_rate": 1})
+			tr.Seconds = took + 1
 			change(disk, full, &tr)
 			trials = append(trials, tr)
 		}
 	}
 	s := sync.Scenario{}
-	r, err := analysis.Analyse(analysis.FrameOf(plan, s.View(), s.Metrics(), trials))
-	must(t, err)
-	return r
+	return analysed(t, plan, s.View(), s.Metrics(), trials)
 }
 
 // With two repetitions no configuration is significantly faster, and knobs are, of which there

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
@@ -50,18 +49,15 @@ warmup: 0
 		var trials []record.Trial
 		for block := range cmp.Or(c.blocks, plan.Blocks) {
 			for i, cell := range plan.Cells {
-				tr := record.Trial{ID: int64(len(trials) + 1), Cell: cell.ID, Block: block, State: record.Done,
-					Seconds: 10, Outcomes: map[string]int64{"ok": 400},
-					Metrics: map[string]float64{"throughput": c.levels[i].rate * 1e6 * (1 + 0.01*float64(2*block-5)/5),
-						"success_rate": 1}}
+				tr := trialOf(cell, block, len(trials), 400, map[string]float64{"success_rate": 1,
+					"throughput": c.levels[i].rate * 1e6 * (1 + 0.01*float64(2*block-5)/5)})
 				if c.levels[i].reason != "" {
 					tr.Invalid = []string{c.levels[i].reason}
 				}
 				trials = append(trials, tr)
 			}
 		}
-		r, err := analysis.Analyse(analysis.FrameOf(plan, retrieve.Scenario{}.View(), simulatedMetrics, trials))
-		must(t, err)
+		r := analysed(t, plan, retrieve.Scenario{}.View(), simulatedMetrics, trials)
 		if got := strings.Join(said.FindAllString(r.Verdict.Text, -1), " "); got != c.want {
 			t.Errorf("%s: %s\nwant %s", name, r.Verdict.Text, c.want)
 		}

@@ -51,9 +51,8 @@ func TestStaleJournals(t *testing.T) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	must(t, w.WriteHeader(&tar.Header{Name: database, Size: 3, Mode: 0o600}))
-	if _, err := io.WriteString(w, "new"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(w, "new")
+	must(t, err)
 	must(t, w.WriteHeader(&tar.Header{Name: endMark}))
 	dir := t.TempDir()
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
@@ -90,13 +89,10 @@ func TestCopiesBesideTrials(t *testing.T) {
 		copied := make(chan error, 1)
 		go func() { copied <- copyRun(t.Context(), dir, io.Discard) }()
 		time.Sleep(time.Minute)
-		if err := end(); err != nil {
-			t.Errorf("a copy that waited disturbed the trial: %v", err)
-		}
+		must(t, end()) // a copy that waits does not disturb the trial
 		must(t, <-copied)
-		if end, err = alone(t.Context(), dir); err != nil {
-			t.Fatal(err)
-		}
+		end, err = alone(t.Context(), dir)
+		must(t, err)
 		must(t, copyRun(t.Context(), dir, io.Discard))
 		if err := end(); err == nil {
 			t.Error("a copy during the trial left no trace")

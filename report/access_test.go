@@ -37,6 +37,12 @@ func checkAccess(t *testing.T, src []byte) {
 		count[n.Data]++
 		ids[attr(n, "id")] = true
 		label := attr(n, "aria-label")
+		need := func(ok bool, what string) {
+			t.Helper()
+			if !ok {
+				t.Errorf("<%s> %.80q %s", n.Data, textOf(n), what)
+			}
+		}
 		for _, key := range []string{"aria-labelledby", "aria-describedby"} {
 			if v := attr(n, key); v != "" {
 				refs = append(refs, v)
@@ -44,45 +50,28 @@ func checkAccess(t *testing.T, src []byte) {
 		}
 		switch n.Data {
 		case "html":
-			if attr(n, "lang") == "" {
-				t.Error("the page does not say its language")
-			}
+			need(attr(n, "lang") != "", "does not say its language")
 		case "h1", "h2", "h3", "h4":
-			if now := int(n.Data[1] - '0'); now > level+1 {
-				t.Errorf("<%s> %q follows a heading of level %d", n.Data, textOf(n), level)
-			} else {
-				level = now
-			}
+			now := int(n.Data[1] - '0')
+			need(now <= level+1, "skips a level of headings")
+			level = now
 		case "button", "a", "summary", "select":
-			if label == "" && textOf(n) == "" {
-				t.Errorf("<%s> has no name", n.Data)
-			}
+			need(label != "" || textOf(n) != "", "has no name")
 		case "table":
-			if !hasChild(n, "caption") {
-				t.Error("a table has no caption")
-			}
+			need(hasChild(n, "caption"), "has no caption")
 		case "th":
-			if attr(n, "scope") == "" {
-				t.Errorf("the heading %q has no scope", textOf(n))
-			}
+			need(attr(n, "scope") != "", "has no scope")
 		case "figure":
-			if attr(n, "aria-labelledby") == "" || attr(n, "aria-describedby") == "" || !hasChild(n, "figcaption") {
-				t.Errorf("%s has no name or no words", attr(n, "id"))
-			}
+			need(attr(n, "aria-labelledby") != "" && attr(n, "aria-describedby") != "", "has no name or no words")
+			need(hasChild(n, "figcaption"), "has no caption")
 		case "svg":
-			if attr(n, "aria-hidden") != "true" {
-				t.Error("a decoration is read to screen readers")
-			}
+			need(attr(n, "aria-hidden") == "true", "is a decoration that is read to screen readers")
 		}
-		if role := attr(n, "role"); (role == "img" || role == "region" || role == "group") && label == "" {
-			t.Errorf("<%s role=%s> has no name", n.Data, role)
-		}
-		if attr(n, "tabindex") == "0" && attr(n, "role") == "" {
-			t.Errorf("<%s> can be reached from the keyboard, and has no role", n.Data)
-		}
-		if class := strings.Fields(attr(n, "class")); slices.Contains(class, "scroll") && attr(n, "tabindex") != "0" {
-			t.Error("what scrolls cannot be reached from the keyboard")
-		}
+		role, reached := attr(n, "role"), attr(n, "tabindex") == "0"
+		need(label != "" || !slices.Contains([]string{"img", "region", "group"}, role), "has a role and no name")
+		need(role != "" || !reached, "can be reached from the keyboard, and has no role")
+		need(reached || !slices.Contains(strings.Fields(attr(n, "class")), "scroll"),
+			"scrolls, and cannot be reached from the keyboard")
 	}
 	for _, id := range refs {
 		if !ids[id] {

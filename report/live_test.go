@@ -2,10 +2,8 @@ package report
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,72 +26,44 @@ func get(t *testing.T, h http.Handler, path, host string) *httptest.ResponseReco
 	return w
 }
 
+// wantStatus checks the status of an answer, and returns its text.
+func wantStatus(t *testing.T, h http.Handler, path, host string, want int) string {
+	t.Helper()
+	w := get(t, h, path, host)
+	if w.Code != want {
+		t.Errorf("%s of %q: status %d, want %d:\n%.200s", path, host, w.Code, want, w.Body)
+	}
+	return w.Body.String()
+}
+
 func TestLiveAnswersOnlyLoopbackNames(t *testing.T) {
 	h := Live(facts.Unpack(t, "retrieve"))
 	for _, host := range []string{"localhost", "localhost:7117", "127.0.0.1:7117", "[::1]:7117", "[::1]"} {
-		if w := get(t, h, "/", host); w.Code != 200 {
-			t.Errorf("host %s: %d %s", host, w.Code, w.Body)
-		}
+		wantStatus(t, h, "/", host, http.StatusOK)
 	}
 	for _, host := range []string{"evil.example", "127.0.0.1.evil.example:7117", "10.0.0.1", "",
 		"localhost.evil.example"} {
 		for _, path := range []string{"/", "/metrics", "/events"} {
-			if w := get(t, h, path, host); w.Code != http.StatusForbidden {
-				t.Errorf("host %q, %s: %d", host, path, w.Code)
-			}
+			wantStatus(t, h, path, host, http.StatusForbidden)
 		}
 	}
-	if w := get(t, h, "/run.db", "localhost"); w.Code != 404 {
-		t.Errorf("/run.db: %d", w.Code)
-	}
+	wantStatus(t, h, "/run.db", "localhost", http.StatusNotFound)
 }
 
 func TestLiveMetrics(t *testing.T) {
-	body := get(t, Live(facts.Unpack(t, "retrieve")), "/metrics", "localhost").Body.String()
-	for _, want := range []string{`plimsoll_trials{state="valid"} 63`, `plimsoll_trials{state="invalid"} 1`,
+	body := wantStatus(t, Live(facts.Unpack(t, "retrieve")), "/metrics", "localhost", http.StatusOK)
+	contains(t, body, `plimsoll_trials{state="valid"} 63`, `plimsoll_trials{state="invalid"} 1`,
 		`plimsoll_operations_total{outcome="error",system="boxo"}`, `plimsoll_received_bytes_total{system="nginx"}`,
-		`plimsoll_throughput_bytes_per_second{cell="c001",system=`, `plimsoll_ttfb_p50_seconds{cell="c001"`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("no %s in\n%.2000s", want, body)
-		}
-	}
-}
-
-// event is one server-sent event.
-type event struct{ name, data string }
-
-func readEvents(t *testing.T, body io.Reader, each func(event) bool) {
-	t.Helper()
-	in := bufio.NewScanner(body)
-	in.Buffer(nil, 32<<20)
-	var e event
-	for in.Scan() {
-		switch line := in.Text(); {
-		case strings.HasPrefix(line, "event: "):
-			e.name = line[7:]
-		case strings.HasPrefix(line, "data: "):
-			e.data = line[6:]
-		case line == "":
-			if !each(e) {
-				return
-			}
-		}
-	}
+		`plimsoll_throughput_bytes_per_second{cell="c001",system=`, `plimsoll_ttfb_p50_seconds{cell="c001"`)
 }
 
 // While the run goes on the page follows it; when it ends, so does the stream.
 func TestLiveFollowsARun(t *testing.T) {
 	t.Parallel()
-	s := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 6}
-	dir, run := s.Write(t)
-	must(t, run.Flush())
+	dir, run := unfinished(t, 6)
 	srv := httptest.NewServer(Live(dir))
 	defer srv.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", srv.URL+"/events", nil)
-	must(t, err)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Timeout: 30 * time.Second}).Get(srv.URL + "/events")
 	must(t, err)
 	defer resp.Body.Close()
 	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
@@ -101,22 +71,24 @@ func TestLiveFollowsARun(t *testing.T) {
 	}
 	var mains []string
 	var names []string
-	readEvents(t, resp.Body, func(e event) bool {
-		names = append(names, e.name)
-		switch e.name {
-		case "main":
+	name := ""
+	in := bufio.NewScanner(resp.Body)
+	in.Buffer(nil, 32<<20)
+	for name != "end" && in.Scan() {
+		switch kind, text, _ := strings.Cut(in.Text(), ": "); {
+		case kind == "event":
+			name = text
+			names = append(names, name)
+		case kind == "data" && name == "main":
 			var html string
-			must(t, json.Unmarshal([]byte(e.data), &html))
+			must(t, json.Unmarshal([]byte(text), &html))
 			mains = append(mains, html)
 			if len(mains) == 1 {
 				must(t, run.Event(record.Event{At: time.Now(), Kind: "phase", What: "run ends"}))
 				must(t, run.Close())
 			}
-		case "end":
-			return false
 		}
-		return true
-	})
+	}
 	if len(mains) < 2 || names[len(names)-1] != "end" {
 		t.Fatalf("events %v", names)
 	}
@@ -129,16 +101,14 @@ func TestLiveFollowsARun(t *testing.T) {
 // A browser that is there before the run is waits for it; one that outlives it does not.
 func TestLiveBeforeAndAfterTheRun(t *testing.T) {
 	t.Parallel()
-	s := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 6}
-	dir, run := s.Write(t)
-	must(t, run.Flush())
+	dir, _ := unfinished(t, 6)
 	link := filepath.Join(t.TempDir(), "run")
 	h := Live(link)
 	page := func(code int, refreshes bool) {
 		t.Helper()
-		w := get(t, h, "/", "localhost")
-		if w.Code != code || strings.Contains(w.Body.String(), `http-equiv="refresh"`) != refreshes {
-			t.Errorf("status %d, want %d:\n%.200s", w.Code, code, w.Body)
+		text := wantStatus(t, h, "/", "localhost", code)
+		if strings.Contains(text, `http-equiv="refresh"`) != refreshes {
+			t.Errorf("it refreshes itself: %t", !refreshes)
 		}
 	}
 	page(http.StatusOK, true)
@@ -151,7 +121,7 @@ func TestLiveBeforeAndAfterTheRun(t *testing.T) {
 
 // What a running trial has carried is reported while it runs, long transfers and all.
 func TestLiveCountsTheRunningTrial(t *testing.T) {
-	dir, run, plan := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 1)}.Create(t)
+	dir, run, plan := synthetic.Run{File: fmt.Sprintf(experimentFile, "Live")}.Create(t)
 	defer run.Close()
 	w, err := run.Begin(plan.Cells[0].ID, 0, false, time.Now())
 	must(t, err)
@@ -160,14 +130,10 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 		must(t, w.Ops([]record.Op{{Kind: record.OpRange, Length: 1000, Bytes: 1000, FirstByte: 1,
 			LastByte: int64(n) * 30e9}}))
 		must(t, run.Flush())
-		body := get(t, h, "/metrics", "localhost").Body.String()
-		for _, want := range []string{fmt.Sprintf(`plimsoll_operations_total{outcome="ok",system=%q} %d`,
-			plan.Cells[0].System, n), fmt.Sprintf(`plimsoll_received_bytes_total{system=%q} %d`, plan.Cells[0].System,
-			1000*n)} {
-			if !strings.Contains(body, want+"\n") {
-				t.Errorf("no %s in\n%.2000s", want, body)
-			}
-		}
+		system := plan.Cells[0].System
+		contains(t, wantStatus(t, h, "/metrics", "localhost", http.StatusOK),
+			fmt.Sprintf("plimsoll_operations_total{outcome=\"ok\",system=%q} %d\n", system, n),
+			fmt.Sprintf("plimsoll_received_bytes_total{system=%q} %d\n", system, 1000*n))
 	}
 	v, err := (&live{dir: dir}).look()
 	must(t, err)
@@ -202,9 +168,8 @@ func TestLiveRestsBetweenReports(t *testing.T) {
 
 // Numbers that are older than the run say of when they are.
 func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
-	dir, run := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 4}.Write(t)
+	dir, run := unfinished(t, 4)
 	defer run.Close()
-	must(t, run.Flush())
 	l := &live{dir: dir}
 	v, err := l.look()
 	must(t, err)
@@ -221,13 +186,10 @@ func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
 	}
 }
 
-const smallFile = `
-scenario: retrieve
-question: Which?
-systems: [nginx, boxo]
-baseline: %s
-link: {rate: 1Gbit, delay: 20ms}
-data: {size: 64MiB}
-retrieve: {concurrency: [1, 8], range: 1MiB, requests: 60}
-repetitions: %d
-`
+// unfinished is a run that goes on, and has had so many trials.
+func unfinished(t *testing.T, trials int) (dir string, run *record.Run) {
+	t.Helper()
+	dir, run = synthetic.Run{File: fmt.Sprintf(experimentFile, "Live"), Blocks: 2, Stop: trials}.Write(t)
+	must(t, run.Flush())
+	return dir, run
+}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -22,4 +23,13 @@ func buildDir(t testing.TB, dir string) *analysis.Result {
 	result, err := Build(r)
 	must(t, err)
 	return result
+}
+
+func contains(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("no %s in\n%.2000s", word, text)
+		}
+	}
 }

@@ -15,38 +15,30 @@ func TestToken(t *testing.T) {
 	h := report.WithToken(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	}), token)
-	ask := func(address string, change func(*http.Request)) *http.Response {
-		req := httptest.NewRequest("GET", address, nil)
-		if change != nil {
-			change(req)
-		}
+	status := func(want int, query string, header http.Header) []*http.Cookie {
+		t.Helper()
+		req := httptest.NewRequest("GET", "http://127.0.0.1:7117/run/a/"+query, nil)
+		req.Header = header
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, req)
-		return w.Result()
-	}
-	const address = "http://127.0.0.1:7117/run/a/"
-	status := func(want int, address string, change func(*http.Request)) []*http.Cookie {
-		t.Helper()
-		r := ask(address, change)
-		if r.StatusCode != want || want == http.StatusForbidden && len(r.Cookies()) > 0 {
-			t.Errorf("%s: %d, want %d; cookies %v", address, r.StatusCode, want, r.Cookies())
+		cookies := w.Result().Cookies()
+		if w.Code != want || want == http.StatusForbidden && len(cookies) > 0 {
+			t.Errorf("%s with %v: %d, want %d; cookies %v", query, header, w.Code, want, cookies)
 		}
-		return r.Cookies()
+		return cookies
 	}
 	for _, wrong := range []string{"", "?token=", "?token=WRONG", "?token=RIGHT2", "?token=RIGH"} {
-		status(http.StatusForbidden, address+wrong, nil)
+		status(http.StatusForbidden, wrong, nil)
 	}
-	kept := status(http.StatusNoContent, address+"?token="+token, nil)
+	kept := status(http.StatusNoContent, "?token="+token, nil)
 	if len(kept) != 1 || !kept[0].HttpOnly || kept[0].SameSite != http.SameSiteStrictMode {
 		t.Fatalf("cookies %v", kept)
 	}
 	for value, want := range map[string]int{kept[0].Value: http.StatusNoContent, "WRONG": http.StatusForbidden} {
-		cookie := *kept[0]
-		cookie.Value = value
-		status(want, address, func(r *http.Request) { r.AddCookie(&cookie) })
+		status(want, "", http.Header{"Cookie": {kept[0].Name + "=" + value}})
 	}
 	for bearer, want := range map[string]int{"Bearer " + token: http.StatusNoContent,
 		"Bearer WRONG": http.StatusForbidden, "Bearer ": http.StatusForbidden} {
-		status(want, address, func(r *http.Request) { r.Header.Set("Authorization", bearer) })
+		status(want, "", http.Header{"Authorization": {bearer}})
 	}
 }

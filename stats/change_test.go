@@ -13,9 +13,7 @@ func TestChangeIsSeldomFalse(t *testing.T) {
 		_, p := Change(values, uint64(i))
 		return p <= 0.05
 	})
-	if math.Abs(said-0.05) > simulationError(0.05) {
-		t.Errorf("a change in %.4f of runs without one", said)
-	}
+	about(t, "runs without a change have one", said, 0.05)
 }
 
 func TestChange(t *testing.T) {

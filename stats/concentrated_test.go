@@ -58,12 +58,9 @@ func TestConcentratedTakesFalsePassesBack(t *testing.T) {
 					clusters[i] = Count{K: n - distuv.Binomial{N: n, P: rate(rng), Src: rng}.Rand(), N: n}
 					good[i] = Count{K: n - distuv.Binomial{N: n, P: 0.003, Src: rng}.Rand(), N: n}
 				}
-				if ClusteredProportion(clusters, false, 0.90).Lo >= limit {
-					before++
-					if !Concentrated(clusters) {
-						after++
-					}
-				}
+				passes := ClusteredProportion(clusters, false, 0.90).Lo >= limit
+				count(&before, passes)
+				count(&after, passes && !Concentrated(clusters))
 				count(&honest, Concentrated(good))
 			}
 			what := fmt.Sprintf("%d trials, %s: ", m, name)

@@ -20,10 +20,6 @@ type costTruth struct {
 	block    float64                         // relative, of a block: shared by all of its cells
 }
 
-func (c costTruth) expectation(rtt, size float64) float64 {
-	return c.a + c.r*rtt + c.b*size
-}
-
 func (c costTruth) measure(rng *rand.Rand) []CostPoint {
 	var points []CostPoint
 	cell, blocks := 0, make([]float64, c.trials)
@@ -36,7 +32,7 @@ func (c costTruth) measure(rng *rand.Rand) []CostPoint {
 			if c.noiseOf != nil {
 				noise = c.noiseOf(rtt, size)
 			}
-			mid := c.expectation(rtt, size) * math.Exp(c.misfit*rng.NormFloat64())
+			mid := (c.a + c.r*rtt + c.b*size) * math.Exp(c.misfit*rng.NormFloat64())
 			for b, effect := range blocks {
 				t := 0.0
 				for !(t > 0) {
@@ -89,9 +85,15 @@ func anyTruth(rng *rand.Rand) costTruth {
 
 func TestCostIntervalsCover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
+	costsCover(t, "any truth", rng, func() costTruth { return anyTruth(rng) }, 0.93, 0.97)
+}
+
+// costsCover checks in how many of the repetitions the intervals of A, R and B cover them.
+func costsCover(t *testing.T, name string, rng *rand.Rand, draw func() costTruth, lo, hi float64) {
+	t.Helper()
 	var a, r, b int
 	for range repetitions {
-		truth := anyTruth(rng)
+		truth := draw()
 		m, err := FitCost(truth.measure(rng), 0.95)
 		if err != nil {
 			t.Fatalf("%+v: %v", truth, err)
@@ -100,9 +102,9 @@ func TestCostIntervalsCover(t *testing.T) {
 		count(&b, m.B.Contains(truth.b))
 		count(&r, m.R.Contains(truth.r))
 	}
-	for name, n := range map[string]int{"A": a, "R": r, "B": b} {
-		within(t, name, n, 0.93, 0.97)
-	}
+	within(t, name+": A", a, lo, hi)
+	within(t, name+": R", r, lo, hi)
+	within(t, name+": B", b, lo, hi)
 }
 
 func count(n *int, yes bool) {
@@ -142,22 +144,11 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 			block: 0.1},
 	} {
 		truth.a, truth.r, truth.b, truth.outliers = 0.05, 3, 1e-7, 0.03
-		rng := rand.New(rand.NewPCG(2, 2))
-		var covered [3]int
-		for range repetitions {
-			m, err := FitCost(truth.measure(rng), 0.95)
-			must(t, err)
-			count(&covered[0], m.A.Contains(truth.a))
-			count(&covered[1], m.B.Contains(truth.b))
-			count(&covered[2], m.R.Contains(truth.r))
-		}
 		least := 0.91
 		if truth.noiseOf != nil {
 			least = 0.88 // a cell's spread is not well known from six trials
 		}
-		for i, n := range covered {
-			within(t, name+": "+[]string{"A", "B", "R"}[i], n, least, 0.98)
-		}
+		costsCover(t, name, rand.New(rand.NewPCG(2, 2)), func() costTruth { return truth }, least, 0.98)
 	}
 }
 

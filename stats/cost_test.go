@@ -71,9 +71,8 @@ func TestCostWithoutVariation(t *testing.T) {
 	}
 
 	truth.sizes, truth.rtts = []float64{1e6}, study()
-	if m, err = FitCost(truth.measure(rng), 0.95); err != nil {
-		t.Fatal(err)
-	}
+	m, err = FitCost(truth.measure(rng), 0.95)
+	must(t, err)
 	if m.B.Bounded() || !math.IsNaN(m.B.Mid) || !strings.Contains(m.B.Warn, "sizes") ||
 		!strings.Contains(m.A.Warn, "1e+06 bytes") {
 		t.Errorf("one size: A %+v, B %+v", m.A, m.B)

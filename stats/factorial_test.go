@@ -47,9 +47,7 @@ func (w world) combinations() [][]int {
 	return all
 }
 
-func (w world) run(t testing.TB, r *rand.Rand) []FactorialObs {
-	t.Helper()
-	var obs []FactorialObs
+func (w world) run(r *rand.Rand) (obs []FactorialObs) {
 	for b := range w.blocks {
 		shift := math.Exp(w.block * r.NormFloat64())
 		for _, levels := range w.combinations() {
@@ -69,8 +67,7 @@ func (w world) run(t testing.TB, r *rand.Rand) []FactorialObs {
 }
 
 // expected is what an effect is by its definition, from the truth of each cell.
-func (w world) expected(t testing.TB, e FactorialEffect) float64 {
-	t.Helper()
+func (w world) expected(e FactorialEffect) float64 {
 	sum, n := 0.0, 0
 	for _, levels := range w.combinations() {
 		if slices.ContainsFunc(e.Factors, func(f int) bool { return levels[f] != 0 }) {
@@ -123,16 +120,34 @@ func trio() world {
 	}
 }
 
+// fit fits the model to one run.
+func (w world) fit(t testing.TB) FactorialFit {
+	t.Helper()
+	return factorial(t, w, w.run(rand.New(rand.NewPCG(1, 1))))
+}
+
+func factorial(t testing.TB, w world, obs []FactorialObs) FactorialFit {
+	t.Helper()
+	fit, err := Factorial(w.factors, obs, 0.95)
+	must(t, err)
+	return fit
+}
+
+func wantWarning(t *testing.T, fit FactorialFit, word string) {
+	t.Helper()
+	if !strings.Contains(strings.Join(fit.Warnings, "; "), word) {
+		t.Errorf("warnings %q, want %q", fit.Warnings, word)
+	}
+}
+
 func TestFactorialRecoversExactly(t *testing.T) {
 	w := trio()
-	r := rand.New(rand.NewPCG(1, 1))
-	fit, err := Factorial(w.factors, w.run(t, r), 0.95)
-	must(t, err)
+	fit := w.fit(t)
 	if len(fit.Effects) != 4+5 {
 		t.Errorf("%d effects", len(fit.Effects))
 	}
 	for _, e := range fit.Effects {
-		if want := w.expected(t, e); math.Abs(e.Ratio.Mid/want-1) > 1e-6 {
+		if want := w.expected(e); math.Abs(e.Ratio.Mid/want-1) > 1e-6 {
 			t.Errorf("%s %v %v: %v, want %v", e.Kind, e.Factors, e.Levels, e.Ratio, want)
 		}
 		if estimated := math.Abs(math.Log(e.Ratio.Mid)) > 1e-6; estimated != (e.PHolm < 0.01) {
@@ -144,12 +159,10 @@ func TestFactorialRecoversExactly(t *testing.T) {
 // The classical example: three factors, two levels, replicated once, by hand
 // from the textbook's formula of effects and their standard error.
 func TestFactorialIsTheTextbooksWhereThatApplies(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 2))
 	w := world{factors: factorsOf(2, 2, 2), main: [][]float64{{1, 0.7}, {1, 1.1}, {1, 1}}, blocks: 5,
 		noise: lognormal(0.1)}
-	obs := w.run(t, r)
-	fit, err := Factorial(w.factors, obs, 0.95)
-	must(t, err)
+	obs := w.run(rand.New(rand.NewPCG(2, 2)))
+	fit := factorial(t, w, obs)
 	d, err := newDesign(w.factors, obs)
 	must(t, err)
 	model := d.model()
@@ -193,22 +206,19 @@ func TestFactorialLostTrials(t *testing.T) {
 			w.block = 0
 			w.lost = func(_ *rand.Rand, l []int, b int) bool { return c.lost(l, b) }
 			w.noise = lognormal(1e-7)
-			fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
-			must(t, err)
+			fit := w.fit(t)
 			for _, e := range fit.Effects {
 				spoilt := strings.Contains(" "+c.effects+" ", fmt.Sprintf(" %v%v ", e.Factors, e.Levels))
 				estimated := e.Ratio.Bounded()
 				if c.effects == "" || !strings.Contains(c.effects, fmt.Sprint(e.Factors)) {
-					if !estimated || name != "a level" && math.Abs(e.Ratio.Mid/w.expected(t, e)-1) > 1e-4 {
-						t.Errorf("%v %v: %+v, want %v", e.Factors, e.Levels, e, w.expected(t, e))
+					if !estimated || name != "a level" && math.Abs(e.Ratio.Mid/w.expected(e)-1) > 1e-4 {
+						t.Errorf("%v %v: %+v, want %v", e.Factors, e.Levels, e, w.expected(e))
 					}
 				} else if spoilt && estimated {
 					t.Errorf("%v %v is estimated: %+v", e.Factors, e.Levels, e)
 				}
 			}
-			if !strings.Contains(strings.Join(fit.Warnings, "; "), c.warn) {
-				t.Errorf("warnings %q, want %q", fit.Warnings, c.warn)
-			}
+			wantWarning(t, fit, c.warn)
 		})
 	}
 }
@@ -222,27 +232,19 @@ func TestFactorialSeesWhatTheModelLacks(t *testing.T) {
 		}
 		return 1
 	}
-	fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
-	must(t, err)
-	if !strings.Contains(strings.Join(fit.Warnings, "; "), "more than two factors") {
-		t.Errorf("warnings %q", fit.Warnings)
-	}
+	wantWarning(t, w.fit(t), "more than two factors")
 }
 
 func TestFactorialNamesAnOutlier(t *testing.T) {
 	w := trio()
 	w.noise = lognormal(0.05)
-	obs := w.run(t, rand.New(rand.NewPCG(1, 1)))
+	obs := w.run(rand.New(rand.NewPCG(1, 1)))
 	for i, o := range obs {
 		if o.Block == 2 && slices.Equal(o.Levels, []int{1, 1, 0}) {
 			obs[i].Value *= 3
 		}
 	}
-	fit, err := Factorial(w.factors, obs, 0.95)
-	must(t, err)
-	if !strings.Contains(strings.Join(fit.Warnings, "; "), "block 2, A 1, B 1, C 0") {
-		t.Errorf("warnings %q", fit.Warnings)
-	}
+	wantWarning(t, factorial(t, w, obs), "block 2, A 1, B 1, C 0")
 }
 
 func TestFactorialErrors(t *testing.T) {
@@ -264,8 +266,7 @@ func TestFactorialErrors(t *testing.T) {
 // One trial of each combination: effects are estimated, their noise is not.
 func TestFactorialWithoutRepetition(t *testing.T) {
 	w := world{factors: factorsOf(2, 2), main: [][]float64{{1, 0.5}, {1, 2}}, blocks: 1}
-	fit, err := Factorial(w.factors, w.run(t, rand.New(rand.NewPCG(1, 1))), 0.95)
-	must(t, err)
+	fit := w.fit(t)
 	if e := fit.Effects[0]; math.Abs(e.Ratio.Mid-0.5) > 1e-9 || e.Ratio.Bounded() || len(fit.Warnings) == 0 {
 		t.Errorf("%+v, warnings %q", e, fit.Warnings)
 	}

@@ -28,9 +28,7 @@ func TestFall(t *testing.T) {
 			return p < 0.01
 		})
 	}
-	if p := said(8); p > 0.01+simulationError(0.01) {
-		t.Errorf("a plateau falls in %.4f of runs", p)
-	}
+	atMost(t, "a plateau falls", said(8), 0.01)
 	if p := said(8 * 0.8); p < 0.98 {
 		t.Errorf("a fall of a fifth is seen in %.4f of runs only", p)
 	}

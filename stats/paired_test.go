@@ -53,9 +53,7 @@ func TestPairedIntervalAndTestAgree(t *testing.T) {
 			if (p <= 0.05) != !i.Contains(1) || !i.Contains(i.Mid) {
 				t.Fatalf("%v: %+v, p = %v", d, i, p)
 			}
-			if p <= 0.05 {
-				apart++
-			}
+			count(&apart, p <= 0.05)
 		}
 	}
 	if apart < 100 {
@@ -164,13 +162,7 @@ func TestOverCellsBlocksAreTheUnit(t *testing.T) {
 				a, b := effects(rng, cells, n, common), effects(rng, cells, n, common)
 				centres := make([]float64, cells)
 				for i := range a {
-					var known []float64
-					for _, v := range a[i] {
-						if !math.IsNaN(v) {
-							known = append(known, v)
-						}
-					}
-					centres[i] = Median(known)
+					centres[i] = Median(slices.DeleteFunc(slices.Clone(a[i]), math.IsNaN))
 				}
 				means := BlockMeans(a, centres)
 				i, _ := PairedRatio(means, 0.95)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -44,15 +45,34 @@ func share(seed uint64, experiment func(r *rand.Rand, i int) bool) float64 {
 	r := rand.New(rand.NewPCG(seed, 7))
 	n := 0
 	for i := range repetitions {
-		if experiment(r, i) {
-			n++
-		}
+		count(&n, experiment(r, i))
 	}
 	return float64(n) / float64(repetitions)
 }
 
 // simulationError is three standard errors of a share of p.
 func simulationError(p float64) float64 { return 3 * math.Sqrt(p*(1-p)/float64(repetitions)) }
+
+// atMost, atLeast and about check a share of the repetitions.
+func atMost(t testing.TB, what string, got, most float64) {
+	t.Helper()
+	if got > most+simulationError(most) {
+		t.Errorf("%s: in %.4f, want at most %.4f", what, got, most)
+	}
+}
+
+func atLeast(t testing.TB, what string, got, least float64) {
+	t.Helper()
+	if got < least-simulationError(least) {
+		t.Errorf("%s: in %.4f, want at least %.4f", what, got, least)
+	}
+}
+
+func about(t testing.TB, what string, got, want float64) {
+	t.Helper()
+	atMost(t, what, got, want)
+	atLeast(t, what, got, want)
+}
 
 // slack is what bounds of a thousand repetitions are widened by where there are fewer.
 func slack() float64 { return max(0, simulationError(0.95)-3*math.Sqrt(0.95*0.05/1000)) }
@@ -78,10 +98,7 @@ func TestMedianIntervalCoversAsItSays(t *testing.T) {
 				if said < 0.95 {
 					t.Errorf("confidence %.4f, below what was asked for", said)
 				}
-				// Exact, so neither less nor more.
-				if math.Abs(covered-said) > simulationError(said) {
-					t.Errorf("covers %.4f, says %.4f", covered, said)
-				}
+				about(t, "covers", covered, said) // exact, so neither less nor more
 			})
 		}
 	}
@@ -95,13 +112,7 @@ func TestRatioIntervalCoversAtLeastAsItSays(t *testing.T) {
 			t.Run(fmt.Sprint(shape.name, n), func(t *testing.T) {
 				t.Parallel()
 				said := 0.0
-				check := func(what string, covered float64) {
-					t.Helper()
-					if covered < said-simulationError(said) {
-						t.Errorf("%s: covers %.4f, says %.4f", what, covered, said)
-					}
-				}
-				check("both vary", share(1, func(r *rand.Rand, i int) bool {
+				covered := share(1, func(r *rand.Rand, _ int) bool {
 					x, y := sample(r, n, shape.draw), sample(r, n, shape.draw)
 					for j := range x {
 						x[j] *= injected
@@ -109,12 +120,14 @@ func TestRatioIntervalCoversAtLeastAsItSays(t *testing.T) {
 					ratio := Ratio(x, y, 0.95)
 					said = ratio.Conf
 					return ratio.Contains(injected)
-				}))
-				check("one varies", share(2, func(r *rand.Rand, i int) bool {
+				})
+				atLeast(t, "covers where both vary", covered, said)
+				covered = share(2, func(r *rand.Rand, _ int) bool {
 					ratio := Ratio(sample(r, n, shape.draw), sample(r, n+3, constant), 0.95)
 					said = ratio.Conf
 					return ratio.Contains(shape.median)
-				}))
+				})
+				atLeast(t, "covers where one varies", covered, said)
 			})
 		}
 	}
@@ -127,9 +140,7 @@ func TestMannWhitneyRejectsAtMostAlpha(t *testing.T) {
 			rejected := share(4, func(r *rand.Rand, _ int) bool {
 				return MannWhitney(sample(r, n[0], shape.draw), sample(r, n[1], shape.draw)) <= alpha
 			})
-			if rejected > alpha+simulationError(alpha) {
-				t.Errorf("%s, n=%v: rejects %.4f of true hypotheses", shape.name, n, rejected)
-			}
+			atMost(t, fmt.Sprintf("%s, n=%v: true hypotheses are rejected", shape.name, n), rejected, alpha)
 			found := share(5, func(r *rand.Rand, _ int) bool {
 				x, y := sample(r, n[0], shape.draw), sample(r, n[1], shape.draw)
 				for i := range x {
@@ -147,9 +158,7 @@ func TestMannWhitneyRejectsAtMostAlpha(t *testing.T) {
 		die := func(r *rand.Rand) float64 { return float64(r.IntN(3)) }
 		return MannWhitney(sample(r, 6, die), sample(r, 6, die)) <= alpha
 	})
-	if rejected > alpha+simulationError(alpha) {
-		t.Errorf("ties: rejects %.4f of true hypotheses", rejected)
-	}
+	atMost(t, "ties: true hypotheses are rejected", rejected, alpha)
 }
 
 // One of ten comparisons is of different things, nine are not: the chance to
@@ -169,19 +178,11 @@ func TestHolmKeepsTheFamilywiseError(t *testing.T) {
 			}
 			ps[i] = MannWhitney(x, y)
 		}
-		any := false
-		for i, p := range Holm(ps) {
-			if i == 3 && p <= alpha {
-				found++
-			} else if p <= alpha {
-				any = true
-			}
-		}
-		return any
+		ps = Holm(ps)
+		count(&found, ps[3] <= alpha)
+		return slices.Min(slices.Delete(ps, 3, 4)) <= alpha
 	})
-	if wrong > alpha+simulationError(alpha) {
-		t.Errorf("a true hypothesis is rejected in %.4f of the families", wrong)
-	}
+	atMost(t, "a true hypothesis of a family is rejected", wrong, alpha)
 	if found < repetitions*9/10 {
 		t.Errorf("the one difference is found in %d of %d families", found, repetitions)
 	}
@@ -191,17 +192,13 @@ func TestProportionCoversAtLeastAsItSays(t *testing.T) {
 	for _, n := range []int64{5, 20, 200} {
 		for _, p := range []float64{0.01, 0.5, 0.9, 0.999} {
 			covered := share(uint64(n), func(r *rand.Rand, _ int) bool {
-				k := int64(0)
+				k := 0
 				for range n {
-					if r.Float64() < p {
-						k++
-					}
+					count(&k, r.Float64() < p)
 				}
-				return Proportion(k, n, 0.95).Contains(p)
+				return Proportion(int64(k), n, 0.95).Contains(p)
 			})
-			if covered < 0.95-simulationError(0.95) {
-				t.Errorf("n=%d, p=%v: covers %.4f", n, p, covered)
-			}
+			atLeast(t, fmt.Sprintf("n=%d, p=%v: covers", n, p), covered, 0.95)
 		}
 	}
 }
@@ -229,12 +226,8 @@ func TestClusteredProportionCovers(t *testing.T) {
 					failed := distuv.Binomial{N: operations, P: failures(r), Src: r}.Rand()
 					trials[i] = Count{operations - failed, operations}
 				}
-				if ClusteredProportion(trials, false, 0.95).Contains(truth) {
-					covered++
-				}
-				if ClusteredProportion(trials, false, 0.90).Lo >= truth+0.001 {
-					above++
-				}
+				count(&covered, ClusteredProportion(trials, false, 0.95).Contains(truth))
+				count(&above, ClusteredProportion(trials, false, 0.90).Lo >= truth+0.001)
 			}
 			// Skewed rates cost a little.
 			within(t, fmt.Sprintf("%s, %d trials: covered", name, m), covered, 0.92, 1)

@@ -63,9 +63,7 @@ func TestBlockSlopeOfAnIncompleteBlock(t *testing.T) {
 			return i.Contains(3)
 		})
 		t.Logf("%d sizes left: covers in %.3f", left, covered)
-		if math.Abs(covered-0.95) > simulationError(0.95) {
-			t.Errorf("%d sizes left: covers in %.3f", left, covered)
-		}
+		about(t, "covers", covered, 0.95)
 	}
 }
 
@@ -87,11 +85,8 @@ func TestRising(t *testing.T) {
 		count(&falls, 1-p <= 0.05)
 		count(&found, series(2) <= 0.05)
 	}
-	for what, n := range map[string]int{"rise": rises, "fall": falls} {
-		if share := float64(n) / float64(repetitions); math.Abs(share-0.05) > simulationError(0.05) {
-			t.Errorf("%.3f without a slope %s", share, what)
-		}
-	}
+	about(t, "without a slope rises", float64(rises)/float64(repetitions), 0.05)
+	about(t, "without a slope falls", float64(falls)/float64(repetitions), 0.05)
 	if found < repetitions*9/10 {
 		t.Errorf("of %d rises %d are found", repetitions, found)
 	}

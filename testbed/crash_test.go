@@ -20,59 +20,40 @@ import (
 
 // parent is a plimsoll at work that the tests kill. It says what it has made,
 // a line each, and goes on until then.
-func parent(dir string) error {
+func parent(dir string) {
 	ctx := context.Background()
 	tb, err := New(ctx, Options{Dir: dir})
-	if err != nil {
-		return err
-	}
+	need(err)
 	fmt.Println("state", tb.state.dir)
 	fmt.Println("reaper", tb.state.reaper.cmd.Process.Pid)
 	scratch, err := tb.Scratch("data")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(scratch+"/file", make([]byte, 1<<20), 0o600); err != nil {
-		return err
-	}
+	need(err)
+	need(os.WriteFile(scratch+"/file", make([]byte, 1<<20), 0o600))
 	fmt.Println("scratch", scratch)
-	if _, err := (here{tb}).RAMDisk("store", 1<<20); err != nil {
-		return err
-	}
+	_, err = (here{tb}).RAMDisk("store", 1<<20)
+	need(err)
 	var hosts []Host
 	for _, name := range []string{"a", "b"} {
 		h, err := tb.AddHost(ctx, name)
-		if err != nil {
-			return err
-		}
+		need(err)
 		hosts = append(hosts, h)
 		if ns := h.(*host).ns; ns != nil {
 			link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(ns.Fd())))
-			if err != nil {
-				return err
-			}
+			need(err)
 			fmt.Println("namespace", link)
 		}
 	}
-	if _, err := hosts[0].Start(ctx, Command{Name: "stubborn",
-		Args: []string{os.Args[0], "fake", "stubborn"}}); err != nil {
-		return err
-	}
+	stubborn := []string{os.Args[0], "fake", "stubborn"}
+	_, err = hosts[0].Start(ctx, Command{Name: "stubborn", Args: stubborn})
+	need(err)
 	if tb.Mode().Emulator != "none" {
-		if err := tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}); err != nil {
-			return err
-		}
+		need(tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}))
 	}
 	fmt.Println("all", 1)
 	for i := 0; ; i++ {
-		p, err := hosts[i%2].Start(ctx, Command{Name: "short", Args: []string{os.Args[0], "fake", "stubborn"},
-			Stop: []StopStep{{syscall.SIGKILL, 0}}})
-		if err != nil {
-			return err
-		}
-		if err := p.Stop(ctx); err != nil {
-			return err
-		}
+		p, err := hosts[i%2].Start(ctx, Command{Name: "short", Args: stubborn, Stop: []StopStep{{syscall.SIGKILL, 0}}})
+		need(err)
+		need(p.Stop(ctx))
 	}
 }
 
@@ -138,39 +119,27 @@ func (v *victim) until(t *testing.T, word string) map[string][]string {
 func (v *victim) traces() []int {
 	var pids []int
 	for pid, s := range scan() {
-		if s.dead() || pid == os.Getpid() {
-			continue
-		}
-		for _, file := range []string{"cmdline", "environ"} {
-			if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file)); err == nil &&
-				strings.Contains(string(b), v.dir) {
-				pids = append(pids, pid)
-				break
-			}
+		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if !s.dead() && pid != os.Getpid() && strings.Contains(cmdline(pid)+string(environ), v.dir) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-// orphans are the processes that daemons of the victim have started.
-func (v *victim) orphans() []int {
-	return slices.DeleteFunc(v.traces(), func(pid int) bool {
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		return !strings.HasSuffix(string(b), "stubborn\x00child\x00")
-	})
+func cmdline(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return string(b)
 }
 
 // remains says what of the victim is still there.
-func (v *victim) remains(said map[string][]string) []string {
+func (v *victim) remains(t *testing.T, said map[string][]string) []string {
 	var out []string
 	for _, pid := range v.traces() {
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		out = append(out, fmt.Sprintf("process %d %q", pid, b))
+		out = append(out, fmt.Sprintf("process %d %q", pid, cmdline(pid)))
 	}
-	for _, glob := range []string{v.dir + "/" + statePrefix + "*", v.dir + "/" + statePrefix + "*/*"} {
-		files, _ := filepath.Glob(glob)
-		out = append(out, files...)
-	}
+	files, _ := filepath.Glob(v.dir + "/" + statePrefix + "*")
+	out = append(out, files...)
 	for pid := range scan() {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		for _, l := range append(links, fmt.Sprintf("/proc/%d/ns/net", pid)) {
@@ -179,7 +148,7 @@ func (v *victim) remains(said map[string][]string) []string {
 			}
 		}
 	}
-	if b, err := os.ReadFile("/proc/self/mountinfo"); err == nil && strings.Contains(string(b), v.dir) {
+	if mounted(t, v.dir) {
 		out = append(out, "a mount in "+v.dir)
 	}
 	return out
@@ -199,8 +168,7 @@ func TestKilledAtRandomMomentsLeavesNothing(t *testing.T) {
 		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
 		must(t, v.cmd.Process.Kill())
 		_ = v.cmd.Wait()
-		said := v.until(t, "")
-		v.awaitNothing(t, said)
+		v.awaitNothing(t, v.until(t, ""))
 	}
 }
 
@@ -213,7 +181,7 @@ func (v *victim) awaitNothing(t *testing.T, said map[string][]string) {
 		}
 	}()
 	eventually(t, "nothing is left", func() bool {
-		left = v.remains(said)
+		left = v.remains(t, said)
 		return len(left) == 0
 	})
 }
@@ -222,7 +190,8 @@ func TestCtrlCDoesNotReachTheWatchdog(t *testing.T) {
 	t.Parallel()
 	v := startVictim(t)
 	said := v.until(t, "all")
-	reaper, _ := strconv.Atoi(said["reaper"][0])
+	reaper, err := strconv.Atoi(said["reaper"][0])
+	must(t, err)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		_ = syscall.Kill(reaper, sig)
 	}
@@ -235,10 +204,14 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	v := startVictim(t)
 	said := v.until(t, "all")
 	t.Setenv("TMPDIR", v.dir)
-	if removed, err := CleanDead(); err != nil || len(removed) != 0 {
-		t.Fatalf("a live run was touched: %q, %v", removed, err)
+	if removed := cleanDead(t); len(removed) != 0 {
+		t.Fatalf("a live run was touched: %q", removed)
 	}
-	eventually(t, "the daemon has a child", func() bool { return len(v.orphans()) > 0 })
+	eventually(t, "the daemon has a child", func() bool {
+		return slices.ContainsFunc(v.traces(), func(pid int) bool {
+			return strings.HasSuffix(cmdline(pid), "stubborn\x00child\x00")
+		})
+	})
 	reaper, _ := strconv.Atoi(said["reaper"][0])
 	_ = syscall.Kill(reaper, syscall.SIGKILL)
 	_ = v.cmd.Process.Kill()
@@ -252,9 +225,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	// live; whoever comes next then takes the run for alive, and cleans up later.
 	var removed []string
 	eventually(t, "the dead run is found", func() bool {
-		var err error
-		removed, err = CleanDead()
-		must(t, err)
+		removed = cleanDead(t)
 		return len(removed) > 0
 	})
 	t.Logf("%q", removed)
@@ -263,12 +234,19 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 		!strings.Contains(all, "process ") {
 		t.Errorf("removed only %q", removed)
 	}
-	if left := v.remains(said); len(left) > 0 {
+	if left := v.remains(t, said); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
-	if removed, err := CleanDead(); err != nil || len(removed) != 0 {
-		t.Errorf("second time: %q, %v", removed, err)
+	if removed := cleanDead(t); len(removed) != 0 {
+		t.Errorf("second time: %q", removed)
 	}
+}
+
+func cleanDead(t *testing.T) (removed []string) {
+	t.Helper()
+	removed, err := CleanDead()
+	must(t, err)
+	return removed
 }
 
 // The directory of a dead run names process groups whose numbers others have by now, and one
@@ -301,17 +279,15 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 		}
 		write(other.Process.Pid, fmt.Sprint(born-shift))
 		write(os.Getpid(), "")
-		removed, err := CleanDead()
-		if err != nil || len(removed) != i {
-			t.Errorf("removed %q, %v", removed, err)
+		if removed := cleanDead(t); len(removed) != i {
+			t.Errorf("removed %q", removed)
 		}
 		if !alive(other.Process.Pid) {
 			t.Error("a process of others was ended")
 		}
 		for _, p := range precious {
-			if _, err := os.Lstat(p); err != nil {
-				t.Errorf("touched: %v", err)
-			}
+			_, err := os.Lstat(p)
+			must(t, err)
 		}
 		if _, err := os.Stat(dead); err == nil {
 			t.Error("the dead run's directory is left")
@@ -323,14 +299,10 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 // least of all when it would make a testbed in its turn.
 func TestWatchdogMustBePlimsoll(t *testing.T) {
 	for _, self := range []string{"/bin/true", "/bin/sleep", "/no/such/program"} {
-		if _, err := startReaper(self, t.TempDir()); err == nil ||
-			!strings.Contains(err.Error(), "watchdog") {
-			t.Errorf("%v: %v", self, err)
-		}
+		_, err := startReaper(self, t.TempDir())
+		wantError(t, err, "watchdog")
 	}
 	t.Setenv(reaperEnv, "1")
-	if _, err := New(t.Context(), Options{Dir: t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "ServeNode") {
-		t.Errorf("within the watchdog: %v", err)
-	}
+	_, err := New(t.Context(), Options{Dir: t.TempDir()})
+	wantError(t, err, "ServeNode")
 }

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -35,7 +36,7 @@ type entered struct {
 
 // enterAndRun is what a run does when an ordinary user starts it: enter, make
 // hosts, use them. With "wait" it waits for a signal instead, and ends with 7. With "here" it stays in its network.
-func enterAndRun(args []string) error {
+func enterAndRun(args []string) {
 	here := len(args) > 1 && args[1] == "here"
 	code, done, err := 0, false, error(nil)
 	if here {
@@ -55,98 +56,74 @@ func enterAndRun(args []string) error {
 	}
 	r := entered{UID: os.Geteuid()}
 	home, e := os.Readlink("/proc/self/ns/net")
-	if err = errors.Join(err, e); err == nil {
-		err = r.use(args[0])
-	}
-	if here && err == nil {
-		err = allThreadsIn(home)
-	}
+	need(e)
 	if err != nil {
 		r.Error = err.Error()
+	} else {
+		r.use(args[0])
 	}
-	return json.NewEncoder(os.Stdout).Encode(r)
+	if here {
+		needThreadsIn(home)
+	}
+	need(json.NewEncoder(os.Stdout).Encode(r))
 }
 
-func (r *entered) use(dir string) (err error) {
+func (r *entered) use(dir string) {
 	ctx := context.Background()
 	tb, err := New(ctx, Options{Dir: dir})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tb.Close(ctx)) }()
+	need(err)
 	r.Mode = tb.Mode()
-	switch d, err := (here{tb}).RAMDisk("store", 1<<20); {
-	case err == nil:
+	d, err := (here{tb}).RAMDisk("store", 1<<20)
+	if !errors.Is(err, syscall.EPERM) {
+		need(err)
 		r.RAM = d.On
-		if err := os.WriteFile(filepath.Join(d.Path, "file"), []byte("x"), 0o600); err != nil {
-			return err
-		}
-	case !errors.Is(err, syscall.EPERM):
-		return err
+		need(os.WriteFile(filepath.Join(d.Path, "file"), []byte("x"), 0o600))
 	}
 	a, err := tb.AddHost(ctx, "a")
-	if err != nil {
-		return err
-	}
+	need(err)
 	b, err := tb.AddHost(ctx, "b")
-	if err != nil {
-		return err
-	}
+	need(err)
 	port, err := a.Port(ctx, 0)
-	if err != nil {
-		return err
-	}
+	need(err)
 	addr := fmt.Sprintf("%s:%d", a.Addr(), port)
-	if _, err := a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr},
-		Ready: dialer(b, addr)}); err != nil {
-		return err
-	}
-	if err := tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: 10 * time.Millisecond}}}); err != nil {
-		return err
-	}
+	_, err = a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr},
+		Ready: dialer(b, addr)})
+	need(err)
+	need(tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: 10 * time.Millisecond}}}))
 	c, err := tb.Check(ctx, a, b, 0)
-	if err != nil {
-		return err
-	}
+	need(err)
 	r.RTT, r.Want, r.OK = c.RTT, c.WantRTT, c.OK
 	conn, err := b.Dial(ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if _, err := conn.Write([]byte("hello")); err != nil {
-		return err
-	}
+	need(err)
+	_, err = conn.Write([]byte("hello"))
+	need(err)
 	got := make([]byte, 5)
 	_, err = io.ReadFull(conn, got)
+	need(err)
 	r.Echo = string(got) == "hello"
-	return err
+	need(conn.Close())
+	need(tb.Close(ctx))
 }
 
-// allThreadsIn says which thread that goroutines may run on is in another network namespace.
-func allThreadsIn(home string) error {
+// needThreadsIn ends this process if a thread that goroutines may run on is in another network namespace.
+func needThreadsIn(home string) {
 	const threads = 50
-	var all sync.WaitGroup
+	var all, ended sync.WaitGroup
 	all.Add(threads)
-	errs := make(chan error, threads)
 	for range threads {
-		go func() {
+		ended.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			at, err := os.Readlink("/proc/thread-self/ns/net")
 			if err == nil && at != home {
 				err = fmt.Errorf("a thread is in %s, not in %s", at, home)
 			}
+			need(err)
 			all.Done()
 			all.Wait() // each has a thread of its own
-			errs <- err
-		}()
+		})
 	}
-	var err error
-	for range threads {
-		err = errors.Join(err, <-errs)
-	}
-	return err
+	ended.Wait()
 }
 
 // asUser prepares a command of the test binary for an ordinary user.
@@ -247,17 +224,22 @@ func TestNoNamespaces(t *testing.T) {
 	}
 }
 
-func TestEnterPassesSignalsAndTheExitCode(t *testing.T) {
-	t.Parallel()
-	cmd, _ := asUser(t, "wait")
+// waiting is a command of an ordinary user that has entered, and waits for a signal.
+func waiting(t *testing.T) (cmd *exec.Cmd, dir string) {
+	t.Helper()
+	cmd, dir = asUser(t, "wait")
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	b := make([]byte, 64)
-	n, _ := out.Read(b)
-	if string(b[:n]) != "waiting\n" {
-		t.Fatalf("got %q", b[:n])
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "waiting\n" {
+		t.Fatalf("got %q, %v", line, err)
 	}
+	return cmd, dir
+}
+
+func TestEnterPassesSignalsAndTheExitCode(t *testing.T) {
+	t.Parallel()
+	cmd, _ := waiting(t)
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
@@ -267,12 +249,7 @@ func TestEnterPassesSignalsAndTheExitCode(t *testing.T) {
 
 func TestEnterDiesWithItsParent(t *testing.T) {
 	t.Parallel()
-	cmd, dir := asUser(t, "wait")
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	b := make([]byte, 64)
-	_, _ = out.Read(b)
+	cmd, dir := waiting(t)
 	v := &victim{dir: dir}
 	if n := len(v.traces()); n != 2 {
 		t.Skipf("%d processes: no user namespaces here?", n)

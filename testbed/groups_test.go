@@ -7,7 +7,9 @@ import (
 	"testing"
 )
 
-func groupFiles(t *testing.T, files map[string]string) (root string) {
+// writeFiles makes a directory with files of these contents.
+func writeFiles(t *testing.T, files map[string]string) (root string) {
+	t.Helper()
 	root = t.TempDir()
 	for path, text := range files {
 		path = filepath.Join(root, path)
@@ -19,7 +21,7 @@ func groupFiles(t *testing.T, files map[string]string) (root string) {
 
 // The tightest of the groups above counts, and what the page cache holds is free.
 func TestMemoryLeft(t *testing.T) {
-	root := groupFiles(t, map[string]string{
+	root := writeFiles(t, map[string]string{
 		"a/memory.max": "1000\n", "a/memory.current": "700\n",
 		"a/memory.stat":  "anon 500\nactive_file 50\ninactive_file 150\n",
 		"a/b/memory.max": "max\n", "a/b/memory.current": "10\n",
@@ -57,7 +59,7 @@ func TestThrottled(t *testing.T) {
 		}, 1060},
 		{"no file", "0::/own", nil, math.NaN()},
 	} {
-		got := throttled(groupsOf(groupFiles(t, c.files), c.own))
+		got := throttled(groupsOf(writeFiles(t, c.files), c.own))
 		if math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) {
 			t.Errorf("%s: %g s, want %g", c.name, got, c.want)
 		}

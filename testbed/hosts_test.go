@@ -42,41 +42,44 @@ func dialer(h Host, addr string) func(context.Context) error {
 	}
 }
 
-func startEcho(t *testing.T, h *host, name string) (*process, string) {
+func startEcho(t *testing.T, h *host) (*process, string) {
 	t.Helper()
 	port, err := h.Port(t.Context(), 0)
 	must(t, err)
 	addr := net.JoinHostPort(h.Addr().String(), strconv.Itoa(port))
-	p, err := h.start(t.Context(), Command{Name: name, Role: "system", Args: []string{self(t), "fake", "echo", addr},
-		Ready: dialer(h, addr)})
+	c := fakeCommand(t, "echo", "echo", addr)
+	c.Ready = dialer(h, addr)
+	return start(t, h, c), addr
+}
+
+// dial connects a host to an address until the test ends.
+func dial(t *testing.T, h *host, addr string) net.Conn {
+	t.Helper()
+	c, err := h.Dial(t.Context(), "tcp", addr)
 	must(t, err)
-	return p, addr
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 func TestHostsReachOneAnother(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		opt  Options
-	}{{"ipv4", Options{}}, {"ipv6", Options{IPv6: true}}, {"plain", Options{Plain: true}}} {
-		t.Run(tc.name, func(t *testing.T) {
-			if !tc.opt.Plain {
+	for name, opt := range map[string]Options{"ipv4": {}, "ipv6": {IPv6: true}, "plain": {Plain: true}} {
+		t.Run(name, func(t *testing.T) {
+			if !opt.Plain {
 				needNamespaces(t)
 			}
-			tb := newTestbed(t, tc.opt)
-			if got := tb.Mode().Namespaces; got == tc.opt.Plain {
+			tb, a, b := twoHosts(t, opt)
+			if got := tb.Mode().Namespaces; got == opt.Plain {
 				t.Fatalf("namespaces: %v", got)
 			}
-			a, b, c := addHost(t, tb, "a"), addHost(t, tb, "b"), addHost(t, tb, "c")
-			_, addr := startEcho(t, a, "echo")
+			c := addHost(t, tb, "c")
+			_, addr := startEcho(t, a)
 			for _, h := range []*host{a, b, c} {
-				conn, err := h.Dial(t.Context(), "tcp", addr)
-				must(t, err)
+				conn := dial(t, h, addr)
 				if from := netip.MustParseAddrPort(conn.LocalAddr().String()).Addr(); from != h.Addr() {
 					t.Errorf("connection of host %s comes from %s, want %s", h.Name(), from, h.Addr())
 				}
 				echoes(t, conn)
-				_ = conn.Close()
 			}
 		})
 	}
@@ -114,9 +117,8 @@ func TestHostsAreIsolated(t *testing.T) {
 func TestDialsDoNotWaitForOneAnother(t *testing.T) {
 	t.Parallel()
 	needNamespaces(t)
-	tb := newTestbed(t, Options{})
-	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-	_, addr := startEcho(t, a, "echo")
+	_, a, b := twoHosts(t, Options{})
+	_, addr := startEcho(t, a)
 	hole := netip.AddrPortFrom(hostAddr(prefix4, 99), 80).String() // on the network, but nobody
 	ctx, cancel := context.WithCancel(t.Context())
 	dialed := make(chan error, 1)
@@ -124,13 +126,9 @@ func TestDialsDoNotWaitForOneAnother(t *testing.T) {
 		_, err := b.Dial(ctx, "tcp", hole)
 		dialed <- err
 	}()
-	c, err := b.Dial(t.Context(), "tcp", addr)
-	must(t, err)
-	_ = c.Close()
+	dial(t, b, addr)
 	cancel()
-	if err := <-dialed; err == nil {
-		t.Error("dialed a hole")
-	}
+	wantError(t, <-dialed, "cancel")
 }
 
 // threads are the network namespaces of all our threads.
@@ -157,7 +155,7 @@ func TestNothingLeaks(t *testing.T) {
 			tb, err := New(t.Context(), opt)
 			must(t, err)
 			a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-			p, addr := startEcho(t, a, "echo")
+			p, addr := startEcho(t, a)
 			must(t, tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}))
 			stop := tb.Observe(t.Context(), time.Now(), 10*time.Millisecond, func([]record.Sample) {})
 			c, err := b.Dial(t.Context(), "tcp", addr)
@@ -166,9 +164,7 @@ func TestNothingLeaks(t *testing.T) {
 			_ = c.Close()
 			stop()
 			must(t, tb.Close(t.Context()))
-			if err := tb.Close(t.Context()); err != nil {
-				t.Errorf("second close: %v", err)
-			}
+			must(t, tb.Close(t.Context()))
 			if alive(p.PID()) {
 				t.Error("a process is left")
 			}

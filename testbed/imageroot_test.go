@@ -28,13 +28,9 @@ func imageRoot(t *testing.T) (root string, command []string) {
 		must(t, err)
 		for _, f := range strings.Fields(string(out)) {
 			b, err := os.ReadFile(f)
-			if err == nil {
-				err = os.MkdirAll(filepath.Join(root, filepath.Dir(f)), 0o755)
-			}
-			if err == nil {
-				err = os.WriteFile(filepath.Join(root, f), b, 0o755)
-			}
 			must(t, err)
+			must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(f)), 0o755))
+			must(t, os.WriteFile(filepath.Join(root, f), b, 0o755))
 		}
 	}
 	must(t, os.WriteFile(filepath.Join(root, "etc/mark"), []byte("of the image"), 0o644))
@@ -60,8 +56,7 @@ func TestImageAsRoot(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(own, "input"), []byte("input\n"), 0o644))
 		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 		must(t, err)
-		p, err := h.Start(t.Context(), Command{Name: "shell", Dir: own, Stdout: out, Args: append(command, script)})
-		must(t, err)
+		p := start(t, h, Command{Name: "shell", Dir: own, Stdout: out, Args: append(command, script)})
 		<-p.Done()
 		got, _ := os.ReadFile(out.Name())
 		want := "of the image image C /bin " + own + "\n" + own + "\ninput\nown\n"
@@ -115,8 +110,7 @@ func TestKilledInAnImage(t *testing.T) {
 	needNamespaces(t)
 	root, command := imageRoot(t)
 	h := addHost(t, newTestbed(t, Options{}), "a")
-	p, err := h.Start(t.Context(), Command{Name: "shell", Dir: t.TempDir(), Args: append(command, "sleep 600 & wait")})
-	must(t, err)
+	p := start(t, h, Command{Name: "shell", Dir: t.TempDir(), Args: append(command, "sleep 600 & wait")})
 	pid := p.ID().PID
 	eventually(t, "it is the shell", func() bool { return scan()[pid].Comm == "sh" })
 	if m := p.Memory(); !(m.RSS > 0) {
@@ -125,9 +119,8 @@ func TestKilledInAnImage(t *testing.T) {
 	must(t, p.Signal(syscall.SIGKILL))
 	<-p.Done()
 	must(t, p.Stop(t.Context()))
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil || strings.Contains(string(mounts), filepath.Dir(root)) {
-		t.Errorf("%v, mounts left:\n%s", err, mounts)
+	if mounted(t, filepath.Dir(root)) {
+		t.Error("mounts are left")
 	}
 	for pid, s := range scan() {
 		if s.Comm == "sleep" && !s.dead() && s.Session == p.ID().PID {

@@ -1,9 +1,9 @@
 package testbed
 
 import (
-	"bufio"
+	"fmt"
+	"io"
 	"math"
-	"os"
 	"strconv"
 	"testing"
 )
@@ -17,23 +17,16 @@ func TestPeakBeginsAnew(t *testing.T) {
 	}
 	_, h := plainHost(t)
 	const bytes = 64 << 20
-	in, feed, err := os.Pipe()
-	must(t, err)
-	out, said, err := os.Pipe()
-	must(t, err)
-	defer out.Close()
-	p, err := h.start(t.Context(), Command{Name: "swell", Args: []string{self(t), "fake", "swell", strconv.Itoa(bytes)},
-		Stdin: in, Stdout: said})
-	must(t, err)
-	lines := bufio.NewReader(out)
+	in, feed := io.Pipe()
+	said, out := io.Pipe()
+	c := fakeCommand(t, "swell", "swell", strconv.Itoa(bytes))
+	c.Stdin, c.Stdout = in, out
+	p := start(t, h, c)
 	swell := func() {
 		t.Helper()
-		if _, err := feed.WriteString("\n"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := lines.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		fmt.Fprintln(feed)
+		_, err := fmt.Fscanln(said, new(string))
+		must(t, err)
 	}
 	swell()
 	m := p.Memory()

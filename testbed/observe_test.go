@@ -5,10 +5,8 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,31 +19,22 @@ import (
 // startBurner starts a process that keeps one thread busy and holds memory,
 // itself or in a child, until the returned function asks it how much CPU it
 // took.
-func startBurner(t *testing.T, h *host, c Command, threads, bytes int, child bool) (*process, func() float64) {
+func startBurner(t *testing.T, h *host, name string, bytes int, child bool) (*process, func() float64) {
 	t.Helper()
-	r, w, err := os.Pipe()
-	must(t, err)
-	or, ow, err := os.Pipe()
-	must(t, err)
-	c.Args = []string{self(t), "fake", "burn", strconv.Itoa(threads), strconv.Itoa(bytes)}
+	in, feed := io.Pipe()
+	said, out := io.Pipe()
+	c := fakeCommand(t, name, "burn", strconv.Itoa(bytes))
 	if child {
 		c.Args = append(c.Args, "child")
 	}
-	c.Stdin, c.Stdout = r, ow
-	p, err := h.start(t.Context(), c)
-	must(t, err)
-	_ = r.Close()
-	_ = ow.Close()
-	return p, func() float64 {
-		_ = w.Close()
-		b, _ := io.ReadAll(or)
-		_ = or.Close()
+	c.Stdin, c.Stdout = in, out
+	p := start(t, h, c)
+	return p, func() (seconds float64) {
+		_ = feed.Close()
+		_, err := fmt.Fscan(said, &seconds)
+		must(t, err)
 		<-p.Done()
-		v, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64)
-		if err != nil {
-			t.Fatalf("burner said %q", b)
-		}
-		return v
+		return seconds
 	}
 }
 
@@ -55,7 +44,7 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 	}
 	_, h := plainHost(t)
 	for _, child := range []bool{false, true} {
-		p, end := startBurner(t, h, Command{Name: fmt.Sprint("burn-", child)}, 1, 64<<20, child)
+		p, end := startBurner(t, h, fmt.Sprint("burn-", child), 64<<20, child)
 		holding := "holding\n"
 		if child {
 			holding += holding
@@ -91,11 +80,8 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 func TestWritesAreCounted(t *testing.T) {
 	_, h := plainHost(t)
 	file := t.TempDir() + "/data"
-	p, err := h.start(t.Context(), Command{Name: "dd", Args: []string{"sh", "-c", "dd if=/dev/zero of=" + file +
+	p := start(t, h, Command{Name: "dd", Args: []string{"sh", "-c", "dd if=/dev/zero of=" + file +
 		" bs=1M count=16 conv=fsync 2>/dev/null; echo written; exec sleep 100"}})
-	if err != nil {
-		t.Skip(err)
-	}
 	eventually(t, "it has written", logs(t, p, "written"))
 	if s := p.sample(scan()); s.WriteBytes < 16<<20 && s.WriteBytes != 0 { // 0: a file system in memory
 		t.Errorf("written %.0f bytes of %d", s.WriteBytes, 16<<20)
@@ -104,16 +90,12 @@ func TestWritesAreCounted(t *testing.T) {
 
 func TestHostTraffic(t *testing.T) {
 	needNamespaces(t)
-	tb := newTestbed(t, Options{})
-	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-	p, addr := startEcho(t, a, "echo")
+	_, a, b := twoHosts(t, Options{})
+	p, addr := startEcho(t, a)
 	before := p.sample(scan())
-	c, err := b.Dial(t.Context(), "tcp", addr)
-	must(t, err)
 	for range 4 {
-		echoes(t, c) // 256 KiB each way
+		echoes(t, dial(t, b, addr)) // 256 KiB each way
 	}
-	_ = c.Close()
 	after := p.sample(scan())
 	for _, d := range []float64{after.NetRx - before.NetRx, after.NetTx - before.NetTx} {
 		if d < 1<<20 || d > 1.2*(1<<20) {
@@ -124,7 +106,7 @@ func TestHostTraffic(t *testing.T) {
 
 func TestObserve(t *testing.T) {
 	tb, h := plainHost(t)
-	_, end := startBurner(t, h, Command{Name: "burn", Role: "system"}, 1, 0, false)
+	_, end := startBurner(t, h, "burn", 0, false)
 	const every = 20 * time.Millisecond
 	epoch := time.Now()
 	var polls [][]record.Sample
@@ -148,9 +130,8 @@ func TestObserve(t *testing.T) {
 	}
 	last := map[string]record.Sample{}
 	for i, poll := range polls {
-		got := map[string]record.Sample{}
+		got := byProcess(poll)
 		for _, s := range poll {
-			got[s.Process] = s
 			if s.Start < 0 || s.End < s.Start {
 				t.Errorf("poll from %s to %s", s.Start, s.End)
 			}
@@ -174,24 +155,12 @@ func TestObserve(t *testing.T) {
 // What we use is not counted as others'; see TestBusy for what is.
 func TestOursAreNoOthers(t *testing.T) {
 	tb, h := plainHost(t)
-	first := func() map[string]record.Sample {
-		out := map[string]record.Sample{}
-		for _, s := range tb.Poll(time.Now()) {
-			out[s.Process] = s
-		}
-		return out
-	}
-	measure := func() (busy, others float64) {
-		a := first()
-		time.Sleep(600 * time.Millisecond)
-		b := first()
-		return b[BoxSample].CPU - a[BoxSample].CPU, b[OthersSample].CPU - a[OthersSample].CPU
-	}
-	p, end := startBurner(t, h, Command{Name: "burn"}, 1, 0, false)
-	u := p.sample(scan()).CPU
-	busy, others := measure()
-	ours := p.sample(scan()).CPU - u
+	p, end := startBurner(t, h, "burn", 0, false)
+	own, before := p.sample(scan()).CPU, byProcess(tb.Poll(time.Now()))
+	time.Sleep(600 * time.Millisecond)
+	after, ours := byProcess(tb.Poll(time.Now())), p.sample(scan()).CPU-own
 	end()
+	busy, others := after[BoxSample].CPU-before[BoxSample].CPU, after[OthersSample].CPU-before[OthersSample].CPU
 	if ours < 0.2 {
 		t.Skipf("too busy here: our burner got %.2f s of CPU", ours)
 	}

@@ -54,8 +54,7 @@ func TestStopEscalates(t *testing.T) {
 	c := fakeCommand(t, "stubborn", "stubborn")
 	c.Stop = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 100 * time.Millisecond},
 		{syscall.SIGKILL, 200 * time.Millisecond}}
-	p, err := h.start(t.Context(), c)
-	must(t, err)
+	p := start(t, h, c)
 	eventually(t, "leader and child run", func() bool {
 		return len(p.members()) == 2 && logs(t, p, "stubborn\nstubborn")()
 	})
@@ -78,8 +77,7 @@ func TestStopEscalates(t *testing.T) {
 func TestStopRemovesOrphans(t *testing.T) {
 	t.Parallel()
 	_, h := plainHost(t)
-	p, err := h.start(t.Context(), fakeCommand(t, "orphan", "orphan"))
-	must(t, err)
+	p := start(t, h, fakeCommand(t, "orphan", "orphan"))
 	<-p.Done()
 	eventually(t, "a child is left", func() bool { return len(p.members()) == 1 })
 	child := p.members()[0]
@@ -93,8 +91,7 @@ func TestEnvironmentIsMinimal(t *testing.T) {
 	tb, h := plainHost(t)
 	c := fakeCommand(t, "env", "env")
 	c.Env = []string{"FOO=bar"}
-	p, err := h.start(t.Context(), c)
-	must(t, err)
+	p := start(t, h, c)
 	<-p.Done()
 	b, _ := os.ReadFile(p.LogPath())
 	got := string(b)

@@ -5,28 +5,21 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
-// needMounts skips where we may not mount.
-func needMounts(t *testing.T) {
-	t.Helper()
+// A RAM disk holds so much and no more, processes on hosts see it, and nothing of
+// it is left when it is removed, or with the testbed.
+func TestRAMDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("plimsoll", dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("nothing can be mounted here: %v", err)
 	}
 	must(t, unix.Unmount(dir, 0))
-}
-
-// A RAM disk holds so much and no more, processes on hosts see it, and nothing of
-// it is left when it is removed, or with the testbed.
-func TestRAMDisk(t *testing.T) {
-	needMounts(t)
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("TMPDIR", dir)
 	tb := newTestbed(t, Options{})
 	h := addHost(t, tb, "a")
 	const size = 4 << 20
@@ -35,16 +28,12 @@ func TestRAMDisk(t *testing.T) {
 	if on, err := Here().Filesystem(d.Path); err != nil || !on.Memory() || d.On != "tmpfs of 4 MiB" {
 		t.Errorf("%s, really %v (%v)", d.On, on, err)
 	}
-	p, err := h.start(t.Context(), Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`,
-		d.Path}})
-	must(t, err)
+	p := start(t, h, Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`, d.Path}})
 	<-p.Done()
 	if b, err := os.ReadFile(filepath.Join(d.Path, "file")); err != nil || string(b) != "here\n" {
 		t.Errorf("the process's file: %q, %v", b, err)
 	}
-	if err := os.WriteFile(filepath.Join(d.Path, "most"), make([]byte, size/2), 0o600); err != nil {
-		t.Errorf("half of it: %v", err)
-	}
+	must(t, os.WriteFile(filepath.Join(d.Path, "most"), make([]byte, size/2), 0o600))
 	if err := os.WriteFile(filepath.Join(d.Path, "more"), make([]byte, size), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("more than it holds: %v", err)
 	}
@@ -52,15 +41,11 @@ func TestRAMDisk(t *testing.T) {
 	must(t, err)
 	defer open.Close()
 	must(t, d.Remove())
-	if err := d.Remove(); err != nil {
-		t.Errorf("once more: %v", err)
-	}
+	must(t, d.Remove())
 	other, err := (here{tb}).RAMDisk("other", 1<<20)
 	must(t, err)
 	must(t, tb.Close(t.Context()))
-	if err := other.Remove(); err != nil {
-		t.Errorf("after the testbed: %v", err)
-	}
+	must(t, other.Remove())
 	for _, d := range []RAMDisk{d, other} {
 		if _, err := os.Lstat(d.Path); !os.IsNotExist(err) || mounted(t, d.Path) {
 			t.Errorf("%s is left: %v", d.Path, err)
@@ -83,9 +68,7 @@ func TestRAMDiskOfTooMuch(t *testing.T) {
 	free, err := Here().AvailableMemory()
 	must(t, err)
 	_, err = (here{tb}).RAMDisk("store", int64(free))
-	if err == nil || !strings.Contains(err.Error(), "RAM disk of "+inGiB(free)+" needs") {
-		t.Fatalf("got %v", err)
-	}
+	wantError(t, err, "RAM disk of "+inGiB(free)+" needs")
 	if left, _ := filepath.Glob(filepath.Join(tmp, statePrefix+"*", "ram-*")); len(left) > 0 {
 		t.Errorf("made nonetheless: %q", left)
 	}
@@ -100,10 +83,7 @@ func TestMountOf(t *testing.T) {
 27 26 0:25 / /tmp/over rw - overlay overlay rw
 28 22 0:26 / /net rw - nfs4 server:/export rw
 `
-	proc := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(proc, "self"), 0o755))
-	must(t, os.WriteFile(filepath.Join(proc, "self/mountinfo"), []byte(mounts), 0o644))
-	fs, err := procfs.NewFS(proc)
+	fs, err := procfs.NewFS(writeFiles(t, map[string]string{"self/mountinfo": mounts}))
 	must(t, err)
 	all, err := fs.GetMounts()
 	must(t, err)

@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,17 +11,16 @@ import (
 // Links change under a connection that lives on: it loses no byte, the buffers
 // grow with the product, and who is apart reaches nobody.
 func TestReshape(t *testing.T) {
-	tb := needEmulator(t, Options{Emulate: ownOrAuto(t)})
-	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-	_, addr := startEcho(t, a, "echo")
-	if err := tb.Reshape(t.Context(), ShapeSpec{}); err == nil || !strings.Contains(err.Error(), "not emulated") {
-		t.Errorf("reshape before any shape: %v", err)
+	emulator := "auto"
+	if link.Works(link.Own) == nil {
+		emulator = link.Own // which knows pairs
 	}
+	tb, a, b := needEmulator(t, Options{Emulate: emulator})
+	_, addr := startEcho(t, a)
+	wantError(t, tb.Reshape(t.Context(), ShapeSpec{}), "not emulated")
 	base := ShapeSpec{Changes: true, Congestion: "reno"}
 	must(t, tb.Shape(t.Context(), base))
-	conn, err := b.Dial(t.Context(), "tcp", addr)
-	must(t, err)
-	defer conn.Close()
+	conn := dial(t, b, addr)
 	echoes(t, conn)
 
 	const bytes = 1 << 20
@@ -68,25 +66,14 @@ func TestReshape(t *testing.T) {
 	}
 	apart := ShapeSpec{Changes: true, Pairs: map[link.Pair]link.Params{{"a", "b"}: {Loss: 1}, {"b", "a"}: {Loss: 1}}}
 	must(t, tb.Reshape(t.Context(), apart))
-	if _, err := conn.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = conn.Write([]byte("x"))
+	must(t, err)
 	_ = conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Errorf("%d bytes came through a partition", n)
 	}
 	must(t, tb.Reshape(t.Context(), base))
 	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
-	if _, err := conn.Read(make([]byte, 1)); err != nil {
-		t.Errorf("after the partition has healed: %v", err)
-	}
-}
-
-// ownOrAuto prefers the emulator that knows pairs.
-func ownOrAuto(t *testing.T) string {
-	t.Helper()
-	if link.Works(link.Own) == nil {
-		return link.Own
-	}
-	return "auto"
+	_, err = conn.Read(make([]byte, 1)) // after the partition has healed
+	must(t, err)
 }

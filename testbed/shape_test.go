@@ -1,8 +1,10 @@
 package testbed
 
 import (
+	"errors"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,18 +12,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// needEmulator makes a testbed with an emulator, or skips.
-func needEmulator(t *testing.T, opt Options) *Testbed {
+// needEmulator makes a testbed with an emulator and hosts a and b, or skips.
+func needEmulator(t *testing.T, opt Options) (tb *Testbed, a, b *host) {
 	t.Helper()
 	needNamespaces(t)
-	tb := newTestbed(t, opt)
+	tb, a, b = twoHosts(t, opt)
 	if m := tb.Mode(); m.Emulator == "none" {
 		t.Skip(m.Why)
 	}
-	return tb
+	return tb, a, b
 }
 
 func access(rate float64, delay time.Duration) link.Params {
@@ -29,9 +32,8 @@ func access(rate float64, delay time.Duration) link.Params {
 }
 
 func TestShapedLinkIsMeasured(t *testing.T) {
-	tb := needEmulator(t, Options{IPv6: true}) // IPv4 is that of most tests
-	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
-	_, addr := startEcho(t, a, "echo") // listens before the link changes
+	tb, a, b := needEmulator(t, Options{IPv6: true}) // IPv4 is that of most tests
+	_, addr := startEcho(t, a)                       // listens before the link changes
 	spec := ShapeSpec{Up: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)},
 		Down: map[string]link.Params{"a": access(100e6, 20*time.Millisecond)}}
 	must(t, tb.Shape(t.Context(), spec))
@@ -40,10 +42,7 @@ func TestShapedLinkIsMeasured(t *testing.T) {
 	if c.RTT < 0.040 || c.Rate > 100e6 || c.Emulator != tb.Mode().Emulator || c.Congestion != DefaultCongestion {
 		t.Errorf("shaped link: %+v", c)
 	}
-	conn, err := b.Dial(t.Context(), "tcp", addr)
-	must(t, err)
-	echoes(t, conn)
-	_ = conn.Close()
+	echoes(t, dial(t, b, addr))
 
 	// Back to a link that is not shaped.
 	must(t, tb.Shape(t.Context(), ShapeSpec{Congestion: "reno"}))
@@ -56,11 +55,10 @@ func TestShapedLinkIsMeasured(t *testing.T) {
 
 // TestRateAlone: the kernel shapes a link that has a rate and nothing else, where it can.
 func TestRateAlone(t *testing.T) {
-	tb := needEmulator(t, Options{})
+	tb, a, b := needEmulator(t, Options{})
 	if !tb.shape.tbfWorks() {
 		t.Skip("the kernel shapes rates in no other way here than what it shapes all with")
 	}
-	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	for _, c := range []struct {
 		params link.Params
 		want   string
@@ -87,8 +85,7 @@ func TestBuffersFollowTheProduct(t *testing.T) {
 	if got := bufferMax(0, receiveMaxMin); got != receiveMaxMin {
 		t.Errorf("no delay: %d", got)
 	}
-	tb := needEmulator(t, Options{})
-	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	tb, a, b := needEmulator(t, Options{})
 	must(t, tb.Shape(t.Context(), ShapeSpec{
 		Up: map[string]link.Params{"a": access(1e9, 0), "b": access(1e9, 0)},
 		Pairs: map[[2]string]link.Params{{"a", "b"}: access(0, 40*time.Millisecond),
@@ -110,38 +107,27 @@ func TestBuffersFollowTheProduct(t *testing.T) {
 func TestShapeRefusesUnknownHosts(t *testing.T) {
 	tb := newTestbed(t, Options{Plain: true})
 	addHost(t, tb, "a")
-	err := tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"x": {}}})
-	if err == nil || !strings.Contains(err.Error(), `no host "x"`) {
-		t.Errorf("got %v", err)
-	}
+	wantError(t, tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"x": {}}}), `no host "x"`)
 }
 
 func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
-	tb := needEmulator(t, Options{Emulate: link.Own})
-	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+	tb, a, b := needEmulator(t, Options{Emulate: link.Own})
 	spec := ShapeSpec{Up: map[string]link.Params{"a": access(0, 5*time.Millisecond)}}
 	must(t, tb.Shape(t.Context(), spec))
-	var pid int
-	for _, s := range tb.Poll(time.Now()) {
-		if s.Role == "emulator" {
-			pid = s.PID
-		}
-	}
-	if pid == 0 {
+	polled := tb.Poll(time.Now())
+	i := slices.IndexFunc(polled, func(s record.Sample) bool { return s.Role == "emulator" })
+	if i < 0 {
 		t.Fatal("the emulator is not observed")
 	}
 	must(t, tb.EmulatorErr())
-	_ = syscall.Kill(pid, syscall.SIGKILL)
+	_ = syscall.Kill(polled[i].PID, syscall.SIGKILL)
 	eventually(t, "the emulator's death is noticed", func() bool { return tb.EmulatorErr() != nil })
 	if _, err := tb.Check(t.Context(), a, b, 0); err == nil {
 		t.Error("check works without its emulator")
 	}
 	must(t, tb.Shape(t.Context(), spec))
-	_, addr := startEcho(t, a, "echo")
-	c, err := b.Dial(t.Context(), "tcp", addr)
-	must(t, err)
-	echoes(t, c)
-	_ = c.Close()
+	_, addr := startEcho(t, a)
+	echoes(t, dial(t, b, addr))
 }
 
 // Both ends of a connection have the congestion control asked for: the server's,
@@ -149,8 +135,7 @@ func TestEmulatorDiesAndIsStartedAgain(t *testing.T) {
 func TestCongestionOfBothEnds(t *testing.T) {
 	needNamespaces(t)
 	for _, opt := range []Options{{Emulate: "none"}, {Emulate: "none", IPv6: true}, {}, {IPv6: true}} {
-		tb := newTestbed(t, opt)
-		a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
+		tb, a, b := twoHosts(t, opt)
 		for _, want := range []string{"cubic", "reno"} {
 			must(t, tb.Shape(t.Context(),
 				ShapeSpec{Congestion: want, Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}))
@@ -164,11 +149,10 @@ func TestCongestionOfBothEnds(t *testing.T) {
 				raw, err := c.(*net.TCPConn).SyscallConn()
 				must(t, err)
 				var got string
-				if e := raw.Control(func(fd uintptr) {
+				e := raw.Control(func(fd uintptr) {
 					got, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-				}); e != nil || err != nil {
-					t.Fatal(e, err)
-				}
+				})
+				must(t, errors.Join(e, err))
 				if got != want {
 					t.Errorf("%+v: the %s has %q, want %q", opt, end, got, want)
 				}

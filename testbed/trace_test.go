@@ -14,8 +14,7 @@ import (
 // What a process used that came and went between two looks is not lost, and what
 // another of its name used is not mixed with it.
 func TestLastWordsOfProcesses(t *testing.T) {
-	tb := newTestbed(t, Options{Plain: true})
-	h := addHost(t, tb, "a")
+	tb, h := plainHost(t)
 	var samples []record.Sample
 	traced := Trace(h)
 	first := make(chan struct{})
@@ -29,10 +28,9 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	dir := t.TempDir()
 	var pids []int
 	for range 2 { // writes 8 MiB, then burns until it is stopped
-		p, err := h.start(t.Context(), Command{Name: "short",
-			Args: []string{"/bin/sh", "-c",
-				`dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"; while :; do :; done`, dir}})
-		must(t, err)
+		const script = `dd if=/dev/zero of="$0/file" bs=1M count=8 conv=fsync 2>/dev/null; touch "$0/written"
+			while :; do :; done`
+		p := start(t, h, Command{Name: "short", Args: []string{"/bin/sh", "-c", script, dir}})
 		eventually(t, "it has written and burnt", func() bool {
 			_, err := os.Stat(filepath.Join(dir, "written"))
 			return err == nil && p.sample(scan()).CPU > 0.1
@@ -64,8 +62,7 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	if !slices.Equal(got, pids) {
 		t.Errorf("traced %v, want %v", got, pids)
 	}
-	p, err := h.start(t.Context(), Command{Name: "short", Args: []string{"/bin/sleep", "60"}})
-	must(t, err)
+	p := start(t, h, Command{Name: "short", Args: []string{"/bin/sleep", "60"}})
 	if peak := p.Peak(); !(peak > 0) {
 		t.Errorf("peak of one that runs: %g", peak)
 	}

@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"context"
 	"net"
 	"os/exec"
 	"strconv"
@@ -14,34 +13,14 @@ import (
 // TestWatchAForeignServer: a server that the testbed did not start is found by
 // its port, gets samples, and what it burns is not charged to others.
 func TestWatchAForeignServer(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("no python3 to play the foreign server")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	bed, h := plainHost(t)
+	port, err := h.Port(t.Context(), 0)
 	must(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	server := exec.Command(python, "-c", `
-import socket, sys
-s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-while True: pass
-`, strconv.Itoa(port))
+	ctx, address := t.Context(), net.JoinHostPort(h.Addr().String(), strconv.Itoa(port))
+	server := exec.Command(self(t), "fake", "listen", address)
 	must(t, server.Start())
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	for range 200 {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-
-	ctx := context.Background()
-	bed, err := New(ctx, Options{Dir: t.TempDir(), Plain: true})
-	must(t, err)
-	t.Cleanup(func() { bed.Close(ctx) })
+	eventually(t, "the server listens", func() bool { return dialer(h, address)(ctx) == nil })
 	if ok, err := bed.Watch(ctx, "burner", address); err != nil || !ok {
 		t.Fatalf("watch: %v, %v", ok, err)
 	}

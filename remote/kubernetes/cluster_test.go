@@ -112,13 +112,10 @@ func TestAssemble(t *testing.T) {
 // Pods with addresses of IPv6 are reached at these.
 func TestMachinesWithIPv6(t *testing.T) {
 	c := Cluster{given: "ns"}
-	pods := make([]*core.Pod, 2)
-	for i, ip := range []string{"fd00:10:244::5", "10.244.0.5"} {
-		pods[i] = &core.Pod{}
-		pods[i].Labels, pods[i].Status.PodIP = map[string]string{core.LabelTopologyZone: "z"}, ip
-	}
-	for i, want := range []string{"[fd00:10:244::5]:7700", "10.244.0.5:7700"} {
-		if got := c.machines(t.Context(), "rabcdefghij2", pods)[i].Agent.String(); got != want {
+	for ip, want := range map[string]string{"fd00:10:244::5": "[fd00:10:244::5]:7700", "10.244.0.5": "10.244.0.5:7700"} {
+		var pod core.Pod
+		pod.Labels, pod.Status.PodIP = map[string]string{core.LabelTopologyZone: "z"}, ip
+		if got := c.machines(t.Context(), "rabcdefghij2", []*core.Pod{&pod})[0].Agent.String(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -69,11 +69,7 @@ func inPods(t *testing.T, image, text string, trials int) {
 	dir := filepath.Join(t.TempDir(), "run")
 	call(t, "run", experimentFile(t, text), "--out", dir, "--on", "kubernetes", "--image", image, "--keep-going",
 		"--pack").ends(15 * time.Minute)
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	all, err := r.Trials()
-	must(t, err)
+	all, _ := recorded(t, dir)
 	for _, trial := range all {
 		outcomes := slices.Collect(maps.Keys(trial.Outcomes))
 		if trial.State != record.Done || !slices.Equal(outcomes, []string{record.OK.String()}) {
@@ -97,35 +93,26 @@ limits: {others: none, machine: none, deadline: 5m, start: 5m}
 func TestClusterPrograms(t *testing.T) {
 	notShort(t)
 	real(t, "")
+	const overhead = "scenario: overhead\noverhead: {operation: [put, get], count: 3}\ndata: {objects: 2, size: 10kB}"
+	const swarm = "scenario: disseminate\ndisseminate: {nodes: 3, seeders: 1}\ndata: {size: 2MiB}"
 	t.Run("nginx", func(t *testing.T) {
 		nginx, err := exec.LookPath("nginx")
 		if err != nil {
 			t.Skip(err)
 		}
-		inPods(t, bundle(t, "nginx", nginx), `
-scenario: overhead
-systems: [static, nginx]
-data: {objects: 2, size: [1kB, 100kB]}
-overhead: {operation: [put, get], count: 3}`+emulated, 8)
+		text := strings.Replace(overhead, "size: 10kB", "size: [1kB, 100kB]", 1)
+		inPods(t, bundle(t, "nginx", nginx), text+"\nsystems: [static, nginx]"+emulated, 8)
 	})
-	t.Run("tahoe", func(t *testing.T) {
-		bin, files := environment(t, "tahoe")
-		inPods(t, bundle(t, "tahoe", files...), `
-scenario: overhead
-systems: [{use: tahoe, with: {binary: `+bin+`/tahoe}}]
-data: {objects: 2, size: 10kB}
-overhead: {operation: [put, get], count: 3}`+emulated, 2)
-	})
-	t.Run("deluge", func(t *testing.T) {
-		bin, files := environment(t, "deluge")
-		inPods(t, bundle(t, "deluge", files...), `
-scenario: disseminate
-systems: [{use: deluge, with: {binary: `+bin+`/deluged}}]
-data: {size: 2MiB}
-disseminate: {nodes: 3, seeders: 1}`+emulated, 1)
-	})
-	const overhead = "scenario: overhead\noverhead: {operation: [put, get], count: 2}\ndata: {objects: 2, size: 10kB}"
-	swarm := "scenario: disseminate\ndisseminate: {nodes: 3, seeders: 1}\ndata: {size: 2MiB}"
+	for _, python := range []struct {
+		system, program, run string
+		trials               int
+	}{{"tahoe", "tahoe", overhead, 2}, {"deluge", "deluged", swarm, 1}} {
+		t.Run(python.system, func(t *testing.T) {
+			bin, files := environment(t, python.system)
+			inPods(t, bundle(t, python.system, files...), python.run+"\nsystems: [{use: "+python.system+
+				", with: {binary: "+bin+"/"+python.program+"}}]"+emulated, python.trials)
+		})
+	}
 	for _, given := range []struct {
 		system   string
 		programs []string // as PLIMSOLL_NAME gives them

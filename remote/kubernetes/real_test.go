@@ -57,18 +57,6 @@ func spec(t *testing.T, run string, machines int) (s remote.Spec, ours agent.Cre
 	return remote.Spec{Run: run, Machines: machines, Credentials: theirs}, ours
 }
 
-func machinesOf(t *testing.T, c *Cluster, s remote.Spec) []remote.Machine {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := c.Delete(context.Background(), s.Run); err != nil {
-			t.Error(err)
-		}
-	})
-	machines, err := c.Create(t.Context(), s)
-	must(t, err)
-	return machines
-}
-
 // agentPID is the process of this machine that is the agent of a pod.
 func agentPID(t *testing.T, m remote.Machine) int {
 	t.Helper()
@@ -96,8 +84,10 @@ func TestClusterMachines(t *testing.T) {
 	notShort(t)
 	c := real(t, "")
 	s, ours := spec(t, "machines0001", 3)
+	t.Cleanup(func() { must(t, c.Delete(context.Background(), s.Run)) })
 	begun := time.Now()
-	machines := machinesOf(t, c, s)
+	machines, err := c.Create(t.Context(), s)
+	must(t, err)
 	t.Logf("3 machines after %s", time.Since(begun))
 	nodes := map[string]bool{}
 	for i, m := range machines {
@@ -110,7 +100,7 @@ func TestClusterMachines(t *testing.T) {
 		t.Errorf("machines are on %v", nodes)
 	}
 	var out, errOut strings.Builder
-	err := c.Exec(t.Context(), machines[1], []string{"--version"}, nil, &out, &errOut)
+	err = c.Exec(t.Context(), machines[1], []string{"--version"}, nil, &out, &errOut)
 	if err != nil || !strings.HasPrefix(out.String(), "plimsoll") {
 		t.Errorf("%q, %q, %v", &out, &errOut, err)
 	}
@@ -125,9 +115,7 @@ func TestClusterMachines(t *testing.T) {
 	must(t, err)
 	defer h.Close()
 	file := machines[2].Dir + "/file"
-	if err := h.Files().Write(t.Context(), file, 0o600, strings.NewReader("content")); err != nil {
-		t.Error(err)
-	}
+	must(t, h.Files().Write(t.Context(), file, 0o600, strings.NewReader("content")))
 	_, stranger := spec(t, "other", 0)
 	_, err = agent.Reach(t.Context(), agent.Options{
 		Name: machines[2].Name, Credentials: stranger, Dial: dial(machines[2]),
@@ -150,9 +138,7 @@ func TestClusterMachines(t *testing.T) {
 		again, err := c.Find(t.Context(), s.Run, remote.Machine{})
 		return err == nil && slices.Equal(again, machines)
 	})
-	if err := c.Delete(t.Context(), s.Run); err != nil {
-		t.Error(err)
-	}
+	must(t, c.Delete(t.Context(), s.Run))
 	if _, err := c.Find(t.Context(), s.Run, remote.Machine{}); !errors.Is(err, remote.ErrGone) {
 		t.Errorf("%v", err)
 	}

@@ -59,21 +59,28 @@ func (p *plimsoll) ends(within time.Duration) int {
 
 func (p *plimsoll) said() string {
 	b, err := os.ReadFile(p.log)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return string(b)
+}
+
+// recorded are the trials and the links of a run directory.
+func recorded(t *testing.T, dir string) (all []record.Trial, links []record.LinkCheck) {
+	t.Helper()
+	r, err := record.Open(dir)
+	must(t, err)
+	defer r.Close()
+	all, err = r.Trials()
+	must(t, err)
+	links, err = r.Links()
+	must(t, err)
+	return all, links
 }
 
 // trials are those of a run directory by state, and the reasons of those that are not valid.
 func trials(t *testing.T, dir string) (states map[record.TrialState]int, reasons []string) {
 	t.Helper()
-	r, err := record.Open(dir)
-	must(t, err)
-	defer r.Close()
-	all, err := r.Trials()
-	must(t, err)
 	states = map[record.TrialState]int{}
+	all, _ := recorded(t, dir)
 	for _, trial := range all {
 		states[trial.State]++
 		reasons = append(reasons, trial.Invalid...)
@@ -81,36 +88,35 @@ func trials(t *testing.T, dir string) (states map[record.TrialState]int, reasons
 	return states, reasons
 }
 
-// nothingLeft says what is left of any run in the cluster.
-func nothingLeft(t *testing.T, c *Cluster) {
+// namespaces are those of all runs in the cluster.
+func namespaces(t *testing.T, c *Cluster) []meta.PartialObjectMetadata {
 	t.Helper()
 	var all meta.PartialObjectMetadataList
 	must(t, c.get(t.Context(), at(coreAPI, "", "namespaces")+ofRuns(""), &all))
-	for _, ns := range all.Items {
+	return all.Items
+}
+
+// nothingLeft says what is left of any run in the cluster.
+func nothingLeft(t *testing.T, c *Cluster) {
+	t.Helper()
+	for _, ns := range namespaces(t, c) {
 		t.Errorf("namespace %s is left", ns.Name)
 	}
 }
 
-// theRun is the ID of the one run that the cluster has.
-func theRun(t *testing.T, c *Cluster) (run string) {
-	t.Helper()
-	var all meta.PartialObjectMetadataList
-	must(t, c.get(t.Context(), at(coreAPI, "", "namespaces")+ofRuns(""), &all))
-	for _, ns := range all.Items {
-		if ns.DeletionTimestamp == nil {
-			run = ns.Labels[runLabel]
-		}
-	}
-	return run
-}
-
-// begun waits until a run is in its third block, and gives its machines.
+// begun waits until the one run that the cluster has is in its third block, and gives its machines.
 func begun(t *testing.T, c *Cluster, p *plimsoll) []remote.Machine {
 	t.Helper()
 	within(t, 3*time.Minute, "its third block has begun", func() bool {
 		return strings.Contains(p.said(), "block 3 of")
 	})
-	machines, err := c.Find(t.Context(), theRun(t, c), remote.Machine{})
+	run := ""
+	for _, ns := range namespaces(t, c) {
+		if ns.DeletionTimestamp == nil {
+			run = ns.Labels[runLabel]
+		}
+	}
+	machines, err := c.Find(t.Context(), run, remote.Machine{})
 	must(t, err)
 	return machines
 }
@@ -135,22 +141,24 @@ func experimentFile(t *testing.T, text string) string {
 	return file
 }
 
-func options(t *testing.T, on string) (dir string, args []string) {
+// runOn runs an experiment on the cluster, or in a namespace of it.
+func runOn(t *testing.T, on, experiment string, more ...string) (dir string, p *plimsoll) {
+	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	return dir, []string{"--out", dir, "--on", "kubernetes" + on, "--image", testImage, "--keep-going"}
+	args := []string{"run", experiment, "--out", dir, "--on", "kubernetes" + on, "--image", testImage, "--keep-going"}
+	return dir, call(t, append(args, more...)...)
 }
 
 // The README's first command on a cluster: a page of valid bytes from pods on several nodes.
 func TestClusterQuickstart(t *testing.T) {
 	c := real(t, "")
-	dir, args := options(t, "")
 	repetitions := 6
 	if testing.Short() {
 		repetitions = 1
 	}
-	call(t, append([]string{"run", "quickstart", "--set", "link.rate=unlimited", "--set", "link.delay=0s",
-		"--set", "limits.others=none", "--set", "limits.machine=none",
-		"--set", "repetitions=" + strconv.Itoa(repetitions)}, args...)...).ends(5 * time.Minute)
+	dir, p := runOn(t, "", "quickstart", "--set", "link.rate=unlimited", "--set", "link.delay=0s",
+		"--set", "limits.others=none", "--set", "limits.machine=none", "--set", "repetitions="+strconv.Itoa(repetitions))
+	p.ends(5 * time.Minute)
 	states, reasons := trials(t, dir)
 	if states[record.Done] != 9*(1+repetitions) || len(states) != 1 { // with the warm-ups; some may be invalid
 		t.Errorf("trials %v, not valid for %v", states, reasons)
@@ -181,8 +189,7 @@ limits: {others: none, machine: none, deadline: 2m, start: 2m}
 // A swarm of 16 with crashes, more machines than nodes.
 func TestClusterSwarm(t *testing.T) {
 	c := real(t, "")
-	dir, args := options(t, "")
-	p := call(t, append([]string{"run", experimentFile(t, swarm), "--pack"}, args...)...)
+	dir, p := runOn(t, "", experimentFile(t, swarm), "--pack")
 	if status := p.ends(5 * time.Minute); status != 0 {
 		t.Errorf("status %d", status)
 	}
@@ -233,21 +240,14 @@ func TestClusterEmulatedLinks(t *testing.T) {
 			if err := link.Works(link.NetemDiscipline); run.emulator == "netem" && err != nil {
 				t.Skip("this kernel has no netem: ", err)
 			}
-			dir, args := options(t, "")
-			file := experimentFile(t, run.experiment)
-			call(t, append([]string{"run", file, "--pack", "--clients", run.clients,
-				"--set", "link.emulator=" + run.emulator}, args...)...).ends(5 * time.Minute)
-			r, err := record.Open(dir)
-			must(t, err)
-			defer r.Close()
-			all, err := r.Trials()
-			must(t, err)
+			dir, p := runOn(t, "", experimentFile(t, run.experiment), "--pack", "--clients", run.clients,
+				"--set", "link.emulator="+run.emulator)
+			p.ends(5 * time.Minute)
+			all, links := recorded(t, dir)
 			if len(all) != 1 || all[0].State != record.Done || all[0].Bytes != run.bytes ||
 				!maps.Equal(all[0].Outcomes, map[string]int64{record.OK.String(): run.operations}) {
 				t.Errorf("trials %+v", all)
 			}
-			links, err := r.Links()
-			must(t, err)
 			if len(links) == 0 {
 				t.Error("no link was checked")
 			}
@@ -273,9 +273,8 @@ func TestClusterThrottled(t *testing.T) {
 	made(t, c, at(coreAPI, "limited", "limitranges"), "limit", fields{
 		"limits": []fields{{"type": "Container", "default": limit, "defaultRequest": limit}},
 	})
-	dir, args := options(t, ":/limited")
-	call(t, append([]string{"run", experimentFile(t, manyTrials), "--set", "repetitions=2", "--pack"}, args...)...).
-		ends(4 * time.Minute)
+	dir, p := runOn(t, ":/limited", experimentFile(t, manyTrials), "--set", "repetitions=2", "--pack")
+	p.ends(4 * time.Minute)
 	if states, reasons := trials(t, dir); !slices.Contains(reasons, record.ReasonThrottled) {
 		t.Errorf("trials %v, not valid for %v", states, reasons)
 	}
@@ -294,8 +293,7 @@ func again(t *testing.T, p *plimsoll, times int) {
 func TestClusterTrouble(t *testing.T) {
 	notShort(t)
 	c := real(t, "")
-	dir, args := options(t, "")
-	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
+	dir, p := runOn(t, "", experimentFile(t, manyTrials))
 	must(t, c.call(t.Context(), http.MethodDelete, begun(t, c, p)[1].ID, nil, nil))
 	again(t, p, 1)
 	script(t, "signal", "apiserver", "STOP")
@@ -312,8 +310,7 @@ func TestClusterTrouble(t *testing.T) {
 // followed again. Nor is the engine's pod, whose container begins again with its files.
 func TestClusterKills(t *testing.T) {
 	c := real(t, "")
-	dir, args := options(t, "")
-	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
+	dir, p := runOn(t, "", experimentFile(t, manyTrials))
 	machines := begun(t, c, p)
 	kill := func(m remote.Machine) {
 		must(t, syscall.Kill(agentPID(t, m), syscall.SIGKILL))
@@ -343,8 +340,7 @@ func TestClusterKills(t *testing.T) {
 func TestClusterZLostNode(t *testing.T) {
 	notShort(t)
 	c := real(t, "")
-	dir, args := options(t, "")
-	p := call(t, append([]string{"run", experimentFile(t, manyTrials)}, args...)...)
+	dir, p := runOn(t, "", experimentFile(t, manyTrials))
 	machines := begun(t, c, p)
 	script(t, "lose", strings.TrimPrefix(machines[1].Node, "node"))
 	p.ends(5 * time.Minute)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"maps"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/plimsoll-project/plimsoll/analysis"
 )
 
 func TestCSVHasOneLinePerTrial(t *testing.T) {
@@ -87,45 +89,31 @@ func TestParquetKeepsZeros(t *testing.T) {
 	_, r := retrieved(t)
 	metrics := []string{"success_rate", "throughput"}
 	want := [][]*float64{{}, {}, {}}
-	for i := range r.Frame.Trials {
-		trial := r.Frame.Trials[i]
-		trial.Metrics = maps.Clone(trial.Metrics)
-		for _, key := range metrics {
-			switch i % 3 {
-			case 0:
-				trial.Metrics[key] = 0
-			case 1:
-				delete(trial.Metrics, key)
-			}
-		}
+	for i, trial := range r.Frame.Trials {
 		trial.Info = new(*trial.Info)
 		trial.Info.Factors = slices.Clone(trial.Info.Factors)
-		for k := range trial.Info.Factors {
-			if f := &trial.Info.Factors[k]; f.Path == "link.rate" && i%3 == 0 {
-				f.Number = 0
-			} else if f.Path == "link.rate" && i%3 == 1 {
-				f.Number = math.NaN()
-			}
+		at := slices.IndexFunc(trial.Info.Factors, func(f analysis.Factor) bool { return f.Path == "link.rate" })
+		rate := &trial.Info.Factors[at]
+		switch i % 3 {
+		case 0:
+			rate.Number, trial.Metrics = 0, map[string]float64{metrics[0]: 0, metrics[1]: 0}
+		case 1:
+			rate.Number, trial.Metrics = math.NaN(), nil
 		}
 		for c, key := range metrics {
-			var v *float64
-			if m, ok := trial.Metrics[key]; ok {
-				v = &m
+			if v, ok := trial.Metrics[key]; ok {
+				want[c] = append(want[c], &v)
+			} else {
+				want[c] = append(want[c], nil)
 			}
-			want[c] = append(want[c], v)
 		}
-		f, _ := trial.Info.Factor("link.rate")
-		if math.IsNaN(f.Number) {
-			want[2] = append(want[2], nil)
-		} else {
-			want[2] = append(want[2], &f.Number)
+		want[2] = append(want[2], &rate.Number)
+		if i%3 == 1 {
+			want[2][i] = nil
 		}
 	}
 	file := filepath.Join(t.TempDir(), "trials.parquet")
-	f, err := os.Create(file)
-	must(t, err)
-	must(t, Parquet(r, f))
-	must(t, f.Close())
+	writeFile(t, file, func(w io.Writer) error { return Parquet(r, w) })
 	out, err := exec.CommandContext(t.Context(), python, "-c", `import duckdb, json, sys
 columns = 'success_rate, throughput, "link.rate"'
 rows = duckdb.execute("SELECT " + columns + " FROM read_parquet(?) ORDER BY trial", [sys.argv[1]]).fetchall()

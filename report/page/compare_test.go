@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -19,20 +20,12 @@ func TestComparison(t *testing.T) {
 	const gate = "no worse than BASE by 5%"
 	must(t, c.Hold([]string{gate}, false))
 	var text, markdown, html bytes.Buffer
-	for _, err := range []error{page.CompareText(&text, c, 80), page.CompareMarkdown(&markdown, c),
-		page.CompareHTML(&html, c)} {
-		must(t, err)
-	}
+	must(t, errors.Join(page.CompareText(&text, c, 80), page.CompareMarkdown(&markdown, c), page.CompareHTML(&html, c)))
 	if !strings.HasPrefix(text.String(), c.Verdict.Text) {
 		t.Errorf("the text begins with %.80q", text.String())
 	}
-	for name, b := range map[string]string{"text": text.String(), "Markdown": markdown.String(),
-		"page": html.String()} {
-		for _, want := range []string{c.Verdict.Text, gate, "FAIL", "0.175×", "67.6 MB/s", "11.8 MB/s"} {
-			if !strings.Contains(b, want) {
-				t.Errorf("%s lacks %q", name, want)
-			}
-		}
+	for _, form := range []string{text.String(), markdown.String(), html.String()} {
+		contains(t, form, c.Verdict.Text, gate, "FAIL", "0.175×", "67.6 MB/s", "11.8 MB/s")
 	}
 	if strings.Contains(html.String(), "<script") || strings.Contains(markdown.String(), "<script") {
 		t.Error("a name is a script")

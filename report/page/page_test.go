@@ -3,7 +3,6 @@ package page_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -45,6 +44,15 @@ func must(t testing.TB, err error) {
 	}
 }
 
+func contains(t testing.TB, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("no %q in\n%.2000s", word, text)
+		}
+	}
+}
+
 func write(t testing.TB, r *analysis.Result) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -70,19 +78,19 @@ func views(t *testing.T, do func(t *testing.T, r *analysis.Result)) {
 type parsed struct {
 	words   int // in sight: not of figures, not in closed details
 	text    string
-	figures []struct {
-		ID     string
-		Title  string
-		Reads  string
-		Shared map[string]any
-		Panels []struct {
-			Title string
-			Spec  struct {
-				Data struct{ Values []map[string]any }
-			}
+	figures []figure
+	plots   int
+}
+
+type figure struct {
+	ID, Title, Reads string
+	Shared           map[string]any
+	Panels           []struct {
+		Title string
+		Spec  struct {
+			Data struct{ Values []map[string]any }
 		}
 	}
-	plots int
 }
 
 func parse(t testing.TB, src string) parsed {
@@ -131,10 +139,7 @@ func TestPage(t *testing.T) {
 		if at := loads.FindString(script.ReplaceAllString(src, "")); at != "" {
 			t.Errorf("the page would load something: %s", at)
 		}
-		if policy := html.UnescapeString(src[:2000]); !strings.Contains(policy, "default-src 'none'") ||
-			!strings.Contains(policy, "connect-src 'none'") {
-			t.Error("no policy forbids requests")
-		}
+		contains(t, html.UnescapeString(src[:2000]), "default-src 'none'", "connect-src 'none'")
 		p := parse(t, src)
 		for _, f := range p.figures {
 			for _, panel := range f.Panels {
@@ -152,9 +157,7 @@ func TestPage(t *testing.T) {
 		if p.words > 800 {
 			t.Errorf("%d words in sight, more than 800", p.words)
 		}
-		if !strings.Contains(p.text, r.Verdict.Text) {
-			t.Error("the verdict is not in sight")
-		}
+		contains(t, p.text, r.Verdict.Text)
 		t.Logf("%d words, %d figures, %d bytes", p.words, len(p.figures), len(src))
 		keep(t, src)
 	})
@@ -164,33 +167,21 @@ func TestPage(t *testing.T) {
 func TestFiguresOfRetrieve(t *testing.T) {
 	r := result(t, "retrieve")
 	p := parse(t, write(t, r))
-	var want, got []string
-	for _, f := range r.View.Figures {
-		want = append(want, f.ID)
-	}
-	for _, f := range p.figures {
-		got = append(got, f.ID)
-	}
-	if !slices.Equal(want, got) {
-		t.Fatalf("figures %v, want %v", got, want)
+	same := slices.EqualFunc(p.figures, r.View.Figures, func(f figure, v analysis.Figure) bool { return f.ID == v.ID })
+	if !same {
+		t.Fatalf("figures %v, want %v", p.figures, r.View.Figures)
 	}
 	// The marks are the numbers of the analysis: every cell's median and interval.
-	marks := map[string][][3]float64{}
+	var marks []map[string]any
 	for _, panel := range p.figures[0].Panels {
-		for _, v := range panel.Spec.Data.Values {
-			if v["k"] == "median" {
-				key := fmt.Sprint(v["s"])
-				marks[key] = append(marks[key], [3]float64{v["y"].(float64), v["lo"].(float64), v["hi"].(float64)})
-			}
-		}
+		marks = append(marks, panel.Spec.Data.Values...)
 	}
 	for _, c := range r.Cells {
 		s := c.Metrics["throughput"]
-		near := func(m [3]float64) bool {
-			off := math.Abs(m[0]/float64(s.Median)-1) + math.Abs(m[1]/float64(s.Lo)-1)
-			return off+math.Abs(m[2]/float64(s.Hi)-1) < 1e-5
-		}
-		if !slices.ContainsFunc(marks[c.System], near) {
+		if !slices.ContainsFunc(marks, func(m map[string]any) bool {
+			off := func(key string, of analysis.Num) float64 { return math.Abs(m[key].(float64)/float64(of) - 1) }
+			return m["k"] == "median" && m["s"] == c.System && off("y", s.Median)+off("lo", s.Lo)+off("hi", s.Hi) < 1e-5
+		}) {
 			t.Errorf("no mark for %s: %v", c.ID, s)
 		}
 	}

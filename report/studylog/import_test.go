@@ -26,8 +26,7 @@ import (
 // own request, seeders, progress.
 func TestAnImportHasTheNumbersOfTheLog(t *testing.T) {
 	for _, s := range []study{codexStudy, delugeStudy} {
-		r, res := imported(t, logFile(t, "x.log", plainLog(s.logs()...)...))
-		all := factsOfTrials(t, r)
+		all, res := importedLogs(t, s.logs())
 		leechers := s.nodes - s.seeders
 		if len(all) != s.sets*s.repetition || res.Experiments != 1 || res.Trials != len(all) ||
 			res.Leechers != len(all)*leechers || res.Unfinished != 0 || res.Absent != 0 {
@@ -57,15 +56,11 @@ func TestAnImportHasTheNumbersOfTheLog(t *testing.T) {
 				times = append(times, want.Seconds())
 			}
 			slices.Sort(times)
-			if got := one.Trial.Metrics["time_last"]; math.Abs(got-times[leechers-1]) > 1e-9 {
-				t.Errorf("%s: time_last %v, want %v", s.system, got, times[leechers-1])
-			}
-			if got, want := one.Trial.Metrics["time_median"], times[(leechers+1)/2-1]; math.Abs(got-want) > 1e-9 {
-				t.Errorf("%s: time_median %v, want %v", s.system, got, want)
-			}
-			if got, want := one.Trial.Metrics["time_p75"],
-				times[int(math.Ceil(.75*float64(leechers)))-1]; math.Abs(got/want-1) > 1e-9 {
-				t.Errorf("%s: time_p75 %v, want %v", s.system, got, want)
+			for key, share := range map[string]float64{"time_median": 0.5, "time_p75": 0.75, "time_last": 1} {
+				want := times[int(math.Ceil(share*float64(leechers)))-1]
+				if got := one.Trial.Metrics[key]; math.Abs(got/want-1) > 1e-9 {
+					t.Errorf("%s: %s %v, want %v", s.system, key, got, want)
+				}
 			}
 			// A mark for each percent, and none that goes back.
 			marks := map[int]int64{}
@@ -86,35 +81,35 @@ func TestAnImportHasTheNumbersOfTheLog(t *testing.T) {
 // All forms of the same log give the same run.
 func TestFormsOfALog(t *testing.T) {
 	both := append(codexStudy.logs(), delugeStudy.logs()...)
-	want, _ := imported(t, logFile(t, "x.log", plainLog(both...)...))
-	expected := factsOfTrials(t, want)
+	expected, _ := importedLogs(t, both)
 	if len(expected) != 8 {
 		t.Fatalf("%d trials", len(expected))
 	}
-	prefixed := func(format func(l logged) string) []string {
-		// As kubectl prints it: pod after pod.
-		var lines []string
+	// As kubectl prints it: pod after pod.
+	prefixed := func(before, after string) (lines []string) {
 		sorted := slices.Clone(both)
 		slices.SortStableFunc(sorted, func(a, b logged) int { return strings.Compare(a.pod, b.pod) })
 		for _, l := range sorted {
-			lines = append(lines, format(l))
+			lines = append(lines, before+l.pod+after+l.text())
 		}
 		return lines
 	}
 	dir := t.TempDir()
 	split(t, filepath.Join(dir, "e-codex"), codexStudy.logs())
 	split(t, filepath.Join(dir, "e-deluge"), delugeStudy.logs())
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	must(t, w.AddFS(os.DirFS(dir)))
+	must(t, w.Close())
 	plain := strings.Join(plainLog(both...), "\n") + "\n"
 	for name, files := range map[string][]string{
 		"two files": {logFile(t, "a.log", plainLog(codexStudy.logs()...)...),
 			logFile(t, "b.log", plainLog(delugeStudy.logs()...)...)},
-		"kubectl": {logFile(t, "raw-logs.log",
-			prefixed(func(l logged) string { return "[pod/" + l.pod + "/main] " + l.text() })...)},
-		"the study's dump": {logFile(t, "dump.log",
-			prefixed(func(l logged) string { return "[[" + l.pod + "]] " + l.text() })...)},
+		"kubectl":           {logFile(t, "raw-logs.log", prefixed("[pod/", "/main] ")...)},
+		"the study's dump":  {logFile(t, "dump.log", prefixed("[[", "]] ")...)},
 		"tables":            {dir},
 		"gzip":              {gzipped(t, "x.log.gz", []byte(plain))},
-		"archive of tables": {gzipped(t, "g1.tar.gz", archived(t, dir))},
+		"archive of tables": {gzipped(t, "g1.tar.gz", archive.Bytes())},
 	} {
 		got, res := imported(t, files...)
 		if d := cmp.Diff(expected, factsOfTrials(t, got)); d != "" {
@@ -137,19 +132,10 @@ func gzipped(t *testing.T, name string, data []byte) string {
 	return file
 }
 
-func archived(t *testing.T, dir string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	must(t, w.AddFS(os.DirFS(dir)))
-	must(t, w.Close())
-	return b.Bytes()
-}
-
 // A log that is damaged in ways that lose nothing gives the same run, and what
 // was wrong with it is said.
 func TestADamagedLog(t *testing.T) {
-	whole, _ := imported(t, logFile(t, "x.log", plainLog(delugeStudy.logs()...)...))
+	whole, _ := importedLogs(t, delugeStudy.logs())
 	lines := plainLog(delugeStudy.logs()...)
 	cut := lines[7][:len(lines[7])-9]
 	second := slices.Clone(lines[1:]) // out of order, and each line twice
@@ -162,7 +148,7 @@ func TestADamagedLog(t *testing.T) {
 		`>>{"entry_type":"download_metric","timestamp":"2025-02-20T10:00:00Z","node":"stranger",`+
 			`"value":1,"dataset_name":"dataset-0-0"}`)
 	got, res := imported(t, logFile(t, "y.log", lines...))
-	if d := cmp.Diff(factsOfTrials(t, whole), factsOfTrials(t, got)); d != "" {
+	if d := cmp.Diff(whole, factsOfTrials(t, got)); d != "" {
 		t.Errorf("(-want +got):\n%.2000s", d)
 	}
 	c := res.Counts
@@ -213,26 +199,20 @@ func TestUnfinishedLeechers(t *testing.T) {
 			return r["entry_type"] == "download_metric" && r["node"] == victim || ends(r)
 		}), record.InFlight, classCut},
 	} {
-		r, res := imported(t, logFile(t, "x.log", plainLog(c.logs...)...))
-		all := factsOfTrials(t, r)
+		all, res := importedLogs(t, c.logs)
 		if len(all) != 1 || res.Unfinished != 1 || res.Leechers != 3 {
 			t.Fatalf("%s: %+v", name, res)
 		}
 		i := slices.IndexFunc(all[0].Ops, func(op record.Op) bool { return op.Worker == 3 })
 		op := all[0].Ops[i]
 		if op.Outcome != c.outcome || op.Class != c.class || op.Bytes >= op.Length ||
-			(op.Bytes == 0) != (op.FirstByte == 0) {
+			(op.Bytes == 0) != (op.FirstByte == 0) || (op.Bytes == 0) != (name == "nothing came") {
 			t.Errorf("%s: %+v", name, op)
 		}
-		if name == "nothing came" && op.Bytes != 0 || name != "nothing came" && op.Bytes == 0 {
-			t.Errorf("%s: %d bytes", name, op.Bytes)
-		}
-		_, has := all[0].Trial.Metrics["time_last"]
-		if has {
-			t.Errorf("%s: the last leecher has a time", name)
-		}
-		if _, has := all[0].Trial.Metrics["time_p25"]; !has {
-			t.Errorf("%s: no quantile of those that completed", name)
+		_, last := all[0].Trial.Metrics["time_last"]
+		_, quarter := all[0].Trial.Metrics["time_p25"]
+		if last || !quarter {
+			t.Errorf("%s: a time of the last leecher, or none of those that completed: %v", name, all[0].Trial.Metrics)
 		}
 		if all[0].Trial.Outcomes["ok"] != 2 || !all[0].Trial.Valid() {
 			t.Errorf("%s: %+v", name, all[0].Trial)
@@ -248,8 +228,7 @@ func TestTrialsThatAreMissingOrWithoutRequests(t *testing.T) {
 		return strings.Contains(id+dataset, "dataset-1-1") || r["name"] == "leech" &&
 			strings.Contains(id, "dataset-0-1")
 	})
-	r, res := imported(t, logFile(t, "x.log", plainLog(logs...)...))
-	all := factsOfTrials(t, r)
+	all, res := importedLogs(t, logs)
 	if len(all) != 3 || res.Absent != 1 || all[1].Trial.State != record.Failed ||
 		!strings.Contains(all[1].Trial.Error, "dataset-0-1") || !all[2].Trial.Valid() {
 		t.Errorf("%+v\n%+v", res, all)
@@ -268,8 +247,8 @@ func TestClocksThatDisagree(t *testing.T) {
 			logs[i].record["timestamp"] = stamp(at.Add(-time.Minute))
 		}
 	}
-	r, _ := imported(t, logFile(t, "x.log", plainLog(logs...)...))
-	got := factsOfTrials(t, r)[0].Trial
+	all, _ := importedLogs(t, logs)
+	got := all[0].Trial
 	if !slices.Equal(got.Invalid, []string{record.ReasonClocks}) ||
 		!strings.Contains(strings.Join(got.Notes, " "), s.node(2)) {
 		t.Errorf("%+v", got)
@@ -281,24 +260,19 @@ func TestClocksThatDisagree(t *testing.T) {
 func TestWhatTheAgentsLog(t *testing.T) {
 	s := codexStudy
 	s.size, s.sets, s.repetition = 1<<20+77, 1, 1
-	r, res := imported(t, logFile(t, "x.log", plainLog(s.logs()...)...))
-	if one := factsOfTrials(t, r)[0]; res.Unfinished != 0 || one.Ops[0].Bytes != s.size {
-		t.Errorf("%+v %+v", res, one.Ops)
+	all, res := importedLogs(t, s.logs())
+	if res.Unfinished != 0 || all[0].Ops[0].Bytes != s.size {
+		t.Errorf("%+v %+v", res, all[0].Ops)
 	}
 	d := delugeStudy
 	d.sets, d.repetition = 1, 1
 	logs := d.logs()
-	for i, l := range logs {
-		if l.record["entry_type"] == "download_metric" {
-			again := maps.Clone(l.record)
-			again["timestamp"] = stamp(d.begin.Add(3*time.Second + 10*time.Millisecond))
-			logs = append(logs[:i:i], append([]logged{{l.pod, again}}, logs[i:]...)...)
-			break
-		}
-	}
-	r, res = imported(t, logFile(t, "x.log", plainLog(logs...)...))
-	if one := factsOfTrials(t, r)[0]; res.Unfinished != 0 || one.Ops[0].Bytes != d.size {
-		t.Errorf("%+v %v", res, one.Trial.Notes)
+	i := slices.IndexFunc(logs, func(l logged) bool { return l.record["entry_type"] == "download_metric" })
+	again := logged{logs[i].pod, maps.Clone(logs[i].record)}
+	again.record["timestamp"] = stamp(d.begin.Add(3*time.Second + 10*time.Millisecond))
+	all, res = importedLogs(t, slices.Insert(logs, i, again))
+	if res.Unfinished != 0 || all[0].Ops[0].Bytes != d.size {
+		t.Errorf("%+v %v", res, all[0].Trial.Notes)
 	}
 }
 
@@ -350,55 +324,41 @@ func TestNodesOfTheSameNames(t *testing.T) {
 	}
 }
 
-func TestNothingToImport(t *testing.T) {
-	noConfig := without(codexStudy.logs(), func(r map[string]any) bool { return r["experiment_set_id"] != nil })
-	for name, file := range map[string]string{
-		"nothing":   logFile(t, "x.log", "hello"),
-		"no config": logFile(t, "x.log", plainLog(noConfig...)...),
-	} {
-		dir := filepath.Join(t.TempDir(), "run")
-		_, err := Import(t.Context(), []string{file}, Options{Dir: dir, Measure: disseminate.TimesOf})
-		if !errors.Is(err, ErrNothing) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := os.Stat(dir); err == nil {
-			t.Errorf("%s: a directory was made", name)
-		}
-	}
-	if _, err := Import(t.Context(), []string{"/nonexistent"}, Options{}); err == nil {
-		t.Error("a file that there is not was imported")
-	}
-}
-
-// An import that is interrupted, or whose file ends too early or is compressed too often,
-// leaves nothing.
+// An import that is interrupted, or whose file has no experiment, ends too early or is compressed
+// too often, leaves nothing.
 func TestImportsThatAreRefused(t *testing.T) {
 	whole := gzipped(t, "x.log.gz", []byte(strings.Join(plainLog(codexStudy.logs()...), "\n")))
-	read := func(file string) []byte {
-		b, err := os.ReadFile(file)
-		must(t, err)
-		return b
-	}
-	b, nested := read(whole), whole
+	b, err := os.ReadFile(whole)
+	must(t, err)
+	cut, nested := logFile(t, "y.log.gz", string(b[:len(b)/2])), whole
 	for range deepest {
-		nested = gzipped(t, "nested.gz", read(nested))
+		nested = gzipped(t, "nested.gz", b)
+		b, err = os.ReadFile(nested)
+		must(t, err)
 	}
-	cut := logFile(t, "y.log.gz", string(b[:len(b)/2]))
+	noConfig := without(codexStudy.logs(), func(r map[string]any) bool { return r["experiment_set_id"] != nil })
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir := filepath.Join(t.TempDir(), "run")
-	o := Options{Dir: dir, Measure: disseminate.TimesOf}
-	if _, err := Import(t.Context(), []string{cut}, o); err == nil || errors.Is(err, ErrNothing) {
-		t.Errorf("cut off: %v", err)
-	}
-	if _, err := Import(t.Context(), []string{nested}, o); err == nil || !strings.Contains(err.Error(), "nested:") {
-		t.Errorf("compressed too often: %v", err)
-	}
-	if _, err := Import(interrupted, []string{whole}, o); !errors.Is(err, context.Canceled) {
-		t.Errorf("interrupted: %v", err)
-	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Error("a directory was made")
+	for _, c := range []struct {
+		ctx     context.Context
+		file    string
+		nothing bool // it is ErrNothing
+		want    string
+	}{
+		{t.Context(), logFile(t, "x.log", "hello"), true, ""},
+		{t.Context(), logFile(t, "x.log", plainLog(noConfig...)...), true, ""},
+		{t.Context(), "/nonexistent", false, "no such file"},
+		{t.Context(), cut, false, "unexpected EOF"},
+		{t.Context(), nested, false, "nested:"},
+		{interrupted, whole, false, "canceled"},
+	} {
+		_, err := Import(c.ctx, []string{c.file}, Options{Dir: dir, Measure: disseminate.TimesOf})
+		_, made := os.Stat(dir)
+		if err == nil || errors.Is(err, ErrNothing) != c.nothing || !strings.Contains(err.Error(), c.want) ||
+			made == nil {
+			t.Errorf("%v, want %s; its directory: %v", err, c.want, made)
+		}
 	}
 }
 
@@ -425,12 +385,12 @@ func TestTrialsArePairedByTheirDataSet(t *testing.T) {
 		return dataset == "dataset-0-1" && strings.HasPrefix(kind, "codex") || strings.Contains(id, "dataset-0-1") &&
 			strings.HasPrefix(strings.Trim(r["destination"].(string), `"`), "codex")
 	})
-	r, res := imported(t, logFile(t, "x.log", plainLog(all...)...))
+	trials, res := importedLogs(t, all)
 	if res.Trials != 7 || res.Absent != 1 {
 		t.Fatalf("%+v", res)
 	}
 	blocks := map[string][]int{}
-	for _, one := range factsOfTrials(t, r) {
+	for _, one := range trials {
 		system, _, _ := strings.Cut(one.Trial.Details[0].Name, "-")
 		blocks[system] = append(blocks[system], one.Trial.Block)
 	}
@@ -442,14 +402,11 @@ func TestTrialsArePairedByTheirDataSet(t *testing.T) {
 // Experiments of the same cell follow each other, and what has no place of its own
 // takes none of another's.
 func TestBlocksOfMergedExperiments(t *testing.T) {
-	of := func(pairs ...[2]int) *experiment {
-		x := &experiment{config: &config{System: "codex", SeederSets: 2, Repetitions: 2}}
-		for _, p := range pairs {
-			x.trials = append(x.trials, &trial{set: p[0], repetition: p[1]})
-		}
-		return x
+	c := &config{System: "codex", SeederSets: 2, Repetitions: 2}
+	all := []*experiment{
+		{config: c, trials: []*trial{{set: 0, repetition: 0}, {set: 0, repetition: 0}, {set: 1, repetition: 1}}},
+		{config: c, trials: []*trial{{set: 0, repetition: 1}, {set: 5, repetition: 0}}},
 	}
-	all := []*experiment{of([2]int{0, 0}, [2]int{0, 0}, [2]int{1, 1}), of([2]int{0, 1}, [2]int{5, 0})}
 	blocks := blocksOf(all)
 	var got []int
 	for _, x := range all {

@@ -1,6 +1,7 @@
 package studylog
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -75,31 +76,32 @@ func (s study) logs() []logged {
 		fields["entry_type"], fields["timestamp"] = kind, stamp(when)
 		all = append(all, logged{"runner-" + s.system, fields})
 	}
-	stage := func(name, boundary string, when time.Time) {
-		runner("experiment_stage", when, map[string]any{"name": "", "stage": name, "type": boundary, "error": nil})
+	// both logs what begins and what ends something; all is sorted in the end.
+	both := func(kind string, start, end time.Time, fields map[string]any) {
+		for boundary, when := range map[string]time.Time{"start": start, "end": end} {
+			record := maps.Clone(fields)
+			record["type"] = boundary
+			runner(kind, when, record)
+		}
 	}
-	request := func(name, destination, boundary, dataset string, when time.Time) {
-		runner("request_event", when, map[string]any{"name": name, "node": "runner", "destination": destination,
-			"type": boundary, "request_id": fmt.Sprintf("Meta(name='%s')", dataset)})
+	stage := func(name string, start, end time.Time) {
+		both("experiment_stage", start, end, map[string]any{"name": "", "stage": name, "error": nil})
+	}
+	request := func(name, destination, dataset string, start, end time.Time) {
+		both("request_event", start, end, map[string]any{"name": name, "node": "runner", "destination": destination,
+			"request_id": fmt.Sprintf("Meta(name='%s')", dataset)})
 	}
 	for set := range s.sets {
 		for rep := range s.repetition {
 			dataset := fmt.Sprintf("dataset-%d-%d", set, rep)
 			begun := at
-			isSeeder := func(i int) bool { return (i+set)%s.nodes < s.seeders }
-			stage("seeding", "start", at)
-			for i := range s.nodes {
-				if isSeeder(i) {
-					request("genseed", s.node(i), "start", dataset, at.Add(time.Second))
-					request("genseed", s.node(i), "end", dataset, at.Add(2*time.Second))
-				}
-			}
 			at = at.Add(3 * time.Second)
-			stage("seeding", "end", at)
-			stage("leeching", "start", at)
+			stage("seeding", begun, at)
+			stage("leeching", at, at.Add(20*time.Millisecond))
 			last := at
 			for i := range s.nodes {
-				if isSeeder(i) {
+				if (i+set)%s.nodes < s.seeders {
+					request("genseed", s.node(i), dataset, begun.Add(time.Second), begun.Add(2*time.Second))
 					continue
 				}
 				start := at.Add(time.Duration(1+i) * time.Millisecond)
@@ -107,8 +109,7 @@ func (s study) logs() []logged {
 				if s.system == "codex" {
 					name = `"` + name + `"` // as the study's agents say it
 				}
-				request("leech", name, "start", dataset, start)
-				request("leech", name, "end", dataset, start.Add(time.Millisecond))
+				request("leech", name, dataset, start, start.Add(time.Millisecond))
 				took := s.took(set, rep, i)
 				metric := func(name string, value, have int64) {
 					done := time.Duration(float64(took) * float64(have) / float64(s.size))
@@ -125,13 +126,10 @@ func (s study) logs() []logged {
 				}
 				if s.unit == 1 {
 					step := s.size / 100
-					for v := step; v <= s.size; v += step {
-						have := v
-						if v+step > s.size {
-							have = s.size
-						}
-						metric("download", v, have)
+					for v := step; v <= s.size-step; v += step {
+						metric("download", v, v)
 					}
+					metric("download", s.size/step*step, s.size)
 				} else {
 					pieces := rand.New(rand.NewPCG(1, uint64(i))).Perm(int(s.size / s.unit))
 					for n, p := range pieces {
@@ -139,15 +137,12 @@ func (s study) logs() []logged {
 					}
 				}
 			}
-			stage("leeching", "end", at.Add(20*time.Millisecond))
-			stage("downloading", "start", at.Add(20*time.Millisecond))
+			stage("downloading", at.Add(20*time.Millisecond), last.Add(time.Second))
 			at = last.Add(time.Second)
-			stage("downloading", "end", at)
 			runner("experiment_status", at.Add(time.Millisecond),
 				map[string]any{"name": s.system + "-set", "repetition": set*s.repetition + rep,
 					"duration": at.Sub(begun).Seconds(), "error": nil})
-			stage("deleting", "start", at.Add(2*time.Millisecond))
-			stage("deleting", "end", at.Add(time.Second))
+			stage("deleting", at.Add(2*time.Millisecond), at.Add(time.Second))
 			at = at.Add(10 * time.Second)
 		}
 	}
@@ -193,7 +188,7 @@ func split(t *testing.T, dir string, all []logged) {
 		"experiment_stage":  {"name", "timestamp", "stage", "type", "error"},
 		"experiment_status": {"name", "timestamp", "repetition", "duration", "error"},
 	}
-	tables := map[string]*csv.Writer{}
+	tables := map[string][][]string{}
 	for _, l := range all {
 		kind := l.record["entry_type"].(string)
 		head := columns[kind]
@@ -206,11 +201,7 @@ func split(t *testing.T, dir string, all []logged) {
 			continue
 		}
 		if tables[kind] == nil {
-			f, err := os.Create(filepath.Join(dir, kind+".csv"))
-			must(t, err)
-			defer f.Close()
-			tables[kind] = csv.NewWriter(f)
-			tables[kind].Write(head)
+			tables[kind] = [][]string{head}
 		}
 		row := make([]string, len(head))
 		for i, key := range head {
@@ -224,11 +215,12 @@ func split(t *testing.T, dir string, all []logged) {
 				row[i] = fmt.Sprint(v)
 			}
 		}
-		tables[kind].Write(row)
+		tables[kind] = append(tables[kind], row)
 	}
-	for _, w := range tables {
-		w.Flush()
-		must(t, w.Error())
+	for kind, rows := range tables {
+		var b bytes.Buffer
+		must(t, csv.NewWriter(&b).WriteAll(rows))
+		must(t, os.WriteFile(filepath.Join(dir, kind+".csv"), b.Bytes(), 0o644))
 	}
 }
 
@@ -242,6 +234,13 @@ func imported(t *testing.T, files ...string) (*record.Reader, *Result) {
 	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r, res
+}
+
+// importedLogs imports records as the study's programs print them.
+func importedLogs(t *testing.T, logs []logged) ([]trialFacts, *Result) {
+	t.Helper()
+	r, res := imported(t, logFile(t, "x.log", plainLog(logs...)...))
+	return factsOfTrials(t, r), res
 }
 
 // trialFacts is all that a run says of its trials, comparable.

@@ -30,14 +30,12 @@ import (
 // The test binary is the agent and the watchdog, too.
 func TestMain(m *testing.M) {
 	handled, err := ServeNode(context.Background(), os.Args[1:])
-	if err == nil && !handled {
-		err = flag.Set("test.parallel", "4") // they wait for processes
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	if !handled {
+		_ = flag.Set("test.parallel", "4") // they wait for processes
 		os.Exit(m.Run())
 	}
 }
@@ -57,11 +55,7 @@ func bed(t *testing.T, opt testbed.Options) *testbed.Testbed {
 	opt.Dir, opt.Log = t.TempDir(), func(s string) { t.Log(s) }
 	tb, err := testbed.New(t.Context(), opt)
 	must(t, err)
-	t.Cleanup(func() {
-		if err := tb.Close(context.Background()); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(func() { must(t, tb.Close(context.Background())) })
 	return tb
 }
 
@@ -92,15 +86,19 @@ func awaitEnd(t *testing.T, p testbed.Process) {
 	}
 }
 
-// gone waits until a process group is no more.
-func gone(t *testing.T, pid int) {
+// eventually polls for what the kernel does in its own time.
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(20 * time.Second)
-	for ; !errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("process group %d is still there", pid)
+			t.Fatalf("never happened: %s", what)
 		}
 	}
+}
+
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	eventually(t, "a process group is gone", func() bool { return errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH) })
 }
 
 func TestProcesses(t *testing.T) {
@@ -154,9 +152,8 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 		if asked < 2 {
 			t.Errorf("it was asked %d times", asked)
 		}
-		if _, err := h.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "runs already") {
-			t.Errorf("a second one: %v", err)
-		}
+		_, err := h.Start(t.Context(), c)
+		wantError(t, err, "runs already")
 		must(t, p.Stop(t.Context()))
 		gone(t, p.ID().PID)
 	})
@@ -189,11 +186,7 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 			}
 			_, err := h.Start(c.ctx, testbed.Command{Name: c.name, Args: c.args, Ready: c.ready, Stdin: in, Stdout: out,
 				ReadyTimeout: limit})
-			for want := range strings.SplitSeq(c.want, "\x00") {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %v, want %q", c.name, err, want)
-				}
-			}
+			wantError(t, err, strings.Split(c.want, "\x00")...)
 			if _, err := io.ReadAll(result); err != nil {
 				t.Errorf("%s: output: %v", c.name, err)
 			}
@@ -206,16 +199,11 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 	t.Run("ends badly", func(t *testing.T) {
 		p := start(t, h, shell("bad", "echo alas; exit 3"))
 		awaitEnd(t, p)
-		if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 3") ||
-			!strings.Contains(err.Error(), "alas") || !strings.Contains(err.Error(), p.LogPath()) {
-			t.Errorf("error %v", err)
-		}
+		wantError(t, p.Err(), "exit status 3", "alas", p.LogPath())
 		p = start(t, h, shell("bad", "sleep 60"))
 		must(t, syscall.Kill(p.ID().PID, syscall.SIGKILL))
 		awaitEnd(t, p)
-		if err := p.Err(); err == nil || !strings.Contains(err.Error(), "signal: killed") {
-			t.Errorf("error %v", err)
-		}
+		wantError(t, p.Err(), "signal: killed")
 	})
 	t.Run("stop in a hurry", func(t *testing.T) {
 		p := start(t, h, shell("stubborn", "trap '' TERM QUIT; while :; do sleep 1; done"))
@@ -228,9 +216,8 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 			t.Errorf("it took %v", took)
 		}
 		awaitEnd(t, p)
-		if err := p.Err(); err != nil || p.Stop(t.Context()) != nil {
-			t.Errorf("it was stopped, yet: %v", err)
-		}
+		must(t, p.Err())
+		must(t, p.Stop(t.Context()))
 	})
 	if testbed.Ended(held) {
 		t.Errorf("the process whose input is open has ended: %v", held.Err())
@@ -397,14 +384,12 @@ func TestMachine(t *testing.T) {
 	if on, err := m.Filesystem(t.TempDir()); err != nil || on.Type == "" {
 		t.Errorf("%+v, %v", on, err)
 	}
-	if _, err := m.RAMDisk("large", math.MaxInt64); err == nil || !strings.Contains(err.Error(), "end other programs") {
-		t.Errorf("too large a RAM disk: %v", err)
-	}
+	_, err = m.RAMDisk("large", math.MaxInt64)
+	wantError(t, err, "end other programs")
 	d, err := m.RAMDisk("small", 1<<20)
 	must(t, err)
-	if _, err := os.Stat(d.Path); err != nil {
-		t.Error(err)
-	}
+	_, err = os.Stat(d.Path)
+	must(t, err)
 	must(t, d.Remove())
 	if _, err := os.Stat(d.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is still there: %v", err)
@@ -478,14 +463,12 @@ func TestStrangersAreRefused(t *testing.T) {
 }
 
 // launched is a host behind an agent that the test may end.
-func launched(t *testing.T, orphaned time.Duration) (h *Host, agent testbed.Process) {
+func launched(t *testing.T, orphaned time.Duration) (*Host, testbed.Process) {
 	t.Helper()
-	tb, err := testbed.New(t.Context(), testbed.Options{Plain: true, Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(func() { _ = tb.Close(context.Background()) })
+	tb := bed(t, testbed.Options{Plain: true})
 	at := addHost(t, tb, "a")
 	traced := testbed.Trace(at)
-	h, err = launch(t.Context(), tb, at, orphaned)
+	h, err := launch(t.Context(), tb, at, orphaned)
 	must(t, err)
 	return h, traced()[0]
 }
@@ -504,9 +487,8 @@ func TestAgentEnds(t *testing.T) {
 		}},
 		{"orphaned", time.Second, func(t *testing.T, h *Host, _ testbed.Process) {
 			time.Sleep(2 * time.Second)
-			if _, err := h.Port(t.Context(), 0); err != nil {
-				t.Errorf("it ended although its engine lives: %v", err)
-			}
+			_, err := h.Port(t.Context(), 0)
+			must(t, err) // it lives as its engine does
 			h.Close()
 		}},
 	} {
@@ -517,9 +499,7 @@ func TestAgentEnds(t *testing.T) {
 			c.end(t, h, agent)
 			awaitEnd(t, agent)
 			awaitEnd(t, p)
-			if err := p.Err(); err == nil {
-				t.Error("its end is no error")
-			}
+			wantError(t, p.Err(), "")
 			gone(t, p.ID().PID)
 			must(t, p.Stop(t.Context()))
 			if _, err := h.Start(t.Context(), shell("late", "true")); err == nil {
@@ -578,28 +558,30 @@ func TestReachedAgain(t *testing.T) {
 	p := start(t, h, shell("tree", "setsid sleep 1000 & sleep 1000"))
 	other := h.opt
 	other.On = "b"
-	if _, err := Reach(t.Context(), other); err == nil || !strings.Contains(err.Error(), "machine b was called") ||
-		!strings.Contains(err.Error(), "machine a's") {
-		t.Errorf("machine b at the address of a: %v", err)
-	}
-	if err := syscall.Kill(p.ID().PID, 0); err != nil {
-		t.Errorf("a call for another machine ended a process: %v", err)
-	}
+	_, err := Reach(t.Context(), other)
+	wantError(t, err, "machine b was called", "machine a's")
+	must(t, syscall.Kill(p.ID().PID, 0)) // a call for another machine ends no process
 	again, err := Reach(t.Context(), h.opt)
 	must(t, err)
 	defer again.Close()
 	awaitEnd(t, p)
 	gone(t, p.ID().PID)
-	if p, err := again.Start(t.Context(), shell("new", "exit 0")); err != nil {
-		t.Error(err)
-	} else {
-		awaitEnd(t, p)
-	}
+	awaitEnd(t, start(t, again, shell("new", "exit 0")))
 }
 
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// wantError checks that there is an error, and that it has some words.
+func wantError(t testing.TB, err error, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("error %v, want %q", err, word)
+		}
 	}
 }

@@ -21,17 +21,15 @@ func TestAwait(t *testing.T) {
 		{"called, and keeps nothing", true, dir + "/missing", DefaultOrphaned},
 		{"keeps a run", true, dir, 24 * time.Hour},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var s server
-				if c.called {
-					s.heard()
-				}
-				begun := time.Now()
-				if err := s.await(t.Context(), DefaultOrphaned, c.keep); err != nil || time.Since(begun) != c.want {
-					t.Errorf("it ended after %s: %v; want %s", time.Since(begun), err, c.want)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			var s server
+			if c.called {
+				s.heard()
+			}
+			begun := time.Now()
+			if err := s.await(t.Context(), DefaultOrphaned, c.keep); err != nil || time.Since(begun) != c.want {
+				t.Errorf("%s: it ended after %s: %v; want %s", c.name, time.Since(begun), err, c.want)
+			}
 		})
 	}
 }

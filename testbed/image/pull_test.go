@@ -100,9 +100,8 @@ func TestPull(t *testing.T) {
 	}
 	byDigest := host + "/a/test@" + digest.String()
 	for _, again := range []string{ref, byDigest} {
-		if _, err := s.Pull(t.Context(), again, false, nil); err != nil {
-			t.Errorf("again %s: %v", again, err)
-		}
+		_, err := s.Pull(t.Context(), again, false, nil)
+		must(t, err)
 		found, err := s.Find(again)
 		want := strings.Split(again, "@")[0] + "@" + digest.String()
 		if err != nil || found.Digest != digest.String() || found.String() != want {
@@ -126,9 +125,9 @@ func wantPrograms(t *testing.T, pulled Image) {
 		"none tool": "/opt/tool", "daemon": "/srv/daemon", "/opt/tool": "/opt/tool",
 	} {
 		path, err := pulled.Program(strings.Fields(names)...)
-		if err != nil || !strings.HasSuffix(path, "/run"+want) {
-			t.Errorf("program %s: %s, %v", names, path, err)
-			continue
+		must(t, err)
+		if !strings.HasSuffix(path, "/run"+want) {
+			t.Errorf("program %s: %s", names, path)
 		}
 		script, err := os.ReadFile(path)
 		if err != nil || !strings.Contains(string(script), `'MODE=it'\''s on' '--' '`+want+`' "$@"`) {
@@ -139,9 +138,8 @@ func wantPrograms(t *testing.T, pulled Image) {
 			t.Errorf("of %s: %v %s %v", path, of, program, ok)
 		}
 	}
-	if _, err := pulled.Program("data", "gone"); err == nil || !strings.Contains(err.Error(), "no program data, gone") {
-		t.Errorf("a file that is no program: %v", err)
-	}
+	_, err := pulled.Program("data", "gone")
+	wantError(t, err, "no program data, gone")
 	if _, _, ok := Of("/usr/bin/env"); ok {
 		t.Error("a program of the machine is of an image")
 	}
@@ -151,21 +149,8 @@ func TestFaultsOfRegistries(t *testing.T) {
 	host := imagetest.Registry(t)
 	img := program(t)
 	imagetest.Push(t, host, img)
-	layer, content := layerOf(t, img)
-	size := len(content)
-	type fault = func(http.ResponseWriter, *http.Request) bool
-	always := func(answer http.HandlerFunc) fault {
-		return func(w http.ResponseWriter, r *http.Request) bool { answer(w, r); return true }
-	}
-	blob := func(answer http.HandlerFunc) fault {
-		return func(w http.ResponseWriter, r *http.Request) bool {
-			is := strings.HasSuffix(r.URL.Path, layer.String())
-			if is {
-				answer(w, r)
-			}
-			return is
-		}
-	}
+	layer, content := layerOf(t, img, 0)
+	blob, size := layer.String(), len(content)
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 	}
@@ -179,46 +164,49 @@ func TestFaultsOfRegistries(t *testing.T) {
 	}
 	silence := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for name, tt := range map[string]struct {
-		fault fault
-		err   string
+		path   string // what the paths end with whose requests are answered so
+		answer http.HandlerFunc
+		err    string
 	}{
-		"401":               {always(status(401)), "log in"},
-		"403":               {always(status(403)), "log in"},
-		"404":               {always(status(404)), "has no such image"},
-		"429":               {always(status(429)), "refuses: "},
-		"500":               {always(status(500)), "refuses: "},
-		"not a registry":    {always(send([]byte("hello"))), "image "},
-		"silence":           {always(silence), "does not answer"},
-		"401 for a layer":   {blob(status(401)), "log in"},
-		"500 for a layer":   {blob(status(500)), "refuses: "},
-		"another layer":     {blob(send(make([]byte, size))), "not what the manifest names"},
-		"too long a layer":  {blob(send(make([]byte, 2*size))), "not what the manifest names"},
-		"too short a layer": {blob(part), "not what the manifest names"},
-		"silence in a layer": {blob(func(w http.ResponseWriter, r *http.Request) { part(w, r); silence(w, r) }),
+		"401":               {"", status(401), "log in"},
+		"403":               {"", status(403), "log in"},
+		"404":               {"", status(404), "has no such image"},
+		"429":               {"", status(429), "refuses: "},
+		"500":               {"", status(500), "refuses: "},
+		"not a registry":    {"", send([]byte("hello")), "image "},
+		"silence":           {"", silence, "does not answer"},
+		"401 for a layer":   {blob, status(401), "log in"},
+		"500 for a layer":   {blob, status(500), "refuses: "},
+		"another layer":     {blob, send(make([]byte, size)), "not what the manifest names"},
+		"too long a layer":  {blob, send(make([]byte, 2*size)), "not what the manifest names"},
+		"too short a layer": {blob, part, "not what the manifest names"},
+		"silence in a layer": {blob, func(w http.ResponseWriter, r *http.Request) { part(w, r); silence(w, r) },
 			"does not answer"},
-		"a layer cut off": {blob(func(w http.ResponseWriter, r *http.Request) {
+		"a layer cut off": {blob, func(w http.ResponseWriter, r *http.Request) {
 			part(w, r)
 			panic(http.ErrAbortHandler)
-		}), "was cut"},
+		}, "was cut"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
-			ref := proxy(t, host, tt.fault) + "/a/test:1"
+			ref := proxy(t, host, func(w http.ResponseWriter, r *http.Request) bool {
+				faulty := strings.HasSuffix(r.URL.Path, tt.path)
+				if faulty {
+					tt.answer(w, r)
+				}
+				return faulty
+			}) + "/a/test:1"
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			_, err := s.Pull(ctx, ref, false, nil)
-			if err == nil || !strings.HasPrefix(err.Error(), "image "+ref+": ") ||
-				!strings.Contains(err.Error(), tt.err) || ctx.Err() != nil {
-				t.Errorf("%v, want %q", err, tt.err)
-			}
+			wantError(t, err, "image "+ref+": ", tt.err)
+			must(t, ctx.Err())
 			wantEmpty(t, s)
 		})
 	}
 	_, err := newStore(t).Size(t.Context(), "127.0.0.1:1/a/test:1")
-	if err == nil || !strings.Contains(err.Error(), "cannot be reached") {
-		t.Errorf("a registry that is not there: %v", err)
-	}
+	wantError(t, err, "cannot be reached")
 }
 
 // A layer that has come is not fetched again by the next attempt, unless it is bad by then.
@@ -226,12 +214,8 @@ func TestResume(t *testing.T) {
 	img := imagetest.Image(t, v1.Config{}, []entry{file("a", "first")}, []entry{file("b", "second")})
 	host := imagetest.Registry(t)
 	imagetest.Push(t, host, img)
-	layers, err := img.Layers()
-	must(t, err)
-	first, err := layers[0].Digest()
-	must(t, err)
-	second, err := layers[1].Digest()
-	must(t, err)
+	first, _ := layerOf(t, img, 0)
+	second, _ := layerOf(t, img, 1)
 	s, asked, whole := newStore(t), 0, false
 	ref := proxy(t, host, func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, first.String()) {
@@ -254,9 +238,7 @@ func TestResume(t *testing.T) {
 		return err
 	}
 	for range 2 {
-		if err := pull(1); err == nil {
-			t.Fatal("it was pulled without its second layer")
-		}
+		wantError(t, pull(1), "log in")
 	}
 	must(t, os.WriteFile(kept, []byte("spoiled"), 0o644))
 	whole = true
@@ -299,19 +281,17 @@ func TestLock(t *testing.T) {
 	digest, _ := program(t).Digest()
 	must(t, s.point(other, Image{Digest: digest.String()}))
 	_, err := s.Pull(t.Context(), other, false, nil)
-	if err == nil || !strings.Contains(err.Error(), "--image "+other+"` takes what it is now") {
-		t.Errorf("the registry has that image no longer: %v", err)
-	}
+	wantError(t, err, "--image "+other+"` takes what it is now") // the registry has that image no longer
 }
 
-// layerOf is the only layer of an image as it is transferred.
-func layerOf(t *testing.T, img v1.Image) (v1.Hash, []byte) {
+// layerOf is a layer of an image as it is transferred.
+func layerOf(t *testing.T, img v1.Image, number int) (v1.Hash, []byte) {
 	t.Helper()
 	layers, err := img.Layers()
 	must(t, err)
-	digest, err := layers[0].Digest()
+	digest, err := layers[number].Digest()
 	must(t, err)
-	r, err := layers[0].Compressed()
+	r, err := layers[number].Compressed()
 	must(t, err)
 	defer r.Close()
 	b, err := io.ReadAll(r)
@@ -333,45 +313,27 @@ func TestNothingHalfUnpackedStays(t *testing.T) {
 	img := program(t)
 	other, err := imagetest.Image(t, v1.Config{}, []entry{{Name: "evil", Content: "x"}}).Layers()
 	must(t, err)
-	for name, tt := range map[string]struct {
-		do   func(s *Store) error
-		want string
+	config, err := img.ConfigFile()
+	must(t, err)
+	config = config.DeepCopy()
+	config.Architecture = "pdp11"
+	foreign, err := mutate.ConfigFile(img, config)
+	must(t, err)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for want, c := range map[string]struct {
+		ctx context.Context
+		img v1.Image
 	}{
-		"another layer": {func(s *Store) error {
-			_, err := s.add(t.Context(), "x", of(swapped{img, other}))
-			return err
-		}, "wrong digest"},
-		"a layer too many": {func(s *Store) error {
-			_, err := s.add(t.Context(), "x", of(swapped{img, append(other, other...)}))
-			return err
-		}, "2 layers"},
-		"cancelled": {func(s *Store) error {
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			_, err := s.add(ctx, "x", of(img))
-			return err
-		}, "canceled"},
-		"another machine's": {func(s *Store) error {
-			file, err := img.ConfigFile()
-			if err != nil {
-				return err
-			}
-			file = file.DeepCopy()
-			file.Architecture = "pdp11"
-			foreign, err := mutate.ConfigFile(img, file)
-			if err == nil {
-				_, err = s.add(t.Context(), "x", of(foreign))
-			}
-			return err
-		}, "linux/pdp11"},
+		"wrong digest": {t.Context(), swapped{img, other}},
+		"2 layers":     {t.Context(), swapped{img, append(other, other...)}},
+		"canceled":     {cancelled, img},
+		"linux/pdp11":  {t.Context(), foreign},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStore(t)
-			if err := tt.do(&s); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v, want %q", err, tt.want)
-			}
-			wantEmpty(t, s)
-		})
+		s := newStore(t)
+		_, err := s.add(c.ctx, "x", of(c.img))
+		wantError(t, err, want)
+		wantEmpty(t, s)
 	}
 }
 
@@ -394,23 +356,16 @@ func TestLoad(t *testing.T) {
 	digest, _ := img.Digest()
 	dir, file := filepath.Join(t.TempDir(), "layout"), filepath.Join(t.TempDir(), "saved.tar")
 	at, err := layout.Write(dir, empty.Index)
-	if err == nil {
-		err = at.AppendImage(img)
-	}
 	must(t, err)
+	must(t, at.AppendImage(img))
 	ref, _ := name.NewTag("kept:1")
 	must(t, tarball.WriteToFile(file, ref, img))
 	archive := filepath.Join(t.TempDir(), "layout.tar")
-	if out, err := exec.Command("tar", "-C", dir, "-cf", archive, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must(t, exec.Command("tar", "-C", dir, "-cf", archive, ".").Run())
 	for _, from := range []string{dir, file, archive} {
 		s := newStore(t)
 		loaded, err := s.Load(t.Context(), "kept:1", from)
-		if err != nil {
-			t.Errorf("%s: %v", from, err)
-			continue
-		}
+		must(t, err)
 		if from != file && loaded.Digest != digest.String() {
 			t.Errorf("digest %s, want %s", loaded.Digest, digest)
 		}
@@ -425,9 +380,8 @@ func TestLoad(t *testing.T) {
 		t.Error("a file goes by another image's digest")
 	}
 	// One byte of a layer.
-	layers, _ := img.Layers()
-	hex, _ := layers[0].Digest()
-	blob := filepath.Join(dir, "blobs", "sha256", hex.Hex)
+	layer, _ := layerOf(t, img, 0)
+	blob := filepath.Join(dir, "blobs", "sha256", layer.Hex)
 	b, err := os.ReadFile(blob)
 	must(t, err)
 	b[len(b)/2] ^= 1
@@ -435,9 +389,7 @@ func TestLoad(t *testing.T) {
 	s := newStore(t)
 	for _, from := range []string{dir, t.TempDir(), filepath.Join(dir, "none"), blob} {
 		_, err := s.Load(t.Context(), "kept:1", from)
-		if err == nil || !strings.HasPrefix(err.Error(), "image kept:1: ") {
-			t.Errorf("%s: %v", from, err)
-		}
+		wantError(t, err, "image kept:1: ")
 	}
 	wantEmpty(t, s)
 }
@@ -446,5 +398,15 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// wantError checks that there is an error, and that it has some words.
+func wantError(t testing.TB, err error, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("error %v, want %q", err, word)
+		}
 	}
 }

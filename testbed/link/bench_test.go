@@ -37,8 +37,8 @@ func BenchmarkLink(b *testing.B) {
 			emulator, top := func() Stats { return Stats{} }, symmetric(c.p, names...)
 			if c.threads > 0 {
 				l := newLabWith(b, Options{Seed: 7, Threads: c.threads}, names...)
-				l.shape(top)
-				hosts, emulator = l.hosts, l.stats
+				l.shape(b, top)
+				hosts, emulator = l.hosts, func() Stats { return l.stats(b) }
 			} else {
 				var shape func(Topology) error
 				shape, hosts = onHub(b, TBFDiscipline, names...)
@@ -69,7 +69,7 @@ func BenchmarkSwarm(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprint(threads), func(b *testing.B) {
 			l := newLabWith(b, Options{Seed: 7, Threads: threads}, names...)
-			l.shape(symmetric(Params{Rate: rate, Delay: 5 * time.Millisecond}, names...))
+			l.shape(b, symmetric(Params{Rate: rate, Delay: 5 * time.Millisecond}, names...))
 			stop := make(chan struct{})
 			defer close(stop)
 			for _, from := range names {
@@ -97,14 +97,10 @@ func BenchmarkSwarm(b *testing.B) {
 			}
 			time.Sleep(time.Second)
 			for b.Loop() {
-				s, cpu := l.stats(), ownCPU()
+				s, cpu := l.stats(b), ownCPU()
 				time.Sleep(5 * time.Second)
-				s, cpu = l.stats().Since(s), ownCPU()-cpu
-				gb := float64(s.all().Received.Bytes) / 1e9
-				b.ReportMetric(s.CPU.Seconds()/gb, "cpu-s/GB-emulator")
-				b.ReportMetric((s.CPU+cpu).Seconds()/gb, "cpu-s/GB")
-				b.ReportMetric(float64(s.Lateness.Quantile(0.99))/1e6, "late-p99-ms")
-				b.ReportMetric(0, "ns/op")
+				s = l.stats(b).Since(s)
+				reportCost(b, s, ownCPU()-cpu, float64(s.all().Received.Bytes)/1e9)
 			}
 		})
 	}
@@ -129,11 +125,16 @@ func benchStreams(b *testing.B, p Params, hosts map[string]*labHost, names []str
 	s, cpu = emulator().Since(s), ownCPU()-cpu
 	gb := float64(after-before) / 1e9
 	b.ReportMetric(gb*8/t1.Sub(t0).Seconds(), "Gbit/s")
+	reportCost(b, s, cpu, gb)
+	b.Log("drops", s.Drops)
+}
+
+// reportCost reports what carrying so many GB has cost the emulator, and both ends with it.
+func reportCost(b *testing.B, s Stats, ends time.Duration, gb float64) {
 	b.ReportMetric(s.CPU.Seconds()/gb, "cpu-s/GB-emulator")
-	b.ReportMetric((s.CPU+cpu).Seconds()/gb, "cpu-s/GB")
+	b.ReportMetric((s.CPU+ends).Seconds()/gb, "cpu-s/GB")
 	b.ReportMetric(float64(s.Lateness.Quantile(0.99))/1e6, "late-p99-ms")
 	b.ReportMetric(0, "ns/op")
-	b.Log("drops", s.Drops)
 }
 
 func ownCPU() time.Duration {

@@ -33,18 +33,16 @@ func TestMain(m *testing.M) {
 
 // lab is hosts, each a network namespace, joined by an emulator.
 type lab struct {
-	t        testing.TB
 	emulator *Emulator
 	hosts    map[string]*labHost
 }
 
 // labHost is one; it can be either end of a measurement.
 type labHost struct {
-	name       string
-	ns         netns.NsHandle
-	v4, v6     netip.Addr
-	ipv6       bool   // use v6 as the address
-	congestion string // of its TCP sockets
+	name   string
+	ns     netns.NsHandle
+	v4, v6 netip.Addr
+	ipv6   bool // use v6 as the address
 }
 
 func needRoot(t testing.TB) {
@@ -67,7 +65,7 @@ func newLabWith(t testing.TB, o Options, names ...string) *lab {
 	needRoot(t)
 	t.Setenv("LINK_TEST_EMULATOR", "1")
 	h := newHub(t)
-	l := &lab{t: t, hosts: map[string]*labHost{}}
+	l := &lab{hosts: map[string]*labHost{}}
 	var devices []Device
 	for i, name := range names {
 		host, d := h.attach(t, name, i+1)
@@ -110,7 +108,7 @@ func (h *hub) attach(t testing.TB, name string, number int) (*labHost, Device) {
 	v4 := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(i)}) }
 	v6 := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("fd77::%x", i)) }
 	mac := func(i int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0, 0, byte(i)} }
-	host := &labHost{name: name, ns: newNamespace(t), v4: v4(number), v6: v6(number), congestion: "cubic"}
+	host := &labHost{name: name, ns: newNamespace(t), v4: v4(number), v6: v6(number)}
 	inside := handle(t, host.ns)
 	port := fmt.Sprintf("p%d", number)
 	err := h.nl.LinkAdd(&netlink.Veth{
@@ -129,12 +127,8 @@ func (h *hub) attach(t testing.TB, name string, number int) (*labHost, Device) {
 		inside.LinkSetUp(eth), h.nl.LinkSetUp(out))
 	for i := 1; i <= mostHosts; i++ {
 		for _, a := range []netip.Addr{v4(i), v6(i)} {
-			family := unix.AF_INET
-			if a.Is6() {
-				family = unix.AF_INET6
-			}
 			if i != number {
-				err = errors.Join(err, inside.NeighSet(&netlink.Neigh{LinkIndex: eth.Attrs().Index, Family: family,
+				err = errors.Join(err, inside.NeighSet(&netlink.Neigh{LinkIndex: eth.Attrs().Index,
 					State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: mac(i)}))
 			}
 		}
@@ -171,19 +165,15 @@ func newNamespace(t testing.TB) (ns netns.NsHandle) {
 	return ns
 }
 
-func (l *lab) shape(top Topology) {
-	l.t.Helper()
-	if err := l.emulator.Shape(l.t.Context(), top); err != nil {
-		l.t.Fatal(err)
-	}
+func (l *lab) shape(t testing.TB, top Topology) {
+	t.Helper()
+	must(t, l.emulator.Shape(t.Context(), top))
 }
 
-func (l *lab) stats() Stats {
-	l.t.Helper()
-	s, err := l.emulator.Stats(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
+func (l *lab) stats(t testing.TB) Stats {
+	t.Helper()
+	s, err := l.emulator.Stats(t.Context())
+	must(t, err)
 	return s
 }
 
@@ -206,24 +196,24 @@ func (h *labHost) Addr() netip.Addr {
 	return h.v4
 }
 
-func (h *labHost) control(network, _ string, c syscall.RawConn) error {
-	if !strings.HasPrefix(network, "tcp") || h.congestion == "" {
+// cubic is the congestion control of TCP sockets.
+func cubic(network, _ string, c syscall.RawConn) (err error) {
+	if !strings.HasPrefix(network, "tcp") {
 		return nil
 	}
-	var e error
-	err := c.Control(func(fd uintptr) {
-		e = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, h.congestion)
+	e := c.Control(func(fd uintptr) {
+		err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
 	})
 	return errors.Join(e, err)
 }
 
 func (h *labHost) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: 10 * time.Second, Control: h.control}
+	d := net.Dialer{Timeout: 10 * time.Second, Control: cubic}
 	return in(h, func() (net.Conn, error) { return d.DialContext(ctx, network, address) })
 }
 
 func (h *labHost) Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	lc := net.ListenConfig{Control: h.control}
+	lc := net.ListenConfig{Control: cubic}
 	return in(h, func() (net.Listener, error) { return lc.Listen(ctx, network, address) })
 }
 
@@ -260,6 +250,14 @@ func (h *labHost) measureTo(t testing.TB, to *labHost, want Want) record.LinkChe
 	c, err := Measure(t.Context(), h, at, want, 0)
 	must(t, err)
 	return c
+}
+
+// handshakeTo is the round trip that the kernel measured in TCP handshakes: no clock of ours is in it.
+func (h *labHost) handshakeTo(t testing.TB, to *labHost) time.Duration {
+	t.Helper()
+	rtt, err := h.initiateTo(t, to, Want{}).handshakeRTT(t.Context())
+	must(t, err)
+	return rtt
 }
 
 // tcpPair connects two hosts.

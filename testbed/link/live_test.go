@@ -3,8 +3,9 @@ package link
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -34,8 +35,10 @@ func try(t *testing.T, f func() error) {
 // does, and from below only as long as the machine can keep up.
 func nearRate(t *testing.T, what string, got, want float64) error {
 	t.Helper()
-	least := 0.95
-	if load := loadAverage(); load > float64(runtime.NumCPU()) {
+	least, load := 0.95, 0.0
+	b, _ := os.ReadFile("/proc/loadavg")
+	fmt.Sscan(string(b), &load) // the number of threads that wanted to run in the last minute
+	if load > float64(runtime.NumCPU()) {
 		t.Logf("%s: %.4g of %.4g; the load is %v: only the upper bound is checked closely", what, got, want, load)
 		least = 0.3
 	}
@@ -45,15 +48,8 @@ func nearRate(t *testing.T, what string, got, want float64) error {
 	return nil
 }
 
-// loadAverage is the number of threads that wanted to run in the last minute.
-func loadAverage() (load float64) {
-	b, _ := os.ReadFile("/proc/loadavg")
-	fmt.Sscan(string(b), &load)
-	return load
-}
-
 // iperf runs iperf3 from one host to another and returns its report.
-func (l *lab) iperf(from, to string, args ...string) (report struct {
+func (l *lab) iperf(t testing.TB, from, to string, args ...string) (report struct {
 	End struct {
 		SumReceived struct {
 			BitsPerSecond float64 `json:"bits_per_second"`
@@ -65,19 +61,17 @@ func (l *lab) iperf(from, to string, args ...string) (report struct {
 	} `json:"end"`
 	Error string `json:"error"`
 }) {
-	l.t.Helper()
+	t.Helper()
 	path, err := exec.LookPath("iperf3")
 	if err != nil {
-		l.t.Skip("iperf3 is not installed")
+		t.Skip("iperf3 is not installed")
 	}
 	a, b := l.hosts[from], l.hosts[to]
 	start := func(h *labHost, cmd *exec.Cmd) {
-		l.t.Helper()
-		if err := InNamespace(int(h.ns), cmd.Start); err != nil {
-			l.t.Fatal(err)
-		}
+		t.Helper()
+		must(t, InNamespace(int(h.ns), cmd.Start))
 	}
-	ctx, cancel := context.WithTimeout(l.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	server := exec.CommandContext(ctx, path, "-s", "-1", "-B", b.Addr().String())
 	start(b, server)
@@ -93,21 +87,10 @@ func (l *lab) iperf(from, to string, args ...string) (report struct {
 			continue // the server does not listen yet
 		}
 		if err := json.Unmarshal(out.Bytes(), &report); err != nil || report.Error != "" {
-			l.t.Fatalf("iperf3: %v %s %s", err, report.Error, out.String())
+			t.Fatalf("iperf3: %v %s %s", err, report.Error, out.String())
 		}
 		return report
 	}
-}
-
-// kernelRTT is the round trip that the kernel measured in TCP handshakes: no
-// clock of ours is in it.
-func (l *lab) kernelRTT(from, to string) time.Duration {
-	l.t.Helper()
-	rtt, err := l.hosts[from].initiateTo(l.t, l.hosts[to], Want{}).handshakeRTT(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return rtt
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -117,8 +100,8 @@ func TestRoundTrip(t *testing.T) {
 		a.ipv6, b.ipv6 = v6, v6
 		for _, rtt := range []time.Duration{0, 2 * time.Millisecond, 80 * time.Millisecond} {
 			top := symmetric(Params{Delay: rtt / 2}, "a", "b")
-			l.shape(top)
-			if k := l.kernelRTT("a", "b"); k < rtt || k > rtt+10*time.Millisecond {
+			l.shape(t, top)
+			if k := a.handshakeTo(t, b); k < rtt || k > rtt+10*time.Millisecond {
 				t.Errorf("the kernel measured a round trip of %v, want %v", k, rtt)
 			}
 			rtts, err := a.initiateTo(t, b, top.Want("a", "b")).measureRTT()
@@ -129,7 +112,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Logf("ipv6 %v, round trip %v: p50 %v p99 %v", v6, rtt, quantile(rtts, 0.5), quantile(rtts, 0.99))
 		}
 	}
-	if s := l.stats(); s.Lateness.N() == 0 || s.CPU <= 0 {
+	if s := l.stats(t); s.Lateness.N() == 0 || s.CPU <= 0 {
 		t.Errorf("statistics %+v", s)
 	}
 }
@@ -151,7 +134,7 @@ func TestRate(t *testing.T) {
 			Up:   map[string]Params{"a": {Rate: c.up, Delay: d}},
 			Down: map[string]Params{"a": {Rate: c.down, Delay: d}},
 		}
-		l.shape(top)
+		l.shape(t, top)
 		for _, way := range []struct {
 			from, to string
 			rate     float64
@@ -164,7 +147,7 @@ func TestRate(t *testing.T) {
 				return nearRate(t, "rate", m.Rate, TCPPayloadRate(way.rate, c.ipv6))
 			})
 			try(t, func() error {
-				r := l.iperf(way.from, way.to, "-t", "1", "-O", "1", "-C", "cubic")
+				r := l.iperf(t, way.from, way.to, "-t", "1", "-O", "1", "-C", "cubic")
 				return nearRate(t, "iperf3: rate", r.End.SumReceived.BitsPerSecond, TCPPayloadRate(way.rate, c.ipv6))
 			})
 		}
@@ -176,7 +159,7 @@ func TestMeasureNoticesAWrongLink(t *testing.T) {
 	l := newLab(t, "a", "b")
 	real := Params{Rate: 1e8, Delay: 10 * time.Millisecond}
 	top := symmetric(real, "a", "b")
-	l.shape(top)
+	l.shape(t, top)
 	for what, want := range map[string]Want{
 		"round trip": {RTT: 30 * time.Millisecond, Rate: 1e8},
 		"rate":       {RTT: 20 * time.Millisecond, Rate: 5e7},
@@ -193,7 +176,7 @@ func TestMeasureNoticesAWrongLink(t *testing.T) {
 		t.Errorf("the link as it is: %+v", m)
 	}
 	// Faster than wanted, without limit: the start of a stream passes every rate.
-	l.shape(Topology{})
+	l.shape(t, Topology{})
 	m := l.hosts["a"].measureTo(t, l.hosts["b"], Want{Rate: 1e8})
 	if m.OK || !strings.Contains(m.Why, "rate") {
 		t.Errorf("no limit at all passes for 100 Mbit/s: %+v", m)
@@ -203,15 +186,15 @@ func TestMeasureNoticesAWrongLink(t *testing.T) {
 func TestLossLive(t *testing.T) {
 	l := newLab(t, "a", "b")
 	top := Topology{Up: map[string]Params{"a": {Rate: 1e9, Delay: 5 * time.Millisecond, Loss: 0.01}}}
-	l.shape(top)
+	l.shape(t, top)
 	for _, v6 := range []bool{false, true} {
 		a, b := l.hosts["a"], l.hosts["b"]
 		a.ipv6, b.ipv6 = v6, v6
-		before := l.stats()
+		before := l.stats(t)
 		// 60,000 datagrams in super-packets of 44: σ is 0.04 %.
 		sent, arrived, _, err := a.initiateTo(t, b, top.Want("a", "b")).pass(1400, 60000, 4e8)
 		must(t, err)
-		s := l.stats().Since(before)
+		s := l.stats(t).Since(before)
 		lost, offered := s.Drops[DropLoss].Segments, s.Hosts["a"].Sent.Segments
 		loss := float64(lost) / float64(offered)
 		t.Logf("ipv6 %v: %d sent, %d arrived; the emulator lost %d of %d segments (%.3f %%); drops %v", v6, sent,
@@ -234,7 +217,7 @@ func TestLossLive(t *testing.T) {
 	}
 	l.hosts["a"].ipv6, l.hosts["b"].ipv6 = false, false
 	try(t, func() error {
-		r := l.iperf("a", "b", "-u", "-b", "40M", "-l", "200", "-w", "4M", "-t", "1")
+		r := l.iperf(t, "a", "b", "-u", "-b", "40M", "-l", "200", "-w", "4M", "-t", "1")
 		if share := float64(r.End.Sum.LostPackets) / float64(r.End.Sum.Packets); share < 0.007 || share > 0.013 {
 			return fmt.Errorf("iperf3: %d of %d lost", r.End.Sum.LostPackets, r.End.Sum.Packets)
 		}
@@ -242,33 +225,39 @@ func TestLossLive(t *testing.T) {
 	})
 }
 
+// transfer sends random bytes over TCP, checks that they arrive as they are, and gives their rate in bit/s.
+func transfer(t *testing.T, from, to *labHost, size int) (rate float64) {
+	t.Helper()
+	sender, receiver := tcpPair(t, from, to)
+	defer receiver.Close()
+	deadline := time.Now().Add(30 * time.Second)
+	sender.SetDeadline(deadline)
+	receiver.SetDeadline(deadline)
+	sent := make([]byte, size)
+	rand.Read(sent)
+	go func() {
+		sender.Write(sent)
+		sender.Close()
+	}()
+	began := time.Now()
+	got, err := io.ReadAll(receiver)
+	rate = float64(len(got)) * 8 / time.Since(began).Seconds()
+	if err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("ipv6 %v: %d of %d bytes, equal %v, %v", to.ipv6, len(got), size, bytes.Equal(got, sent), err)
+	}
+	return rate
+}
+
 // TCP content survives losses and queue overflows: what is cut has right
 // checksums, in the eyes of the kernel.
 func TestTCPSurvivesLoss(t *testing.T) {
 	l := newLab(t, "a", "b")
-	l.shape(symmetric(Params{Rate: 2e8, Delay: 2 * time.Millisecond, Loss: 0.003, Queue: 20000}, "a", "b"))
+	l.shape(t, symmetric(Params{Rate: 2e8, Delay: 2 * time.Millisecond, Loss: 0.003, Queue: 20000}, "a", "b"))
 	for _, v6 := range []bool{false, true} {
 		l.hosts["a"].ipv6, l.hosts["b"].ipv6 = v6, v6
-		a, b := tcpPair(t, l.hosts["a"], l.hosts["b"])
-		deadline := time.Now().Add(30 * time.Second)
-		a.SetDeadline(deadline)
-		b.SetDeadline(deadline)
-		sent := make([]byte, 3<<20)
-		for i := range len(sent) / 4 {
-			binary.LittleEndian.PutUint32(sent[i*4:], uint32(i)*2654435761)
-		}
-		go func() {
-			a.Write(sent)
-			a.CloseWrite()
-		}()
-		got, err := io.ReadAll(b)
-		if err != nil || !bytes.Equal(got, sent) {
-			t.Errorf("ipv6 %v: %d of %d bytes, equal %v, %v", v6, len(got), len(sent), bytes.Equal(got, sent), err)
-		}
-		a.Close()
-		b.Close()
+		transfer(t, l.hosts["a"], l.hosts["b"], 3<<20)
 	}
-	if s := l.stats(); s.Drops[DropLoss].Segments == 0 || s.Drops[DropUp].Segments == 0 ||
+	if s := l.stats(t); s.Drops[DropLoss].Segments == 0 || s.Drops[DropUp].Segments == 0 ||
 		s.Drops[DropMalformed].Segments != 0 || s.Drops[DropWrite].Segments != 0 {
 		t.Errorf("drops %v", s.Drops)
 	}
@@ -278,24 +267,17 @@ func TestTCPSurvivesLoss(t *testing.T) {
 func TestEmulatorKilled(t *testing.T) {
 	l := newLab(t, "a", "b")
 	e := l.emulator
-	if e.Err() != nil {
-		t.Fatal(e.Err())
-	}
+	must(t, e.Err())
 	syscall.Kill(e.process.PID(), syscall.SIGKILL)
 	select {
 	case <-e.process.Done():
 	case <-time.After(10 * time.Second):
 		t.Fatal("not noticed")
 	}
-	if err := e.Err(); err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := e.Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "died") {
-		t.Errorf("statistics of a dead emulator: %v", err)
-	}
-	if err := e.Shape(t.Context(), Topology{}); err == nil {
-		t.Error("a dead emulator can be shaped")
-	}
+	wantError(t, e.Err(), "killed")
+	_, err := e.Stats(t.Context())
+	wantError(t, err, "died")
+	wantError(t, e.Shape(t.Context(), Topology{}), "died")
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if c, err := l.hosts["a"].Dial(ctx, "tcp", net.JoinHostPort(l.hosts["b"].v4.String(), "1")); err == nil {
@@ -312,22 +294,25 @@ func TestEmulatorDoesNotStart(t *testing.T) {
 	device := func(port string) []Device {
 		return []Device{{Host: "b", Ports: Ports{Down: Port{h.nl, port}}}}
 	}
+	type ended struct{ Process }
+	refuses := func(context.Context, *os.File, []*os.File) (Process, error) {
+		return (*ended)(nil), errors.New("no room")
+	}
 	start := time.Now()
 	for _, c := range []struct {
 		hub     int
 		devices []Device
-		program string
+		launch  Launch
 		want    string
 	}{
-		{int(h.ns), nil, "/nonexistent", "no such file"},
-		{int(h.ns), nil, "/bin/false", "exit status 1"},
-		{9999, device("lo"), "/nonexistent", "enter network namespace"},
-		{int(h.ns), device("p1"), "/nonexistent", "find the port of b"},
+		{int(h.ns), nil, refuses, "no room"}, // also where a launcher returns a nil process of some type
+		{int(h.ns), nil, Exec("/nonexistent"), "no such file"},
+		{int(h.ns), nil, Exec("/bin/false"), "exit status 1"},
+		{9999, device("lo"), Exec("/nonexistent"), "enter network namespace"},
+		{int(h.ns), device("p1"), Exec("/nonexistent"), "find the port of b"},
 	} {
-		_, err := New(t.Context(), Exec(c.program), Options{}, c.hub, nil, c.devices...)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v, want %s", err, c.want)
-		}
+		_, err := New(t.Context(), c.launch, Options{}, c.hub, nil, c.devices...)
+		wantError(t, err, c.want)
 	}
 	if time.Since(start) > answerWithin {
 		t.Error("the end of the process is not noticed")
@@ -351,15 +336,15 @@ func TestDeviceGoes(t *testing.T) {
 	must(t, err)
 	c.Write([]byte("anyone?"))
 	c.Close()
-	before := l.stats()
+	before := l.stats(t)
 	time.Sleep(500 * time.Millisecond)
-	if l.stats().Drops[DropWrite].Segments == 0 {
+	if l.stats(t).Drops[DropWrite].Segments == 0 {
 		t.Error("a packet to a device that is gone was not counted as dropped")
 	}
-	if s := l.stats().Since(before); s.CPU > 250*time.Millisecond {
+	if s := l.stats(t).Since(before); s.CPU > 250*time.Millisecond {
 		t.Errorf("the emulator was busy for %v of half a second", s.CPU)
 	}
-	if k := l.kernelRTT("a", "b"); k > time.Second {
+	if k := l.hosts["a"].handshakeTo(t, l.hosts["b"]); k > time.Second {
 		t.Errorf("round trip between the others %v", k)
 	}
 }
@@ -368,5 +353,13 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// wantError checks that there is an error, and that it has a word.
+func wantError(t testing.TB, err error, word string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), word) {
+		t.Errorf("error %v, want %q", err, word)
 	}
 }

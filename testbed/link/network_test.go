@@ -34,12 +34,7 @@ func newSim(t *testing.T, hosts int, top Topology) *sim {
 	s.n.clock = func() int64 { return s.now }
 	s.n.deliver = func(due []event) {
 		for _, ev := range due {
-			ip := ev.p.ip()
-			l4 := 20
-			if ip[0]>>4 == 6 {
-				l4 = 40
-			}
-			d := delivery{s.now, ev.dst, ev.p.wire(), ev.p.segs, binary.BigEndian.Uint32(ip[l4+4:]), nil}
+			d := delivery{s.now, ev.dst, ev.p.wire(), ev.p.segs, binary.BigEndian.Uint32(ev.p.ip()[24:]), nil}
 			if s.keep {
 				d.buf = bytes.Clone(ev.p.buf)
 			}
@@ -132,23 +127,20 @@ func TestPathTimes(t *testing.T) {
 func TestPacketsLeaveTogether(t *testing.T) {
 	const ms = time.Millisecond
 	s := newSim(t, 3, Topology{Up: map[string]Params{"a": {Delay: 5 * ms}, "b": {Delay: 6 * ms}}})
-	s.send(0, 1, 1, 0)
-	wakes := func() int64 {
+	wakes := func(want int64) {
+		t.Helper()
 		next, _ := s.n.advance(s.now)
-		return s.n.wakesAt(next)
+		if at := s.n.wakesAt(next); at != want {
+			t.Errorf("wakes at %d, want %d", at, want)
+		}
 	}
-	if at := wakes(); at != 5e6 {
-		t.Errorf("wakes at %d for a packet that is due alone at 5 ms", at)
-	}
+	s.send(0, 1, 1, 0) // due alone at 5 ms
+	wakes(5e6)
 	s.until(0.05e6)
-	s.send(0, 2, 1, 1)
-	if at := wakes(); at != 5e6 {
-		t.Errorf("wakes at %d for two packets that are due at 5 and 5.05 ms", at)
-	}
-	s.send(0, 1, 1, 1)
-	if at := wakes(); at != 5.1e6 {
-		t.Errorf("wakes at %d for packets that are due at 5 and, twice, 5.05 ms", at)
-	}
+	s.send(0, 2, 1, 1) // and at 5.05
+	wakes(5e6)
+	s.send(0, 1, 1, 1) // and, twice, at 5.05
+	wakes(5.1e6)
 	s.until(5.1e6)
 	if len(s.got) != 3 {
 		t.Errorf("%d packets have left", len(s.got))
@@ -156,9 +148,7 @@ func TestPacketsLeaveTogether(t *testing.T) {
 	s.send(0, 1, 1, 2) // due at 10.1 ms
 	s.send(1, 0, 1, 3) // and, twice, at 11.1
 	s.send(1, 0, 1, 4)
-	if at := wakes(); at != 10.1e6 {
-		t.Errorf("wakes at %d for packets that are due at 10.1 and 11.1 ms", at)
-	}
+	wakes(10.1e6)
 }
 
 func TestPairReplacesDelay(t *testing.T) {
@@ -223,19 +213,16 @@ func TestConservation(t *testing.T) {
 	}
 	s.run()
 	st := s.n.stats()
-	sum := st.all().Received
+	all := st.all()
+	sum, delivered := all.Received, Count{}
 	for _, c := range st.Drops {
 		sum.add(int32(c.Segments), c.Bytes)
 	}
-	if sent := st.all().Sent; sum != sent {
-		t.Errorf("sent %+v, received and dropped %+v", sent, sum)
-	}
-	var delivered Count
 	for _, d := range s.got {
 		delivered.add(d.segs, d.wire)
 	}
-	if got := st.all().Received; delivered != got {
-		t.Errorf("received %+v, delivered %+v", got, delivered)
+	if sum != all.Sent || delivered != all.Received {
+		t.Errorf("%+v, received and dropped %+v, delivered %+v", all, sum, delivered)
 	}
 	if held := s.n.pool.held; held != 0 {
 		t.Errorf("%d bytes of buffers leaked", held)
@@ -419,9 +406,7 @@ func TestTopologyValidate(t *testing.T) {
 	full.Rate, full.Queue = 1e9, 1
 	pair := func(a, b string, p Params) Topology { return Topology{Pairs: map[Pair]Params{{a, b}: p}} }
 	for _, top := range []Topology{{}, {Up: map[string]Params{"a": full}}, pair("a", "b", way)} {
-		if err := top.Validate(); err != nil {
-			t.Errorf("%+v: %v", top, err)
-		}
+		must(t, top.Validate())
 	}
 	wrong := []Topology{pair("a", "a", way), pair("a", "b", full)}
 	for _, p := range []Params{{Rate: -1}, {Rate: 10}, {Rate: math.NaN()}, {Delay: -1}, {Delay: time.Hour},

@@ -76,20 +76,20 @@ func TestShaperQueueLimit(t *testing.T) {
 			s.take(0, int64(fit)*1000)
 		}
 	}
-	if got := s.fit(999e3, p); got != 0 {
-		t.Errorf("after 999 bytes have left %d fit, want 0", got)
-	}
-	if got := s.fit(1000e3, p); got != 1 {
-		t.Errorf("after 1000 bytes have left %d fit, want 1", got)
-	}
-	if got := s.fit(1000e3, sized(900, 1)); got != 1 {
-		t.Errorf("after 1000 bytes have left a small packet does not fit")
-	}
-	if got := s.fit(20_000e3, sized(20000, 1)); got != 1 {
-		t.Errorf("an idle link with a short queue takes no packet")
-	}
-	if got := s.fit(20_000e3, sized(20000, 2)); got != 1 {
-		t.Errorf("an idle link with a short queue takes %d, want the first segment", got)
+	for _, c := range []struct {
+		at   int64 // ns
+		p    packet
+		want int32
+	}{
+		{999e3, p, 0}, // 999 bytes have left
+		{1000e3, p, 1},
+		{1000e3, sized(900, 1), 1},
+		{20_000e3, sized(20000, 1), 1}, // an idle link with a short queue takes the first segment
+		{20_000e3, sized(20000, 2), 1},
+	} {
+		if got := s.fit(c.at, c.p); got != c.want {
+			t.Errorf("at %d ns %d segments of %d bytes fit, want %d", c.at, got, c.p.wire(), c.want)
+		}
 	}
 }
 

@@ -23,9 +23,6 @@ func TestThreadsDeliverTheSame(t *testing.T) {
 			sims[i] = newSim(t, hosts, top)
 		}
 		for i, s := range sims {
-			if threads == 1 {
-				break
-			}
 			s.n.forward = func(ev event) bool {
 				to := int(ev.dst) % threads
 				if to != i {
