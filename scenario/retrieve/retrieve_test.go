@@ -2,9 +2,11 @@ package retrieve
 
 import (
 	"math"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -119,5 +121,39 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A load that begins 0.8 s after the epoch brings a kilobyte in each ms for four seconds: each whole second
+// of it shows that rate, and the first and the last, which are cut off, are no points.
+func TestThroughputOverTime(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	run, err := record.Create(dir, []byte("{}"), map[string]string{"plimsoll": "test"}, Scenario{}.Metrics())
+	must(t, err)
+	w, err := run.Begin("c001", 0, false, time.Now())
+	must(t, err)
+	warm := record.Op{Kind: record.OpWarmup, Bytes: 1000, FirstByte: 1, LastByte: ms}
+	must(t, w.Ops([]record.Op{warm}))
+	for at := int64(800); at < 4800; at++ {
+		must(t, w.Ops([]record.Op{{Bytes: 1000, Start: at * ms, FirstByte: at*ms + 1, LastByte: (at + 1) * ms}}))
+	}
+	must(t, w.End(record.Trial{Seconds: 4}))
+	must(t, run.Close())
+	r, err := record.Open(dir)
+	must(t, err)
+	defer r.Close()
+	trials, err := r.Trials()
+	must(t, err)
+	cell := &analysis.Cell{Plan: experiment.Cell{Retrieve: &experiment.Retrieve{}}}
+	facts, err := read(&analysis.Trial{Trial: trials[0], Info: cell}, r)
+	must(t, err)
+	points := facts.Series[0].Points
+	if len(points) != 3 {
+		t.Fatalf("points %+v", points)
+	}
+	for i, p := range points {
+		if math.Abs(p.Value/1e6-1) > 0.002 || math.Abs(p.At-float64(i)-0.7) > 1e-9 {
+			t.Errorf("point %d is %+v", i, p)
+		}
 	}
 }

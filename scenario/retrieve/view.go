@@ -3,6 +3,7 @@ package retrieve
 
 import (
 	_ "embed"
+	"math"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -33,30 +34,36 @@ func (Scenario) View() *analysis.View {
 const mostPoints = 120
 
 // read reads the operations of a mix by kind, and the bytes that came in each second of a
-// trial. Seconds in which nothing came are points, too; the last, which is cut off, is none.
+// trial. Seconds in which nothing came are points, too; the first and the last second of the
+// load, which are cut off, are none.
 func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err error) {
 	if t.Info.Plan.Retrieve.Mix != nil {
 		out.Rows = readKinds(t, facts, &err)
 	}
-	whole := int64(t.Seconds) / record.WindowSeconds
-	step := max((whole+mostPoints-1)/mostPoints, 1)
-	bytes := make([]int64, (whole+step-1)/step)
-	for w := range scenario.Sound(facts.Windows(t.ID), &err) {
-		if w.Second >= 0 && w.Second < whole {
-			bytes[w.Second/step] += w.Bytes
+	begin := 0.0 // of the load, in seconds after the epoch: connections are warmed up before it
+	for op := range scenario.Sound(facts.Ops(t.ID), &err) {
+		if op.Kind != record.OpWarmup {
+			begin = float64(op.Start) / 1e9
+			break
 		}
 	}
-	if len(bytes) == 0 {
+	first, end := int64(math.Ceil(begin)), int64(begin+t.Seconds)
+	if err != nil || end <= first {
 		return out, err
+	}
+	step := max((end-first+mostPoints-1)/mostPoints, 1)
+	bytes := make([]int64, (end-first+step-1)/step)
+	for w := range scenario.Sound(facts.Windows(t.ID), &err) {
+		if w.Second >= first && w.Second < end {
+			bytes[(w.Second-first)/step] += w.Bytes
+		}
 	}
 	s := analysis.Series{Trial: t, Metric: "throughput"}
 	for i, n := range bytes {
-		from := int64(i) * step
-		to := min(from+step, whole)
-		seconds := float64(to-from) * record.WindowSeconds
-		rate := float64(n) / seconds
-		s.Points = append(s.Points, analysis.Point{At: float64(from+to) / 2 * record.WindowSeconds, Value: rate,
-			Lo: rate, Hi: rate})
+		from := first + int64(i)*step
+		to := min(from+step, end)
+		rate := float64(n) / float64(to-from)
+		s.Points = append(s.Points, analysis.Point{At: float64(from+to)/2 - begin, Value: rate, Lo: rate, Hi: rate})
 	}
 	out.Series = []analysis.Series{s}
 	return out, err
