@@ -68,7 +68,7 @@ func TestInspect(t *testing.T) {
 		must(t, err)
 		var fails error
 		n := &mem.Hooked{Node: b.mem, Before: on("get", func() error { return fails })}
-		trial := &trial{runner: &runner{site: scenario.Site{Limits: synthetic.Limits()}, node: n}, set: b.set(),
+		trial := &trial{runner: &runner{site: scenario.Site{Limits: synthetic.Limits()}, node: n}, set: b.set(), jobs: map[int]*job{},
 			sink: scenario.Sink{Now: func() time.Duration { return time.Since(b.epoch) }}}
 		pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(b.cell, 42)
 		for _, o := range all {

@@ -191,12 +191,11 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	if err := p.restore(); err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
 	}
-	report := func() {
+	p.polled = func() {
 		s := scenario.State{At: sink.Now()}
 		p.sofar(&s)
 		sink.State(s)
 	}
-	p.polled = report
 	var load scenario.Load
 	stop, err := p.during(outer, func(ctx context.Context, _ context.CancelCauseFunc) error {
 		lasts, begun := time.Duration(-1), sink.Now()
@@ -210,6 +209,6 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	if stop != nil {
 		load.Notes = append(load.Notes, stop.Error())
 	}
-	report()
+	p.polled()
 	return load, err
 }
