@@ -135,10 +135,10 @@ func pieceName(data []byte) string {
 	return c.String()
 }
 
-// spoilt is b with its first bytes changed.
-func spoilt(b []byte, most int) []byte {
+// spoilt is b with some of its bytes changed.
+func spoilt(b []byte, from, to int) []byte {
 	b = bytes.Clone(b)
-	for i := range most {
+	for i := from; i < to; i++ {
 		b[i] ^= 1
 	}
 	return b
@@ -151,14 +151,9 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 	v1 := car.WriteAsCarV1(true)
 	plain := seeded(size)
 	large := carOf(t, plain, 20_000, v1)
-	small := large[:0:0]
-	small = append(small, carOf(t, plain[:1<<20], 20_000, v1)...)
+	small := carOf(t, plain[:1<<20], 20_000, v1)
 	nested := carOf(t, carOf(t, plain, 7_000, v1), 20_000, v1)
-	damaged := func(b []byte, at int) []byte {
-		b = bytes.Clone(b)
-		b[at] ^= 1
-		return b
-	}
+	damaged := func(b []byte, at int) []byte { return spoilt(b, at, at+1) }
 	for name, c := range map[string]struct {
 		data    []byte
 		path    string
@@ -181,13 +176,13 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		"blocks that reach three quarters": {data: carOf(t, plain, 3<<20, v1), by: noteBlocks},
 		"blocks larger than the copy":      {data: carOf(t, plain, 5<<20, v1), by: noteConsistent},
 		"plain bytes":                      {data: plain, by: noteConsistent, fetched: most},
-		"plain bytes, others in the trial": {data: plain, late: spoilt(plain, most), by: noteConsistent},
+		"plain bytes, others in the trial": {data: plain, late: spoilt(plain, 0, most), by: noteConsistent},
 		"plain bytes, larger ranges":       {data: plain, largest: 2 * most, by: noteConsistent, fetched: 2 * most},
 		"plain bytes, whole objects too":   {data: plain, largest: -1, by: noteFullCopy, fetched: size},
 		"first block damaged":              {data: damaged(large, 200), refused: "another hash"},
 		"last block of the copy damaged":   {data: damaged(large, most-30_000), refused: "another hash"},
 		"block behind the copy":            {data: damaged(large, most+100_000), by: noteBlocks},
-		"large CAR, damaged in the trial":  {data: large, late: spoilt(large, 1<<20), by: noteBlocks},
+		"large CAR, damaged in the trial":  {data: large, late: spoilt(large, 0, 1<<20), by: noteBlocks},
 		"small piece": {data: small, path: pieceName(small), by: noteCommP,
 			event: "is that of its name"},
 		"small piece with its padding": {data: small, padding: 127<<14 - len(small), path: pieceName(small),
@@ -197,7 +192,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		"small CAR":                       {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
 		"small CAR, damaged":              {data: damaged(small, 300_000), refused: "another hash"},
 		"small CAR, cut":                  {data: small[:len(small)-100], by: noteFullCopy},
-		"small CAR, damaged in the trial": {data: small, late: spoilt(small, 1<<19), by: noteBlocks},
+		"small CAR, damaged in the trial": {data: small, late: spoilt(small, 0, 1<<19), by: noteBlocks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)

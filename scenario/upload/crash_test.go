@@ -49,6 +49,18 @@ func (c *crash) step(what string) bool {
 	return true
 }
 
+// around does something between two steps. Its error is errCrash once the session is dead.
+func (c *crash) around(what string, do func() error) error {
+	if !c.step("before " + what) {
+		return errCrash
+	}
+	err := do()
+	if !c.step("after " + what) {
+		return errCrash
+	}
+	return err
+}
+
 func (c *crash) alive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,30 +105,11 @@ func (l mortalLedger) Jobs(jobs ...record.Job) error {
 	for _, j := range jobs {
 		states = append(states, string(j.State))
 	}
-	what := strings.Join(states, " and ")
-	if !l.c.step("before " + what) {
-		return errCrash
-	}
-	if err := l.ledger.Jobs(jobs...); err != nil {
-		return err
-	}
-	if !l.c.step("after " + what) {
-		return errCrash
-	}
-	return nil
+	return l.c.around(strings.Join(states, " and "), func() error { return l.ledger.Jobs(jobs...) })
 }
 
 func (l mortalLedger) Event(e record.Event) error {
-	if !l.c.step("before event " + e.What) {
-		return errCrash
-	}
-	if err := l.ledger.Event(e); err != nil {
-		return err
-	}
-	if !l.c.step("after event " + e.What) {
-		return errCrash
-	}
-	return nil
+	return l.c.around("event "+e.What, func() error { return l.ledger.Event(e) })
 }
 
 // A session is killed at each of its steps, then the next one at each of its

@@ -166,29 +166,6 @@ type statless interface {
 	system.Lister
 }
 
-// What was to be removed at the end is removed when an exit condition ends the
-// trial, too.
-func TestUploadRemovesAfterAStop(t *testing.T) {
-	synthetic.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10,
-			func(u *experiment.Upload) { u.After = "remove" }))
-		b.mode = "attach"
-		ctx, cancel := context.WithCancelCause(t.Context())
-		b.state = func(s scenario.State) {
-			if s.Accepted >= 5 {
-				cancel(&scenario.Stop{Condition: "max_bytes", Why: "enough"})
-			}
-		}
-		if _, err := b.session(ctx); err != nil {
-			t.Fatal(err)
-		}
-		all, err := system.All(t.Context(), b.mem)
-		if err != nil || len(all) > 0 || b.ledger.count(record.JobDurable) < 5 {
-			t.Errorf("%d objects stay (%v) of %d", len(all), err, b.ledger.count(record.JobDurable))
-		}
-	})
-}
-
 // A daemon that is not there when it is asked makes no object less durable.
 func TestUploadSettleIsAskedAgain(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {

@@ -17,13 +17,8 @@ import (
 
 // renter is what the node of a Sia renter can do.
 type renter interface {
-	system.Store
-	system.Namer
+	unsettled
 	system.Adopter
-	system.Deleter
-	system.Lister
-	system.Stater
-	system.Ranger
 	system.Settler
 	system.Stats
 	system.Monitored
@@ -36,25 +31,16 @@ type mortalRenter struct {
 }
 
 func (n mortalRenter) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if !n.c.step("before put") {
-		return "", errCrash
-	}
-	ref, err := n.renter.Put(ctx, name, size, r)
-	if !n.c.step("after put") {
-		return "", errCrash
-	}
+	var ref system.Ref
+	err := n.c.around("put", func() (err error) {
+		ref, err = n.renter.Put(ctx, name, size, r)
+		return err
+	})
 	return ref, err
 }
 
 func (n mortalRenter) Delete(ctx context.Context, ref system.Ref) error {
-	if !n.c.step("before delete") {
-		return errCrash
-	}
-	err := n.renter.Delete(ctx, ref)
-	if !n.c.step("after delete") {
-		return errCrash
-	}
-	return err
+	return n.c.around("delete", func() error { return n.renter.Delete(ctx, ref) })
 }
 
 // Each session of a load test on an attached renter attaches anew. One is killed

@@ -69,24 +69,6 @@ func (l *ledger) Recorded() scenario.Measured {
 	}
 }
 
-// entire has all streams, if empty ones.
-func entire(in scenario.Measured) *scenario.Measured {
-	none := newLedger().Recorded()
-	if in.Ops == nil {
-		in.Ops = none.Ops
-	}
-	if in.Jobs == nil {
-		in.Jobs = none.Jobs
-	}
-	if in.Polls == nil {
-		in.Polls = none.Polls
-	}
-	if in.Events == nil {
-		in.Events = none.Events
-	}
-	return &in
-}
-
 // measuredFrom is what the metrics of a load test are computed from.
 func measuredFrom(j journal, cell experiment.Cell, load scenario.Load) *scenario.Measured {
 	unknown, in := math.NaN(), j.Recorded()
@@ -573,21 +555,25 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 	}
 }
 
-// An object is under way until it is durable.
+// An object is under way until it is durable. All times are those of the trial's clock, whatever
+// the wall clock says.
 func TestUploadSlots(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"},
 			uploadCell(10, 10, func(u *experiment.Upload) { u.Concurrency = 2 }))
+		const from = 1000 * time.Hour
+		b.epoch = time.Now().Add(-from)
 		b.must()
 		durable := time.Duration(0)
 		for _, j := range b.ledger.jobs {
 			durable = max(durable, j.Durable)
-			if j.State != record.JobDurable || j.Durable < j.Accepted+10*time.Second {
+			if j.State != record.JobDurable || j.Began < from || j.Accepted != j.Began+time.Second ||
+				j.Durable < j.Accepted+10*time.Second {
 				t.Errorf("job %+v", j)
 			}
 		}
-		if durable != 55*time.Second {
-			t.Errorf("the last is durable at %v", durable)
+		if durable != from+55*time.Second || b.ledger.polls[0].Start < from {
+			t.Errorf("the last is durable at %v, the first poll at %v", durable, b.ledger.polls[0].Start)
 		}
 	})
 }
@@ -619,11 +605,17 @@ func TestUploadNeverDurable(t *testing.T) {
 }
 
 // An exit condition ends a trial: what was under way is looked into, a last poll
-// is made, and there is a result.
+// is made, and there is a result. What was to be removed at the end is removed.
 func TestUploadStops(t *testing.T) {
+	t.Run("keep", func(t *testing.T) { testStop(t, "keep") })
+	t.Run("remove", func(t *testing.T) { testStop(t, "remove") })
+}
+
+func testStop(t *testing.T, after string) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10,
-			func(u *experiment.Upload) { u.Concurrency = 4 }))
+			func(u *experiment.Upload) { u.Concurrency, u.After = 4, after }))
+		b.mode = "attach"
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.state = func(s scenario.State) {
 			if s.Accepted >= 20 && s.At > 55*time.Second {
@@ -653,8 +645,12 @@ func TestUploadStops(t *testing.T) {
 		if p := b.ledger.polls[len(b.ledger.polls)-1]; p.Start < 55*time.Second {
 			t.Errorf("the last poll was at %v", p.Start)
 		}
-		except := []int{}
-		for i := 20; i < 100; i++ {
+		stored := 20
+		if after == "remove" {
+			stored = 0
+		}
+		var except []int
+		for i := stored; i < 100; i++ {
 			except = append(except, i)
 		}
 		if err := b.holds(except...); err != nil {
