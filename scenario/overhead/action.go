@@ -174,8 +174,7 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 		t.filled[size] = append(t.filled[size], t.made...)
 		t.made = nil
 	}()
-	share := func(worker int) int { return (t.o.Objects - worker + t.o.Concurrency - 1) / t.o.Concurrency }
-	err := t.loop(ctx, share, 0, func(_ context.Context, worker, n int) (action, error) {
+	err := t.loop(ctx, t.o.Objects, 0, func(_ context.Context, worker, n int) (action, error) {
 		return t.put(record.OpPut, t.content(worker, n), t.node.Put), nil
 	})
 	// All that was added is waited for, in earlier trials too: the reads that follow shall have
@@ -230,7 +229,7 @@ func (t *trial) probe(ctx context.Context, there []object) error {
 		kinds = append(kinds, t.stat)
 	}
 	for k, of := range kinds {
-		err := t.loop(ctx, t.each, t.o.Time.Std(), func(ctx context.Context, worker, n int) (action, error) {
+		err := t.loop(ctx, t.o.Count*t.o.Concurrency, t.o.Time.Std(), func(ctx context.Context, worker, n int) (action, error) {
 			i := rand.New(rand.NewPCG(t.seed^uint64(k+1), uint64(worker)<<32|uint64(n))).IntN(len(there))
 			return of(ctx, there[i], i)
 		})

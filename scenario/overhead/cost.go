@@ -29,17 +29,6 @@ type fit struct {
 	inline    inline
 }
 
-// fits are those of all operations.
-func (r *reading) fits() []*fit {
-	var all []*fit
-	for _, k := range r.tasks() {
-		if f := r.fit(k); f != nil {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
 // timed are the valid trials of a task whose sizes cross the link, and how many took longer
 // than their deadline. Where all sizes stay, all count.
 func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) {
@@ -302,7 +291,12 @@ func (r *reading) costTable() analysis.Table {
 	} else {
 		t.Head[against].Name = "× " + r.Baseline + ", same bytes"
 	}
-	fits := r.fits()
+	var fits []*fit
+	for _, k := range r.tasks() {
+		if f := r.fit(k); f != nil {
+			fits = append(fits, f)
+		}
+	}
 	for _, f := range fits {
 		m, none := f.model, analysis.Text("")
 		a, rounds, b, rate, half, stays, from, to := none, none, none, none, none, none, none, none

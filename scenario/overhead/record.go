@@ -1,7 +1,6 @@
 package overhead
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -62,24 +61,25 @@ func (t *trial) inventoried(ctx context.Context, load scenario.Load, before *inv
 	}
 	after, err := t.inventory(ctx)
 	if err == nil {
-		load.Details = append(load.Details, storedDetails(before, after)...)
+		load.Details = slices.Concat(load.Details, before.details(record.DetailHeldBefore),
+			after.details(record.DetailHeldAfter))
 	}
 	return load, err
 }
 
-// storedDetails are two inventories, what the system did not report left out.
-func storedDetails(before, after *inventory) (all []record.Detail) {
-	for kind, i := range map[string]*inventory{record.DetailHeldBefore: before, record.DetailHeldAfter: after} {
-		for name, v := range map[string]int64{"objects": i.objects, "bytes": i.bytes,
-			"absolute": i.Absolute, "disk": i.Disk, "entries": i.Entries, "inodes": i.Inodes} {
-			if v >= 0 {
-				all = append(all, record.Detail{Kind: kind, Name: name, Value: float64(v)})
-			}
+// details are what is known of an inventory.
+func (i *inventory) details(kind string) (all []record.Detail) {
+	add := func(name string, v int64) {
+		if v >= 0 { // else the system did not report it
+			all = append(all, record.Detail{Kind: kind, Name: name, Value: float64(v)})
 		}
 	}
-	slices.SortFunc(all, func(a, b record.Detail) int {
-		return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	})
+	add("absolute", i.Absolute)
+	add("bytes", i.bytes)
+	add("disk", i.Disk)
+	add("entries", i.Entries)
+	add("inodes", i.Inodes)
+	add("objects", i.objects)
 	return all
 }
 

@@ -79,7 +79,7 @@ func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
 		return scenario.Load{}, err
 	}
 	cpu := scenario.SelfCPU()
-	err = t.loop(ctx, t.each, t.o.Time.Std(), t.action)
+	err = t.loop(ctx, t.o.Count*t.o.Concurrency, t.o.Time.Std(), t.action)
 	load := t.load(cpu)
 	if err != nil {
 		return load, err
@@ -137,16 +137,16 @@ func (t *trial) name(c workload.Content) string {
 	return fmt.Sprintf("plimsoll-%016x-%x", c.Seed, c.Index)
 }
 
-// loop has every worker do so many actions, one after the other; none begins
-// later than limit (0: no limit) after the loop, except for each worker's first.
+// loop has the workers do so many actions together, each its share one after the other; none
+// begins later than limit (0: no limit) after the loop, except for each worker's first.
 // Its error is of what surrounds the operations, which have outcomes instead.
-func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time.Duration,
+func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	next func(ctx context.Context, worker, n int) (action, error)) error {
 	alone := t.o.Concurrency == 1
 	wire, cpu := t.traffic(), scenario.SelfCPU()
 	begun := time.Now()
 	err := scenario.Workers(ctx, t.o.Concurrency, func(ctx context.Context, worker int) error {
-		for i := range times(worker) {
+		for i := range (actions - worker + t.o.Concurrency - 1) / t.o.Concurrency {
 			if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
 				break
 			}
@@ -188,9 +188,6 @@ func (t *trial) silentBetween() bool {
 	}
 	return t.o.Operation == "put-durable"
 }
-
-// each is how many operations every worker does at most.
-func (t *trial) each(int) int { return t.o.Count }
 
 // redial makes the next operation begin with fresh connections, where that is asked for.
 func (t *trial) redial(ctx context.Context) error {
