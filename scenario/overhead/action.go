@@ -166,15 +166,14 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 // fill adds objects to those that are there, then asks for some of them. The
 // objects stay: the trials of later blocks find more. A deployment that is
 // brought up anew begins at none, and stored_objects says so.
-func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
+func (t *trial) fill(ctx context.Context) (before *inventory, err error) {
 	size := int64(t.cell.Data.Size)
-	held := float64(t.held.Load())
-	cpu := scenario.SelfCPU()
+	t.details = append(t.details, scenario.Fact(scenario.LoadHeld, float64(t.held.Load())))
 	defer func() { // also those of a trial that came to nothing
 		t.filled[size] = append(t.filled[size], t.made...)
 		t.made = nil
 	}()
-	err := t.loop(ctx, t.o.Objects, 0, func(_ context.Context, worker, n int) (action, error) {
+	err = t.loop(ctx, t.o.Objects, 0, func(_ context.Context, worker, n int) (action, error) {
 		return t.put(record.OpPut, t.content(worker, n), t.node.Put), nil
 	})
 	// All that was added is waited for, in earlier trials too: the reads that follow shall have
@@ -183,19 +182,11 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 	if err == nil {
 		t.pending, err = t.runner.settle(ctx, t.pending...)
 	}
-	if err != nil {
-		return t.load(cpu), err
-	}
 	t.unsettled.Store(len(t.pending) > 0)
-	if there := slices.Concat(t.filled[size], t.made); len(there) > 0 {
+	if there := slices.Concat(t.filled[size], t.made); err == nil && len(there) > 0 {
 		err = t.probe(ctx, there)
 	}
-	load := t.load(cpu)
-	if err != nil {
-		return load, err
-	}
-	load.Details = append(load.Details, scenario.Fact(scenario.LoadHeld, held))
-	return t.inventoried(ctx, load, t.before)
+	return t.before, err
 }
 
 // operationMetrics are the metrics that follow from the operations one by one, of which

@@ -11,9 +11,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// load is what the trial says of itself. cpu is this process's at its beginning.
-func (t *trial) load(cpu float64) scenario.Load {
-	load := t.tally.Load(scenario.SelfCPU()-cpu, t.cpu, t.o.Concurrency)
+// load is what the trial says of itself.
+func (t *trial) load() scenario.Load {
+	load := t.tally.Load(scenario.SelfCPU()-t.begun, t.cpu, t.o.Concurrency)
+	load.Details = t.details
 	if !math.IsNaN(t.wire) {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.wire))
 	}
@@ -55,16 +56,16 @@ func (r *runner) inventory(ctx context.Context) (*inventory, error) {
 
 // inventoried adds to a load what the servers held before it, unless that is nil, and after
 // it. What failed may have left something behind: then what one object takes is not known.
-func (t *trial) inventoried(ctx context.Context, load scenario.Load, before *inventory) (scenario.Load, error) {
+func (t *trial) inventoried(ctx context.Context, load *scenario.Load, before *inventory) error {
 	if before == nil || t.tally.Failed > 0 || t.unsettled.Load() {
-		return load, nil
+		return nil
 	}
 	after, err := t.inventory(ctx)
 	if err == nil {
 		load.Details = slices.Concat(load.Details, before.details(record.DetailHeldBefore),
 			after.details(record.DetailHeldAfter))
 	}
-	return load, err
+	return err
 }
 
 // details are what is known of an inventory.
