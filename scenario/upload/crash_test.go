@@ -262,8 +262,8 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 
 // What was in doubt and stored whole is not put again.
 func TestUploadAdoptsWhatIsThere(t *testing.T) {
-	t.Run("by its name", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) store { return n }) })
-	t.Run("by its ref", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) store { return hashing{n} }) })
+	t.Run("by its name", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) system.Store { return n }) })
+	t.Run("by its ref", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) system.Store { return hashing{n} }) })
 }
 
 // hashing is a node that lists objects by a hash of their names.
@@ -276,7 +276,7 @@ func (n hashing) List(ctx context.Context, visit func(system.Object) error) erro
 	})
 }
 
-func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) store) {
+func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) system.Store) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 100))
 		ctx, kill := context.WithCancelCause(t.Context())
@@ -361,7 +361,7 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 			before := fmt.Sprint(b.ledger.jobs)
 			change(&b.cell)
 			_, err := b.session(t.Context())
-			if err == nil || !strings.HasPrefix(err.Error(), "mem: the data set has changed since the trial began: ") ||
+			if err == nil || !strings.HasPrefix(err.Error(), "it: the data set has changed since the trial began: ") ||
 				!strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}

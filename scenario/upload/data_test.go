@@ -154,7 +154,7 @@ func TestUploadRemoves(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10,
 			func(u *experiment.Upload) { u.After = "remove" }))
-		b.mode = "attach"
+		b.mode = system.Attach
 		if _, err := b.mem.Seed(t.Context(), "someone's", 1, strings.NewReader("x")); err != nil {
 			t.Fatal(err)
 		}

@@ -68,9 +68,10 @@ func TestInspect(t *testing.T) {
 		must(t, err)
 		var fails error
 		n := &mem.Hooked{Node: b.mem, Before: on("get", func() error { return fails })}
-		trial := &trial{runner: &runner{site: scenario.Site{Limits: synthetic.Limits()}, node: n}, set: b.set(), jobs: map[int]*job{},
+		b.node = n
+		trial := &trial{runner: b.prepared(), set: b.set(), jobs: map[int]*job{},
 			sink: scenario.Sink{Now: func() time.Duration { return time.Since(b.epoch) }}}
-		pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(b.cell, 42)
+		pre := b.prepared().trialNames(b.cell, 42)
 		for _, o := range all {
 			object := slices.IndexFunc([]int{0, 1}, func(i int) bool { return pre+trial.set.Object(i).Name == o.Name })
 			short := o
@@ -199,7 +200,7 @@ func TestUploadCountsGoOn(t *testing.T) {
 		}
 		sink := scenario.Sink{Now: func() time.Duration { return time.Hour }, Recorded: b.ledger.Recorded,
 			Jobs: b.ledger.Jobs, Poll: b.ledger.Poll, Event: b.ledger.Event}
-		trial := newTrial(&runner{site: scenario.Site{Run: "0123abcd"}, node: b.mem}, b.cell, 42, sink, b.set())
+		trial := newTrial(b.prepared(), b.cell, 42, sink, b.set())
 		for i := range 30 {
 			job := record.Job{Object: int64(i), State: record.JobAccepted, Attempts: 2, Began: 1, Accepted: 2,
 				Name: trial.name(i), Size: 10}

@@ -112,7 +112,7 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 		}
 	}()
 	if s.bench == nil {
-		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(),
+		s.bench = &uploadBench{t: s.t, mode: system.Attach, ledger: newLedger(),
 			limits: synthetic.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000,
 				func(u *experiment.Upload) {
 					u.Concurrency, u.Verify = 1, 1
@@ -122,7 +122,7 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 	defer kill(nil)
 	c := &crash{at: at, kill: kill}
 	s.node = cluster.Nodes()[0].(renter)
-	s.bench.cluster, s.bench.node = cluster, mortalRenter{s.node, c}
+	s.bench.node = mortalRenter{s.node, c}
 	y, err := s.bench.sessionWith(ctx, mortalLedger{s.bench.ledger, c})
 	synctest.Wait()
 	s.cut = s.cut || c.dead && c.underWay()

@@ -115,29 +115,18 @@ func (l *ledger) count(state record.JobState) (n int) {
 	return n
 }
 
-// store is what the tests look into.
-type store interface {
-	system.Store
-	system.Lister
-}
-
 // uploadBench runs sessions of one trial on system mem.
 type uploadBench struct {
 	t       testing.TB
-	name    string
-	mem     *mem.Node
+	mem     *mem.Node    // what there is
 	node    system.Store // what the scenario sees
-	truth   store        // what there is
-	cluster system.Cluster
 	cell    experiment.Cell
 	ledger  *ledger
 	limits  experiment.Limits
-	mode    string
-	base    string
+	mode    system.Mode
 	epoch   time.Time
 	ops     []record.Op
 	states  []scenario.State
-	notes   []string
 	state   func(scenario.State)
 	reports time.Duration // one in so long, if not each second
 }
@@ -154,14 +143,21 @@ func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experi
 		Upload: u}
 }
 
-func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *uploadBench {
+func newUploadBench(t *testing.T, opt system.Options, cell experiment.Cell) *uploadBench {
 	t.Helper()
-	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
-	must(t, err)
-	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(),
-		limits: synthetic.Limits(), mode: "start"}
-	b.name, b.node, b.truth, b.epoch = "mem", b.mem, b.mem, time.Now()
-	return b
+	n := synthetic.MemNode(t, opt)
+	return &uploadBench{t: t, mem: n, node: n, cell: cell, ledger: newLedger(), limits: synthetic.Limits(),
+		mode: system.Start, epoch: time.Now()}
+}
+
+// prepared is the runner of a session.
+func (b *uploadBench) prepared() *runner {
+	b.t.Helper()
+	site := synthetic.Site(b.mode, b.node)
+	site.Limits, site.Run = b.limits, "0123abcd"
+	r, err := Scenario{}.Prepare(b.t.Context(), site, []experiment.Cell{b.cell})
+	must(b.t, err)
+	return r.(*runner)
 }
 
 // session runs one, until ctx ends or the trial does.
@@ -171,19 +167,12 @@ func (b *uploadBench) session(ctx context.Context) (yield, error) {
 
 func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error) {
 	b.t.Helper()
-	prepared, err := Scenario{}.Prepare(ctx, scenario.Site{
-		Use:     experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode},
-		Cluster: synthetic.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
-		Run: "0123abcd", Base: b.base,
-		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
-	}, []experiment.Cell{b.cell})
-	if err != nil {
-		return yield{}, err
-	}
+	prepared := b.prepared()
 	if b.reports > 0 {
-		prepared.(*runner).reportEvery = b.reports
+		prepared.reportEvery = b.reports
 	}
 	var y yield
+	var err error
 	from := len(b.ops)
 	y.load, err = prepared.Trial(ctx, b.cell, 42, scenario.Sink{
 		Epoch: b.epoch, Recorded: j.Recorded, Jobs: j.Jobs, Poll: j.Poll, Event: j.Event,
@@ -212,20 +201,15 @@ func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error)
 func (b *uploadBench) must() yield {
 	b.t.Helper()
 	y, err := b.session(b.t.Context())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return y
 }
 
 // set is the trial's.
 func (b *uploadBench) set() workload.Set {
 	b.t.Helper()
-	r := &runner{site: scenario.Site{Use: experiment.SystemUse{Mode: b.mode}, Run: "0123abcd"}}
-	set, err := scenario.DataSet(b.t.Context(), b.cell.Data, r.dataSeed(42), b.base)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	set, err := scenario.DataSet(b.t.Context(), b.cell.Data, b.prepared().dataSeed(42), "")
+	must(b.t, err)
 	return set
 }
 
@@ -233,10 +217,8 @@ func (b *uploadBench) set() workload.Set {
 // set's objects but those named, once, byte for byte, and nothing else.
 func (b *uploadBench) holds(except ...int) error {
 	b.t.Helper()
-	set := b.set()
-	r := &runner{site: scenario.Site{Run: "0123abcd"}}
-	pre := r.trialNames(b.cell, 42)
-	all, err := system.All(b.t.Context(), b.truth)
+	set, pre := b.set(), b.prepared().trialNames(b.cell, 42)
+	all, err := system.All(b.t.Context(), b.mem)
 	if err != nil {
 		return err
 	}
@@ -264,7 +246,7 @@ func (b *uploadBench) holds(except ...int) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(b.truth.Get(b.t.Context(), o.Ref, check), check.Close()); err != nil {
+		if err := errors.Join(b.mem.Get(b.t.Context(), o.Ref, check), check.Close()); err != nil {
 			return fmt.Errorf("object %d: %w", i, err)
 		}
 	}
@@ -615,7 +597,7 @@ func testStop(t *testing.T, after string) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10,
 			func(u *experiment.Upload) { u.Concurrency, u.After = 4, after }))
-		b.mode = "attach"
+		b.mode = system.Attach
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.state = func(s scenario.State) {
 			if s.Accepted >= 20 && s.At > 55*time.Second {
