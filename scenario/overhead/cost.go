@@ -93,17 +93,14 @@ func (f *fit) judge() {
 	fixedTrip, fixedSize := math.IsNaN(m.R.Mid), math.IsNaN(m.B.Mid)
 	switch {
 	case fixedTrip && fixedSize:
+		parameters = 1
 		f.note("neither the round trip nor the size varied: A cannot be separated")
 	case fixedTrip:
+		parameters = 2
 		f.note("the round trip did not vary: A contains the round trips")
 	case fixedSize:
+		parameters = 2
 		f.note("the size did not vary: A contains the bytes")
-	}
-	if fixedTrip {
-		parameters--
-	}
-	if fixedSize {
-		parameters--
 	}
 	f.tested = len(f.trials) > len(f.cells) && len(f.cells) > parameters
 	residuals := make([][]float64, len(f.cells))

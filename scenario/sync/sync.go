@@ -22,9 +22,6 @@ func (Scenario) Name() string { return "sync" }
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) (all []system.Problem) {
 	all = scenario.Unmet(info.Can, []scenario.Need{{Ability: "follow", By: "the scenario sync",
 		Hint: "take it out of the experiment"}})
-	if len(all) > 0 {
-		return all
-	}
 	for _, c := range cells {
 		var manners []string
 		for _, g := range c.Sync.Trouble {
