@@ -186,15 +186,14 @@ func (t *trial) remove(ctx context.Context) {
 // deadline ended it, so.
 func (r *runner) within(ctx context.Context, what string, do func(context.Context) error) error {
 	limit := r.site.Limits.Deadline.Std()
-	cause := fmt.Errorf("it took longer than %s: %w", limit, context.DeadlineExceeded)
-	step, cancel := context.WithTimeoutCause(ctx, limit, cause)
+	step, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := do(step)
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case ctx.Err() == nil && step.Err() != nil:
-		return fmt.Errorf("%s: %s: %w (%w)", r.site.Use.Name, what, cause, err)
+	}
+	if ctx.Err() == nil && step.Err() != nil {
+		err = fmt.Errorf("it took longer than %s: %w (%w)", limit, context.DeadlineExceeded, err)
 	}
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }
