@@ -77,6 +77,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("overhead", wire/bytes)
 	}
 	loadLines(&in, bytes, m, put)
-	scenario.PutMachine(in.Usage, put)
+	scenario.PutMachine(&in, put)
 	return m
 }
