@@ -47,13 +47,16 @@ func TestUploadUnreadableData(t *testing.T) {
 			cell := uploadCell(0, 0)
 			cell.Data = experiment.Data{Directory: dir, Copies: 1}
 			b := newUploadBench(t, system.Options{"a": "1s"}, cell)
-			f := b.faulty(nil)
-			f.after = func(name string, _ int) error {
-				if name == "a" {
+			during := "b" // whose file is open then
+			if what == "vanished" {
+				during = "a"
+			}
+			b.faulty(func(name string, _ int) error {
+				if name == during {
 					return spoil(filepath.Join(dir, "b"))
 				}
 				return nil
-			}
+			})
 			y, err := b.session(t.Context())
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
