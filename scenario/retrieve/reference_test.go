@@ -67,32 +67,6 @@ type ignored struct{}
 
 func (ignored) Ops([]record.Op) error { return nil }
 
-// atPiece is a runner at a server of one object, and the events that it records.
-func atPiece(t *testing.T, path string, size, most int64, answer http.HandlerFunc) (*runner, *pieces, *[]string) {
-	s := httptest.NewServer(answer)
-	t.Cleanup(s.Close)
-	u, err := url.Parse(s.URL + "/" + path)
-	must(t, err)
-	node, events := &pieces{url: u, object: system.Object{Name: "piece", Size: size}}, new([]string)
-	return &runner{node: node, server: node, copyMost: most, site: scenario.Site{
-		Use:    experiment.SystemUse{Mode: "attach"},
-		Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
-		Event: func(_, _, what string, _ time.Duration) { *events = append(*events, what) },
-	}}, node, events
-}
-
-// load fetches 300 ranges.
-func load(t *testing.T, r *runner, set []object, length experiment.Bytes, order string) httpload.Result {
-	t.Helper()
-	cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: order, Requests: 300}}
-	r.sets = map[string][]object{cell.Data.Key(): set}
-	spec, err := r.spec(cell, 11)
-	must(t, err)
-	res, err := httpload.Run(t.Context(), spec, ignored{})
-	must(t, err)
-	return res
-}
-
 func seeded(size int64) []byte {
 	b := make([]byte, size)
 	c := workload.Content{Seed: 5, Size: size}
@@ -197,10 +171,20 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
 			var served atomic.Int64
-			r, node, events := atPiece(t, c.path, int64(len(data)), most, func(w http.ResponseWriter, r *http.Request) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/octet-stream")
 				http.ServeContent(counted{w, &served}, r, "", time.Time{}, bytes.NewReader(data))
-			})
+			}))
+			defer s.Close()
+			u, err := url.Parse(s.URL + "/" + c.path)
+			must(t, err)
+			node := &pieces{url: u, object: system.Object{Name: "piece", Size: int64(len(data))}}
+			var events []string
+			r := &runner{node: node, server: node, copyMost: most, site: scenario.Site{
+				Use:    experiment.SystemUse{Mode: "attach"},
+				Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
+				Event: func(_, _, what string, _ time.Duration) { events = append(events, what) },
+			}}
 			if c.padding > 0 {
 				node.object.Payload = int64(len(c.data))
 			}
@@ -215,8 +199,8 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			if got := served.Load(); c.fetched > 0 && got != c.fetched {
 				t.Errorf("%d bytes were fetched as reference, want %d", got, c.fetched)
 			}
-			if len(*events) != 1 || !strings.Contains((*events)[0], c.event) {
-				t.Errorf("events %q, want one with %q", *events, c.event)
+			if len(events) != 1 || !strings.Contains(events[0], c.event) {
+				t.Errorf("events %q, want one with %q", events, c.event)
 			}
 			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != set[0].begins {
 				t.Errorf("%q, want %q", by, c.by)
@@ -225,7 +209,14 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				data = c.late
 			}
 			for _, order := range []string{"random", "aligned", "sequential"} {
-				n := load(t, r, set, length, order).Outcomes
+				cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: order,
+					Requests: 300}}
+				r.sets = map[string][]object{cell.Data.Key(): set}
+				spec, err := r.spec(cell, 11)
+				must(t, err)
+				res, err := httpload.Run(t.Context(), spec, ignored{})
+				must(t, err)
+				n := res.Outcomes
 				if ok := n["ok"]; (ok == 300) == (c.late != nil) || ok+n["wrong-bytes"] != 300 {
 					t.Errorf("%s: %v", order, n)
 				}

@@ -55,11 +55,9 @@ func TestUploadToARenterSurvivesAnyCrash(t *testing.T) {
 			sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10,
 				Rate: 1 << 20})
 			t.Cleanup(sim.Close)
-			s := renterSessions{t: t, sim: sim, attach: func() (system.Cluster, error) {
-				return system.Begin(t.Context(), siad.System{}, system.Attach,
-					system.Deployment{Client: sim.Host(), Write: true, Run: "0123abcd",
-						Options: system.Options{"url": sim.URL(), "password": simPassword}})
-			}}
+			s := renterSessions{t: t, sim: sim, bench: &uploadBench{t: t, mode: system.Attach, ledger: newLedger(),
+				limits: synthetic.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000,
+					func(u *experiment.Upload) { u.Verify = 1 })}}
 			over = s.crashTwice(first, 1+first%5*4)
 			adopted += s.adopted()
 		})
@@ -76,12 +74,11 @@ func TestUploadToARenterSurvivesAnyCrash(t *testing.T) {
 }
 
 type renterSessions struct {
-	t      *testing.T
-	sim    *siasim.Sim
-	attach func() (system.Cluster, error)
-	bench  *uploadBench
-	node   renter // of the latest session
-	cut    bool   // a put was under way when a session was killed: its bytes were sent for nothing
+	t     *testing.T
+	sim   *siasim.Sim
+	bench *uploadBench
+	node  renter // of the latest session
+	cut   bool   // a put was under way when a session was killed: its bytes were sent for nothing
 }
 
 // underWay reports whether the killed session was within a put.
@@ -102,22 +99,14 @@ const renterObjects = 3
 
 // run is one session, killed at a step; 0: at none.
 func (s *renterSessions) run(at int) (*crash, yield, error) {
-	cluster, err := s.attach()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	cluster, err := system.Begin(s.t.Context(), siad.System{}, system.Attach, system.Deployment{Client: s.sim.Host(),
+		Write: true, Run: "0123abcd", Options: system.Options{"url": s.sim.URL(), "password": simPassword}})
+	must(s.t, err)
 	defer func() {
 		if err := cluster.Stop(context.Background()); err != nil {
 			s.t.Error(err)
 		}
 	}()
-	if s.bench == nil {
-		s.bench = &uploadBench{t: s.t, mode: system.Attach, ledger: newLedger(),
-			limits: synthetic.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000,
-				func(u *experiment.Upload) {
-					u.Concurrency, u.Verify = 1, 1
-				})}
-	}
 	ctx, kill := context.WithCancelCause(s.t.Context())
 	defer kill(nil)
 	c := &crash{at: at, kill: kill}
