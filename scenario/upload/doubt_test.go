@@ -136,7 +136,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 		synthetic.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, nil, uploadCell(c.objects, 100))
 			b.must()
-			first := len(b.ops)
+			first := len(b.ledger.ops)
 			if c.lose {
 				all, _ := system.All(t.Context(), b.mem)
 				for _, o := range all {
@@ -148,7 +148,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 				b.node = struct{ statless }{n}
 			}
 			_, err := b.session(t.Context())
-			again := len(puts(b.ops[first:]))
+			again := len(puts(b.ledger.ops[first:]))
 			switch {
 			case c.want == "" && (err != nil || again != c.objects):
 				t.Errorf("%s: %v, %d puts more", c.name, err, again)

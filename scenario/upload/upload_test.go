@@ -125,7 +125,6 @@ type uploadBench struct {
 	limits  experiment.Limits
 	mode    system.Mode
 	epoch   time.Time
-	ops     []record.Op
 	states  []scenario.State
 	state   func(scenario.State)
 	reports time.Duration // one in so long, if not each second
@@ -173,17 +172,14 @@ func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error)
 	}
 	var y yield
 	var err error
-	from := len(b.ops)
+	from := len(b.ledger.ops)
 	y.load, err = prepared.Trial(ctx, b.cell, 42, scenario.Sink{
 		Epoch: b.epoch, Recorded: j.Recorded, Jobs: j.Jobs, Poll: j.Poll, Event: j.Event,
 		Now: func() time.Duration { return time.Since(b.epoch) },
-		Block: func(block []byte) error {
-			var err error
-			if b.ops, err = record.DecodeBlock(block, b.ops); err == nil {
-				b.ledger.mu.Lock()
-				defer b.ledger.mu.Unlock()
-				b.ledger.ops, err = record.DecodeBlock(block, b.ledger.ops)
-			}
+		Block: func(block []byte) (err error) {
+			b.ledger.mu.Lock()
+			defer b.ledger.mu.Unlock()
+			b.ledger.ops, err = record.DecodeBlock(block, b.ledger.ops)
 			return err
 		},
 		State: func(s scenario.State) {
@@ -193,7 +189,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error)
 			}
 		},
 	})
-	y.ops = b.ops[from:]
+	y.ops = b.ledger.ops[from:]
 	y.metrics = Scenario{}.Measure(*measuredFrom(j, b.cell, y.load))
 	return y, err
 }
