@@ -198,11 +198,12 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	}
 	var load scenario.Load
 	stop, err := p.during(outer, func(ctx context.Context, _ context.CancelCauseFunc) error {
-		lasts, begun := time.Duration(-1), sink.Now()
-		if d := cell.Collect.For.Std(); d > 0 {
-			lasts = max(0, d-begun)
+		begun := sink.Now()
+		if lasts := cell.Collect.For.Std(); lasts > 0 {
+			pause(ctx, lasts-begun)
+		} else {
+			<-ctx.Done()
 		}
-		pause(ctx, lasts)
 		load.Seconds = (sink.Now() - begun).Seconds()
 		return nil
 	})

@@ -344,12 +344,9 @@ func (q *queue) counts() counts {
 	return counts{maps.Clone(q.total.in), q.total.bytes}
 }
 
-// pause waits for d (negative: for ever), or for the end of ctx.
+// pause waits for d, or for the end of ctx.
 func pause(ctx context.Context, d time.Duration) {
-	if d >= 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
 	<-ctx.Done()
 }
