@@ -20,9 +20,7 @@ func Machine() []record.Metric { return Definitions(machine, "machine") }
 // PutMachine adds what the engine saw of these, which has the same names as it is recorded.
 func PutMachine(in *Measured, put func(string, float64)) {
 	for _, m := range Machine() {
-		if v, known := in.Detail(record.DetailUsage, m.Key); known {
-			put(m.Key, v)
-		}
+		put(m.Key, in.Detail(record.DetailUsage, m.Key))
 	}
 }
 

@@ -147,7 +147,7 @@ func (t *trial) stat(ctx context.Context, o object, index int) (action, error) {
 func (t *trial) remover(ctx context.Context, c workload.Content) (action, error) {
 	var ref system.Ref
 	err := t.within(ctx, "store an object to remove", func(ctx context.Context) (err error) {
-		ref, err = t.store(ctx, t.name(c), c, t.seeded)
+		ref, err = t.store(ctx, t.name(c), c, system.Seed)
 		return err
 	})
 	if err == nil {
@@ -199,18 +199,15 @@ func operationMetrics(in *scenario.Measured, put func(string, float64)) {
 	}
 	put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
 	if o.Operation != "fill" { // operations of several kinds have no common number of bytes
-		if wire, counted := in.Detail(record.DetailLoad, scenario.LoadWire); counted &&
-			in.LoadDetail(scenario.LoadGaveUp) == 0 {
-			put("wire_bytes", wire/float64(c.Ops))
+		if in.LoadDetail(scenario.LoadGaveUp) == 0 {
+			put("wire_bytes", in.Detail(record.DetailLoad, scenario.LoadWire)/float64(c.Ops))
 		}
 		return
 	}
 	for kind, s := range scenario.ByKind(in.Ops) {
 		put(kind.String()+"_p50", s.KaplanMeier(record.Duration, 0.5)) // cut-off ones are longer than they were watched
 	}
-	if held, known := in.Detail(record.DetailLoad, scenario.LoadHeld); known {
-		put("stored_objects", held+float64(o.Objects)/2)
-	}
+	put("stored_objects", in.Detail(record.DetailLoad, scenario.LoadHeld)+float64(o.Objects)/2)
 }
 
 // probe reads some of the objects that are there, and asks about some.

@@ -88,12 +88,7 @@ func (i *inventory) details(kind string) (all []record.Detail) {
 // inventories cost the servers.
 func storedMetrics(in *scenario.Measured, put func(string, float64)) {
 	grown := func(name string) float64 {
-		before, known := in.Detail(record.DetailHeldBefore, name)
-		after, too := in.Detail(record.DetailHeldAfter, name)
-		if !known || !too {
-			return math.NaN()
-		}
-		return after - before
+		return in.Detail(record.DetailHeldAfter, name) - in.Detail(record.DetailHeldBefore, name)
 	}
 	objects, bytes := grown("objects"), grown("bytes")
 	if !(objects > 0) {

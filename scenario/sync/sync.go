@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -63,7 +62,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := scenario.Numbers(m)
 	syncFacts(&in, put)
-	bytes, _ := in.Detail(record.DetailFollower, followerChainBytes)
+	bytes := follower(&in, followerChainBytes)
 	cpu, peak, written := in.Usage.SystemCPU, in.Usage.SystemRSSPeak, math.NaN()
 	if len(in.Usage.Nodes) > 0 {
 		fresh := in.Usage.Nodes[0]

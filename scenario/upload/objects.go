@@ -249,7 +249,7 @@ func (s *objects) began() float64 { return max(0, s.first.Seconds()) }
 // A system that says when an object is durable may accept it into a buffer on this side
 // of the link, and goes on between sessions, when the trial's clock may not.
 func (s *objects) carried(in *scenario.Measured) float64 {
-	if _, known := in.Detail(record.DetailLoad, scenario.LoadObjects); !known {
+	if math.IsNaN(in.Detail(record.DetailLoad, scenario.LoadObjects)) {
 		return math.NaN() // an unfinished or old trial does not say whether its system buffers
 	}
 	bytes, at := float64(s.sent), s.lastAt
@@ -267,9 +267,7 @@ func (s *objects) carried(in *scenario.Measured) float64 {
 
 // measure puts the numbers of what became of objects, and of what that cost.
 func (s *objects) measure(in *scenario.Measured, put func(string, float64)) {
-	if n, known := in.Detail(record.DetailLoad, scenario.LoadObjects); known {
-		put("objects", n)
-	}
+	put("objects", in.Detail(record.DetailLoad, scenario.LoadObjects))
 	all := s.accepted()
 	put("accepted", float64(all.objects))
 	put("accepted_bytes", all.bytes)
