@@ -396,9 +396,6 @@ func phaseTimes(points []phasePoint) (rtt, took float64, rounds analysis.Value) 
 			slopes = append(slopes, stats.Slope(x, times[b]))
 		}
 	}
-	slopes = slices.DeleteFunc(slopes, math.IsNaN)
-	if rounds = analysis.Text(""); len(slopes) > 0 {
-		rounds = analysis.Estimate(stats.MedianCI(slopes, analysis.Confidence))
-	}
+	rounds = analysis.Estimate(stats.MedianCI(slices.DeleteFunc(slopes, math.IsNaN), analysis.Confidence))
 	return stats.Median(at), stats.Median(first), rounds
 }
