@@ -217,11 +217,11 @@ func (t *trial) probe(ctx context.Context, there []object) error {
 		kinds = append(kinds, t.stat)
 	}
 	for k, of := range kinds {
-		err := t.loop(ctx, t.o.Count*t.o.Concurrency, t.o.Time.Std(), func(ctx context.Context, worker, n int) (action, error) {
+		next := func(ctx context.Context, worker, n int) (action, error) {
 			i := rand.New(rand.NewPCG(t.seed^uint64(k+1), uint64(worker)<<32|uint64(n))).IntN(len(there))
 			return of(ctx, there[i], i)
-		})
-		if err != nil {
+		}
+		if err := t.loop(ctx, t.o.Count*t.o.Concurrency, t.o.Time.Std(), next); err != nil {
 			return err
 		}
 	}
