@@ -131,14 +131,11 @@ func (b *CreatedObjects) Close(ctx context.Context) error {
 	lost := b.lost
 	refs := slices.SortedFunc(maps.Keys(b.refs), func(x, y system.Ref) int { return b.refs[y] - b.refs[x] })
 	b.mu.Unlock()
-	left := func(yield func(system.Object) bool) {
-		for _, ref := range refs {
-			if !yield(system.Object{Ref: ref, Size: -1}) {
-				return
-			}
-		}
+	var left []system.Object
+	for _, ref := range refs {
+		left = append(left, system.Object{Ref: ref, Size: -1})
 	}
-	err := RemoveEach(ctx, b.node, left, func(o system.Object) { b.Removed(o.Ref) })
+	err := RemoveEach(ctx, b.node, slices.Values(left), func(o system.Object) { b.Removed(o.Ref) })
 	if lost > 0 {
 		err = errors.Join(err, fmt.Errorf("%d operations that failed may each have left an object whose name is not "+
 			"known", lost))

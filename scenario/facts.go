@@ -75,7 +75,7 @@ func (in *Measured) Err() error {
 func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment.Cell,
 	summary *record.Summary) (map[string]float64, error) {
 	recorded := factsOf(trial.Details)
-	if _, known := recorded.Detail(record.DetailLoad, loadSeconds); !known { // an older version has stored them
+	if math.IsNaN(recorded.Detail(record.DetailLoad, loadSeconds)) { // an older version has stored them
 		return nil, ErrNoFacts
 	}
 	in, err := ReadFacts(r, trial, cell)
@@ -195,11 +195,10 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 func factsOf(details []record.Detail) (in Measured) {
 	in.Load.Details = details
 	for _, f := range fields(&in.Load, &in.Usage) {
-		v, there := in.Detail(f.kind, f.name)
-		if !there && f.kind == record.DetailUsage {
-			v = math.NaN()
+		*f.at = in.Detail(f.kind, f.name)
+		if f.kind == record.DetailLoad { // 0: it does not apply
+			*f.at = in.LoadDetail(f.name)
 		}
-		*f.at = v
 	}
 	for k, f := range nodeFields(&NodeUsage{}) {
 		for i, v := range in.EachDetail(f.kind) {
@@ -213,20 +212,22 @@ func factsOf(details []record.Detail) (in Measured) {
 	return in
 }
 
-// Detail is a number that the trial recorded.
-func (in *Measured) Detail(kind, name string) (v float64, known bool) {
+// Detail is a number that the trial recorded; NaN: it did not.
+func (in *Measured) Detail(kind, name string) float64 {
 	for _, d := range in.Load.Details {
 		if d.Kind == kind && d.Name == name {
-			return d.Value, true
+			return d.Value
 		}
 	}
-	return 0, false
+	return math.NaN()
 }
 
 // LoadDetail is one of those of the load; 0: it was not recorded.
 func (in *Measured) LoadDetail(name string) float64 {
-	v, _ := in.Detail(record.DetailLoad, name)
-	return v
+	if v := in.Detail(record.DetailLoad, name); !math.IsNaN(v) {
+		return v
+	}
+	return 0
 }
 
 // EachDetail are those of a kind, of all nodes in their order; NaN: not known.

@@ -17,15 +17,11 @@ var machine string
 // trial that goes on over several sessions, in the last), from which a report derives what limited it.
 func Machine() []record.Metric { return Definitions(machine, "machine") }
 
-// PutMachine adds what the engine saw of these.
-func PutMachine(u Usage, put func(string, float64)) {
-	put("others_busy", u.OthersBusy)
-	put("box_cpu", u.BoxCPU)
-	put("emulator_thread", u.EmulatorThread)
-	put("busiest_cpu", u.BusiestCPU)
-	put("io_pressure", u.IOPressure)
-	put("harness_cpu", u.HarnessCPU)
-	put("emulator_cpu", u.EmulatorCPU)
+// PutMachine adds what the engine saw of these, which has the same names as it is recorded.
+func PutMachine(in *Measured, put func(string, float64)) {
+	for _, m := range Machine() {
+		put(m.Key, in.Detail(record.DetailUsage, m.Key))
+	}
 }
 
 // SelfCPU is the CPU seconds of this process.

@@ -29,6 +29,8 @@ func TestMetricsAreDefined(t *testing.T) {
 func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
 	cell := experiment.Cell{Retrieve: &experiment.Retrieve{}, Overhead: &experiment.Overhead{},
 		Upload: &experiment.Upload{}, Disseminate: &experiment.Disseminate{}, Sync: &experiment.Sync{}}
+	details := scenario.Details(scenario.Load{}, scenario.Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1,
+		IOPressure: 0.9}, nil, false)
 	for _, s := range All() {
 		if s.Name() == (upload.Collect{}).Name() {
 			continue // it offers nothing whose speed something could limit
@@ -36,7 +38,7 @@ func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
 		m := s.Measure(scenario.Measured{Cell: cell, Summary: record.NewSummary(),
 			Ops: slices.Values([]record.Op{}), Jobs: slices.Values([]record.Job{}),
 			Polls: slices.Values([]record.Poll{}), Events: slices.Values([]record.Event{}),
-			Usage: scenario.Usage{BoxCPU: 0.97, EmulatorThread: 0.5, BusiestCPU: 1, IOPressure: 0.9}})
+			Load: scenario.Load{Details: details}})
 		told := map[string]bool{}
 		for _, d := range s.Metrics() {
 			told[d.Key] = true

@@ -77,6 +77,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("system_cpu_per_gb", cpu/(verified/1e9)) // infinite, which is none, where nothing is verified
 		put("node_rss_peak", peak)
 	}
-	scenario.PutMachine(in.Usage, put)
+	scenario.PutMachine(&in, put)
 	return m
 }

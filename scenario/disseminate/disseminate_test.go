@@ -348,6 +348,22 @@ func TestSwarms(t *testing.T) {
 		"late to heal": {section: "nodes: 4, faults: [{cut: seeders, at: 10s, for: 60}]",
 			set:      func(s *swarmTest) { s.links().lag = 45 * time.Second },
 			outcomes: "map[ok:3]", polled: values{"recovery": 45}, exact: values{"recovered": 1}},
+		// It counts from each leecher's release.
+		"deadline": {section: "nodes: 4, join: {wave: 1, every: 8}",
+			set:   func(s *swarmTest) { s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second) },
+			exact: values{"time_p75": -1}, then: func(s *swarmTest) {
+				ok := 0.0
+				for _, op := range s.Ops {
+					if op.Outcome == record.OK {
+						ok++
+					} else if took := time.Duration(op.LastByte - op.Intended); took != 15*time.Second {
+						t.Errorf("%s after %v", op.Outcome, took)
+					}
+				}
+				if ok == 0 || ok == 3 || s.M["ok_rate"] != ok/3 || !strings.Contains(s.outcomes(), "deadline:") {
+					t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.M)
+				}
+			}},
 		// A cut that takes the seeder away with two of the leechers strikes those that stay
 		// behind. 4 MB each at 20 s; the two have all at 32 s, the others go on at 40 s.
 		"the other side": {section: "nodes: 6, faults: [{cut: nodes, count: 50%, at: 20s, for: 20}]",
@@ -504,27 +520,6 @@ func TestSwarmLostBeforeItCame(t *testing.T) {
 	if late == 0 {
 		t.Errorf("none was lost before it came: %+v", s.Ops)
 	}
-}
-
-// TestSwarmDeadline: limits.deadline counts from each leecher's release.
-func TestSwarmDeadline(t *testing.T) {
-	synthetic.Virtual(t, func(t *testing.T) {
-		s := swarm(t, "nodes: 4, join: {wave: 1, every: 8}", nil)
-		s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second)
-		s.run()
-		ok := 0.0
-		for _, op := range s.Ops {
-			if op.Outcome == record.OK {
-				ok++
-			} else if took := time.Duration(op.LastByte - op.Intended); took != 15*time.Second {
-				t.Errorf("%s after %v", op.Outcome, took)
-			}
-		}
-		s.Holds(t, nil, map[string]float64{"time_p75": -1, "ok_rate": ok / 3}, 0)
-		if ok == 0 || ok == 3 || !strings.Contains(s.outcomes(), "deadline:") {
-			t.Errorf("outcomes %s", s.outcomes())
-		}
-	})
 }
 
 // TestSwarmCancelled: it ends at once. The links are restored, and when it is the user who

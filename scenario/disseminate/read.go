@@ -93,11 +93,7 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	}
 	for _, l := range all {
 		if wanted(l.fetch.Outcome) {
-			took := math.NaN()
-			if done := hadAll(l.fetch); done > 0 {
-				took = float64(done-l.fetch.Intended) / 1e9
-			}
-			row(l.name, leecherTime, took)
+			row(l.name, leecherTime, l.had(l.fetch.Intended))
 		}
 		out.Spans = append(out.Spans, l.life(t, release)...)
 	}
@@ -112,7 +108,12 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 // were to finish took together, in seconds since the release; NaN: they did not.
 func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (together [len(shares)]float64,
 	progress []analysis.Point) {
-	wants, last := goal(nodes, release)
+	wants, last := 0.0, math.Inf(-1)
+	for _, l := range nodes {
+		if wanted(l.fetch.Outcome) {
+			wants, last = wants+float64(l.fetch.Length), max(last, l.had(release))
+		}
+	}
 	for i := range together {
 		together[i] = math.NaN()
 	}
@@ -142,22 +143,12 @@ func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (togethe
 	return together, progress
 }
 
-// goal is the bytes of all leechers that were to finish, and when the last of them did, in
-// seconds since the release; NaN: one did not, -Inf: there is none.
-func goal(nodes map[int]*leecher, release int64) (bytes, last float64) {
-	last = math.Inf(-1)
-	for _, l := range nodes {
-		if !wanted(l.fetch.Outcome) {
-			continue
-		}
-		bytes += float64(l.fetch.Length)
-		if done := hadAll(l.fetch); done > 0 {
-			last = max(last, float64(done-release)/1e9)
-		} else {
-			last = math.NaN()
-		}
+// had is when it had all, in seconds since a moment; NaN: never.
+func (l *leecher) had(since int64) float64 {
+	if at := hadAll(l.fetch); at > 0 {
+		return float64(at-since) / 1e9
 	}
-	return bytes, last
+	return math.NaN()
 }
 
 // progress takes a mark, and is by how many bytes more the leecher has. It is polled once

@@ -1,4 +1,4 @@
-package disseminate_test
+package disseminate
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/page"
-	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 )
 
 const file = `
@@ -35,28 +34,22 @@ const size = 8 << 20
 // cancelled; in the last block the fault does not come.
 func analysed(t *testing.T, file string) *analysis.Result {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	e, err := experiment.Parse("swarm.yaml", []byte(file), nil,
 		experiment.Catalog{{Name: "boxo", Modes: []string{"start"}, Spreads: true}})
-	must(err)
+	must(t, err)
 	plan, err := e.Plan()
-	must(err)
+	must(t, err)
 	raw, err := plan.Marshal()
-	must(err)
+	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, disseminate.Scenario{}.Metrics())
-	must(err)
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, Scenario{}.Metrics())
+	must(t, err)
 	epoch := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for block := range plan.Blocks {
 		for _, c := range plan.Cells {
 			epoch = epoch.Add(time.Minute)
 			w, err := run.Begin(c.ID, block, false, epoch)
-			must(err)
+			must(t, err)
 			faulty, pace := c.Disseminate.Faults != nil, 1.0
 			if faulty {
 				pace = 2
@@ -94,28 +87,28 @@ func analysed(t *testing.T, file string) *analysis.Result {
 			if faulty {
 				trial.Metrics["outage"], trial.Metrics["recovery"], trial.Metrics["recovered"] = 2, 3, 1
 			}
-			must(w.Ops(ops))
-			must(w.Marks(marks))
+			must(t, w.Ops(ops))
+			must(t, w.Marks(marks))
 			if faulty && block < 5 {
 				detail := c.Disseminate.Faults.String() + ": boxo-3"
-				must(w.Event(record.Event{At: epoch.Add(2 * time.Second), Kind: "fault", What: "crash begins",
+				must(t, w.Event(record.Event{At: epoch.Add(2 * time.Second), Kind: "fault", What: "crash begins",
 					Detail: detail}))
-				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "fault", What: "crash ends",
+				must(t, w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "fault", What: "crash ends",
 					Detail: detail}))
-				must(w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "node", What: "started again",
+				must(t, w.Event(record.Event{At: epoch.Add(4 * time.Second), Kind: "node", What: "started again",
 					Detail: "boxo-3"}))
 			}
-			must(w.End(trial))
+			must(t, w.End(trial))
 		}
 	}
-	must(run.Close())
+	must(t, run.Close())
 	r, err := record.Open(dir)
-	must(err)
+	must(t, err)
 	defer r.Close()
-	f, err := analysis.Load(r, plan, disseminate.Scenario{}.View(), nil)
-	must(err)
+	f, err := analysis.Load(r, plan, Scenario{}.View(), nil)
+	must(t, err)
 	res, err := analysis.Analyse(f)
-	must(err)
+	must(t, err)
 	return res
 }
 

@@ -249,7 +249,7 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 			n.stalled = false
 			t.Event("node", "stall passed", n.Name, end, 0)
 		}
-		t.recover(n, end)
+		n.recover(end)
 	}
 	switch {
 	case a.Wrong:

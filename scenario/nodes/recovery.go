@@ -52,38 +52,27 @@ func (t *Trial) awaitUndoing(f *Fault) {
 	}
 	for _, n := range t.struck(f) {
 		loses := f.WithoutData && slices.Contains(f.killed, n) && n.Outcome == record.OK
-		known := slices.ContainsFunc(t.affected, func(r *recovery) bool {
-			return r.node == n && (r.fault == f || r.after == 0)
-		})
-		if n.Started > 0 && (n.Ended == 0 || loses) && !known {
-			t.affected = append(t.affected, &recovery{fault: f, node: n})
+		known := slices.ContainsFunc(t.affected, func(r *recovery) bool { return r.node == n && r.fault == f })
+		if n.Started > 0 && (n.Ended == 0 || loses) && !known && n.recovery == nil {
+			n.recovery = &recovery{fault: f, node: n}
+			t.affected = append(t.affected, n.recovery)
 		}
 	}
-}
-
-// recovering is what is under way of a node's recovery: one that two faults
-// strike at a time recovers once, from the last that is undone.
-func (t *Trial) recovering(n *Node) *recovery {
-	i := slices.IndexFunc(t.affected, func(r *recovery) bool { return r.node == n && r.after == 0 })
-	if i < 0 {
-		return nil
-	}
-	return t.affected[i]
 }
 
 // awaitRecovery counts from now on for nodes: what kept them is undone. With the lock.
 func (t *Trial) awaitRecovery(now time.Duration, of ...*Node) {
 	for _, n := range of {
-		if r := t.recovering(n); r != nil && n.Ended == 0 && !n.down {
+		if r := n.recovery; r != nil && n.Ended == 0 && !n.down {
 			r.undone, r.beyond = now, n.Verified
 		}
 	}
 }
 
 // recover notes that a node has more than before. With the lock.
-func (t *Trial) recover(n *Node, at time.Duration) {
-	if r := t.recovering(n); r != nil && r.undone > 0 && n.Verified > r.beyond {
-		r.after = at - r.undone
+func (n *Node) recover(at time.Duration) {
+	if r := n.recovery; r != nil && r.undone > 0 && at > r.undone && n.Verified > r.beyond {
+		r.after, n.recovery = at-r.undone, nil
 	}
 }
 

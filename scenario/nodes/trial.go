@@ -93,6 +93,9 @@ type Node struct {
 	down    bool // killed on purpose, and not back
 	died    error
 	watched map[testbed.Process]bool
+	// recovery is what is under way of its recovery: one that two faults strike at a time recovers
+	// once, from the last that is undone.
+	recovery *recovery
 }
 
 // Serving reports whether the node can be asked. With the lock.

@@ -147,7 +147,7 @@ func (t *trial) stat(ctx context.Context, o object, index int) (action, error) {
 func (t *trial) remover(ctx context.Context, c workload.Content) (action, error) {
 	var ref system.Ref
 	err := t.within(ctx, "store an object to remove", func(ctx context.Context) (err error) {
-		ref, err = t.store(ctx, t.name(c), c, t.seeded)
+		ref, err = t.store(ctx, t.name(c), c, system.Seed)
 		return err
 	})
 	if err == nil {
@@ -166,16 +166,14 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 // fill adds objects to those that are there, then asks for some of them. The
 // objects stay: the trials of later blocks find more. A deployment that is
 // brought up anew begins at none, and stored_objects says so.
-func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
+func (t *trial) fill(ctx context.Context) (before *inventory, err error) {
 	size := int64(t.cell.Data.Size)
-	held := float64(t.held.Load())
-	cpu := scenario.SelfCPU()
+	t.details = append(t.details, scenario.Fact(scenario.LoadHeld, float64(t.held.Load())))
 	defer func() { // also those of a trial that came to nothing
 		t.filled[size] = append(t.filled[size], t.made...)
 		t.made = nil
 	}()
-	share := func(worker int) int { return (t.o.Objects - worker + t.o.Concurrency - 1) / t.o.Concurrency }
-	err := t.loop(ctx, share, 0, func(_ context.Context, worker, n int) (action, error) {
+	err = t.loop(ctx, t.o.Objects, 0, func(_ context.Context, worker, n int) (action, error) {
 		return t.put(record.OpPut, t.content(worker, n), t.node.Put), nil
 	})
 	// All that was added is waited for, in earlier trials too: the reads that follow shall have
@@ -184,19 +182,11 @@ func (t *trial) fill(ctx context.Context) (scenario.Load, error) {
 	if err == nil {
 		t.pending, err = t.runner.settle(ctx, t.pending...)
 	}
-	if err != nil {
-		return t.load(cpu), err
-	}
 	t.unsettled.Store(len(t.pending) > 0)
-	if there := slices.Concat(t.filled[size], t.made); len(there) > 0 {
+	if there := slices.Concat(t.filled[size], t.made); err == nil && len(there) > 0 {
 		err = t.probe(ctx, there)
 	}
-	load := t.load(cpu)
-	if err != nil {
-		return load, err
-	}
-	load.Details = append(load.Details, scenario.Fact(scenario.LoadHeld, held))
-	return t.inventoried(ctx, load, t.before)
+	return t.before, err
 }
 
 // operationMetrics are the metrics that follow from the operations one by one, of which
@@ -209,18 +199,15 @@ func operationMetrics(in *scenario.Measured, put func(string, float64)) {
 	}
 	put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
 	if o.Operation != "fill" { // operations of several kinds have no common number of bytes
-		if wire, counted := in.Detail(record.DetailLoad, scenario.LoadWire); counted &&
-			in.LoadDetail(scenario.LoadGaveUp) == 0 {
-			put("wire_bytes", wire/float64(c.Ops))
+		if in.LoadDetail(scenario.LoadGaveUp) == 0 {
+			put("wire_bytes", in.Detail(record.DetailLoad, scenario.LoadWire)/float64(c.Ops))
 		}
 		return
 	}
 	for kind, s := range scenario.ByKind(in.Ops) {
 		put(kind.String()+"_p50", s.KaplanMeier(record.Duration, 0.5)) // cut-off ones are longer than they were watched
 	}
-	if held, known := in.Detail(record.DetailLoad, scenario.LoadHeld); known {
-		put("stored_objects", held+float64(o.Objects)/2)
-	}
+	put("stored_objects", in.Detail(record.DetailLoad, scenario.LoadHeld)+float64(o.Objects)/2)
 }
 
 // probe reads some of the objects that are there, and asks about some.
@@ -230,11 +217,11 @@ func (t *trial) probe(ctx context.Context, there []object) error {
 		kinds = append(kinds, t.stat)
 	}
 	for k, of := range kinds {
-		err := t.loop(ctx, t.each, t.o.Time.Std(), func(ctx context.Context, worker, n int) (action, error) {
+		next := func(ctx context.Context, worker, n int) (action, error) {
 			i := rand.New(rand.NewPCG(t.seed^uint64(k+1), uint64(worker)<<32|uint64(n))).IntN(len(there))
 			return of(ctx, there[i], i)
-		})
-		if err != nil {
+		}
+		if err := t.loop(ctx, t.o.Count*t.o.Concurrency, t.o.Time.Std(), next); err != nil {
 			return err
 		}
 	}

@@ -35,18 +35,16 @@ func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits e
 	cells ...experiment.Cell) (*bench, *scripted) {
 	t.Helper()
 	n := &scripted{on: map[string]func(context.Context) error{}}
-	b := newBenchOn(t, client, func(real *mem.Node) system.Node {
-		n.Hooked = &mem.Hooked{Node: real, Before: func(ctx context.Context, call, of string) error {
-			n.mu.Lock()
-			n.calls = append(n.calls, call+" "+of)
-			n.mu.Unlock()
-			if do := n.on[call]; do != nil {
-				return do(ctx)
-			}
-			return nil
-		}}
-		return n
-	}, opt, limits, cells...)
+	n.Hooked = &mem.Hooked{Node: synthetic.MemNode(t, opt), Before: func(ctx context.Context, call, of string) error {
+		n.mu.Lock()
+		n.calls = append(n.calls, call+" "+of)
+		n.mu.Unlock()
+		if do := n.on[call]; do != nil {
+			return do(ctx)
+		}
+		return nil
+	}}
+	b := newBenchOn(t, client, n.Node, n, limits, cells...)
 	n.calls = nil
 	return b, n
 }
@@ -89,16 +87,16 @@ func TestOverheadSettlesBetween(t *testing.T) {
 				b.runner.(*runner).node = tripled{n}
 				y := b.must(what)
 				if want := map[string]float64{"put": 3, "put-dir": 3,
-					"fill": 3}[operation]; y.metrics["expansion"] != want {
-					t.Errorf("expansion %g, want %g", y.metrics["expansion"], want)
+					"fill": 3}[operation]; y.M["expansion"] != want {
+					t.Errorf("expansion %g, want %g", y.M["expansion"], want)
 				}
-				for i, op := range y.ops {
-					if i > 0 && operation != "fill" && time.Duration(op.Start-y.ops[i-1].LastByte) < 6*time.Second {
-						t.Errorf("operation %d began %s after the last", i, time.Duration(op.Start-y.ops[i-1].LastByte))
+				for i, op := range y.Ops {
+					if i > 0 && operation != "fill" && time.Duration(op.Start-y.Ops[i-1].LastByte) < 6*time.Second {
+						t.Errorf("operation %d began %s after the last", i, time.Duration(op.Start-y.Ops[i-1].LastByte))
 					}
 				}
-				if y.load.Notes != nil || y.metrics["success_rate"] != 1 {
-					t.Errorf("%v, %v", y.load.Notes, y.metrics)
+				if y.Load.Notes != nil || y.M["success_rate"] != 1 {
+					t.Errorf("%v, %v", y.Load.Notes, y.M)
 				}
 			})
 		})
@@ -133,17 +131,17 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 			if took := time.Since(begun); took < least || took > most {
 				t.Errorf("trial %d took %s", i, took)
 			}
-			if _, told := y.metrics["expansion"]; told || y.metrics["success_rate"] != 1 ||
-				!slices.Contains(y.load.Notes, noteUnsettled) {
-				t.Errorf("trial %d: %v, %v", i, y.metrics, y.load.Notes)
+			if _, told := y.M["expansion"]; told || y.M["success_rate"] != 1 ||
+				!slices.Contains(y.Load.Notes, noteUnsettled) {
+				t.Errorf("trial %d: %v, %v", i, y.M, y.Load.Notes)
 			}
 		}
 		// It may have been the moment's fault.
 		delete(n.on, "settle")
 		n.calls = nil
 		for _, c := range []experiment.Cell{put, fill} {
-			if y := b.must(c); y.metrics["expansion"] != 1 || len(y.load.Notes) != 0 {
-				t.Errorf("settles again: %v, %v", y.metrics, y.load.Notes)
+			if y := b.must(c); y.M["expansion"] != 1 || len(y.Load.Notes) != 0 {
+				t.Errorf("settles again: %v, %v", y.M, y.Load.Notes)
 			}
 		}
 		objects, err := system.All(t.Context(), n)
@@ -218,14 +216,14 @@ func TestOverheadFillCensors(t *testing.T) {
 		n.on["get"] = hang
 		y := b.must(what)
 		// 1 to 5 s, and five of more than 5.5 s.
-		if got := y.metrics["put_p50"]; !synthetic.Near(got, 5) || y.metrics["duration_p50"] != got {
+		if got := y.M["put_p50"]; !synthetic.Near(got, 5) || y.M["duration_p50"] != got {
 			t.Errorf("put_p50 is %g", got)
 		}
-		if _, told := y.metrics["get_p50"]; told {
-			t.Errorf("nothing was fetched: %v", y.metrics)
+		if _, told := y.M["get_p50"]; told {
+			t.Errorf("nothing was fetched: %v", y.M)
 		}
-		if _, told := y.metrics["stat_p50"]; !told {
-			t.Errorf("no stat_p50: %v", y.metrics)
+		if _, told := y.M["stat_p50"]; !told {
+			t.Errorf("no stat_p50: %v", y.M)
 		}
 	})
 }
@@ -254,7 +252,7 @@ func TestOverheadWireBytes(t *testing.T) {
 				n.on[call] = func(context.Context) error { wire.bytes.Add(bytes); return nil }
 			}
 			y := b.must(what)
-			if got, told := y.metrics["wire_bytes"]; told != (c.want > 0) || got != c.want {
+			if got, told := y.M["wire_bytes"]; told != (c.want > 0) || got != c.want {
 				t.Errorf("%+v: %g, %v", c, got, told)
 			}
 		})
@@ -265,9 +263,9 @@ func TestOverheadWireBytes(t *testing.T) {
 func TestOverheadPreparationHasDeadlines(t *testing.T) {
 	for operation, c := range map[string]struct{ call, want string }{
 		"get":     {"cool", "cold: it took longer than 10m0s"},
-		"put":     {"stats", "mem: ask what its servers hold: it took longer than 10m0s"},
-		"put-dir": {"", "mem: make a directory: it took longer than 10m0s"},
-		"delete":  {"seed", "mem: store an object to remove: it took longer than 10m0s"},
+		"put":     {"stats", "it: ask what its servers hold: it took longer than 10m0s"},
+		"put-dir": {"", "it: make a directory: it took longer than 10m0s"},
+		"delete":  {"seed", "it: store an object to remove: it took longer than 10m0s"},
 	} {
 		synthetic.Virtual(t, func(t *testing.T) {
 			what := cell(operation, 1000)
@@ -276,7 +274,7 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 				n.Change(func(m *mem.Model) { m.Hangs = 1 })
 			}
 			begun := time.Now()
-			_, err := b.trial(what)
+			_, err := b.trial(t.Context(), what)
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
 				time.Since(begun) > synthetic.Limits().Deadline.Std()+time.Second {
 				t.Errorf("%s: %v after %s", operation, err, time.Since(begun))
@@ -302,8 +300,8 @@ func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 				return nil
 			}
 			y := b.must(what)
-			if slices.Contains(y.load.Invalid, record.ReasonGeneratorSaturated) != busy {
-				t.Errorf("busy %v: %q, %q", busy, y.load.Invalid, y.load.Notes)
+			if slices.Contains(y.Load.Invalid, record.ReasonGeneratorSaturated) != busy {
+				t.Errorf("busy %v: %q, %q", busy, y.Load.Invalid, y.Load.Notes)
 			}
 		}
 	})

@@ -29,17 +29,6 @@ type fit struct {
 	inline    inline
 }
 
-// fits are those of all operations.
-func (r *reading) fits() []*fit {
-	var all []*fit
-	for _, k := range r.tasks() {
-		if f := r.fit(k); f != nil {
-			all = append(all, f)
-		}
-	}
-	return all
-}
-
 // timed are the valid trials of a task whose sizes cross the link, and how many took longer
 // than their deadline. Where all sizes stay, all count.
 func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) {
@@ -104,17 +93,14 @@ func (f *fit) judge() {
 	fixedTrip, fixedSize := math.IsNaN(m.R.Mid), math.IsNaN(m.B.Mid)
 	switch {
 	case fixedTrip && fixedSize:
+		parameters = 1
 		f.note("neither the round trip nor the size varied: A cannot be separated")
 	case fixedTrip:
+		parameters = 2
 		f.note("the round trip did not vary: A contains the round trips")
 	case fixedSize:
+		parameters = 2
 		f.note("the size did not vary: A contains the bytes")
-	}
-	if fixedTrip {
-		parameters--
-	}
-	if fixedSize {
-		parameters--
 	}
 	f.tested = len(f.trials) > len(f.cells) && len(f.cells) > parameters
 	residuals := make([][]float64, len(f.cells))
@@ -302,7 +288,12 @@ func (r *reading) costTable() analysis.Table {
 	} else {
 		t.Head[against].Name = "× " + r.Baseline + ", same bytes"
 	}
-	fits := r.fits()
+	var fits []*fit
+	for _, k := range r.tasks() {
+		if f := r.fit(k); f != nil {
+			fits = append(fits, f)
+		}
+	}
 	for _, f := range fits {
 		m, none := f.model, analysis.Text("")
 		a, rounds, b, rate, half, stays, from, to := none, none, none, none, none, none, none, none
@@ -405,9 +396,6 @@ func phaseTimes(points []phasePoint) (rtt, took float64, rounds analysis.Value) 
 			slopes = append(slopes, stats.Slope(x, times[b]))
 		}
 	}
-	slopes = slices.DeleteFunc(slopes, math.IsNaN)
-	if rounds = analysis.Text(""); len(slopes) > 0 {
-		rounds = analysis.Estimate(stats.MedianCI(slopes, analysis.Confidence))
-	}
+	rounds = analysis.Estimate(stats.MedianCI(slices.DeleteFunc(slopes, math.IsNaN), analysis.Confidence))
 	return stats.Median(at), stats.Median(first), rounds
 }

@@ -31,8 +31,7 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 			runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(mode, n), cells)
 			must(t, err)
 			for i, c := range cells {
-				load, err := runner.Trial(t.Context(), c, uint64(i), synthetic.Sink(scenario.Sink{Epoch: time.Now(),
-					Block: func([]byte) error { return nil }}))
+				load, err := runner.Trial(t.Context(), c, uint64(i), synthetic.Sink(scenario.Sink{Epoch: time.Now()}))
 				if err != nil {
 					t.Fatalf("%s: %v, %+v", c.Overhead.Operation, err, load)
 				}
@@ -120,8 +119,7 @@ func TestCloseAfterFailedPuts(t *testing.T) {
 			what := cell("put", 1000)
 			runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(system.Attach, n), []experiment.Cell{what})
 			must(t, err)
-			_, err = runner.Trial(t.Context(), what, 1, synthetic.Sink(scenario.Sink{Epoch: time.Now(),
-				Block: func([]byte) error { return nil }}))
+			_, err = runner.Trial(t.Context(), what, 1, synthetic.Sink(scenario.Sink{Epoch: time.Now()}))
 			must(t, err)
 			before := synthetic.Objects(t, broken.Node)
 			err = runner.(scenario.Closer).Close(t.Context())

@@ -114,15 +114,10 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 // storeFunc stores an object in one of the ways that a system has.
 type storeFunc func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
 
-// seeded is the quickest.
-func (r *runner) seeded(ctx context.Context, name string, size int64, from io.Reader) (system.Ref, error) {
-	return system.Seed(ctx, r.node, name, size, from)
-}
-
-// store stores an object untimed.
-func (r *runner) store(ctx context.Context, name string, c workload.Content, store storeFunc) (ref system.Ref,
-	err error) {
-	ref, err = store(ctx, name, c.Size, c.Reader())
+// store stores an object untimed, with [system.Seed] or [system.PutMutable].
+func (r *runner) store(ctx context.Context, name string, c workload.Content, store func(context.Context, system.Store,
+	string, int64, io.Reader) (system.Ref, error)) (system.Ref, error) {
+	ref, err := store(ctx, r.node, name, c.Size, c.Reader())
 	r.AddPut(name, ref)
 	if err != nil {
 		return ref, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, name, experiment.Bytes(c.Size), err)
@@ -133,11 +128,9 @@ func (r *runner) store(ctx context.Context, name string, c workload.Content, sto
 
 // prepare stores one set.
 func (r *runner) prepare(ctx context.Context, s set, n int) error {
-	store := r.seeded
+	store := system.Seed
 	if s.purpose == "mutable" {
-		store = func(ctx context.Context, name string, size int64, content io.Reader) (system.Ref, error) {
-			return system.PutMutable(ctx, r.node, name, size, content)
-		}
+		store = system.PutMutable
 	}
 	seed := scenario.MixSeed(r.site.Seed, s.purpose, int64(s.size)) // two sets have no byte in common
 	for i := range n {
@@ -186,15 +179,14 @@ func (t *trial) remove(ctx context.Context) {
 // deadline ended it, so.
 func (r *runner) within(ctx context.Context, what string, do func(context.Context) error) error {
 	limit := r.site.Limits.Deadline.Std()
-	cause := fmt.Errorf("it took longer than %s: %w", limit, context.DeadlineExceeded)
-	step, cancel := context.WithTimeoutCause(ctx, limit, cause)
+	step, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := do(step)
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case ctx.Err() == nil && step.Err() != nil:
-		return fmt.Errorf("%s: %s: %w (%w)", r.site.Use.Name, what, cause, err)
+	}
+	if ctx.Err() == nil && step.Err() != nil {
+		err = fmt.Errorf("it took longer than %s: %w (%w)", limit, context.DeadlineExceeded, err)
 	}
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }

@@ -90,7 +90,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	put("generator_cpu_per_op", in.Load.CPU/float64(c.Ops))
 	put("system_cpu_per_op", in.Usage.SystemCPU/float64(c.Ops))
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
-	scenario.PutMachine(in.Usage, put)
+	scenario.PutMachine(&in, put)
 	return m
 }
 

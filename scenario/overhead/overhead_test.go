@@ -26,32 +26,26 @@ type bench struct {
 	node   *mem.Node
 	runner scenario.Runner
 	trials int
-	events []string
 }
 
 func newBench(t *testing.T, opt system.Options, limits experiment.Limits, cells ...experiment.Cell) *bench {
 	t.Helper()
-	return newBenchOn(t, nil, func(n *mem.Node) system.Node { return n }, opt, limits, cells...)
+	n := synthetic.MemNode(t, opt)
+	return newBenchOn(t, nil, n, n, limits, cells...)
 }
 
 // newBenchOn has the scenario work on something else than the node itself.
-func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.Node, opt system.Options,
-	limits experiment.Limits, cells ...experiment.Cell) *bench {
+func newBenchOn(t *testing.T, client testbed.Host, node *mem.Node, seen system.Node, limits experiment.Limits,
+	cells ...experiment.Cell) *bench {
 	t.Helper()
-	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
-	must(t, err)
-	b := &bench{t: t, node: cluster.Nodes()[0].(*mem.Node)}
-	use := experiment.SystemUse{Name: "mem", Use: "mem", Mode: "start"}
-	if p := (Scenario{}).Problems(use, mem.System{}.Info(), cells); len(p) > 0 {
+	site := synthetic.Site(system.Start, seen)
+	site.Client, site.Limits = client, limits
+	if p := (Scenario{}).Problems(site.Use, mem.System{}.Info(), cells); len(p) > 0 {
 		t.Fatal(p)
 	}
-	b.runner, err = Scenario{}.Prepare(t.Context(), scenario.Site{
-		Use: use, Cluster: synthetic.Replaced{Cluster: cluster, Node: wrap(b.node)}, Client: client, Seed: 1,
-		Limits: limits,
-		Event:  func(_, what, _ string, _ time.Duration) { b.events = append(b.events, what) }, Say: func(string) {},
-	}, cells)
+	runner, err := Scenario{}.Prepare(t.Context(), site, cells)
 	must(t, err)
-	return b
+	return &bench{t: t, node: node, runner: runner}
 }
 
 // cell of an operation; set changes it.
@@ -68,43 +62,19 @@ func cell(operation string, size int64, set ...func(*experiment.Overhead)) exper
 
 func fresh(o *experiment.Overhead) { o.Connections = "fresh" }
 
-func (b *bench) trial(c experiment.Cell) (yield, error) {
+func (b *bench) trial(ctx context.Context, c experiment.Cell) (*synthetic.Recorded, error) {
 	b.t.Helper()
-	var y yield
-	summary := record.NewSummary()
-	var err error
 	b.trials++
-	y.load, err = b.runner.Trial(b.t.Context(), c, uint64(b.trials),
-		synthetic.Sink(scenario.Sink{Epoch: time.Now(), Block: func(block []byte) error {
-			had := len(y.ops)
-			var err error
-			if y.ops, err = record.DecodeBlock(block, y.ops); err != nil {
-				return err
-			}
-			return summary.Ops(y.ops[had:])
-		}}))
-	y.metrics = Scenario{}.Measure(scenario.Measured{Cell: c, Summary: summary, Load: y.load, Ops: slices.Values(y.ops),
-		Usage: scenario.Usage{SystemCPU: math.NaN(), SystemRSSPeak: math.NaN(), OthersBusy: math.NaN()}})
-	return y, err
+	var y synthetic.Recorded
+	err := y.Run(ctx, Scenario{}, b.runner, c, uint64(b.trials), scenario.Sink{}, scenario.Usage{})
+	return &y, err
 }
 
-func (b *bench) must(c experiment.Cell) yield {
+func (b *bench) must(c experiment.Cell) *synthetic.Recorded {
 	b.t.Helper()
-	y, err := b.trial(c)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	y, err := b.trial(b.t.Context(), c)
+	must(b.t, err)
 	return y
-}
-
-// phasesOf is how many phases a load has told.
-func phasesOf(load scenario.Load) (n int) {
-	for _, d := range load.Details {
-		if d.Kind == record.DetailPhase {
-			n++
-		}
-	}
-	return n
 }
 
 // What mem is told that its operations take comes back, for each of them.
@@ -137,14 +107,14 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 					if connections == "fresh" {
 						want += dial * rtt
 					}
-					if got := y.metrics["duration_p50"]; !synthetic.Near(got, want) {
+					if got := y.M["duration_p50"]; !synthetic.Near(got, want) {
 						t.Errorf("duration_p50 is %g, want %g", got, want)
 					}
-					if len(y.ops) != 5 || y.metrics["success_rate"] != 1 ||
-						!synthetic.Near(y.metrics["ops_rate"], 1/want) {
-						t.Errorf("%d operations, %v", len(y.ops), y.metrics)
+					if len(y.Ops) != 5 || y.M["success_rate"] != 1 ||
+						!synthetic.Near(y.M["ops_rate"], 1/want) {
+						t.Errorf("%d operations, %v", len(y.Ops), y.M)
 					}
-					for _, op := range y.ops {
+					for _, op := range y.Ops {
 						if op.Kind != c.kind || op.Outcome != record.OK || op.Bytes != op.Length {
 							t.Errorf("%+v", op)
 						}
@@ -152,17 +122,17 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 							t.Errorf("first byte: %+v", op)
 						}
 					}
-					_, first := y.metrics["first_byte_p50"]
-					_, expanded := y.metrics["expansion"]
+					_, first := y.M["first_byte_p50"]
+					_, expanded := y.M["expansion"]
 					if first != c.reads || expanded != c.puts {
-						t.Errorf("metrics %v", y.metrics)
+						t.Errorf("metrics %v", y.M)
 					}
-					if c.puts && (!synthetic.Near(y.metrics["expansion"], 1.5) ||
-						!synthetic.Near(y.metrics["absolute_per_op"], 1.5*size) ||
-						y.metrics["inodes_per_object"] != 1) {
-						t.Errorf("metrics %v", y.metrics)
+					if c.puts && (!synthetic.Near(y.M["expansion"], 1.5) ||
+						!synthetic.Near(y.M["absolute_per_op"], 1.5*size) ||
+						y.M["inodes_per_object"] != 1) {
+						t.Errorf("metrics %v", y.M)
 					}
-					if d := y.load.Details; len(d) == 0 || d[0].Kind != record.DetailPhase {
+					if d := y.Load.Details; len(d) == 0 || d[0].Kind != record.DetailPhase {
 						t.Errorf("no phases: %v", d)
 					}
 				})
@@ -201,18 +171,18 @@ func TestOverheadOutcomes(t *testing.T) {
 				b := newBench(t, nil, c.limits, what)
 				b.node.Change(c.fault)
 				y := b.must(what)
-				if len(y.ops) != 2 {
-					t.Fatalf("%d operations", len(y.ops))
+				if len(y.Ops) != 2 {
+					t.Fatalf("%d operations", len(y.Ops))
 				}
-				for _, op := range y.ops {
+				for _, op := range y.Ops {
 					if op.Outcome != c.want || op.Class != c.class || time.Duration(op.LastByte-op.Start) > c.within {
 						t.Errorf("got %+v, want %s %q within %s", op, c.want, c.class, c.within)
 					}
 				}
-				if rate, ok := y.metrics["success_rate"]; c.want.Finished() != ok || rate != 0 {
+				if rate, ok := y.M["success_rate"]; c.want.Finished() != ok || rate != 0 {
 					t.Errorf("success rate %v, %v", rate, ok)
 				}
-				if _, ok := y.metrics["expansion"]; ok {
+				if _, ok := y.M["expansion"]; ok {
 					t.Error("expansion of objects that were not stored")
 				}
 			})
@@ -226,9 +196,9 @@ func TestOverheadColdOrNotAtAll(t *testing.T) {
 		what := cell("get", 1000)
 		b := newBench(t, system.Options{"cache": "true"}, synthetic.Limits(), what)
 		b.node.Change(func(m *mem.Model) { m.Warm = true })
-		y, err := b.trial(what)
-		if !errors.Is(err, system.ErrWarm) || len(y.ops) != 0 {
-			t.Errorf("%v, %d operations", err, len(y.ops))
+		y, err := b.trial(t.Context(), what)
+		if !errors.Is(err, system.ErrWarm) || len(y.Ops) != 0 {
+			t.Errorf("%v, %d operations", err, len(y.Ops))
 		}
 	})
 }
@@ -244,16 +214,18 @@ func TestOverheadBounds(t *testing.T) {
 			time  time.Duration
 			want  int
 		}{{3, time.Hour, 3}, {100, 4500 * time.Millisecond, 5}, {100, time.Millisecond, 1}} {
-			if y := b.must(put(c.count, c.time)); len(y.ops) != c.want ||
-				!synthetic.Near(y.load.Seconds, float64(c.want)) {
-				t.Errorf("count %d, time %s: %d operations in %g s", c.count, c.time, len(y.ops), y.load.Seconds)
+			if y := b.must(put(c.count, c.time)); len(y.Ops) != c.want ||
+				!synthetic.Near(y.Load.Seconds, float64(c.want)) {
+				t.Errorf("count %d, time %s: %d operations in %g s", c.count, c.time, len(y.Ops), y.Load.Seconds)
 			}
 		}
 		many := cell("put", 1, func(o *experiment.Overhead) { o.Concurrency = 4 })
-		if y := b.must(many); len(y.ops) != 20 || !synthetic.Near(y.load.Seconds, 5) ||
-			!synthetic.Near(y.metrics["ops_rate"], 4) || phasesOf(y.load) != 0 {
-			t.Errorf("four at once: %d operations in %g s, %v, %v", len(y.ops), y.load.Seconds, y.metrics,
-				y.load.Details)
+		if y := b.must(many); len(y.Ops) != 20 || !synthetic.Near(y.Load.Seconds, 5) ||
+			!synthetic.Near(y.M["ops_rate"], 4) || slices.ContainsFunc(y.Load.Details, func(d record.Detail) bool {
+			return d.Kind == record.DetailPhase
+		}) {
+			t.Errorf("four at once: %d operations in %g s, %v, %v", len(y.Ops), y.Load.Seconds, y.M,
+				y.Load.Details)
 		}
 		if h, err := b.node.Stats(t.Context()); err != nil || h.Objects != 0 {
 			t.Errorf("%d objects are left (%v)", h.Objects, err)
@@ -270,7 +242,7 @@ func TestOverheadFill(t *testing.T) {
 		for trial := range 3 {
 			y := b.must(fill)
 			kinds := map[record.OpKind]int{}
-			for _, op := range y.ops {
+			for _, op := range y.Ops {
 				kinds[op.Kind]++
 				if op.Outcome != record.OK {
 					t.Errorf("%+v", op)
@@ -279,7 +251,7 @@ func TestOverheadFill(t *testing.T) {
 			if kinds[record.OpPut] != 100 || kinds[record.OpGet] != 21 || kinds[record.OpStat] != 21 {
 				t.Errorf("operations: %v", kinds)
 			}
-			m := y.metrics
+			m := y.M
 			if m["stored_objects"] != float64(50+100*trial) || !synthetic.Near(m["put_p50"], 0.02) ||
 				!synthetic.Near(m["get_p50"], 0.02) || !synthetic.Near(m["stat_p50"], 0.01) ||
 				m["duration_p50"] != m["put_p50"] {
@@ -293,8 +265,8 @@ func TestOverheadFill(t *testing.T) {
 		if h, err := b.node.Stats(t.Context()); err != nil || h.Objects != 300 {
 			t.Errorf("%d objects (%v)", h.Objects, err)
 		}
-		if y := newBench(t, opt, synthetic.Limits(), fill).must(fill); y.metrics["stored_objects"] != 50 {
-			t.Errorf("brought up anew: %v", y.metrics)
+		if y := newBench(t, opt, synthetic.Limits(), fill).must(fill); y.M["stored_objects"] != 50 {
+			t.Errorf("brought up anew: %v", y.M)
 		}
 	})
 }
@@ -330,18 +302,12 @@ func TestOverheadEndsWithItsContext(t *testing.T) {
 		b := newBench(t, system.Options{"a": "20s"}, synthetic.Limits(), what)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		var ops []record.Op
-		begun := time.Now()
-		_, err := b.runner.Trial(ctx, what, 1, synthetic.Sink(scenario.Sink{Epoch: begun,
-			Block: func(block []byte) (err error) {
-				ops, err = record.DecodeBlock(block, ops)
-				return err
-			}}))
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != 30*time.Second {
-			t.Errorf("%v after %s", err, time.Since(begun))
+		y, err := b.trial(ctx, what)
+		if !errors.Is(err, context.DeadlineExceeded) || y.Took != 30*time.Second {
+			t.Errorf("%v after %s", err, y.Took)
 		}
-		if len(ops) != 2 || ops[0].Outcome != record.OK || ops[1].Outcome != record.Cancelled {
-			t.Errorf("%+v", ops)
+		if len(y.Ops) != 2 || y.Ops[0].Outcome != record.OK || y.Ops[1].Outcome != record.Cancelled {
+			t.Errorf("%+v", y.Ops)
 		}
 	})
 }
@@ -377,7 +343,8 @@ func TestOverheadLines(t *testing.T) {
 		}
 		before, after := &inventory{}, &inventory{objects: 1, bytes: size}
 		if after.Absolute = int64(expansion * size); expansion > 0 {
-			details = append(details, storedDetails(before, after)...)
+			details = slices.Concat(details, before.details(record.DetailHeldBefore),
+				after.details(record.DetailHeldAfter))
 		}
 		sum := record.NewSummary()
 		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6,
@@ -414,12 +381,6 @@ func TestOverheadLines(t *testing.T) {
 			t.Errorf("%s: share %v", c.name, m["line_share"])
 		}
 	}
-}
-
-type yield struct {
-	ops     []record.Op
-	load    scenario.Load
-	metrics map[string]float64
 }
 
 func must(t testing.TB, err error) {

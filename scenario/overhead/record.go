@@ -1,7 +1,6 @@
 package overhead
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -12,9 +11,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// load is what the trial says of itself. cpu is this process's at its beginning.
-func (t *trial) load(cpu float64) scenario.Load {
-	load := t.tally.Load(scenario.SelfCPU()-cpu, t.cpu, t.o.Concurrency)
+// load is what the trial says of itself.
+func (t *trial) load() scenario.Load {
+	load := t.tally.Load(scenario.SelfCPU()-t.begun, t.cpu, t.o.Concurrency)
+	load.Details = t.details
 	if !math.IsNaN(t.wire) {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.wire))
 	}
@@ -56,30 +56,31 @@ func (r *runner) inventory(ctx context.Context) (*inventory, error) {
 
 // inventoried adds to a load what the servers held before it, unless that is nil, and after
 // it. What failed may have left something behind: then what one object takes is not known.
-func (t *trial) inventoried(ctx context.Context, load scenario.Load, before *inventory) (scenario.Load, error) {
+func (t *trial) inventoried(ctx context.Context, load *scenario.Load, before *inventory) error {
 	if before == nil || t.tally.Failed > 0 || t.unsettled.Load() {
-		return load, nil
+		return nil
 	}
 	after, err := t.inventory(ctx)
 	if err == nil {
-		load.Details = append(load.Details, storedDetails(before, after)...)
+		load.Details = slices.Concat(load.Details, before.details(record.DetailHeldBefore),
+			after.details(record.DetailHeldAfter))
 	}
-	return load, err
+	return err
 }
 
-// storedDetails are two inventories, what the system did not report left out.
-func storedDetails(before, after *inventory) (all []record.Detail) {
-	for kind, i := range map[string]*inventory{record.DetailHeldBefore: before, record.DetailHeldAfter: after} {
-		for name, v := range map[string]int64{"objects": i.objects, "bytes": i.bytes,
-			"absolute": i.Absolute, "disk": i.Disk, "entries": i.Entries, "inodes": i.Inodes} {
-			if v >= 0 {
-				all = append(all, record.Detail{Kind: kind, Name: name, Value: float64(v)})
-			}
+// details are what is known of an inventory.
+func (i *inventory) details(kind string) (all []record.Detail) {
+	add := func(name string, v int64) {
+		if v >= 0 { // else the system did not report it
+			all = append(all, record.Detail{Kind: kind, Name: name, Value: float64(v)})
 		}
 	}
-	slices.SortFunc(all, func(a, b record.Detail) int {
-		return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	})
+	add("absolute", i.Absolute)
+	add("bytes", i.bytes)
+	add("disk", i.Disk)
+	add("entries", i.Entries)
+	add("inodes", i.Inodes)
+	add("objects", i.objects)
 	return all
 }
 
@@ -87,12 +88,7 @@ func storedDetails(before, after *inventory) (all []record.Detail) {
 // inventories cost the servers.
 func storedMetrics(in *scenario.Measured, put func(string, float64)) {
 	grown := func(name string) float64 {
-		before, known := in.Detail(record.DetailHeldBefore, name)
-		after, too := in.Detail(record.DetailHeldAfter, name)
-		if !known || !too {
-			return math.NaN()
-		}
-		return after - before
+		return in.Detail(record.DetailHeldAfter, name) - in.Detail(record.DetailHeldBefore, name)
 	}
 	objects, bytes := grown("objects"), grown("bytes")
 	if !(objects > 0) {

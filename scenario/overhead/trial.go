@@ -27,6 +27,8 @@ type trial struct {
 
 	directories []system.Ref // one for each worker, for put-dir
 	tally       *scenario.Tally
+	begun       float64         // CPU seconds of this process when the trial, then its operations, began
+	details     []record.Detail // beside those that every trial has
 
 	mu     sync.Mutex
 	cpu    float64              // seconds of this process, in all operations
@@ -43,48 +45,41 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	sink scenario.Sink) (scenario.Load, error) {
 	t := &trial{
 		runner: r, cell: cell, o: cell.Overhead, sink: sink, seed: scenario.MixSeed(seed, "content", 0),
-		tally: scenario.NewTally(sink), phases: map[string][]float64{},
+		tally: scenario.NewTally(sink), phases: map[string][]float64{}, begun: scenario.SelfCPU(),
 	}
 	if r.site.Use.Attached() {
 		// An attached system outlives the run: what an earlier run of the same
 		// experiment has stored there must not be found again.
 		t.seed = scenario.MixSeed(seed, "content", sink.Epoch.UnixNano())
 	}
-	var load scenario.Load
-	var err error
+	defer t.remove(ctx)
+	do := t.repeat
 	if t.o.Operation == "fill" {
-		load, err = t.fill(ctx)
-	} else {
-		load, err = t.repeat(ctx)
+		do = t.fill
 	}
-	err = cmp.Or(err, t.tally.Flush(), ctx.Err())
-	return load, err
+	before, err := do(ctx)
+	load := t.load()
+	if err == nil {
+		err = t.inventoried(ctx, &load, before)
+	}
+	return load, cmp.Or(err, t.tally.Flush(), ctx.Err())
 }
 
 func (t *trial) now() time.Duration { return time.Since(t.sink.Epoch) }
 
-// repeat does the cell's operation again and again.
-func (t *trial) repeat(ctx context.Context) (scenario.Load, error) {
-	defer t.remove(ctx)
-	err := t.directory(ctx)
-	if err == nil {
+// repeat does the cell's operation again and again. before is what the servers held, where it adds objects.
+func (t *trial) repeat(ctx context.Context) (before *inventory, err error) {
+	if err = t.directory(ctx); err == nil {
 		err = t.prime(ctx)
 	}
-	var before *inventory
-	stores := slices.Contains([]string{"put", "put-durable", "put-dir"}, t.o.Operation) // it adds objects
-	if err == nil && stores {
+	if err == nil && slices.Contains([]string{"put", "put-durable", "put-dir"}, t.o.Operation) {
 		before, err = t.inventory(ctx)
 	}
 	if err != nil {
-		return scenario.Load{}, err
+		return nil, err
 	}
-	cpu := scenario.SelfCPU()
-	err = t.loop(ctx, t.each, t.o.Time.Std(), t.action)
-	load := t.load(cpu)
-	if err != nil {
-		return load, err
-	}
-	return t.inventoried(ctx, load, before)
+	t.begun = scenario.SelfCPU()
+	return before, t.loop(ctx, t.o.Count*t.o.Concurrency, t.o.Time.Std(), t.action)
 }
 
 // directory makes a fresh one for each worker: what entering an object costs may
@@ -137,16 +132,16 @@ func (t *trial) name(c workload.Content) string {
 	return fmt.Sprintf("plimsoll-%016x-%x", c.Seed, c.Index)
 }
 
-// loop has every worker do so many actions, one after the other; none begins
-// later than limit (0: no limit) after the loop, except for each worker's first.
+// loop has the workers do so many actions together, each its share one after the other; none
+// begins later than limit (0: no limit) after the loop, except for each worker's first.
 // Its error is of what surrounds the operations, which have outcomes instead.
-func (t *trial) loop(ctx context.Context, times func(worker int) int, limit time.Duration,
+func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	next func(ctx context.Context, worker, n int) (action, error)) error {
 	alone := t.o.Concurrency == 1
 	wire, cpu := t.traffic(), scenario.SelfCPU()
 	begun := time.Now()
 	err := scenario.Workers(ctx, t.o.Concurrency, func(ctx context.Context, worker int) error {
-		for i := range times(worker) {
+		for i := range (actions - worker + t.o.Concurrency - 1) / t.o.Concurrency {
 			if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
 				break
 			}
@@ -188,9 +183,6 @@ func (t *trial) silentBetween() bool {
 	}
 	return t.o.Operation == "put-durable"
 }
-
-// each is how many operations every worker does at most.
-func (t *trial) each(int) int { return t.o.Count }
 
 // redial makes the next operation begin with fresh connections, where that is asked for.
 func (t *trial) redial(ctx context.Context) error {

@@ -21,15 +21,15 @@ func (Scenario) View() *analysis.View {
 	v.Accumulates = func(c *analysis.Cell) bool { return c.Plan.Overhead.Operation == "fill" }
 	v.Tables, v.Alike, v.Verdict = own.tables, own.alike, verdict
 	v.Hold(map[string]func(*analysis.Result) []analysis.Case{
-		"model": rows("cost", func(t analysis.Table, i int, x *analysis.Case) bool {
+		"model": rows("cost", "against", func(t analysis.Table, i int, x *analysis.Case) bool {
 			x.Value, x.Text = t.Get(i, "misfit").Number, t.Get(i, "note").Text
 			return t.Get(i, "holds").Tone == analysis.Warn
 		}),
-		"memory-grows": rows("memory", func(t analysis.Table, i int, x *analysis.Case) bool {
+		"memory-grows": rows("memory", "growth", func(t analysis.Table, i int, x *analysis.Case) bool {
 			x.Name = x.System + ", " + t.Get(i, "process").Text
 			return t.Get(i, "grows").Text == "yes"
 		}),
-		"objects-slope": rows("objects", func(t analysis.Table, i int, x *analysis.Case) bool {
+		"objects-slope": rows("objects", "slope", func(t analysis.Table, i int, x *analysis.Case) bool {
 			return t.Get(i, "change").Text == "slower"
 		}),
 	})
@@ -80,21 +80,18 @@ func valueWords(v analysis.Value, unit string) string {
 // no fair description.
 const misfit = 0.1
 
-// caseColumns are the columns of each table that a case's value is of.
-var caseColumns = map[string]string{"cost": "against", "memory": "growth", "objects": "slope"}
-
-// rows makes a case of each row of a table for which holds says so.
-func rows(id string, holds func(t analysis.Table, row int,
+// rows makes a case of each row of a table for which holds says so; its value is that of a column.
+func rows(id, column string, holds func(t analysis.Table, row int,
 	x *analysis.Case) bool) func(*analysis.Result) []analysis.Case {
 	return func(r *analysis.Result) []analysis.Case {
 		var all []analysis.Case
 		t := r.Table(id)
 		for i := range t.Rows {
-			system, v := t.Get(i, "system").Text, t.Get(i, caseColumns[id])
+			system, v := t.Get(i, "system").Text, t.Get(i, column)
 			x := analysis.Case{System: system, Name: system + ", " + t.Get(i, "operation").Text,
 				Range: analysis.Range{Value: v.Number, Lo: v.Lo, Hi: v.Hi}}
 			for _, c := range t.Head {
-				if c.Key == caseColumns[id] {
+				if c.Key == column {
 					x.Unit = c.Unit
 				}
 			}

@@ -1,4 +1,4 @@
-package overhead_test
+package overhead
 
 import (
 	"math"
@@ -11,7 +11,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 )
 
 const file = `
@@ -41,23 +40,17 @@ var truths = map[string]map[string]cost{
 // analysed is the result of a run whose trials have these costs.
 func analysed(t *testing.T, file string) *analysis.Result {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, experiment.Catalog{
 		{Name: "tahoe", Modes: []string{"start"}},
 		{Name: "sftp", Modes: []string{"start"}, Baseline: true}})
-	must(err)
+	must(t, err)
 	plan, err := e.Plan()
-	must(err)
+	must(t, err)
 	raw, err := plan.Marshal()
-	must(err)
+	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
-	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, overhead.Scenario{}.Metrics())
-	must(err)
+	run, err := record.Create(dir, raw, map[string]string{"plimsoll": "test"}, Scenario{}.Metrics())
+	must(t, err)
 	rng, begun, stored := rand.New(rand.NewPCG(11, 11)), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		map[string]float64{}
 	for block := range plan.Blocks {
@@ -66,22 +59,22 @@ func analysed(t *testing.T, file string) *analysis.Result {
 			c := plan.Cells[i]
 			trial, check := trialOf(c, rng, stored)
 			w, err := run.Begin(c.ID, block, false, begun)
-			must(err)
-			must(w.Link(check))
+			must(t, err)
+			must(t, w.Link(check))
 			took := int64(trial.Metrics["duration_p50"] * 1e9)
-			must(w.Ops([]record.Op{{Kind: record.OpPut, Length: int64(c.Data.Size), Bytes: int64(c.Data.Size),
+			must(t, w.Ops([]record.Op{{Kind: record.OpPut, Length: int64(c.Data.Size), Bytes: int64(c.Data.Size),
 				FirstByte: took / 2, LastByte: took}}))
-			must(w.End(trial))
+			must(t, w.End(trial))
 		}
 	}
-	must(run.Close())
+	must(t, run.Close())
 	r, err := record.Open(dir)
-	must(err)
+	must(t, err)
 	defer r.Close()
-	f, err := analysis.Load(r, plan, overhead.Scenario{}.View(), nil)
-	must(err)
+	f, err := analysis.Load(r, plan, Scenario{}.View(), nil)
+	must(t, err)
 	res, err := analysis.Analyse(f)
-	must(err)
+	must(t, err)
 	return res
 }
 

@@ -64,22 +64,6 @@ func TestFailedPrepareLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestCloseRemovesItsData(t *testing.T) {
-	synthetic.Virtual(t, func(t *testing.T) {
-		for mode, want := range map[system.Mode]int{system.Attach: 0, system.Start: 4} {
-			n := &served{synthetic.MemNode(t, nil), 100}
-			runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(mode, n),
-				[]experiment.Cell{cellOf(4), cellOf(4)})
-			if err != nil || synthetic.Objects(t, n.Node) != 4 {
-				t.Fatalf("%s: %v, %d objects", mode, err, synthetic.Objects(t, n.Node))
-			}
-			if err := runner.(scenario.Closer).Close(t.Context()); err != nil || synthetic.Objects(t, n.Node) != want {
-				t.Errorf("%s: %v, %d objects are left, want %d", mode, err, synthetic.Objects(t, n.Node), want)
-			}
-		}
-	})
-}
-
 func TestPreparesEachDataSetOnce(t *testing.T) {
 	own := cellOf(3)
 	own.Data.Size = 0

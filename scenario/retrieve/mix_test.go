@@ -34,7 +34,8 @@ func TestMixedOperations(t *testing.T) {
 		cell := cellOf(10)
 		cell.Retrieve = &experiment.Retrieve{Concurrency: 4, Requests: 2000, Zipf: 1,
 			Mix: &experiment.OperationMix{Get: 80, Put: 12, Delete: 8}}
-		runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(system.Attach, n), []experiment.Cell{cell})
+		// One data set is stored once for all cells: there is room for no more.
+		runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(system.Attach, n), []experiment.Cell{cell, cell})
 		must(t, err)
 		all, _ := system.All(t.Context(), n)
 		for _, o := range all {

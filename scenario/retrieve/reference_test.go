@@ -67,32 +67,6 @@ type ignored struct{}
 
 func (ignored) Ops([]record.Op) error { return nil }
 
-// atPiece is a runner at a server of one object, and the events that it records.
-func atPiece(t *testing.T, path string, size, most int64, answer http.HandlerFunc) (*runner, *pieces, *[]string) {
-	s := httptest.NewServer(answer)
-	t.Cleanup(s.Close)
-	u, err := url.Parse(s.URL + "/" + path)
-	must(t, err)
-	node, events := &pieces{url: u, object: system.Object{Name: "piece", Size: size}}, new([]string)
-	return &runner{node: node, server: node, copyMost: most, site: scenario.Site{
-		Use:    experiment.SystemUse{Mode: "attach"},
-		Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
-		Event: func(_, _, what string, _ time.Duration) { *events = append(*events, what) },
-	}}, node, events
-}
-
-// load fetches 300 ranges.
-func load(t *testing.T, r *runner, set []object, length experiment.Bytes, order string) httpload.Result {
-	t.Helper()
-	cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: order, Requests: 300}}
-	r.sets = map[string][]object{cell.Data.Key(): set}
-	spec, err := r.spec(cell, 11)
-	must(t, err)
-	res, err := httpload.Run(t.Context(), spec, ignored{})
-	must(t, err)
-	return res
-}
-
 func seeded(size int64) []byte {
 	b := make([]byte, size)
 	c := workload.Content{Seed: 5, Size: size}
@@ -135,10 +109,10 @@ func pieceName(data []byte) string {
 	return c.String()
 }
 
-// spoilt is b with its first bytes changed.
-func spoilt(b []byte, most int) []byte {
+// spoilt is b with some of its bytes changed.
+func spoilt(b []byte, from, to int) []byte {
 	b = bytes.Clone(b)
-	for i := range most {
+	for i := from; i < to; i++ {
 		b[i] ^= 1
 	}
 	return b
@@ -151,14 +125,9 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 	v1 := car.WriteAsCarV1(true)
 	plain := seeded(size)
 	large := carOf(t, plain, 20_000, v1)
-	small := large[:0:0]
-	small = append(small, carOf(t, plain[:1<<20], 20_000, v1)...)
+	small := carOf(t, plain[:1<<20], 20_000, v1)
 	nested := carOf(t, carOf(t, plain, 7_000, v1), 20_000, v1)
-	damaged := func(b []byte, at int) []byte {
-		b = bytes.Clone(b)
-		b[at] ^= 1
-		return b
-	}
+	damaged := func(b []byte, at int) []byte { return spoilt(b, at, at+1) }
 	for name, c := range map[string]struct {
 		data    []byte
 		path    string
@@ -181,13 +150,13 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		"blocks that reach three quarters": {data: carOf(t, plain, 3<<20, v1), by: noteBlocks},
 		"blocks larger than the copy":      {data: carOf(t, plain, 5<<20, v1), by: noteConsistent},
 		"plain bytes":                      {data: plain, by: noteConsistent, fetched: most},
-		"plain bytes, others in the trial": {data: plain, late: spoilt(plain, most), by: noteConsistent},
+		"plain bytes, others in the trial": {data: plain, late: spoilt(plain, 0, most), by: noteConsistent},
 		"plain bytes, larger ranges":       {data: plain, largest: 2 * most, by: noteConsistent, fetched: 2 * most},
 		"plain bytes, whole objects too":   {data: plain, largest: -1, by: noteFullCopy, fetched: size},
 		"first block damaged":              {data: damaged(large, 200), refused: "another hash"},
 		"last block of the copy damaged":   {data: damaged(large, most-30_000), refused: "another hash"},
 		"block behind the copy":            {data: damaged(large, most+100_000), by: noteBlocks},
-		"large CAR, damaged in the trial":  {data: large, late: spoilt(large, 1<<20), by: noteBlocks},
+		"large CAR, damaged in the trial":  {data: large, late: spoilt(large, 0, 1<<20), by: noteBlocks},
 		"small piece": {data: small, path: pieceName(small), by: noteCommP,
 			event: "is that of its name"},
 		"small piece with its padding": {data: small, padding: 127<<14 - len(small), path: pieceName(small),
@@ -197,15 +166,25 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		"small CAR":                       {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
 		"small CAR, damaged":              {data: damaged(small, 300_000), refused: "another hash"},
 		"small CAR, cut":                  {data: small[:len(small)-100], by: noteFullCopy},
-		"small CAR, damaged in the trial": {data: small, late: spoilt(small, 1<<19), by: noteBlocks},
+		"small CAR, damaged in the trial": {data: small, late: spoilt(small, 0, 1<<19), by: noteBlocks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
 			var served atomic.Int64
-			r, node, events := atPiece(t, c.path, int64(len(data)), most, func(w http.ResponseWriter, r *http.Request) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/octet-stream")
 				http.ServeContent(counted{w, &served}, r, "", time.Time{}, bytes.NewReader(data))
-			})
+			}))
+			defer s.Close()
+			u, err := url.Parse(s.URL + "/" + c.path)
+			must(t, err)
+			node := &pieces{url: u, object: system.Object{Name: "piece", Size: int64(len(data))}}
+			var events []string
+			r := &runner{node: node, server: node, copyMost: most, site: scenario.Site{
+				Use:    experiment.SystemUse{Mode: "attach"},
+				Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
+				Event: func(_, _, what string, _ time.Duration) { events = append(events, what) },
+			}}
 			if c.padding > 0 {
 				node.object.Payload = int64(len(c.data))
 			}
@@ -220,8 +199,8 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			if got := served.Load(); c.fetched > 0 && got != c.fetched {
 				t.Errorf("%d bytes were fetched as reference, want %d", got, c.fetched)
 			}
-			if len(*events) != 1 || !strings.Contains((*events)[0], c.event) {
-				t.Errorf("events %q, want one with %q", *events, c.event)
+			if len(events) != 1 || !strings.Contains(events[0], c.event) {
+				t.Errorf("events %q, want one with %q", events, c.event)
 			}
 			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != set[0].begins {
 				t.Errorf("%q, want %q", by, c.by)
@@ -230,7 +209,14 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				data = c.late
 			}
 			for _, order := range []string{"random", "aligned", "sequential"} {
-				n := load(t, r, set, length, order).Outcomes
+				cell := experiment.Cell{Retrieve: &experiment.Retrieve{Concurrency: 2, Range: length, Order: order,
+					Requests: 300}}
+				r.sets = map[string][]object{cell.Data.Key(): set}
+				spec, err := r.spec(cell, 11)
+				must(t, err)
+				res, err := httpload.Run(t.Context(), spec, ignored{})
+				must(t, err)
+				n := res.Outcomes
 				if ok := n["ok"]; (ok == 300) == (c.late != nil) || ok+n["wrong-bytes"] != 300 {
 					t.Errorf("%s: %v", order, n)
 				}

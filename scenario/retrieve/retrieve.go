@@ -119,7 +119,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	}
 	put("generator_rss_peak", in.Load.RSSPeak)
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
-	scenario.PutMachine(in.Usage, put)
+	scenario.PutMachine(&in, put)
 	return m
 }
 

@@ -85,10 +85,7 @@ func ofPeers(blocks []float64, whole bool, chain float64, put func(string, float
 
 // follower is what the node said of itself; NaN, which is no metric, where it did not.
 func follower(in *scenario.Measured, name string) float64 {
-	if v, known := in.Detail(record.DetailFollower, name); known {
-		return v
-	}
-	return math.NaN()
+	return in.Detail(record.DetailFollower, name)
 }
 
 // syncTimes are the times, of a node that came to them.

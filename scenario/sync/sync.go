@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -22,9 +21,6 @@ func (Scenario) Name() string { return "sync" }
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) (all []system.Problem) {
 	all = scenario.Unmet(info.Can, []scenario.Need{{Ability: "follow", By: "the scenario sync",
 		Hint: "take it out of the experiment"}})
-	if len(all) > 0 {
-		return all
-	}
 	for _, c := range cells {
 		var manners []string
 		for _, g := range c.Sync.Trouble {
@@ -66,7 +62,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := scenario.Numbers(m)
 	syncFacts(&in, put)
-	bytes, _ := in.Detail(record.DetailFollower, followerChainBytes)
+	bytes := follower(&in, followerChainBytes)
 	cpu, peak, written := in.Usage.SystemCPU, in.Usage.SystemRSSPeak, math.NaN()
 	if len(in.Usage.Nodes) > 0 {
 		fresh := in.Usage.Nodes[0]
@@ -80,6 +76,6 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("overhead", wire/bytes)
 	}
 	loadLines(&in, bytes, m, put)
-	scenario.PutMachine(in.Usage, put)
+	scenario.PutMachine(&in, put)
 	return m
 }

@@ -49,6 +49,18 @@ func (c *crash) step(what string) bool {
 	return true
 }
 
+// around does something between two steps. Its error is errCrash once the session is dead.
+func (c *crash) around(what string, do func() error) error {
+	if !c.step("before " + what) {
+		return errCrash
+	}
+	err := do()
+	if !c.step("after " + what) {
+		return errCrash
+	}
+	return err
+}
+
 func (c *crash) alive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,30 +105,11 @@ func (l mortalLedger) Jobs(jobs ...record.Job) error {
 	for _, j := range jobs {
 		states = append(states, string(j.State))
 	}
-	what := strings.Join(states, " and ")
-	if !l.c.step("before " + what) {
-		return errCrash
-	}
-	if err := l.ledger.Jobs(jobs...); err != nil {
-		return err
-	}
-	if !l.c.step("after " + what) {
-		return errCrash
-	}
-	return nil
+	return l.c.around(strings.Join(states, " and "), func() error { return l.ledger.Jobs(jobs...) })
 }
 
 func (l mortalLedger) Event(e record.Event) error {
-	if !l.c.step("before event " + e.What) {
-		return errCrash
-	}
-	if err := l.ledger.Event(e); err != nil {
-		return err
-	}
-	if !l.c.step("after event " + e.What) {
-		return errCrash
-	}
-	return nil
+	return l.c.around("event "+e.What, func() error { return l.ledger.Event(e) })
 }
 
 // A session is killed at each of its steps, then the next one at each of its
@@ -269,8 +262,8 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 
 // What was in doubt and stored whole is not put again.
 func TestUploadAdoptsWhatIsThere(t *testing.T) {
-	t.Run("by its name", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) store { return n }) })
-	t.Run("by its ref", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) store { return hashing{n} }) })
+	t.Run("by its name", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) system.Store { return n }) })
+	t.Run("by its ref", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) system.Store { return hashing{n} }) })
 }
 
 // hashing is a node that lists objects by a hash of their names.
@@ -283,7 +276,7 @@ func (n hashing) List(ctx context.Context, visit func(system.Object) error) erro
 	})
 }
 
-func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) store) {
+func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) system.Store) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 100))
 		ctx, kill := context.WithCancelCause(t.Context())
@@ -368,7 +361,7 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 			before := fmt.Sprint(b.ledger.jobs)
 			change(&b.cell)
 			_, err := b.session(t.Context())
-			if err == nil || !strings.HasPrefix(err.Error(), "mem: the data set has changed since the trial began: ") ||
+			if err == nil || !strings.HasPrefix(err.Error(), "it: the data set has changed since the trial began: ") ||
 				!strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}

@@ -47,13 +47,16 @@ func TestUploadUnreadableData(t *testing.T) {
 			cell := uploadCell(0, 0)
 			cell.Data = experiment.Data{Directory: dir, Copies: 1}
 			b := newUploadBench(t, system.Options{"a": "1s"}, cell)
-			f := b.faulty(nil)
-			f.after = func(name string, _ int) error {
-				if name == "a" {
+			during := "b" // whose file is open then
+			if what == "vanished" {
+				during = "a"
+			}
+			b.faulty(func(name string, _ int) error {
+				if name == during {
 					return spoil(filepath.Join(dir, "b"))
 				}
 				return nil
-			}
+			})
 			y, err := b.session(t.Context())
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
@@ -154,7 +157,7 @@ func TestUploadRemoves(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10,
 			func(u *experiment.Upload) { u.After = "remove" }))
-		b.mode = "attach"
+		b.mode = system.Attach
 		if _, err := b.mem.Seed(t.Context(), "someone's", 1, strings.NewReader("x")); err != nil {
 			t.Fatal(err)
 		}
@@ -174,25 +177,6 @@ func TestUploadRemoves(t *testing.T) {
 		}
 		if y.metrics["accepted"] != 10 || y.metrics["absolute_bytes"] != 100 {
 			t.Errorf("metrics %v", y.metrics)
-		}
-	})
-}
-
-// All times are those of the trial's clock, whatever the wall clock says.
-func TestUploadHasTheTrialsClock(t *testing.T) {
-	synthetic.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(3, 10))
-		b.epoch = time.Now().Add(-1000 * time.Hour)
-		b.must()
-		for _, j := range b.ledger.jobs {
-			if j.Began < 1000*time.Hour || j.Accepted-j.Began != time.Second {
-				t.Errorf("job %+v", j)
-			}
-		}
-		for _, p := range b.ledger.polls {
-			if p.Start < 1000*time.Hour {
-				t.Errorf("poll %+v", p)
-			}
 		}
 	})
 }
@@ -282,8 +266,8 @@ func TestUploadBeyondItsLine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cell := uploadCell(2, size)
 			cell.Data.Copies = c.copies
-			in := *entire(scenario.Measured{Cell: cell, Jobs: slices.Values(c.jobs),
-				Link: &record.LinkCheck{WantRate: 8 * line, Rate: 8 * line}})
+			in := newLedger().Recorded()
+			in.Cell, in.Jobs, in.Link = cell, slices.Values(c.jobs), &record.LinkCheck{WantRate: 8 * line, Rate: 8 * line}
 			if c.settles {
 				in.Load.Details = []record.Detail{scenario.Fact(scenario.LoadSettles, 1)}
 			}
@@ -319,7 +303,9 @@ func TestManyObjectsTakeBoundedMemory(t *testing.T) {
 			}
 		}
 	}
-	s := readObjects(entire(scenario.Measured{Jobs: jobs}), 1, func(size int64) int64 { return 2 * size })
+	in := newLedger().Recorded()
+	in.Jobs = jobs
+	s := readObjects(&in, 1, func(size int64) int64 { return 2 * size })
 	if all := s.accepted(); all != (stored{n, 3 * n, 6 * n}) || len(s.all) >= mostAccepted {
 		t.Errorf("%+v in %d", all, len(s.all))
 	}
@@ -340,15 +326,10 @@ func TestManyObjectsTakeBoundedMemory(t *testing.T) {
 }
 
 func TestUploadProblems(t *testing.T) {
-	use := experiment.SystemUse{Name: "x", Mode: "attach"}
-	info := func(can ...string) system.Info { return system.Info{Can: can} }
-	for want, problems := range map[string][]system.Problem{
-		"":                 Scenario{}.Problems(use, info("put"), []experiment.Cell{uploadCell(1, 1)}),
-		`no ability "put"`: Scenario{}.Problems(use, info("http"), []experiment.Cell{uploadCell(1, 1)}),
-	} {
-		text := fmt.Sprint(problems)
-		if (len(problems) == 0) != (want == "") || !strings.Contains(text, want) {
-			t.Errorf("%s, want %q", text, want)
+	for can, want := range map[string]string{"put": "[]", "http": `no ability "put"`} {
+		problems := Scenario{}.Problems(experiment.SystemUse{}, system.Info{Can: []string{can}}, nil)
+		if text := fmt.Sprint(problems); !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %s", can, text, want)
 		}
 	}
 	objects, bytes := Scenario{}.Prepares([]experiment.Cell{uploadCell(10, 5), uploadCell(1, 7)})

@@ -68,9 +68,10 @@ func TestInspect(t *testing.T) {
 		must(t, err)
 		var fails error
 		n := &mem.Hooked{Node: b.mem, Before: on("get", func() error { return fails })}
-		trial := &trial{runner: &runner{site: scenario.Site{Limits: synthetic.Limits()}, node: n}, set: b.set(),
+		b.node = n
+		trial := &trial{runner: b.prepared(), set: b.set(), jobs: map[int]*job{},
 			sink: scenario.Sink{Now: func() time.Duration { return time.Since(b.epoch) }}}
-		pre := (&runner{site: scenario.Site{Run: "0123abcd"}}).trialNames(b.cell, 42)
+		pre := b.prepared().trialNames(b.cell, 42)
 		for _, o := range all {
 			object := slices.IndexFunc([]int{0, 1}, func(i int) bool { return pre+trial.set.Object(i).Name == o.Name })
 			short := o
@@ -135,7 +136,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 		synthetic.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, nil, uploadCell(c.objects, 100))
 			b.must()
-			first := len(b.ops)
+			first := len(b.ledger.ops)
 			if c.lose {
 				all, _ := system.All(t.Context(), b.mem)
 				for _, o := range all {
@@ -147,7 +148,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 				b.node = struct{ statless }{n}
 			}
 			_, err := b.session(t.Context())
-			again := len(puts(b.ops[first:]))
+			again := len(puts(b.ledger.ops[first:]))
 			switch {
 			case c.want == "" && (err != nil || again != c.objects):
 				t.Errorf("%s: %v, %d puts more", c.name, err, again)
@@ -164,29 +165,6 @@ type statless interface {
 	system.Store
 	system.Namer
 	system.Lister
-}
-
-// What was to be removed at the end is removed when an exit condition ends the
-// trial, too.
-func TestUploadRemovesAfterAStop(t *testing.T) {
-	synthetic.Virtual(t, func(t *testing.T) {
-		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10,
-			func(u *experiment.Upload) { u.After = "remove" }))
-		b.mode = "attach"
-		ctx, cancel := context.WithCancelCause(t.Context())
-		b.state = func(s scenario.State) {
-			if s.Accepted >= 5 {
-				cancel(&scenario.Stop{Condition: "max_bytes", Why: "enough"})
-			}
-		}
-		if _, err := b.session(ctx); err != nil {
-			t.Fatal(err)
-		}
-		all, err := system.All(t.Context(), b.mem)
-		if err != nil || len(all) > 0 || b.ledger.count(record.JobDurable) < 5 {
-			t.Errorf("%d objects stay (%v) of %d", len(all), err, b.ledger.count(record.JobDurable))
-		}
-	})
 }
 
 // A daemon that is not there when it is asked makes no object less durable.
@@ -222,7 +200,7 @@ func TestUploadCountsGoOn(t *testing.T) {
 		}
 		sink := scenario.Sink{Now: func() time.Duration { return time.Hour }, Recorded: b.ledger.Recorded,
 			Jobs: b.ledger.Jobs, Poll: b.ledger.Poll, Event: b.ledger.Event}
-		trial := newTrial(&runner{site: scenario.Site{Run: "0123abcd"}, node: b.mem}, b.cell, 42, sink, b.set())
+		trial := newTrial(b.prepared(), b.cell, 42, sink, b.set())
 		for i := range 30 {
 			job := record.Job{Object: int64(i), State: record.JobAccepted, Attempts: 2, Began: 1, Accepted: 2,
 				Name: trial.name(i), Size: 10}

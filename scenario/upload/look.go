@@ -3,9 +3,10 @@ package upload
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"time"
 
@@ -70,8 +71,9 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 	if o.Size >= 0 && o.Size != t.set.Object(object).Size {
 		return broken
 	}
-	switch _, err := t.compare(ctx, object, o.Ref); {
+	switch _, sum, err := t.compare(ctx, object, o.Ref); {
 	case err == nil:
+		t.job(object).SHA256 = sum
 		return whole
 	case errors.Is(err, scenario.ErrWrongBytes), errors.Is(err, scenario.ErrTooShort), errors.Is(err, system.ErrTooFew):
 		return broken
@@ -79,19 +81,6 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 		return absent
 	}
 	return unknown
-}
-
-// hash is the SHA-256 of an object's content, in hex; empty: it cannot be read.
-func (t *trial) hash(object int) string {
-	from, err := openSource(t.set, object)
-	if err != nil {
-		return ""
-	}
-	defer from.Close()
-	if _, err := io.Copy(io.Discard, from); err != nil {
-		return ""
-	}
-	return from.sum()
 }
 
 // look finds out what an attempt that seemed to fail has left. What is there and
@@ -116,7 +105,7 @@ func (t *trial) look(ctx context.Context, object int) (finding, error) {
 func (t *trial) adopt(object int, o system.Object) error {
 	job, now := t.job(object), t.sink.Now()
 	job.Attempts = max(1, job.Attempts) // the record of it was lost with the power
-	job.Adopted, job.SHA256 = true, t.hash(object)
+	job.Adopted = true
 	scenario.Adopt(t.node, o)
 	if job.Began == 0 {
 		job.Began = now
@@ -145,7 +134,8 @@ func (t *trial) resolve(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	if _, _, named := t.byName(); !named && t.lists() {
+	_, _, named := t.byName()
+	if _, lists := t.node.(system.Lister); lists && !named {
 		if _, err := t.list(ctx, index{}); err != nil {
 			t.site.Event("note", "in doubt", fmt.Sprintf("%s: list what is stored: %v", t.site.Use.Name, err), 0)
 		} else {
@@ -212,14 +202,14 @@ func (t *trial) verify(ctx context.Context) error {
 // toVerify reports whether an object is stored, among those that are fetched at the end (the
 // same ones in all sessions), and was not fetched by an earlier session since it was accepted.
 func (t *trial) toVerify(job *record.Job) bool {
-	at, fetched := t.fetched[int(job.Object)]
+	last, fetched := t.fetched[int(job.Object)]
 	share := rand.New(rand.NewPCG(t.seed, uint64(job.Object))).Float64()
-	return isStored(job.State) && share < float64(t.u.Verify) && !(fetched && at >= job.Accepted)
+	return isStored(job.State) && share < float64(t.u.Verify) && !(fetched && last.at >= job.Accepted)
 }
 
 func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 	object := int(job.Object)
-	op, err := t.compare(ctx, object, system.Ref(job.Ref))
+	op, _, err := t.compare(ctx, object, system.Ref(job.Ref))
 	why := fmt.Sprintf("%s: %v", op.Outcome, err)
 	if errors.Is(err, errOwnData) { // nothing was fetched
 		t.mu.Lock()
@@ -235,21 +225,24 @@ func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 // errOwnData is data of ours that an object cannot be compared with.
 var errOwnData = errors.New("its own data could not be read")
 
-// compare fetches an object, as one operation under the limits, and compares every byte with the set's.
-func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op record.Op, err error) {
+// compare fetches an object, as one operation under the limits, and compares every byte with the set's. sum is
+// the SHA-256 of what came, in hex.
+func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op record.Op, sum string, err error) {
 	check, err := workload.Check(t.set, object)
 	if err != nil {
-		return op, fmt.Errorf("%w: %w", errOwnData, err)
+		return op, "", fmt.Errorf("%w: %w", errOwnData, err)
 	}
 	defer check.Close()
+	hash := sha256.New()
 	op = record.Op{Kind: record.OpGet, Object: uint32(object), Length: t.set.Object(object).Size}
 	err = scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) error {
 		return t.node.Get(w.Ctx, ref, w.Comparing(func(p []byte) bool {
+			hash.Write(p)
 			_, err := check.Write(p)
 			return err == nil
 		}))
 	})
-	return op, err
+	return op, hex.EncodeToString(hash.Sum(nil)), err
 }
 
 // named is an event of an object in trouble, of as many in the same as mostNamed.

@@ -25,12 +25,14 @@ const (
 // purposes are in the order of the study; the first two are its cost of storing.
 var purposes = []string{"fees", "storage", "upload", "download"}
 
-// amount adds a row of an amount of the smallest unit, and one at the stated price.
-func (l *loadTest) amount(metric, entity string, v *big.Rat) {
-	if v == nil || l.decimals < 0 {
+// amount adds a row of an amount of the smallest unit, for each of something, and one at the
+// stated price. A nil amount is not known.
+func (l *loadTest) amount(metric, entity string, amount *big.Int, each *big.Rat) {
+	if amount == nil || l.decimals < 0 || each.Sign() <= 0 {
 		return
 	}
-	v = new(big.Rat).Quo(v, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(l.decimals)), nil)))
+	v := new(big.Rat).SetFrac(amount, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(l.decimals)), nil))
+	v.Quo(v, each)
 	exact := v.FloatString(l.decimals)
 	if strings.Contains(exact, ".") {
 		exact = strings.TrimRight(strings.TrimRight(exact, "0"), ".")
@@ -44,26 +46,13 @@ func (l *loadTest) amount(metric, entity string, v *big.Rat) {
 	}
 }
 
+var one = big.NewRat(1, 1)
+
 // unnamed is the purpose of money that the system names none of.
 const unnamed = "unexplained"
 
 // priced ends the keys of amounts in the currency of the price.
 const priced = "_priced"
-
-func rat(v *big.Int) *big.Rat {
-	if v == nil {
-		return nil
-	}
-	return new(big.Rat).SetInt(v)
-}
-
-// per is an amount for each of something; nil: not known.
-func per(v *big.Int, by *big.Rat) *big.Rat {
-	if v == nil || by == nil || by.Sign() <= 0 {
-		return nil
-	}
-	return new(big.Rat).Quo(rat(v), by)
-}
 
 // since is an amount as it grew in the test. Where nothing was stored or paid before, all
 // of the system's own totals belong to it.
@@ -107,7 +96,7 @@ func (l *loadTest) money() {
 		spent = plus(unspent, used)
 	}
 	for _, kind := range order {
-		l.amount("money", kind, rat(by[kind]))
+		l.amount("money", kind, by[kind], one)
 		if spent != nil && spent.Sign() > 0 {
 			l.row("money_share", kind, float(by[kind])/float(spent))
 		}
@@ -120,16 +109,16 @@ func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
 	if used != nil {
 		l.used = float(used) / math.Pow(10, float64(l.decimals))
 	}
-	l.amount("money_spent", "", rat(spent))
-	l.amount("money_used", "", rat(used))
-	l.amount("money_unspent", "", rat(unspent))
-	l.amount("wallet_first", "", rat(l.readings.first[system.ReadBalance]))
-	l.amount("wallet_last", "", rat(l.readings.last[system.ReadBalance]))
-	l.amount("money_per_file", "", per(used, new(big.Rat).SetInt64(l.files)))
+	l.amount("money_spent", "", spent, one)
+	l.amount("money_used", "", used, one)
+	l.amount("money_unspent", "", unspent, one)
+	l.amount("wallet_first", "", l.readings.first[system.ReadBalance], one)
+	l.amount("wallet_last", "", l.readings.last[system.ReadBalance], one)
+	l.amount("money_per_file", "", used, big.NewRat(l.files, 1))
 	if months := l.months(); months > 0 && l.fileBytes > 0 {
 		tb := new(big.Rat).SetFloat64(l.fileBytes / 1e12 * months)
-		l.amount("money_per_tb_month", "", per(store, tb))
-		l.amount("money_per_tb_month_all", "", per(used, tb))
+		l.amount("money_per_tb_month", "", store, tb)
+		l.amount("money_per_tb_month_all", "", used, tb)
 	}
 }
 
@@ -172,7 +161,7 @@ func (l *loadTest) invariants() {
 		value := float(amount) / math.Pow(10, float64(l.decimals))
 		ended := l.values[system.ReadEndedUnspent]
 		if back := ended.upTo(to.start) - ended.upTo(from.start); !(back >= 0.99*value) {
-			l.amount("money_missing", "", rat(amount))
+			l.amount("money_missing", "", amount, one)
 			note := words.Money(value, l.currency)
 			for _, of := range [][2]string{{system.ReadContracts, "1"}, {system.ReadContractBytes, "B"}} {
 				// a poll more, since its calls are not made at one moment

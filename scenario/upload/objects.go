@@ -3,6 +3,7 @@ package upload
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"sort"
@@ -57,6 +58,18 @@ type putCounts struct {
 
 var noPuts = putCounts{first: -1}
 
+// read takes the operations of earlier sessions, and says how objects were last fetched.
+func (p *putCounts) read(ops iter.Seq[record.Op]) map[int]fetch {
+	fetched := map[int]fetch{}
+	for op := range ops {
+		p.ended(op)
+		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
+			fetched[int(op.Object)] = fetch{time.Duration(op.Start), op.Outcome == record.OK}
+		}
+	}
+	return fetched
+}
+
 // ended takes an operation; only puts are attempts.
 func (p *putCounts) ended(op record.Op) {
 	if op.Kind != record.OpPut {
@@ -107,16 +120,10 @@ func readObjects(in *scenario.Measured, latest float64, rounded func(int64) int6
 	if u := in.Cell.Upload; u != nil {
 		s.limit = u.Settle.Seconds()
 	}
-	fetched := map[int64]fetch{}
-	for op := range in.Ops {
-		s.ended(op)
-		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
-			fetched[int64(op.Object)] = fetch{time.Duration(op.Start), op.Outcome == record.OK}
-		}
-	}
+	fetched := s.read(in.Ops)
 	for j := range in.Jobs {
 		s.job(&j, rounded)
-		got, was := fetched[j.Object]
+		got, was := fetched[int(j.Object)]
 		switch {
 		case !was || got.at < j.Accepted: // it was missing then, and was put again
 		case got.ok:
@@ -242,7 +249,7 @@ func (s *objects) began() float64 { return max(0, s.first.Seconds()) }
 // A system that says when an object is durable may accept it into a buffer on this side
 // of the link, and goes on between sessions, when the trial's clock may not.
 func (s *objects) carried(in *scenario.Measured) float64 {
-	if _, known := in.Detail(record.DetailLoad, scenario.LoadObjects); !known {
+	if math.IsNaN(in.Detail(record.DetailLoad, scenario.LoadObjects)) {
 		return math.NaN() // an unfinished or old trial does not say whether its system buffers
 	}
 	bytes, at := float64(s.sent), s.lastAt
@@ -260,9 +267,7 @@ func (s *objects) carried(in *scenario.Measured) float64 {
 
 // measure puts the numbers of what became of objects, and of what that cost.
 func (s *objects) measure(in *scenario.Measured, put func(string, float64)) {
-	if n, known := in.Detail(record.DetailLoad, scenario.LoadObjects); known {
-		put("objects", n)
-	}
+	put("objects", in.Detail(record.DetailLoad, scenario.LoadObjects))
 	all := s.accepted()
 	put("accepted", float64(all.objects))
 	put("accepted_bytes", all.bytes)

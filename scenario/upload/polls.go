@@ -191,25 +191,25 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	if err := p.restore(); err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
 	}
-	report := func() {
+	p.polled = func() {
 		s := scenario.State{At: sink.Now()}
 		p.sofar(&s)
 		sink.State(s)
 	}
-	p.polled = report
 	var load scenario.Load
 	stop, err := p.during(outer, func(ctx context.Context, _ context.CancelCauseFunc) error {
-		lasts, begun := time.Duration(-1), sink.Now()
-		if d := cell.Collect.For.Std(); d > 0 {
-			lasts = max(0, d-begun)
+		begun := sink.Now()
+		if lasts := cell.Collect.For.Std(); lasts > 0 {
+			pause(ctx, lasts-begun)
+		} else {
+			<-ctx.Done()
 		}
-		pause(ctx, lasts)
 		load.Seconds = (sink.Now() - begun).Seconds()
 		return nil
 	})
 	if stop != nil {
 		load.Notes = append(load.Notes, stop.Error())
 	}
-	report()
+	p.polled()
 	return load, err
 }

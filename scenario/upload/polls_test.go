@@ -72,7 +72,9 @@ func TestPollLatency(t *testing.T) {
 		for i, calls := range c.polls {
 			polls = append(polls, record.Poll{Seq: int64(i), Calls: calls})
 		}
-		m := Collect{}.Measure(*entire(scenario.Measured{Polls: slices.Values(polls)}))
+		in := newLedger().Recorded()
+		in.Polls = slices.Values(polls)
+		m := Collect{}.Measure(in)
 		for key, want := range c.want {
 			if got := m[key]; got != want {
 				t.Errorf("%s: %s is %v, want %v", c.name, key, got, want)

@@ -73,7 +73,7 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 		t.discard(ctx, job.Name, ref)
 		return t.unreadable(object, job, from.err)
 	case op.Outcome == record.OK:
-		job.SHA256 = from.sum()
+		job.SHA256 = hex.EncodeToString(from.hash.Sum(nil))
 		if err := t.accept(object, job, ref, time.Duration(op.LastByte)); err != nil {
 			return err
 		}
@@ -179,8 +179,8 @@ const (
 type source struct {
 	io.ReadSeekCloser
 	left int64
-	hash hash.Hash
-	err  error // why our data could not be read
+	hash hash.Hash // of all that was read
+	err  error     // why our data could not be read
 }
 
 func openSource(set workload.Set, object int) (*source, error) {
@@ -207,9 +207,6 @@ func (s *source) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// sum is the hash of all that was read, in hex.
-func (s *source) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
 
 // settle waits until an accepted object is durable, for upload.settle since it
 // was accepted. One that is not durable by then is asked about again at the end.

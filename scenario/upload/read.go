@@ -60,7 +60,7 @@ func (l *loadTest) measure(in *scenario.Measured) {
 	l.efficient(put)
 	put("system_cpu", in.Usage.SystemCPU)
 	put("system_rss_peak", in.Usage.SystemRSSPeak)
-	scenario.PutMachine(in.Usage, put)
+	scenario.PutMachine(in, put)
 }
 
 // bandwidth adds that of absolute bytes between two moments, in seconds, where polls leave too

@@ -17,13 +17,8 @@ import (
 
 // renter is what the node of a Sia renter can do.
 type renter interface {
-	system.Store
-	system.Namer
+	unsettled
 	system.Adopter
-	system.Deleter
-	system.Lister
-	system.Stater
-	system.Ranger
 	system.Settler
 	system.Stats
 	system.Monitored
@@ -36,25 +31,16 @@ type mortalRenter struct {
 }
 
 func (n mortalRenter) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if !n.c.step("before put") {
-		return "", errCrash
-	}
-	ref, err := n.renter.Put(ctx, name, size, r)
-	if !n.c.step("after put") {
-		return "", errCrash
-	}
+	var ref system.Ref
+	err := n.c.around("put", func() (err error) {
+		ref, err = n.renter.Put(ctx, name, size, r)
+		return err
+	})
 	return ref, err
 }
 
 func (n mortalRenter) Delete(ctx context.Context, ref system.Ref) error {
-	if !n.c.step("before delete") {
-		return errCrash
-	}
-	err := n.renter.Delete(ctx, ref)
-	if !n.c.step("after delete") {
-		return errCrash
-	}
-	return err
+	return n.c.around("delete", func() error { return n.renter.Delete(ctx, ref) })
 }
 
 // Each session of a load test on an attached renter attaches anew. One is killed
@@ -69,11 +55,9 @@ func TestUploadToARenterSurvivesAnyCrash(t *testing.T) {
 			sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10,
 				Rate: 1 << 20})
 			t.Cleanup(sim.Close)
-			s := renterSessions{t: t, sim: sim, attach: func() (system.Cluster, error) {
-				return system.Begin(t.Context(), siad.System{}, system.Attach,
-					system.Deployment{Client: sim.Host(), Write: true, Run: "0123abcd",
-						Options: system.Options{"url": sim.URL(), "password": simPassword}})
-			}}
+			s := renterSessions{t: t, sim: sim, bench: &uploadBench{t: t, mode: system.Attach, ledger: newLedger(),
+				limits: synthetic.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000,
+					func(u *experiment.Upload) { u.Verify = 1 })}}
 			over = s.crashTwice(first, 1+first%5*4)
 			adopted += s.adopted()
 		})
@@ -90,12 +74,11 @@ func TestUploadToARenterSurvivesAnyCrash(t *testing.T) {
 }
 
 type renterSessions struct {
-	t      *testing.T
-	sim    *siasim.Sim
-	attach func() (system.Cluster, error)
-	bench  *uploadBench
-	node   renter // of the latest session
-	cut    bool   // a put was under way when a session was killed: its bytes were sent for nothing
+	t     *testing.T
+	sim   *siasim.Sim
+	bench *uploadBench
+	node  renter // of the latest session
+	cut   bool   // a put was under way when a session was killed: its bytes were sent for nothing
 }
 
 // underWay reports whether the killed session was within a put.
@@ -116,27 +99,19 @@ const renterObjects = 3
 
 // run is one session, killed at a step; 0: at none.
 func (s *renterSessions) run(at int) (*crash, yield, error) {
-	cluster, err := s.attach()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	cluster, err := system.Begin(s.t.Context(), siad.System{}, system.Attach, system.Deployment{Client: s.sim.Host(),
+		Write: true, Run: "0123abcd", Options: system.Options{"url": s.sim.URL(), "password": simPassword}})
+	must(s.t, err)
 	defer func() {
 		if err := cluster.Stop(context.Background()); err != nil {
 			s.t.Error(err)
 		}
 	}()
-	if s.bench == nil {
-		s.bench = &uploadBench{t: s.t, mode: "attach", name: "renter", ledger: newLedger(),
-			limits: synthetic.Limits(), epoch: time.Now(), cell: uploadCell(renterObjects, 1000,
-				func(u *experiment.Upload) {
-					u.Concurrency, u.Verify = 1, 1
-				})}
-	}
 	ctx, kill := context.WithCancelCause(s.t.Context())
 	defer kill(nil)
 	c := &crash{at: at, kill: kill}
 	s.node = cluster.Nodes()[0].(renter)
-	s.bench.cluster, s.bench.node = cluster, mortalRenter{s.node, c}
+	s.bench.node = mortalRenter{s.node, c}
 	y, err := s.bench.sessionWith(ctx, mortalLedger{s.bench.ledger, c})
 	synctest.Wait()
 	s.cut = s.cut || c.dead && c.underWay()

@@ -55,7 +55,7 @@ func (t *trial) restore(ctx context.Context) error {
 	}
 	begun := time.Now()
 	what := fmt.Sprintf("%d accepted, %d in doubt", r.accepted, r.doubt)
-	if t.lists() {
+	if _, lists := t.node.(system.Lister); lists {
 		missing, err := t.reconcile(ctx, &r)
 		if err != nil {
 			return err
@@ -121,12 +121,7 @@ func (t *trial) replay(r *restored) error {
 		return err
 	}
 	in := t.sink.Recorded()
-	for op := range in.Ops {
-		t.tally.ended(op)
-		if op.Kind == record.OpGet && op.Outcome != record.Cancelled {
-			t.fetched[int(op.Object)] = time.Duration(op.Start)
-		}
-	}
+	t.fetched = t.tally.read(in.Ops)
 	return in.Err()
 }
 
@@ -170,7 +165,7 @@ func (t *trial) enqueue() {
 		_, listed := t.listed[i]
 		switch {
 		case isStored(t.queue.of(i)):
-			t.pending <- i
+			t.queue.again(i)
 		case j.State == record.JobWaiting && !listed:
 			// When the attempt ended is not recorded; it took part of the pause
 			// at most. So retries are as far apart as if the session had not ended.

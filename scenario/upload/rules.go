@@ -30,23 +30,21 @@ type test struct {
 }
 
 func tests(f *analysis.Frame) (all []test) {
-	rows := map[*analysis.Trial]map[key]analysis.Row{}
-	for _, r := range f.Rows {
-		if rows[r.Trial] == nil {
-			rows[r.Trial] = map[key]analysis.Row{}
-		}
-		rows[r.Trial][key{r.Metric, r.Entity}] = r
-	}
 	for _, t := range f.Trials {
-		if rows[t] == nil || t.Warmup {
+		rows := map[key]analysis.Row{}
+		for _, r := range f.Rows {
+			if r.Trial == t {
+				rows[key{r.Metric, r.Entity}] = r
+			}
+		}
+		if len(rows) == 0 || t.Warmup {
 			continue
 		}
 		name := f.Layout.Name(t.Info)
 		if f.Plan.Blocks > 1 {
 			name += ", " + record.BlockName(t.Block)
 		}
-		all = append(all, test{t, f, rows[t], analysis.Case{System: t.Info.System,
-			Name: name, Range: analysis.NoRange}})
+		all = append(all, test{t, f, rows, analysis.Case{System: t.Info.System, Name: name, Range: analysis.NoRange}})
 	}
 	return all
 }

@@ -23,7 +23,8 @@ const day = 24 * time.Hour
 // weeks are a load test of 25 days against a simulated siad.
 type weeks struct {
 	*uploadBench
-	sim *siasim.Sim
+	sim     *siasim.Sim
+	cluster system.Cluster
 }
 
 const weeksPoll = 2 * time.Hour
@@ -52,12 +53,11 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 		u.Concurrency, u.Poll, u.Settle = 5, experiment.Duration(weeksPoll),
 			experiment.Duration(time.Second)
 	}}, set...)...)
-	b := &uploadBench{t: t, cluster: cluster, cell: cell, ledger: newLedger(), limits: synthetic.Limits(),
-		mode: "attach"}
+	b := &uploadBench{t: t, cell: cell, ledger: newLedger(), limits: synthetic.Limits(), mode: system.Attach}
 	b.limits.Deadline, b.limits.Stall = experiment.Duration(30*day), experiment.Duration(30*day)
-	b.name, b.node, b.epoch = "siad", cluster.Nodes()[0].(system.Store), time.Now()
+	b.node, b.epoch = cluster.Nodes()[0].(system.Store), time.Now()
 	b.reports = 10 * time.Minute // one a second of 25 days would be most of the test's work
-	return &weeks{b, sim}
+	return &weeks{b, sim, cluster}
 }
 
 const simPassword = "PLIMSOLL_TEST_WEEKS"

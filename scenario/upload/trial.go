@@ -34,10 +34,9 @@ type trial struct {
 	mu       sync.Mutex
 	jobs     map[int]*job          // of objects that are not done, once a put began, and of those not yet durable
 	listed   map[int]system.Object // what a list had of objects that are not stored whole, by what is recorded
-	fetched  map[int]time.Duration // when earlier sessions fetched objects at their end
+	fetched  map[int]fetch         // how earlier sessions fetched objects at their end
 	unread   int                   // objects that were to be fetched and could not be asked for
 	troubled map[string]int        // objects in trouble in this session, by what it is
-	pending  chan int              // accepted in earlier sessions, to be asked about; has room for all objects
 	tally    putCounts             // over all sessions
 	session  int64                 // attempts of this session
 	last     time.Duration         // the last acceptance
@@ -73,8 +72,8 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 	t := &trial{
 		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(),
 		pre: r.trialNames(cell, seed), log: scenario.NewOpLog(sink.Block),
-		jobs: map[int]*job{}, listed: map[int]system.Object{}, fetched: map[int]time.Duration{}, troubled: map[string]int{},
-		tally: noPuts, pending: make(chan int, set.Len()),
+		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
+		tally: noPuts,
 	}
 	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size }, sink.Now)
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
@@ -112,7 +111,6 @@ const clearStopped = 30 * time.Minute
 // work stores the objects, waits until they are durable, and verifies some. Polls may be
 // far apart: one more when all is stored gives the bandwidth of that time.
 func (t *trial) work(ctx context.Context) (err error) {
-	close(t.pending)
 	steps := []func(context.Context) error{t.put, t.resolve, t.polls.once, t.rest, t.settleLate, t.verify}
 	for i := 0; i < len(steps) && err == nil; i++ {
 		err = steps[i](ctx)
@@ -128,21 +126,20 @@ func (t *trial) rest(context.Context) error {
 	return nil
 }
 
-// put stores what is left of the objects, so many at a time. Each is under way until it is
-// durable, or its time for that is over.
+// put stores what is left of the objects, so many at a time, and asks about those that earlier
+// sessions have stored. Each is under way until it is durable, or its time for that is over.
 func (t *trial) put(ctx context.Context) error {
 	return scenario.Workers(ctx, min(t.u.Concurrency, max(1, t.set.Len())), func(ctx context.Context, worker int) error {
-		for object := range t.pending {
-			if err := t.settle(ctx, worker, object); err != nil {
-				return err
-			}
-		}
 		for {
 			object, ok := t.queue.take(ctx)
 			if !ok {
 				return nil
 			}
-			if err := t.attempt(ctx, worker, object); err != nil {
+			do := t.attempt
+			if isStored(t.queue.of(object)) {
+				do = t.settle
+			}
+			if err := do(ctx, worker, object); err != nil {
 				return err
 			}
 		}
@@ -243,7 +240,7 @@ func (c *counts) accepted() int64 { return c.in[record.JobAccepted] + c.in[recor
 func isStored(s record.JobState) bool { return s == record.JobAccepted || s == record.JobDurable }
 
 // queue knows the state of each object of a data set, and gives out those that are to
-// be put: those whose retry is due first, else in the set's order.
+// be put, or asked about: those that are given back first, else in the set's order.
 type queue struct {
 	now  func() time.Duration
 	size func(object int) int64
@@ -253,7 +250,7 @@ type queue struct {
 	state   []record.JobState
 	total   counts
 	next    int   // none before it is new
-	due     []int // to be put again, now
+	due     []int // given back
 }
 
 func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
@@ -263,8 +260,8 @@ func newQueue(n int, size func(object int) int64, now func() time.Duration) *que
 	return q
 }
 
-// take gives the next object, which is then under way. It waits while one may come; ok is
-// false when none does, or ctx has ended.
+// take gives the next object, which is then under way, unless it is stored. It waits while one
+// may come; ok is false when none does, or ctx has ended.
 func (q *queue) take(ctx context.Context) (object int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -288,7 +285,9 @@ func (q *queue) take(ctx context.Context) (object int, ok bool) {
 		default:
 			return 0, false
 		}
-		q.move(object, record.JobPutting)
+		if !isStored(q.state[object]) {
+			q.move(object, record.JobPutting)
+		}
 		return object, true
 	}
 	return 0, false
@@ -315,19 +314,21 @@ func (q *queue) set(object int, state record.JobState) {
 	q.move(object, state)
 }
 
-// later gives an object out again when it is due, before all new ones.
+// again gives an object out before all new ones.
+func (q *queue) again(object int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due = append(q.due, object)
+	q.changed.Broadcast()
+}
+
+// later gives an object out again to be put, when that is due.
 func (q *queue) later(object int, due time.Duration) {
 	q.set(object, record.JobWaiting)
-	ready := func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.due = append(q.due, object)
-		q.changed.Broadcast()
-	}
 	if wait := due - q.now(); wait > 0 {
-		time.AfterFunc(wait, ready)
+		time.AfterFunc(wait, func() { q.again(object) })
 	} else {
-		ready()
+		q.again(object)
 	}
 }
 
@@ -343,12 +344,9 @@ func (q *queue) counts() counts {
 	return counts{maps.Clone(q.total.in), q.total.bytes}
 }
 
-// pause waits for d (negative: for ever), or for the end of ctx.
+// pause waits for d, or for the end of ctx.
 func pause(ctx context.Context, d time.Duration) {
-	if d >= 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
 	<-ctx.Done()
 }

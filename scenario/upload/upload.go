@@ -86,9 +86,3 @@ func (r *runner) dataSeed(seed uint64) uint64 {
 	}
 	return scenario.MixSeed(seed, purpose, 0)
 }
-
-// lists reports whether the node says what is there.
-func (r *runner) lists() bool {
-	_, lists := r.node.(system.Lister)
-	return lists
-}

@@ -69,24 +69,6 @@ func (l *ledger) Recorded() scenario.Measured {
 	}
 }
 
-// entire has all streams, if empty ones.
-func entire(in scenario.Measured) *scenario.Measured {
-	none := newLedger().Recorded()
-	if in.Ops == nil {
-		in.Ops = none.Ops
-	}
-	if in.Jobs == nil {
-		in.Jobs = none.Jobs
-	}
-	if in.Polls == nil {
-		in.Polls = none.Polls
-	}
-	if in.Events == nil {
-		in.Events = none.Events
-	}
-	return &in
-}
-
 // measuredFrom is what the metrics of a load test are computed from.
 func measuredFrom(j journal, cell experiment.Cell, load scenario.Load) *scenario.Measured {
 	unknown, in := math.NaN(), j.Recorded()
@@ -133,29 +115,17 @@ func (l *ledger) count(state record.JobState) (n int) {
 	return n
 }
 
-// store is what the tests look into.
-type store interface {
-	system.Store
-	system.Lister
-}
-
 // uploadBench runs sessions of one trial on system mem.
 type uploadBench struct {
 	t       testing.TB
-	name    string
-	mem     *mem.Node
+	mem     *mem.Node    // what there is
 	node    system.Store // what the scenario sees
-	truth   store        // what there is
-	cluster system.Cluster
 	cell    experiment.Cell
 	ledger  *ledger
 	limits  experiment.Limits
-	mode    string
-	base    string
+	mode    system.Mode
 	epoch   time.Time
-	ops     []record.Op
 	states  []scenario.State
-	notes   []string
 	state   func(scenario.State)
 	reports time.Duration // one in so long, if not each second
 }
@@ -172,14 +142,21 @@ func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experi
 		Upload: u}
 }
 
-func newUploadBench(t testing.TB, opt system.Options, cell experiment.Cell) *uploadBench {
+func newUploadBench(t *testing.T, opt system.Options, cell experiment.Cell) *uploadBench {
 	t.Helper()
-	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
-	must(t, err)
-	b := &uploadBench{t: t, cluster: cluster, mem: cluster.Nodes()[0].(*mem.Node), cell: cell, ledger: newLedger(),
-		limits: synthetic.Limits(), mode: "start"}
-	b.name, b.node, b.truth, b.epoch = "mem", b.mem, b.mem, time.Now()
-	return b
+	n := synthetic.MemNode(t, opt)
+	return &uploadBench{t: t, mem: n, node: n, cell: cell, ledger: newLedger(), limits: synthetic.Limits(),
+		mode: system.Start, epoch: time.Now()}
+}
+
+// prepared is the runner of a session.
+func (b *uploadBench) prepared() *runner {
+	b.t.Helper()
+	site := synthetic.Site(b.mode, b.node)
+	site.Limits, site.Run = b.limits, "0123abcd"
+	r, err := Scenario{}.Prepare(b.t.Context(), site, []experiment.Cell{b.cell})
+	must(b.t, err)
+	return r.(*runner)
 }
 
 // session runs one, until ctx ends or the trial does.
@@ -189,30 +166,20 @@ func (b *uploadBench) session(ctx context.Context) (yield, error) {
 
 func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error) {
 	b.t.Helper()
-	prepared, err := Scenario{}.Prepare(ctx, scenario.Site{
-		Use:     experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode},
-		Cluster: synthetic.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
-		Run: "0123abcd", Base: b.base,
-		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
-	}, []experiment.Cell{b.cell})
-	if err != nil {
-		return yield{}, err
-	}
+	prepared := b.prepared()
 	if b.reports > 0 {
-		prepared.(*runner).reportEvery = b.reports
+		prepared.reportEvery = b.reports
 	}
 	var y yield
-	from := len(b.ops)
+	var err error
+	from := len(b.ledger.ops)
 	y.load, err = prepared.Trial(ctx, b.cell, 42, scenario.Sink{
 		Epoch: b.epoch, Recorded: j.Recorded, Jobs: j.Jobs, Poll: j.Poll, Event: j.Event,
 		Now: func() time.Duration { return time.Since(b.epoch) },
-		Block: func(block []byte) error {
-			var err error
-			if b.ops, err = record.DecodeBlock(block, b.ops); err == nil {
-				b.ledger.mu.Lock()
-				defer b.ledger.mu.Unlock()
-				b.ledger.ops, err = record.DecodeBlock(block, b.ledger.ops)
-			}
+		Block: func(block []byte) (err error) {
+			b.ledger.mu.Lock()
+			defer b.ledger.mu.Unlock()
+			b.ledger.ops, err = record.DecodeBlock(block, b.ledger.ops)
 			return err
 		},
 		State: func(s scenario.State) {
@@ -222,7 +189,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error)
 			}
 		},
 	})
-	y.ops = b.ops[from:]
+	y.ops = b.ledger.ops[from:]
 	y.metrics = Scenario{}.Measure(*measuredFrom(j, b.cell, y.load))
 	return y, err
 }
@@ -230,20 +197,15 @@ func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error)
 func (b *uploadBench) must() yield {
 	b.t.Helper()
 	y, err := b.session(b.t.Context())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return y
 }
 
 // set is the trial's.
 func (b *uploadBench) set() workload.Set {
 	b.t.Helper()
-	r := &runner{site: scenario.Site{Use: experiment.SystemUse{Mode: b.mode}, Run: "0123abcd"}}
-	set, err := scenario.DataSet(b.t.Context(), b.cell.Data, r.dataSeed(42), b.base)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	set, err := scenario.DataSet(b.t.Context(), b.cell.Data, b.prepared().dataSeed(42), "")
+	must(b.t, err)
 	return set
 }
 
@@ -251,10 +213,8 @@ func (b *uploadBench) set() workload.Set {
 // set's objects but those named, once, byte for byte, and nothing else.
 func (b *uploadBench) holds(except ...int) error {
 	b.t.Helper()
-	set := b.set()
-	r := &runner{site: scenario.Site{Run: "0123abcd"}}
-	pre := r.trialNames(b.cell, 42)
-	all, err := system.All(b.t.Context(), b.truth)
+	set, pre := b.set(), b.prepared().trialNames(b.cell, 42)
+	all, err := system.All(b.t.Context(), b.mem)
 	if err != nil {
 		return err
 	}
@@ -282,7 +242,7 @@ func (b *uploadBench) holds(except ...int) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(b.truth.Get(b.t.Context(), o.Ref, check), check.Close()); err != nil {
+		if err := errors.Join(b.mem.Get(b.t.Context(), o.Ref, check), check.Close()); err != nil {
 			return fmt.Errorf("object %d: %w", i, err)
 		}
 	}
@@ -573,21 +533,25 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 	}
 }
 
-// An object is under way until it is durable.
+// An object is under way until it is durable. All times are those of the trial's clock, whatever
+// the wall clock says.
 func TestUploadSlots(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"},
 			uploadCell(10, 10, func(u *experiment.Upload) { u.Concurrency = 2 }))
+		const from = 1000 * time.Hour
+		b.epoch = time.Now().Add(-from)
 		b.must()
 		durable := time.Duration(0)
 		for _, j := range b.ledger.jobs {
 			durable = max(durable, j.Durable)
-			if j.State != record.JobDurable || j.Durable < j.Accepted+10*time.Second {
+			if j.State != record.JobDurable || j.Began < from || j.Accepted != j.Began+time.Second ||
+				j.Durable < j.Accepted+10*time.Second {
 				t.Errorf("job %+v", j)
 			}
 		}
-		if durable != 55*time.Second {
-			t.Errorf("the last is durable at %v", durable)
+		if durable != from+55*time.Second || b.ledger.polls[0].Start < from {
+			t.Errorf("the last is durable at %v, the first poll at %v", durable, b.ledger.polls[0].Start)
 		}
 	})
 }
@@ -619,11 +583,17 @@ func TestUploadNeverDurable(t *testing.T) {
 }
 
 // An exit condition ends a trial: what was under way is looked into, a last poll
-// is made, and there is a result.
+// is made, and there is a result. What was to be removed at the end is removed.
 func TestUploadStops(t *testing.T) {
+	t.Run("keep", func(t *testing.T) { testStop(t, "keep") })
+	t.Run("remove", func(t *testing.T) { testStop(t, "remove") })
+}
+
+func testStop(t *testing.T, after string) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(100, 10,
-			func(u *experiment.Upload) { u.Concurrency = 4 }))
+			func(u *experiment.Upload) { u.Concurrency, u.After = 4, after }))
+		b.mode = system.Attach
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.state = func(s scenario.State) {
 			if s.Accepted >= 20 && s.At > 55*time.Second {
@@ -653,8 +623,12 @@ func TestUploadStops(t *testing.T) {
 		if p := b.ledger.polls[len(b.ledger.polls)-1]; p.Start < 55*time.Second {
 			t.Errorf("the last poll was at %v", p.Start)
 		}
-		except := []int{}
-		for i := 20; i < 100; i++ {
+		stored := 20
+		if after == "remove" {
+			stored = 0
+		}
+		var except []int
+		for i := stored; i < 100; i++ {
 			except = append(except, i)
 		}
 		if err := b.holds(except...); err != nil {
