@@ -20,7 +20,7 @@ import (
 
 // scripted is a node that writes down what is done with it, and of which a test changes calls.
 type scripted struct {
-	*mem.Hooked
+	*mem.Node
 	mu    sync.Mutex
 	calls []string // "get REF", in order
 	on    map[string]func(ctx context.Context) error
@@ -36,7 +36,7 @@ func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits e
 	t.Helper()
 	n := &scripted{on: map[string]func(context.Context) error{}}
 	b := newBenchOn(t, client, func(real *mem.Node) system.Node {
-		n.Hooked = &mem.Hooked{Node: real, Before: func(ctx context.Context, call, of string) error {
+		n.Node = real.Hooked(func(ctx context.Context, call, of string) error {
 			n.mu.Lock()
 			n.calls = append(n.calls, call+" "+of)
 			n.mu.Unlock()
@@ -44,7 +44,7 @@ func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits e
 				return do(ctx)
 			}
 			return nil
-		}}
+		}, nil)
 		return n
 	}, opt, limits, cells...)
 	n.calls = nil

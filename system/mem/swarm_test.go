@@ -89,8 +89,8 @@ func TestSwarm(t *testing.T) {
 			got.Len() != len(b) {
 			t.Errorf("a node that lies: %d bytes, %v", got.Len(), err)
 		}
-		if err := nodes[1].ReadBack(t.Context(), "swarm/x", io.Discard); !errors.Is(err, system.ErrBadRef) {
-			t.Errorf("a bad ref: %v", err)
+		if err := nodes[1].ReadBack(t.Context(), "swarm/x", io.Discard); !errors.Is(err, system.ErrNotFound) {
+			t.Errorf("a ref of nothing: %v", err)
 		}
 		nodes[1].SetTrouble(Trouble{Mute: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
