@@ -24,69 +24,74 @@ func SC(thousandths int64) *big.Int {
 
 // host is a storage host.
 type host struct {
-	index   int
 	dead    bool // answers no one
 	dropped bool // and hostdb knows
 }
 
-// state of a contract, by the list of siad's that it is in.
-type state string
-
+// States of a contract, by the list of siad's that it is in.
 const (
-	active    state = "activecontracts"
-	refreshed state = "refreshedcontracts" // replaced before its end
-	expired   state = "expiredcontracts"
+	active    = "activecontracts"
+	refreshed = "refreshedcontracts" // replaced before its end
+	expired   = "expiredcontracts"
 )
 
 // contract is one with a host.
 type contract struct {
-	id                                     string
-	host                                   *host
-	state                                  state
-	funds, fees, upload, storage, download *big.Int
-	size                                   int64
+	id    string
+	host  *host
+	state string
+	size  int64
+	money map[string]*big.Int // by the names that siad has for what it is there or was spent for
 }
+
+const (
+	funds    = "renterfunds"
+	upload   = "uploadspending"
+	storage  = "storagespending"
+	download = "downloadspending"
+)
 
 func (c *contract) total() *big.Int {
 	total := new(big.Int)
-	for _, part := range []*big.Int{c.funds, c.fees, c.upload, c.storage, c.download} {
+	for _, part := range c.money {
 		total.Add(total, part)
 	}
 	return total
 }
 
 // form makes a contract, if the wallet can pay for it.
-func (s *Sim) form(h *host, funds *big.Int) bool {
+func (s *Sim) form(h *host, with *big.Int) bool {
 	fees := SC(contractFees)
-	total := new(big.Int).Add(funds, fees)
+	total := new(big.Int).Add(with, fees)
 	if s.wallet.Cmp(total) < 0 {
 		return false
 	}
 	s.wallet.Sub(s.wallet, total)
 	s.serial++
 	s.contracts = append(s.contracts, &contract{
-		id: fmt.Sprintf("%064x", s.serial), host: h, state: active, funds: new(big.Int).Set(funds),
-		fees: fees, upload: new(big.Int), storage: new(big.Int), download: new(big.Int),
+		id: fmt.Sprintf("%064x", s.serial), host: h, state: active,
+		money: map[string]*big.Int{funds: new(big.Int).Set(with), "fees": fees, upload: new(big.Int),
+			storage: new(big.Int), download: new(big.Int)},
 	})
 	return true
 }
 
 // spend moves money from the funds to a purpose, if it is there.
-func (c *contract) spend(purpose *big.Int, price, times int64) bool {
+func (c *contract) spend(purpose string, price, times int64) bool {
 	amount := new(big.Int).Mul(big.NewInt(price), big.NewInt(times))
-	if c.funds.Cmp(amount) < 0 {
+	if c.money[funds].Cmp(amount) < 0 {
 		return false
 	}
-	c.funds.Sub(c.funds, amount)
-	purpose.Add(purpose, amount)
+	c.money[funds].Sub(c.money[funds], amount)
+	c.money[purpose].Add(c.money[purpose], amount)
 	return true
 }
 
 // end ends a contract: the wallet gets back what it has not spent.
-func (s *Sim) end(c *contract, as state) {
+func (s *Sim) end(c *contract, as string) {
 	c.state = as
-	s.wallet.Add(s.wallet, c.funds)
-	c.funds.SetInt64(0)
+	s.wallet.Add(s.wallet, c.money[funds])
+	c.money[funds].SetInt64(0)
 }
 
 // active are the contracts in use with hosts that live.
@@ -118,20 +123,10 @@ func (s *Sim) store(f *file) bool {
 	ring := s.active()
 	for i := range ring {
 		c := ring[(f.serial*7+f.placed+i)%len(ring)]
-		if c.spend(c.upload, uploadPrice, s.conf.Sector) && c.spend(c.storage, storagePrice*period, s.conf.Sector) {
+		if c.spend(upload, uploadPrice, s.conf.Sector) && c.spend(storage, storagePrice*period, s.conf.Sector) {
 			c.size += s.conf.Sector
 			f.placed++
 			f.on[c.host]++
-			return true
-		}
-	}
-	return false
-}
-
-// payDownload pays for a download out of the first contract that can.
-func (s *Sim) payDownload(bytes int64) bool {
-	for _, c := range s.active() {
-		if c.spend(c.download, downloadPrice, bytes) {
 			return true
 		}
 	}
