@@ -27,18 +27,17 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
 	}
 	whole := a.End == Whole || a.End == Early
 	chunked := strings.EqualFold(a.Header.Get("Transfer-Encoding"), "chunked") || len(a.Trailer) > 0
-	hasBody := r.Method != http.MethodHead && bodyAllowed(a.Status)
-	s.head(w, a)
-	if whole && hasBody && !chunked { // else what was promised, not what came
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	} else if chunked && whole {
+	head(w, a)
+	if chunked && whole {
 		w.Header().Del("Content-Length")
+	} else if whole && len(body) > 0 { // else what was promised, not what came
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	w.WriteHeader(a.Status)
 	if chunked || !whole {
 		flush(w)
 	}
-	if hasBody {
+	if len(body) > 0 {
 		if _, err := w.Write(body); err != nil {
 			return // the client left, or the recording contradicts itself, which the client sees
 		}
@@ -64,17 +63,13 @@ func trailers(w http.ResponseWriter, a Answer) {
 }
 
 // head copies the headers that were recorded.
-func (s *Server) head(w http.ResponseWriter, a Answer) {
+func head(w http.ResponseWriter, a Answer) {
 	w.Header()["Content-Type"] = nil // or one is guessed
 	for k, values := range a.Header {
 		if k != "Date" && k != "Transfer-Encoding" {
 			w.Header()[k] = values
 		}
 	}
-}
-
-func bodyAllowed(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -30,7 +31,11 @@ func Instead(sha256 string, body []byte) Option {
 // Let replaces text in paths, queries, headers and bodies that were kept: a
 // placeholder such as {REPO1}, or the name of an object.
 func Let(old, new string) Option {
-	return func(s *Server) { s.replace = append(s.replace, old, new) }
+	inJSON := func(text string) string {
+		quoted, _ := json.Marshal(text) // it can be
+		return string(quoted[1 : len(quoted)-1])
+	}
+	return func(s *Server) { s.replace = append(s.replace, inJSON(old), inJSON(new)) }
 }
 
 // Login is what must be in requests that were recorded with a (redacted) login.
@@ -67,9 +72,6 @@ func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
 	}
 	drops := false
 	for i, e := range exchanges {
-		if e.missing != "" {
-			t.Fatalf("replay: step %q: %s", e.Step, e.missing)
-		}
 		e = s.filled(e)
 		if _, err := s.contents.bytes(e.Answer.Body, e.Answer.Header); err != nil {
 			t.Fatalf("replay: step %q (%d): answer: %v", e.Step, i+1, err)
@@ -88,25 +90,17 @@ func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
 	return s
 }
 
-// filled is e with the placeholders replaced.
+// filled is e with the placeholders replaced, in its JSON.
 func (s *Server) filled(e Exchange) Exchange {
-	if len(s.replace) == 0 {
-		return e
+	text, err := json.Marshal(e)
+	if err != nil {
+		s.t.Fatalf("replay: step %q: %v", e.Step, err)
 	}
-	r := strings.NewReplacer(s.replace...)
-	e.Path = r.Replace(e.Path)
-	e.Body.Text, e.Answer.Body.Text = r.Replace(e.Body.Text), r.Replace(e.Answer.Body.Text)
-	for _, m := range []*map[string][]string{(*map[string][]string)(&e.Query), (*map[string][]string)(&e.Header),
-		(*map[string][]string)(&e.Answer.Header)} {
-		out := map[string][]string{}
-		for k, values := range *m {
-			for _, v := range values {
-				out[k] = append(out[k], r.Replace(v))
-			}
-		}
-		*m = out
+	out := Exchange{Repeat: e.Repeat, Optional: e.Optional}
+	if err := json.Unmarshal([]byte(strings.NewReplacer(s.replace...).Replace(string(text))), &out); err != nil {
+		s.t.Fatalf("replay: step %q: %v", e.Step, err)
 	}
-	return e
+	return out
 }
 
 // close ends the server and reports what was not asked for.
@@ -179,20 +173,15 @@ func (s *Server) next(r *http.Request) (Exchange, error) {
 		s.used[again]++
 		return s.steps[again], nil
 	}
-	return Exchange{}, fmt.Errorf("unexpected request\n\t%s\nexpected%s", asked, s.expected())
+	return Exchange{}, fmt.Errorf("unexpected request\n\t%s\nexpected next:%s", asked, s.expected())
 }
 
-// expected lists what may be asked for.
+// expected lists what is to come; what may come in any order are all of them.
 func (s *Server) expected() string {
 	var b strings.Builder
-	b.WriteString(map[bool]string{true: ", in any order:", false: " next:"}[s.byPath])
 	for i, e := range s.steps {
-		if s.used[i] > 0 || !s.byPath && i <= s.at {
-			continue
-		}
-		fmt.Fprintf(&b, "\n\t%s (step %q)", e.key(), e.Step)
-		if !s.byPath && !e.Optional {
-			return b.String()
+		if s.used[i] == 0 && (s.byPath || i > s.at) {
+			fmt.Fprintf(&b, "\n\t%s (step %q)", e.key(), e.Step)
 		}
 	}
 	return b.String() + "\n\tnothing more"
