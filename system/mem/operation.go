@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -77,12 +78,7 @@ func (op *operation) reach(done int64) error {
 // wait ends at a time, or with ctx.
 func wait(ctx context.Context, until time.Time) error {
 	if d := time.Until(until); d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+		member.Sleep(ctx, d)
 	}
 	return ctx.Err()
 }

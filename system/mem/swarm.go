@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -37,12 +38,9 @@ type Links struct {
 
 // Trouble is what a node does wrong in a swarm.
 type Trouble struct {
-	Refuse error         // Fetch fails with it
-	Wrong  bool          // it says that it has all when it has, and what is on its disk is something else
-	Stop   float64       // share of a content at which it goes no further; 0: it does
-	Slow   time.Duration // what it takes to say how far it is
-	Mute   bool          // it never says how far it is
-	Says   string        // the words of Progress
+	Wrong bool    // it says that it has all when it has, and what is on its disk is something else
+	Stop  float64 // share of a content at which it goes no further; 0: it does
+	Says  string  // the words of Progress
 }
 
 // peer is what a node is in the swarm.
@@ -54,7 +52,6 @@ type peer struct {
 	tasks          map[system.Ref]*spread
 	trouble        Trouble
 	received, sent float64 // bytes that crossed its link
-	asked          int64   // questions how far it is
 }
 
 // spread is one content on one node.
@@ -97,12 +94,6 @@ func (n *Node) Moved() (received, sent float64) {
 	return received, sent
 }
 
-// Asked is how often the node was asked how far it is.
-func (n *Node) Asked() (times int64) {
-	n.store.now(func() { times = n.asked })
-	return times
-}
-
 // flow is bytes per second from one node to another.
 type flow struct {
 	from, to *peer
@@ -126,9 +117,7 @@ func (s *swarm) advance() {
 			sum[f.sink] += f.rate
 		}
 		for _, f := range flows {
-			if left := f.to.limit(f.sink) - f.sink.have; sum[f.sink] > 0 {
-				step = min(step, left/sum[f.sink])
-			}
+			step = min(step, (f.to.limit(f.sink)-f.sink.have)/sum[f.sink])
 		}
 		for _, f := range flows {
 			moved := f.rate * step
@@ -171,11 +160,11 @@ func (s *swarm) flows() []flow {
 	}
 	in := map[*peer]float64{}
 	for i, f := range all {
-		all[i].rate = rate(s.links.Up, s.up, f.from) / float64(fan[f.from])
+		all[i].rate = cmp.Or(s.links.Up[f.from.place], float64(s.up), boundless) / float64(fan[f.from])
 		in[f.to] += all[i].rate
 	}
 	for i, f := range all {
-		if most := rate(s.links.Down, s.down, f.to); in[f.to] > most {
+		if most := cmp.Or(s.links.Down[f.to.place], float64(s.down), boundless); in[f.to] > most {
 			all[i].rate *= most / in[f.to]
 		}
 	}
@@ -184,15 +173,6 @@ func (s *swarm) flows() []flow {
 
 // boundless is a rate without a limit, bytes per second.
 const boundless = 1e15
-
-func rate(of map[int]float64, otherwise int64, p *peer) float64 {
-	if r, ok := of[p.place]; ok && r > 0 {
-		return r
-	} else if !ok && otherwise > 0 {
-		return float64(otherwise)
-	}
-	return boundless
-}
 
 func (s *swarm) reach(a, b *peer) bool {
 	apart := func(p *peer) bool { return slices.Contains(s.links.Apart, p.place) }
@@ -244,9 +224,6 @@ func (n *Node) Publish(ctx context.Context, name string, size int64, r io.Reader
 // Fetch implements system.Member.
 func (n *Node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 	return n.member(ctx, "fetch", string(ref), func() error {
-		if err := n.trouble.Refuse; err != nil {
-			return err
-		}
 		o := n.store.contents[ref]
 		if o == nil {
 			return system.ErrNotFound
@@ -264,18 +241,6 @@ func (n *Node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 
 // Progress implements system.Member.
 func (n *Node) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
-	var trouble Trouble
-	err = n.task(ctx, "progress of", ref, func(*spread) {
-		n.asked++
-		trouble = n.trouble
-	})
-	if err != nil {
-		return f, err
-	}
-	if trouble.Mute {
-		<-ctx.Done()
-	}
-	_ = wait(ctx, time.Now().Add(trouble.Slow)) // the next call sees when ctx has ended
 	err = n.task(ctx, "progress of", ref, func(t *spread) {
 		f = system.Progress{
 			Size: t.of.size(), Verified: int64(t.have), Written: int64(t.have), Complete: t.complete(),
