@@ -214,15 +214,9 @@ func plimsoll(s httpload.Spec) func(context.Context) (usage, error) {
 		}
 		cmd := exec.CommandContext(ctx, self, loadCommand)
 		cmd.Stderr = os.Stderr
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			return u, err
-		}
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			return u, err
-		}
-		if err := cmd.Start(); err != nil {
+		stdin, noInput := cmd.StdinPipe()
+		stdout, noOutput := cmd.StdoutPipe()
+		if err := errors.Join(noInput, noOutput, cmd.Start()); err != nil {
 			return u, err
 		}
 		res, err := httpload.Drive(ctx, []httpload.Spec{s}, []httpload.Generator{{In: stdin, Out: stdout}}, nil, nil)

@@ -46,7 +46,7 @@ func newBenchOn(t *testing.T, client testbed.Host, wrap func(*mem.Node) system.N
 		t.Fatal(p)
 	}
 	b.runner, err = Scenario{}.Prepare(t.Context(), scenario.Site{
-		Use: use, Cluster: synthetic.Replaced{Cluster: cluster, Node: wrap(b.node)}, Client: client, Seed: 1,
+		Use: use, Cluster: synthetic.Cluster{Node: wrap(b.node), Details: cluster.Identity()}, Client: client, Seed: 1,
 		Limits: limits,
 		Event:  func(_, what, _ string, _ time.Duration) { b.events = append(b.events, what) }, Say: func(string) {},
 	}, cells)

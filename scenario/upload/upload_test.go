@@ -191,7 +191,7 @@ func (b *uploadBench) sessionWith(ctx context.Context, j journal) (yield, error)
 	b.t.Helper()
 	prepared, err := Scenario{}.Prepare(ctx, scenario.Site{
 		Use:     experiment.SystemUse{Name: b.name, Use: b.name, Mode: b.mode},
-		Cluster: synthetic.Replaced{Cluster: b.cluster, Node: b.node}, Seed: 1, Limits: b.limits,
+		Cluster: synthetic.Cluster{Node: b.node, Details: b.cluster.Identity()}, Seed: 1, Limits: b.limits,
 		Run: "0123abcd", Base: b.base,
 		Event: func(_, what, _ string, _ time.Duration) { b.notes = append(b.notes, what) }, Say: func(string) {},
 	}, []experiment.Cell{b.cell})

@@ -36,11 +36,10 @@ func (n *Node) Hooked(before, after Hook) *Node { return &Node{n.client, before,
 type client struct {
 	store *store
 	peer
-	stopped bool
-	idle    int // open connections without an operation
-	era     int // Redials so far
-	near    map[system.Ref]bool
-	phases  []system.Phase
+	idle   int // open connections without an operation
+	era    int // Redials so far
+	near   map[system.Ref]bool
+	phases []system.Phase
 }
 
 // Change changes what operations take and how they fail, for all nodes of the
@@ -318,6 +317,6 @@ func (n *Node) Processes() []testbed.Process { return nil }
 func (n *Node) Stop(context.Context) error {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
-	n.stopped = true
+	n.dead = true
 	return nil
 }

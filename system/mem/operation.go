@@ -48,17 +48,17 @@ func (n *Node) operate(ctx context.Context, what, of string, do func(op *operati
 func (n *client) begin(ctx context.Context, what string, ref system.Ref) (*operation, error) {
 	n.store.mu.Lock()
 	op := &operation{ctx: ctx, node: n, model: n.store.model, fate: n.store.draw(), started: time.Now(), era: n.era}
-	stopped := n.stopped
+	dead := n.dead
 	op.local = op.model.Cache && (what == "get" || what == "range") && n.near[ref]
 	switch {
 	case op.local: // neither distance nor size counts
 		op.model.RTT, op.model.Rate = 0, 0
-	case n.idle > 0 && !stopped:
+	case n.idle > 0 && !dead:
 		n.idle--
 		op.model.Dial = 0
 	}
 	n.store.mu.Unlock()
-	if stopped {
+	if dead {
 		return nil, errStopped
 	}
 	if op.fate.hang {

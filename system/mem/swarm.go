@@ -47,7 +47,7 @@ type Trouble struct {
 type peer struct {
 	place          int
 	address        string
-	dead           bool
+	dead           bool // killed or stopped
 	known          map[string]bool
 	tasks          map[system.Ref]*spread
 	trouble        Trouble
@@ -183,7 +183,7 @@ func (s *swarm) reach(a, b *peer) bool {
 func (n *Node) member(ctx context.Context, what, of string, do func() error) error {
 	return n.locked(ctx, what, of, func() error {
 		n.store.advance()
-		if n.stopped || n.dead {
+		if n.dead {
 			return errStopped
 		}
 		return do()

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // file is an object that was put. Its sectors go through the uplink in order: first those
@@ -105,18 +107,9 @@ func (s *Sim) accepted(ctx context.Context, f *file) bool {
 			return there
 		}
 		wait := time.Duration(max(left, sector/100) / s.conf.Rate * float64(time.Second))
-		if sleep(ctx, min(wait, blockTime)) != nil {
+		if !member.Sleep(ctx, min(wait, blockTime)) {
 			return false
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

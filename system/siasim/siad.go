@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // object is one of JSON.
@@ -65,7 +67,7 @@ func (s *Sim) Siad() http.Handler {
 // outer is what happens to every request, whatever it asks for.
 func (s *Sim) outer(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if sleep(r.Context(), latency) != nil {
+		if !member.Sleep(r.Context(), latency) {
 			return
 		}
 		unlock := s.lock()

@@ -16,14 +16,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
 
-// catalog is what the experiments may name.
-func catalog() experiment.Catalog {
-	return experiment.Catalog{
-		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
-		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
-	}
-}
-
 // Run says what a synthetic run is to contain.
 type Run struct {
 	File   string
@@ -35,7 +27,10 @@ type Run struct {
 
 // Plan is the plan of an experiment file whose systems are nginx and boxo.
 func Plan(file string) (*experiment.Plan, error) {
-	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, catalog())
+	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, experiment.Catalog{
+		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
+		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
+	})
 	if err != nil {
 		return nil, err
 	}

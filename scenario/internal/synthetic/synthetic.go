@@ -50,14 +50,6 @@ func (c Cluster) Nodes() []system.Node        { return []system.Node{c.Node} }
 func (c Cluster) Identity() map[string]string { return c.Details }
 func (Cluster) Stop(context.Context) error    { return nil }
 
-// Replaced is a cluster with another node in its place.
-type Replaced struct {
-	system.Cluster
-	Node system.Node
-}
-
-func (c Replaced) Nodes() []system.Node { return []system.Node{c.Node} }
-
 // Near allows for what a histogram rounds.
 func Near(got, want float64) bool { return math.Abs(got-want) <= 0.002*want }
 
