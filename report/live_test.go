@@ -81,12 +81,25 @@ func readEvents(t *testing.T, body io.Reader, each func(event) bool) {
 	}
 }
 
+// unfinished is a run that goes on: some of its trials are over.
+func unfinished(t *testing.T) (dir string, run *record.Run) {
+	dir, run, plan := synthetic.Create(t, smallFile)
+	t.Cleanup(func() { run.Close() })
+	must(t, run.Event(record.Event{At: time.Now(), Kind: "phase", What: "run begins"}))
+	for _, cell := range plan.Cells[:3] {
+		w, err := run.Begin(cell.ID, 0, false, time.Now())
+		must(t, err)
+		must(t, w.Ops([]record.Op{{Kind: record.OpRange, Length: 1000, Bytes: 1000, FirstByte: 1, LastByte: 1e9}}))
+		must(t, w.End(record.Trial{Seconds: 1, Metrics: map[string]float64{"throughput": 1000}}))
+	}
+	must(t, run.Flush())
+	return dir, run
+}
+
 // While the run goes on the page follows it; when it ends, so does the stream.
 func TestLiveFollowsARun(t *testing.T) {
 	t.Parallel()
-	s := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 6}
-	dir, run := s.Write(t)
-	must(t, run.Flush())
+	dir, run := unfinished(t)
 	srv := httptest.NewServer(Live(dir))
 	defer srv.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -129,9 +142,7 @@ func TestLiveFollowsARun(t *testing.T) {
 // A browser that is there before the run is waits for it; one that outlives it does not.
 func TestLiveBeforeAndAfterTheRun(t *testing.T) {
 	t.Parallel()
-	s := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 6}
-	dir, run := s.Write(t)
-	must(t, run.Flush())
+	dir, _ := unfinished(t)
 	link := filepath.Join(t.TempDir(), "run")
 	h := Live(link)
 	page := func(code int, refreshes bool) {
@@ -151,7 +162,7 @@ func TestLiveBeforeAndAfterTheRun(t *testing.T) {
 
 // What a running trial has carried is reported while it runs, long transfers and all.
 func TestLiveCountsTheRunningTrial(t *testing.T) {
-	dir, run, plan := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 1)}.Create(t)
+	dir, run, plan := synthetic.Create(t, smallFile)
 	defer run.Close()
 	w, err := run.Begin(plan.Cells[0].ID, 0, false, time.Now())
 	must(t, err)
@@ -202,9 +213,7 @@ func TestLiveRestsBetweenReports(t *testing.T) {
 
 // Numbers that are older than the run say of when they are.
 func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
-	dir, run := synthetic.Run{File: fmt.Sprintf(smallFile, "nginx", 2), Blocks: 2, Stop: 4}.Write(t)
-	defer run.Close()
-	must(t, run.Flush())
+	dir, run := unfinished(t)
 	l := &live{dir: dir}
 	v, err := l.look()
 	must(t, err)
@@ -223,11 +232,9 @@ func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
 
 const smallFile = `
 scenario: retrieve
-question: Which?
 systems: [nginx, boxo]
-baseline: %s
 link: {rate: 1Gbit, delay: 20ms}
 data: {size: 64MiB}
 retrieve: {concurrency: [1, 8], range: 1MiB, requests: 60}
-repetitions: %d
+repetitions: 1
 `

@@ -16,15 +16,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
 
-// Run says what a synthetic run is to contain.
-type Run struct {
-	File   string
-	Blocks int
-	Stop   int     // trials after which the run is left unfinished; 0: none
-	Seed   uint64  // 0: the usual one
-	Own    float64 // bytes per second of a system by itself; 0: some of each
-}
-
 // Plan is the plan of an experiment file whose systems are nginx and boxo.
 func Plan(file string) (*experiment.Plan, error) {
 	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, experiment.Catalog{
@@ -37,10 +28,10 @@ func Plan(file string) (*experiment.Plan, error) {
 	return e.Plan()
 }
 
-// Create makes the run directory with its plan.
-func (s Run) Create(t testing.TB) (dir string, run *record.Run, plan *experiment.Plan) {
+// Create makes a run directory with the plan of an experiment file.
+func Create(t testing.TB, file string) (dir string, run *record.Run, plan *experiment.Plan) {
 	t.Helper()
-	plan, err := Plan(s.File)
+	plan, err := Plan(file)
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)
@@ -66,32 +57,28 @@ func memory(t testing.TB) string {
 }
 
 // Write makes a run directory through record's own writer, all of it from one
-// seed: the same options give the same directory.
-func (s Run) Write(t testing.TB) (dir string, run *record.Run) {
+// seed: the same file gives the same directory.
+func Write(t testing.TB, file string) (dir string) {
 	t.Helper()
-	dir, run, plan := s.Create(t)
-	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
-	rng := rand.New(rand.NewPCG(7, 7+s.Seed))
-	at := begun
-	for block := -1; block < s.Blocks; block++ {
-		for i, cell := range rng.Perm(len(plan.Cells)) {
-			if s.Stop > 0 && (block+1)*len(plan.Cells)+i == s.Stop {
-				return dir, run
-			}
-			s.trial(t, run, plan.Cells[cell], block, at, rng)
+	dir, run, plan := Create(t, file)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run begins"}))
+	rng := rand.New(rand.NewPCG(7, 7))
+	for block := range plan.Blocks {
+		for _, cell := range rng.Perm(len(plan.Cells)) {
+			trial(t, run, plan.Cells[cell], block, at, rng)
 			at = at.Add(10 * time.Second)
 		}
 	}
 	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run ends"}))
 	must(t, run.Close())
-	return dir, run
+	return dir
 }
 
 // trial simulates a fair-shared link: at most the link's rate for all, at most
 // the system's own rate.
-func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand) {
-	w, err := run.Begin(c.ID, block, block < 0, epoch)
+func trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand) {
+	w, err := run.Begin(c.ID, block, false, epoch)
 	must(t, err)
 	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
 	rate, rtt := float64(c.Link.Rate)/8*0.949, 2*time.Duration(c.Link.Delay).Seconds()
@@ -102,9 +89,6 @@ func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, 
 	must(t, w.Link(link))
 	conc, size := float64(c.Retrieve.Concurrency), float64(c.Retrieve.Range)
 	own := map[string]float64{"nginx": 4e9, "boxo": 45e6}[c.System]
-	if s.Own > 0 {
-		own = s.Own
-	}
 	total := min(0.97*measured, 0.97*conc*size/(rtt+size/measured), own) * noise(0.015)
 	ops, end := operations(c, rtt, size*conc/total, rng)
 	must(t, w.Ops(ops))
