@@ -68,10 +68,7 @@ func (t *spread) complete() bool { return t.have >= float64(t.of.size()) }
 
 // limit is how much of a content a node gets.
 func (p *peer) limit(t *spread) float64 {
-	if p.trouble.Stop > 0 {
-		return p.trouble.Stop * float64(t.of.size())
-	}
-	return float64(t.of.size())
+	return cmp.Or(p.trouble.Stop, 1) * float64(t.of.size())
 }
 
 // now calls do with the store locked and the swarm up to the present.

@@ -59,11 +59,10 @@ func Vanish(amount *big.Int) func(*Sim) {
 func RenewEarly(loss *big.Int) func(*Sim) {
 	return func(s *Sim) {
 		c := s.active()[0]
-		if s.form(c.host, SC(contractFunds)) {
-			s.contracts[len(s.contracts)-1].size = c.size
-			s.end(c, refreshed)
-			Vanish(loss)(s)
-		}
+		s.form(c.host, SC(contractFunds))
+		s.contracts[len(s.contracts)-1].size = c.size
+		s.end(c, refreshed)
+		Vanish(loss)(s)
 	}
 }
 
@@ -77,13 +76,11 @@ func Overfund(amount *big.Int) func(*Sim) {
 	}
 }
 
-// DeadHost is the end of a host that has a contract. hostdb drops it three
-// minutes later, as was recorded; redundancy falls when its contract ends, after fall.
-// It is never repaired.
+// DeadHost is the end of a host that has a contract. hostdb drops it at once;
+// redundancy falls when its contract ends, after fall. It is never repaired.
 func DeadHost(at time.Duration, host int, fall time.Duration) []Event {
 	return []Event{
 		{at, func(s *Sim) { s.hosts[host].dead = true }},
-		{at + 180*time.Second, func(s *Sim) { s.hosts[host].dropped = true }},
 		{at + fall, func(s *Sim) { s.lose(s.hosts[host]) }},
 	}
 }

@@ -24,8 +24,7 @@ func SC(thousandths int64) *big.Int {
 
 // host is a storage host.
 type host struct {
-	dead    bool // answers no one
-	dropped bool // and hostdb knows
+	dead bool // answers no one
 }
 
 // States of a contract, by the list of siad's that it is in.
@@ -59,32 +58,24 @@ func (c *contract) total() *big.Int {
 	return total
 }
 
-// form makes a contract, if the wallet can pay for it.
-func (s *Sim) form(h *host, with *big.Int) bool {
+// form makes a contract. The wallet is much larger than what all of them cost.
+func (s *Sim) form(h *host, with *big.Int) {
 	fees := SC(contractFees)
-	total := new(big.Int).Add(with, fees)
-	if s.wallet.Cmp(total) < 0 {
-		return false
-	}
-	s.wallet.Sub(s.wallet, total)
+	s.wallet.Sub(s.wallet, with)
+	s.wallet.Sub(s.wallet, fees)
 	s.serial++
 	s.contracts = append(s.contracts, &contract{
 		id: fmt.Sprintf("%064x", s.serial), host: h, state: active,
 		money: map[string]*big.Int{funds: new(big.Int).Set(with), "fees": fees, upload: new(big.Int),
 			storage: new(big.Int), download: new(big.Int)},
 	})
-	return true
 }
 
-// spend moves money from the funds to a purpose, if it is there.
-func (c *contract) spend(purpose string, price, times int64) bool {
+// spend moves money from the funds, which last, to a purpose.
+func (c *contract) spend(purpose string, price, times int64) {
 	amount := new(big.Int).Mul(big.NewInt(price), big.NewInt(times))
-	if c.money[funds].Cmp(amount) < 0 {
-		return false
-	}
 	c.money[funds].Sub(c.money[funds], amount)
 	c.money[purpose].Add(c.money[purpose], amount)
-	return true
 }
 
 // end ends a contract: the wallet gets back what it has not spent.
@@ -119,16 +110,12 @@ func (s *Sim) spare() (all []*host) {
 }
 
 // store pays a host for the next sector of a file.
-func (s *Sim) store(f *file) bool {
+func (s *Sim) store(f *file) {
 	ring := s.active()
-	for i := range ring {
-		c := ring[(f.serial*7+f.placed+i)%len(ring)]
-		if c.spend(upload, uploadPrice, s.conf.Sector) && c.spend(storage, storagePrice*period, s.conf.Sector) {
-			c.size += s.conf.Sector
-			f.placed++
-			f.on[c.host]++
-			return true
-		}
-	}
-	return false
+	c := ring[(f.serial*7+f.placed)%len(ring)]
+	c.spend(upload, uploadPrice, s.conf.Sector)
+	c.spend(storage, storagePrice*period, s.conf.Sector)
+	c.size += s.conf.Sector
+	f.placed++
+	f.on[c.host]++
 }

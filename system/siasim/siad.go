@@ -115,7 +115,7 @@ func siadError(w http.ResponseWriter, status int, message string) {
 
 // hostdb are the hosts that it takes for active.
 func (s *Sim) hostdb() any {
-	return object{"hosts": slices.DeleteFunc(slices.Clone(s.hosts), func(h *host) bool { return h.dropped })}
+	return object{"hosts": slices.DeleteFunc(slices.Clone(s.hosts), func(h *host) bool { return h.dead })}
 }
 
 func (s *Sim) siadWallet() any {
@@ -233,16 +233,14 @@ func (s *Sim) download(w http.ResponseWriter, r *http.Request) {
 		why = "not enough workers to complete download"
 	}
 	unlock()
-	if why == "" {
-		off, _ := strconv.ParseInt(q.Get("offset"), 10, 64)
-		length, err := strconv.ParseInt(q.Get("length"), 10, 64)
-		if err != nil {
-			length = f.size - off
-		}
-		if s.send(w, f, off, length) {
-			return
-		}
-		why = "not enough workers to complete download"
+	if why != "" {
+		siadError(w, http.StatusInternalServerError, "download creation failed: "+why)
+		return
 	}
-	siadError(w, http.StatusInternalServerError, "download creation failed: "+why)
+	off, _ := strconv.ParseInt(q.Get("offset"), 10, 64)
+	length, err := strconv.ParseInt(q.Get("length"), 10, 64)
+	if err != nil {
+		length = f.size - off
+	}
+	s.send(w, f, off, length)
 }
