@@ -122,13 +122,12 @@ func take(kind, name string, size int64, r io.Reader, pace func(done int64) erro
 
 // give writes bytes of an object to w.
 func (op *operation) give(data []byte, w io.Writer) error {
-	at := int(op.fate.at * float64(len(data)))
 	if op.fate.cut {
-		data = data[:at]
+		data = data[:int(op.fate.at*float64(len(data)))]
 	}
-	if op.fate.corrupt && at < len(data) {
+	if op.fate.corrupt && len(data) > 0 {
 		data = slices.Clone(data)
-		data[at] ^= 1
+		data[int(op.fate.at*float64(len(data)))] ^= 1
 	}
 	for part := range slices.Chunk(data, chunk) {
 		if err := op.reach(op.moved + int64(len(part))); err != nil {

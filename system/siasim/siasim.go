@@ -103,5 +103,3 @@ func (s *Sim) lock() (unlock func()) {
 	s.now = now
 	return s.mu.Unlock
 }
-
-func (s *Sim) height() int64 { return height + int64(s.now/blockTime) }

@@ -75,8 +75,7 @@ func Write(t testing.TB, file string) (dir string) {
 	return dir
 }
 
-// trial simulates a fair-shared link: at most the link's rate for all, at most
-// the system's own rate.
+// trial simulates a fair-shared link: at most the link's rate for all.
 func trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand) {
 	w, err := run.Begin(c.ID, block, false, epoch)
 	must(t, err)
@@ -88,9 +87,11 @@ func trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch ti
 		WantRate: rate * 8, Rate: measured * 8, Loss: math.NaN(), Lateness: 0.0002, Tolerance: 0.05, OK: true}
 	must(t, w.Link(link))
 	conc, size := float64(c.Retrieve.Concurrency), float64(c.Retrieve.Range)
-	own := map[string]float64{"nginx": 4e9, "boxo": 45e6}[c.System]
-	total := min(0.97*measured, 0.97*conc*size/(rtt+size/measured), own) * noise(0.015)
-	ops, end := operations(c, rtt, size*conc/total, rng)
+	each := max(rtt+size/measured, conc*size/measured) * noise(0.015)
+	if c.System == "boxo" {
+		each *= 1.2
+	}
+	ops, end := operations(c, rtt, each, rng)
 	must(t, w.Ops(ops))
 	for sec := range int(end) + 1 {
 		at := time.Duration(sec) * time.Second
