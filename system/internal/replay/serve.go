@@ -20,13 +20,17 @@ func ByPath() Option { return func(s *Server) { s.byPath = true } }
 
 // Content gives the bytes of bodies that were recorded as hashes; the hash must fit.
 func Content(bodies ...[]byte) Option {
-	return func(s *Server) { s.contents.known = append(s.contents.known, bodies...) }
+	return func(s *Server) {
+		for _, body := range bodies {
+			s.contents[Sum(body)] = body
+		}
+	}
 }
 
 // Instead gives bytes that stand, in requests and in answers, for those with
 // the recorded hash, which are lost. The length must fit.
 func Instead(sha256 string, body []byte) Option {
-	return func(s *Server) { s.contents.instead[sha256] = body }
+	return func(s *Server) { s.contents[sha256] = body }
 }
 
 // Let replaces text in paths, queries, headers and bodies that were kept: a
@@ -71,7 +75,7 @@ type step struct {
 // exchange that is not optional was not asked for.
 func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
 	t.Helper()
-	s := &Server{t: t, at: -1, contents: contents{instead: map[string][]byte{}}}
+	s := &Server{t: t, at: -1, contents: contents{}}
 	for _, o := range opts {
 		o(s)
 	}
