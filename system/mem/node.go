@@ -44,11 +44,7 @@ type client struct {
 
 // Change changes what operations take and how they fail, for all nodes of the
 // cluster and from the next operation on: n.Change(func(m *mem.Model) { m.RTT = rtt }).
-func (n *Node) Change(change func(*Model)) {
-	n.store.mu.Lock()
-	defer n.store.mu.Unlock()
-	change(&n.store.model)
-}
+func (n *Node) Change(change func(*Model)) { n.store.now(func() { change(&n.store.model) }) }
 
 // call makes a call between its hooks.
 func (n *Node) call(ctx context.Context, what, of string, do func() error) error {
@@ -315,8 +311,6 @@ func (n *Node) Processes() []testbed.Process { return nil }
 
 // Stop implements group.Node.
 func (n *Node) Stop(context.Context) error {
-	n.store.mu.Lock()
-	defer n.store.mu.Unlock()
-	n.dead = true
+	n.store.now(func() { n.dead = true })
 	return nil
 }

@@ -26,7 +26,7 @@ func (s *Sim) Host() testbed.Host { return client{sim: s} }
 // that: it reads and writes a connection in different goroutines.
 // All their waiting is on channels, which lets a bubble's clock move on.
 type pipes struct {
-	net.Listener // nil: a server needs no more than the below
+	net.Listener // nil: a server calls only what is below
 	conns        chan net.Conn
 	ended        chan struct{}
 }
