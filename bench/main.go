@@ -43,7 +43,7 @@ func run() error {
 	if len(os.Args) > 1 && os.Args[1] == loadCommand {
 		return httpload.Serve(ctx, os.Stdin, os.Stdout)
 	}
-	what := flag.String("what", "all", "name of a benchmark, or all")
+	what := flag.String("what", "all", "httpload, record or all")
 	flag.Parse()
 	known := false
 	for _, b := range benchmarks {
@@ -58,7 +58,7 @@ func run() error {
 		fmt.Println()
 	}
 	if !known {
-		return fmt.Errorf("no benchmark is called %q", *what)
+		return fmt.Errorf("no benchmark is called %q: -what is httpload, record or all", *what)
 	}
 	return nil
 }
