@@ -57,10 +57,25 @@ func TestLiveMetrics(t *testing.T) {
 		`plimsoll_throughput_bytes_per_second{cell="c001",system=`, `plimsoll_ttfb_p50_seconds{cell="c001"`)
 }
 
+// unfinished is a run that goes on: some of its trials are over.
+func unfinished(t *testing.T) (dir string, run *record.Run) {
+	dir, run, plan := synthetic.Create(t, smallFile)
+	t.Cleanup(func() { run.Close() })
+	must(t, run.Event(record.Event{At: time.Now(), Kind: "phase", What: "run begins"}))
+	for _, cell := range plan.Cells[:3] {
+		w, err := run.Begin(cell.ID, 0, false, time.Now())
+		must(t, err)
+		must(t, w.Ops([]record.Op{{Kind: record.OpRange, Length: 1000, Bytes: 1000, FirstByte: 1, LastByte: 1e9}}))
+		must(t, w.End(record.Trial{Seconds: 1, Metrics: map[string]float64{"throughput": 1000}}))
+	}
+	must(t, run.Flush())
+	return dir, run
+}
+
 // While the run goes on the page follows it; when it ends, so does the stream.
 func TestLiveFollowsARun(t *testing.T) {
 	t.Parallel()
-	dir, run := unfinished(t, 6)
+	dir, run := unfinished(t)
 	srv := httptest.NewServer(Live(dir))
 	defer srv.Close()
 	resp, err := (&http.Client{Timeout: 30 * time.Second}).Get(srv.URL + "/events")
@@ -101,7 +116,7 @@ func TestLiveFollowsARun(t *testing.T) {
 // A browser that is there before the run is waits for it; one that outlives it does not.
 func TestLiveBeforeAndAfterTheRun(t *testing.T) {
 	t.Parallel()
-	dir, _ := unfinished(t, 6)
+	dir, _ := unfinished(t)
 	link := filepath.Join(t.TempDir(), "run")
 	h := Live(link)
 	page := func(code int, refreshes bool) {
@@ -121,7 +136,7 @@ func TestLiveBeforeAndAfterTheRun(t *testing.T) {
 
 // What a running trial has carried is reported while it runs, long transfers and all.
 func TestLiveCountsTheRunningTrial(t *testing.T) {
-	dir, run, plan := synthetic.Run{File: fmt.Sprintf(experimentFile, "Live")}.Create(t)
+	dir, run, plan := synthetic.Create(t, smallFile)
 	defer run.Close()
 	w, err := run.Begin(plan.Cells[0].ID, 0, false, time.Now())
 	must(t, err)
@@ -168,8 +183,7 @@ func TestLiveRestsBetweenReports(t *testing.T) {
 
 // Numbers that are older than the run say of when they are.
 func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
-	dir, run := unfinished(t, 4)
-	defer run.Close()
+	dir, run := unfinished(t)
 	l := &live{dir: dir}
 	v, err := l.look()
 	must(t, err)
@@ -186,10 +200,11 @@ func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
 	}
 }
 
-// unfinished is a run that goes on, and has had so many trials.
-func unfinished(t *testing.T, trials int) (dir string, run *record.Run) {
-	t.Helper()
-	dir, run = synthetic.Run{File: fmt.Sprintf(experimentFile, "Live"), Blocks: 2, Stop: trials}.Write(t)
-	must(t, run.Flush())
-	return dir, run
-}
+const smallFile = `
+scenario: retrieve
+systems: [nginx, boxo]
+link: {rate: 1Gbit, delay: 20ms}
+data: {size: 64MiB}
+retrieve: {concurrency: [1, 8], range: 1MiB, requests: 60}
+repetitions: 1
+`

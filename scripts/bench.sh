@@ -12,7 +12,7 @@ if ! command -v k6 >/dev/null; then
 fi
 command -v wrk >/dev/null || echo "wrk is not installed: its column stays empty (Debian: apt-get install wrk)"
 
-go run ./bench -what "${1:-all}"
+[ "${1:-all}" = link ] || go run ./bench -what "${1:-all}"
 if [ "${1:-all}" = all ] || [ "$1" = link ]; then
   echo "# link: the emulator, one TCP stream, eight, and a swarm (needs root)"
   go test -run '^$' -bench 'Link|Swarm' -benchtime 1x ./testbed/link

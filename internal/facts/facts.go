@@ -7,32 +7,23 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
 
-// dir is where the runs are committed.
-func dir(t testing.TB) string {
-	at, err := os.Getwd()
-	check(t, err)
-	for {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			return filepath.Join(at, "cmd/plimsoll/testdata/facts")
-		}
-		up := filepath.Dir(at)
-		if up == at {
-			t.Fatal("facts: no go.mod above the working directory: run the test in the repository")
-		}
-		at = up
-	}
+// dir is where the runs are committed, from where this file was compiled.
+func dir() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "../../cmd/plimsoll/testdata/facts")
 }
 
 // Names are the committed runs.
 func Names(t testing.TB) []string {
 	t.Helper()
-	plans, err := filepath.Glob(filepath.Join(dir(t), "*", "plan.json"))
+	plans, err := filepath.Glob(filepath.Join(dir(), "*", "plan.json"))
 	check(t, err)
 	if len(plans) == 0 {
-		t.Fatalf("facts: no runs in %s", dir(t))
+		t.Fatalf("facts: no runs in %s", dir())
 	}
 	var names []string
 	for _, plan := range plans {
@@ -44,7 +35,7 @@ func Names(t testing.TB) []string {
 // Unpack makes a run directory of a committed run.
 func Unpack(t testing.TB, name string) string {
 	t.Helper()
-	from, to := filepath.Join(dir(t), name), filepath.Join(t.TempDir(), name)
+	from, to := filepath.Join(dir(), name), filepath.Join(t.TempDir(), name)
 	check(t, os.Mkdir(to, 0o755))
 	plan, err := os.ReadFile(filepath.Join(from, "plan.json"))
 	check(t, err)

@@ -31,7 +31,8 @@ var allowed = []struct {
 	{"remote/", []string{"engine", "experiment", "internal", "record", "scenario", "testbed"}},
 	{"release/", []string{"internal"}},
 	{"scripts/", nil},
-	{"bench/", []string{"experiment", "httpload", "record", "report", "stats", "system", "testbed", "workload"}},
+	{"bench/", []string{"experiment", "httpload", "record", "report", "scenario", "stats", "system", "testbed",
+		"workload"}},
 	{"engine/", []string{"analysis", "collect", "experiment", "internal", "record", "scenario", "stats", "system",
 		"testbed"}},
 	{"report/", []string{"analysis", "collect", "experiment", "internal", "record", "report", "scenario", "stats",
@@ -95,7 +96,7 @@ var onTheirHosts = []string{
 	"system/bittorrent/peer.go", "system/boxo/peer.go", "system/boxo/store.go",
 	"system/fanout/content.go", "system/fanout/peer.go", "system/static/serve.go",
 	"system/internal/member/tasks.go", "system/siachain/chain/", "system/mem/", "system/chaincache/",
-	"system/install/", "system/systemtest/",
+	"system/install/", "system/siasim/", "system/systemtest/",
 }
 
 // A host may be elsewhere: what the tool writes there, it writes by testbed.Files.

@@ -13,17 +13,8 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
+	"github.com/plimsoll-project/plimsoll/internal/facts"
 )
-
-const twoSystems = `
-scenario: retrieve
-systems: [nginx, boxo]
-link: {rate: 1Gbit, delay: 20ms}
-data: {size: 64MiB}
-retrieve: {concurrency: [1, 8, 64], range: 1MiB, requests: 60}
-repetitions: 9
-`
 
 // Stock benchstat, on what is exported of two runs, says the same as their
 // comparison: medians, change and p.
@@ -40,9 +31,8 @@ func TestBenchstatAgreesWithCompare(t *testing.T) {
 	var runs []*analysis.Result
 	var dirs []string
 	files := []string{"-format", "csv"}
-	for i, slower := range []float64{1, 0.97} {
-		d, _ := synthetic.Run{File: twoSystems, Blocks: 9, Seed: uint64(i),
-			Own: 40e6 * slower}.Write(t)
+	for i, name := range []string{"retrieve", "retrieve-slower"} {
+		d := facts.Unpack(t, name)
 		_, rep := opened(t, d)
 		file := filepath.Join(dir, fmt.Sprint("run", i))
 		writeFile(t, file, func(w io.Writer) error { return Benchfmt(rep, w) })
@@ -67,7 +57,11 @@ func TestBenchstatAgreesWithCompare(t *testing.T) {
 	}
 	differ := false
 	for _, cell := range c.Cells {
-		name := "Retrieve/concurrency=" + strings.TrimPrefix(cell.Where, "concurrency ") + "/system=" + cell.System
+		var concurrency, rate, unit string
+		_, err := fmt.Sscanf(cell.Where, "concurrency %s rate %s %1s", &concurrency, &rate, &unit)
+		must(t, err)
+		name := fmt.Sprintf("Retrieve/rate=%s%sbit/concurrency=%s/system=%s", rate, unit,
+			strings.TrimSuffix(concurrency, ","), cell.System)
 		row := said[name]
 		if row == nil {
 			t.Fatalf("no %s in\n%s", name, out)

@@ -257,7 +257,7 @@ repetitions: 2
 warmup: 0
 limits: {deadline: 20s}
 `
-	dir, _ := synthetic.Run{File: file, Blocks: 2}.Write(t)
+	dir := synthetic.Write(t, file)
 	r := analyse(t, dir)
 	src := write(t, r)
 	t.Logf("%d bytes", len(src))

@@ -201,15 +201,29 @@ func (s *swarmTest) places() []int { return slices.Concat(s.roles().seeders, s.r
 // A trial of a swarm in virtual time. s seeders are shared by l leechers, so that all have the
 // content after l·b/(s·up).
 func TestSwarms(t *testing.T) {
-	bad := func(all ...mem.Trouble) func(*swarmTest) {
+	type spoil = func(*mem.Node)
+	bad := func(all ...spoil) func(*swarmTest) {
 		return func(s *swarmTest) {
-			for i, trouble := range all {
-				s.nodes[s.roles().leechers[i+1]].SetTrouble(trouble)
+			for i, spoil := range all {
+				spoil(s.nodes[s.roles().leechers[i+1]])
 			}
 		}
 	}
+	trouble := func(t mem.Trouble) spoil { return func(n *mem.Node) { n.SetTrouble(t) } }
+	before := func(call string, do func(context.Context) error) spoil {
+		return func(n *mem.Node) {
+			n.Before = func(ctx context.Context, what, _ string) error {
+				if what != call {
+					return nil
+				}
+				return do(ctx)
+			}
+		}
+	}
+	refuses := before("fetch", func(context.Context) error { return fmt.Errorf("no room: %w", system.ErrQuota) })
+	asked := 0 // the slow one, how far it is
 	// Three fail; the fourth is the last, so that all others have come to their ends before.
-	three := func(trouble mem.Trouble) func(*swarmTest) {
+	three := func(trouble spoil) func(*swarmTest) {
 		return func(s *swarmTest) {
 			bad(trouble, trouble, trouble)(s)
 			first := s.roles().leechers[0]
@@ -285,33 +299,40 @@ func TestSwarms(t *testing.T) {
 			polled: values{"time_p25": 10, "time_last": 10}, events: counts{"left": 3}},
 
 		// Each has the outcome that it deserves, and the others are none the worse.
-		"one refuses": {section: "nodes: 4", set: bad(mem.Trouble{Refuse: fmt.Errorf("no room: %w", system.ErrQuota)}),
+		"one refuses": {section: "nodes: 4", set: bad(refuses),
 			outcomes: "map[error quota or disk full:1 ok:2]", exact: values{"time_last": -1, "overhead": 1}},
-		"one lies": {section: "nodes: 4", set: bad(mem.Trouble{Wrong: true}), outcomes: "map[ok:2 wrong-bytes:1]",
+		"one lies": {section: "nodes: 4", set: bad(trouble(mem.Trouble{Wrong: true})), outcomes: "map[ok:2 wrong-bytes:1]",
 			exact: values{"time_last": -1, "overhead": 1}},
-		"one stops": {section: "nodes: 4", set: bad(mem.Trouble{Stop: 0.3, Says: "no peers"}),
+		"one stops": {section: "nodes: 4", set: bad(trouble(mem.Trouble{Stop: 0.3, Says: "no peers"})),
 			outcomes: "map[ok:2 stalled no peers:1]", exact: values{"time_last": -1, "overhead": 1}},
-		"one is mute": {section: "nodes: 4", set: bad(mem.Trouble{Mute: true}),
+		"one is mute": {section: "nodes: 4", set: bad(before("progress of", func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})),
 			outcomes: "map[ok:2 stalled no answer:1]", exact: values{"time_last": -1, "overhead": 1}},
-		"one has words": {section: "nodes: 4", set: bad(mem.Trouble{Says: "a tracker does not answer"}),
+		"one has words": {section: "nodes: 4", set: bad(trouble(mem.Trouble{Says: "a tracker does not answer"})),
 			outcomes: "map[ok:3]", exact: values{"overhead": 1}},
-		"one is slow": {section: "nodes: 4", set: bad(mem.Trouble{Slow: 700 * time.Millisecond}),
+		"one is slow": {section: "nodes: 4", set: bad(before("progress of", func(context.Context) error {
+			asked++
+			time.Sleep(700 * time.Millisecond)
+			return nil
+		})),
 			outcomes: "map[ok:3]", exact: values{"overhead": 1}, then: func(s *swarmTest) {
-				if n := s.nodes[s.roles().leechers[1]].Asked(); n > int64(s.Took/(700*time.Millisecond))+2 {
-					t.Errorf("asked %d times in %v, and each answer takes 700 ms", n, s.Took)
+				if asked == 0 || asked > int(s.Took/(700*time.Millisecond))+2 {
+					t.Errorf("asked %d times in %v, and each answer takes 700 ms", asked, s.Took)
 				}
 				if r := s.M["resolution"]; r < 0.7 {
 					t.Errorf("resolution %v, and an answer takes 700 ms", r)
 				}
 			}},
 		// Those that fail early do not make the others' median theirs.
-		"three refuse": {section: "nodes: 5", set: three(mem.Trouble{Refuse: system.ErrQuota}),
+		"three refuse": {section: "nodes: 5", set: three(refuses),
 			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1, "disk_median": -1,
 				"speed_median": -1, "first_byte": -1}},
-		"three lie": {section: "nodes: 5", set: three(mem.Trouble{Wrong: true}),
+		"three lie": {section: "nodes: 5", set: three(trouble(mem.Trouble{Wrong: true})),
 			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1, "disk_median": -1,
 				"speed_median": -1}},
-		"three stop": {section: "nodes: 5", set: three(mem.Trouble{Stop: 0.3}),
+		"three stop": {section: "nodes: 5", set: three(trouble(mem.Trouble{Stop: 0.3})),
 			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1, "disk_median": -1,
 				"speed_median": -1}},
 
@@ -409,6 +430,15 @@ func TestSwarmTimes(t *testing.T) {
 	}{{2, 1, "0", 10}, {4, 1, "0", 30}, {17, 1, "0", 160}, {8, 4, "0", 10}, {8, 4, "500000", 20}} {
 		synthetic.Virtual(t, func(t *testing.T) {
 			s := swarm(t, fmt.Sprintf("nodes: %d, seeders: %d", c.nodes, c.seeders), system.Options{"down": c.down})
+			asked := make([]atomic.Int64, c.nodes)
+			for i, n := range s.nodes {
+				n.Before = func(_ context.Context, call, _ string) error {
+					if call == "progress of" {
+						asked[i].Add(1)
+					}
+					return nil
+				}
+			}
 			s.run()
 			if want := fmt.Sprintf("map[ok:%d]", c.nodes-c.seeders); s.outcomes() != want || s.edges != 2 {
 				t.Errorf("outcomes %s, want %s; the load has %d edges", s.outcomes(), want, s.edges)
@@ -418,9 +448,9 @@ func TestSwarmTimes(t *testing.T) {
 			s.Holds(t, nil, map[string]float64{"ok_rate": 1, "stalls": 0, "start_spread": 0, "overhead": 1,
 				"seeder_share": 1, "duplicates": 1}, 0)
 			// Not one question more than the schedule has, and one last of each node.
-			for i, n := range s.nodes {
-				if most := int64(s.M["time_last"]/swarmPoll.Seconds()) + 3; n.Asked() > most {
-					t.Errorf("node %d was asked %d times, of %d", i, n.Asked(), most)
+			for i := range asked {
+				if most := int64(s.M["time_last"]/swarmPoll.Seconds()) + 3; asked[i].Load() > most {
+					t.Errorf("node %d was asked %d times, of %d", i, asked[i].Load(), most)
 				}
 			}
 			s.wantMarks()

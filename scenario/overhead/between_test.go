@@ -20,7 +20,7 @@ import (
 
 // scripted is a node that writes down what is done with it, and of which a test changes calls.
 type scripted struct {
-	*mem.Hooked
+	*mem.Node
 	mu    sync.Mutex
 	calls []string // "get REF", in order
 	on    map[string]func(ctx context.Context) error
@@ -35,7 +35,8 @@ func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits e
 	cells ...experiment.Cell) (*bench, *scripted) {
 	t.Helper()
 	n := &scripted{on: map[string]func(context.Context) error{}}
-	n.Hooked = &mem.Hooked{Node: synthetic.MemNode(t, opt), Before: func(ctx context.Context, call, of string) error {
+	real := synthetic.MemNode(t, opt)
+	n.Node = real.Hooked(func(ctx context.Context, call, of string) error {
 		n.mu.Lock()
 		n.calls = append(n.calls, call+" "+of)
 		n.mu.Unlock()
@@ -43,8 +44,8 @@ func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits e
 			return do(ctx)
 		}
 		return nil
-	}}
-	b := newBenchOn(t, client, n.Node, n, limits, cells...)
+	}, nil)
+	b := newBenchOn(t, client, real, n, limits, cells...)
 	n.calls = nil
 	return b, n
 }

@@ -106,12 +106,12 @@ func TestCloseSaysWhatStays(t *testing.T) {
 func TestCloseAfterFailedPuts(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		synthetic.Virtual(t, func(t *testing.T) {
-			broken := &mem.Hooked{Node: synthetic.MemNode(t, nil), After: func(_ context.Context, call, _ string) error {
+			broken := synthetic.MemNode(t, nil).Hooked(nil, func(_ context.Context, call, _ string) error {
 				if call == "put" {
 					return errors.New("the answer was lost")
 				}
 				return nil
-			}}
+			})
 			var n system.Node = broken
 			if !named {
 				n = onlyNode{broken}
@@ -121,9 +121,9 @@ func TestCloseAfterFailedPuts(t *testing.T) {
 			must(t, err)
 			_, err = runner.Trial(t.Context(), what, 1, synthetic.Sink(scenario.Sink{Epoch: time.Now()}))
 			must(t, err)
-			before := synthetic.Objects(t, broken.Node)
+			before := synthetic.Objects(t, broken)
 			err = runner.(scenario.Closer).Close(t.Context())
-			after := synthetic.Objects(t, broken.Node)
+			after := synthetic.Objects(t, broken)
 			if before != 6 || named && (err != nil || after != 0) || !named && (err == nil || after != 6 ||
 				!strings.Contains(err.Error(), "6 operations that failed may each have left an object")) {
 				t.Errorf("%d objects before, %d after, %v", before, after, err)
@@ -137,18 +137,18 @@ func TestFailedPrepareLeavesNothing(t *testing.T) {
 	c := cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })
 	synthetic.Virtual(t, func(t *testing.T) {
 		room := 3
-		n := &mem.Hooked{Node: synthetic.MemNode(t, nil), Before: func(_ context.Context, call, _ string) error {
+		n := synthetic.MemNode(t, nil).Hooked(func(_ context.Context, call, _ string) error {
 			if room--; call == "seed" && room < 0 {
 				return fmt.Errorf("full: %w", system.ErrQuota)
 			}
 			return nil
-		}}
+		}, nil)
 		_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, synthetic.Site(system.Attach, n),
 			[]experiment.Cell{c})
 		if !errors.Is(err, system.ErrQuota) || !strings.HasPrefix(err.Error(), "it: ") {
 			t.Error(err)
 		}
-		if left := synthetic.Objects(t, n.Node); room >= 0 || left != 0 {
+		if left := synthetic.Objects(t, n); room >= 0 || left != 0 {
 			t.Errorf("room for %d, %d objects are left", room, left)
 		}
 	})

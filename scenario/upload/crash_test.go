@@ -69,7 +69,7 @@ func (c *crash) alive() bool {
 
 // mortal is a node whose client may be killed before and after what it changes. put is called
 // before each put of a session that is alive; nil: nothing is.
-func (c *crash) mortal(n *mem.Node, put func(name string)) *mem.Hooked {
+func (c *crash) mortal(n *mem.Node, put func(name string)) *mem.Node {
 	hook := func(when string) func(context.Context, string, string) error {
 		return func(_ context.Context, call, of string) error {
 			if put != nil && when+call == "before put" && c.alive() {
@@ -81,7 +81,7 @@ func (c *crash) mortal(n *mem.Node, put func(name string)) *mem.Hooked {
 			return nil
 		}
 	}
-	return &mem.Hooked{Node: n, Before: hook("before "), After: hook("after ")}
+	return n.Hooked(hook("before "), hook("after "))
 }
 
 // unsettled is what a node can do of which accepted is all there is to know.
@@ -329,7 +329,7 @@ func TestUploadResumeKeepsWhatWasGivenUp(t *testing.T) {
 			_, err = b.mem.Put(t.Context(), j.Name, c.size, io.LimitReader(from, c.size))
 			must(t, err)
 			b.ledger.jobs[0] = record.Job{Name: j.Name, Size: 100, State: record.JobFailed, Attempts: 4, Began: j.Began}
-			b.node = &mem.Hooked{Node: b.mem, Before: on("get", func() error { return c.get })}
+			b.node = b.mem.Hooked(on("get", func() error { return c.get }), nil)
 			y := b.must()
 			if n := puts(y.ops); len(n) > 0 || b.ledger.jobs[0].Attempts != 4 {
 				t.Errorf("%s: puts %v, job %+v", c.name, n, b.ledger.jobs[0])

@@ -19,7 +19,7 @@ import (
 )
 
 // forgetful is a node whose list is empty.
-type forgetful struct{ *mem.Hooked }
+type forgetful struct{ *mem.Node }
 
 func (forgetful) List(context.Context, func(system.Object) error) error { return nil }
 
@@ -29,8 +29,8 @@ func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(3, 1000))
 		deleted, asked, lost := 0, 0, false
-		b.node = &mem.Hooked{Node: b.mem,
-			Before: func(_ context.Context, call, _ string) error {
+		b.node = b.mem.Hooked(
+			func(_ context.Context, call, _ string) error {
 				switch call {
 				case "delete":
 					deleted++
@@ -41,13 +41,13 @@ func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
 				}
 				return nil
 			},
-			After: on("put", func() error {
+			on("put", func() error {
 				if !lost {
 					lost = true
 					return errors.New("connection reset")
 				}
 				return nil
-			})}
+			}))
 		y := b.must()
 		if deleted > 0 || asked == 0 {
 			t.Errorf("deleted %d, asked %d times", deleted, asked)
@@ -67,7 +67,7 @@ func TestInspect(t *testing.T) {
 		all, err := system.All(t.Context(), b.mem)
 		must(t, err)
 		var fails error
-		n := &mem.Hooked{Node: b.mem, Before: on("get", func() error { return fails })}
+		n := b.mem.Hooked(on("get", func() error { return fails }), nil)
 		b.node = n
 		trial := &trial{runner: b.prepared(), set: b.set(), jobs: map[int]*job{},
 			sink: scenario.Sink{Now: func() time.Duration { return time.Since(b.epoch) }}}
@@ -143,7 +143,7 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 					must(t, b.mem.Delete(t.Context(), o.Ref))
 				}
 			}
-			n := forgetful{&mem.Hooked{Node: b.mem}}
+			n := forgetful{b.mem}
 			if b.node = n; c.noStat {
 				b.node = struct{ statless }{n}
 			}
@@ -172,12 +172,12 @@ func TestUploadSettleIsAskedAgain(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"settle": "10s"}, uploadCell(5, 10))
 		asked := 0
-		b.node = &mem.Hooked{Node: b.mem, Before: on("settle", func() error {
+		b.node = b.mem.Hooked(on("settle", func() error {
 			if asked++; asked%2 == 1 {
 				return errors.New("connection refused")
 			}
 			return nil
-		})}
+		}), nil)
 		b.must()
 		for _, j := range b.ledger.jobs {
 			if j.State != record.JobDurable || j.Durable-j.Accepted > time.Minute {
@@ -226,7 +226,7 @@ func TestUploadCountsGoOn(t *testing.T) {
 func TestUploadVerificationGoesOn(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(20, 1000, func(u *experiment.Upload) { u.Verify = 1 }))
-		n := &mem.Hooked{Node: b.mem}
+		n := b.mem.Hooked(nil, nil)
 		b.node = n
 		fetches := 0
 		for _, until := range []int{8, 15} {

@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
 // What a coin is comes from the readings: that the account did not answer once
@@ -24,12 +23,12 @@ func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 			u.Poll = experiment.Duration(7 * time.Second) // never as an object is accepted
 		}))
 		asked := 0
-		b.node = &mem.Hooked{Node: b.mem, Before: on("costs", func() error {
+		b.node = b.mem.Hooked(on("costs", func() error {
 			if asked++; asked == 1 {
 				return errors.New("module is loading")
 			}
 			return nil
-		})}
+		}), nil)
 		if _, err := b.mem.Put(t.Context(), "budget", 500, strings.NewReader(strings.Repeat("x", 500))); err != nil {
 			t.Fatal(err)
 		}

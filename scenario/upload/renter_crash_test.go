@@ -127,7 +127,7 @@ func (s *renterSessions) stats() {
 	h, err := s.node.Stats(s.t.Context())
 	if truth := s.sim.Truth(); err != nil || h.Objects != renterObjects || !s.cut && h.Absolute != truth.Absolute ||
 		h.Absolute <= 0 {
-		s.t.Errorf("stats %+v, %v; truth: %d files, %d bytes on hosts", h, err, truth.Files, truth.Absolute)
+		s.t.Errorf("stats %+v, %v; truth: %d bytes on hosts", h, err, truth.Absolute)
 	}
 }
 

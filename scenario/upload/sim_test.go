@@ -213,7 +213,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 				w.t.Errorf("truth %+v", truth)
 			}
 		}},
-		{"down for a day", siasim.Faults{Down: []siasim.Window{{From: 10 * day, For: day}}}, -1, func(w *weeks) {
+		{"down for a day", siasim.Faults{Down: siasim.Window{From: 10 * day, For: day}}, -1, func(w *weeks) {
 			constant(w)
 			if all := w.polls().trouble; len(all) == 0 || all[0].class != "connection refused" ||
 				all[0].from < (10*day).Seconds() {
@@ -222,10 +222,10 @@ func TestUploadWeeksOnSia(t *testing.T) {
 		}},
 		// No object is accepted in the first two: they come ten hours apart.
 		{"a daemon in trouble", siasim.Faults{
-			Down:      []siasim.Window{{From: 5*day - time.Minute, For: 2 * time.Minute}},
-			HTML:      []siasim.Window{{From: 10*day - 2*time.Hour, For: 4 * time.Hour}},
-			Underflow: []siasim.Window{{From: 15 * day, For: day}},
-			Stall:     []siasim.Window{{From: 18 * day, For: 3 * day}},
+			Down:      siasim.Window{From: 5*day - time.Minute, For: 2 * time.Minute},
+			HTML:      siasim.Window{From: 10*day - 2*time.Hour, For: 4 * time.Hour},
+			Underflow: siasim.Window{From: 15 * day, For: day},
+			Stall:     siasim.Window{From: 18 * day, For: 3 * day},
 		}, objects, func(w *weeks) {
 			constant(w)
 			for _, p := range w.ledger.polls {
@@ -256,13 +256,13 @@ func TestUploadWeeksOnSia(t *testing.T) {
 				}
 			}
 		}},
-		{"storage full", siasim.Faults{Full: []siasim.Window{{From: 10 * day}}}, -1, func(w *weeks) {
+		{"storage full", siasim.Faults{Full: siasim.Window{From: 10 * day}}, -1, func(w *weeks) {
 			constant(w)
 			if n := w.stored(); n < objects/4 || n > objects/2+5 {
 				w.t.Errorf("%d of %d were stored in 10 of 25 days", n, objects)
 			}
 		}},
-		{"swallowed", siasim.Faults{Swallow: []siasim.Window{{From: 10 * day}}}, -1, func(w *weeks) {
+		{"swallowed", siasim.Faults{Swallow: siasim.Window{From: 10 * day}}, -1, func(w *weeks) {
 			constant(w)
 			if n := w.ledger.count(record.JobFailed); n == 0 {
 				w.t.Error("uploads that were answered 204 and stored nowhere were not called failed")

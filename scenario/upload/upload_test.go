@@ -317,14 +317,14 @@ func has(text string, parts ...string) error {
 
 // faulty is a node whose puts fail as a test has it; nil: as mem has it.
 type faulty struct {
-	*mem.Hooked
+	*mem.Node
 	puts       map[string]int // by the name's last part
 	begun      []time.Duration
 	put, after func(name string, n int) error
 }
 
 func (b *uploadBench) faulty(put func(name string, n int) error) *faulty {
-	f := &faulty{Hooked: &mem.Hooked{Node: b.mem}, puts: map[string]int{}, put: put}
+	f := &faulty{Node: b.mem.Hooked(nil, nil), puts: map[string]int{}, put: put}
 	var mu sync.Mutex
 	puts := func(name string, more int) (string, int) {
 		mu.Lock()

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -58,18 +59,18 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	var nodes, seed int64
-	swarm := &swarm{began: time.Now(), objects: map[system.Ref]*object{}}
-	if err := read(opt, map[string]any{"nodes": &nodes, "seed": &seed, "up": &swarm.up, "down": &swarm.down,
-		"pass": &swarm.pass}); err != nil {
-		return nil, err
-	}
 	identity := maps.Clone(map[string]string(opt))
 	identity["version"], identity["currency"] = "1", "MEM"
-	store := newStore(m, uint64(seed))
-	store.swarm = swarm
-	return group.Start(ctx, int(nodes), identity, func(_ context.Context, i int) (group.Node, error) {
-		address := fmt.Sprintf("mem:%d", i+1)
-		return &Node{store: store, address: address, near: map[system.Ref]bool{}, peer: store.swarm.add(address)}, nil
+	shared := &store{
+		model: m, faults: rand.New(rand.NewPCG(uint64(opt.Int("seed")), 2)), objects: map[system.Ref]*object{},
+		swarm: swarm{began: time.Now(), up: opt.Int("up"), down: opt.Int("down"), pass: opt.Bool("pass"),
+			contents: map[system.Ref]*object{}},
+	}
+	return group.Start(ctx, int(opt.Int("nodes")), identity, func(_ context.Context, i int) (group.Node, error) {
+		n := &client{store: shared, near: map[system.Ref]bool{}, peer: peer{
+			place: i, address: fmt.Sprintf("mem:%d", i+1), known: map[string]bool{}, tasks: map[system.Ref]*spread{},
+		}}
+		shared.peers = append(shared.peers, &n.peer)
+		return &Node{client: n}, nil
 	})
 }

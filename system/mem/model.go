@@ -12,7 +12,7 @@ import (
 // system runs.
 type Model struct {
 	A       time.Duration
-	R, Dial float64 // round trips
+	R, Dial float64 // round trips; Dial are those of an operation that finds no idle connection
 	Rate    int64   // bytes per second; 0: no limit
 	RTT     time.Duration
 	Settle  time.Duration
@@ -25,15 +25,8 @@ type Model struct {
 	Warm                             bool // Cool fails with ErrWarm
 }
 
-// Time is what putting or getting an object of size bytes takes on an open connection.
-func (m Model) Time(size int64) time.Duration {
-	return m.A + m.distance(0) + m.transfer(size)
-}
-
 // distance is the time that the round trips of an operation take.
-func (m Model) distance(dial float64) time.Duration {
-	return time.Duration((m.R + dial) * float64(m.RTT))
-}
+func (m Model) distance() time.Duration { return time.Duration((m.R + m.Dial) * float64(m.RTT)) }
 
 // transfer is the time that so many bytes take.
 func (m Model) transfer(bytes int64) time.Duration {
@@ -43,30 +36,17 @@ func (m Model) transfer(bytes int64) time.Duration {
 	return time.Duration(float64(bytes) / float64(m.Rate) * float64(time.Second))
 }
 
-// read sets what each option names: a duration, a number, bytes or a switch.
-func read(opt system.Options, to map[string]any) (err error) {
-	for name, value := range to {
-		switch value := value.(type) {
-		case *time.Duration:
-			*value = opt.Duration(name)
-		case *float64:
-			*value, err = strconv.ParseFloat(opt[name], 64)
-		case *int64:
-			*value = opt.Int(name)
-		case *bool:
-			*value = opt.Bool(name)
-		}
-		if err != nil {
-			return fmt.Errorf("mem: option %q: %w", name, err)
+// model is what the options say; opt is filled in.
+func model(opt system.Options) (Model, error) {
+	m := Model{A: opt.Duration("a"), Rate: opt.Int("rate"), RTT: opt.Duration("rtt"), Settle: opt.Duration("settle"),
+		Cache: opt.Bool("cache")}
+	for name, value := range map[string]*float64{
+		"r": &m.R, "dial": &m.Dial, "expansion": &m.Expansion, "errors": &m.Errors,
+	} {
+		var err error
+		if *value, err = strconv.ParseFloat(opt[name], 64); err != nil {
+			return m, fmt.Errorf("mem: option %q: %w", name, err)
 		}
 	}
-	return nil
-}
-
-// model is what the options say; opt is filled in.
-func model(opt system.Options) (m Model, err error) {
-	return m, read(opt, map[string]any{
-		"a": &m.A, "r": &m.R, "dial": &m.Dial, "rate": &m.Rate, "rtt": &m.RTT, "settle": &m.Settle, "cache": &m.Cache,
-		"expansion": &m.Expansion, "errors": &m.Errors,
-	})
+	return m, nil
 }

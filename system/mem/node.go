@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
+
 	"math/big"
 	"slices"
-	"strings"
-	"sync"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -19,56 +18,104 @@ import (
 
 var errStopped = errors.New("the system is stopped")
 
-// Node is a client of the store.
+// Node is a client of the store, of which a test may change what its calls do. Before comes
+// before a call, of a name or a ref, and After when it has ended well; their errors are the
+// call's. A nil one changes nothing.
 type Node struct {
-	store   *store
-	address string
-	peer    *peer
+	*client
+	Before, After Hook
+}
 
-	mu      sync.Mutex
-	stopped bool
-	idle    int // open connections without an operation
-	era     int // Redials so far
-	near    map[system.Ref]bool
-	phases  []system.Phase
+// Hook is called with the name of a call and what it is of.
+type Hook func(ctx context.Context, call, of string) error
+
+// Hooked is the same client with other hooks.
+func (n *Node) Hooked(before, after Hook) *Node { return &Node{n.client, before, after} }
+
+// client is what the nodes with different hooks share; its store's lock guards it.
+type client struct {
+	store *store
+	peer
+	idle   int // open connections without an operation
+	era    int // Redials so far
+	near   map[system.Ref]bool
+	phases []system.Phase
 }
 
 // Change changes what operations take and how they fail, for all nodes of the
 // cluster and from the next operation on: n.Change(func(m *mem.Model) { m.RTT = rtt }).
-func (n *Node) Change(change func(*Model)) {
+func (n *Node) Change(change func(*Model)) { n.store.now(func() { change(&n.store.model) }) }
+
+// call makes a call between its hooks.
+func (n *Node) call(ctx context.Context, what, of string, do func() error) error {
+	if n.Before != nil {
+		if err := n.Before(ctx, what, of); err != nil {
+			return err
+		}
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = do()
+	}
+	if err != nil {
+		return fmt.Errorf("mem: %s %.100q: %w", what, of, err)
+	}
+	if n.After != nil {
+		return n.After(ctx, what, of)
+	}
+	return nil
+}
+
+// locked is a call for which the store is locked.
+func (n *Node) locked(ctx context.Context, what, of string, do func() error) error {
+	return n.call(ctx, what, of, func() error {
+		n.store.mu.Lock()
+		defer n.store.mu.Unlock()
+		return do()
+	})
+}
+
+// on is an operation on an object.
+func (n *Node) on(ctx context.Context, what string, ref system.Ref, do func(op *operation, o *object) error) error {
+	return n.operate(ctx, what, string(ref), func(op *operation) error {
+		o, err := n.store.find(ref, "")
+		if err != nil {
+			return err
+		}
+		return do(op, o)
+	})
+}
+
+// keep stores an object; it is durable after the model's time to settle.
+func (n *client) keep(ref system.Ref, o *object, near bool) {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
-	change(&n.store.model)
+	o.durable = time.Now().Add(n.store.model.Settle)
+	n.store.objects[ref] = o
+	n.store.paid += o.size()
+	n.near[ref] = near
 }
 
 // put stores an object under ref in the model's time.
 func (n *Node) put(
-	ctx context.Context, what string, ref system.Ref, name string, size int64, r io.Reader,
+	ctx context.Context, what string, ref system.Ref, kind, name string, size int64, r io.Reader,
 ) (system.Ref, error) {
-	op, err := n.begin(ctx, what, ref, size)
+	err := n.operate(ctx, what, name, func(op *operation) error {
+		o, err := take(kind, name, size, r, op.reach)
+		if err == nil {
+			n.keep(ref, o, true)
+		}
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
-	defer op.end()
-	o, err := take(name, size, r, op.reach)
-	if err != nil {
-		return "", op.failed(err)
-	}
-	n.store.keep(ref, o)
-	n.warm(ref)
 	return ref, nil
-}
-
-// warm keeps an object near.
-func (n *Node) warm(ref system.Ref) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.near[ref] = true
 }
 
 // Put implements system.Node.
 func (n *Node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return n.put(ctx, "put", refOf(immutable, name), name, size, r)
+	return n.put(ctx, "put", refOf(immutable, name), immutable, name, size, r)
 }
 
 // Named implements system.Namer.
@@ -76,48 +123,25 @@ func (n *Node) Named(name string) system.Ref { return refOf(immutable, name) }
 
 // Seed implements system.Seeder: it takes no time and does not fail.
 func (n *Node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	o, err := take(name, size, r, func(int64) error { return ctx.Err() })
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return "", fmt.Errorf("mem: seed %q: %w", name, err)
-	}
 	ref := refOf(immutable, name)
-	n.store.keep(ref, o)
-	n.forget(ref) // what another client stores is not near to this one
-	return ref, nil
-}
-
-func (n *Node) forget(ref system.Ref) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.near, ref)
-}
-
-// on does an operation on an object, which moves count bytes at off of it, as far as there are any.
-func (n *Node) on(ctx context.Context, what string, ref system.Ref, off, count int64, do func(op *operation, o *object,
-	have int64) error) error {
-	o, unknown := n.store.find(ref)
-	have := max(0, min(count, o.length()-off))
-	op, err := n.begin(ctx, what, ref, have)
-	if err != nil {
+	return ref, n.call(ctx, "seed", name, func() error {
+		o, err := take(immutable, name, size, r, func(int64) error { return ctx.Err() })
+		if err == nil {
+			n.keep(ref, o, false) // what another client stores is not near to this one
+		}
 		return err
-	}
-	defer op.end()
-	if unknown != nil {
-		return op.failed(unknown)
-	}
-	return do(op, o, have)
+	})
 }
 
 // Get implements system.Node.
 func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
-	return n.on(ctx, "get", ref, 0, math.MaxInt64, func(op *operation, o *object, have int64) error {
-		if err := op.give(o, 0, have, w); err != nil {
+	return n.on(ctx, "get", ref, func(op *operation, o *object) error {
+		if err := op.give(o.data, w); err != nil {
 			return err
 		}
-		n.warm(ref)
+		n.store.mu.Lock()
+		defer n.store.mu.Unlock()
+		n.near[ref] = true
 		return nil
 	})
 }
@@ -127,12 +151,13 @@ func (n *Node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	if off < 0 || count < 0 {
 		return fmt.Errorf("mem: range of %d bytes at %d", count, off)
 	}
-	return n.on(ctx, "range", ref, off, count, func(op *operation, o *object, have int64) error {
-		if err := op.give(o, off, have, w); err != nil {
+	return n.on(ctx, "range", ref, func(op *operation, o *object) error {
+		part := o.part(off, count)
+		if err := op.give(part, w); err != nil {
 			return err
 		}
-		if have < count {
-			return op.failed(io.ErrUnexpectedEOF)
+		if int64(len(part)) < count {
+			return io.ErrUnexpectedEOF
 		}
 		return nil
 	})
@@ -140,122 +165,102 @@ func (n *Node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 
 // Stat implements system.Stater.
 func (n *Node) Stat(ctx context.Context, ref system.Ref) (stat system.Object, err error) {
-	return stat, n.on(ctx, "stat", ref, 0, 0, func(_ *operation, o *object, _ int64) error {
-		stat = system.Object{Name: o.name, Ref: ref, Size: o.size}
+	err = n.on(ctx, "stat", ref, func(_ *operation, o *object) error {
+		stat = system.Object{Name: o.name, Ref: ref, Size: o.size()}
 		return nil
 	})
+	return stat, err
 }
 
 // Delete implements system.Deleter.
 func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
-	return n.on(ctx, "delete", ref, 0, 0, func(*operation, *object, int64) error {
+	return n.on(ctx, "delete", ref, func(*operation, *object) error {
 		n.store.mu.Lock()
+		defer n.store.mu.Unlock()
 		delete(n.store.objects, ref)
-		n.store.mu.Unlock()
-		n.forget(ref)
+		delete(n.near, ref)
 		return nil
 	})
 }
 
 // PutMutable implements system.Updater.
 func (n *Node) PutMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	return n.put(ctx, "put", refOf(mutable, name), name, size, r)
+	return n.put(ctx, "put mutable", refOf(mutable, name), mutable, name, size, r)
 }
 
 // Update implements system.Updater.
 func (n *Node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
-	o, err := n.store.find(ref)
-	if err == nil && !strings.HasPrefix(string(ref), mutable+"/") {
-		err = fmt.Errorf("it is not mutable: %w", system.ErrBadRef)
-	}
+	o, err := n.store.find(ref, mutable)
 	if err != nil {
 		return fmt.Errorf("mem: update %.100q: %w", ref, err)
 	}
-	_, err = n.put(ctx, "update", ref, o.name, size, r)
+	_, err = n.put(ctx, "update", ref, mutable, o.name, size, r)
 	return err
 }
 
 // MakeDirectory implements system.Directory.
 func (n *Node) MakeDirectory(ctx context.Context, name string) (system.Ref, error) {
 	ref := refOf(directory, name)
-	op, err := n.begin(ctx, "make directory", ref, 0)
-	if err != nil {
-		return "", err
-	}
-	defer op.end()
-	n.store.keep(ref, &object{name: name})
-	return ref, nil
+	return ref, n.operate(ctx, "make directory", name, func(*operation) error {
+		n.keep(ref, &object{kind: directory, name: name}, true)
+		return nil
+	})
 }
 
 // PutIn implements system.Directory: the object, then the entry, each in the
 // time of an operation.
 func (n *Node) PutIn(ctx context.Context, dir system.Ref, entry string, size int64, r io.Reader) (system.Ref, error) {
-	_, err := n.store.find(dir)
-	if err == nil && (!strings.HasPrefix(string(dir), directory+"/") || strings.Count(string(dir), "/") > 1) {
-		err = fmt.Errorf("it is no directory: %w", system.ErrBadRef)
-	}
-	if err != nil {
+	if _, err := n.store.find(dir, directory); err != nil {
 		return "", fmt.Errorf("mem: put %q in %.100q: %w", entry, dir, err)
 	}
 	ref := dir + "/" + system.Ref(disk.FileName(entry))
-	if _, err := n.put(ctx, "put in directory", ref, entry, size, r); err != nil {
+	if _, err := n.put(ctx, "put in directory", ref, immutable, entry, size, r); err != nil {
 		return "", err
 	}
-	op, err := n.begin(ctx, "enter into directory", dir, 0)
-	if err != nil {
-		return "", err
-	}
-	op.end()
-	return ref, nil
+	return ref, n.operate(ctx, "enter into directory", string(dir), func(*operation) error { return nil })
 }
 
 // Settle implements system.Settler.
 func (n *Node) Settle(ctx context.Context, ref system.Ref) error {
-	o, err := n.store.find(ref)
-	if err == nil {
-		err = wait(ctx, o.durable)
-	}
-	if err != nil {
-		return fmt.Errorf("mem: settle %.100q: %w", ref, err)
-	}
-	return nil
+	return n.call(ctx, "settle", string(ref), func() error {
+		o, err := n.store.find(ref, "")
+		if err != nil {
+			return err
+		}
+		return wait(ctx, o.durable)
+	})
 }
 
 // Cool implements system.Cooler.
 func (n *Node) Cool(ctx context.Context, ref system.Ref) error {
-	_, err := n.store.find(ref)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if m, _ := n.store.draw(); err == nil && m.Warm {
-		err = system.ErrWarm
-	}
-	if err != nil {
-		return fmt.Errorf("mem: cool %.100q: %w", ref, err)
-	}
-	n.forget(ref)
-	return nil
+	return n.locked(ctx, "cool", string(ref), func() error {
+		switch {
+		case n.store.objects[ref] == nil:
+			return system.ErrNotFound
+		case n.store.model.Warm:
+			return system.ErrWarm
+		}
+		delete(n.near, ref)
+		return nil
+	})
 }
 
 // Redial implements system.Redialer.
 func (n *Node) Redial(ctx context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.idle, n.era = 0, n.era+1
-	return ctx.Err()
+	return n.locked(ctx, "redial", "", func() error {
+		n.idle, n.era = 0, n.era+1
+		return nil
+	})
 }
 
 // List implements system.Lister.
 func (n *Node) List(ctx context.Context, visit func(system.Object) error) error {
 	n.store.mu.Lock()
-	all := slices.Sorted(maps.Keys(n.store.objects))
+	objects := maps.Clone(n.store.objects)
 	n.store.mu.Unlock()
-	for _, ref := range all {
-		o, err := n.store.find(ref)
-		if err != nil {
-			continue // removed meanwhile
-		}
-		if err := visit(system.Object{Name: o.name, Ref: ref, Size: o.size}); err != nil {
+	for _, ref := range slices.Sorted(maps.Keys(objects)) {
+		o := objects[ref]
+		if err := visit(system.Object{Name: o.name, Ref: ref, Size: o.size()}); err != nil {
 			return err
 		}
 	}
@@ -263,49 +268,42 @@ func (n *Node) List(ctx context.Context, visit func(system.Object) error) error 
 }
 
 // Stats implements system.Stats: one file for each object, in blocks of 4 KiB.
-func (n *Node) Stats(ctx context.Context) (system.Holdings, error) {
-	n.store.mu.Lock()
-	defer n.store.mu.Unlock()
-	var h system.Holdings
-	for _, o := range n.store.objects {
-		kept := int64(float64(o.size) * n.store.model.Expansion)
-		h.Objects++
-		h.Entries++
-		h.Inodes++
-		h.Absolute += kept
-		h.Disk += (kept + 4095) &^ 4095
-	}
-	return h, ctx.Err()
+func (n *Node) Stats(ctx context.Context) (h system.Holdings, err error) {
+	err = n.locked(ctx, "stats", "", func() error {
+		files := int64(len(n.store.objects))
+		h.Objects, h.Entries, h.Inodes = files, files, files
+		for _, o := range n.store.objects {
+			kept := int64(float64(o.size()) * n.store.model.Expansion)
+			h.Absolute += kept
+			h.Disk += (kept + 4095) &^ 4095
+		}
+		return nil
+	})
+	return h, err
 }
 
 // Phases implements system.Phaser.
-func (n *Node) Phases(ctx context.Context) ([]system.Phase, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.phases), ctx.Err()
+func (n *Node) Phases(ctx context.Context) (all []system.Phase, err error) {
+	err = n.locked(ctx, "phases", "", func() error {
+		all = slices.Clone(n.phases)
+		return nil
+	})
+	return all, err
 }
 
 // Costs implements system.Coster: one unit for each byte put.
-func (n *Node) Costs(ctx context.Context) (system.Costs, error) {
-	n.store.mu.Lock()
-	defer n.store.mu.Unlock()
-	return system.Costs{
-		Currency: "MEM", Decimals: 9,
-		Spent: []system.Spending{{Purpose: "upload", Amount: big.NewInt(n.store.paid)}},
-	}, ctx.Err()
+func (n *Node) Costs(ctx context.Context) (c system.Costs, err error) {
+	err = n.locked(ctx, "costs", "", func() error {
+		c = system.Costs{Currency: "MEM", Decimals: 9,
+			Spent: []system.Spending{{Purpose: "upload", Amount: big.NewInt(n.store.paid)}}}
+		return nil
+	})
+	return c, err
 }
-
-// Address implements system.Member.
-func (n *Node) Address(ctx context.Context) (string, error) { return n.address, ctx.Err() }
 
 // Health implements system.Healther.
 func (n *Node) Health(ctx context.Context) error {
-	_, out, err := n.in(ctx, "health")
-	if err != nil {
-		return err
-	}
-	out()
-	return nil
+	return n.member(ctx, "health", "", func() error { return nil })
 }
 
 // Processes implements system.Node: there are none.
@@ -313,8 +311,6 @@ func (n *Node) Processes() []testbed.Process { return nil }
 
 // Stop implements group.Node.
 func (n *Node) Stop(context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.stopped = true
+	n.store.now(func() { n.dead = true })
 	return nil
 }

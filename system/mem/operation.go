@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -16,88 +17,68 @@ const chunk = 64 << 10 // bytes that come at once
 // operation is one that is under way.
 type operation struct {
 	ctx     context.Context
-	node    *Node
-	what    string
-	ref     system.Ref
-	size    int64 // bytes that it moves
-	model   Model
+	node    *client
+	model   Model // Dial is 0 on a connection that was there
 	fate    fate
-	dial    float64 // round trips for a new connection
-	local   bool    // ends at the client, which has kept the object
+	local   bool // ends at the client, which has kept the object
 	started time.Time
-	era     int // of the node's connections
+	era     int   // of the node's connections
+	moved   int64 // bytes
 }
 
-// begin waits until the first byte of an operation may pass, which moves size bytes.
-func (n *Node) begin(ctx context.Context, what string, ref system.Ref, size int64) (*operation, error) {
-	op := &operation{ctx: ctx, node: n, what: what, ref: ref, size: size, started: time.Now()}
-	if err := ctx.Err(); err != nil {
-		return nil, op.failed(err)
-	}
-	op.model, op.fate = n.store.draw()
-	n.mu.Lock()
-	stopped := n.stopped
-	reads := what == "get" || what == "range"
-	op.local = op.model.Cache && reads && n.near[ref]
-	op.era = n.era
+// operate is a call that takes the time of an operation: do comes when its first byte may pass.
+func (n *Node) operate(ctx context.Context, what, of string, do func(op *operation) error) error {
+	return n.call(ctx, what, of, func() error {
+		op, err := n.begin(ctx, what, system.Ref(of))
+		if err != nil {
+			return err
+		}
+		defer op.end()
+		if err := op.reach(0); err != nil {
+			return err
+		}
+		if op.fate.fail {
+			return ErrInjected
+		}
+		return do(op)
+	})
+}
+
+// begin takes a connection, if the operation needs one.
+func (n *client) begin(ctx context.Context, what string, ref system.Ref) (*operation, error) {
+	n.store.mu.Lock()
+	op := &operation{ctx: ctx, node: n, model: n.store.model, fate: n.store.draw(), started: time.Now(), era: n.era}
+	dead := n.dead
+	op.local = op.model.Cache && (what == "get" || what == "range") && n.near[ref]
 	switch {
-	case op.local || stopped:
-	case n.idle > 0:
+	case op.local: // neither distance nor size counts
+		op.model.RTT, op.model.Rate = 0, 0
+	case n.idle > 0 && !dead:
 		n.idle--
-	default:
-		op.dial = op.model.Dial
+		op.model.Dial = 0
 	}
-	n.mu.Unlock()
-	if stopped {
-		return nil, op.failed(errStopped)
+	n.store.mu.Unlock()
+	if dead {
+		return nil, errStopped
 	}
 	if op.fate.hang {
 		<-ctx.Done()
-		return nil, op.failed(fmt.Errorf("no answer: %w", ctx.Err()))
-	}
-	if err := op.reach(0); err != nil {
-		return nil, err
-	}
-	if op.fate.fail {
-		return nil, op.failed(ErrInjected)
+		return nil, fmt.Errorf("no answer: %w", ctx.Err())
 	}
 	return op, nil
-}
-
-// distance and transfer are the model's, of this operation.
-func (op *operation) distance() time.Duration {
-	if op.local {
-		return 0
-	}
-	return op.model.distance(op.dial)
-}
-
-func (op *operation) transfer(done int64) time.Duration {
-	if op.local {
-		return 0
-	}
-	return op.model.transfer(done)
 }
 
 // reach waits until the operation has moved done bytes. It waits for points in
 // time, so that many small waits do not add up their errors.
 func (op *operation) reach(done int64) error {
-	took := op.model.A + op.distance() + op.transfer(done)
-	if err := wait(op.ctx, op.started.Add(took)); err != nil {
-		return op.failed(err)
-	}
-	return nil
+	op.moved = done
+	return wait(op.ctx, op.started.Add(op.model.A+op.model.distance()+op.model.transfer(done)))
 }
 
 // wait ends at a time, or with ctx.
 func wait(ctx context.Context, until time.Time) error {
 	if d := time.Until(until); d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+		member.Sleep(ctx, d)
 	}
 	return ctx.Err()
 }
@@ -105,66 +86,55 @@ func wait(ctx context.Context, until time.Time) error {
 // end puts the connection back and writes down where the time went.
 func (op *operation) end() {
 	n := op.node
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
 	if !op.local && n.era == op.era {
 		n.idle++
 	}
 	n.phases = []system.Phase{
 		{Name: "setup", Took: op.model.A},
-		{Name: "round trips", Took: op.distance()},
-		{Name: "transfer", Took: op.transfer(op.size)},
+		{Name: "round trips", Took: op.model.distance()},
+		{Name: "transfer", Took: op.model.transfer(op.moved)},
 	}
 }
 
-func (op *operation) failed(err error) error {
-	return fmt.Errorf("mem: %s %.100q: %w", op.what, op.ref, err)
-}
-
-// take reads an object of size bytes, at the pace that after each chunk pace gives.
-func take(name string, size int64, r io.Reader, pace func(done int64) error) (*object, error) {
+// take reads an object of size bytes, at the pace that before each chunk pace gives.
+func take(kind, name string, size int64, r io.Reader, pace func(done int64) error) (*object, error) {
 	body, err := web.Exactly(r, size)
 	if err != nil {
 		return nil, err
 	}
-	o := &object{name: name}
-	for o.size < size {
-		b := make([]byte, min(chunk, size-o.size))
-		n, err := io.ReadFull(body, b)
-		if err != nil {
+	o := &object{kind: kind, name: name}
+	for {
+		if err := pace(o.size()); err != nil {
 			return nil, err
 		}
-		o.chunks = append(o.chunks, b[:n])
-		o.size += int64(n)
-		if err := pace(o.size); err != nil {
+		if o.size() == size {
+			return o, nil
+		}
+		part := make([]byte, min(chunk, size-o.size()))
+		if _, err := io.ReadFull(body, part); err != nil {
 			return nil, err
 		}
+		o.data = append(o.data, part...)
 	}
-	return o, nil
 }
 
-// give writes the n bytes at off of an object to w.
-func (op *operation) give(o *object, off, n int64, w io.Writer) error {
+// give writes bytes of an object to w.
+func (op *operation) give(data []byte, w io.Writer) error {
 	if op.fate.cut {
-		n = int64(op.fate.at * float64(n))
+		data = data[:int(op.fate.at*float64(len(data)))]
 	}
-	wrong := int64(-1)
-	if op.fate.corrupt && n > 0 {
-		wrong = off + int64(op.fate.at*float64(n))
+	if op.fate.corrupt && len(data) > 0 {
+		data = slices.Clone(data)
+		data[int(op.fate.at*float64(len(data)))] ^= 1
 	}
-	for at := off; at < off+n; {
-		part := o.chunks[at/chunk][at%chunk:]
-		part = part[:min(int64(len(part)), off+n-at)]
-		if at <= wrong && wrong < at+int64(len(part)) {
-			part = slices.Clone(part)
-			part[wrong-at] ^= 1
-		}
-		at += int64(len(part))
-		if err := op.reach(at - off); err != nil {
+	for part := range slices.Chunk(data, chunk) {
+		if err := op.reach(op.moved + int64(len(part))); err != nil {
 			return err
 		}
 		if _, err := w.Write(part); err != nil {
-			return op.failed(err)
+			return err
 		}
 	}
 	return nil

@@ -3,8 +3,6 @@ package mem
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,34 +10,30 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
-// store is the servers: what they hold, and what everything takes.
+// store is the servers: what they hold, and what everything takes. Its lock is that of the nodes
+// and of the swarm, too.
 type store struct {
 	mu      sync.Mutex
 	model   Model
 	faults  *rand.Rand
 	objects map[system.Ref]*object
 	paid    int64 // bytes put so far
-	swarm   *swarm
+	swarm
 }
 
 // object is never changed: an update replaces it.
 type object struct {
-	name    string
-	size    int64
-	chunks  [][]byte
-	durable time.Time
+	kind, name string
+	data       []byte
+	durable    time.Time
 }
 
-// length is the size of an object; nil has none.
-func (o *object) length() int64 {
-	if o == nil {
-		return 0
-	}
-	return o.size
-}
+func (o *object) size() int64 { return int64(len(o.data)) }
 
-func newStore(m Model, seed uint64) *store {
-	return &store{model: m, objects: map[system.Ref]*object{}, faults: rand.New(rand.NewPCG(seed, 2))}
+// part is what there is of count bytes at off.
+func (o *object) part(off, count int64) []byte {
+	off = min(off, o.size())
+	return o.data[off : off+min(count, o.size()-off)]
 }
 
 // Refs are KIND/NAME, or dir/NAME/ENTRY.
@@ -49,49 +43,20 @@ const (
 	directory = "dir"
 )
 
-func refOf(kind string, names ...string) system.Ref {
-	for i, n := range names {
-		names[i] = disk.FileName(n)
-	}
-	return system.Ref(kind + "/" + strings.Join(names, "/"))
-}
+func refOf(kind, name string) system.Ref { return system.Ref(kind + "/" + disk.FileName(name)) }
 
-// valid says what no ref of ours can look like.
-func valid(ref system.Ref) error {
-	parts := strings.Split(string(ref), "/")
-	kind, names := parts[0], parts[1:]
-	ok := slices.Contains([]string{immutable, mutable}, kind) && len(names) == 1 || kind == directory &&
-		(len(names) == 1 || len(names) == 2)
-	for _, n := range names {
-		ok = ok && disk.Valid(n) == nil
-	}
-	if !ok {
-		return fmt.Errorf("%.100q: %w", ref, system.ErrBadRef)
-	}
-	return nil
-}
-
-// find returns the object of a ref.
-func (s *store) find(ref system.Ref) (*object, error) {
-	if err := valid(ref); err != nil {
-		return nil, err
-	}
+// find returns the object of a ref, which must be of a kind; "": of any.
+func (s *store) find(ref system.Ref, kind string) (*object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o, ok := s.objects[ref]
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", ref, system.ErrNotFound)
+	o := s.objects[ref]
+	switch {
+	case o == nil:
+		return nil, system.ErrNotFound
+	case kind != "" && o.kind != kind:
+		return nil, fmt.Errorf("it is of kind %s: %w", o.kind, system.ErrBadRef)
 	}
 	return o, nil
-}
-
-// keep stores an object; it is durable after the model's time to settle.
-func (s *store) keep(ref system.Ref, o *object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o.durable = time.Now().Add(s.model.Settle)
-	s.objects[ref] = o
-	s.paid += o.size
 }
 
 // fate is what chance does to an operation.
@@ -101,11 +66,9 @@ type fate struct {
 }
 
 // draw takes the same amount of chance for each operation, whatever is asked for.
-func (s *store) draw() (Model, fate) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *store) draw() fate {
 	m, n := s.model, s.faults
-	return m, fate{
+	return fate{
 		hang:    n.Float64() < m.Hangs,
 		fail:    n.Float64() < m.Errors,
 		corrupt: n.Float64() < m.Corrupt,

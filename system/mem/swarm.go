@@ -1,15 +1,12 @@
 package mem
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -24,14 +21,13 @@ import (
 //
 // Nothing runs: the state is brought up to the present whenever it is looked at.
 type swarm struct {
-	mu       sync.Mutex
 	began    time.Time
 	at       float64 // seconds since began, up to which the state is known
 	peers    []*peer
 	links    Links
 	up, down int64 // bytes per second; 0: no limit
 	pass     bool
-	objects  map[system.Ref]*object // what anybody has published
+	contents map[system.Ref]*object // what anybody has published
 }
 
 // Links are the access links of the nodes, by their places in the cluster.
@@ -42,24 +38,20 @@ type Links struct {
 
 // Trouble is what a node does wrong in a swarm.
 type Trouble struct {
-	Refuse error         // Fetch fails with it
-	Wrong  bool          // it says that it has all when it has, and what is on its disk is something else
-	Stop   float64       // share of a content at which it goes no further; 0: it does
-	Slow   time.Duration // what it takes to say how far it is
-	Mute   bool          // it never says how far it is
-	Says   string        // the words of Progress
+	Wrong bool    // it says that it has all when it has, and what is on its disk is something else
+	Stop  float64 // share of a content at which it goes no further; 0: it does
+	Says  string  // the words of Progress
 }
 
 // peer is what a node is in the swarm.
 type peer struct {
 	place          int
 	address        string
-	dead           bool
+	dead           bool // killed or stopped
 	known          map[string]bool
 	tasks          map[system.Ref]*spread
 	trouble        Trouble
 	received, sent float64 // bytes that crossed its link
-	asked          int64   // questions how far it is
 }
 
 // spread is one content on one node.
@@ -72,48 +64,31 @@ type spread struct {
 	sent     float64
 }
 
-func (t *spread) complete() bool { return t.have >= float64(t.of.size) }
+func (t *spread) complete() bool { return t.have >= float64(t.of.size()) }
 
 // limit is how much of a content a node gets.
 func (p *peer) limit(t *spread) float64 {
-	if p.trouble.Stop > 0 {
-		return p.trouble.Stop * float64(t.of.size)
-	}
-	return float64(t.of.size)
+	return cmp.Or(p.trouble.Stop, 1) * float64(t.of.size())
 }
 
-const spreading = "swarm"
-
-func (s *swarm) add(address string) *peer {
-	p := &peer{place: len(s.peers), address: address, known: map[string]bool{}, tasks: map[system.Ref]*spread{}}
-	s.peers = append(s.peers, p)
-	return p
-}
-
-// now calls f with the swarm locked and up to the present.
-func (s *swarm) now(f func()) {
+// now calls do with the store locked and the swarm up to the present.
+func (s *store) now(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
-	f()
+	do()
 }
 
 // SetLinks changes the links of the whole cluster, from now on.
-func (n *Node) SetLinks(l Links) { n.store.swarm.now(func() { n.store.swarm.links = l }) }
+func (n *Node) SetLinks(l Links) { n.store.now(func() { n.store.links = l }) }
 
 // SetTrouble changes what this node does wrong, from now on.
-func (n *Node) SetTrouble(t Trouble) { n.store.swarm.now(func() { n.peer.trouble = t }) }
+func (n *Node) SetTrouble(t Trouble) { n.store.now(func() { n.trouble = t }) }
 
 // Moved is what has crossed the node's link until now, in bytes.
 func (n *Node) Moved() (received, sent float64) {
-	n.store.swarm.now(func() { received, sent = n.peer.received, n.peer.sent })
+	n.store.now(func() { received, sent = n.received, n.sent })
 	return received, sent
-}
-
-// Asked is how often the node was asked how far it is.
-func (n *Node) Asked() (times int64) {
-	n.store.swarm.now(func() { times = n.peer.asked })
-	return times
 }
 
 // flow is bytes per second from one node to another.
@@ -139,9 +114,7 @@ func (s *swarm) advance() {
 			sum[f.sink] += f.rate
 		}
 		for _, f := range flows {
-			if left := f.to.limit(f.sink) - f.sink.have; sum[f.sink] > 0 {
-				step = min(step, left/sum[f.sink])
-			}
+			step = min(step, (f.to.limit(f.sink)-f.sink.have)/sum[f.sink])
 		}
 		for _, f := range flows {
 			moved := f.rate * step
@@ -184,11 +157,11 @@ func (s *swarm) flows() []flow {
 	}
 	in := map[*peer]float64{}
 	for i, f := range all {
-		all[i].rate = rate(s.links.Up, s.up, f.from) / float64(fan[f.from])
+		all[i].rate = cmp.Or(s.links.Up[f.from.place], float64(s.up), boundless) / float64(fan[f.from])
 		in[f.to] += all[i].rate
 	}
 	for i, f := range all {
-		if most := rate(s.links.Down, s.down, f.to); in[f.to] > most {
+		if most := cmp.Or(s.links.Down[f.to.place], float64(s.down), boundless); in[f.to] > most {
 			all[i].rate *= most / in[f.to]
 		}
 	}
@@ -198,202 +171,131 @@ func (s *swarm) flows() []flow {
 // boundless is a rate without a limit, bytes per second.
 const boundless = 1e15
 
-func rate(of map[int]float64, otherwise int64, p *peer) float64 {
-	if r, ok := of[p.place]; ok && r > 0 {
-		return r
-	} else if !ok && otherwise > 0 {
-		return float64(otherwise)
-	}
-	return boundless
-}
-
 func (s *swarm) reach(a, b *peer) bool {
 	apart := func(p *peer) bool { return slices.Contains(s.links.Apart, p.place) }
 	return apart(a) == apart(b) && (a.known[b.address] || b.known[a.address])
 }
 
-// in locks the swarm for a call of this node, up to the present; out ends it.
-func (n *Node) in(ctx context.Context, what string) (s *swarm, out func(), err error) {
-	s = n.store.swarm
-	s.mu.Lock()
-	s.advance()
-	n.mu.Lock()
-	stopped := n.stopped
-	n.mu.Unlock()
-	switch {
-	case ctx.Err() != nil:
-		err = ctx.Err()
-	case stopped || n.peer.dead:
-		err = errStopped
-	}
-	if err != nil {
-		s.mu.Unlock()
-		return nil, nil, fmt.Errorf("mem: %s: %w", what, err)
-	}
-	return s, s.mu.Unlock, nil
+// member is a call of the swarm, which it finds up to the present.
+func (n *Node) member(ctx context.Context, what, of string, do func() error) error {
+	return n.locked(ctx, what, of, func() error {
+		n.store.advance()
+		if n.dead {
+			return errStopped
+		}
+		return do()
+	})
 }
+
+// task is a call of the swarm on a content of this node.
+func (n *Node) task(ctx context.Context, what string, ref system.Ref, do func(t *spread)) error {
+	return n.member(ctx, what, string(ref), func() error {
+		t := n.tasks[ref]
+		if t == nil {
+			return system.ErrNotFound
+		}
+		do(t)
+		return nil
+	})
+}
+
+// Address implements system.Member.
+func (n *Node) Address(ctx context.Context) (string, error) { return n.address, ctx.Err() }
 
 // Publish implements system.Member: it takes no time.
 func (n *Node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	if size < 0 {
-		return "", fmt.Errorf("mem: publish %q: %d bytes", name, size)
-	}
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%d %s\n", len(name), name)
-	o, err := take(name, size, io.TeeReader(r, sum), func(int64) error { return ctx.Err() })
+	o, err := take(immutable, name, size, r, func(int64) error { return ctx.Err() })
 	if err != nil {
 		return "", fmt.Errorf("mem: publish %q: %w", name, err)
 	}
-	s, out, err := n.in(ctx, "publish")
-	if err != nil {
-		return "", err
-	}
-	defer out()
-	ref := system.Ref(spreading + "/" + hex.EncodeToString(sum.Sum(nil)))
-	s.objects[ref] = o
-	n.peer.tasks[ref] = &spread{of: o, have: float64(size), seeder: true}
-	return ref, nil
-}
-
-// validSpread says what no ref of a content in the swarm can look like.
-func validSpread(ref system.Ref) error {
-	digits, ok := strings.CutPrefix(string(ref), spreading+"/")
-	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != sha256.Size {
-		return fmt.Errorf("mem: %.100q: %w", ref, system.ErrBadRef)
-	}
-	return nil
-}
-
-// task is a content of this node, with the swarm locked for a call up to out.
-func (n *Node) task(ctx context.Context, what string, ref system.Ref) (t *spread, out func(), err error) {
-	if err := validSpread(ref); err != nil {
-		return nil, nil, err
-	}
-	_, out, err = n.in(ctx, what)
-	if err != nil {
-		return nil, nil, err
-	}
-	if t = n.peer.tasks[ref]; t == nil {
-		out()
-		return nil, nil, fmt.Errorf("mem: %s %s: %w", what, ref, system.ErrNotFound)
-	}
-	return t, out, nil
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d %s\n%s", len(name), name, o.data)
+	ref := system.Ref(fmt.Sprintf("swarm/%x", sum.Sum(nil)))
+	return ref, n.member(ctx, "publish", name, func() error {
+		n.store.contents[ref] = o
+		n.tasks[ref] = &spread{of: o, have: float64(size), seeder: true}
+		return nil
+	})
 }
 
 // Fetch implements system.Member.
 func (n *Node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
-	if err := validSpread(ref); err != nil {
-		return err
-	}
-	s, out, err := n.in(ctx, "fetch")
-	if err != nil {
-		return err
-	}
-	defer out()
-	if err := n.peer.trouble.Refuse; err != nil {
-		return fmt.Errorf("mem: fetch: %w", err)
-	}
-	o := s.objects[ref]
-	if o == nil {
-		return fmt.Errorf("mem: fetch %s: %w", ref, system.ErrNotFound)
-	}
-	for _, address := range from {
-		n.peer.known[address] = true
-	}
-	t := n.peer.tasks[ref]
-	if t == nil {
-		t = &spread{of: o}
-		n.peer.tasks[ref] = t
-	}
-	t.fetching = true
-	return nil
+	return n.member(ctx, "fetch", string(ref), func() error {
+		o := n.store.contents[ref]
+		if o == nil {
+			return system.ErrNotFound
+		}
+		for _, address := range from {
+			n.known[address] = true
+		}
+		if n.tasks[ref] == nil {
+			n.tasks[ref] = &spread{of: o}
+		}
+		n.tasks[ref].fetching = true
+		return nil
+	})
 }
 
 // Progress implements system.Member.
 func (n *Node) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
-	t, out, err := n.task(ctx, "progress of", ref)
-	if err != nil {
-		return f, err
-	}
-	n.peer.asked++
-	if trouble := n.peer.trouble; trouble.Mute || trouble.Slow > 0 {
-		out()
-		if trouble.Mute {
-			<-ctx.Done()
-		} else {
-			_ = wait(ctx, time.Now().Add(trouble.Slow)) // n.task sees when ctx has ended
+	err = n.task(ctx, "progress of", ref, func(t *spread) {
+		f = system.Progress{
+			Size: t.of.size(), Verified: int64(t.have), Written: int64(t.have), Complete: t.complete(),
+			Received: int64(t.received), Sent: int64(t.sent), Trouble: n.trouble.Says,
 		}
-		if t, out, err = n.task(ctx, "progress of", ref); err != nil {
-			return f, err
+		for _, p := range n.store.peers {
+			if p != &n.peer && !p.dead && p.tasks[ref] != nil && n.store.reach(p, &n.peer) {
+				f.Peers++
+			}
 		}
-	}
-	defer out()
-	f = system.Progress{
-		Size: t.of.size, Verified: int64(math.Floor(t.have)), Written: int64(math.Floor(t.have)),
-		Complete: t.complete(),
-		Received: int64(t.received), Sent: int64(t.sent), Trouble: n.peer.trouble.Says,
-	}
-	s := n.store.swarm
-	for _, p := range s.peers {
-		if p != n.peer && !p.dead && p.tasks[ref] != nil && s.reach(p, n.peer) {
-			f.Peers++
-		}
-	}
-	return f, nil
+	})
+	return f, err
 }
 
 // ReadBack implements system.Member.
 func (n *Node) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
-	t, out, err := n.task(ctx, "read back", ref)
+	var data []byte
+	var wrong, complete bool
+	err := n.task(ctx, "read back", ref, func(t *spread) {
+		data, wrong, complete = t.of.part(0, int64(t.have)), n.trouble.Wrong, t.complete()
+	})
 	if err != nil {
 		return err
 	}
-	have, wrong := int64(t.have), n.peer.trouble.Wrong
-	out()
-	left := have
-	for _, part := range t.of.chunks {
-		part = part[:min(int64(len(part)), left)]
-		left -= int64(len(part))
-		if wrong && len(part) > 0 {
-			part = slices.Clone(part)
-			part[len(part)/2] ^= 1
-		}
-		if _, err := w.Write(part); err != nil {
-			return fmt.Errorf("mem: read back %s: %w", ref, err)
-		}
+	if wrong && len(data) > 0 {
+		data = slices.Clone(data)
+		data[len(data)/2] ^= 1
 	}
-	if have < t.of.size {
-		return fmt.Errorf("mem: read back %s: %w", ref, io.ErrUnexpectedEOF)
+	_, err = w.Write(data)
+	if err == nil && !complete {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("mem: read back %s: %w", ref, err)
 	}
 	return nil
 }
 
 // Forget implements system.Member.
 func (n *Node) Forget(ctx context.Context, ref system.Ref) error {
-	_, out, err := n.task(ctx, "forget", ref)
-	if err != nil {
-		return err
-	}
-	defer out()
-	delete(n.peer.tasks, ref)
-	return nil
+	return n.task(ctx, "forget", ref, func(*spread) { delete(n.tasks, ref) })
 }
 
 // Kill implements system.Restarter.
 func (n *Node) Kill(ctx context.Context) error {
-	n.store.swarm.now(func() { n.peer.dead = true })
+	n.store.now(func() { n.dead = true })
 	return ctx.Err()
 }
 
 // Restart implements system.Restarter. The node has forgotten its peers; what it
 // has not got whole it fetches once it is asked to.
 func (n *Node) Restart(ctx context.Context, keep bool) error {
-	n.store.swarm.now(func() {
-		n.peer.dead, n.peer.known = false, map[string]bool{}
+	n.store.now(func() {
+		n.dead, n.known = false, map[string]bool{}
 		if !keep {
-			clear(n.peer.tasks)
+			clear(n.tasks)
 		}
-		for _, t := range n.peer.tasks {
+		for _, t := range n.tasks {
 			t.fetching, t.received, t.sent = false, 0, 0
 		}
 	})

@@ -1,9 +1,7 @@
 package siasim_test
 
 import (
-	"io"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -22,10 +20,6 @@ func TestConformance(t *testing.T) {
 		Attach: func(t *testing.T) (system.Options, func()) {
 			s := siasim.New(siasim.Config{
 				Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Rate: 200e6,
-				Content: func(path string, size int64) io.Reader { // too large to be kept
-					_, name, _ := strings.Cut(path, "-") // behind the run's mark
-					return systemtest.Content(name, size)
-				},
 			})
 			t.Cleanup(s.Close)
 			server := httptest.NewServer(s.Siad())

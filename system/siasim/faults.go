@@ -11,43 +11,33 @@ type Faults struct {
 	Events    []Event    // in their order
 	Overshoot *Overshoot // files get more pieces than asked for
 
-	Down      []Window // the daemon is being restarted: connections are refused
-	HTML      []Window // every answer is a web page, with status 200
-	Underflow []Window // counters are below zero: unsigned ones near 2^64, money with a minus
-	Stall     []Window // no byte is uploaded
-	Full      []Window // no host takes another sector, no contract is good for uploads
-	Swallow   []Window // uploads are answered 204 and stored nowhere
+	Down      Window // the daemon is being restarted: connections are refused
+	HTML      Window // every answer is a web page, with status 200
+	Underflow Window // counters are below zero: unsigned ones near 2^64, money with a minus
+	Stall     Window // no byte is uploaded
+	Full      Window // no host takes another sector, no contract is good for uploads
+	Swallow   Window // uploads are answered 204 and stored nowhere
 }
 
-// Window is a stretch of time; For 0: without an end. Those of a fault do not
-// overlap.
+// Window is a stretch of time; For 0: without an end. The zero one never comes.
 type Window struct {
 	From, For time.Duration
 }
 
-// until is when a window ends that has begun before at; at, when it lasts.
-func (w Window) until(at time.Duration) time.Duration {
-	if w.For == 0 {
-		return at
+// passed is how much of a window lies before a moment.
+func (w Window) passed(at time.Duration) time.Duration {
+	switch {
+	case w == Window{} || at < w.From:
+		return 0
+	case w.For == 0:
+		return at - w.From
 	}
-	return min(at, w.From+w.For)
-}
-
-// within reports whether a moment is in one of the windows, and how long that
-// lasts; 0: for ever.
-func within(all []Window, at time.Duration) (bool, time.Duration) {
-	for _, w := range all {
-		if at >= w.From && (w.For == 0 || at < w.From+w.For) {
-			return true, max(w.From+w.For-at, 0)
-		}
-	}
-	return false, 0
+	return min(at-w.From, w.For)
 }
 
 // has reports whether a fault is on.
-func (s *Sim) has(fault []Window) bool {
-	on, _ := within(fault, s.now)
-	return on
+func (s *Sim) has(w Window) bool {
+	return w != Window{} && s.now >= w.From && (w.For == 0 || s.now < w.From+w.For)
 }
 
 // Event is a fault that acts at a moment. The model calls Do, which is one of the
@@ -69,11 +59,10 @@ func Vanish(amount *big.Int) func(*Sim) {
 func RenewEarly(loss *big.Int) func(*Sim) {
 	return func(s *Sim) {
 		c := s.active()[0]
-		if s.form(c.host, SC(contractFunds)) {
-			s.contracts[len(s.contracts)-1].size = c.size
-			s.end(c, refreshed)
-			Vanish(loss)(s)
-		}
+		s.form(c.host, SC(contractFunds))
+		s.contracts[len(s.contracts)-1].size = c.size
+		s.end(c, refreshed)
+		Vanish(loss)(s)
 	}
 }
 
@@ -87,13 +76,11 @@ func Overfund(amount *big.Int) func(*Sim) {
 	}
 }
 
-// DeadHost is the end of a host that has a contract. hostdb drops it three
-// minutes later, as was recorded; redundancy falls when its contract ends, after fall.
-// It is never repaired.
+// DeadHost is the end of a host that has a contract. hostdb drops it at once;
+// redundancy falls when its contract ends, after fall. It is never repaired.
 func DeadHost(at time.Duration, host int, fall time.Duration) []Event {
 	return []Event{
 		{at, func(s *Sim) { s.hosts[host].dead = true }},
-		{at + 180*time.Second, func(s *Sim) { s.hosts[host].dropped = true }},
 		{at + fall, func(s *Sim) { s.lose(s.hosts[host]) }},
 	}
 }
@@ -104,8 +91,15 @@ type Overshoot struct {
 	Mean, Max float64
 }
 
-func (o Overshoot) draw(nominal, u float64) float64 {
-	return nominal + (o.Max-nominal)*math.Pow(u, (o.Max-nominal)/(o.Mean-nominal)-1)
+// overshoot has a file get more pieces than asked for.
+func (s *Sim) overshoot(f *file) {
+	o := s.conf.Faults.Overshoot
+	if o == nil {
+		return
+	}
+	nominal := float64(f.full) / float64(f.data)
+	redundancy := nominal + (o.Max-nominal)*math.Pow(s.rand.Float64(), (o.Max-nominal)/(o.Mean-nominal)-1)
+	f.pieces = max(f.full, int(math.Round(redundancy*float64(f.data))))
 }
 
 // lose ends the contract with a host for good: what lay there counts no more. As

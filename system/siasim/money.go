@@ -24,69 +24,65 @@ func SC(thousandths int64) *big.Int {
 
 // host is a storage host.
 type host struct {
-	index   int
-	dead    bool // answers no one
-	dropped bool // and hostdb knows
+	dead bool // answers no one
 }
 
-// state of a contract, by the list of siad's that it is in.
-type state string
-
+// States of a contract, by the list of siad's that it is in.
 const (
-	active    state = "activecontracts"
-	refreshed state = "refreshedcontracts" // replaced before its end
-	expired   state = "expiredcontracts"
+	active    = "activecontracts"
+	refreshed = "refreshedcontracts" // replaced before its end
+	expired   = "expiredcontracts"
 )
 
 // contract is one with a host.
 type contract struct {
-	id                                     string
-	host                                   *host
-	state                                  state
-	funds, fees, upload, storage, download *big.Int
-	size                                   int64
+	id    string
+	host  *host
+	state string
+	size  int64
+	money map[string]*big.Int // by the names that siad has for what it is there or was spent for
 }
+
+const (
+	funds    = "renterfunds"
+	upload   = "uploadspending"
+	storage  = "storagespending"
+	download = "downloadspending"
+)
 
 func (c *contract) total() *big.Int {
 	total := new(big.Int)
-	for _, part := range []*big.Int{c.funds, c.fees, c.upload, c.storage, c.download} {
+	for _, part := range c.money {
 		total.Add(total, part)
 	}
 	return total
 }
 
-// form makes a contract, if the wallet can pay for it.
-func (s *Sim) form(h *host, funds *big.Int) bool {
+// form makes a contract. The wallet is much larger than what all of them cost.
+func (s *Sim) form(h *host, with *big.Int) {
 	fees := SC(contractFees)
-	total := new(big.Int).Add(funds, fees)
-	if s.wallet.Cmp(total) < 0 {
-		return false
-	}
-	s.wallet.Sub(s.wallet, total)
+	s.wallet.Sub(s.wallet, with)
+	s.wallet.Sub(s.wallet, fees)
 	s.serial++
 	s.contracts = append(s.contracts, &contract{
-		id: fmt.Sprintf("%064x", s.serial), host: h, state: active, funds: new(big.Int).Set(funds),
-		fees: fees, upload: new(big.Int), storage: new(big.Int), download: new(big.Int),
+		id: fmt.Sprintf("%064x", s.serial), host: h, state: active,
+		money: map[string]*big.Int{funds: new(big.Int).Set(with), "fees": fees, upload: new(big.Int),
+			storage: new(big.Int), download: new(big.Int)},
 	})
-	return true
 }
 
-// spend moves money from the funds to a purpose, if it is there.
-func (c *contract) spend(purpose *big.Int, price, times int64) bool {
+// spend moves money from the funds, which last, to a purpose.
+func (c *contract) spend(purpose string, price, times int64) {
 	amount := new(big.Int).Mul(big.NewInt(price), big.NewInt(times))
-	if c.funds.Cmp(amount) < 0 {
-		return false
-	}
-	c.funds.Sub(c.funds, amount)
-	purpose.Add(purpose, amount)
-	return true
+	c.money[funds].Sub(c.money[funds], amount)
+	c.money[purpose].Add(c.money[purpose], amount)
 }
 
 // end ends a contract: the wallet gets back what it has not spent.
-func (s *Sim) end(c *contract, as state) {
+func (s *Sim) end(c *contract, as string) {
 	c.state = as
-	s.wallet.Add(s.wallet, c.funds)
-	c.funds.SetInt64(0)
+	s.wallet.Add(s.wallet, c.money[funds])
+	c.money[funds].SetInt64(0)
 }
 
 // active are the contracts in use with hosts that live.
@@ -114,26 +110,12 @@ func (s *Sim) spare() (all []*host) {
 }
 
 // store pays a host for the next sector of a file.
-func (s *Sim) store(f *file) bool {
+func (s *Sim) store(f *file) {
 	ring := s.active()
-	for i := range ring {
-		c := ring[(f.serial*7+f.placed+i)%len(ring)]
-		if c.spend(c.upload, uploadPrice, s.conf.Sector) && c.spend(c.storage, storagePrice*period, s.conf.Sector) {
-			c.size += s.conf.Sector
-			f.placed++
-			f.on[c.host]++
-			return true
-		}
-	}
-	return false
-}
-
-// payDownload pays for a download out of the first contract that can.
-func (s *Sim) payDownload(bytes int64) bool {
-	for _, c := range s.active() {
-		if c.spend(c.download, downloadPrice, bytes) {
-			return true
-		}
-	}
-	return false
+	c := ring[(f.serial*7+f.placed)%len(ring)]
+	c.spend(upload, uploadPrice, s.conf.Sector)
+	c.spend(storage, storagePrice*period, s.conf.Sector)
+	c.size += s.conf.Sector
+	f.placed++
+	f.on[c.host]++
 }

@@ -1,157 +1,145 @@
 package siasim
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
-	"math/big"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // object is one of JSON.
 type object = map[string]any
 
-// siadRoutes are those that the adapter uses. As siad's, reports need no password.
-func (s *Sim) siadRoutes() http.Handler {
+// Siad is the API of siad, as far as the adapter uses it. As siad's, reports need no password;
+// those of which nothing is simulated are empty.
+func (s *Sim) Siad() http.Handler {
 	mux := http.NewServeMux()
 	for path, report := range map[string]func() any{
-		"/consensus": func() any { return object{"synced": true, "height": s.height()} },
-		"/daemon/version": func() any {
-			return object{"version": "1.5.9"}
-		},
-		"/gateway":            func() any { return object{"peers": make([]object, 8)} },
-		"/hostdb/active":      func() any { return object{"hosts": make([]object, s.known())} },
+		"/consensus":          func() any { return object{"synced": true, "height": height + int64(s.now/blockTime)} },
+		"/daemon/version":     func() any { return object{"version": "1.5.9"} },
+		"/gateway":            func() any { return object{} },
+		"/hostdb/active":      s.hostdb,
 		"/wallet":             s.siadWallet,
-		"/renter":             s.renter,
+		"/renter":             func() any { return object{"settings": object{"allowance": object{"period": period}}} },
 		"/renter/contracts":   s.siadContracts,
-		"/renter/prices":      s.prices,
+		"/renter/prices":      func() any { return object{} },
 		"/renter/uploadready": s.ready,
 		"/renter/files":       s.siadFiles,
 	} {
-		mux.HandleFunc("GET "+path, s.report(report))
-	}
-	mux.HandleFunc("GET /renter/file/{path...}", func(w http.ResponseWriter, r *http.Request) {
-		defer s.lock()()
-		if f := s.siadFind(w, r); f != nil {
-			answer(w, object{"file": s.siadFile(f)})
-		}
-	})
-	for route, serve := range map[string]http.HandlerFunc{
-		"GET /renter/download/{path...}":      s.download,
-		"POST /renter/uploadstream/{path...}": s.uploadstream,
-		"POST /renter/delete/{path...}": func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
 			defer s.lock()()
-			if f := s.siadFind(w, r); f != nil {
-				s.remove(f)
-				w.WriteHeader(http.StatusNoContent)
-			}
-		},
-		"POST /renter/dir/{path...}": func(w http.ResponseWriter, r *http.Request) {
-			defer s.lock()()
-			for path, f := range s.files {
-				if strings.HasPrefix(path, r.PathValue("path")+"/") && r.FormValue("action") == "delete" {
-					s.remove(f)
-				}
-			}
-			w.WriteHeader(http.StatusNoContent)
-		},
-		"POST /renter/rename/{path...}": func(w http.ResponseWriter, r *http.Request) {
-			defer s.lock()()
-			if f := s.siadFind(w, r); f != nil {
-				delete(s.files, f.path)
-				f.path = r.FormValue("newsiapath")
-				s.files[f.path] = f
-				w.WriteHeader(http.StatusNoContent)
-			}
-		},
-	} {
-		mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
-			if _, password, _ := r.BasicAuth(); password != Password {
-				siadError(w, http.StatusUnauthorized, "API authentication failed.")
-				return
-			}
-			serve(w, r)
+			siadAnswer(w, http.StatusOK, report())
 		})
 	}
-	return mux
+	s.file(mux, "GET /renter/file/{path...}", func(w http.ResponseWriter, _ *http.Request, f *file) {
+		siadAnswer(w, http.StatusOK, object{"file": s.siadFile(f)})
+	})
+	s.file(mux, "POST /renter/delete/{path...}", func(w http.ResponseWriter, r *http.Request, f *file) {
+		s.remove(f)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	s.file(mux, "POST /renter/rename/{path...}", func(w http.ResponseWriter, r *http.Request, f *file) {
+		delete(s.files, f.path)
+		f.path = r.FormValue("newsiapath")
+		s.files[f.path] = f
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("POST /renter/dir/{path...}", func(w http.ResponseWriter, r *http.Request) {
+		defer s.lock()()
+		for path, f := range s.files {
+			if strings.HasPrefix(path, r.PathValue("path")+"/") && r.FormValue("action") == "delete" {
+				s.remove(f)
+			}
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /renter/download/{path...}", s.download)
+	mux.HandleFunc("POST /renter/uploadstream/{path...}", s.uploadstream)
+	return s.outer(mux)
+}
+
+// outer is what happens to every request, whatever it asks for.
+func (s *Sim) outer(inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !member.Sleep(r.Context(), latency) {
+			return
+		}
+		unlock := s.lock()
+		down, html := s.has(s.conf.Faults.Down), s.has(s.conf.Faults.HTML)
+		unlock()
+		_, password, _ := r.BasicAuth()
+		secret := r.Method == http.MethodPost || strings.HasPrefix(r.URL.Path, "/renter/download/")
+		switch {
+		case down:
+			panic(http.ErrAbortHandler) // a connection from before
+		case html:
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = io.WriteString(w, "<!DOCTYPE html>\n<title>Maintenance</title><h1>We'll be back soon</h1>\n")
+		case secret && password != Password:
+			siadError(w, http.StatusUnauthorized, "API authentication failed.")
+		default:
+			inner.ServeHTTP(w, r)
+		}
+	})
+}
+
+// file serves a route whose path names a file.
+func (s *Sim) file(mux *http.ServeMux, route string, serve func(http.ResponseWriter, *http.Request, *file)) {
+	mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
+		defer s.lock()()
+		f := s.files[r.PathValue("path")]
+		if f == nil {
+			siadError(w, http.StatusBadRequest,
+				"[unable to get the fileinfo from the filesystem; path does not exist]")
+			return
+		}
+		serve(w, r, f)
+	})
+}
+
+func siadAnswer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
 }
 
 func siadError(w http.ResponseWriter, status int, message string) {
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"message": message})
+	siadAnswer(w, status, object{"message": message})
 }
 
-// siadFind is the file that a request names; nil: there is none, which is answered.
-func (s *Sim) siadFind(w http.ResponseWriter, r *http.Request) *file {
-	f := s.files[r.PathValue("path")]
-	if f == nil {
-		siadError(w, http.StatusBadRequest, "[unable to get the fileinfo from the filesystem; path does not exist]")
-	}
-	return f
-}
-
-// known is how many hosts hostdb takes for active.
-func (s *Sim) known() (n int) {
-	for _, h := range s.hosts {
-		if !h.dropped {
-			n++
-		}
-	}
-	return n
+// hostdb are the hosts that it takes for active.
+func (s *Sim) hostdb() any {
+	return object{"hosts": slices.DeleteFunc(slices.Clone(s.hosts), func(h *host) bool { return h.dead })}
 }
 
 func (s *Sim) siadWallet() any {
-	return object{
-		"encrypted": true, "unlocked": true, "confirmedsiacoinbalance": s.wallet.String(),
-		"unconfirmedoutgoingsiacoins": "0", "unconfirmedincomingsiacoins": "0",
-	}
-}
-
-func (s *Sim) renter() any {
-	return object{
-		"settings": object{"allowance": object{"funds": SC(initialWallet).String(), "hosts": s.conf.Contracts,
-			"period": period, "renewwindow": period / 3}},
-	}
+	return object{"unlocked": true, "confirmedsiacoinbalance": s.wallet.String(),
+		"unconfirmedoutgoingsiacoins": "0", "unconfirmedincomingsiacoins": "0"}
 }
 
 // siadContracts are all, by the lists that siad has of them.
 func (s *Sim) siadContracts() any {
-	lists := map[string][]object{string(active): nil, string(refreshed): nil, string(expired): nil} // null when empty
+	lists := map[string][]object{}
 	absurd := s.has(s.conf.Faults.Underflow)
 	for _, c := range s.contracts {
-		one := object{
-			"id": c.id, "size": c.size, "goodforupload": c.state == active && !s.has(s.conf.Faults.Full),
-			"totalcost": c.total().String(), "renterfunds": c.funds.String(),
-			"fees": c.fees.String(), "storagespending": c.storage.String(), "uploadspending": c.upload.String(),
-			"downloadspending": c.download.String(), "fundaccountspending": "0",
-			"maintenancespending": object{"accountbalancecost": "0", "fundaccountcost": "0",
-				"updatepricetablecost": "0"},
+		one := object{"id": c.id, "size": c.size, "totalcost": c.total().String(),
+			"goodforupload": c.state == active && !s.has(s.conf.Faults.Full)}
+		for name, amount := range c.money {
+			one[name] = amount.String()
 		}
 		if absurd && c.state == active {
-			one["size"], one["renterfunds"] = math.MaxUint64-uint64(c.size), "-1"
+			one["size"], one[funds] = math.MaxUint64-uint64(c.size), "-1"
 			absurd = false
 		}
-		lists[string(c.state)] = append(lists[string(c.state)], one)
+		lists[c.state] = append(lists[c.state], one)
 	}
 	return lists
-}
-
-// prices are siad's estimates: hosts' prices, times the usual redundancy of 3
-// where they are for data that is stored, and a margin of a fifth.
-func (s *Sim) prices() any {
-	terabytes := func(price, fifths int64) string {
-		return new(big.Int).Mul(big.NewInt(price), big.NewInt(1e12*fifths/5)).String()
-	}
-	return object{
-		"downloadterabyte": terabytes(downloadPrice, 6), "uploadterabyte": terabytes(uploadPrice, 18),
-		"storageterabytemonth": terabytes(storagePrice*4320, 18),
-		"formcontracts":        SC(contractFees * int64(s.conf.Contracts)).String(),
-	}
 }
 
 // good is how many contracts take sectors.
@@ -202,51 +190,32 @@ func (s *Sim) siadFile(f *file) object {
 
 // uploadstream stores the body. It answers when every chunk can be rebuilt.
 func (s *Sim) uploadstream(w http.ResponseWriter, r *http.Request) {
-	path, need := r.PathValue("path"), s.conf.Data+s.conf.Parity/2
-	refused := ""
+	f := s.receive(r.PathValue("path"), r.Body)
 	unlock := s.lock()
-	if s.files[path] != nil {
-		refused = exists
-	} else if s.good() < need {
+	refused, taken := "", false
+	switch need := s.conf.Data + s.conf.Parity/2; {
+	case s.files[f.path] != nil:
+		refused = "could not create a new sia file; a file or folder already exists at the specified path"
+	case s.good() < need:
 		refused = fmt.Sprintf("unable to stream an upload from a reader; not enough contracts to upload file: got "+
 			"%d, needed %d", s.good(), need)
+	case f.incomplete: // what there is stays, and is not uploaded
+		s.add(f)
+		refused = "unable to stream an upload from a reader; unexpected EOF"
+	case !s.has(s.conf.Faults.Swallow):
+		s.overshoot(f)
+		s.add(f)
+		taken = true
 	}
 	unlock()
-	if refused == "" {
-		refused = s.take(r.Context(), s.receive(path, r.Body))
+	if taken && !s.accepted(r.Context(), f) {
+		refused = "unable to stream an upload from a reader; file was deleted"
 	}
 	if refused != "" {
 		siadError(w, http.StatusInternalServerError, "upload failed: ["+refused+"]")
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-const exists = "could not create a new sia file; a file or folder already exists at the specified path"
-
-// take stores what was received, and waits until it is accepted; why not is returned.
-func (s *Sim) take(ctx context.Context, f *file) (refused string) {
-	unlock := s.lock()
-	taken, swallowed := s.files[f.path] != nil, !f.incomplete && s.has(s.conf.Faults.Swallow)
-	f.accept = f.chunks * f.data
-	if !taken && !swallowed {
-		if !f.incomplete { // else what there is stays, and is not uploaded
-			s.overshoot(f)
-		}
-		s.add(f)
-	}
-	unlock()
-	switch {
-	case taken:
-		return exists
-	case swallowed:
-		return ""
-	case f.incomplete:
-		return "unable to stream an upload from a reader; unexpected EOF"
-	case !s.accepted(ctx, f):
-		return "unable to stream an upload from a reader; file was deleted"
-	}
-	return ""
 }
 
 // download answers with the content, or with why not.
@@ -264,16 +233,14 @@ func (s *Sim) download(w http.ResponseWriter, r *http.Request) {
 		why = "not enough workers to complete download"
 	}
 	unlock()
-	if why == "" {
-		off, _ := strconv.ParseInt(q.Get("offset"), 10, 64)
-		length := f.size - off
-		if text := q.Get("length"); text != "" {
-			length, _ = strconv.ParseInt(text, 10, 64)
-		}
-		if s.send(w, f, off, length) {
-			return
-		}
-		why = "not enough workers to complete download"
+	if why != "" {
+		siadError(w, http.StatusInternalServerError, "download creation failed: "+why)
+		return
 	}
-	siadError(w, http.StatusInternalServerError, "download creation failed: "+why)
+	off, _ := strconv.ParseInt(q.Get("offset"), 10, 64)
+	length, err := strconv.ParseInt(q.Get("length"), 10, 64)
+	if err != nil {
+		length = f.size - off
+	}
+	s.send(w, f, off, length)
 }

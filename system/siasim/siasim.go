@@ -15,9 +15,9 @@ package siasim
 
 import (
 	"cmp"
-	"io"
 	"math/big"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -31,14 +31,11 @@ type Config struct {
 	Data, Parity int // pieces of a chunk
 	Sector       int64
 	Rate         float64 // of the uplink: bytes/s, padding and redundancy included
-	// Content is asked for the content of an object larger than what is kept.
-	Content func(path string, size int64) io.Reader
-	Faults  Faults
+	Faults       Faults
 }
 
 const (
 	Password  = "simulated" // of the API
-	keepEach  = 6 << 20     // bytes of the largest object whose content is kept
 	latency   = 2 * time.Millisecond
 	blockTime = 10 * time.Minute
 	height    = 300_000 // of the chain at the beginning
@@ -57,14 +54,15 @@ type Sim struct {
 	lost      *big.Int // money that faults made vanish
 	hosts     []*host
 	contracts []*contract // all there ever were, in their order
-	jobs      []*job      // not finished, in their order
-	tail      float64     // what the uplink will have carried when all jobs are through
+	sending   []*file     // not on hosts yet, in their order
+	tail      float64     // what the uplink will have carried when all files are through
 	files     map[string]*file
 	serial    int
 	gone      int64 // sectors of files that were deleted
 	events    []Event
 
-	net *network
+	pipes  pipes
+	server *http.Server
 }
 
 // New makes a simulator whose contracts are formed and whose clock begins now.
@@ -76,22 +74,21 @@ func New(c Config) *Sim {
 		conf: c, epoch: time.Now(), rand: rand.New(rand.NewPCG(0, 0x51a)),
 		wallet: SC(initialWallet), lost: new(big.Int), files: map[string]*file{},
 	}
-	for i := range c.Hosts {
-		s.hosts = append(s.hosts, &host{index: i})
+	for range c.Hosts {
+		s.hosts = append(s.hosts, &host{})
 	}
 	for i := range c.Contracts {
 		s.form(s.hosts[i], SC(contractFunds))
 	}
 	s.events = c.Faults.Events
-	s.net = newNetwork(s)
+	s.pipes = pipes{conns: make(chan net.Conn), ended: make(chan struct{})}
+	s.server = &http.Server{Handler: s.Siad()}
+	go func() { _ = s.server.Serve(s.pipes) }()
 	return s
 }
 
 // Close ends all connections.
-func (s *Sim) Close() { _ = s.net.server.Close() }
-
-// Siad is the API of siad.
-func (s *Sim) Siad() http.Handler { return s.outer(s.siadRoutes()) }
+func (s *Sim) Close() { _ = s.server.Close() }
 
 // lock locks the model, brought up to now. What has gone through the uplink by a
 // moment at which a fault acts is stored before.
@@ -106,5 +103,3 @@ func (s *Sim) lock() (unlock func()) {
 	s.now = now
 	return s.mu.Unlock
 }
-
-func (s *Sim) height() int64 { return height + int64(s.now/blockTime) }

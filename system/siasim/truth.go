@@ -1,13 +1,15 @@
 package siasim
 
-import "math/big"
+import (
+	"math/big"
+	"slices"
+)
 
 // Truth is what is so, whatever the API says. Money is in hastings.
 type Truth struct {
 	Total   *big.Int // of all contracts that there ever were
 	Missing *big.Int // in neither the wallet nor contracts nor lost through faults: 0, or the model is wrong
 
-	Files    int
 	Absolute int64 // bytes uploaded for the files that there are, padding and redundancy included
 	Sent     int64 // the same for all that there ever were
 	// Of the files that have ever had their full redundancy.
@@ -17,27 +19,24 @@ type Truth struct {
 // Truth is the state now.
 func (s *Sim) Truth() Truth {
 	defer s.lock()()
-	t := Truth{Total: new(big.Int), Files: len(s.files), Sent: s.gone * s.conf.Sector}
+	t := Truth{Total: new(big.Int), Sent: s.gone * s.conf.Sector}
 	for _, c := range s.contracts {
 		t.Total.Add(t.Total, c.total())
 	}
 	t.Missing = new(big.Int).Sub(SC(initialWallet), s.wallet)
 	t.Missing.Sub(t.Missing, t.Total).Sub(t.Missing, s.lost)
-	sum, n := 0.0, 0
+	var whole []float64
 	for _, f := range s.files {
 		t.Absolute += int64(f.placed) * s.conf.Sector
-		if !f.whole() || f.chunks == 0 {
-			continue
+		if f.chunks > 0 && !f.incomplete && f.placed >= f.chunks*f.full {
+			whole = append(whole, f.redundancy())
 		}
-		r := f.redundancy()
-		sum += r
-		if n++; n == 1 || r < t.RedundancyMin {
-			t.RedundancyMin = r
-		}
-		t.RedundancyMax = max(t.RedundancyMax, r)
 	}
-	if n > 0 {
-		t.RedundancyMean = sum / float64(n)
+	for _, r := range whole {
+		t.RedundancyMean += r / float64(len(whole))
+	}
+	if len(whole) > 0 {
+		t.RedundancyMin, t.RedundancyMax = slices.Min(whole), slices.Max(whole)
 	}
 	t.Sent += t.Absolute
 	return t

@@ -12,39 +12,26 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
 
-// catalog is what the experiments may name.
-func catalog() experiment.Catalog {
-	return experiment.Catalog{
-		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
-		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
-	}
-}
-
-// Run says what a synthetic run is to contain.
-type Run struct {
-	File   string
-	Blocks int
-	Stop   int     // trials after which the run is left unfinished; 0: none
-	Seed   uint64  // 0: the usual one
-	Own    float64 // bytes per second of a system by itself; 0: some of each
-}
-
 // Plan is the plan of an experiment file whose systems are nginx and boxo.
 func Plan(file string) (*experiment.Plan, error) {
-	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, catalog())
+	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, experiment.Catalog{
+		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
+		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
+	})
 	if err != nil {
 		return nil, err
 	}
 	return e.Plan()
 }
 
-// Create makes the run directory with its plan.
-func (s Run) Create(t testing.TB) (dir string, run *record.Run, plan *experiment.Plan) {
+// Create makes a run directory with the plan of an experiment file.
+func Create(t testing.TB, file string) (dir string, run *record.Run, plan *experiment.Plan) {
 	t.Helper()
-	plan, err := Plan(s.File)
+	plan, err := Plan(file)
 	must(t, err)
 	raw, err := plan.Marshal()
 	must(t, err)
@@ -70,117 +57,75 @@ func memory(t testing.TB) string {
 }
 
 // Write makes a run directory through record's own writer, all of it from one
-// seed: the same options give the same directory.
-func (s Run) Write(t testing.TB) (dir string, run *record.Run) {
+// seed: the same file gives the same directory.
+func Write(t testing.TB, file string) (dir string) {
 	t.Helper()
-	dir, run, plan := s.Create(t)
-	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	must(t, run.Event(record.Event{At: begun, Kind: "phase", What: "run begins"}))
-	rng := rand.New(rand.NewPCG(7, 7+s.Seed))
-	n := 0
-	for block := -1; block < s.Blocks; block++ {
-		for _, i := range rng.Perm(len(plan.Cells)) {
-			if s.Stop > 0 && n == s.Stop {
-				return dir, run
-			}
-			s.trial(t, run, plan.Cells[i], block, begun.Add(time.Duration(n)*10*time.Second), rng, n)
-			n++
+	dir, run, plan := Create(t, file)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run begins"}))
+	rng := rand.New(rand.NewPCG(7, 7))
+	for block := range plan.Blocks {
+		for _, cell := range rng.Perm(len(plan.Cells)) {
+			trial(t, run, plan.Cells[cell], block, at, rng)
+			at = at.Add(10 * time.Second)
 		}
 	}
-	must(t, run.Event(record.Event{At: begun.Add(time.Duration(n) * 10 * time.Second), Kind: "phase",
-		What: "run ends"}))
+	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run ends"}))
 	must(t, run.Close())
-	return dir, run
+	return dir
 }
 
-// trial simulates a fair-shared link: at most the link's rate for all, at most
-// the system's own rate.
-func (s Run) trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand,
-	n int) {
-	w, err := run.Begin(c.ID, block, block < 0, epoch)
+// trial simulates a fair-shared link: at most the link's rate for all.
+func trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand) {
+	w, err := run.Begin(c.ID, block, false, epoch)
 	must(t, err)
 	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
 	rate, rtt := float64(c.Link.Rate)/8*0.949, 2*time.Duration(c.Link.Delay).Seconds()
 	measured := rate * noise(0.002)
-	check := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", Congestion: "cubic", WantRTT: rtt,
+	link := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", Congestion: "cubic", WantRTT: rtt,
 		RTT: rtt * noise(0.003), RTTP99: rtt * 1.04,
 		WantRate: rate * 8, Rate: measured * 8, Loss: math.NaN(), Lateness: 0.0002, Tolerance: 0.05, OK: true}
-	trial := record.Trial{Notes: []string{"receive: verify (raw http/1.1, pooled buffers)", "protocol: http/1.1"}}
-	if n == 25 {
-		check.OK, check.RTT, check.Why = false, rtt*1.21, "the round trip is 21 % over"
-		trial.Invalid = append(trial.Invalid, record.ReasonLinkOff)
+	must(t, w.Link(link))
+	conc, size := float64(c.Retrieve.Concurrency), float64(c.Retrieve.Range)
+	each := max(rtt+size/measured, conc*size/measured) * noise(0.015)
+	if c.System == "boxo" {
+		each *= 1.2
 	}
-	must(t, w.Link(check))
-	conc, size := c.Retrieve.Concurrency, float64(c.Retrieve.Range)
-	own := map[string]float64{"nginx": 4e9, "boxo": 45e6}[c.System]
-	if s.Own > 0 {
-		own = s.Own
-	}
-	line := min(measured, float64(conc)*size/(rtt+size/measured))
-	total := min(line*0.97, own) * noise(0.015)
-	if c.System == "boxo" && conc == 64 {
-		total *= 0.8
-	}
-	if n%40 == 11 && c.System != "nginx" {
-		trial.Invalid = append(trial.Invalid, record.ReasonGeneratorSaturated)
-	}
-	each := size * float64(conc) / total // seconds per operation
-	ops, bytes, end := s.operations(c, rtt, each, rng)
+	ops, end := operations(c, rtt, each, rng)
 	must(t, w.Ops(ops))
 	for sec := range int(end) + 1 {
 		at := time.Duration(sec) * time.Second
 		must(t, w.Samples([]record.Sample{{Start: at, End: at + time.Millisecond, Process: c.System + "/server",
-			Role: "system", PID: 100, CPU: 0.2 * float64(sec), RSS: 3e7, PSS: math.NaN(),
-			ReadBytes: 0, WriteBytes: 0, FDs: 20, NetRx: 0, NetTx: 0, Threads: 4}}))
+			Role: "system", PID: 100, CPU: 0.2 * float64(sec), RSS: 3e7, PSS: math.NaN(), FDs: 20, Threads: 4}}))
 	}
-	perGB := map[string]float64{"nginx": 0.19, "boxo": 9.4}[c.System]
-	trial.Metrics = Measure(w.Summary(), end, line)
-	for key, least := range map[string]float64{"ttfb": rtt, "duration": rtt + size/measured} {
-		trial.Metrics[key+"_line"] = least
-		if took := trial.Metrics[key+"_p50"]; took > 0 {
-			trial.Metrics[key+"_line_share"] = least / took
-		}
-	}
-	gb := bytes / 1e9
-	trial.Metrics["system_cpu_per_gb"] = perGB * noise(0.03)
-	trial.Metrics["generator_cpu_per_gb"] = (0.31*gb*noise(0.03) + 0.002) / gb
-	trial.Metrics["system_rss_peak"] = (map[string]float64{"nginx": 9e6, "boxo": 88e6}[c.System] +
-		1e5*float64(conc)) * noise(0.01)
-	trial.Metrics["generator_rss_peak"] = (22e6 + 4e4*float64(conc)) * noise(0.01)
-	trial.Metrics["others_busy"] = 0.02 * noise(0.2)
-	trial.Seconds = end
-	must(t, w.End(trial))
+	unknown := math.NaN()
+	must(t, w.End(record.Trial{Seconds: end, Notes: []string{"receive: verify", "protocol: http/1.1"},
+		Metrics: retrieve.Scenario{}.Measure(scenario.Measured{
+			Cell: c, Summary: w.Summary(), Link: &link,
+			Load: scenario.Load{Seconds: end, CPU: 0.3 * end * noise(0.03), RSSPeak: (22e6 + 4e4*conc) * noise(0.01)},
+			Usage: scenario.Usage{SystemCPU: 0.2 * end * noise(0.03), SystemRSSPeak: (9e6 + 1e5*conc) * noise(0.01),
+				OthersBusy: 0.02 * noise(0.2), HarnessCPU: unknown, BoxCPU: unknown, EmulatorCPU: unknown,
+				EmulatorThread: unknown, BusiestCPU: unknown, IOPressure: unknown},
+		})}))
 }
 
-// operations are those of a trial in which each takes about so many seconds, with the
-// bytes of the good ones and when the last ends.
-func (s Run) operations(c experiment.Cell, rtt, each float64, rng *rand.Rand) (ops []record.Op, bytes,
-	end float64) {
+// operations are those of a trial in which each takes about so many seconds, and when the last ends.
+func operations(c experiment.Cell, rtt, each float64, rng *rand.Rand) (ops []record.Op, end float64) {
 	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
-	conc, size := c.Retrieve.Concurrency, float64(c.Retrieve.Range)
-	loaded := c.System == "boxo" && conc == 64
+	conc, size := c.Retrieve.Concurrency, int64(c.Retrieve.Range)
 	for i := range int(c.Retrieve.Requests) {
 		start := float64(i/conc) * each
-		took := each * noise(0.08)
 		op := record.Op{Kind: record.OpRange, Status: 206, Worker: uint32(i % conc), Offset: int64(i) << 16,
-			Length: int64(size), Bytes: int64(size),
-			Start: int64(start * 1e9), FirstByte: int64((start + rtt + 0.003*float64(conc)*noise(0.3)) * 1e9)}
-		op.LastByte = max(op.FirstByte, int64((start+took)*1e9))
-		op.Intended = op.Start
-		switch {
-		case loaded && rng.Float64() < 0.06:
+			Length: size, Bytes: size, Intended: int64(start * 1e9), Start: int64(start * 1e9),
+			FirstByte: int64((start + rtt + 0.003*float64(conc)*noise(0.3)) * 1e9)}
+		op.LastByte = max(op.FirstByte, int64((start+each*noise(0.08))*1e9))
+		if c.System == "boxo" && conc == 64 && rng.Float64() < 0.06 {
 			op.Outcome, op.Class, op.Status, op.Bytes, op.FirstByte = record.Error, "status 500", 500, 0, 0
-		case loaded && rng.Float64() < 0.03:
-			op.Outcome, op.Class, op.Bytes = record.Truncated, "body ended early", op.Bytes/3
-		case c.Link.Rate < 2e8 && conc == 64 && rng.Float64() < 0.18:
-			op.Outcome, op.Class, op.Bytes = record.Deadline, "deadline", op.Bytes/2
-		default:
-			bytes += size
 		}
 		end = max(end, float64(op.LastByte)/1e9)
 		ops = append(ops, op)
 	}
-	return ops, bytes, end
+	return ops, end
 }
 
 func must(t testing.TB, err error) {

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,16 +9,11 @@ import (
 )
 
 // answer sends what was recorded.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *step) {
 	a := e.Answer
-	body, err := s.contents.bytes(a.Body, a.Header)
-	if err != nil {
-		s.fail(fmt.Errorf("step %q: %w", e.Step, err))
-		return
-	}
 	switch {
 	case a.Status == 0 && a.End == Stalled:
-		s.stall(r)
+		stall(r)
 		return
 	case a.Status == 0:
 		s.drop(w)
@@ -27,19 +21,18 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
 	}
 	whole := a.End == Whole || a.End == Early
 	chunked := strings.EqualFold(a.Header.Get("Transfer-Encoding"), "chunked") || len(a.Trailer) > 0
-	hasBody := r.Method != http.MethodHead && bodyAllowed(a.Status)
-	s.head(w, a)
-	if whole && hasBody && !chunked { // else what was promised, not what came
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	} else if chunked && whole {
+	head(w, a)
+	if chunked && whole {
 		w.Header().Del("Content-Length")
+	} else if whole && len(e.body) > 0 { // else what was promised, not what came
+		w.Header().Set("Content-Length", strconv.Itoa(len(e.body)))
 	}
 	w.WriteHeader(a.Status)
 	if chunked || !whole {
 		flush(w)
 	}
-	if hasBody {
-		if _, err := w.Write(body); err != nil {
+	if len(e.body) > 0 {
+		if _, err := w.Write(e.body); err != nil {
 			return // the client left, or the recording contradicts itself, which the client sees
 		}
 	}
@@ -49,7 +42,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Exchange) {
 	}
 	flush(w)
 	if a.End == Stalled {
-		s.stall(r)
+		stall(r)
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -64,7 +57,7 @@ func trailers(w http.ResponseWriter, a Answer) {
 }
 
 // head copies the headers that were recorded.
-func (s *Server) head(w http.ResponseWriter, a Answer) {
+func head(w http.ResponseWriter, a Answer) {
 	w.Header()["Content-Type"] = nil // or one is guessed
 	for k, values := range a.Header {
 		if k != "Date" && k != "Transfer-Encoding" {
@@ -73,30 +66,21 @@ func (s *Server) head(w http.ResponseWriter, a Answer) {
 	}
 }
 
-func bodyAllowed(status int) bool {
-	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
-}
-
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
 // stall sends nothing until the client leaves or the test ends.
-func (s *Server) stall(r *http.Request) {
+func stall(r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // else it is not noticed that the client left
-	select {
-	case <-r.Context().Done():
-	case <-s.closed:
-	}
+	<-r.Context().Done()
 }
 
 // drop resets the connection.
 func (s *Server) drop(w http.ResponseWriter) {
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		s.fail(fmt.Errorf("reset a connection: %w", err))
+		s.t.Errorf("replay: reset a connection: %v", err)
 		return
 	}
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
+	_ = c.(*net.TCPConn).SetLinger(0)
 	c.Close()
 }

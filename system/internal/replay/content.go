@@ -28,41 +28,30 @@ func Sum(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// contents finds the bytes of bodies that were recorded as hashes.
-type contents struct {
-	known   [][]byte
-	instead map[string][]byte // by the hash of what was recorded
-}
+// contents are the bytes of bodies that were recorded as hashes, by these.
+type contents map[string][]byte
 
-// bytes of b. In an answer with h, a whole content of ours counts, the front of
+// bytes of b. In an answer with h, a whole content counts, the front of
 // one (where the body stopped) and the part that Content-Range names.
 func (c contents) bytes(b Body, h http.Header) ([]byte, error) {
 	if b.SHA256 == "" {
 		return []byte(b.Text), nil
 	}
-	if other, ok := c.instead[b.SHA256]; ok {
-		if int64(len(other)) != b.Bytes {
-			return nil, fmt.Errorf("replaces %d recorded bytes and has %d", b.Bytes, len(other))
+	if whole, ok := c[b.SHA256]; ok {
+		if int64(len(whole)) != b.Bytes {
+			return nil, fmt.Errorf("replaces %d recorded bytes and has %d", b.Bytes, len(whole))
 		}
-		return other, nil
+		return whole, nil
 	}
 	var first int64
 	_, _ = fmt.Sscanf(h.Get("Content-Range"), "bytes %d-", &first)
-	for _, k := range c.known {
+	for _, whole := range c {
 		for _, from := range []int64{first, 0} {
-			if to := from + b.Bytes; to <= int64(len(k)) && Sum(k[from:to]) == b.SHA256 {
-				return k[from:to], nil
+			if to := from + b.Bytes; to <= int64(len(whole)) && Sum(whole[from:to]) == b.SHA256 {
+				return whole[from:to], nil
 			}
 		}
 	}
 	return nil, fmt.Errorf("a body of %d bytes with SHA-256 %s was not kept and no content that the test gave has it",
 		b.Bytes, b.SHA256)
-}
-
-// sum is the hash that a request's body must have.
-func (c contents) sum(sha256 string) string {
-	if other, ok := c.instead[sha256]; ok {
-		return Sum(other)
-	}
-	return sha256
 }

@@ -10,6 +10,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -33,8 +34,6 @@ type Exchange struct {
 	Repeat bool `json:"-"`
 	// Optional exchanges need not be asked for.
 	Optional bool `json:"-"`
-
-	missing string // why there is no such exchange
 }
 
 // Answer is what came back.
@@ -88,27 +87,23 @@ func Load(t testing.TB, path string) (all []Exchange) {
 }
 
 // Steps selects the exchanges of the named steps, in the order of the names;
-// those that share a name stay in their order.
+// those that share a name stay in their order. It panics when there are none.
 func Steps(rec []Exchange, names ...string) (out []Exchange) {
 	for _, name := range names {
-		out = append(out, those(rec, "step", name, func(e Exchange) string { return e.Step })...)
+		out = append(out, those(rec, name, func(e Exchange) string { return e.Step })...)
 	}
 	return out
 }
 
-// Of selects the exchanges with one node.
+// Of selects the exchanges with one node. It panics when there are none.
 func Of(rec []Exchange, node string) []Exchange {
-	return those(rec, "node", node, func(e Exchange) string { return e.Node })
+	return those(rec, node, func(e Exchange) string { return e.Node })
 }
 
-func those(rec []Exchange, what, name string, of func(Exchange) string) (out []Exchange) {
-	for _, e := range rec {
-		if of(e) == name {
-			out = append(out, e)
-		}
-	}
+func those(rec []Exchange, name string, of func(Exchange) string) []Exchange {
+	out := slices.DeleteFunc(slices.Clone(rec), func(e Exchange) bool { return of(e) != name })
 	if len(out) == 0 {
-		out = append(out, Exchange{Step: name, missing: "the recording has no " + what + " of this name"})
+		panic(fmt.Sprintf("replay: the recording has no exchange of %q", name))
 	}
 	return out
 }
@@ -142,7 +137,7 @@ func Chain(parts ...[]Exchange) []Exchange { return slices.Concat(parts...) }
 func (e Exchange) JSON(status int, v any) Exchange {
 	text, err := json.Marshal(v)
 	if err != nil {
-		e.missing = "its answer: " + err.Error()
+		panic("replay: " + err.Error())
 	}
 	e.Answer = Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: Body{Text: string(text)}}

@@ -142,7 +142,7 @@ func TestFailures(t *testing.T) {
 		"query":  {Steps(rec, upload, poll), nil, post(path+"?force=true", form, source), next},
 		"order":  {Steps(rec, upload, poll), nil, func(url string) { ask(t, "GET", url+"/renter/file/one", "", "") }, next},
 		"none of them": {Optional(Steps(rec, poll)), []Option{ByPath()}, post("/else", form, ""),
-			[]string{"unexpected request", "in any order", "GET /renter/file/one"}},
+			[]string{"unexpected request", "expected next", "GET /renter/file/one"}},
 		"one is missing": {Steps(rec, upload, poll)[:2], nil, post(path, form, source),
 			[]string{"was not asked for", poll, "2 of 2"}},
 		"an optional one is missing": {Optional(Steps(rec, upload)), nil, func(string) {}, nil},

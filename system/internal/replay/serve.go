@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,19 +20,27 @@ func ByPath() Option { return func(s *Server) { s.byPath = true } }
 
 // Content gives the bytes of bodies that were recorded as hashes; the hash must fit.
 func Content(bodies ...[]byte) Option {
-	return func(s *Server) { s.contents.known = append(s.contents.known, bodies...) }
+	return func(s *Server) {
+		for _, body := range bodies {
+			s.contents[Sum(body)] = body
+		}
+	}
 }
 
 // Instead gives bytes that stand, in requests and in answers, for those with
 // the recorded hash, which are lost. The length must fit.
 func Instead(sha256 string, body []byte) Option {
-	return func(s *Server) { s.contents.instead[sha256] = body }
+	return func(s *Server) { s.contents[sha256] = body }
 }
 
 // Let replaces text in paths, queries, headers and bodies that were kept: a
 // placeholder such as {REPO1}, or the name of an object.
 func Let(old, new string) Option {
-	return func(s *Server) { s.replace = append(s.replace, old, new) }
+	inJSON := func(text string) string {
+		quoted, _ := json.Marshal(text) // it can be
+		return string(quoted[1 : len(quoted)-1])
+	}
+	return func(s *Server) { s.replace = append(s.replace, inJSON(old), inJSON(new)) }
 }
 
 // Login is what must be in requests that were recorded with a (redacted) login.
@@ -48,38 +58,38 @@ type Server struct {
 	contents contents
 	replace  []string
 	login    *[2]string
-	closed   chan struct{}
 
 	mu    sync.Mutex
-	steps []Exchange
-	used  []int // how often each was asked for
-	at    int   // the latest one in the order
-	ended bool
+	steps []*step
+	at    int // the latest one in the order
+}
+
+// step is an exchange that is replayed.
+type step struct {
+	Exchange
+	body []byte // of the answer
+	used int    // how often it was asked for
 }
 
 // Serve starts a server that ends with the test, which then fails when an
 // exchange that is not optional was not asked for.
 func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
 	t.Helper()
-	s := &Server{t: t, at: -1, closed: make(chan struct{}), contents: contents{instead: map[string][]byte{}}}
+	s := &Server{t: t, at: -1, contents: contents{}}
 	for _, o := range opts {
 		o(s)
 	}
-	drops := false
 	for i, e := range exchanges {
-		if e.missing != "" {
-			t.Fatalf("replay: step %q: %s", e.Step, e.missing)
-		}
 		e = s.filled(e)
-		if _, err := s.contents.bytes(e.Answer.Body, e.Answer.Header); err != nil {
+		body, err := s.contents.bytes(e.Answer.Body, e.Answer.Header)
+		if err != nil {
 			t.Fatalf("replay: step %q (%d): answer: %v", e.Step, i+1, err)
 		}
-		drops = drops || e.Answer.End == Refused
-		s.steps = append(s.steps, e)
+		s.steps = append(s.steps, &step{Exchange: e, body: body})
 	}
-	s.used = make([]int, len(s.steps))
 	s.http = httptest.NewUnstartedServer(s)
-	if drops { // or the client's transport tries a request again on a fresh connection
+	// Or the client's transport tries a request again on a fresh connection.
+	if slices.ContainsFunc(exchanges, func(e Exchange) bool { return e.Answer.End == Refused }) {
 		s.http.Config.SetKeepAlivesEnabled(false)
 	}
 	s.http.Start()
@@ -88,38 +98,26 @@ func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
 	return s
 }
 
-// filled is e with the placeholders replaced.
+// filled is e with the placeholders replaced, in its JSON.
 func (s *Server) filled(e Exchange) Exchange {
-	if len(s.replace) == 0 {
-		return e
+	text, err := json.Marshal(e)
+	if err != nil {
+		s.t.Fatalf("replay: step %q: %v", e.Step, err)
 	}
-	r := strings.NewReplacer(s.replace...)
-	e.Path = r.Replace(e.Path)
-	e.Body.Text, e.Answer.Body.Text = r.Replace(e.Body.Text), r.Replace(e.Answer.Body.Text)
-	for _, m := range []*map[string][]string{(*map[string][]string)(&e.Query), (*map[string][]string)(&e.Header),
-		(*map[string][]string)(&e.Answer.Header)} {
-		out := map[string][]string{}
-		for k, values := range *m {
-			for _, v := range values {
-				out[k] = append(out[k], r.Replace(v))
-			}
-		}
-		*m = out
+	out := Exchange{Repeat: e.Repeat, Optional: e.Optional}
+	if err := json.Unmarshal([]byte(strings.NewReplacer(s.replace...).Replace(string(text))), &out); err != nil {
+		s.t.Fatalf("replay: step %q: %v", e.Step, err)
 	}
-	return e
+	return out
 }
 
 // close ends the server and reports what was not asked for.
 func (s *Server) close() {
 	s.t.Helper()
-	close(s.closed)
 	s.http.CloseClientConnections()
 	s.http.Close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
 	for i, e := range s.steps {
-		if s.used[i] == 0 && !e.Optional {
+		if e.used == 0 && !e.Optional {
 			s.t.Errorf("replay: step %q (%d of %d) was not asked for: %s", e.Step, i+1, len(s.steps), e.key())
 		}
 	}
@@ -129,70 +127,58 @@ func (s *Server) close() {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e, err := s.next(r)
 	if err == nil {
-		if err = s.check(e, r); err != nil {
+		if err = s.check(e.Exchange, r); err != nil {
 			err = fmt.Errorf("step %q: %s: %w", e.Step, keyOf(r), err)
 		}
 	}
 	if err != nil {
-		s.fail(err)
+		s.t.Errorf("replay: %v", err)
 		http.Error(w, "replay: "+err.Error(), http.StatusNotImplemented)
 		return
 	}
 	s.answer(w, r, e)
 }
 
-func (s *Server) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended {
-		s.t.Errorf("replay: %v", err)
-	}
-}
-
 // next finds the exchange that r belongs to.
-func (s *Server) next(r *http.Request) (Exchange, error) {
+func (s *Server) next(r *http.Request) (*step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked, from, again := keyOf(r), s.at+1, -1
+	asked, from := keyOf(r), s.at+1
 	if s.byPath {
 		from = 0
 	}
-	for i := from; i < len(s.steps); i++ {
-		switch e := s.steps[i]; {
-		case e.key() == asked && (!s.byPath || s.used[i] == 0):
-			s.used[i]++
-			s.at = max(s.at, i)
+	var again *step
+	for i, e := range s.steps[from:] {
+		switch {
+		case e.key() == asked && (!s.byPath || e.used == 0):
+			e.used++
+			s.at = max(s.at, from+i)
 			return e, nil
 		case e.key() == asked:
-			again = i
+			again = e
 		}
-		if !s.byPath && !s.steps[i].Optional {
+		if !s.byPath && !e.Optional {
 			break
 		}
 	}
-	for i := s.at; i >= 0 && !s.byPath && s.steps[i].Repeat && again < 0; i-- { // of the latest ones
+	for i := s.at; i >= 0 && !s.byPath && s.steps[i].Repeat && again == nil; i-- { // of the latest ones
 		if s.steps[i].key() == asked {
-			again = i
+			again = s.steps[i]
 		}
 	}
-	if again >= 0 && s.steps[again].Repeat {
-		s.used[again]++
-		return s.steps[again], nil
+	if again == nil || !again.Repeat {
+		return nil, fmt.Errorf("unexpected request\n\t%s\nexpected next:%s", asked, s.expected())
 	}
-	return Exchange{}, fmt.Errorf("unexpected request\n\t%s\nexpected%s", asked, s.expected())
+	again.used++
+	return again, nil
 }
 
-// expected lists what may be asked for.
+// expected lists what is to come; what may come in any order are all of them.
 func (s *Server) expected() string {
 	var b strings.Builder
-	b.WriteString(map[bool]string{true: ", in any order:", false: " next:"}[s.byPath])
 	for i, e := range s.steps {
-		if s.used[i] > 0 || !s.byPath && i <= s.at {
-			continue
-		}
-		fmt.Fprintf(&b, "\n\t%s (step %q)", e.key(), e.Step)
-		if !s.byPath && !e.Optional {
-			return b.String()
+		if e.used == 0 && (s.byPath || i > s.at) {
+			fmt.Fprintf(&b, "\n\t%s (step %q)", e.key(), e.Step)
 		}
 	}
 	return b.String() + "\n\tnothing more"
