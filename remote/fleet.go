@@ -25,8 +25,7 @@ type fleet struct {
 	machines    []Machine // by index, with those that took the places of others
 	credentials agent.Credentials
 	ctx         context.Context // ends with the run
-	end         context.CancelFunc
-	place       map[string]int // of a host: index of its machine
+	place       map[string]int  // of a host: index of its machine
 	say         *recorder
 
 	mu      sync.Mutex
@@ -46,10 +45,9 @@ const (
 
 func newFleet(ctx context.Context, o order, plan *experiment.Plan, say *recorder) *fleet {
 	f := &fleet{
-		machines: o.Machines, credentials: o.Credentials, place: map[string]int{}, say: say,
+		machines: o.Machines, credentials: o.Credentials, ctx: ctx, place: map[string]int{}, say: say,
 		spare: engine.MachinesFor(plan, o.Config.Clients), reached: make([]*agent.Host, len(o.Machines)),
 	}
-	f.ctx, f.end = context.WithCancel(ctx)
 	for i, name := range engine.GeneratorHosts(o.Config.Clients) {
 		f.place[name] = 1 + i
 	}
@@ -149,10 +147,7 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 		if time.Now().After(deadline) || ctx.Err() != nil {
 			return nil, fmt.Errorf("%s: %w", f.machines[i].Name, err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
+		pause(ctx, time.Second)
 		f.renew()
 	}
 }
@@ -170,10 +165,7 @@ func fence(ctx context.Context, opt agent.Options) {
 			h.Close()
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(aliveEvery):
-		}
+		pause(ctx, aliveEvery)
 	}
 }
 
@@ -196,7 +188,6 @@ func (f *fleet) renew() {
 }
 
 func (f *fleet) close() {
-	f.end()
 	for _, h := range f.reached {
 		if h != nil {
 			h.Close()

@@ -29,10 +29,10 @@ type Place interface {
 	// replaced it is the new one.
 	Find(ctx context.Context, run string, first Machine) ([]Machine, error)
 	// Exec runs plimsoll with arguments on a machine that Create or Find gave, beside the agent,
-	// and carries its input (nil: none) and output. Its error is that plimsoll ended badly, or that the
-	// connection did not last.
+	// and carries its input (nil: none) and output. Its error is that plimsoll ended badly, with what it wrote
+	// to its standard error, or that the connection did not last.
 	// What plimsoll starts there in a session of its own lives on.
-	Exec(ctx context.Context, on Machine, args []string, in io.Reader, out, errOut io.Writer) error
+	Exec(ctx context.Context, on Machine, args []string, in io.Reader, out io.Writer) error
 	// Delete ends and removes all of a run, also of one that was made by half, and what it
 	// kept on the machines; nil when there is nothing.
 	Delete(ctx context.Context, run string) error

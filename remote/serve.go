@@ -152,16 +152,13 @@ func alone(ctx context.Context, dir string) (end func() error, err error) {
 }
 
 func awaitLock(ctx context.Context, path string) (unlock func(), err error) {
-	for {
+	for ctx.Err() == nil {
 		if unlock, err = testbed.LockFile(path); !errors.Is(err, unix.EWOULDBLOCK) {
 			return unlock, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
+		pause(ctx, 20*time.Millisecond)
 	}
+	return nil, ctx.Err()
 }
 
 // detach starts another part of `node run` in a session of its own, gives it our input, and
@@ -240,7 +237,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		for ; running.Err() == nil; time.Sleep(followEvery) {
+		for ; running.Err() == nil; pause(running, followEvery) {
 			if exists(dir, interrupted) {
 				stop()
 			}
@@ -259,16 +256,14 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	if made := os.MkdirAll(filepath.Join(dir, RunDir), 0o755); err == nil {
 		err = made
 	}
-	say.event(event{Kind: over, Result: res, Failure: failureOf(err)})
+	say.event(ending(res, err))
 	if err := os.WriteFile(filepath.Join(dir, overMark), nil, 0o600); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(lingering):
-		return os.RemoveAll(filepath.Join(dir, RunDir))
+	if pause(ctx, lingering); ctx.Err() != nil {
+		return nil
 	}
-	return nil
+	return os.RemoveAll(filepath.Join(dir, RunDir))
 }
 
 // recorder writes what happens to a file that followers read.
@@ -371,7 +366,7 @@ type tail struct {
 }
 
 func (t *tail) Read(b []byte) (int, error) {
-	for last := false; ; {
+	for last := false; t.ctx.Err() == nil; pause(t.ctx, followEvery) {
 		n, err := t.file.Read(b)
 		if n > 0 || err != nil && err != io.EOF {
 			return n, err
@@ -380,12 +375,8 @@ func (t *tail) Read(b []byte) (int, error) {
 			return 0, io.ErrUnexpectedEOF
 		}
 		last = holder(t.lock) == 0 // what it wrote last is yet to be read
-		select {
-		case <-t.ctx.Done():
-			return 0, t.ctx.Err()
-		case <-time.After(followEvery):
-		}
 	}
+	return 0, t.ctx.Err()
 }
 
 // serveAgent is an agent that takes the run's directory with it, unless an engine beside it

@@ -44,7 +44,9 @@ const (
 // event is one thing that happens to the engine, as its follower hears it.
 type event struct {
 	Kind       string
-	Text, Cell string
+	Text, Hint string // of the run's end: its error, as the terminal shows it
+	Code       ui.Code
+	Cell       string
 	N, Total   int
 	Block      int
 	Ops, Bytes int64
@@ -52,29 +54,15 @@ type event struct {
 	State      scenario.State
 	Trial      record.Trial
 	Result     engine.Result
-	Failure    *failure
 }
 
-// failure is an error that ended a run, with what the terminal shows of it.
-type failure struct {
-	Text, Hint string
-	Code       ui.Code
-}
-
-func failureOf(err error) *failure {
-	if err == nil {
-		return nil
+// ending is the end of a run.
+func ending(res engine.Result, err error) event {
+	e := event{Kind: over, Result: res, Hint: ui.Hint(err), Code: ui.ExitCode(err)}
+	if err != nil {
+		e.Text = err.Error()
 	}
-	return &failure{err.Error(), ui.Hint(err), ui.ExitCode(err)}
-}
-
-// err is the failure here, where the run directory has another path.
-func (f *failure) err(there, here string) error {
-	if f == nil {
-		return nil
-	}
-	text, hint := strings.ReplaceAll(f.Text, there, here), strings.ReplaceAll(f.Hint, there, here)
-	return ui.Exit(f.Code, ui.WithHint(errors.New(text), hint))
+	return e
 }
 
 // Names in a run directory that are not carried: what deployments keep for themselves, and
@@ -126,15 +114,10 @@ func addDatabase(t *tar.Writer, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	path := filepath.Join(tmp, database)
-	if err := record.Snapshot(dir, path); err != nil {
+	if err := record.Snapshot(dir, filepath.Join(tmp, database)); err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	return addFile(t, path, database, fs.FileInfoToDirEntry(info))
+	return t.AddFS(os.DirFS(tmp))
 }
 
 // addFile adds a file as long as it is now: a log may grow meanwhile.
