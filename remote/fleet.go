@@ -5,7 +5,6 @@ import (
 	"encoding/gob"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -83,18 +82,14 @@ func (f *fleet) stay(ctx context.Context) (err error) {
 	return err
 }
 
-// hostAddr is the address of the host on the machine.
-func (m Machine) hostAddr() netip.Addr {
-	if m.Number > 0 {
-		return testbed.MeshAddr(m.Number)
-	}
-	return m.Addr
-}
-
 func (f *fleet) options(i int, host string) agent.Options {
 	m := f.machines[i]
+	addr := m.Addr
+	if m.Number > 0 {
+		addr = testbed.MeshAddr(m.Number)
+	}
 	return agent.Options{
-		Name: host, On: m.Name, Addr: m.hostAddr(), Credentials: f.credentials, Alive: aliveEvery,
+		Name: host, On: m.Name, Addr: addr, Credentials: f.credentials, Alive: aliveEvery,
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			return (&net.Dialer{Timeout: aliveEvery}).DialContext(ctx, "tcp", m.Agent.String())
 		},

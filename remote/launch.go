@@ -260,6 +260,13 @@ func (l *Launcher) node(ctx context.Context, verb string, in io.Reader, out io.W
 	return l.Place.Exec(ctx, m, append([]string{"node", "run", verb, "--dir", m.Dir}, flags...), in, out)
 }
 
+// output is what a part of ServeNode writes on the first machine, and then its error.
+func (l *Launcher) output(ctx context.Context, verb string) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(l.node(ctx, verb, nil, w)) }()
+	return r
+}
+
 // attach finds the run where it was left, and reports whether there is an engine to follow.
 // The directory of one whose engine has died is brought here, for fresh machines.
 func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
@@ -322,7 +329,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 	for {
 		some, err := l.events(following, seen, func(e event) bool {
 			last = e
-			if e.Kind != loading && e.Kind != stating {
+			if !e.often() {
 				seen++
 			}
 			if l.show(e); e.Kind == lost {
@@ -389,15 +396,14 @@ func (l *Launcher) interrupt(ctx context.Context) {
 func (l *Launcher) events(ctx context.Context, seen int, each func(event) bool) (some bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, w := io.Pipe()
+	r := l.output(ctx, "follow")
 	defer r.Close()
-	go func() { w.CloseWithError(l.node(ctx, "follow", nil, w)) }()
 	for hear := gob.NewDecoder(r); ; some = true {
 		var e event
 		if err := hear.Decode(&e); err != nil {
 			return some, err
 		}
-		if seen > 0 && e.Kind != loading && e.Kind != stating {
+		if seen > 0 && !e.often() {
 			seen--
 			continue
 		}
@@ -455,8 +461,7 @@ func (l *Launcher) fetch(ctx context.Context) error {
 	defer l.fetching.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(l.node(ctx, "fetch", nil, w)) }()
+	r := l.output(ctx, "fetch")
 	defer r.Close()
 	return readRun(r, l.cfg.Dir)
 }

@@ -56,6 +56,9 @@ type event struct {
 	Result     engine.Result
 }
 
+// often says whether such events come often, and only the latest counts.
+func (e event) often() bool { return e.Kind == loading || e.Kind == stating }
+
 // ending is the end of a run.
 func ending(res engine.Result, err error) event {
 	e := event{Kind: over, Result: res, Hint: ui.Hint(err), Code: ui.ExitCode(err)}
@@ -85,19 +88,17 @@ func carried(name string) bool {
 // writeRun writes a run directory as a tar, also while the run goes on: the database, which
 // comes last, is a copy of one moment.
 func writeRun(w io.Writer, dir string) error {
-	t := tar.NewWriter(w)
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		name, relErr := filepath.Rel(dir, path)
-		if err = errors.Join(err, relErr); err != nil || name == "." || name == database {
+	t, tree := tar.NewWriter(w), os.DirFS(dir)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == "." || name == database:
 			return err
+		case carried(name):
+			return addFile(t, tree, name, d)
+		case d.IsDir():
+			return fs.SkipDir
 		}
-		if !carried(name) {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		return addFile(t, path, name, d)
+		return nil
 	})
 	if err == nil && exists(dir, database) {
 		err = addDatabase(t, dir)
@@ -121,7 +122,7 @@ func addDatabase(t *tar.Writer, dir string) error {
 }
 
 // addFile adds a file as long as it is now: a log may grow meanwhile.
-func addFile(t *tar.Writer, path, name string, d fs.DirEntry) error {
+func addFile(t *tar.Writer, tree fs.FS, name string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -133,12 +134,12 @@ func addFile(t *tar.Writer, path, name string, d fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	head.Name = filepath.ToSlash(name)
+	head.Name = name
 	if d.IsDir() {
 		head.Name += "/"
 		return t.WriteHeader(head)
 	}
-	f, err := os.Open(path)
+	f, err := tree.Open(name)
 	if err != nil {
 		return err
 	}
@@ -191,10 +192,5 @@ func readRun(r io.Reader, dir string) error {
 // removeJournals removes what SQLite keeps beside a database that is about to be replaced: it would
 // turn the new one into the old one.
 func removeJournals(path string) error {
-	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(os.RemoveAll(path+"-wal"), os.RemoveAll(path+"-shm"), os.RemoveAll(path+"-journal"))
 }
