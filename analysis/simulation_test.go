@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/option"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
@@ -90,7 +91,7 @@ func simulatedPlan(t testing.TB, file string) *experiment.Plan {
 			HTTP: true})
 	}
 	catalog = append(catalog, experiment.SystemSpec{Name: "ledger", Modes: []string{"start"}, Follows: true,
-		Options: []experiment.OptionSpec{{Name: "batch", Type: "int", Default: "100"},
+		Options: []option.Option{{Name: "batch", Type: "int", Default: "100"},
 			{Name: "subscriber", Type: "enum", Enum: []string{"none", "full"}, Default: "none"}}})
 	e, err := experiment.Parse("simulated.yaml", []byte(file), nil, catalog)
 	must(t, err)

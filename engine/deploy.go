@@ -367,13 +367,10 @@ func Catalog(all []system.System) experiment.Catalog {
 		spec := experiment.SystemSpec{
 			Name: info.Name, Baseline: info.Baseline,
 			HTTP: info.Able("http"), Spreads: info.Able("spread"),
-			Follows: info.Able("follow"),
+			Follows: info.Able("follow"), Options: info.Options,
 		}
 		for _, m := range info.Modes {
 			spec.Modes = append(spec.Modes, string(m))
-		}
-		for _, o := range info.Options {
-			spec.Options = append(spec.Options, experiment.OptionSpec(o))
 		}
 		c = append(c, spec)
 	}

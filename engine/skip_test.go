@@ -44,10 +44,8 @@ func (r skippingRunner) Trial(ctx context.Context, c experiment.Cell, seed uint6
 
 func memPlan(t *testing.T, src string) *experiment.Plan {
 	t.Helper()
-	spec := experiment.SystemSpec{Name: "mem", Modes: []string{"start", "attach"}}
-	for _, o := range (mem.System{}).Info().Options {
-		spec.Options = append(spec.Options, experiment.OptionSpec(o))
-	}
+	spec := experiment.SystemSpec{Name: "mem", Modes: []string{"start", "attach"},
+		Options: (mem.System{}).Info().Options}
 	e, err := experiment.Parse("test.yaml", []byte(src), nil, experiment.Catalog{spec})
 	must(t, err)
 	plan, err := e.Plan()

@@ -43,10 +43,7 @@ func swarmPlan(t *testing.T, src string) *experiment.Plan {
 
 func planOfSwarm(src string) (*experiment.Plan, error) {
 	info := (bittorrent.System{}).Info()
-	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Spreads: true}
-	for _, o := range info.Options {
-		spec.Options = append(spec.Options, experiment.OptionSpec(o))
-	}
+	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Spreads: true, Options: info.Options}
 	e, err := experiment.Parse("test.yaml", []byte(src), nil, experiment.Catalog{spec})
 	if err != nil {
 		return nil, err

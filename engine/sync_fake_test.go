@@ -166,10 +166,7 @@ skip: [machine]
 
 func planOfSync(more, repetitions string) (*experiment.Plan, error) {
 	info := chains{}.Info()
-	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Follows: true}
-	for _, o := range info.Options {
-		spec.Options = append(spec.Options, experiment.OptionSpec(o))
-	}
+	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Follows: true, Options: info.Options}
 	e, err := experiment.Parse("test.yaml", fmt.Appendf(nil, syncExperiment, more, repetitions), nil,
 		experiment.Catalog{spec})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
+	"github.com/plimsoll-project/plimsoll/internal/option"
 )
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -100,7 +101,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		}
 		d.refuse(opt.Required && !d.varies(opt.Name), p, opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
 		if opt.Default != "" {
-			_, text, err := opt.read(opt.Default)
+			_, text, err := readOption(opt, opt.Default)
 			if err != nil {
 				text = opt.Default // the catalog's own: the system will judge
 			}
@@ -114,7 +115,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 
 // option reads the value of one option. An error here does not repeat it: it may
 // be a secret in the wrong place.
-func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string) (text string, ok bool) {
+func (d *decoder) option(spec *SystemSpec, opt *option.Option, n *node, path string) (text string, ok bool) {
 	d.at[path] = n
 	failed, parts := len(d.errs), []*node{n}
 	if opt.Type == "strings" {
@@ -123,7 +124,7 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 	var lines []string
 	for _, part := range parts {
 		if part.kind != scalarNode {
-			d.fail(path, opt.Help, "option `%s` must be %s, not %s", opt.Name, opt.Noun(), part.kind)
+			d.fail(path, opt.Help, "option `%s` must be %s, not %s", opt.Name, optionNoun(opt), part.kind)
 			return "", false
 		}
 		lines = append(lines, strings.Split(strings.TrimSpace(part.text), "\n")...)
@@ -133,12 +134,12 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 		return d.secret(opt, text, path)
 	}
 	if opt.Type != "strings" {
-		_, value, err := opt.read(n.text)
-		d.refuse(err != nil, path, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, opt.Noun())
+		_, value, err := readOption(opt, n.text)
+		d.refuse(err != nil, path, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, optionNoun(opt))
 		text = value
 	}
 	hint := "take them out; the system has no option for credentials"
-	if o := first(spec.Options, func(o *OptionSpec) bool { return o.Secret }); o != nil {
+	if o := first(spec.Options, func(o *option.Option) bool { return o.Secret }); o != nil {
 		hint = "put them into an environment variable and write `" + o.Name + ": MY_VARIABLE`"
 	}
 	d.refuse(hasCredentials(text), path, hint, "option `%s` has credentials in its URL, and they would be recorded",
@@ -154,7 +155,7 @@ var (
 
 // secret reads the name of an environment variable. An error here must not
 // repeat the value: it may be the secret itself.
-func (d *decoder) secret(opt *OptionSpec, text, path string) (string, bool) {
+func (d *decoder) secret(opt *option.Option, text, path string) (string, bool) {
 	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(text, "$"), "{"), "}")
 	if envRE.MatchString(name) && (len(name) < 16 || !keyRE.MatchString(name)) {
 		return name, true
