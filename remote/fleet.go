@@ -99,11 +99,8 @@ func (f *fleet) options(i int, host string) agent.Options {
 // host implements testbed.Hosts.
 func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
 	i, ok := f.place[name]
-	if first := f.machines[0]; !ok && first.Number > 0 { // the client
+	if first := f.machines[0]; !ok { // the client
 		return t.MeshHost(ctx, name, first.Number, first.Addr)
-	}
-	if !ok {
-		return t.OwnNetwork(name, f.machines[0].Addr)
 	}
 	if i >= len(f.machines) {
 		return nil, fmt.Errorf("host %s needs a machine of its own, and there are %d", name, len(f.machines))

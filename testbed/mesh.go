@@ -43,8 +43,12 @@ type MeshAnswer struct {
 // MeshAddr is the address of the host on a machine of a mesh, by the machine's number from 1.
 func MeshAddr(number int) netip.Addr { return hostAddr(prefix4, number) }
 
-// MeshHost adds this machine's host of a mesh; at is the machine's own address.
+// MeshHost adds this machine's host of a mesh, or its own network where it has number 0 and is in none; at is the
+// machine's own address.
 func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at netip.Addr) (Host, error) {
+	if number == 0 {
+		return t.OwnNetwork(name, at)
+	}
 	if t.net == nil {
 		return nil, fmt.Errorf("testbed: add host %s: %s", name, t.Mode().Why)
 	}

@@ -73,20 +73,17 @@ func (p *Place) fill() error {
 	return nil
 }
 
-func (h *host) fill() (err error) {
+func (h *host) fill() error {
 	if h.SSH == "" {
 		return errors.New("ssh: is missing: the name or address to log in to")
 	}
 	h.Name, h.Address = cmp.Or(h.Name, h.SSH), cmp.Or(h.Address, h.SSH)
-	if h.addr, err = netip.ParseAddr(h.Address); err == nil {
-		return nil
-	}
 	ip, err := net.ResolveIPAddr("ip", h.Address)
 	if err != nil {
 		return fmt.Errorf("address: %w; say at which one the other machines reach it", err)
 	}
-	h.addr, _ = netip.AddrFromSlice(ip.IP)
-	h.addr = h.addr.Unmap()
+	addr, _ := netip.AddrFromSlice(ip.IP)
+	h.addr = addr.Unmap().WithZone(ip.Zone)
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -143,7 +144,7 @@ func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error
 	}
 	defer f.Close()
 	script := "set -e; umask 077; mkdir -p DIR; cat > DIR/plimsoll; chmod 700 DIR/plimsoll"
-	if _, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", quote(dir)), f); err != nil {
+	if _, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", suggest.Command(dir)), f); err != nil {
 		return fmt.Errorf("copy the program to %s: %w", dir, err)
 	}
 	return nil
@@ -173,7 +174,7 @@ func (p *Place) Find(ctx context.Context, run string, first remote.Machine) ([]r
 			"then resume", first.Name, first.Dir)
 	}
 	script := "if test -x DIR/plimsoll; then echo there; elif test -e DIR; then test -x DIR; else echo gone; fi"
-	said, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", quote(first.Dir)), nil)
+	said, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", suggest.Command(first.Dir)), nil)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: look for the run in %s: %w", h.Name, first.Dir, err)
@@ -205,18 +206,14 @@ func (p *Place) Exec(ctx context.Context, on remote.Machine, args []string, in i
 
 // command is that of a shell to run plimsoll on a machine.
 func command(on remote.Machine, args ...string) string {
-	words := "exec " + quote(path.Join(on.Dir, "plimsoll"))
-	for _, a := range args {
-		words += " " + quote(a)
-	}
-	return words
+	return "exec " + suggest.Command(append([]string{path.Join(on.Dir, "plimsoll")}, args...)...)
 }
 
 // Delete implements remote.Place.
 func (p *Place) Delete(ctx context.Context, run string) error {
 	script := "test ! -x DIR/plimsoll || DIR/plimsoll node run end --dir DIR; ended=$?; rm -rf DIR && exit $ended"
 	return errors.Join(p.each(p.Hosts, func(_ int, h *host) error {
-		_, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", quote(p.dir(run))), nil)
+		_, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", suggest.Command(p.dir(run))), nil)
 		return err
 	})...)
 }
@@ -238,7 +235,7 @@ const (
 // shell has a machine's shell do something. In an error is what it complains of.
 func (p *Place) shell(ctx context.Context, h *host, command string, in io.Reader, out io.Writer) error {
 	var said strings.Builder
-	c := exec.CommandContext(ctx, "ssh", append(p.login(h), "sh -c "+quote(command))...)
+	c := exec.CommandContext(ctx, "ssh", append(p.login(h), suggest.Command("sh", "-c", command))...)
 	c.Stdin, c.Stdout, c.Stderr, c.WaitDelay = in, out, &said, outputTime
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
 	err := c.Run()
@@ -254,6 +251,3 @@ func (p *Place) shell(ctx context.Context, h *host, command string, in io.Reader
 	}
 	return err
 }
-
-// quote makes a word of the shell of any text.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -89,12 +89,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 		defer cancel()
 		err = errors.Join(err, bed.Close(stop))
 	}()
-	var host testbed.Host
-	if *index >= 0 {
-		host, err = bed.MeshHost(ctx, *name, *index+1, at)
-	} else {
-		host, err = bed.OwnNetwork(*name, at)
-	}
+	host, err := bed.MeshHost(ctx, *name, *index+1, at)
 	if err != nil {
 		return err
 	}
