@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +22,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
@@ -103,10 +103,6 @@ func (p *Place) dir(run string) string { return path.Join(p.Dir, "plimsoll-"+run
 
 // Create implements remote.Place.
 func (p *Place) Create(ctx context.Context, spec remote.Spec) (ready []remote.Machine, err error) {
-	var credentials bytes.Buffer
-	if err := gob.NewEncoder(&credentials).Encode(spec.Credentials); err != nil {
-		return nil, err
-	}
 	hosts := p.Hosts // those beyond the number are there to take the place of one that is lost
 	machines, emulator := make([]remote.Machine, len(hosts)), link.Own
 	if spec.Netem {
@@ -118,7 +114,7 @@ func (p *Place) Create(ctx context.Context, spec remote.Spec) (ready []remote.Ma
 			m.Number = i + 1
 		}
 		if err = p.copyBinary(ctx, h, m.Dir, spec.Binary); err == nil {
-			m.Agent, err = p.startAgent(ctx, h, m, emulator, credentials.Bytes())
+			m.Agent, err = p.startAgent(ctx, h, m, emulator, spec.Credentials)
 		}
 		machines[i] = m
 		return err
@@ -152,13 +148,13 @@ func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error
 
 // startAgent starts the agent of a machine and gives the address where it listens.
 func (p *Place) startAgent(
-	ctx context.Context, h *host, m remote.Machine, emulator string, credentials []byte,
+	ctx context.Context, h *host, m remote.Machine, emulator string, credentials agent.Credentials,
 ) (at netip.AddrPort, err error) {
 	out, err := p.ask(ctx, h, command(m, "node", "run", "start-agent", "--dir", m.Dir,
 		"--", "--name", m.Name, "--address", m.Addr.String(),
 		"--index", strconv.Itoa(m.Number-1), "--emulator", emulator, "--listen",
 		"tcp:"+net.JoinHostPort(m.Addr.String(), "0")),
-		bytes.NewReader(credentials))
+		bytes.NewReader(credentials.Encoded()))
 	if err != nil {
 		return at, fmt.Errorf("start the agent: %w", err)
 	}

@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/gob"
 	"fmt"
 	"math/big"
 	"time"
@@ -25,6 +27,13 @@ func NewCredentials() (engine, agents Credentials, err error) {
 	}
 	engine.Peer, agents.Peer = agents.Cert, engine.Cert
 	return engine, agents, err
+}
+
+// Encoded is what an agent reads.
+func (c Credentials) Encoded() []byte {
+	var b bytes.Buffer
+	_ = gob.NewEncoder(&b).Encode(c) // bytes into memory: it cannot fail
+	return b.Bytes()
 }
 
 // lifetime is that of all certificates: longer than a run, and no longer.
