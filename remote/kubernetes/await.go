@@ -146,12 +146,13 @@ func (c *Cluster) refused(ctx context.Context, run string, otherwise obstacle) o
 
 // lastWords is the end of the log of a container that has ended.
 func (c *Cluster) lastWords(ctx context.Context, run, pod string) string {
-	var log string
 	last := "?previous=true&tailLines=5&limitBytes=2000"
-	if c.get(ctx, at(coreAPI, c.namespace(run), "pods", pod, "log")+last, &log) != nil {
+	log, err := c.api.Get().RequestURI(at(coreAPI, c.namespace(run), "pods", pod, "log") + last).
+		Timeout(callTimeout).DoRaw(ctx)
+	if err != nil {
 		return ""
 	}
-	return "; its log ends: " + strings.TrimSpace(log)
+	return "; its log ends: " + strings.TrimSpace(string(log))
 }
 
 // machines are those of pods. The zone is the node's, for those who may look at nodes.
