@@ -212,12 +212,14 @@ func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
 		if err := x.dec.Decode(&id); err != nil {
 			return err
 		}
-		p, err := s.process(id)
-		if err != nil {
-			x.answer(err)
+		s.mu.Lock()
+		p := s.processes[id]
+		s.mu.Unlock()
+		if p == nil {
+			x.answer(fmt.Errorf("agent: process %v: %w", id, os.ErrProcessDone))
 			return nil
 		}
-		target = p
+		target = served{p}
 	}
 	if target == nil || !reflect.ValueOf(target).MethodByName(name).IsValid() {
 		return errors.New("there is no " + path)
