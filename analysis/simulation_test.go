@@ -88,9 +88,9 @@ func simulatedPlan(t testing.TB, file string) *experiment.Plan {
 	var catalog experiment.Catalog
 	for _, name := range []string{"nginx", "boxo"} {
 		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"},
-			HTTP: true})
+			Can: []string{"http"}})
 	}
-	catalog = append(catalog, experiment.SystemSpec{Name: "ledger", Modes: []string{"start"}, Follows: true,
+	catalog = append(catalog, experiment.SystemSpec{Name: "ledger", Modes: []string{"start"}, Can: []string{"follow"},
 		Options: []option.Option{{Name: "batch", Type: "int", Default: "100"},
 			{Name: "subscriber", Type: "enum", Enum: []string{"none", "full"}, Default: "none"}}})
 	e, err := experiment.Parse("simulated.yaml", []byte(file), nil, catalog)

@@ -364,11 +364,7 @@ func Catalog(all []system.System) experiment.Catalog {
 	var c experiment.Catalog
 	for _, s := range all {
 		info := s.Info()
-		spec := experiment.SystemSpec{
-			Name: info.Name, Baseline: info.Baseline,
-			HTTP: info.Able("http"), Spreads: info.Able("spread"),
-			Follows: info.Able("follow"), Options: info.Options,
-		}
+		spec := experiment.SystemSpec{Name: info.Name, Baseline: info.Baseline, Can: info.Can, Options: info.Options}
 		for _, m := range info.Modes {
 			spec.Modes = append(spec.Modes, string(m))
 		}

@@ -43,7 +43,8 @@ func swarmPlan(t *testing.T, src string) *experiment.Plan {
 
 func planOfSwarm(src string) (*experiment.Plan, error) {
 	info := (bittorrent.System{}).Info()
-	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Spreads: true, Options: info.Options}
+	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Can: info.Can,
+		Options: info.Options}
 	e, err := experiment.Parse("test.yaml", []byte(src), nil, experiment.Catalog{spec})
 	if err != nil {
 		return nil, err

@@ -166,7 +166,8 @@ skip: [machine]
 
 func planOfSync(more, repetitions string) (*experiment.Plan, error) {
 	info := chains{}.Info()
-	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Follows: true, Options: info.Options}
+	spec := experiment.SystemSpec{Name: info.Name, Modes: []string{"start"}, Can: []string{"follow"},
+		Options: info.Options}
 	e, err := experiment.Parse("test.yaml", fmt.Appendf(nil, syncExperiment, more, repetitions), nil,
 		experiment.Catalog{spec})
 	if err != nil {

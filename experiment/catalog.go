@@ -19,9 +19,9 @@ type SystemSpec struct {
 	Modes    []string // "start", "attach"
 	Options  []option.Option
 	Baseline bool // a raw baseline: no storage system, just bytes over the same link
-	HTTP     bool // its objects can be fetched over HTTP
-	Spreads  bool // its nodes can be a swarm; a raw baseline's pass nothing on that they fetched
-	Follows  bool // its nodes can follow a chain that their peers have
+	// Can is what its nodes can: "http", their objects can be fetched over HTTP; "spread", they can be a swarm, in
+	// which those of a raw baseline pass nothing on; "follow", they can follow a chain that their peers have.
+	Can []string
 }
 
 func (c Catalog) find(name string) *SystemSpec {

@@ -25,27 +25,27 @@ func testCatalog() Catalog {
 	}
 	start, attach, both := []string{"start"}, []string{"attach"}, []string{"start", "attach"}
 	return Catalog{
-		{Name: "nginx", Modes: start, Baseline: true, HTTP: true, Options: []option.Option{
+		{Name: "nginx", Modes: start, Baseline: true, Can: []string{"http"}, Options: []option.Option{
 			plain("workers", "int", "2", "worker processes"), plain("sendfile", "bool", "true", "use sendfile")}},
-		{Name: "static", Modes: start, Baseline: true, HTTP: true, Options: []option.Option{
+		{Name: "static", Modes: start, Baseline: true, Can: []string{"http"}, Options: []option.Option{
 			plain("tls", "bool", "false", "serve over HTTPS")}},
-		{Name: "boxo", Modes: start, HTTP: true, Options: []option.Option{
+		{Name: "boxo", Modes: start, Can: []string{"http"}, Options: []option.Option{
 			plain("chunk", "size", "1MiB", "size of a block"), words("format", "what is asked for", "raw", "car")}},
-		{Name: "boost", Modes: attach, HTTP: true, Options: []option.Option{
+		{Name: "boost", Modes: attach, Can: []string{"http"}, Options: []option.Option{
 			needs("url", "base URL, such as http://provider:7777"), plain("pieces", "strings", "", "piece CIDs"),
 			plain("timeout", "duration", "30s", "of one probe")}},
-		{Name: "s3", Modes: both, HTTP: true, Options: []option.Option{
+		{Name: "s3", Modes: both, Can: []string{"http"}, Options: []option.Option{
 			plain("endpoint", "string", "", "URL of the service"), secret("secret_key", "secret key")}},
-		{Name: "mesh", Modes: both, Spreads: true, Options: []option.Option{
+		{Name: "mesh", Modes: both, Can: []string{"spread"}, Options: []option.Option{
 			plain("reconnect", "duration", "", "after which a lost peer is tried again")}},
-		{Name: "fanout", Modes: start, Baseline: true, Spreads: true},
-		{Name: "ledger", Modes: start, Follows: true, Options: []option.Option{
+		{Name: "fanout", Modes: start, Baseline: true, Can: []string{"spread"}},
+		{Name: "ledger", Modes: start, Can: []string{"follow"}, Options: []option.Option{
 			plain("sync_interval", "duration", "5s", "interval at which peers are asked"),
 			plain("blocks_timeout", "duration", "120s", "for which an answer is waited"),
 			words("subscriber", "what follows the chain", "none", "personal", "full"),
 			plain("batch", "int", "100", "blocks in an answer"), plain("cache", "size", "64MiB", "of the database"),
 			plain("fsync", "bool", "true", "wait for the disk")}},
-		{Name: "archive", Modes: both, Follows: true, Options: []option.Option{
+		{Name: "archive", Modes: both, Can: []string{"follow"}, Options: []option.Option{
 			needs("binary", "path of the program"), plain("batch", "int", "10", "blocks in an answer"),
 			plain("cache", "string", "", "name of the cache"), secret("password", "of the interface")}},
 		{Name: "tape", Modes: start},

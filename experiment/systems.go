@@ -49,14 +49,11 @@ func (d *decoder) systems(e *Experiment) {
 	}
 }
 
-// asked is what a scenario asks of its systems.
-var asked = map[string]struct {
-	of   func(*SystemSpec) bool
-	what string
-}{
-	"retrieve":    {func(s *SystemSpec) bool { return s.HTTP }, "serve its objects over HTTP"},
-	"disseminate": {func(s *SystemSpec) bool { return s.Spreads }, "spread content among many nodes"},
-	"sync":        {func(s *SystemSpec) bool { return s.Follows }, "follow a chain"},
+// asked is what a scenario asks of its systems, as in [SystemSpec] and in words.
+var asked = map[string]struct{ can, words string }{
+	"retrieve":    {"http", "serve its objects over HTTP"},
+	"disseminate": {"spread", "spread content among many nodes"},
+	"sync":        {"follow", "follow a chain"},
 }
 
 // suits refuses systems that the scenario cannot use.
@@ -66,10 +63,10 @@ func (d *decoder) suits(e *Experiment) {
 	for i := range e.Systems {
 		use, path := &e.Systems[i], fmt.Sprintf("systems[%d]", i)
 		spec := d.cat.find(use.Use)
-		if asks && !ask.of(spec) {
-			can := slices.DeleteFunc(slices.Clone(d.cat), func(s SystemSpec) bool { return !ask.of(&s) })
-			d.fail(path+".use", "systems that can: "+strings.Join(can.names(), ", "), "system `%s` cannot %s", spec.Name,
-				ask.what)
+		if asks && !slices.Contains(spec.Can, ask.can) {
+			able := slices.DeleteFunc(slices.Clone(d.cat), func(s SystemSpec) bool { return !slices.Contains(s.Can, ask.can) })
+			d.fail(path+".use", "systems that can: "+strings.Join(able.names(), ", "), "system `%s` cannot %s", spec.Name,
+				ask.words)
 		}
 		use.Alone = spec.Baseline && e.Scenario == "disseminate"
 		d.refuse(swarm && use.Override != nil, path+".override", "make two experiments, or a factor",
@@ -135,7 +132,8 @@ func (d *decoder) option(spec *SystemSpec, opt *option.Option, n *node, path str
 	}
 	if opt.Type != "strings" {
 		_, value, err := readOption(opt, n.text)
-		d.refuse(err != nil, path, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, optionNoun(opt))
+		d.refuse(err != nil, path, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name,
+			optionNoun(opt))
 		text = value
 	}
 	hint := "take them out; the system has no option for credentials"

@@ -42,7 +42,7 @@ func analysed(t *testing.T, file string) *analysis.Result {
 		}
 	}
 	e, err := experiment.Parse("swarm.yaml", []byte(file), nil,
-		experiment.Catalog{{Name: "boxo", Modes: []string{"start"}, Spreads: true}})
+		experiment.Catalog{{Name: "boxo", Modes: []string{"start"}, Can: []string{"spread"}}})
 	must(err)
 	plan, err := e.Plan()
 	must(err)

@@ -18,8 +18,8 @@ import (
 // catalog is what the experiments may name.
 func catalog() experiment.Catalog {
 	return experiment.Catalog{
-		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
-		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
+		{Name: "nginx", Modes: []string{"start"}, Baseline: true, Can: []string{"http"}},
+		{Name: "boxo", Modes: []string{"start"}, Can: []string{"http"}},
 	}
 }
 
