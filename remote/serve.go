@@ -3,6 +3,7 @@ package remote
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -234,10 +235,9 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 		return err
 	}
 	defer file.Close()
-	if os.Getenv(testbed.CacheVariable) == "" {
-		if err := os.Setenv(testbed.CacheVariable, filepath.Join(dir, "cache")); err != nil {
-			return err
-		}
+	cache := cmp.Or(os.Getenv(testbed.CacheVariable), filepath.Join(dir, "cache"))
+	if err := os.Setenv(testbed.CacheVariable, cache); err != nil {
+		return err
 	}
 	fmt.Fprintln(out, "started")
 	os.Remove(filepath.Join(dir, machinesFile))
