@@ -38,8 +38,6 @@ const (
 	// returnTime is how long a machine that was lost may take to come back, or to be replaced by
 	// its place, where none is spare.
 	returnTime = 2 * time.Minute
-	// fenceTimeout is how long one attempt to end what a lost machine does may take.
-	fenceTimeout = time.Minute
 )
 
 func newFleet(ctx context.Context, o order, plan *experiment.Plan, say *recorder) *fleet {
@@ -128,36 +126,35 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 	if r := f.reached[i]; r != nil {
 		return r.Beside(name), nil
 	}
-	for deadline := time.Now().Add(patience); ; {
+	h, err := reach(ctx, patience, time.Second, func() agent.Options {
+		f.renew()
 		opt := f.options(i, name)
 		opt.Bed = t
-		h, err := agent.Reach(ctx, opt)
-		if err == nil {
-			f.reached[i] = h
-			return h, nil
+		return opt
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.machines[i].Name, err)
+	}
+	f.reached[i] = h
+	return h, nil
+}
+
+// reach connects to an agent; where that fails, it tries again at an interval, within a time.
+func reach(ctx context.Context, within, every time.Duration, options func() agent.Options) (*agent.Host, error) {
+	for deadline := time.Now().Add(within); ; pause(ctx, every) {
+		h, err := agent.Reach(ctx, options())
+		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
+			return h, err
 		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			return nil, fmt.Errorf("%s: %w", f.machines[i].Name, err)
-		}
-		pause(ctx, time.Second)
-		f.renew()
 	}
 }
 
 // fence ends what a lost machine does when it comes back too late: another has its place. An agent that
 // is not reached ends that by itself.
 func fence(ctx context.Context, opt agent.Options) {
-	ctx, cancel := context.WithTimeout(ctx, agent.DefaultOrphaned)
-	defer cancel()
-	for ctx.Err() == nil {
-		attempt, done := context.WithTimeout(ctx, fenceTimeout)
-		h, err := agent.Reach(attempt, opt)
-		done()
-		if err == nil {
-			h.Close()
-			return
-		}
-		pause(ctx, aliveEvery)
+	again := func() agent.Options { return opt }
+	if h, err := reach(ctx, agent.DefaultOrphaned, aliveEvery, again); err == nil {
+		h.Close()
 	}
 }
 
