@@ -165,7 +165,7 @@ func TestCodexDissemination(t *testing.T) {
 	for _, c := range p.Cells {
 		d := c.Disseminate
 		got[fmt.Sprintf("%s %s %d/%d", c.System, c.Data.Size, d.Seeders, d.Nodes)] = true
-		if !d.Join.Together() || !d.Stay.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 ||
+		if !d.Join.Together() || d.Stay != experiment.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 ||
 			c.Data.Objects != 1 {
 			t.Errorf("%s: %+v", c.ID, d)
 		}

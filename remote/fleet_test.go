@@ -36,9 +36,9 @@ func TestFence(t *testing.T) {
 			t.Errorf("it was called %d times in 5 minutes", attempts)
 		}
 		end()
-		over := time.Now()
+		stopped := time.Now()
 		<-ended
-		if late := time.Since(over); late > time.Second {
+		if late := time.Since(stopped); late > time.Second {
 			t.Errorf("it is called %s after the run", late)
 		}
 	})

@@ -59,7 +59,7 @@ func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Probl
 			"kernel-modules-extra on Fedora), or say --set link.emulator=user"})
 }
 
-// refused asks all hosts the same, and has a problem of this kind for each that answers wrong, or not.
+// refused asks all hosts the same, and has a problem of this kind for each that answers wrong or does not answer.
 func (p *Place) refused(
 	ctx context.Context, hosts []host, question string, wrong func(got string) error, kind engine.Problem,
 ) (all []engine.Problem) {
