@@ -200,8 +200,9 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-// invoke calls a method by a path such as /host/Port, with the arguments that were sent. Its results are the
-// answer, unless it takes the exchange and answers by itself.
+// invoke calls a method by a path such as /host/Port, with the arguments that were sent and, as a reader, what follows
+// them. Its results are the answer, what it returns to be read follows that, unless it takes the exchange and answers
+// by itself.
 func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
 	of, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	target := map[string]any{
@@ -233,6 +234,8 @@ func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
 			*to = ctx
 		case **exchange:
 			*to, streams = x, true
+		case *io.Reader:
+			*to = x.in
 		default:
 			if err := x.dec.Decode(to); err != nil {
 				return err
@@ -242,15 +245,22 @@ func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
 	}
 	var err error
 	var results []any
+	var stream io.ReadCloser
 	for _, r := range method.Call(args) {
-		if r.Type() == reflect.TypeFor[error]() {
+		switch r.Type() {
+		case reflect.TypeFor[error]():
 			err, _ = r.Interface().(error)
-		} else {
+		case reflect.TypeFor[io.ReadCloser]():
+			if stream, _ = r.Interface().(io.ReadCloser); stream != nil {
+				defer stream.Close()
+			}
+		default:
 			results = append(results, r.Interface())
 		}
 	}
-	if !streams {
-		x.answer(err, results...)
+	if !streams && x.answer(err, results...) && stream != nil {
+		_, err = io.Copy(x, stream)
+		x.fail(err)
 	}
 	return nil
 }
