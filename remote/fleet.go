@@ -141,7 +141,7 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 
 // reach connects to an agent; where that fails, it tries again at an interval, within a time.
 func reach(ctx context.Context, within, every time.Duration, options func() agent.Options) (*agent.Host, error) {
-	for deadline := time.Now().Add(within); ; pause(ctx, every) {
+	for deadline := time.Now().Add(within); ; Pause(ctx, every) {
 		h, err := agent.Reach(ctx, options())
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return h, err

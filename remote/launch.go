@@ -347,7 +347,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 			return last, ui.WithHint(fmt.Errorf("the run can no longer be followed: %w", err),
 				"it continues on its machines; to follow it again: plimsoll resume "+l.cfg.Dir)
 		}
-		pause(following, tryAgain)
+		Pause(following, tryAgain)
 	}
 }
 
@@ -355,7 +355,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 func (l *Launcher) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, returnTime)
 	defer cancel()
-	for known := l.machines; ctx.Err() == nil; pause(ctx, tryAgain) {
+	for known := l.machines; ctx.Err() == nil; Pause(ctx, tryAgain) {
 		all, err := l.Place.Find(ctx, l.where.Run, l.machines[0])
 		if err != nil || len(all) < len(known) || slices.Equal(all, known) {
 			continue
@@ -364,14 +364,6 @@ func (l *Launcher) renew(ctx context.Context) {
 		if gob.NewEncoder(&b).Encode(all) == nil && l.node(ctx, "machines", &b, io.Discard) == nil {
 			known = all
 		}
-	}
-}
-
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 
@@ -387,7 +379,7 @@ func (l *Launcher) interrupt(ctx context.Context) {
 		if first && ctx.Err() == nil {
 			l.say.Note(fmt.Sprintf("the engine could not be interrupted; trying again: %v", err))
 		}
-		pause(ctx, tryAgain)
+		Pause(ctx, tryAgain)
 	}
 }
 
@@ -449,7 +441,7 @@ func (l *Launcher) sync(ctx context.Context) {
 	if l.Sync <= 0 {
 		return
 	}
-	for pause(ctx, l.Sync); ctx.Err() == nil; pause(ctx, l.Sync) {
+	for Pause(ctx, l.Sync); ctx.Err() == nil; Pause(ctx, l.Sync) {
 		if err := l.fetch(ctx); err != nil && ctx.Err() == nil {
 			l.say.Note(fmt.Sprintf("the run directory was not brought here: %v", err))
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -80,3 +81,11 @@ func needs(plan *experiment.Plan, clients int) Spec {
 
 // ErrGone: nothing of the run is left in its place.
 var ErrGone = errors.New("nothing of the run is there any more")
+
+// Pause waits for a time, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -160,7 +160,7 @@ func awaitLock(ctx context.Context, path string) (unlock func(), err error) {
 		if unlock, err = testbed.LockFile(path); !errors.Is(err, unix.EWOULDBLOCK) {
 			return unlock, err
 		}
-		pause(ctx, 20*time.Millisecond)
+		Pause(ctx, 20*time.Millisecond)
 	}
 	return nil, ctx.Err()
 }
@@ -259,7 +259,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	if err := os.WriteFile(filepath.Join(dir, overMark), nil, 0o600); err != nil {
 		return err
 	}
-	if pause(ctx, lingering); ctx.Err() != nil {
+	if Pause(ctx, lingering); ctx.Err() != nil {
 		return nil
 	}
 	return os.RemoveAll(filepath.Join(dir, RunDir))
@@ -358,7 +358,7 @@ type tail struct {
 }
 
 func (t *tail) Read(b []byte) (int, error) {
-	for last := false; t.ctx.Err() == nil; pause(t.ctx, followEvery) {
+	for last := false; t.ctx.Err() == nil; Pause(t.ctx, followEvery) {
 		n, err := t.file.Read(b)
 		if n > 0 || err != nil && err != io.EOF {
 			return n, err

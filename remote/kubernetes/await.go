@@ -28,10 +28,10 @@ const (
 func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.Machine, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	said := ""
-	for begun := time.Now(); ; {
+	said, why := "", obstacle{}
+	for begun := time.Now(); ctx.Err() == nil; remote.Pause(ctx, 300*time.Millisecond) {
 		pods, err := c.living(ctx, run)
-		why := obstacle{what: "the API server does not answer"}
+		why = obstacle{what: "the API server does not answer"}
 		if err == nil {
 			var ready []*core.Pod
 			if ready, why = assemble(pods, n, need); ready != nil {
@@ -52,12 +52,8 @@ func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.
 			said = why.what
 			c.opt.Note("waiting for machines: " + said)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("kubernetes: run %s: not all of %d machines are ready: %s", run, need, why.what)
-		case <-time.After(300 * time.Millisecond):
-		}
 	}
+	return nil, fmt.Errorf("kubernetes: run %s: not all of %d machines are ready: %s", run, need, why.what)
 }
 
 // obstacle is why a run's pods are not ready.

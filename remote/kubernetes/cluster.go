@@ -213,16 +213,14 @@ func (c *Cluster) Delete(ctx context.Context, run string) error {
 	}
 	err := ignoreMissing(c.call(ctx, http.MethodDelete, c.owner(run), how, nil))
 	forced := false
-	for begun := time.Now(); err == nil && c.left(ctx, run); {
-		if !forced && time.Since(begun) > patience {
+	for begun := time.Now(); err == nil && c.left(ctx, run); remote.Pause(ctx, 200*time.Millisecond) {
+		switch {
+		case ctx.Err() != nil:
+			err = errors.New("what it had does not go away")
+		case !forced && time.Since(begun) > patience:
 			forced = true
 			now := map[string]int{"gracePeriodSeconds": 0}
 			err = c.call(ctx, http.MethodDelete, at(coreAPI, c.namespace(run), "pods")+ofRuns(run), now, nil)
-		}
-		select {
-		case <-ctx.Done():
-			err = errors.New("what it had does not go away")
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 	if err != nil {
