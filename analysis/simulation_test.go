@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/option"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
@@ -94,11 +95,14 @@ func analysed(t testing.TB, plan *experiment.Plan, view *analysis.View, metrics 
 
 func simulatedPlan(t testing.TB, file string) *experiment.Plan {
 	t.Helper()
-	start := []string{"start"}
-	catalog := experiment.Catalog{{Name: "nginx", Modes: start, HTTP: true}, {Name: "boxo", Modes: start, HTTP: true},
-		{Name: "ledger", Modes: start, Follows: true, Options: []experiment.OptionSpec{
-			{Name: "batch", Type: "int", Default: "100"},
-			{Name: "subscriber", Type: "enum", Enum: []string{"none", "full"}, Default: "none"}}}}
+	var catalog experiment.Catalog
+	for _, name := range []string{"nginx", "boxo"} {
+		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"},
+			Can: []string{"http"}})
+	}
+	catalog = append(catalog, experiment.SystemSpec{Name: "ledger", Modes: []string{"start"}, Can: []string{"follow"},
+		Options: []option.Option{{Name: "batch", Type: "int", Default: "100"},
+			{Name: "subscriber", Type: "enum", Enum: []string{"none", "full"}, Default: "none"}}})
 	e, err := experiment.Parse("simulated.yaml", []byte(file), nil, catalog)
 	must(t, err)
 	plan, err := e.Plan()

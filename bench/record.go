@@ -126,8 +126,8 @@ repetitions: 5
 
 func recordedPlan() (*experiment.Plan, error) {
 	e, err := experiment.Parse("record.yaml", []byte(recordedFile), nil, experiment.Catalog{
-		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
-		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
+		{Name: "nginx", Modes: []string{"start"}, Baseline: true, Can: []string{"http"}},
+		{Name: "boxo", Modes: []string{"start"}, Can: []string{"http"}},
 	})
 	if err != nil {
 		return nil, err

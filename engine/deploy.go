@@ -360,16 +360,9 @@ func Catalog(all []system.System) experiment.Catalog {
 	var c experiment.Catalog
 	for _, s := range all {
 		info := s.Info()
-		spec := experiment.SystemSpec{
-			Name: info.Name, Baseline: info.Baseline,
-			HTTP: info.Able("http"), Spreads: info.Able("spread"),
-			Follows: info.Able("follow"),
-		}
+		spec := experiment.SystemSpec{Name: info.Name, Baseline: info.Baseline, Can: info.Can, Options: info.Options}
 		for _, m := range info.Modes {
 			spec.Modes = append(spec.Modes, string(m))
-		}
-		for _, o := range info.Options {
-			spec.Options = append(spec.Options, experiment.OptionSpec(o))
 		}
 		c = append(c, spec)
 	}

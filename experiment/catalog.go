@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
+	"github.com/plimsoll-project/plimsoll/internal/option"
 )
 
 // Catalog is what the caller knows of storage systems: the names allowed under
@@ -16,25 +17,11 @@ type Catalog []SystemSpec
 type SystemSpec struct {
 	Name     string
 	Modes    []string // "start", "attach"
-	Options  []OptionSpec
+	Options  []option.Option
 	Baseline bool // a raw baseline: no storage system, just bytes over the same link
-	HTTP     bool // its objects can be fetched over HTTP
-	Spreads  bool // its nodes can be a swarm; a raw baseline's pass nothing on that they fetched
-	Follows  bool // its nodes can follow a chain that their peers have
-}
-
-// OptionSpec describes one key of `with:`.
-type OptionSpec struct {
-	Name     string
-	Type     string // "string", "int", "bool", "size", "duration", "enum", "strings"
-	Enum     []string
-	Default  string
-	Min, Max int64 // as the system checks them
-	Power    bool
-	Required bool
-	Secret   bool // the value is the name of an environment variable, never the secret
-	Network  bool // it concerns the network or the peers alone: validating a chain without them does not depend on it
-	Help     string
+	// Can is what its nodes can: "http", their objects can be fetched over HTTP; "spread", they can be a swarm, in
+	// which those of a raw baseline pass nothing on; "follow", they can follow a chain that their peers have.
+	Can []string
 }
 
 func (c Catalog) find(name string) *SystemSpec {
@@ -43,17 +30,14 @@ func (c Catalog) find(name string) *SystemSpec {
 
 func (c Catalog) names() []string { return each(c, func(s SystemSpec) string { return s.Name }) }
 
-func (s *SystemSpec) option(name string) *OptionSpec {
-	return first(s.Options, func(o *OptionSpec) bool { return o.Name == name })
+func (s *SystemSpec) option(name string) *option.Option {
+	return first(s.Options, func(o *option.Option) bool { return o.Name == name })
 }
 
 // nearOption is the hint for an option that the system has not.
 func (s *SystemSpec) nearOption(name string) string {
-	return suggest.DidYouMean(name, each(s.Options, func(o OptionSpec) string { return o.Name }))
+	return suggest.DidYouMean(name, each(s.Options, func(o option.Option) string { return o.Name }))
 }
-
-// field is the option as a key of the format.
-func (o *OptionSpec) field() field { return optionField(o.Name, o.Type, o.Enum) }
 
 // optionTypes are the types of options whose values are not any text.
 var optionTypes = map[string]reflect.Type{"size": reflect.TypeFor[Bytes](), "duration": reflect.TypeFor[Duration](),
@@ -63,19 +47,19 @@ func optionField(name, typ string, enum []string) field {
 	return field{key: name, typ: cmp.Or(optionTypes[typ], reflect.TypeFor[string]()), enum: enum}
 }
 
-// Noun says what the option wants, for an error.
-func (o *OptionSpec) Noun() string {
+// optionNoun says what the option wants, for an error.
+func optionNoun(o *option.Option) string {
 	if o.Type == "strings" {
 		return "a list of texts"
 	}
-	f := o.field()
+	f := optionField(o.Name, o.Type, o.Enum)
 	return f.noun()
 }
 
-// read checks one value, and writes it as a file would have it and as systems expect it:
+// readOption checks one value, and writes it as a file would have it and as systems expect it:
 // sizes in bytes, durations as in the standard library.
-func (o *OptionSpec) read(text string) (file, system string, err error) {
-	f := o.field()
+func readOption(o *option.Option, text string) (file, system string, err error) {
+	f := optionField(o.Name, o.Type, o.Enum)
 	v := reflect.New(f.typ).Elem()
 	if err := f.parse(text, v); err != nil {
 		return "", "", err

@@ -6,47 +6,48 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/internal/option"
 )
 
 // testCatalog stands for the systems that a binary knows.
 func testCatalog() Catalog {
-	option := func(name, typ, value, help string) OptionSpec {
-		return OptionSpec{Name: name, Type: typ, Default: value, Help: help}
+	plain := func(name, typ, value, help string) option.Option {
+		return option.Option{Name: name, Type: typ, Default: value, Help: help}
 	}
-	secret := func(name, help string) OptionSpec {
-		return OptionSpec{Name: name, Type: "string", Secret: true, Help: help}
+	secret := func(name, help string) option.Option {
+		return option.Option{Name: name, Type: "string", Secret: true, Help: help}
 	}
-	needs := func(name, help string) OptionSpec {
-		return OptionSpec{Name: name, Type: "string", Required: true, Help: help}
+	needs := func(name, help string) option.Option {
+		return option.Option{Name: name, Type: "string", Required: true, Help: help}
 	}
-	words := func(name, help string, all ...string) OptionSpec {
-		return OptionSpec{Name: name, Type: "enum", Enum: all, Default: all[0], Help: help}
+	words := func(name, help string, all ...string) option.Option {
+		return option.Option{Name: name, Type: "enum", Enum: all, Default: all[0], Help: help}
 	}
 	start, attach, both := []string{"start"}, []string{"attach"}, []string{"start", "attach"}
 	return Catalog{
-		{Name: "nginx", Modes: start, Baseline: true, HTTP: true, Options: []OptionSpec{
-			option("workers", "int", "2", "worker processes"), option("sendfile", "bool", "true", "use sendfile")}},
-		{Name: "static", Modes: start, Baseline: true, HTTP: true, Options: []OptionSpec{
-			option("tls", "bool", "false", "serve over HTTPS")}},
-		{Name: "boxo", Modes: start, HTTP: true, Options: []OptionSpec{
-			option("chunk", "size", "1MiB", "size of a block"), words("format", "what is asked for", "raw", "car")}},
-		{Name: "boost", Modes: attach, HTTP: true, Options: []OptionSpec{
-			needs("url", "base URL, such as http://provider:7777"), option("pieces", "strings", "", "piece CIDs"),
-			option("timeout", "duration", "30s", "of one probe")}},
-		{Name: "s3", Modes: both, HTTP: true, Options: []OptionSpec{
-			option("endpoint", "string", "", "URL of the service"), secret("secret_key", "secret key")}},
-		{Name: "mesh", Modes: both, Spreads: true, Options: []OptionSpec{
-			option("reconnect", "duration", "", "after which a lost peer is tried again")}},
-		{Name: "fanout", Modes: start, Baseline: true, Spreads: true},
-		{Name: "ledger", Modes: start, Follows: true, Options: []OptionSpec{
-			option("sync_interval", "duration", "5s", "interval at which peers are asked"),
-			option("blocks_timeout", "duration", "120s", "for which an answer is waited"),
+		{Name: "nginx", Modes: start, Baseline: true, Can: []string{"http"}, Options: []option.Option{
+			plain("workers", "int", "2", "worker processes"), plain("sendfile", "bool", "true", "use sendfile")}},
+		{Name: "static", Modes: start, Baseline: true, Can: []string{"http"}, Options: []option.Option{
+			plain("tls", "bool", "false", "serve over HTTPS")}},
+		{Name: "boxo", Modes: start, Can: []string{"http"}, Options: []option.Option{
+			plain("chunk", "size", "1MiB", "size of a block"), words("format", "what is asked for", "raw", "car")}},
+		{Name: "boost", Modes: attach, Can: []string{"http"}, Options: []option.Option{
+			needs("url", "base URL, such as http://provider:7777"), plain("pieces", "strings", "", "piece CIDs"),
+			plain("timeout", "duration", "30s", "of one probe")}},
+		{Name: "s3", Modes: both, Can: []string{"http"}, Options: []option.Option{
+			plain("endpoint", "string", "", "URL of the service"), secret("secret_key", "secret key")}},
+		{Name: "mesh", Modes: both, Can: []string{"spread"}, Options: []option.Option{
+			plain("reconnect", "duration", "", "after which a lost peer is tried again")}},
+		{Name: "fanout", Modes: start, Baseline: true, Can: []string{"spread"}},
+		{Name: "ledger", Modes: start, Can: []string{"follow"}, Options: []option.Option{
+			plain("sync_interval", "duration", "5s", "interval at which peers are asked"),
+			plain("blocks_timeout", "duration", "120s", "for which an answer is waited"),
 			words("subscriber", "what follows the chain", "none", "personal", "full"),
-			option("batch", "int", "100", "blocks in an answer"), option("cache", "size", "64MiB", "of the database"),
-			option("fsync", "bool", "true", "wait for the disk")}},
-		{Name: "archive", Modes: both, Follows: true, Options: []OptionSpec{
-			needs("binary", "path of the program"), option("batch", "int", "10", "blocks in an answer"),
-			option("cache", "string", "", "name of the cache"), secret("password", "of the interface")}},
+			plain("batch", "int", "100", "blocks in an answer"), plain("cache", "size", "64MiB", "of the database"),
+			plain("fsync", "bool", "true", "wait for the disk")}},
+		{Name: "archive", Modes: both, Can: []string{"follow"}, Options: []option.Option{
+			needs("binary", "path of the program"), plain("batch", "int", "10", "blocks in an answer"),
+			plain("cache", "string", "", "name of the cache"), secret("password", "of the interface")}},
 		{Name: "tape", Modes: start},
 	}
 }

@@ -314,8 +314,6 @@ func (f *field) parse(text string, v reflect.Value) error {
 func (f *field) within(text string, v reflect.Value) error {
 	n, hint := number(v), ""
 	switch {
-	case v.Kind() == reflect.String:
-		return nil
 	case f.min != "" && n < number(f.constant(f.min)):
 		hint = "at least " + f.min
 	case f.max != "" && n > number(f.constant(f.max)):

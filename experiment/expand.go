@@ -243,10 +243,9 @@ func (c *combination) resolve(cell *Cell) *Error {
 		cell.Data = c.e.Data
 	}
 	at := func(path string) reflect.Value { return cellField(reflect.ValueOf(cell).Elem(), path) }
-	if from := c.e.section(); from.IsValid() {
-		at(c.e.Scenario).Set(reflect.New(from.Type()))
-		at(c.e.Scenario).Elem().Set(from)
-	}
+	section := reflect.New(c.e.section().Type())
+	section.Elem().Set(c.e.section())
+	at(c.e.Scenario).Set(section)
 	if r := cell.Retrieve; r != nil && r.Arrivals != nil {
 		arrivals := *r.Arrivals
 		r.Arrivals = &arrivals

@@ -7,11 +7,8 @@ import (
 	"strings"
 )
 
-// Part is a number of nodes, or a share of them.
-type Part struct {
-	Count int      // 0: see Share
-	Share Fraction // rounded up to a whole node; 0, too: all
-}
+// Part is a number of nodes, or a share of them, rounded up to a whole node; empty: all.
+type Part string
 
 // mostNodes is how many nodes an experiment may name.
 const mostNodes = 256
@@ -21,39 +18,30 @@ func (p *Part) parse(s string) error {
 	n, err := strconv.ParseUint(s, 10, 16) // which takes no sign
 	switch {
 	case err == nil && n >= 1 && n <= mostNodes && len(s) <= 3:
-		*p = Part{Count: int(n)}
+		*p = Part(strconv.FormatUint(n, 10))
 	case strings.HasSuffix(s, "%") && share.parse(s) == nil && share > 0:
-		*p = Part{Share: share}
+		*p = Part(share.String())
 	default:
 		return notA("part", s, fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes))
 	}
 	return nil
 }
 
-func (p Part) String() string {
-	if p.Count > 0 {
-		return strconv.Itoa(p.Count)
-	}
-	return p.Share.String()
-}
+func (p Part) String() string { return string(p) }
 
 func (Part) kind() string { return "part" }
 
-// MarshalText writes what parse reads.
-func (p Part) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// UnmarshalText reads it.
-func (p *Part) UnmarshalText(b []byte) error { return p.parse(string(b)) }
-
 // Of is how many of n it is: as many as it names, which may be more, or its share.
 func (p Part) Of(n int) int {
-	switch {
-	case p.Count > 0:
-		return p.Count
-	case p == Part{}:
+	if p == "" {
 		return n
 	}
-	return shareOf(n, float64(p.Share))
+	if count, err := strconv.Atoi(string(p)); err == nil {
+		return count
+	}
+	var share Fraction
+	_ = share.parse(string(p))
+	return shareOf(n, float64(share))
 }
 
 // When is a moment: a share of the way, or a time after the beginning.
@@ -120,7 +108,7 @@ type Fault struct {
 	// Whose links. Default in a swarm: all nodes.
 	Whose string `json:"of,omitempty" needs:"rate" enum:"seeders,leechers,nodes,peers,node"`
 	// How many of them. Default: all.
-	Count Part `json:"count,omitzero"`
+	Count Part `json:"count,omitempty"`
 	// When it begins: at this share of the content of all leechers (or of the chain), or so long after the release.
 	At When `json:"at" required:"true"`
 	// After which it is undone: processes start again, a cut heals, a rate returns. Absent: never.
@@ -147,15 +135,15 @@ func (f Fault) Who() string { return cmp.Or(f.Crash, f.Cut, f.Whose, "nodes") }
 func (f Fault) Of(n int) int { return f.Count.Of(n) }
 
 func (f *Fault) check() error {
-	if f.Count.Share == 1 { // written in one way
-		f.Count = Part{}
+	if f.Count == "100%" { // written in one way
+		f.Count = ""
 	}
 	if f.Whose == "nodes" {
 		f.Whose = ""
 	}
 	who := f.Who()
 	switch {
-	case who == WhoNode && f.Count != Part{}:
+	case who == WhoNode && f.Count != "":
 		return mistake("take `count` away", "there is one node")
 	case f.WithoutData && who != "leechers" && who != WhoNode:
 		return mistake("crash leechers or the fresh node without data",
@@ -170,12 +158,12 @@ func (f *Fault) check() error {
 func (f Fault) String() string {
 	who := f.Who()
 	switch {
-	case f.Count.Count == 1:
+	case f.Count == "1":
 		who = "1 " + strings.TrimSuffix(who, "s")
-	case f.Count.Count > 0:
-		who = f.Count.String() + " " + who
-	case f.Count.Share > 0:
-		who = f.Count.String() + " of " + who
+	case strings.HasSuffix(string(f.Count), "%"):
+		who = string(f.Count) + " of " + who
+	case f.Count != "":
+		who = string(f.Count) + " " + who
 	}
 	text := string(f.Kind()) + " " + who
 	if f.Kind() == FaultRate {

@@ -32,44 +32,35 @@ func (j Join) String() string {
 	return "together"
 }
 
-// Stay is how long a leecher serves others once it has everything.
-type Stay struct {
-	Forever bool
-	For     time.Duration // 0: it leaves at completion
-}
+// Stay is how long a leecher serves others once it has everything: a time, [Forever], or "leave": not at all.
+type Stay string
+
+// Forever is until the trial ends.
+const Forever Stay = "forever"
 
 func (s *Stay) parse(text string) error {
 	var d Duration
 	switch {
-	case text == "forever":
-		*s = Stay{Forever: true}
-	case text == "leave":
-		*s = Stay{}
+	case text == string(Forever) || text == "leave":
+		*s = Stay(text)
 	case d.parse(text) == nil && d > 0:
-		*s = Stay{For: d.Std()}
+		*s = Stay(d.String())
 	default:
 		return notA("stay", text, "write `forever`, `leave`, or a time such as `30s`")
 	}
 	return nil
 }
 
-func (s Stay) String() string {
-	switch {
-	case s.Forever:
-		return "forever"
-	case s.For > 0:
-		return Duration(s.For).String()
-	}
-	return "leave"
-}
+func (s Stay) String() string { return string(s) }
 
 func (Stay) kind() string { return "stay" }
 
-// MarshalText writes what parse reads.
-func (s Stay) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads it.
-func (s *Stay) UnmarshalText(b []byte) error { return s.parse(string(b)) }
+// For is the time; 0 where it is none.
+func (s Stay) For() time.Duration {
+	var d Duration
+	_ = d.parse(string(s))
+	return d.Std()
+}
 
 // Speeds are the rates at which the peers of a fresh node send; the zero value: as
 // their links.
@@ -127,11 +118,11 @@ const (
 // Trouble is a group of peers that are of little use.
 type Trouble struct {
 	// Peers that take connections and answer nothing.
-	Silent Part `json:"silent,omitzero" one:"true"`
+	Silent Part `json:"silent,omitempty" one:"true"`
 	// Peers with another chain.
-	Stranger Part `json:"stranger,omitzero" one:"true"`
+	Stranger Part `json:"stranger,omitempty" one:"true"`
 	// Peers that send at another rate.
-	Slow Part `json:"slow,omitzero" one:"true" needs:"rate"`
+	Slow Part `json:"slow,omitempty" one:"true" needs:"rate"`
 	// Rate of slow peers.
 	Rate BitRate `json:"rate,omitempty" needs:"slow"`
 }
@@ -139,9 +130,9 @@ type Trouble struct {
 // Manner is what is wrong with them; empty: only their rate.
 func (t Trouble) Manner() string {
 	switch {
-	case t.Silent != Part{}:
+	case t.Silent != "":
 		return MannerSilent
-	case t.Stranger != Part{}:
+	case t.Stranger != "":
 		return MannerStranger
 	}
 	return ""
@@ -154,9 +145,9 @@ func (t Trouble) Of(n int) int { return t.part().Of(n) }
 
 func (t Trouble) String() string {
 	if t.Rate > 0 {
-		return t.Slow.String() + " at " + t.Rate.String()
+		return string(t.Slow) + " at " + t.Rate.String()
 	}
-	return t.part().String() + " " + t.Manner()
+	return string(t.part()) + " " + t.Manner()
 }
 
 // Troubles are all such groups; no peer is in two.

@@ -64,7 +64,7 @@ func sum(text []byte, hash string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// seal sets the hash and goes once through JSON, so that a plan just made and
+// seal gives the plan its hash and goes once through JSON, so that a plan just made and
 // a plan loaded are equal in every detail.
 func (p *Plan) seal() (*Plan, error) {
 	p.Hash = ""
@@ -72,9 +72,6 @@ func (p *Plan) seal() (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Hash = sum(b, "")
-	if b, err = p.Marshal(); err != nil {
-		return nil, err
-	}
-	return LoadPlan(b)
+	hash := `"hash": "` + sum(b, "") + `"`
+	return LoadPlan(bytes.Replace(b, []byte(`"hash": ""`), []byte(hash), 1))
 }

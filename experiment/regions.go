@@ -4,9 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -76,10 +74,10 @@ func pairOf(names ...string) (pair [2]string) {
 // table is the regions in their order, and the round trips between them.
 func (rs Regions) table() (names []string, trips map[[2]string]time.Duration) {
 	trips = map[[2]string]time.Duration{}
+	if len(rs) == 1 && rs[0].Table != "" {
+		rs = published()
+	}
 	for _, t := range rs {
-		if t.Table != "" {
-			return publishedTable(ibmCloud)
-		}
 		for _, name := range t.Between {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -98,20 +96,21 @@ func (rs Regions) table() (names []string, trips map[[2]string]time.Duration) {
 //go:embed regions_ibm_cloud.txt
 var ibmCloud string
 
-func publishedTable(text string) (names []string, trips map[[2]string]time.Duration) {
-	trips = map[[2]string]time.Duration{}
-	for line := range strings.Lines(strings.TrimSpace(text)) {
+// published are the round trips of that table.
+func published() (rs Regions) {
+	var names []string
+	for line := range strings.Lines(ibmCloud) {
 		words := strings.Fields(line)
 		names = append(names, words[0])
-		for i, word := range words[1:] {
-			ms, err := strconv.ParseFloat(word, 64)
-			if err != nil {
+		for i, ms := range words[1:] {
+			t := RoundTrip{Between: []string{names[i], words[0]}}
+			if err := t.RTT.parse(ms + "ms"); err != nil {
 				panic(fmt.Sprintf("experiment: round trips of %s: %v", words[0], err))
 			}
-			trips[pairOf(names[i], words[0])] = time.Duration(math.Round(ms * float64(time.Millisecond)))
+			rs = append(rs, t)
 		}
 	}
-	return names, trips
+	return rs
 }
 
 // RoundTrips is the round trip between two hosts by their places: those of nodes, in their

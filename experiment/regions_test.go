@@ -27,7 +27,7 @@ func TestRoundTrips(t *testing.T) {
 			t.Errorf("%v: from %d to %d: %s, want %s", c.link.Regions, c.a, c.b, got, c.want)
 		}
 	}
-	names, trips := publishedTable(ibmCloud)
+	names, trips := published().table()
 	if len(names) != 10 || len(trips) != 55 {
 		t.Errorf("%d regions with %d round trips", len(names), len(trips))
 	}

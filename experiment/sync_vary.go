@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/internal/option"
 )
 
 // varyPath is where options of the systems become factors.
@@ -17,7 +19,7 @@ const bundleType = "options"
 // Varied is a factor made of options of the systems: of one, or of several that
 // change together.
 type Varied struct {
-	Type   string        `json:"type"` // of the values, as in OptionSpec; "options" for names of sets of them
+	Type   string        `json:"type"` // of the values, as in option.Option; "options" for names of sets of them
 	Levels []VariedLevel `json:"levels"`
 	// Network are those of the options that concern the network or the peers alone.
 	Network []string `json:"network,omitempty"`
@@ -63,11 +65,11 @@ func (s *Sync) varied() []axis {
 }
 
 // varies reports whether an option is a factor, whatever is written there.
-func (d *decoder) varies(option string) bool {
+func (d *decoder) varies(key string) bool {
 	n := d.at[varyPath]
 	return n != nil && slices.ContainsFunc(n.entries, func(e entry) bool {
-		return e.key.text == option || slices.ContainsFunc(e.value.items, func(item *node) bool {
-			return slices.ContainsFunc(item.entries, func(set entry) bool { return set.value.get(option) != nil })
+		return e.key.text == key || slices.ContainsFunc(e.value.items, func(item *node) bool {
+			return slices.ContainsFunc(item.entries, func(set entry) bool { return set.value.get(key) != nil })
 		})
 	})
 }
@@ -128,7 +130,7 @@ func (d *decoder) variedLevel(
 		}
 		if bare {
 			v.Type = opt.Type
-			level.Value, _, _ = opt.read(item.text)
+			level.Value, _, _ = readOption(opt, item.text)
 		}
 		if opt.Network && !slices.Contains(v.Network, opt.Name) {
 			v.Network = append(v.Network, opt.Name)
@@ -154,27 +156,27 @@ func typeOfAll(texts []string) string {
 
 // factorOption is an option of all systems, if a factor can have it.
 func (d *decoder) factorOption(
-	e *Experiment, owners map[string]string, name, option, path string,
-) (spec *SystemSpec, opt *OptionSpec) {
+	e *Experiment, owners map[string]string, name, key, path string,
+) (spec *SystemSpec, opt *option.Option) {
 	for _, use := range e.Systems {
 		spec = d.cat.find(use.Use)
-		o := spec.option(option)
+		o := spec.option(key)
 		switch {
 		case o == nil:
-			d.fail(path, spec.nearOption(option), "system `%s` has no option `%s`", spec.Name, option)
+			d.fail(path, spec.nearOption(key), "system `%s` has no option `%s`", spec.Name, key)
 		case opt != nil && opt.Type != o.Type:
-			d.fail(path, "make two experiments", "option `%s` is not the same in all systems", option)
+			d.fail(path, "make two experiments", "option `%s` is not the same in all systems", key)
 		case o.Secret:
-			d.fail(path, "give it in `with`", "option `%s` is a secret and cannot be a factor", option)
-		case owners[option] != "" && owners[option] != name:
-			d.fail(path, "let one of them have it", "option `%s` is in the factor `%s`, too", option, owners[option])
+			d.fail(path, "give it in `with`", "option `%s` is a secret and cannot be a factor", key)
+		case owners[key] != "" && owners[key] != name:
+			d.fail(path, "let one of them have it", "option `%s` is in the factor `%s`, too", key, owners[key])
 		default:
 			opt = o
 			continue
 		}
 		return nil, nil
 	}
-	owners[option] = name
+	owners[key] = name
 	return spec, opt
 }
 

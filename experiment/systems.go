@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
+	"github.com/plimsoll-project/plimsoll/internal/option"
 )
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -48,14 +49,11 @@ func (d *decoder) systems(e *Experiment) {
 	}
 }
 
-// asked is what a scenario asks of its systems.
-var asked = map[string]struct {
-	of   func(*SystemSpec) bool
-	what string
-}{
-	"retrieve":    {func(s *SystemSpec) bool { return s.HTTP }, "serve its objects over HTTP"},
-	"disseminate": {func(s *SystemSpec) bool { return s.Spreads }, "spread content among many nodes"},
-	"sync":        {func(s *SystemSpec) bool { return s.Follows }, "follow a chain"},
+// asked is what a scenario asks of its systems, as in [SystemSpec] and in words.
+var asked = map[string]struct{ can, words string }{
+	"retrieve":    {"http", "serve its objects over HTTP"},
+	"disseminate": {"spread", "spread content among many nodes"},
+	"sync":        {"follow", "follow a chain"},
 }
 
 // suits refuses systems that the scenario cannot use.
@@ -65,10 +63,10 @@ func (d *decoder) suits(e *Experiment) {
 	for i := range e.Systems {
 		use, path := &e.Systems[i], fmt.Sprintf("systems[%d]", i)
 		spec := d.cat.find(use.Use)
-		if asks && !ask.of(spec) {
-			can := slices.DeleteFunc(slices.Clone(d.cat), func(s SystemSpec) bool { return !ask.of(&s) })
-			d.fail(path+".use", "systems that can: "+strings.Join(can.names(), ", "), "system `%s` cannot %s", spec.Name,
-				ask.what)
+		if asks && !slices.Contains(spec.Can, ask.can) {
+			able := slices.DeleteFunc(slices.Clone(d.cat), func(s SystemSpec) bool { return !slices.Contains(s.Can, ask.can) })
+			d.fail(path+".use", "systems that can: "+strings.Join(able.names(), ", "), "system `%s` cannot %s", spec.Name,
+				ask.words)
 		}
 		use.Alone = spec.Baseline && e.Scenario == "disseminate"
 		d.refuse(swarm && use.Override != nil, path+".override", "make two experiments, or a factor",
@@ -100,7 +98,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		}
 		d.refuse(opt.Required && !d.varies(opt.Name), p, opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
 		if opt.Default != "" {
-			_, text, err := opt.read(opt.Default)
+			_, text, err := readOption(opt, opt.Default)
 			if err != nil {
 				text = opt.Default // the catalog's own: the system will judge
 			}
@@ -114,7 +112,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 
 // option reads the value of one option. An error here does not repeat it: it may
 // be a secret in the wrong place.
-func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string) (text string, ok bool) {
+func (d *decoder) option(spec *SystemSpec, opt *option.Option, n *node, path string) (text string, ok bool) {
 	d.at[path] = n
 	failed, parts := len(d.errs), []*node{n}
 	if opt.Type == "strings" {
@@ -123,7 +121,7 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 	var lines []string
 	for _, part := range parts {
 		if part.kind != scalarNode {
-			d.fail(path, opt.Help, "option `%s` must be %s, not %s", opt.Name, opt.Noun(), part.kind)
+			d.fail(path, opt.Help, "option `%s` must be %s, not %s", opt.Name, optionNoun(opt), part.kind)
 			return "", false
 		}
 		lines = append(lines, strings.Split(strings.TrimSpace(part.text), "\n")...)
@@ -133,12 +131,13 @@ func (d *decoder) option(spec *SystemSpec, opt *OptionSpec, n *node, path string
 		return d.secret(opt, text, path)
 	}
 	if opt.Type != "strings" {
-		_, value, err := opt.read(n.text)
-		d.refuse(err != nil, path, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name, opt.Noun())
+		_, value, err := readOption(opt, n.text)
+		d.refuse(err != nil, path, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name,
+			optionNoun(opt))
 		text = value
 	}
 	hint := "take them out; the system has no option for credentials"
-	if o := first(spec.Options, func(o *OptionSpec) bool { return o.Secret }); o != nil {
+	if o := first(spec.Options, func(o *option.Option) bool { return o.Secret }); o != nil {
 		hint = "put them into an environment variable and write `" + o.Name + ": MY_VARIABLE`"
 	}
 	d.refuse(hasCredentials(text), path, hint, "option `%s` has credentials in its URL, and they would be recorded",
@@ -154,7 +153,7 @@ var (
 
 // secret reads the name of an environment variable. An error here must not
 // repeat the value: it may be the secret itself.
-func (d *decoder) secret(opt *OptionSpec, text, path string) (string, bool) {
+func (d *decoder) secret(opt *option.Option, text, path string) (string, bool) {
 	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(text, "$"), "{"), "}")
 	if envRE.MatchString(name) && (len(name) < 16 || !keyRE.MatchString(name)) {
 		return name, true

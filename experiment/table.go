@@ -2,9 +2,6 @@ package experiment
 
 import (
 	"embed"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"reflect"
 	"slices"
@@ -79,30 +76,24 @@ func tableOf(t reflect.Type) (tab table) {
 //go:embed experiment.go retrieve.go overhead.go upload.go disseminate.go sync.go faults.go peers.go regions.go sizes.go
 var sections embed.FS
 
-// fieldDocs are these comments by the names of the fields.
+// fieldDocs are these comments by the names of the fields: the lines right above each.
 var fieldDocs = sync.OnceValue(func() map[string]string {
 	docs := map[string]string{}
 	files, _ := sections.ReadDir(".")
 	for _, f := range files {
 		text, _ := sections.ReadFile(f.Name())
-		file, err := parser.ParseFile(token.NewFileSet(), f.Name(), text, parser.ParseComments)
-		if err != nil {
-			panic("experiment: " + err.Error())
+		section, doc := "", ""
+		for line := range strings.Lines(string(text)) {
+			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+			switch word {
+			case "//":
+				doc += " " + rest
+				continue
+			case "type":
+				section, _, _ = strings.Cut(rest, " ")
+			}
+			docs[section+"."+word], doc = strings.TrimSpace(doc), ""
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			spec, _ := n.(*ast.TypeSpec)
-			if spec == nil {
-				return true
-			}
-			if s, is := spec.Type.(*ast.StructType); is {
-				for _, field := range s.Fields.List {
-					for _, name := range field.Names {
-						docs[spec.Name.Name+"."+name.Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
-					}
-				}
-			}
-			return false
-		})
 	}
 	return docs
 })

@@ -173,7 +173,7 @@ func TestCodexDissemination(t *testing.T) {
 	p := plan(t, "codex-dissemination")
 	for _, c := range p.Cells {
 		d := c.Disseminate
-		if !d.Join.Together() || !d.Stay.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 ||
+		if !d.Join.Together() || d.Stay != experiment.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 ||
 			c.Data.Objects != 1 {
 			t.Errorf("%s: %+v", c.ID, d)
 		}

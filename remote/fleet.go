@@ -5,7 +5,6 @@ import (
 	"encoding/gob"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -25,8 +24,7 @@ type fleet struct {
 	machines    []Machine // by index, with those that took the places of others
 	credentials agent.Credentials
 	ctx         context.Context // ends with the run
-	end         context.CancelFunc
-	place       map[string]int // of a host: index of its machine
+	place       map[string]int  // of a host: index of its machine
 	say         *recorder
 
 	mu      sync.Mutex
@@ -40,16 +38,13 @@ const (
 	// returnTime is how long a machine that was lost may take to come back, or to be replaced by
 	// its place, where none is spare.
 	returnTime = 2 * time.Minute
-	// fenceTimeout is how long one attempt to end what a lost machine does may take.
-	fenceTimeout = time.Minute
 )
 
 func newFleet(ctx context.Context, o order, plan *experiment.Plan, say *recorder) *fleet {
 	f := &fleet{
-		machines: o.Machines, credentials: o.Credentials, place: map[string]int{}, say: say,
+		machines: o.Machines, credentials: o.Credentials, ctx: ctx, place: map[string]int{}, say: say,
 		spare: engine.MachinesFor(plan, o.Config.Clients), reached: make([]*agent.Host, len(o.Machines)),
 	}
-	f.ctx, f.end = context.WithCancel(ctx)
 	for i, name := range engine.GeneratorHosts(o.Config.Clients) {
 		f.place[name] = 1 + i
 	}
@@ -85,18 +80,14 @@ func (f *fleet) stay(ctx context.Context) (err error) {
 	return err
 }
 
-// hostAddr is the address of the host on the machine.
-func (m Machine) hostAddr() netip.Addr {
-	if m.Number > 0 {
-		return testbed.MeshAddr(m.Number)
-	}
-	return m.Addr
-}
-
 func (f *fleet) options(i int, host string) agent.Options {
 	m := f.machines[i]
+	addr := m.Addr
+	if m.Number > 0 {
+		addr = testbed.MeshAddr(m.Number)
+	}
 	return agent.Options{
-		Name: host, On: m.Name, Addr: m.hostAddr(), Credentials: f.credentials, Alive: aliveEvery,
+		Name: host, On: m.Name, Addr: addr, Credentials: f.credentials, Alive: aliveEvery,
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			return (&net.Dialer{Timeout: aliveEvery}).DialContext(ctx, "tcp", m.Agent.String())
 		},
@@ -106,11 +97,8 @@ func (f *fleet) options(i int, host string) agent.Options {
 // host implements testbed.Hosts.
 func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
 	i, ok := f.place[name]
-	if first := f.machines[0]; !ok && first.Number > 0 { // the client
+	if first := f.machines[0]; !ok { // the client
 		return t.MeshHost(ctx, name, first.Number, first.Addr)
-	}
-	if !ok {
-		return t.OwnNetwork(name, f.machines[0].Addr)
 	}
 	if i >= len(f.machines) {
 		return nil, fmt.Errorf("host %s needs a machine of its own, and there are %d", name, len(f.machines))
@@ -138,42 +126,35 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 	if r := f.reached[i]; r != nil {
 		return r.Beside(name), nil
 	}
-	for deadline := time.Now().Add(patience); ; {
+	h, err := reach(ctx, patience, time.Second, func() agent.Options {
+		f.renew()
 		opt := f.options(i, name)
 		opt.Bed = t
-		h, err := agent.Reach(ctx, opt)
-		if err == nil {
-			f.reached[i] = h
-			return h, nil
+		return opt
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.machines[i].Name, err)
+	}
+	f.reached[i] = h
+	return h, nil
+}
+
+// reach connects to an agent; where that fails, it tries again at an interval, within a time.
+func reach(ctx context.Context, within, every time.Duration, options func() agent.Options) (*agent.Host, error) {
+	for deadline := time.Now().Add(within); ; Pause(ctx, every) {
+		h, err := agent.Reach(ctx, options())
+		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
+			return h, err
 		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			return nil, fmt.Errorf("%s: %w", f.machines[i].Name, err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-		f.renew()
 	}
 }
 
 // fence ends what a lost machine does when it comes back too late: another has its place. An agent that
 // is not reached ends that by itself.
 func fence(ctx context.Context, opt agent.Options) {
-	ctx, cancel := context.WithTimeout(ctx, agent.DefaultOrphaned)
-	defer cancel()
-	for ctx.Err() == nil {
-		attempt, done := context.WithTimeout(ctx, fenceTimeout)
-		h, err := agent.Reach(attempt, opt)
-		done()
-		if err == nil {
-			h.Close()
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(aliveEvery):
-		}
+	again := func() agent.Options { return opt }
+	if h, err := reach(ctx, agent.DefaultOrphaned, aliveEvery, again); err == nil {
+		h.Close()
 	}
 }
 
@@ -196,7 +177,6 @@ func (f *fleet) renew() {
 }
 
 func (f *fleet) close() {
-	f.end()
 	for _, h := range f.reached {
 		if h != nil {
 			h.Close()

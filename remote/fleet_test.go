@@ -20,7 +20,8 @@ func TestFence(t *testing.T) {
 	credentials, _, err := agent.NewCredentials()
 	must(t, err)
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t.Context(), order{}, &experiment.Plan{}, nil)
+		ctx, end := context.WithCancel(t.Context())
+		f := newFleet(ctx, order{}, &experiment.Plan{}, nil)
 		attempts, ended := 0, make(chan struct{})
 		opt := agent.Options{Name: "a", Credentials: credentials, Dial: func(ctx context.Context) (net.Conn, error) {
 			attempts++
@@ -35,10 +36,10 @@ func TestFence(t *testing.T) {
 		if attempts < 4 || attempts > 6 {
 			t.Errorf("it was called %d times in 5 minutes", attempts)
 		}
-		f.close()
-		closed := time.Now()
+		end()
+		stopped := time.Now()
 		<-ended
-		if late := time.Since(closed); late > time.Second {
+		if late := time.Since(stopped); late > time.Second {
 			t.Errorf("it is called %s after the run", late)
 		}
 	})

@@ -84,6 +84,8 @@ const (
 	lookTime = 2 * time.Minute
 	// After so long without a connection the run is left to itself.
 	reconnectTime = 10 * time.Minute
+	// tryAgain is between two attempts.
+	tryAgain = 2 * time.Second
 )
 
 // Run runs a plan in the place as [engine.Run] does here. The run directory is as complete as
@@ -125,10 +127,12 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 		err = fmt.Errorf("the run is over, and its directory could not be brought here: %w", err)
 		return last.Result, ui.WithHint(err, "it waits there for a day: plimsoll resume "+cfg.Dir)
 	}
-	err = last.Failure.err(filepath.Join(l.machines[0].Dir, RunDir), l.cfg.Dir)
-	if last.Kind == died {
+	switch {
+	case last.Kind == died:
 		err = fmt.Errorf("the engine on %s has ended unexpectedly; its log ends: %s", l.machines[0].Name, last.Text)
 		err = ui.WithHint(err, "continue from its records: plimsoll resume "+cfg.Dir)
+	case last.Code != ui.CodeOK:
+		err = ui.Exit(last.Code, ui.WithHint(errors.New(l.here(last.Text)), l.here(last.Hint)))
 	}
 	r := last.Result
 	l.where.Over = err == nil && !r.Interrupt && r.Invalid == nil && r.Failed == 0 && last.Kind == over
@@ -252,14 +256,15 @@ func (l *Launcher) start(ctx context.Context, o order) error {
 
 // node runs a part of ServeNode on the first machine.
 func (l *Launcher) node(ctx context.Context, verb string, in io.Reader, out io.Writer, flags ...string) error {
-	var said strings.Builder
 	m := l.machines[0]
-	args := append([]string{"node", "run", verb, "--dir", m.Dir}, flags...)
-	err := l.Place.Exec(ctx, m, args, in, out, &said)
-	if text := strings.TrimSpace(said.String()); err != nil && text != "" {
-		err = fmt.Errorf("%w: %s", err, text)
-	}
-	return err
+	return l.Place.Exec(ctx, m, append([]string{"node", "run", verb, "--dir", m.Dir}, flags...), in, out)
+}
+
+// output is what a part of ServeNode writes on the first machine, and then its error.
+func (l *Launcher) output(ctx context.Context, verb string) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(l.node(ctx, verb, nil, w)) }()
+	return r
 }
 
 // attach finds the run where it was left, and reports whether there is an engine to follow.
@@ -284,14 +289,13 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 	}
 	looking, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	state := never
-	l.machines, err = l.Place.Find(looking, w.Run, *w.First)
-	if err == nil {
-		state, err = l.state(looking)
-	} else if errors.Is(err, ErrGone) {
-		err = nil
+	var said strings.Builder
+	if l.machines, err = l.Place.Find(looking, w.Run, *w.First); err == nil {
+		err = l.node(looking, "state", nil, &said)
 	}
-	switch {
+	switch state := said.String(); {
+	case errors.Is(err, ErrGone), err == nil && state == never:
+		l.say.Note("nothing is left of the run on its machines; continuing from the last copy")
 	case err != nil:
 		return false, err
 	case state == alive && l.cfg.RetryInvalid:
@@ -300,8 +304,8 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 		return true, nil
 	case state == alive, state == over && !l.cfg.RetryInvalid:
 		return true, nil
-	case state == never:
-		l.say.Note("nothing is left of the run on its machines; continuing from the last copy")
+	case state != over && state != died:
+		return false, fmt.Errorf("the engine's state on %s is %q", l.machines[0].Name, state)
 	default:
 		if err := l.fetch(ctx); err != nil {
 			return false, ui.WithHint(fmt.Errorf("what the run recorded last could not be brought here: %w", err),
@@ -309,18 +313,6 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 		}
 	}
 	return false, l.clear(ctx)
-}
-
-func (l *Launcher) state(ctx context.Context) (string, error) {
-	var said strings.Builder
-	if err := l.node(ctx, "state", nil, &said); err != nil {
-		return "", err
-	}
-	switch said.String() {
-	case alive, over, died, never:
-		return said.String(), nil
-	}
-	return "", fmt.Errorf("the engine's state on %s is %q", l.machines[0].Name, said.String())
 }
 
 // follow shows what happens until the run is over, brings its directory here now and then, and
@@ -337,7 +329,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 	for {
 		some, err := l.events(following, seen, func(e event) bool {
 			last = e
-			if e.Kind != loading && e.Kind != stating {
+			if !e.often() {
 				seen++
 			}
 			if l.show(e); e.Kind == lost {
@@ -355,7 +347,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 			return last, ui.WithHint(fmt.Errorf("the run can no longer be followed: %w", err),
 				"it continues on its machines; to follow it again: plimsoll resume "+l.cfg.Dir)
 		}
-		pause(following)
+		Pause(following, tryAgain)
 	}
 }
 
@@ -363,7 +355,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 func (l *Launcher) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, returnTime)
 	defer cancel()
-	for known := l.machines; ctx.Err() == nil; pause(ctx) {
+	for known := l.machines; ctx.Err() == nil; Pause(ctx, tryAgain) {
 		all, err := l.Place.Find(ctx, l.where.Run, l.machines[0])
 		if err != nil || len(all) < len(known) || slices.Equal(all, known) {
 			continue
@@ -372,14 +364,6 @@ func (l *Launcher) renew(ctx context.Context) {
 		if gob.NewEncoder(&b).Encode(all) == nil && l.node(ctx, "machines", &b, io.Discard) == nil {
 			known = all
 		}
-	}
-}
-
-// pause is between two attempts.
-func pause(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(2 * time.Second):
 	}
 }
 
@@ -395,7 +379,7 @@ func (l *Launcher) interrupt(ctx context.Context) {
 		if first && ctx.Err() == nil {
 			l.say.Note(fmt.Sprintf("the engine could not be interrupted; trying again: %v", err))
 		}
-		pause(ctx)
+		Pause(ctx, tryAgain)
 	}
 }
 
@@ -404,15 +388,14 @@ func (l *Launcher) interrupt(ctx context.Context) {
 func (l *Launcher) events(ctx context.Context, seen int, each func(event) bool) (some bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, w := io.Pipe()
+	r := l.output(ctx, "follow")
 	defer r.Close()
-	go func() { w.CloseWithError(l.node(ctx, "follow", nil, w)) }()
 	for hear := gob.NewDecoder(r); ; some = true {
 		var e event
 		if err := hear.Decode(&e); err != nil {
 			return some, err
 		}
-		if seen > 0 && e.Kind != loading && e.Kind != stating {
+		if seen > 0 && !e.often() {
 			seen--
 			continue
 		}
@@ -422,9 +405,13 @@ func (l *Launcher) events(ctx context.Context, seen int, each func(event) bool) 
 	}
 }
 
+// here is a text of the engine's with the path that the run directory has here.
+func (l *Launcher) here(text string) string {
+	return strings.ReplaceAll(text, filepath.Join(l.machines[0].Dir, RunDir), l.cfg.Dir)
+}
+
 // show passes an event to who shows the run.
 func (l *Launcher) show(e event) {
-	text := strings.ReplaceAll(e.Text, filepath.Join(l.machines[0].Dir, RunDir), l.cfg.Dir)
 	var cell experiment.Cell
 	for _, c := range l.cfg.Plan.Cells {
 		if c.ID == e.Cell {
@@ -435,9 +422,9 @@ func (l *Launcher) show(e event) {
 	case started:
 		l.say.Start()
 	case phase:
-		l.say.Phase(text)
+		l.say.Phase(l.here(e.Text))
 	case note:
-		l.say.Note(text)
+		l.say.Note(l.here(e.Text))
 	case begun:
 		l.say.Begin(e.N, e.Total, cell, e.Block)
 	case loading:
@@ -454,16 +441,9 @@ func (l *Launcher) sync(ctx context.Context) {
 	if l.Sync <= 0 {
 		return
 	}
-	tick := time.NewTicker(l.Sync)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := l.fetch(ctx); err != nil && ctx.Err() == nil {
-				l.say.Note(fmt.Sprintf("the run directory was not brought here: %v", err))
-			}
+	for Pause(ctx, l.Sync); ctx.Err() == nil; Pause(ctx, l.Sync) {
+		if err := l.fetch(ctx); err != nil && ctx.Err() == nil {
+			l.say.Note(fmt.Sprintf("the run directory was not brought here: %v", err))
 		}
 	}
 }
@@ -473,8 +453,7 @@ func (l *Launcher) fetch(ctx context.Context) error {
 	defer l.fetching.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(l.node(ctx, "fetch", nil, w)) }()
+	r := l.output(ctx, "fetch")
 	defer r.Close()
 	return readRun(r, l.cfg.Dir)
 }

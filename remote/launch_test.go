@@ -36,7 +36,7 @@ func (f *fake) Find(context.Context, string, Machine) ([]Machine, error) {
 	return []Machine{{Name: "a"}}, f.find
 }
 
-func (f *fake) Exec(ctx context.Context, _ Machine, args []string, _ io.Reader, out, _ io.Writer) error {
+func (f *fake) Exec(ctx context.Context, _ Machine, args []string, _ io.Reader, out io.Writer) error {
 	return f.verbs[args[2]](ctx, out)
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -29,10 +30,10 @@ type Place interface {
 	// replaced it is the new one.
 	Find(ctx context.Context, run string, first Machine) ([]Machine, error)
 	// Exec runs plimsoll with arguments on a machine that Create or Find gave, beside the agent,
-	// and carries its input (nil: none) and output. Its error is that plimsoll ended badly, or that the
-	// connection did not last.
+	// and carries its input (nil: none) and output. Its error is that plimsoll ended badly, with what it wrote
+	// to its standard error, or that the connection did not last.
 	// What plimsoll starts there in a session of its own lives on.
-	Exec(ctx context.Context, on Machine, args []string, in io.Reader, out, errOut io.Writer) error
+	Exec(ctx context.Context, on Machine, args []string, in io.Reader, out io.Writer) error
 	// Delete ends and removes all of a run, also of one that was made by half, and what it
 	// kept on the machines; nil when there is nothing.
 	Delete(ctx context.Context, run string) error
@@ -80,3 +81,11 @@ func needs(plan *experiment.Plan, clients int) Spec {
 
 // ErrGone: nothing of the run is left in its place.
 var ErrGone = errors.New("nothing of the run is there any more")
+
+// Pause waits for a time, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

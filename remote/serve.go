@@ -3,6 +3,7 @@ package remote
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -32,14 +34,13 @@ import (
 const (
 	// RunDir is the run directory. Who keeps a machine for the engine keeps it as long as that is there.
 	RunDir       = "run"
-	tmpDir       = "tmp"         // temporary files of the engine, and so the paths of deployments on all machines
-	progressFile = "progress"    // events, in gob
-	interrupted  = "interrupted" // made to interrupt the engine: a second signal would kill it
-	machinesFile = "machines"    // where all are now, in gob: some took the places of others
-	turnLock     = "turn.lock"   // taken before trialLock, so that neither side starves
-	trialLock    = "trial.lock"  // of a trial, or of who copies the run directory: never both at once
-	overMark     = "over"        // made when the run is over
-	copyMark     = "copied"      // made by a copy that did not wait for the end of a trial
+	tmpDir       = "tmp"        // temporary files of the engine, and so the paths of deployments on all machines
+	progressFile = "progress"   // events, in gob
+	machinesFile = "machines"   // where all are now, in gob: some took the places of others
+	turnLock     = "turn.lock"  // taken before trialLock, so that neither side starves
+	trialLock    = "trial.lock" // of a trial, or of who copies the run directory: never both at once
+	overMark     = "over"       // made when the run is over
+	copyMark     = "copied"     // made by a copy that did not wait for the end of a trial
 	engineLock   = "engine.lock"
 	agentLock    = "agent.lock"
 )
@@ -87,7 +88,10 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 			return err
 		})
 	case "interrupt":
-		return os.WriteFile(filepath.Join(*dir, interrupted), nil, 0o600)
+		if pid := holder(filepath.Join(*dir, engineLock)); pid != 0 {
+			return syscall.Kill(pid, interrupted)
+		}
+		return nil
 	case "state":
 		_, err := io.WriteString(out, stateOf(*dir))
 		return err
@@ -152,16 +156,13 @@ func alone(ctx context.Context, dir string) (end func() error, err error) {
 }
 
 func awaitLock(ctx context.Context, path string) (unlock func(), err error) {
-	for {
+	for ctx.Err() == nil {
 		if unlock, err = testbed.LockFile(path); !errors.Is(err, unix.EWOULDBLOCK) {
 			return unlock, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
+		Pause(ctx, 20*time.Millisecond)
 	}
+	return nil, ctx.Err()
 }
 
 // detach starts another part of `node run` in a session of its own, gives it our input, and
@@ -199,9 +200,14 @@ func detach(dir, log string, in io.Reader, out io.Writer, args ...string) error 
 // the run is over.
 const lingering = 24 * time.Hour
 
+// interrupted is the signal that interrupts the engine, as often as it comes: a second SIGINT would kill it.
+const interrupted = syscall.SIGUSR1
+
 // serveEngine reads an order, and of a run that is resumed its directory. It executes the order, writes what
 // happens to a file, and waits until it is ended.
 func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, execute Execute) error {
+	running, stop := signal.NotifyContext(ctx, interrupted)
+	defer stop()
 	unlock, err := lockProcess(filepath.Join(dir, engineLock))
 	if err != nil {
 		return err
@@ -229,23 +235,13 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 		return err
 	}
 	defer file.Close()
-	if os.Getenv(testbed.CacheVariable) == "" {
-		if err := os.Setenv(testbed.CacheVariable, filepath.Join(dir, "cache")); err != nil {
-			return err
-		}
+	cache := cmp.Or(os.Getenv(testbed.CacheVariable), filepath.Join(dir, "cache"))
+	if err := os.Setenv(testbed.CacheVariable, cache); err != nil {
+		return err
 	}
 	fmt.Fprintln(out, "started")
 	os.Remove(filepath.Join(dir, machinesFile))
 	say := &recorder{dir: dir, enc: gob.NewEncoder(file)}
-	running, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		for ; running.Err() == nil; time.Sleep(followEvery) {
-			if exists(dir, interrupted) {
-				stop()
-			}
-		}
-	}()
 	hosts := newFleet(running, o, cfg.Plan, say)
 	defer hosts.close()
 	var res engine.Result
@@ -259,16 +255,14 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	if made := os.MkdirAll(filepath.Join(dir, RunDir), 0o755); err == nil {
 		err = made
 	}
-	say.event(event{Kind: over, Result: res, Failure: failureOf(err)})
+	say.event(ending(res, err))
 	if err := os.WriteFile(filepath.Join(dir, overMark), nil, 0o600); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(lingering):
-		return os.RemoveAll(filepath.Join(dir, RunDir))
+	if Pause(ctx, lingering); ctx.Err() != nil {
+		return nil
 	}
-	return nil
+	return os.RemoveAll(filepath.Join(dir, RunDir))
 }
 
 // recorder writes what happens to a file that followers read.
@@ -283,30 +277,26 @@ type recorder struct {
 
 var _ engine.Progress = (*recorder)(nil)
 
+// event writes what happens: what comes often at most once a second, and less often in a trial that lasts longer
+// than a minute. It may last a month, and who follows the run reads all.
 func (r *recorder) event(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.enc.Encode(e); err != nil {
-		fmt.Fprintln(os.Stderr, err) // the run goes on: it has a record of its own
+	now, every := time.Now(), time.Second
+	if e.Kind == begun {
+		r.begun = now
 	}
-}
-
-// now writes what happens often, at most once a second, and less often in a trial that lasts longer than a
-// minute: it may last a month, and who follows the run reads all.
-func (r *recorder) now(e event) {
-	r.mu.Lock()
-	e.At = time.Now()
-	every := time.Second
-	if e.At.Sub(r.begun) > time.Minute {
+	if now.Sub(r.begun) > time.Minute {
 		every = 10 * time.Second
 	}
-	often := e.At.Sub(r.at) < every
-	if !often {
-		r.at = e.At
+	if e.often() {
+		if now.Sub(r.at) < every {
+			return
+		}
+		e.At, r.at = now, now
 	}
-	r.mu.Unlock()
-	if !often {
-		r.event(e)
+	if err := r.enc.Encode(e); err != nil {
+		fmt.Fprintln(os.Stderr, err) // the run goes on: it has a record of its own
 	}
 }
 
@@ -314,14 +304,11 @@ func (r *recorder) Start()            { r.event(event{Kind: started}) }
 func (r *recorder) Phase(what string) { r.event(event{Kind: phase, Text: what}) }
 func (r *recorder) Note(text string)  { r.event(event{Kind: note, Text: text}) }
 func (r *recorder) Begin(n, total int, cell experiment.Cell, block int) {
-	r.mu.Lock()
-	r.begun = time.Now()
-	r.mu.Unlock()
 	r.event(event{Kind: begun, N: n, Total: total, Cell: cell.ID, Block: block})
 }
-func (r *recorder) Load(ops, bytes int64) { r.now(event{Kind: loading, Ops: ops, Bytes: bytes}) }
+func (r *recorder) Load(ops, bytes int64) { r.event(event{Kind: loading, Ops: ops, Bytes: bytes}) }
 func (r *recorder) State(s scenario.State, cell experiment.Cell) {
-	r.now(event{Kind: stating, State: s, Cell: cell.ID})
+	r.event(event{Kind: stating, State: s, Cell: cell.ID})
 }
 func (r *recorder) End(t record.Trial, cell experiment.Cell) {
 	r.event(event{Kind: ended, Trial: t, Cell: cell.ID})
@@ -354,7 +341,7 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 			text, _ := os.ReadFile(filepath.Join(dir, "engine.log"))
 			e = event{Kind: died, Text: strings.TrimSpace(string(text[max(0, len(text)-2000):]))}
 		}
-		if !e.At.IsZero() && time.Since(e.At) > oldAfter {
+		if e.often() && time.Since(e.At) > oldAfter {
 			continue
 		}
 		if err := say.Encode(e); err != nil || e.Kind == over || e.Kind == died {
@@ -371,7 +358,7 @@ type tail struct {
 }
 
 func (t *tail) Read(b []byte) (int, error) {
-	for last := false; ; {
+	for last := false; t.ctx.Err() == nil; Pause(t.ctx, followEvery) {
 		n, err := t.file.Read(b)
 		if n > 0 || err != nil && err != io.EOF {
 			return n, err
@@ -380,12 +367,8 @@ func (t *tail) Read(b []byte) (int, error) {
 			return 0, io.ErrUnexpectedEOF
 		}
 		last = holder(t.lock) == 0 // what it wrote last is yet to be read
-		select {
-		case <-t.ctx.Done():
-			return 0, t.ctx.Err()
-		case <-time.After(followEvery):
-		}
 	}
+	return 0, t.ctx.Err()
 }
 
 // serveAgent is an agent that takes the run's directory with it, unless an engine beside it

@@ -44,7 +44,9 @@ const (
 // event is one thing that happens to the engine, as its follower hears it.
 type event struct {
 	Kind       string
-	Text, Cell string
+	Text, Hint string // of the run's end: its error, as the terminal shows it
+	Code       ui.Code
+	Cell       string
 	N, Total   int
 	Block      int
 	Ops, Bytes int64
@@ -52,29 +54,18 @@ type event struct {
 	State      scenario.State
 	Trial      record.Trial
 	Result     engine.Result
-	Failure    *failure
 }
 
-// failure is an error that ended a run, with what the terminal shows of it.
-type failure struct {
-	Text, Hint string
-	Code       ui.Code
-}
+// often says whether such events come often, and only the latest counts.
+func (e event) often() bool { return e.Kind == loading || e.Kind == stating }
 
-func failureOf(err error) *failure {
-	if err == nil {
-		return nil
+// ending is the end of a run.
+func ending(res engine.Result, err error) event {
+	e := event{Kind: over, Result: res, Hint: ui.Hint(err), Code: ui.ExitCode(err)}
+	if err != nil {
+		e.Text = err.Error()
 	}
-	return &failure{err.Error(), ui.Hint(err), ui.ExitCode(err)}
-}
-
-// err is the failure here, where the run directory has another path.
-func (f *failure) err(there, here string) error {
-	if f == nil {
-		return nil
-	}
-	text, hint := strings.ReplaceAll(f.Text, there, here), strings.ReplaceAll(f.Hint, there, here)
-	return ui.Exit(f.Code, ui.WithHint(errors.New(text), hint))
+	return e
 }
 
 // Names in a run directory that are not carried: what deployments keep for themselves, and
@@ -97,19 +88,17 @@ func carried(name string) bool {
 // writeRun writes a run directory as a tar, also while the run goes on: the database, which
 // comes last, is a copy of one moment.
 func writeRun(w io.Writer, dir string) error {
-	t := tar.NewWriter(w)
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		name, relErr := filepath.Rel(dir, path)
-		if err = errors.Join(err, relErr); err != nil || name == "." || name == database {
+	t, tree := tar.NewWriter(w), os.DirFS(dir)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == "." || name == database:
 			return err
+		case carried(name):
+			return addFile(t, tree, name, d)
+		case d.IsDir():
+			return fs.SkipDir
 		}
-		if !carried(name) {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		return addFile(t, path, name, d)
+		return nil
 	})
 	if err == nil && exists(dir, database) {
 		err = addDatabase(t, dir)
@@ -126,19 +115,14 @@ func addDatabase(t *tar.Writer, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	path := filepath.Join(tmp, database)
-	if err := record.Snapshot(dir, path); err != nil {
+	if err := record.Snapshot(dir, filepath.Join(tmp, database)); err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	return addFile(t, path, database, fs.FileInfoToDirEntry(info))
+	return t.AddFS(os.DirFS(tmp))
 }
 
 // addFile adds a file as long as it is now: a log may grow meanwhile.
-func addFile(t *tar.Writer, path, name string, d fs.DirEntry) error {
+func addFile(t *tar.Writer, tree fs.FS, name string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -150,12 +134,12 @@ func addFile(t *tar.Writer, path, name string, d fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	head.Name = filepath.ToSlash(name)
+	head.Name = name
 	if d.IsDir() {
 		head.Name += "/"
 		return t.WriteHeader(head)
 	}
-	f, err := os.Open(path)
+	f, err := tree.Open(name)
 	if err != nil {
 		return err
 	}
@@ -208,10 +192,5 @@ func readRun(r io.Reader, dir string) error {
 // removeJournals removes what SQLite keeps beside a database that is about to be replaced: it would
 // turn the new one into the old one.
 func removeJournals(path string) error {
-	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(os.RemoveAll(path+"-wal"), os.RemoveAll(path+"-shm"), os.RemoveAll(path+"-journal"))
 }

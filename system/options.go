@@ -48,7 +48,7 @@ func (i Info) Fill(o Options) (Options, error) {
 		case !given:
 			v = opt.Default
 		}
-		if want := opt.wants(v); want != "" {
+		if want := wants(opt, v); want != "" {
 			return nil, fmt.Errorf("%s: option %q is %s, not %q", i.Name, opt.Name, want, v)
 		}
 		full[opt.Name] = v
@@ -62,7 +62,7 @@ func (i Info) Fill(o Options) (Options, error) {
 }
 
 // wants says what a value should be that the option does not take.
-func (o Option) wants(v string) string {
+func wants(o Option, v string) string {
 	var n int64
 	var err error
 	show := func(n int64) string { return strconv.FormatInt(n, 10) }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/plimsoll-project/plimsoll/internal/option"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -82,18 +83,7 @@ const (
 )
 
 // Option is one key of `with:`.
-type Option struct {
-	Name     string
-	Type     string // "string", "int", "bool", "size", "duration", "enum", "strings" (one per line)
-	Enum     []string
-	Default  string
-	Min, Max int64 // of an "int", a "size" or a "duration"; Max 0: no limit
-	Power    bool  // a power of two
-	Required bool
-	Secret   bool // never recorded; give the name of an environment variable
-	Network  bool // concerns the network or the peers alone: a replay (see Chains) does not depend on it
-	Help     string
-}
+type Option = option.Option
 
 // Options are the values of `with:`, checked against Info.Options, defaults
 // filled in, as canonical strings ("67108864" for a size, "1m0s" for a duration).

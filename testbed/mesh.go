@@ -43,8 +43,12 @@ type MeshAnswer struct {
 // MeshAddr returns the address of the host on a machine of a mesh, by the machine's number from 1.
 func MeshAddr(number int) netip.Addr { return hostAddr(prefix4, number) }
 
-// MeshHost adds the host of this machine to a mesh; at is the address of the machine.
+// MeshHost adds the host of this machine to a mesh, or, if its number is 0, its own network without a mesh; at is the
+// address of the machine.
 func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at netip.Addr) (Host, error) {
+	if number == 0 {
+		return t.OwnNetwork(name, at)
+	}
 	if t.net == nil {
 		return nil, fmt.Errorf("testbed: add host %s: %s", name, t.Mode().Why)
 	}

@@ -58,7 +58,7 @@ func (c *Cluster) connect() (err error) {
 // callTimeout is how long the API server may take to answer a question.
 const callTimeout = 30 * time.Second
 
-// get reads an object, or into a *string what is no object.
+// get reads an object.
 func (c *Cluster) get(ctx context.Context, path string, answer any) error {
 	return c.call(ctx, http.MethodGet, path, nil, answer)
 }
@@ -73,9 +73,7 @@ func (c *Cluster) create(ctx context.Context, path string, o, made any) error {
 
 // call sends a request with a body, unless nil, and reads the answer, unless nil.
 func (c *Cluster) call(ctx context.Context, method, path string, body, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	r := c.api.Verb(method).RequestURI(path).SetHeader("Content-Type", "application/json")
+	r := c.api.Verb(method).RequestURI(path).Timeout(callTimeout).SetHeader("Content-Type", "application/json")
 	if method == http.MethodPatch {
 		r.SetHeader("Content-Type", "application/merge-patch+json")
 	}
@@ -87,13 +85,11 @@ func (c *Cluster) call(ctx context.Context, method, path string, body, answer an
 		r.Body(b)
 	}
 	said := r.Do(ctx)
-	if err := said.Error(); err != nil {
+	if err := said.Error(); err != nil || answer == nil {
 		return err
 	}
 	b, err := said.Raw()
-	if text, ok := answer.(*string); ok {
-		*text = string(b)
-	} else if err == nil && answer != nil {
+	if err == nil {
 		err = json.Unmarshal(b, answer)
 	}
 	return err

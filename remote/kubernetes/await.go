@@ -28,10 +28,10 @@ const (
 func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.Machine, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	said := ""
-	for begun := time.Now(); ; {
+	said, why := "", obstacle{}
+	for begun := time.Now(); ctx.Err() == nil; remote.Pause(ctx, 300*time.Millisecond) {
 		pods, err := c.living(ctx, run)
-		why := obstacle{what: "the API server does not answer"}
+		why = obstacle{what: "the API server does not answer"}
 		if err == nil {
 			var ready []*core.Pod
 			if ready, why = assemble(pods, n, need); ready != nil {
@@ -43,25 +43,17 @@ func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.
 		} else {
 			why.what += ": " + err.Error()
 		}
-		if why.final {
-			why.what += c.lastWords(ctx, run, why.pod)
-		}
-		if why.unplaced && need < n {
+		switch {
+		case why.unplaced && need < n:
 			return nil, remote.ErrGone
-		}
-		if why.final {
-			return nil, fmt.Errorf("kubernetes: run %s: %s", run, why.what)
-		}
-		if c.opt.Note != nil && why.what != said && time.Since(begun) > 10*time.Second {
+		case why.final:
+			return nil, fmt.Errorf("kubernetes: run %s: %s%s", run, why.what, c.lastWords(ctx, run, why.pod))
+		case c.opt.Note != nil && why.what != said && time.Since(begun) > 10*time.Second:
 			said = why.what
 			c.opt.Note("waiting for machines: " + said)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("kubernetes: run %s: not all of %d machines are ready: %s", run, need, why.what)
-		case <-time.After(300 * time.Millisecond):
-		}
 	}
+	return nil, fmt.Errorf("kubernetes: run %s: not all of %d machines are ready: %s", run, need, why.what)
 }
 
 // obstacle is why a run's pods are not ready.
@@ -150,37 +142,36 @@ func (c *Cluster) refused(ctx context.Context, run string, otherwise obstacle) o
 
 // lastWords is the end of the log of a container that has ended.
 func (c *Cluster) lastWords(ctx context.Context, run, pod string) string {
-	var log string
 	last := "?previous=true&tailLines=5&limitBytes=2000"
-	if c.get(ctx, at(coreAPI, c.namespace(run), "pods", pod, "log")+last, &log) != nil {
+	log, err := c.api.Get().RequestURI(at(coreAPI, c.namespace(run), "pods", pod, "log") + last).
+		Timeout(callTimeout).DoRaw(ctx)
+	if err != nil {
 		return ""
 	}
-	return "; its log ends: " + strings.TrimSpace(log)
+	return "; its log ends: " + strings.TrimSpace(string(log))
 }
 
 // machines are those of pods. The zone is the node's, for those who may look at nodes.
 func (c *Cluster) machines(ctx context.Context, run string, pods []*core.Pod) (all []remote.Machine) {
 	emulated := slices.ContainsFunc(pods, func(p *core.Pod) bool { return p != nil && p.Labels[linksLabel] != "" })
+	all = make([]remote.Machine, len(pods))
 	for i, p := range pods {
-		number := 0
+		m := &all[i]
+		m.Name = fmt.Sprintf("pod%d", i)
 		if emulated {
-			number = i + 1
+			m.Number = i + 1
 		}
 		if p == nil {
-			all = append(all, remote.Machine{Name: fmt.Sprintf("pod%d", i), Number: number})
 			continue
 		}
-		addr := netip.MustParseAddr(p.Status.PodIP)
-		m := remote.Machine{
-			Name: fmt.Sprintf("pod%d", i), ID: at(coreAPI, c.namespace(run), "pods", p.Name),
-			Node: p.Spec.NodeName, Zone: p.Labels[core.LabelTopologyZone],
-			Addr: addr, Agent: netip.AddrPortFrom(addr, agentPort), Dir: workDir, Number: number,
-		}
+		m.ID, m.Dir = at(coreAPI, c.namespace(run), "pods", p.Name), workDir
+		m.Node, m.Zone = p.Spec.NodeName, p.Labels[core.LabelTopologyZone]
+		m.Addr = netip.MustParseAddr(p.Status.PodIP)
+		m.Agent = netip.AddrPortFrom(m.Addr, agentPort)
 		var n meta.PartialObjectMetadata
 		if m.Zone == "" && c.get(ctx, at(coreAPI, "", "nodes", m.Node), &n) == nil {
 			m.Zone = n.Labels[core.LabelTopologyZone]
 		}
-		all = append(all, m)
 	}
 	return all
 }

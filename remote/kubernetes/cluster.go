@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -108,6 +107,14 @@ func (c *Cluster) namespace(run string) string {
 // nameOf is the name of every object of a run.
 func nameOf(run string) string { return "plimsoll-" + run }
 
+// owner is what all else of a run goes with: its namespace, or its job.
+func (c *Cluster) owner(run string) string {
+	if c.given == "" {
+		return at(coreAPI, "", "namespaces", nameOf(run))
+	}
+	return at(batchAPI, c.given, "jobs", nameOf(run))
+}
+
 func (c *Cluster) job(ctx context.Context, run string) (*batch.Job, error) {
 	var j batch.Job
 	err := c.get(ctx, at(batchAPI, c.namespace(run), "jobs", nameOf(run)), &j)
@@ -164,7 +171,7 @@ func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machin
 // sameVersion refuses an image of another plimsoll, which may not understand this one.
 func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 	var version strings.Builder
-	if err := c.Exec(ctx, m, []string{"--version"}, nil, &version, io.Discard); err != nil {
+	if err := c.Exec(ctx, m, []string{"--version"}, nil, &version); err != nil {
 		return err
 	}
 	if said := strings.TrimSpace(version.String()); !strings.HasSuffix(said, c.opt.Version) {
@@ -200,18 +207,20 @@ const patience = 30 * time.Second
 
 // Delete implements remote.Place.
 func (c *Cluster) Delete(ctx context.Context, run string) error {
-	err := ignoreMissing(c.end(ctx, run))
+	how := map[string]string{}
+	if c.given != "" { // with a namespace goes all that is in it
+		how["propagationPolicy"] = "Foreground"
+	}
+	err := ignoreMissing(c.call(ctx, http.MethodDelete, c.owner(run), how, nil))
 	forced := false
-	for begun := time.Now(); err == nil && c.left(ctx, run); {
-		if !forced && time.Since(begun) > patience {
+	for begun := time.Now(); err == nil && c.left(ctx, run); remote.Pause(ctx, 200*time.Millisecond) {
+		switch {
+		case ctx.Err() != nil:
+			err = errors.New("what it had does not go away")
+		case !forced && time.Since(begun) > patience:
 			forced = true
 			now := map[string]int{"gracePeriodSeconds": 0}
 			err = c.call(ctx, http.MethodDelete, at(coreAPI, c.namespace(run), "pods")+ofRuns(run), now, nil)
-		}
-		select {
-		case <-ctx.Done():
-			err = errors.New("what it had does not go away")
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 	if err != nil {
@@ -220,22 +229,7 @@ func (c *Cluster) Delete(ctx context.Context, run string) error {
 	return nil
 }
 
-// end asks for the end of what all else of a run goes with: its namespace, or its Job.
-func (c *Cluster) end(ctx context.Context, run string) error {
-	if c.given == "" {
-		return c.call(ctx, http.MethodDelete, at(coreAPI, "", "namespaces", nameOf(run)), nil, nil)
-	}
-	how := map[string]string{"propagationPolicy": "Foreground"}
-	return c.call(ctx, http.MethodDelete, at(batchAPI, c.given, "jobs", nameOf(run)), how, nil)
-}
-
-// left says whether that is there, or cannot be seen.
+// left says whether something of a run is there, or cannot be seen.
 func (c *Cluster) left(ctx context.Context, run string) bool {
-	var err error
-	if c.given == "" {
-		err = c.get(ctx, at(coreAPI, "", "namespaces", nameOf(run)), nil)
-	} else {
-		_, err = c.job(ctx, run)
-	}
-	return !apierrors.IsNotFound(err)
+	return !apierrors.IsNotFound(c.get(ctx, c.owner(run), nil))
 }

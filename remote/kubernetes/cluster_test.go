@@ -170,7 +170,7 @@ func TestRefusedWebSocket(t *testing.T) {
 		`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no such pod", "code": 404}`: false,
 	} {
 		c := server(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, answer, http.StatusNotFound) })
-		err := c.Exec(t.Context(), remote.Machine{}, []string{"--version"}, nil, io.Discard, io.Discard)
+		err := c.Exec(t.Context(), remote.Machine{}, []string{"--version"}, nil, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "no such") ||
 			strings.Contains(ui.Hint(err), "WebSocket") != hinted {
 			t.Errorf("%v; %s", err, ui.Hint(err))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/remotecommand"
@@ -18,9 +19,8 @@ import (
 )
 
 // Exec implements remote.Place.
-func (c *Cluster) Exec(
-	ctx context.Context, on remote.Machine, args []string, in io.Reader, out, errOut io.Writer,
-) error {
+func (c *Cluster) Exec(ctx context.Context, on remote.Machine, args []string, in io.Reader, out io.Writer) error {
+	var said strings.Builder
 	q := url.Values{
 		"container": {containerName}, "command": append([]string{program}, args...),
 		"stdin": {strconv.FormatBool(in != nil)}, "stdout": {"true"}, "stderr": {"true"},
@@ -28,10 +28,13 @@ func (c *Cluster) Exec(
 	server := c.api.Get().RequestURI(on.ID + "/exec?" + q.Encode()).URL()
 	command, err := remotecommand.NewWebSocketExecutor(c.config, http.MethodGet, server.String())
 	if err == nil {
-		err = command.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: errOut})
+		err = command.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: &said})
+	}
+	if err = explainUpgrade(err); err != nil && said.Len() > 0 {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
 	}
 	if err != nil {
-		return fmt.Errorf("kubernetes: run %s on %s: %w", program, on.Name, explainUpgrade(err))
+		return fmt.Errorf("kubernetes: run %s on %s: %w", program, on.Name, err)
 	}
 	return nil
 }

@@ -1,10 +1,8 @@
 package kubernetes
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/base64"
-	"encoding/gob"
 	"fmt"
 	"strings"
 	"text/template"
@@ -33,17 +31,14 @@ var objectsTemplate = template.Must(template.New("objects.yaml").Parse(objectsYA
 // objects are all that a run has in the cluster, but for its pods: its namespace, its job, and what the
 // job owns.
 func (c *Cluster) objects(spec remote.Spec) (all []map[string]any, err error) {
-	var credentials, text bytes.Buffer
-	if err := gob.NewEncoder(&credentials).Encode(spec.Credentials); err != nil {
-		return nil, fmt.Errorf("kubernetes: %w", err)
-	}
+	var text strings.Builder
 	name := nameOf(spec.Run)
 	about := fmt.Sprintf("{name: %s, labels: {%s: %s, app.kubernetes.io/name: plimsoll}}", name, runLabel, spec.Run)
 	err = objectsTemplate.Execute(&text, struct {
 		remote.Spec
 		Options
 		Name, About, Keep, Credentials string
-	}{spec, c.opt, name, about, remote.RunDir, base64.StdEncoding.EncodeToString(credentials.Bytes())})
+	}{spec, c.opt, name, about, remote.RunDir, base64.StdEncoding.EncodeToString(spec.Credentials.Encoded())})
 	if err != nil {
 		return nil, err
 	}

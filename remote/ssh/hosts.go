@@ -16,8 +16,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// list is a file of hosts. What it does not say is as the user has configured ssh.
-type list struct {
+// Place is the machines of a list. What that does not say is as the user has configured ssh.
+type Place struct {
 	User       string `yaml:"user"`
 	Key        string `yaml:"key"`         // file
 	KnownHosts string `yaml:"known_hosts"` // file
@@ -34,33 +34,34 @@ type host struct {
 	addr netip.Addr
 }
 
-func readList(file string) (*list, error) {
+// Open reads a list; it reaches nothing.
+func Open(file string) (*Place, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var l list
-	if err = yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&l); err == nil {
-		err = l.fill()
+	p := &Place{}
+	if err = yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(p); err == nil {
+		err = p.fill()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return &l, nil
+	return p, nil
 }
 
 // fill puts in what is left out.
-func (l *list) fill() error {
-	l.Dir = cmp.Or(l.Dir, "/var/tmp")
-	if !filepath.IsAbs(l.Dir) || strings.ContainsFunc(l.Dir, func(r rune) bool { return r <= ' ' || r == '\'' }) {
-		return fmt.Errorf("dir: %q: want an absolute path without spaces and quotes", l.Dir)
+func (p *Place) fill() error {
+	p.Dir = cmp.Or(p.Dir, "/var/tmp")
+	if !filepath.IsAbs(p.Dir) || strings.ContainsFunc(p.Dir, func(r rune) bool { return r <= ' ' || r == '\'' }) {
+		return fmt.Errorf("dir: %q: want an absolute path without spaces and quotes", p.Dir)
 	}
-	if len(l.Hosts) == 0 {
+	if len(p.Hosts) == 0 {
 		return errors.New("hosts: there are none")
 	}
 	seen := map[string]bool{}
-	for i := range l.Hosts {
-		h := &l.Hosts[i]
+	for i := range p.Hosts {
+		h := &p.Hosts[i]
 		if err := h.fill(); err != nil {
 			return fmt.Errorf("hosts[%d]: %w", i, err)
 		}
@@ -72,37 +73,34 @@ func (l *list) fill() error {
 	return nil
 }
 
-func (h *host) fill() (err error) {
+func (h *host) fill() error {
 	if h.SSH == "" {
 		return errors.New("ssh: is missing: the name or address to log in to")
 	}
 	h.Name, h.Address = cmp.Or(h.Name, h.SSH), cmp.Or(h.Address, h.SSH)
-	if h.addr, err = netip.ParseAddr(h.Address); err == nil {
-		return nil
-	}
 	ip, err := net.ResolveIPAddr("ip", h.Address)
 	if err != nil {
 		return fmt.Errorf("address: %w; say at which one the other machines reach it", err)
 	}
-	h.addr, _ = netip.AddrFromSlice(ip.IP)
-	h.addr = h.addr.Unmap()
+	addr, _ := netip.AddrFromSlice(ip.IP)
+	h.addr = addr.Unmap().WithZone(ip.Zone)
 	return nil
 }
 
 // login is ssh's arguments for a host. It asks nothing, trusts no key that is not known, and does nothing else
 // that the user may have configured for a session.
-func (l *list) login(h *host) []string {
+func (p *Place) login(h *host) []string {
 	args := strings.Fields("-T -a -x -S none -o BatchMode=yes -o StrictHostKeyChecking=yes -o LogLevel=ERROR " +
 		"-o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=2 -o ClearAllForwardings=yes " +
 		"-o RemoteCommand=none")
-	if l.KnownHosts != "" {
-		args = append(args, "-o", `UserKnownHostsFile="`+l.KnownHosts+`"`)
+	if p.KnownHosts != "" {
+		args = append(args, "-o", `UserKnownHostsFile="`+p.KnownHosts+`"`)
 	}
-	if l.Key != "" {
-		args = append(args, "-o", "IdentitiesOnly=yes", "-i", l.Key)
+	if p.Key != "" {
+		args = append(args, "-o", "IdentitiesOnly=yes", "-i", p.Key)
 	}
-	if l.User != "" {
-		args = append(args, "-l", l.User)
+	if p.User != "" {
+		args = append(args, "-l", p.User)
 	}
 	return append(args, "--", h.SSH)
 }

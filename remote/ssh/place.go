@@ -2,8 +2,8 @@ package ssh
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -20,27 +20,17 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/engine"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/testbed/agent"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Place is the machines of a list.
-type Place struct{ list *list }
-
 var _ remote.Place = (*Place)(nil)
-
-// Open reads a list; it reaches nothing.
-func Open(file string) (*Place, error) {
-	l, err := readList(file)
-	if err != nil {
-		return nil, err
-	}
-	return &Place{l}, nil
-}
 
 // Check implements remote.Place: it logs in to each machine that a run would have.
 func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Problem) {
-	if have := len(p.list.Hosts); have < want.Machines {
+	if have := len(p.Hosts); have < want.Machines {
 		return []engine.Problem{{
 			Name: "machines", Blocking: true,
 			What: fmt.Sprintf("the plan needs %d machines, one for the client and one for each node of its largest "+
@@ -48,20 +38,39 @@ func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Probl
 			Hint: "name more, or say fewer nodes (disseminate.nodes, sync.peers)",
 		}}
 	}
-	for _, err := range p.each(p.list.Hosts[:want.Machines], func(_ int, h *host) error {
-		got, err := p.ask(ctx, h, "uname -s -m", nil)
-		if err == nil && !strings.HasPrefix(got, "Linux ") {
-			err = fmt.Errorf("it runs %s, and agents are for Linux", got)
+	hosts := p.Hosts[:want.Machines]
+	all = p.refused(ctx, hosts, "uname -s -m", func(got string) error {
+		if !strings.HasPrefix(got, "Linux ") {
+			return fmt.Errorf("it runs %s, and agents are for Linux", got)
 		}
-		return err
+		return nil
+	}, engine.Problem{Name: "machines",
+		Hint: "`ssh` must connect without a prompt: its host key is known, and it accepts one of your keys"})
+	if len(all) > 0 || !want.Netem {
+		return all
+	}
+	return p.refused(ctx, hosts, lacking, func(got string) error {
+		if got != "" {
+			return fmt.Errorf("link.emulator: netem needs on it %s", strings.Join(strings.Fields(got), ", "))
+		}
+		return nil
+	}, engine.Problem{Name: "links",
+		Hint: "log in as root (user:), install the kernel's extra modules (linux-modules-extra on Ubuntu, " +
+			"kernel-modules-extra on Fedora), or say --set link.emulator=user"})
+}
+
+// refused asks all hosts the same, and has a problem of this kind for each that answers wrong or does not answer.
+func (p *Place) refused(
+	ctx context.Context, hosts []host, question string, wrong func(got string) error, kind engine.Problem,
+) (all []engine.Problem) {
+	for _, err := range p.each(hosts, func(_ int, h *host) error {
+		got, err := p.ask(ctx, h, question, nil)
+		return cmp.Or(err, wrong(got))
 	}) {
 		if err != nil {
-			all = append(all, engine.Problem{Name: "machines", Blocking: true, What: err.Error(),
-				Hint: "`ssh` must connect without a prompt: its host key is known, and it accepts one of your keys"})
+			kind.What, kind.Blocking = err.Error(), true
+			all = append(all, kind)
 		}
-	}
-	if len(all) == 0 && want.Netem {
-		all = p.checkNetem(ctx, p.list.Hosts[:want.Machines])
 	}
 	return all
 }
@@ -74,24 +83,6 @@ for m in sch_netem sch_tbf vxlan; do
 	test -d /sys/module/$m || test ! -e $at/modules.dep || cat $at/modules.dep $at/modules.builtin | grep -q "/$m[.]ko" ||
 		echo $m
 done`
-
-// checkNetem names the machines whose kernels cannot emulate links, as far as that is seen from here.
-func (p *Place) checkNetem(ctx context.Context, hosts []host) (all []engine.Problem) {
-	for _, err := range p.each(hosts, func(_ int, h *host) error {
-		got, err := p.ask(ctx, h, lacking, nil)
-		if err == nil && got != "" {
-			err = fmt.Errorf("link.emulator: netem needs on it %s", strings.Join(strings.Fields(got), ", "))
-		}
-		return err
-	}) {
-		if err != nil {
-			all = append(all, engine.Problem{Name: "links", Blocking: true, What: err.Error(),
-				Hint: "log in as root (user:), install the kernel's extra modules (linux-modules-extra on Ubuntu, " +
-					"kernel-modules-extra on Fedora), or say --set link.emulator=user"})
-		}
-	}
-	return all
-}
 
 // each does something on all hosts at once, and returns the errors in their order.
 func (p *Place) each(hosts []host, do func(i int, h *host) error) []error {
@@ -108,15 +99,11 @@ func (p *Place) each(hosts []host, do func(i int, h *host) error) []error {
 	return errs
 }
 
-func (p *Place) dir(run string) string { return path.Join(p.list.Dir, "plimsoll-"+run) }
+func (p *Place) dir(run string) string { return path.Join(p.Dir, "plimsoll-"+run) }
 
 // Create implements remote.Place.
 func (p *Place) Create(ctx context.Context, spec remote.Spec) (ready []remote.Machine, err error) {
-	var credentials bytes.Buffer
-	if err := gob.NewEncoder(&credentials).Encode(spec.Credentials); err != nil {
-		return nil, err
-	}
-	hosts := p.list.Hosts // those beyond the number are there to take the place of one that is lost
+	hosts := p.Hosts // those beyond the number are there to take the place of one that is lost
 	machines, emulator := make([]remote.Machine, len(hosts)), link.Own
 	if spec.Netem {
 		emulator = link.NetemDiscipline
@@ -127,7 +114,7 @@ func (p *Place) Create(ctx context.Context, spec remote.Spec) (ready []remote.Ma
 			m.Number = i + 1
 		}
 		if err = p.copyBinary(ctx, h, m.Dir, spec.Binary); err == nil {
-			m.Agent, err = p.startAgent(ctx, h, m, emulator, credentials.Bytes())
+			m.Agent, err = p.startAgent(ctx, h, m, emulator, spec.Credentials)
 		}
 		machines[i] = m
 		return err
@@ -153,7 +140,7 @@ func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error
 	}
 	defer f.Close()
 	script := "set -e; umask 077; mkdir -p DIR; cat > DIR/plimsoll; chmod 700 DIR/plimsoll"
-	if _, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", quote(dir)), f); err != nil {
+	if _, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", suggest.Command(dir)), f); err != nil {
 		return fmt.Errorf("copy the program to %s: %w", dir, err)
 	}
 	return nil
@@ -161,13 +148,13 @@ func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error
 
 // startAgent starts the agent of a machine and gives the address where it listens.
 func (p *Place) startAgent(
-	ctx context.Context, h *host, m remote.Machine, emulator string, credentials []byte,
+	ctx context.Context, h *host, m remote.Machine, emulator string, credentials agent.Credentials,
 ) (at netip.AddrPort, err error) {
 	out, err := p.ask(ctx, h, command(m, "node", "run", "start-agent", "--dir", m.Dir,
 		"--", "--name", m.Name, "--address", m.Addr.String(),
 		"--index", strconv.Itoa(m.Number-1), "--emulator", emulator, "--listen",
 		"tcp:"+net.JoinHostPort(m.Addr.String(), "0")),
-		bytes.NewReader(credentials))
+		bytes.NewReader(credentials.Encoded()))
 	if err != nil {
 		return at, fmt.Errorf("start the agent: %w", err)
 	}
@@ -183,7 +170,7 @@ func (p *Place) Find(ctx context.Context, run string, first remote.Machine) ([]r
 			"then resume", first.Name, first.Dir)
 	}
 	script := "if test -x DIR/plimsoll; then echo there; elif test -e DIR; then test -x DIR; else echo gone; fi"
-	said, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", quote(first.Dir)), nil)
+	said, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", suggest.Command(first.Dir)), nil)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: look for the run in %s: %w", h.Name, first.Dir, err)
@@ -195,19 +182,19 @@ func (p *Place) Find(ctx context.Context, run string, first remote.Machine) ([]r
 
 // host is that of a name; nil: the list has none.
 func (p *Place) host(name string) *host {
-	if i := slices.IndexFunc(p.list.Hosts, func(h host) bool { return h.Name == name }); i >= 0 {
-		return &p.list.Hosts[i]
+	if i := slices.IndexFunc(p.Hosts, func(h host) bool { return h.Name == name }); i >= 0 {
+		return &p.Hosts[i]
 	}
 	return nil
 }
 
 // Exec implements remote.Place.
-func (p *Place) Exec(ctx context.Context, on remote.Machine, args []string, in io.Reader, out, errOut io.Writer) error {
+func (p *Place) Exec(ctx context.Context, on remote.Machine, args []string, in io.Reader, out io.Writer) error {
 	h := p.host(on.Name)
 	if h == nil {
 		return fmt.Errorf("the list has no host %s", on.Name)
 	}
-	if err := p.shell(ctx, h, command(on, args...), in, out, errOut); err != nil {
+	if err := p.shell(ctx, h, command(on, args...), in, out); err != nil {
 		return fmt.Errorf("%s: %w", h.Name, err)
 	}
 	return nil
@@ -215,29 +202,22 @@ func (p *Place) Exec(ctx context.Context, on remote.Machine, args []string, in i
 
 // command is that of a shell to run plimsoll on a machine.
 func command(on remote.Machine, args ...string) string {
-	words := "exec " + quote(path.Join(on.Dir, "plimsoll"))
-	for _, a := range args {
-		words += " " + quote(a)
-	}
-	return words
+	return "exec " + suggest.Command(append([]string{path.Join(on.Dir, "plimsoll")}, args...)...)
 }
 
 // Delete implements remote.Place.
 func (p *Place) Delete(ctx context.Context, run string) error {
 	script := "test ! -x DIR/plimsoll || DIR/plimsoll node run end --dir DIR; ended=$?; rm -rf DIR && exit $ended"
-	return errors.Join(p.each(p.list.Hosts, func(_ int, h *host) error {
-		_, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", quote(p.dir(run))), nil)
+	return errors.Join(p.each(p.Hosts, func(_ int, h *host) error {
+		_, err := p.ask(ctx, h, strings.ReplaceAll(script, "DIR", suggest.Command(p.dir(run))), nil)
 		return err
 	})...)
 }
 
-// ask is what a machine's shell says, and in an error what it complains of.
+// ask is what a machine's shell says.
 func (p *Place) ask(ctx context.Context, h *host, command string, in io.Reader) (string, error) {
-	var out, errOut bytes.Buffer
-	err := p.shell(ctx, h, command, in, &out, &errOut)
-	if text := strings.TrimSpace(errOut.String()); err != nil && text != "" {
-		err = fmt.Errorf("%w: %s", err, text)
-	}
+	var out strings.Builder
+	err := p.shell(ctx, h, command, in, &out)
 	return strings.TrimSpace(out.String()), err
 }
 
@@ -248,10 +228,11 @@ const (
 	outputTime = time.Minute
 )
 
-// shell has a machine's shell do something.
-func (p *Place) shell(ctx context.Context, h *host, command string, in io.Reader, out, errOut io.Writer) error {
-	c := exec.CommandContext(ctx, "ssh", append(p.list.login(h), "sh -c "+quote(command))...)
-	c.Stdin, c.Stdout, c.Stderr, c.WaitDelay = in, out, errOut, outputTime
+// shell has a machine's shell do something. In an error is what it complains of.
+func (p *Place) shell(ctx context.Context, h *host, command string, in io.Reader, out io.Writer) error {
+	var said strings.Builder
+	c := exec.CommandContext(ctx, "ssh", append(p.login(h), suggest.Command("sh", "-c", command))...)
+	c.Stdin, c.Stdout, c.Stderr, c.WaitDelay = in, out, &said, outputTime
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
 	err := c.Run()
 	var exit *exec.ExitError
@@ -259,10 +240,10 @@ func (p *Place) shell(ctx context.Context, h *host, command string, in io.Reader
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &exit) && exit.ExitCode() == noConnection:
-		return errors.New("no connection by ssh")
+		err = errors.New("no connection by ssh")
+	}
+	if text := strings.TrimSpace(said.String()); err != nil && text != "" {
+		err = fmt.Errorf("%w: %s", err, text)
 	}
 	return err
 }
-
-// quote makes a word of the shell of any text.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

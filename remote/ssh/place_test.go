@@ -13,7 +13,7 @@ import (
 
 // A list that was edited says nothing about whether a run is gone.
 func TestFindInEditedList(t *testing.T) {
-	p := Place{list: &list{Dir: "/var/tmp", Hosts: []host{{Name: "box2"}, {Name: "box1"}}}}
+	p := Place{Dir: "/var/tmp", Hosts: []host{{Name: "box2"}, {Name: "box1"}}}
 	for _, first := range []remote.Machine{
 		{Name: "box0", Dir: "/var/tmp/plimsoll-rabc"}, {Name: "box1", Dir: "/mnt/plimsoll-rabc"},
 	} {

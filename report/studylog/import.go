@@ -165,7 +165,7 @@ func planOf(all []*experiment, files []string, res *Result) (*plan.Plan, map[cel
 	}
 	var catalog plan.Catalog
 	for _, s := range systems {
-		catalog = append(catalog, plan.SystemSpec{Name: s, Modes: []string{"start"}, Spreads: true})
+		catalog = append(catalog, plan.SystemSpec{Name: s, Modes: []string{"start"}, Can: []string{"spread"}})
 	}
 	blocks := slices.Max(slices.Collect(maps.Values(planned)))
 	source, err := json.Marshal(map[string]any{ // which is YAML

@@ -114,7 +114,7 @@ func swarm(t *testing.T, section string, opt system.Options) *swarmTest {
 
 // sectionOf is one of an experiment; what it does not say: one seeder, and leechers that stay.
 func sectionOf(t *testing.T, section string) *experiment.Disseminate {
-	d := &experiment.Disseminate{Seeders: 1, Stay: experiment.Stay{Forever: true},
+	d := &experiment.Disseminate{Seeders: 1, Stay: experiment.Forever,
 		Poll: experiment.Duration(swarmPoll)}
 	synthetic.Decode(t, "{"+section+"}", d)
 	return d

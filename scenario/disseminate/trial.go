@@ -88,8 +88,8 @@ func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	}
 	t.AddFaults(d.Faults, who.victims)
 	t.Done = func(n *nodes.Node) {
-		if !d.Stay.Forever {
-			t.Go(func() { t.leave(n, n.Ended+d.Stay.For) })
+		if d.Stay != experiment.Forever {
+			t.Go(func() { t.leave(n, n.Ended+d.Stay.For()) })
 		}
 	}
 	return t, nil
@@ -249,7 +249,7 @@ func (t *trial) op(n *nodes.Node) record.Op {
 func (t *trial) loaded(cpu float64) scenario.Load {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if !t.d.Stay.Forever {
+	if t.d.Stay != experiment.Forever {
 		t.Note("leechers that leave (disseminate.stay: %s) are verified when they do: the CPU that it takes is in "+
 			"the load", t.d.Stay)
 	}

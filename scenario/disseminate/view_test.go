@@ -35,7 +35,7 @@ const size = 8 << 20
 func analysed(t *testing.T, file string) *analysis.Result {
 	t.Helper()
 	e, err := experiment.Parse("swarm.yaml", []byte(file), nil,
-		experiment.Catalog{{Name: "boxo", Modes: []string{"start"}, Spreads: true}})
+		experiment.Catalog{{Name: "boxo", Modes: []string{"start"}, Can: []string{"spread"}}})
 	must(t, err)
 	plan, err := e.Plan()
 	must(t, err)

@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"io"
 	"net"
 	"os"
@@ -53,13 +52,9 @@ func launch(ctx context.Context, t *testbed.Testbed, at testbed.Host, orphaned t
 	opt.Dial = func(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
-	var input bytes.Buffer
-	if err := gob.NewEncoder(&input).Encode(theirs); err != nil {
-		return nil, err
-	}
 	var h *Host
 	p, err := at.Start(ctx, testbed.Command{
-		Name: "agent", Role: testbed.RoleAgent, Stdin: io.NopCloser(&input),
+		Name: "agent", Role: testbed.RoleAgent, Stdin: io.NopCloser(bytes.NewReader(theirs.Encoded())),
 		Args: t.Self("node", "agent", "--listen", "unix:"+socket, "--name", at.Name(), "--address", at.Addr().String(),
 			"--dir", dir, "--orphaned", orphaned.String()),
 		Env: []string{"TMPDIR=" + os.TempDir()},

@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/gob"
 	"fmt"
 	"math/big"
 	"time"
@@ -25,6 +27,13 @@ func NewCredentials() (engine, agents Credentials, err error) {
 	}
 	engine.Peer, agents.Peer = agents.Cert, engine.Cert
 	return engine, agents, err
+}
+
+// Encoded returns the credentials as an agent reads them.
+func (c Credentials) Encoded() []byte {
+	var b bytes.Buffer
+	_ = gob.NewEncoder(&b).Encode(c) // writing bytes to memory cannot fail
+	return b.Bytes()
 }
 
 // lifetime is the validity of certificates: longer than any run.

@@ -12,23 +12,6 @@ import (
 // fileTimeout limits file operations without a context.
 const fileTimeout = 10 * time.Minute
 
-// Write writes the caller's stream to a file.
-func (s *server) Write(ctx context.Context, x *exchange, path string, mode fs.FileMode) {
-	x.answer(s.host.Files().Write(ctx, path, mode, x.in))
-}
-
-// Open streams a file.
-func (s *server) Open(x *exchange, path string) {
-	r, err := s.host.Files().Open(path)
-	if err == nil {
-		defer r.Close()
-	}
-	if x.answer(err) {
-		_, err := io.Copy(x, r)
-		x.fail(err)
-	}
-}
-
 // Walk streams the entries of a directory tree.
 func (s *server) Walk(x *exchange, dir string) {
 	if x.answer(nil) {
@@ -64,7 +47,7 @@ func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r
 		ctx, cancel = context.WithTimeout(ctx, fileTimeout)
 		defer cancel()
 	}
-	o, err := f.h.open(ctx, "/agent/Write", r, []any{path, mode})
+	o, err := f.h.open(ctx, "/files/Write", r, []any{path, mode})
 	if err == nil {
 		o.end()
 	}
@@ -73,7 +56,7 @@ func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r
 
 // Open implements testbed.Files.
 func (f remoteFiles) Open(path string) (io.ReadCloser, error) {
-	o, err := f.h.open(context.Background(), "/agent/Open", nil, []any{path})
+	o, err := f.h.open(context.Background(), "/files/Open", nil, []any{path})
 	if err != nil {
 		return nil, err
 	}

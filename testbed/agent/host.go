@@ -58,8 +58,9 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 	}
 	transport := &http.Transport{
 		TLSClientConfig: config, Protocols: new(http.Protocols),
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return opt.Dial(ctx) },
-		HTTP2:       &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return opt.Dial(ctx) },
+		TLSHandshakeTimeout: pingTimeout,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	transport.Protocols.SetHTTP2(true)
 	opt.On = cmp.Or(opt.On, opt.Name)

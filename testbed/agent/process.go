@@ -54,7 +54,7 @@ func (p *process) follow() {
 	defer close(p.done)
 	ctx := context.Background()
 	err := p.fetchLog(ctx)
-	end := p.host.call(ctx, "/agent/Ended", p.id)
+	end := p.host.call(ctx, "/process/Ended", p.id)
 	if said := (*remoteError)(nil); errors.As(end, &said) { // the log has another name here
 		said.Text = strings.ReplaceAll(said.Text, p.there, p.log)
 	} else if end != nil {
@@ -77,7 +77,7 @@ func (p *process) fetchLog(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
-	o, err := p.host.open(ctx, "/agent/Log", nil, []any{p.id, p.logged})
+	o, err := p.host.open(ctx, "/process/Log", nil, []any{p.id, p.logged})
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (p *process) Stop(ctx context.Context) error {
 	err := p.host.call(bounded, "/process/Stop", p.id)
 	var said *remoteError
 	if err != nil && !errors.As(err, &said) {
-		err = p.host.call(context.WithoutCancel(ctx), "/agent/Kill", p.id)
+		err = p.host.call(context.WithoutCancel(ctx), "/process/Kill", p.id)
 		if err != nil && !errors.As(err, &said) {
 			p.host.lost.CompareAndSwap(nil, &err)
 		}

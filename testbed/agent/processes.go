@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -40,12 +39,11 @@ func (s *server) Start(ctx context.Context, x *exchange, c testbed.Command, inpu
 	}
 }
 
-// Ended waits until a process has ended and returns how.
-func (s *server) Ended(ctx context.Context, id testbed.ProcessID) error {
-	p, err := s.process(id)
-	if err != nil {
-		return err
-	}
+// served is a process with methods for the callers of this agent.
+type served struct{ testbed.Process }
+
+// Ended waits until the process has ended and returns how.
+func (p served) Ended(ctx context.Context) error {
 	select {
 	case <-p.Done():
 		return p.Err()
@@ -54,33 +52,16 @@ func (s *server) Ended(ctx context.Context, id testbed.ProcessID) error {
 	}
 }
 
-// Kill stops a process with SIGKILL.
-func (s *server) Kill(ctx context.Context, id testbed.ProcessID) error {
+// Kill stops the process with SIGKILL.
+func (p served) Kill(ctx context.Context) error {
 	ctx, hurry := context.WithCancel(ctx)
 	hurry()
-	p, err := s.process(id)
-	if err == nil {
-		err = p.Stop(ctx)
-	}
-	return err
+	return p.Stop(ctx)
 }
 
-func (s *server) process(id testbed.ProcessID) (testbed.Process, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.processes[id]; p != nil {
-		return p, nil
-	}
-	return nil, fmt.Errorf("agent: process %v: %w", id, os.ErrProcessDone)
-}
-
-// Log streams the log of a process until it has ended.
-func (s *server) Log(ctx context.Context, x *exchange, id testbed.ProcessID, from int64) {
-	p, err := s.process(id)
-	var f *os.File
-	if err == nil {
-		f, err = os.Open(p.LogPath())
-	}
+// Log streams the log of the process until it has ended.
+func (p served) Log(ctx context.Context, x *exchange, from int64) {
+	f, err := os.Open(p.LogPath())
 	if err == nil {
 		defer f.Close()
 		_, err = f.Seek(from, io.SeekStart)

@@ -89,12 +89,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 		defer cancel()
 		err = errors.Join(err, bed.Close(stop))
 	}()
-	var host testbed.Host
-	if *index >= 0 {
-		host, err = bed.MeshHost(ctx, *name, *index+1, at)
-	} else {
-		host, err = bed.OwnNetwork(*name, at)
-	}
+	host, err := bed.MeshHost(ctx, *name, *index+1, at)
 	if err != nil {
 		return err
 	}
@@ -205,8 +200,9 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-// invoke calls a method by a path such as /host/Port with the arguments of the request. Its results are the
-// answer, unless the method takes the exchange and answers itself.
+// invoke calls a method by a path such as /host/Port with the arguments of the request and, as a reader, the body
+// after them. Its results are the answer, followed by the content of a reader it returns, unless the method takes
+// the exchange and answers itself.
 func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
 	of, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	target := map[string]any{
@@ -217,12 +213,14 @@ func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
 		if err := x.dec.Decode(&id); err != nil {
 			return err
 		}
-		p, err := s.process(id)
-		if err != nil {
-			x.answer(err)
+		s.mu.Lock()
+		p := s.processes[id]
+		s.mu.Unlock()
+		if p == nil {
+			x.answer(fmt.Errorf("agent: process %v: %w", id, os.ErrProcessDone))
 			return nil
 		}
-		target = p
+		target = served{p}
 	}
 	if target == nil || !reflect.ValueOf(target).MethodByName(name).IsValid() {
 		return errors.New("there is no " + path)
@@ -236,6 +234,8 @@ func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
 			*to = ctx
 		case **exchange:
 			*to, streams = x, true
+		case *io.Reader:
+			*to = x.in
 		default:
 			if err := x.dec.Decode(to); err != nil {
 				return err
@@ -245,15 +245,22 @@ func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
 	}
 	var err error
 	var results []any
+	var stream io.ReadCloser
 	for _, r := range method.Call(args) {
-		if r.Type() == reflect.TypeFor[error]() {
+		switch r.Type() {
+		case reflect.TypeFor[error]():
 			err, _ = r.Interface().(error)
-		} else {
+		case reflect.TypeFor[io.ReadCloser]():
+			if stream, _ = r.Interface().(io.ReadCloser); stream != nil {
+				defer stream.Close()
+			}
+		default:
 			results = append(results, r.Interface())
 		}
 	}
-	if !streams {
-		x.answer(err, results...)
+	if !streams && x.answer(err, results...) && stream != nil {
+		_, err = io.Copy(x, stream)
+		x.fail(err)
 	}
 	return nil
 }

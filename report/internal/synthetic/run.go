@@ -19,8 +19,8 @@ import (
 // Plan is the plan of an experiment file whose systems are nginx and boxo.
 func Plan(file string) (*experiment.Plan, error) {
 	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, experiment.Catalog{
-		{Name: "nginx", Modes: []string{"start"}, Baseline: true, HTTP: true},
-		{Name: "boxo", Modes: []string{"start"}, HTTP: true},
+		{Name: "nginx", Modes: []string{"start"}, Baseline: true, Can: []string{"http"}},
+		{Name: "boxo", Modes: []string{"start"}, Can: []string{"http"}},
 	})
 	if err != nil {
 		return nil, err
