@@ -23,14 +23,14 @@ func runAttached(t *testing.T, s Suite) {
 	if len(n.Processes()) != 0 {
 		t.Error("an attached node has processes")
 	}
-	objects, err := system.Found(Context(t), n)
-	if err != nil || len(objects) == 0 {
-		t.Fatalf("objects %v, error %v", objects, err)
+	found, err := system.Found(k.ctx(), n)
+	if err != nil || len(found) == 0 {
+		t.Fatalf("objects %v, error %v", found, err)
 	}
-	for _, o := range objects {
-		t.Run("object "+string(o.Ref), func(t *testing.T) { wantProvided(t, n, o) })
+	for _, o := range found {
+		t.Run("object "+string(o.Ref), func(t *testing.T) { kit{t}.wantProvided(n, o) })
 	}
-	wantAbilities(t, s.System, k.c, s.Truths.Without)
+	k.wantAbilities(s.System, k.c, s.Truths.Without)
 	k.unknownRefs(n)
 	if _, pays := n.(system.Coster); pays {
 		k.costs(n)
@@ -39,35 +39,35 @@ func runAttached(t *testing.T, s Suite) {
 		k.monitor(n)
 	}
 	if k.n != nil {
-		_, err := k.n.Put(Context(t), "x", 1, Content("x", 1))
-		fails(t, "put", err, system.ErrReadOnly)
+		k.fails("put", errorOf(k.n.Put(k.ctx(), "x", 1, Content("x", 1))), system.ErrReadOnly)
 	}
-	fails(t, "get with a context that ended before", n.Get(ended(), objects[0].Ref, io.Discard), context.Canceled)
-	must(t, "health", n.(system.Healther).Health(Context(t)))
+	k.fails("get with a context that ended before", n.Get(ended(), found[0].Ref, io.Discard), context.Canceled)
+	k.must("health", n.(system.Healther).Health(k.ctx()))
 	kill()
-	wantGone(t, n, objects[0].Ref)
+	k.wantGone(n, found[0].Ref)
 }
 
 // wantProvided compares what a node says of an object with what it gives.
-func wantProvided(t *testing.T, n system.Getter, o system.Object) {
-	var got bytes.Buffer
-	must(t, "get", n.Get(Context(t), o.Ref, &got))
-	if o.Size >= 0 && int64(got.Len()) != o.Size {
-		t.Errorf("%d bytes, said to be %d", got.Len(), o.Size)
+func (k kit) wantProvided(n system.Getter, o system.Object) {
+	var all bytes.Buffer
+	k.must("get", n.Get(k.ctx(), o.Ref, &all))
+	got := all.Bytes()
+	if o.Size >= 0 && int64(len(got)) != o.Size {
+		k.Errorf("%d bytes, said to be %d", len(got), o.Size)
 	}
-	payload := got.Bytes()
+	payload := got
 	if o.Payload > 0 {
-		payload = payload[:o.Payload]
+		payload = got[:o.Payload]
 	}
 	if sum := sha256.Sum256(payload); o.SHA256 != "" && o.SHA256 != hex.EncodeToString(sum[:]) {
-		t.Error("not the content that its sha256 says")
+		k.Errorf("not the content that its sha256 says")
 	}
-	if r, ok := n.(system.Ranger); ok && !o.NoRange && got.Len() > 2000 {
-		wantRanges(t, r, o.Ref, got.Bytes())
+	if r, ok := n.(system.Ranger); ok && !o.NoRange && len(got) > 2000 {
+		k.wantRanges(r, object{o.Ref, got})
 	}
 	target, err := n.(system.HTTPServer).Target(o.Ref)
-	must(t, "target", err)
-	if body := Fetch(t, target); !bytes.Equal(body, got.Bytes()) {
-		t.Errorf("GET %s: %d bytes that differ from the %d of a get", target.URL, len(body), got.Len())
+	k.must("target", err)
+	if body := Fetch(k.T, target); !bytes.Equal(body, got) {
+		k.Errorf("GET %s: %d bytes that differ from the %d of a get", target.URL, len(body), len(got))
 	}
 }

@@ -3,10 +3,10 @@ package systemtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"sync"
 	"testing"
 
@@ -18,22 +18,21 @@ import (
 
 // target fetches an object as a load generator does: by its target alone.
 func (k *objects) target() {
-	const size = 600 << 10
-	data := Bytes("target", size)
-	target, err := k.n.(system.HTTPServer).Target(k.seeded("target", size))
-	must(k.T, "target", err)
+	o := k.store(k.seed, "target", Bytes("target", 600<<10))
+	target, err := k.n.(system.HTTPServer).Target(o.ref)
+	k.must("target", err)
 	c := httpClient(k.T, k.from.Dial, target)
-	wantContent(k.T, fmt.Sprint("GET ", target.URL), data, func(w io.Writer) error {
-		return c.Get(Context(k.T), target, w)
+	k.wantContent(fmt.Sprint("GET ", target.URL), o.data, func(w io.Writer) error {
+		return c.Get(k.ctx(), target, w)
 	})
 	if _, ok := k.n.(system.Ranger); !ok {
 		return
 	}
-	wantContent(k.T, fmt.Sprint("a range of ", target.URL), data[1000:3000], func(w io.Writer) error {
-		return c.GetRange(Context(k.T), target, 1000, 2000, w)
+	k.wantContent(fmt.Sprint("a range of ", target.URL), o.data[1000:3000], func(w io.Writer) error {
+		return c.GetRange(k.ctx(), target, 1000, 2000, w)
 	})
-	if got, noRange, _, head, err := c.Size(Context(k.T), target); got != size || noRange || err != nil {
-		k.Errorf("Content-Range has %d bytes, want %d (%v, %v)", got, size, head, err)
+	if got, noRange, _, head, err := c.Size(k.ctx(), target); got != 600<<10 || noRange || err != nil {
+		k.Errorf("Content-Range has %d bytes, want %d (%v, %v)", got, 600<<10, head, err)
 	}
 }
 
@@ -41,14 +40,14 @@ func (k *objects) target() {
 func Fetch(t *testing.T, target system.HTTPTarget) []byte {
 	t.Helper()
 	var got bytes.Buffer
-	must(t, "GET", httpClient(t, (&net.Dialer{}).DialContext, target).Get(Context(t), target, &got))
+	Must(t, httpClient(t, (&net.Dialer{}).DialContext, target).Get(Context(t), target, &got))
 	return got.Bytes()
 }
 
 func httpClient(t *testing.T, dial web.Dial, target system.HTTPTarget) *web.Client {
 	t.Helper()
 	c, err := web.New("test", dial, target)
-	must(t, "client", err)
+	Must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -62,9 +61,9 @@ func (k *objects) cutOff() {
 	}
 	clients, size := int(k.size(100, 10)), k.size(24*mib, 12*mib)
 	target, err := k.n.(system.HTTPServer).Target(k.seeded("cut-off", size))
-	must(k.T, "target", err)
+	k.must("target", err)
 	client := httpClient(k.T, k.from.Dial, target)
-	ctx, cancel := context.WithCancel(Context(k.T))
+	ctx, cancel := context.WithCancel(k.ctx())
 	defer cancel()
 	var g errgroup.Group
 	var half sync.WaitGroup
@@ -73,27 +72,19 @@ func (k *objects) cutOff() {
 		g.Go(func() error {
 			arrived := sync.OnceFunc(half.Done)
 			defer arrived()
-			resp, err := client.Open(ctx, web.Call{Method: http.MethodGet, URL: target.URL, Header: target.Header})
-			if err != nil {
-				return err
+			err := client.Get(ctx, target, &hook{after: mib, do: func() {
+				arrived()
+				<-ctx.Done() // with the answer under way
+			}})
+			if errors.Is(err, context.Canceled) {
+				return nil
 			}
-			defer resp.Body.Close()
-			if _, err := io.CopyN(io.Discard, resp.Body, mib); err != nil {
-				return err
-			}
-			arrived()
-			<-ctx.Done() // with the answer under way
-			return nil
+			return fmt.Errorf("a get that was to be cancelled: %w", err)
 		})
 	}
 	half.Wait()
 	cancel()
-	if err := g.Wait(); err != nil {
-		k.Errorf("before the cut: %v", err)
-	}
-	within(k.T, "health after clients were cut off", func() {
-		if err := h.Health(Context(k.T)); err != nil {
-			k.Errorf("health after %d clients were cut off: %v", clients, err)
-		}
-	})
+	k.must("before the cut", g.Wait())
+	defer k.soon("health after clients were cut off")()
+	k.must(fmt.Sprintf("health after %d clients were cut off", clients), h.Health(k.ctx()))
 }

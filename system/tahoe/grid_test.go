@@ -26,7 +26,7 @@ func startFor(t *testing.T, opt system.Options) (system.Cluster, *started) {
 	c, err := system.Begin(systemtest.Context(t), System{}, system.Start, system.Deployment{Hosts: hosts[:1],
 		Client: hosts[1], Dir: t.TempDir(), Options: opt})
 	must(t, err)
-	systemtest.StopAtEnd(t, c)
+	systemtest.AtEnd(t, "stop", c.Stop)
 	return c, c.Nodes()[0].(*started)
 }
 
