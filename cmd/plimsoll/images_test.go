@@ -23,8 +23,7 @@ import (
 
 func nginxImage(t *testing.T) v1.Image {
 	t.Helper()
-	more := systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx")
-	return imagetest.OfMachine(t, append(more, "/usr/sbin/nginx")...)
+	return imagetest.OfMachine(t, "/usr/lib/nginx", "/usr/share/nginx", "/usr/sbin/nginx")
 }
 
 // From the name of an image in an experiment to the digest in the record.

@@ -188,22 +188,23 @@ func (w *chains) watch(limit time.Duration, enough func(system.Following) bool) 
 	return f, ok
 }
 
-func (w *chains) awaitWhole() system.Following {
-	f, ok := w.watch(w.Syncing, func(f system.Following) bool {
-		return f.Tip == w.chain.Tip && (f.Indexed == -1 || f.Indexed == w.chain.Height)
-	})
+// await waits until enough says so, or fails the test.
+func (w *chains) await(what string, enough func(system.Following) bool) system.Following {
+	f, ok := w.watch(w.Syncing, enough)
 	if !ok {
-		w.Fatalf("the node has not the whole chain of %d blocks after %v: %+v", w.chain.Height, w.Syncing, f)
+		w.Fatalf("the node has not %s after %v: %+v", what, w.Syncing, f)
 	}
 	return f
 }
 
+func (w *chains) awaitWhole() system.Following {
+	return w.await(fmt.Sprintf("the whole chain of %d blocks", w.chain.Height), func(f system.Following) bool {
+		return f.Tip == w.chain.Tip && (f.Indexed == -1 || f.Indexed == w.chain.Height)
+	})
+}
+
 func (w *chains) awaitConnected(peers int) system.Following {
-	f, ok := w.watch(w.Syncing, func(f system.Following) bool { return f.Connected == peers })
-	if !ok {
-		w.Errorf("%d peers, and %d are connected", peers, f.Connected)
-	}
-	return f
+	return w.await(fmt.Sprintf("%d peers", peers), func(f system.Following) bool { return f.Connected == peers })
 }
 
 // neverBegins starts the fresh node and holds that nothing comes from nowhere.

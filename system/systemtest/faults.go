@@ -169,9 +169,6 @@ func (k kit) wantPortInUse(s system.System, d system.Deployment) {
 	last := d.Hosts[len(d.Hosts)-1]
 	port := k.takePort(last, d.Hosts[:len(d.Hosts)-1])
 	taken := system.JoinPort(last, port)
-	if d.Options == nil {
-		d.Options = system.Options{}
-	}
 	d.Options["port"] = strconv.Itoa(port)
 	_, err := begin(k.ctx(), k.T, s, system.Start, d)
 	if err == nil {

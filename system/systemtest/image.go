@@ -39,13 +39,3 @@ func PulledApart(t *testing.T, img v1.Image) (reference string, env []string) {
 	Must(t, err)
 	return reference, []string{testbed.CacheVariable + "=" + cache, "XDG_DATA_HOME=" + data}
 }
-
-// Existing are those of the paths that this machine has.
-func Existing(paths ...string) (some []string) {
-	for _, p := range paths {
-		if _, err := os.Stat(p); err == nil {
-			some = append(some, p)
-		}
-	}
-	return some
-}

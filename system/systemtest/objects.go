@@ -3,14 +3,18 @@ package systemtest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc64"
+	"hash/crc32"
 	"io"
 	"math"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"testing"
 	"testing/iotest"
 
 	"golang.org/x/sync/errgroup"
@@ -77,8 +81,8 @@ func ask(n system.Getter) map[string]func(context.Context, system.Ref) error {
 // mistake, which must neither reach another object nor be searched for.
 func (k *objects) unknownRefs(n system.Getter) {
 	malformed := slices.Concat(badRefs, k.Truths.Malformed)
-	if k.Truths.Unknown != nil {
-		malformed = append(malformed, "no-such-object")
+	if !slices.Contains(k.Truths.Unknown, simple) {
+		malformed = append(malformed, simple)
 	}
 	for how, get := range ask(n) {
 		k.failsUnknown(how, get, system.ErrNotFound)
@@ -104,35 +108,30 @@ func (k *objects) streams() {
 		name := "large-" + how
 		r := Content(name, size)
 		if !k.Truths.InProcess {
-			r = k.holding(how, size, r)
+			r = io.MultiReader(io.LimitReader(r, size/4*3), k.holding(how, size), r)
 		}
 		ref, err := by(k.ctx(), name, size, r)
 		k.must(how, err)
-		pipe, w := io.Pipe()
-		go func() { w.CloseWithError(k.n.Get(k.ctx(), ref, w)) }()
-		if k.checksum(k.holding("get", size, pipe)) != k.checksum(Content(name, size)) {
+		want, got := crc32.NewIEEE(), crc32.NewIEEE()
+		_, err = io.Copy(want, Content(name, size))
+		k.must("generate", err)
+		k.must("get", k.n.Get(k.ctx(), ref, io.MultiWriter(got, k.holding("get", size))))
+		if want.Sum32() != got.Sum32() {
 			k.Errorf("get: other bytes than those put")
 		}
 	}
 }
 
-func (k kit) checksum(r io.Reader) uint64 {
-	h := crc64.New(crc64.MakeTable(crc64.ECMA))
-	_, err := io.Copy(h, r)
-	k.must("read", err)
-	return h.Sum64()
-}
-
-// holding is r, an object of size bytes on its way, and looks after three
-// quarters of it at what this process holds in memory: what a library allocates
-// for a moment is its cost, but no buffered object.
-func (k kit) holding(what string, size int64, r io.Reader) io.Reader {
+// holding looks, after three quarters of an object of size bytes, at what this process
+// holds in memory more than now: what a library allocates for a moment is its cost, but
+// no buffered object.
+func (k kit) holding(what string, size int64) *hook {
 	before := held()
-	return io.MultiReader(io.LimitReader(r, size/4*3), &hook{do: func() {
+	return &hook{after: int(size / 4 * 3), do: sync.OnceFunc(func() {
 		if grew := held() - before; grew > size/4 {
 			k.Errorf("%s of %d MiB holds %d MiB here after three quarters of it", what, size/mib, grew/mib)
 		}
-	}}, r)
+	})}
 }
 
 // held is the memory in use, garbage left out: the least of a few looks, since
@@ -288,5 +287,56 @@ func (k *objects) stat() {
 		if err != nil || o.Size != size || o.Ref != ref {
 			k.Errorf("stat of %s of %d bytes: %+v, %v", ref, size, o, err)
 		}
+	}
+}
+
+// attached is for systems which read what was there before us.
+func (k *objects) attached(kill func()) {
+	n := k.c.Nodes()[0].(system.Getter)
+	found, err := system.Found(k.ctx(), n)
+	if err != nil || len(found) == 0 {
+		k.Fatalf("objects %v, error %v", found, err)
+	}
+	for _, o := range found {
+		k.Run("object "+string(o.Ref), func(t *testing.T) { kit{t}.wantProvided(n, o) })
+	}
+	k.unknownRefs(n)
+	if _, pays := n.(system.Coster); pays {
+		k.costs(n)
+	}
+	if _, monitored := n.(system.Monitored); monitored {
+		k.monitor(n)
+	}
+	if k.n != nil {
+		k.fails("put", errorOf(k.n.Put(k.ctx(), "x", 1, Content("x", 1))), system.ErrReadOnly)
+	}
+	k.fails("get with a context that ended before", n.Get(ended(), found[0].Ref, io.Discard), context.Canceled)
+	k.must("health", n.(system.Healther).Health(k.ctx()))
+	kill()
+	k.wantGone(n, found[0].Ref)
+}
+
+// wantProvided compares what a node says of an object with what it gives.
+func (k kit) wantProvided(n system.Getter, o system.Object) {
+	var all bytes.Buffer
+	k.must("get", n.Get(k.ctx(), o.Ref, &all))
+	got := all.Bytes()
+	if o.Size >= 0 && int64(len(got)) != o.Size {
+		k.Errorf("%d bytes, said to be %d", len(got), o.Size)
+	}
+	payload := got
+	if o.Payload > 0 {
+		payload = got[:o.Payload]
+	}
+	if sum := sha256.Sum256(payload); o.SHA256 != "" && o.SHA256 != hex.EncodeToString(sum[:]) {
+		k.Errorf("not the content that its sha256 says")
+	}
+	if r, ok := n.(system.Ranger); ok && !o.NoRange && len(got) > 2000 {
+		k.wantRanges(r, object{o.Ref, got})
+	}
+	target, err := n.(system.HTTPServer).Target(o.Ref)
+	k.must("target", err)
+	if body := Fetch(k.T, target); !bytes.Equal(body, got) {
+		k.Errorf("GET %s: %d bytes that differ from the %d of a get", target.URL, len(body), len(got))
 	}
 }

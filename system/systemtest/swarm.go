@@ -393,11 +393,11 @@ func (w *swarm) stop() {
 // half is the content of cases that stop in the middle.
 const half = 8 * mib
 
-// toHalf starts a slow fetch and returns when about a half is there.
-func (w *swarm) toHalf(leecher, seeder int) object {
-	o := w.publish(seeder, "half", half)
-	w.fetch(leecher, o, seeder)
-	f, ok := w.watch(o, w.Fetching, func(f system.Progress) bool { return f.Verified >= half*4/10 }, leecher)
+// toHalf starts a slow fetch by node 1 and returns when about a half is there.
+func (w *swarm) toHalf() object {
+	o := w.publish(0, "half", half)
+	w.fetch(1, o, 0)
+	f, ok := w.watch(o, w.Fetching, func(f system.Progress) bool { return f.Verified >= half*4/10 }, 1)
 	if !ok || f.Complete {
 		w.Fatalf("half of it was never there: %+v", f)
 	}
@@ -424,16 +424,16 @@ func (w *swarm) restart(i int, keep bool) {
 	}
 }
 
-// publishAgain gives a seeder that was restarted its content.
-func (w *swarm) publishAgain(i int, name string, o object) {
-	w.restart(i, true)
-	if again := w.publish(i, name, int64(len(o.data))); again.ref != o.ref {
+// publishAgain restarts the seeder and gives it its content.
+func (w *swarm) publishAgain(name string, o object) {
+	w.restart(0, true)
+	if again := w.publish(0, name, int64(len(o.data))); again.ref != o.ref {
 		w.Fatalf("published again as %s, before as %s", again.ref, o.ref)
 	}
 }
 
 func (w *swarm) leecherKilled(keep bool) {
-	o := w.toHalf(1, 0)
+	o := w.toHalf()
 	w.kill(1)
 	w.failsSoon("progress of a node that was killed", func() error {
 		_, err := w.nodes[1].Progress(w.ctx(), o.ref)
@@ -457,7 +457,7 @@ func (w *swarm) leecherKilled(keep bool) {
 // seederKilled: no node is ever complete without the rest, every call returns,
 // and it goes on when the seeder is back.
 func (w *swarm) seederKilled() {
-	o := w.toHalf(1, 0)
+	o := w.toHalf()
 	w.fetch(2, o, 0, 1)
 	w.kill(0)
 	w.never(complete, o, watched, 1, 2)
@@ -467,7 +467,7 @@ func (w *swarm) seederKilled() {
 	if h, ok := w.nodes[0].(system.Healther); ok {
 		w.failsSoon("health of a node that was killed", func() error { return h.Health(w.ctx()) })
 	}
-	w.publishAgain(0, "half", o)
+	w.publishAgain("half", o)
 	w.fetch(1, o, 0, 2)
 	w.fetch(2, o, 0, 1)
 	w.awaitComplete(1, o)
@@ -500,7 +500,7 @@ func (w *swarm) spoilt() {
 	w.restart(1, true)
 	w.fetch(1, o)
 	w.never(complete, o, watched/2, 1)
-	w.publishAgain(0, "spoilt", o)
+	w.publishAgain("spoilt", o)
 	w.get(1, o, 0)
 }
 

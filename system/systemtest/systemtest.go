@@ -114,6 +114,9 @@ var objectCases = []struct {
 	{"stop", "", (*objects).stop},
 }
 
+// simple is a ref of no object, or a malformed one: systems differ.
+const simple = "no-such-object"
+
 var imageCases = strings.Fields("sizes concurrent list delete health stop")
 
 // apartCases have deployments of their own, which they kill.
@@ -129,20 +132,28 @@ var apartCases = []struct {
 
 // Run runs every case that applies to an object store.
 func Run(t *testing.T, s Suite) {
-	if s.Attach != nil && !s.Write {
-		runAttached(t, s)
-		return
-	}
+	var kill func()
 	if s.Attach != nil {
-		s.Options, _ = s.Attach(t)
+		s.Options, kill = s.Attach(t)
 	}
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
+	problems := system.Check(t.Context(), s.System, s.Options)
+	if s.Attach != nil && len(problems) > 0 {
+		t.Fatalf("check: %v", problems)
+	}
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), problems)
+	if s.Truths.Unknown == nil {
+		s.Truths.Unknown = []system.Ref{simple}
+	}
 	t.Run("shared", func(t *testing.T) {
 		k := s.start(t)
 		if want := !s.Truths.InProcess && s.Attach == nil; want != (len(processes(k.c.Nodes()...)) > 0) {
 			t.Errorf("%d processes to observe; expected: %v", len(processes(k.c.Nodes()...)), want)
 		}
 		k.wantAbilities(s.System, k.c, s.Truths.Without)
+		if s.Attach != nil && !s.Write {
+			k.attached(kill)
+			return
+		}
 		can := system.Abilities(k.n)
 		for _, c := range objectCases {
 			t.Run(c.name, func(t *testing.T) {
@@ -200,14 +211,6 @@ func (s Suite) size(usual, slow int64) int64 {
 	return usual
 }
 
-// unknown are well-formed refs of nothing.
-func (s Suite) unknown() []system.Ref {
-	if s.Truths.Unknown == nil {
-		return []system.Ref{"no-such-object"}
-	}
-	return s.Truths.Unknown
-}
-
 // put stores the content of that name.
 func (k *objects) put(name string, size int64) object {
 	return k.store(k.n.Put, name, Bytes(name, size))
@@ -233,7 +236,7 @@ func (k *objects) want(all ...object) {
 
 // failsUnknown holds that an operation on what was never stored fails, soon.
 func (k *objects) failsUnknown(what string, do func(context.Context, system.Ref) error, want ...error) {
-	for _, ref := range k.unknown() {
+	for _, ref := range k.Truths.Unknown {
 		k.failsSoon(what+" of an unknown ref", func() error { return do(k.ctx(), ref) }, want...)
 	}
 }
@@ -295,7 +298,9 @@ func Start(t *testing.T, s system.System, opt system.Options, hosts []testbed.Ho
 // deployment has the client on the last of the hosts.
 func deployment(t *testing.T, hosts []testbed.Host, opt system.Options) system.Deployment {
 	last := len(hosts) - 1
-	return system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: maps.Clone(opt)}
+	d := system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: system.Options{}}
+	maps.Copy(d.Options, opt)
+	return d
 }
 
 // begin brings a deployment up until the test ends.

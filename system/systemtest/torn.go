@@ -159,25 +159,16 @@ func (k *objects) tearable(way string) []torn {
 	return all
 }
 
-// overwritten reports whether there is what was there before with its beginning
-// replaced: some servers do not make a file empty first.
-func (o torn) overwritten(there []byte) bool {
-	if len(there) != len(o.before) || len(there) > len(o.new) {
-		return false
-	}
-	k := 0
-	for k < len(there) && there[k] == o.new[k] {
-		k++
-	}
-	return bytes.Equal(there[k:], o.before[k:])
-}
-
 // tornContent says what is wrong with what is there.
 func (k *objects) tornContent(o torn) error {
 	inPlace := k.c.Identity()["puts"] == system.PutsTear
 	var got bytes.Buffer
 	err := k.n.Get(k.ctx(), o.ref, &got)
 	there := got.Bytes()
+	begun := 0 // bytes of what was sent; some servers do not make a file empty first
+	for begun < min(len(there), len(o.new)) && there[begun] == o.new[begun] {
+		begun++
+	}
 	switch {
 	case errors.Is(err, system.ErrNotFound) && (o.before == nil || inPlace):
 		return nil
@@ -185,7 +176,7 @@ func (k *objects) tornContent(o torn) error {
 		return err
 	case o.before != nil && bytes.Equal(there, o.before), bytes.Equal(there, o.new):
 		return nil
-	case inPlace && (bytes.HasPrefix(o.new, there) || o.overwritten(there)):
+	case inPlace && (begun == len(there) || bytes.Equal(there[begun:], o.before[min(begun, len(o.before)):])):
 		if of := k.listing(k.n); of != nil && of[o.ref].Size != int64(len(there)) {
 			return fmt.Errorf("%d bytes are there, and %d are listed", len(there), of[o.ref].Size)
 		}
