@@ -91,8 +91,8 @@ func (k *objects) directory() {
 	k.failsUnknown("put in a directory", func(ctx context.Context, dir system.Ref) error {
 		return errorOf(d.PutIn(ctx, dir, "x", 3000, Content("nowhere", 3000)))
 	})
-	_, err = d.PutIn(ended(), one, "never", 5, Content("never", 5))
-	k.fails("put in a directory with a context that ended before", err)
+	k.fails("put in a directory with a context that ended before",
+		errorOf(d.PutIn(ended(), one, "never", 5, Content("never", 5))))
 }
 
 func (k *objects) settle() {

@@ -230,8 +230,7 @@ func (w *chains) abilities() {
 // nothingRuns: a node that was not started has no process, answers nothing and
 // can be ended.
 func (w *chains) nothingRuns() {
-	_, err := w.nodes[0].Following(w.ctx())
-	w.fails("following by a node that does not run", err)
+	w.fails("following by a node that does not run", errorOf(w.nodes[0].Following(w.ctx())))
 	w.kill(0)
 }
 

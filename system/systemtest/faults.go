@@ -158,8 +158,6 @@ func (s Suite) revive(t *testing.T) {
 	k.must("stop", k.c.Stop(k.ctx()))
 }
 
-func (s Suite) portInUse(t *testing.T) { kit{t}.wantPortInUse(s.System, s.deployment(t)) }
-
 // wantPortInUse: when the port of the last node is taken the start fails, says of
 // which host, and leaves no node behind on the others.
 func (k kit) wantPortInUse(s system.System, d system.Deployment) {

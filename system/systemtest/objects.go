@@ -27,8 +27,7 @@ func (k *objects) sizes() {
 	for _, size := range []int64{0, 1, 55, 56, 1 << 10, 256<<10 - 1, 256 << 10, 256<<10 + 1, 5 * mib} {
 		name := fmt.Sprintf("size-%d", size)
 		if size < k.Truths.MinSize {
-			_, err := k.n.Put(k.ctx(), name, size, Content(name, size))
-			k.fails("put of less than the system takes", err)
+			k.fails("put of less than the system takes", errorOf(k.n.Put(k.ctx(), name, size, Content(name, size))))
 			continue
 		}
 		k.want(k.put(name, size), k.store(k.seed, "seed"+name, Bytes("seed"+name, size)))

@@ -323,8 +323,7 @@ func (w *swarm) forget() {
 	if freed := before - w.used(); freed < size/10*9 || freed > size*3/2 {
 		w.Errorf("to forget %d bytes freed %d", size, freed)
 	}
-	_, err := w.nodes[1].Progress(w.ctx(), o.ref)
-	w.fails("progress of what was forgotten", err, system.ErrNotFound)
+	w.fails("progress of what was forgotten", errorOf(w.nodes[1].Progress(w.ctx(), o.ref)), system.ErrNotFound)
 	w.fails("read back of what was forgotten", w.nodes[1].ReadBack(w.ctx(), o.ref, io.Discard), system.ErrNotFound)
 	w.wantBack(0, o)
 	w.get(1, o, 0)

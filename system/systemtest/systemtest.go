@@ -119,17 +119,6 @@ const simple = "no-such-object"
 
 var imageCases = strings.Fields("sizes concurrent list delete health stop")
 
-// apartCases have deployments of their own, which they kill.
-var apartCases = []struct {
-	name string
-	body func(Suite, *testing.T)
-}{
-	{"killed in a put", Suite.killedInPut},
-	{"killed in a get", Suite.killedInGet},
-	{"revive", Suite.revive},
-	{"port in use", Suite.portInUse},
-}
-
 // Run runs every case that applies to an object store.
 func Run(t *testing.T, s Suite) {
 	var kill func()
@@ -170,13 +159,18 @@ func Run(t *testing.T, s Suite) {
 	if s.Attach != nil || s.Truths.InProcess {
 		return // nothing of ours to kill
 	}
-	for _, c := range apartCases {
-		if s.Brief && c.name != "killed in a get" || s.Image && c.name == "killed in a put" {
+	for name, body := range map[string]func(*testing.T){
+		"killed in a put": s.killedInPut,
+		"killed in a get": s.killedInGet,
+		"revive":          s.revive,
+		"port in use":     func(t *testing.T) { kit{t}.wantPortInUse(s.System, s.deployment(t)) },
+	} {
+		if s.Brief && name != "killed in a get" || s.Image && name == "killed in a put" {
 			continue
 		}
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.body(s, t)
+			body(t)
 		})
 	}
 }
