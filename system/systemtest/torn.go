@@ -59,14 +59,15 @@ func (k *objects) torn() {
 	for _, later := range []time.Duration{0, 5 * arrive} {
 		time.Sleep(later)
 		for _, o := range all {
-			err := k.tornContent(o)
-			if k.c.Identity()["puts"] == system.PutsTear { // it may still write, between our read and our list
-				await(soon, arrive, func() bool {
-					err = k.tornContent(o)
-					return err == nil
-				})
+			var limit time.Duration
+			if k.inPlace() { // it may still write, between our read and our list
+				limit = soon
 			}
-			if err != nil {
+			var err error
+			if !await(limit, arrive, func() bool {
+				err = k.tornContent(o)
+				return err == nil
+			}) {
 				k.Errorf("%s: %v", o.what, err)
 			}
 		}
@@ -159,9 +160,12 @@ func (k *objects) tearable(way string) []torn {
 	return all
 }
 
+// inPlace says whether the server writes under the object's own name.
+func (k *objects) inPlace() bool { return k.c.Identity()["puts"] == system.PutsTear }
+
 // tornContent says what is wrong with what is there.
 func (k *objects) tornContent(o torn) error {
-	inPlace := k.c.Identity()["puts"] == system.PutsTear
+	inPlace := k.inPlace()
 	var got bytes.Buffer
 	err := k.n.Get(k.ctx(), o.ref, &got)
 	there := got.Bytes()
