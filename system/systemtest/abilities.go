@@ -24,23 +24,14 @@ import (
 
 func (k *objects) update() {
 	u := k.n.(system.Updater)
-	mutable := func(name, content string, size int64) object {
-		o := k.store(k.putMutable, name, Bytes(content, size))
-		k.want(o)
-		return o
-	}
-	o := mutable("mutable", "mutable", 1000)
-	others := []object{
-		k.put("beside", 1000),
-		mutable("other", "other mutable", 99),
-		mutable("same", "mutable", 1000), // the content that o has
-	}
-	refs := map[system.Ref]bool{o.ref: true}
-	for _, other := range others {
-		refs[other.ref] = true
-	}
+	o := k.store(k.putMutable, "mutable", Bytes("mutable", 1000))
+	beside := k.put("beside", 1000)
+	other := k.store(k.putMutable, "other", Bytes("other mutable", 99))
+	same := k.store(k.putMutable, "same", o.data)
+	k.want(o, beside, other, same)
+	refs := map[system.Ref]bool{o.ref: true, beside.ref: true, other.ref: true, same.ref: true}
 	if len(refs) != 4 {
-		k.Fatalf("mutable objects share refs: %s and %v", o.ref, others)
+		k.Fatalf("mutable objects share refs: %v", refs)
 	}
 	for _, size := range []int64{1000, 5000, 20, 200 << 10} { // other bytes, larger, smaller, much larger
 		o.data = Bytes(fmt.Sprintf("update-%d", size), size)
@@ -48,8 +39,7 @@ func (k *objects) update() {
 		k.want(o)
 	}
 	k.fails("update with a reader that ends early", u.Update(k.ctx(), o.ref, 1000, Content("short", 999)))
-	k.want(o)
-	k.want(others...)
+	k.want(o, beside, other, same)
 }
 
 func (k *objects) putMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
@@ -85,9 +75,7 @@ func (k *objects) directory() {
 	if err := enter(one, "b", "second again"); err != nil {
 		k.Logf("the same name twice: %v", err)
 	}
-	for _, o := range want {
-		k.want(o)
-	}
+	k.want(slices.Collect(maps.Values(want))...)
 	k.failsUnknown("put in a directory", func(ctx context.Context, dir system.Ref) error {
 		return errorOf(d.PutIn(ctx, dir, "x", 3000, Content("nowhere", 3000)))
 	})

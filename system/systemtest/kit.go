@@ -75,13 +75,15 @@ func (k kit) Fatalf(format string, args ...any) {
 	k.T.Fatalf("%s: %s", path(), fmt.Sprintf(format, args...))
 }
 
-// path are the places in the code from the caller of Errorf or Fatalf back to the test.
+// path are the places in cases that led to Errorf or Fatalf, the last one first.
 func path() string {
 	callers := make([]uintptr, 20)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
 	var places []string
-	for f, more := frames.Next(); more && f.Function != "testing.tRunner"; f, more = frames.Next() {
-		places = append(places, fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line))
+	for f, more := frames.Next(); more && !strings.Contains(f.Function, "systemtest.Run"); f, more = frames.Next() {
+		if !strings.Contains(f.Function, "systemtest.kit.") {
+			places = append(places, fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line))
+		}
 	}
 	return strings.Join(places, " < ")
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -49,9 +50,7 @@ func (k *objects) names() {
 		}
 		all[o.ref] = o
 	}
-	for _, o := range all {
-		k.want(o)
-	}
+	k.want(slices.Collect(maps.Values(all))...)
 	same := Bytes("same content", 300)
 	one, two := k.store(k.n.Put, "same-1", same), k.store(k.n.Put, "same-2", same)
 	if content := k.Truths.ContentAddressed; (one.ref == two.ref) != content {

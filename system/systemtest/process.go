@@ -46,9 +46,7 @@ func (k kit) stopTwice(c system.Cluster) {
 // kill ends all processes of nodes at once and waits until that is noticed.
 func (k kit) kill(nodes ...system.Node) {
 	all := processes(nodes...)
-	for _, p := range all {
-		k.signal(p, syscall.SIGKILL)
-	}
+	k.signal(syscall.SIGKILL, all)
 	for _, p := range all {
 		if !await(soon, time.Millisecond, func() bool { return testbed.Ended(p) }) {
 			k.Errorf("kill -9 goes unnoticed")
@@ -59,14 +57,8 @@ func (k kit) kill(nodes ...system.Node) {
 // freeze stops the processes of nodes until the returned function is called.
 func (k kit) freeze(nodes ...system.Node) (thaw func()) {
 	all := processes(nodes...)
-	thaw = func() {
-		for _, p := range all {
-			k.signal(p, syscall.SIGCONT)
-		}
-	}
-	for _, p := range all {
-		k.signal(p, syscall.SIGSTOP)
-	}
+	thaw = func() { k.signal(syscall.SIGCONT, all) }
+	k.signal(syscall.SIGSTOP, all)
 	if !await(soon, time.Millisecond, func() bool { return !slices.ContainsFunc(all, runs) }) {
 		thaw()
 		k.Fatalf("processes do not stop")
@@ -87,15 +79,17 @@ func runs(p testbed.Process) bool {
 	return false
 }
 
-// signal signals the process groups of p's family.
-func (k kit) signal(p testbed.Process, s syscall.Signal) {
-	groups := map[int]bool{p.ID().PID: true}
-	for _, member := range family(p) {
-		groups[member.PGRP] = true
-	}
-	for group := range groups {
-		if err := syscall.Kill(-group, s); err != nil && (group == p.ID().PID || !errors.Is(err, syscall.ESRCH)) {
-			k.Errorf("%v to process group %d: %v", s, group, err)
+// signal signals the process groups of processes' families.
+func (k kit) signal(s syscall.Signal, all []testbed.Process) {
+	for _, p := range all {
+		groups := map[int]bool{p.ID().PID: true}
+		for _, member := range family(p) {
+			groups[member.PGRP] = true
+		}
+		for group := range groups {
+			if err := syscall.Kill(-group, s); err != nil && (group == p.ID().PID || !errors.Is(err, syscall.ESRCH)) {
+				k.Errorf("%v to process group %d: %v", s, group, err)
+			}
 		}
 	}
 }
