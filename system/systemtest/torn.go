@@ -45,11 +45,8 @@ func (k *objects) torn() {
 		for _, o := range k.tearable(way) {
 			known[o.ref] = true
 			before := k.listing(k.n)
-			stored := k.tear(way, took, o)
+			k.tear(way, took, o)
 			k.nothingNew(o, before, known)
-			if stored && o.before == nil {
-				o.again = false // some systems refuse what is there
-			}
 			if o.ref != "" {
 				all = append(all, o)
 			}
@@ -74,7 +71,9 @@ func (k *objects) torn() {
 	}
 	k.want(whole)
 	for _, o := range all {
-		if o.again {
+		var there bytes.Buffer
+		_ = k.n.Get(k.ctx(), o.ref, &there)
+		if o.again && (o.before != nil || !bytes.Equal(there.Bytes(), o.new)) { // some systems refuse what is there
 			k.want(k.store(o.by, o.name, Bytes(o.what+" again", mib)))
 		}
 	}
@@ -103,7 +102,7 @@ func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known 
 
 // tear stores a new object, which would take so long, and is cut off in the middle: its source breaks, or the call
 // is cancelled, either when half of the source was read or by the clock. That may be too late.
-func (k *objects) tear(way string, took time.Duration, o torn) (stored bool) {
+func (k *objects) tear(way string, took time.Duration, o torn) {
 	ctx, cancel := context.WithCancel(k.ctx())
 	defer cancel()
 	cancelled, late := way == "cancelled", way == "cancelled-late"
@@ -123,11 +122,9 @@ func (k *objects) tear(way string, took time.Duration, o torn) (stored bool) {
 		defer time.AfterFunc(took*3/4, cancel).Stop()
 	}
 	defer k.soon(o.what)()
-	_, err := o.by(ctx, o.name, int64(len(o.new)), source)
-	if err == nil && !late {
+	if _, err := o.by(ctx, o.name, int64(len(o.new)), source); err == nil && !late {
 		k.Errorf("%s: no error", o.what)
 	}
-	return err == nil
 }
 
 const tornSize = 8 * mib
