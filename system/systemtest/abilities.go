@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -302,14 +302,17 @@ func (k *objects) cutOff() {
 		g.Go(func() error {
 			arrived := sync.OnceFunc(half.Done)
 			defer arrived()
-			err := client.Get(ctx, target, &hook{after: mib, do: func() {
-				arrived()
-				<-ctx.Done() // with the answer under way
-			}})
-			if errors.Is(err, context.Canceled) {
-				return nil
+			resp, err := client.Open(ctx, web.Call{Method: http.MethodGet, URL: target.URL, Header: target.Header})
+			if err != nil {
+				return err
 			}
-			return fmt.Errorf("a get that was to be cancelled: %w", err)
+			defer resp.Body.Close()
+			if _, err := io.CopyN(io.Discard, resp.Body, mib); err != nil {
+				return err
+			}
+			arrived()
+			<-ctx.Done() // with the answer under way
+			return nil
 		})
 	}
 	half.Wait()
