@@ -2,6 +2,7 @@ package systemtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -322,10 +323,7 @@ func (k kit) wantProvided(n system.Getter, o system.Object) {
 	if o.Size >= 0 && int64(len(got)) != o.Size {
 		k.Errorf("%d bytes, said to be %d", len(got), o.Size)
 	}
-	payload := got
-	if o.Payload > 0 {
-		payload = got[:o.Payload]
-	}
+	payload := got[:cmp.Or(o.Payload, int64(len(got)))]
 	if sum := sha256.Sum256(payload); o.SHA256 != "" && o.SHA256 != hex.EncodeToString(sum[:]) {
 		k.Errorf("not the content that its sha256 says")
 	}
