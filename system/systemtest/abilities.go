@@ -300,19 +300,14 @@ func (k *objects) cutOff() {
 	half.Add(clients)
 	for range clients {
 		g.Go(func() error {
-			arrived := sync.OnceFunc(half.Done)
-			defer arrived()
 			resp, err := client.Open(ctx, web.Call{Method: http.MethodGet, URL: target.URL, Header: target.Header})
-			if err != nil {
-				return err
+			if err == nil {
+				defer resp.Body.Close()
+				_, err = io.CopyN(io.Discard, resp.Body, mib)
 			}
-			defer resp.Body.Close()
-			if _, err := io.CopyN(io.Discard, resp.Body, mib); err != nil {
-				return err
-			}
-			arrived()
+			half.Done()
 			<-ctx.Done() // with the answer under way
-			return nil
+			return err
 		})
 	}
 	half.Wait()
