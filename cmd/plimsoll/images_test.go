@@ -14,15 +14,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system/all"
-	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/system/systemtest/imagetest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 func nginxImage(t *testing.T) v1.Image {
 	t.Helper()
-	more := systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx")
-	return imagetest.OfMachine(t, append(more, "/usr/sbin/nginx")...)
+	return imagetest.OfMachine(t, "/usr/lib/nginx", "/usr/share/nginx", "/usr/sbin/nginx")
 }
 
 // From the name of an image in an experiment to the digest in the record.

@@ -28,8 +28,7 @@ func TestConformanceFromImage(t *testing.T) {
 	if err != nil {
 		systemtest.Need(t, name, []system.Problem{{What: err.Error()}})
 	}
-	paths := []string{bin}
-	paths = append(paths, systemtest.Existing("/usr/lib/nginx", "/usr/share/nginx", "/etc/ssl/openssl.cnf")...)
-	opt := system.Options{"image": systemtest.Pulled(t, imagetest.OfMachine(t, paths...)), "tls": "true"}
+	img := imagetest.OfMachine(t, bin, "/usr/lib/nginx", "/usr/share/nginx", "/etc/ssl/openssl.cnf")
+	opt := system.Options{"image": systemtest.Pulled(t, img), "tls": "true"}
 	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Image: true})
 }

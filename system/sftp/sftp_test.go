@@ -34,9 +34,9 @@ func TestConformanceFromImage(t *testing.T) {
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil && os.Geteuid() == 0 {
 		t.Fatal(err)
 	}
-	paths := systemtest.Existing("/run/sshd", "/usr/sbin/sshd", "/usr/lib/openssh/sshd-session",
+	img := imagetest.OfMachine(t, "/run/sshd", "/usr/sbin/sshd", "/usr/lib/openssh/sshd-session",
 		"/usr/lib/openssh/sshd-auth", "/bin/bash", "/bin/sh")
-	opt := system.Options{"image": systemtest.Pulled(t, imagetest.OfMachine(t, paths...))}
+	opt := system.Options{"image": systemtest.Pulled(t, img)}
 	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Image: true, Daemon: "sshd"})
 }
 

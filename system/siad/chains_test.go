@@ -51,7 +51,7 @@ func fakeChains(t *testing.T, version string) (*chains, error) {
 	if err != nil {
 		return nil, err
 	}
-	systemtest.StopAtEnd(t, c)
+	systemtest.AtEnd(t, "stop", c.Stop)
 	return c.(*chains), nil
 }
 

@@ -8,42 +8,38 @@ import (
 	"io"
 	"maps"
 	"math"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 func (k *objects) update() {
 	u := k.n.(system.Updater)
-	mutable := func(name string, data []byte) system.Ref {
-		k.Helper()
-		ref := store(k.putMutable).bytes(k.T, name, data)
-		k.want(ref, data)
-		return ref
+	o := k.store(k.putMutable, "mutable", Bytes("mutable", 1000))
+	beside := k.put("beside", 1000)
+	other := k.store(k.putMutable, "other", Bytes("other mutable", 99))
+	same := k.store(k.putMutable, "same", o.data)
+	k.want(o, beside, other, same)
+	refs := map[system.Ref]bool{o.ref: true, beside.ref: true, other.ref: true, same.ref: true}
+	if len(refs) != 4 {
+		k.Fatalf("mutable objects share refs: %v", refs)
 	}
-	ref := mutable("mutable", Bytes("mutable", 1000))
-	others := map[system.Ref][]byte{
-		k.put("beside", Bytes("beside", 1000)):       Bytes("beside", 1000),
-		mutable("other", Bytes("other mutable", 99)): Bytes("other mutable", 99),
-		mutable("same", Bytes("mutable", 1000)):      Bytes("mutable", 1000), // the content that ref has
-	}
-	if len(others) != 3 || others[ref] != nil {
-		k.Fatalf("mutable objects share refs: %s and %v", ref, others)
-	}
-	var last []byte
 	for _, size := range []int64{1000, 5000, 20, 200 << 10} { // other bytes, larger, smaller, much larger
-		last = Bytes(fmt.Sprintf("update-%d", size), size)
-		must(k.T, "update", u.Update(Context(k.T), ref, size, bytes.NewReader(last)))
-		k.want(ref, last)
+		o.data = Bytes(fmt.Sprintf("update-%d", size), size)
+		k.must("update", u.Update(k.ctx(), o.ref, size, bytes.NewReader(o.data)))
+		k.want(o)
 	}
-	fails(k.T, "update with a reader that ends early", u.Update(Context(k.T), ref, 1000, Content("short", 999)))
-	k.want(ref, last)
-	for ref, data := range others {
-		k.want(ref, data)
-	}
+	k.fails("update with a reader that ends early", u.Update(k.ctx(), o.ref, 1000, Content("short", 999)))
+	k.want(o, beside, other, same)
 }
 
 func (k *objects) putMutable(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
@@ -52,25 +48,25 @@ func (k *objects) putMutable(ctx context.Context, name string, size int64, r io.
 
 func (k *objects) directory() {
 	d := k.n.(system.Directory)
-	one, err := d.MakeDirectory(Context(k.T), "one")
-	must(k.T, "make directory", err)
-	two, err := d.MakeDirectory(Context(k.T), "two")
-	must(k.T, "make directory", err)
+	one, err := d.MakeDirectory(k.ctx(), "one")
+	k.must("make directory", err)
+	two, err := d.MakeDirectory(k.ctx(), "two")
+	k.must("make directory", err)
 	if one == two || one == "" || two == "" {
 		k.Fatalf("two directories have the refs %q and %q", one, two)
 	}
-	want := map[system.Ref][]byte{}
+	want := map[system.Ref]object{}
 	enter := func(dir system.Ref, name, seed string) error {
-		ref, err := d.PutIn(Context(k.T), dir, name, 3000, Content(seed, 3000))
+		ref, err := d.PutIn(k.ctx(), dir, name, 3000, Content(seed, 3000))
 		if err == nil {
-			want[ref] = Bytes(seed, 3000)
+			want[ref] = object{ref, Bytes(seed, 3000)}
 		}
 		return err
 	}
-	must(k.T, "put in a directory", enter(one, "a", "first"))
-	must(k.T, "put in a directory", enter(one, "b", "second"))
-	must(k.T, "put in the other directory", enter(two, "a", "in the other"))
-	must(k.T, "put with an odd name", enter(one, "../a b%20/☃", "odd name"))
+	k.must("put in a directory", enter(one, "a", "first"))
+	k.must("put in a directory", enter(one, "b", "second"))
+	k.must("put in the other directory", enter(two, "a", "in the other"))
+	k.must("put with an odd name", enter(one, "../a b%20/☃", "odd name"))
 	if len(want) != 4 {
 		k.Errorf("4 entries have %d refs", len(want))
 	}
@@ -79,70 +75,60 @@ func (k *objects) directory() {
 	if err := enter(one, "b", "second again"); err != nil {
 		k.Logf("the same name twice: %v", err)
 	}
-	for ref, data := range want {
-		k.want(ref, data)
-	}
-	for _, unknown := range k.unknown() {
-		failsSoon(k.T, "put in an unknown directory", func() error {
-			_, err := d.PutIn(Context(k.T), unknown, "x", 3000, Content("nowhere", 3000))
-			return err
-		})
-	}
-	_, err = d.PutIn(ended(), one, "never", 5, Content("never", 5))
-	fails(k.T, "put in a directory with a context that ended before", err)
+	k.want(slices.Collect(maps.Values(want))...)
+	k.failsUnknown("put in a directory", func(ctx context.Context, dir system.Ref) error {
+		return errorOf(d.PutIn(ctx, dir, "x", 3000, Content("nowhere", 3000)))
+	})
+	k.fails("put in a directory with a context that ended before",
+		errorOf(d.PutIn(ended(), one, "never", 5, Content("never", 5))))
 }
 
 func (k *objects) settle() {
 	st := k.n.(system.Settler)
-	data := Bytes("settle", 100_000)
-	ref := k.put("settle", data)
+	o := k.put("settle", 100_000)
 	for range 2 { // what is settled stays so
-		must(k.T, "settle", st.Settle(Context(k.T), ref))
+		k.must("settle", st.Settle(k.ctx(), o.ref))
 	}
-	k.want(ref, data)
-	must(k.T, "settle a seeded object", st.Settle(Context(k.T), k.seeded("settle-seeded", 1000)))
-	for _, unknown := range k.unknown() {
-		failsSoon(k.T, "settle of an unknown ref", func() error { return st.Settle(Context(k.T), unknown) })
-	}
-	never := k.put("settle-never", Bytes("settle-never", 2000))
-	failsSoon(k.T, "settle with a context that ended before", func() error { return st.Settle(ended(), never) },
+	k.want(o)
+	k.must("settle a seeded object", st.Settle(k.ctx(), k.seeded("settle-seeded", 1000)))
+	k.failsUnknown("settle", st.Settle)
+	never := k.put("settle-never", 2000).ref
+	k.failsSoon("settle with a context that ended before", func() error { return st.Settle(ended(), never) },
 		context.Canceled)
 }
 
 func (k *objects) cool() {
 	c := k.n.(system.Cooler)
-	data, other := Bytes("cool", mib+3), Bytes("cool-other", 50_000)
-	ref, warm := k.seeded("cool", mib+3), k.seeded("cool-other", 50_000)
-	k.want(warm, other)
+	o := k.store(k.seed, "cool", Bytes("cool", mib+3))
+	warm := k.store(k.seed, "cool-other", Bytes("cool-other", 50_000))
+	k.want(warm)
 	for range 3 { // before it was read, and after
-		must(k.T, "cool", c.Cool(Context(k.T), ref))
-		k.want(ref, data)
+		k.must("cool", c.Cool(k.ctx(), o.ref))
+		k.want(o)
 	}
-	must(k.T, "cool", c.Cool(Context(k.T), ref))
+	k.must("cool", c.Cool(k.ctx(), o.ref))
 	if r, ok := k.n.(system.Ranger); ok {
-		wantContent(k.T, "range of a cold object", data[mib/2:mib/2+1000], func(w io.Writer) error {
-			return r.GetRange(Context(k.T), ref, mib/2, 1000, w)
+		k.wantContent("range of a cold object", o.data[mib/2:mib/2+1000], func(w io.Writer) error {
+			return r.GetRange(k.ctx(), o.ref, mib/2, 1000, w)
 		})
 	}
-	k.want(warm, other)
+	k.want(warm)
 	// What was put may be nowhere else: then it may not be made to be forgotten.
-	ours := k.put("cool-own", Bytes("cool-own", 10_000))
-	if err := c.Cool(Context(k.T), ours); err != nil {
+	ours := k.put("cool-own", 10_000)
+	if err := c.Cool(k.ctx(), ours.ref); err != nil {
 		k.Logf("cool an object that was put: %v", err)
 	}
-	k.want(ours, Bytes("cool-own", 10_000))
-	for _, unknown := range k.unknown() {
-		failsSoon(k.T, "cool of an unknown ref", func() error { return c.Cool(Context(k.T), unknown) })
-	}
-	fails(k.T, "cool with a context that ended before", c.Cool(ended(), ref))
+	k.want(ours)
+	k.failsUnknown("cool", c.Cool)
+	k.fails("cool with a context that ended before", c.Cool(ended(), o.ref))
 }
 
 // redial: operations of others end as if nothing had been.
 func (k *objects) redial() {
 	r := k.n.(system.Redialer)
-	ref := k.put("redial", Bytes("redial", 100_000))
-	must(k.T, "redial", r.Redial(Context(k.T)))
-	k.want(ref, Bytes("redial", 100_000))
+	o := k.put("redial", 100_000)
+	k.must("redial", r.Redial(k.ctx()))
+	k.want(o)
 	k.beside(r.Redial)
 }
 
@@ -150,9 +136,8 @@ func (k *objects) redial() {
 // system may take a moment to count.
 func (k *objects) stats() {
 	holdings := func() system.Holdings {
-		k.Helper()
-		h, err := k.n.(system.Stats).Stats(Context(k.T))
-		must(k.T, "stats", err)
+		h, err := k.n.(system.Stats).Stats(k.ctx())
+		k.must("stats", err)
 		if min(h.Objects, h.Absolute, h.Disk, h.Entries, h.Inodes) < -1 || max(h.Objects, h.Absolute, h.Disk, h.Entries,
 			h.Inodes) < 0 {
 			k.Fatalf("stats: %+v", h)
@@ -163,25 +148,23 @@ func (k *objects) stats() {
 	before := holdings()
 	ref := k.seeded(rand.Text(), size) // an attached system may have had the content of an earlier run
 	if s, ok := k.n.(system.Settler); ok {
-		must(k.T, "settle", s.Settle(Context(k.T), ref))
+		k.must("settle", s.Settle(k.ctx(), ref))
 	}
 	var after system.Holdings
-	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	if !await(soon, 100*time.Millisecond, func() bool {
 		after = holdings()
 		absolute := before.Absolute < 0 || after.Absolute-before.Absolute >= size
 		disk := before.Disk < 0 || after.Disk > before.Disk
 		objects := before.Objects < 0 || after.Objects > before.Objects
-		if absolute && disk && objects {
-			return
-		}
+		return absolute && disk && objects
+	}) {
+		k.Errorf("stats before an object of %d bytes: %+v, after it: %+v", size, before, after)
 	}
-	k.Errorf("stats before an object of %d bytes: %+v, after it: %+v", size, before, after)
 }
 
 func (k *objects) phases() {
 	want := func(after string) {
-		k.Helper()
-		phases, err := k.n.(system.Phaser).Phases(Context(k.T))
+		phases, err := k.n.(system.Phaser).Phases(k.ctx())
 		if err != nil || len(phases) == 0 {
 			k.Errorf("phases of a %s: %v, %v", after, phases, err)
 		}
@@ -193,16 +176,15 @@ func (k *objects) phases() {
 			seen[ph.Name] = true
 		}
 	}
-	data := Bytes("phases", 20_000)
-	ref := k.put("phases", data)
+	o := k.put("phases", 20_000)
 	want("put")
-	k.want(ref, data)
+	k.want(o)
 	want("get")
 }
 
 func (k *objects) costs(n system.Node) {
-	costs, err := n.(system.Coster).Costs(Context(k.T))
-	must(k.T, "costs", err)
+	costs, err := n.(system.Coster).Costs(k.ctx())
+	k.must("costs", err)
 	if costs.Currency == "" || costs.Decimals < 0 {
 		k.Errorf("costs in %q with %d decimals", costs.Currency, costs.Decimals)
 	}
@@ -217,13 +199,13 @@ func (k *objects) costs(n system.Node) {
 // contract. Being looked at changes nothing.
 func (k *objects) monitor(n system.Node) {
 	if k.Attach == nil || k.Write {
-		k.put("monitored-"+rand.Text(), []byte("looked at"))
+		k.put("monitored-"+rand.Text(), 9)
 	}
-	before := listing(k.T, n)
+	before := k.listing(n)
 	by := map[string]string{} // reading: call
 	for range 2 {
 		for _, c := range n.(system.Monitored).Calls() {
-			readings, err := c.Read(Context(k.T))
+			readings, err := c.Read(k.ctx())
 			if err != nil {
 				k.Logf("%s: %v", c.Name, err) // a gap: nothing is known yet, for instance
 			}
@@ -232,37 +214,105 @@ func (k *objects) monitor(n system.Node) {
 					k.Errorf("both %s and %s give %s", other, c.Name, r.Name)
 				}
 				by[r.Name] = c.Name
-				checkReading(k.T, c.Name, r)
+				k.checkReading(c.Name, r)
 			}
 		}
 	}
 	if len(by) == 0 {
-		k.Error("no call gives a reading")
+		k.Errorf("no call gives a reading")
 	}
-	if after := listing(k.T, n); !maps.Equal(before, after) {
+	if after := k.listing(n); !maps.Equal(before, after) {
 		k.Errorf("objects before being looked at: %v, after it: %v", before, after)
 	}
 }
 
-func checkReading(t *testing.T, call string, r system.Reading) {
-	t.Helper()
-	amounts := []string{
-		system.ReadBalance, system.ReadOutgoing, system.ReadIncoming, system.ReadUnspent,
-		system.ReadSpent, system.ReadEnded, system.ReadEndedUnspent,
-	}
-	money := slices.Contains(amounts, r.Name)
-	for _, prefix := range []string{system.ReadSpentPrefix, system.ReadEndedPrefix, system.ReadPricePrefix} {
-		rest, has := strings.CutPrefix(r.Name, prefix)
-		money = money || has && rest != ""
-	}
+func (k kit) checkReading(call string, r system.Reading) {
+	money := slices.ContainsFunc([]string{
+		system.ReadBalance, system.ReadOutgoing, system.ReadIncoming, system.ReadUnspent, system.ReadSpent,
+		system.ReadEnded, system.ReadEndedUnspent, system.ReadSpentPrefix, system.ReadEndedPrefix,
+		system.ReadPricePrefix,
+	}, func(amount string) bool {
+		return r.Name == amount || strings.HasSuffix(amount, ":") && strings.HasPrefix(r.Name, amount)
+	})
 	switch {
 	case r.Name == "" || strings.HasSuffix(r.Name, ":"):
-		t.Errorf("%s: a reading without a name: %+v", call, r)
+		k.Errorf("%s: a reading without a name: %+v", call, r)
 	case r.Bad != "":
-		t.Logf("%s: %s is not to be used: %s", call, r.Name, r.Bad)
+		k.Logf("%s: %s is not to be used: %s", call, r.Name, r.Bad)
 	case math.IsNaN(r.Value) || math.IsInf(r.Value, 0) || r.Value < 0:
-		t.Errorf("%s: %+v", call, r)
+		k.Errorf("%s: %+v", call, r)
 	case money && r.Amount == nil:
-		t.Errorf("%s: %s is money, and has no exact amount", call, r.Name)
+		k.Errorf("%s: %s is money, and has no exact amount", call, r.Name)
 	}
+}
+
+// target fetches an object as a load generator does: by its target alone.
+func (k *objects) target() {
+	o := k.store(k.seed, "target", Bytes("target", 600<<10))
+	target, err := k.n.(system.HTTPServer).Target(o.ref)
+	k.must("target", err)
+	c := httpClient(k.T, k.from.Dial, target)
+	k.wantContent(fmt.Sprint("GET ", target.URL), o.data, func(w io.Writer) error {
+		return c.Get(k.ctx(), target, w)
+	})
+	if _, ok := k.n.(system.Ranger); !ok {
+		return
+	}
+	k.wantContent(fmt.Sprint("a range of ", target.URL), o.data[1000:3000], func(w io.Writer) error {
+		return c.GetRange(k.ctx(), target, 1000, 2000, w)
+	})
+	if got, noRange, _, head, err := c.Size(k.ctx(), target); got != 600<<10 || noRange || err != nil {
+		k.Errorf("Content-Range has %d bytes, want %d (%v, %v)", got, 600<<10, head, err)
+	}
+}
+
+// Fetch gets a target from the test's own host.
+func Fetch(t *testing.T, target system.HTTPTarget) []byte {
+	t.Helper()
+	var got bytes.Buffer
+	Must(t, httpClient(t, (&net.Dialer{}).DialContext, target).Get(Context(t), target, &got))
+	return got.Bytes()
+}
+
+func httpClient(t *testing.T, dial web.Dial, target system.HTTPTarget) *web.Client {
+	t.Helper()
+	c, err := web.New("test", dial, target)
+	Must(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// cutOff leaves many clients in the middle of an answer: servers have been
+// seen not to answer for a minute after that.
+func (k *objects) cutOff() {
+	h, ok := k.n.(system.Healther)
+	if !ok {
+		k.Skip("the system has no health probe")
+	}
+	clients, size := int(k.size(100, 10)), k.size(24*mib, 12*mib)
+	target, err := k.n.(system.HTTPServer).Target(k.seeded("cut-off", size))
+	k.must("target", err)
+	client := httpClient(k.T, k.from.Dial, target)
+	ctx, cancel := context.WithCancel(k.ctx())
+	defer cancel()
+	var g errgroup.Group
+	var half sync.WaitGroup
+	half.Add(clients)
+	for range clients {
+		g.Go(func() error {
+			resp, err := client.Open(ctx, web.Call{Method: http.MethodGet, URL: target.URL, Header: target.Header})
+			if err == nil {
+				defer resp.Body.Close()
+				_, err = io.CopyN(io.Discard, resp.Body, mib)
+			}
+			half.Done()
+			<-ctx.Done() // with the answer under way
+			return err
+		})
+	}
+	half.Wait()
+	cancel()
+	k.must("before the cut", g.Wait())
+	defer k.soon("health after clients were cut off")()
+	k.must(fmt.Sprintf("health after %d clients were cut off", clients), h.Health(k.ctx()))
 }

@@ -36,7 +36,7 @@ type Chains struct {
 
 // chains is a deployment under test: a fresh node and two peers.
 type chains struct {
-	*testing.T
+	kit
 	Chains
 	c        system.Chains
 	replayer system.Replayer // nil: it is none
@@ -59,9 +59,9 @@ func RunChains(t *testing.T, s Chains) {
 		{"follow", false, (*chains).follow},
 		{"goes on", false, (*chains).goesOn},
 		{"two peers", false, (*chains).twoPeers},
-		{"no peer", false, func(w *chains) { w.begin(w.TempDir()); w.neverBegins() }},
-		{"silent peers", false, (*chains).silentPeers},
-		{"stranger", s.NoStranger, (*chains).stranger},
+		{"no peer", false, func(w *chains) { w.neverBegins(w.TempDir()) }},
+		{"silent peers", false, func(w *chains) { w.uselessPeer(system.Silent) }},
+		{"stranger", s.NoStranger, func(w *chains) { w.uselessPeer(system.Stranger) }},
 		{"served again", false, (*chains).servedAgain},
 		{"source dies", false, (*chains).sourceDies},
 		{"damaged store", s.Store == "", (*chains).damagedStore},
@@ -82,31 +82,21 @@ func RunChains(t *testing.T, s Chains) {
 }
 
 func (s Chains) start(t *testing.T) *chains {
-	t.Helper()
 	const nodes = 3
-	hosts := HostsOf(t, testbed.Options{Plain: s.System.Info().Outside == ""}, nodes+1)
-	d := system.Deployment{
-		Hosts: hosts[:nodes], Client: hosts[nodes], Dir: t.TempDir(), Options: s.Options,
-		Follow: true, Cache: filepath.Join(t.TempDir(), "not", "made", "yet"),
-	}
-	c, err := system.Begin(Context(t), s.System, system.Start, d)
-	must(t, "start", err)
-	StopAtEnd(t, c)
-	w := &chains{T: t, Chains: s, c: c.(system.Chains)}
-	w.replayer, _ = c.(system.Replayer)
-	for _, n := range c.Nodes() {
+	d := deployment(t, HostsOf(t, testbed.Options{Plain: s.System.Info().Outside == ""}, nodes+1), s.Options)
+	d.Follow, d.Cache = true, filepath.Join(t.TempDir(), "not", "made", "yet")
+	s.Syncing = cmp.Or(s.Syncing, time.Minute)
+	w := &chains{kit: kit{t}, Chains: s}
+	w.c = w.bringUp(s.System, system.Start, d, 2*time.Minute).(system.Chains)
+	w.replayer, _ = w.c.(system.Replayer)
+	for _, n := range w.c.Nodes() {
 		w.nodes = append(w.nodes, n.(system.ChainNode))
 	}
-	if len(w.nodes) != nodes || c.Identity()["version"] == "" {
-		t.Fatalf("%d nodes on %d hosts, identity %v", len(w.nodes), nodes, c.Identity())
+	if len(w.nodes) != nodes {
+		t.Fatalf("%d nodes on %d hosts", len(w.nodes), nodes)
 	}
-	w.chain, err = w.c.Chain(Context(t), s.Spec, func(text string) {
-		if text == "" {
-			t.Error("progress without words")
-		}
-	})
-	must(t, "chain", err)
-	wantHostDirs(t, d)
+	w.chain = w.make(s.Spec)
+	w.wantHostDirs(d)
 	blocks := int64(s.Spec.Blocks)
 	if !w.chain.Built || w.chain.ID == "" || w.chain.Tip == "" || w.chain.Height != blocks || w.chain.Bytes < blocks ||
 		w.chain.Transactions < blocks*int64(s.Spec.Transactions) {
@@ -115,8 +105,18 @@ func (s Chains) start(t *testing.T) *chains {
 	return w
 }
 
+// make makes a chain, unless it is there.
+func (w *chains) make(spec system.ChainSpec) system.Chain {
+	c, err := w.c.Chain(w.ctx(), spec, func(text string) {
+		if text == "" {
+			w.Errorf("progress without words")
+		}
+	})
+	w.must("chain", err)
+	return c
+}
+
 func (w *chains) haltAll() {
-	w.Helper()
 	for i := range w.nodes {
 		w.halt(i)
 		w.halt(i) // nothing runs the second time
@@ -124,23 +124,20 @@ func (w *chains) haltAll() {
 }
 
 func (w *chains) halt(i int) {
-	w.Helper()
-	must(w.T, "halt", w.nodes[i].Halt(Context(w.T)))
-	wantEnded(w.T, w.nodes[i].Processes())
+	w.must("halt", w.nodes[i].Halt(w.ctx()))
+	w.wantEnded(w.nodes[i].Processes())
 }
 
 func (w *chains) kill(i int) {
-	w.Helper()
-	must(w.T, "kill", w.nodes[i].Kill(Context(w.T)))
-	wantEnded(w.T, w.nodes[i].Processes())
+	w.must("kill", w.nodes[i].Kill(w.ctx()))
+	w.wantEnded(w.nodes[i].Processes())
 }
 
 // serve makes node i a peer, with settings beside the usual ones, and returns where it is.
 func (w *chains) serve(i int, manner string) string {
-	w.Helper()
 	task := system.ServeTask{Chain: w.chain, Manner: manner, Settings: w.Options}
-	must(w.T, fmt.Sprintf("serve (%q)", manner), w.nodes[i].Serve(Context(w.T), task))
-	a, err := w.nodes[i].Address(Context(w.T))
+	w.must(fmt.Sprintf("serve (%q)", manner), w.nodes[i].Serve(w.ctx(), task))
+	a, err := w.nodes[i].Address(w.ctx())
 	if err != nil || a == "" {
 		w.Fatalf("node %d: address %q, %v", i, a, err)
 	}
@@ -153,17 +150,20 @@ func (w *chains) task(dir string, peers ...string) system.FollowTask {
 
 // begin starts the fresh node, node 0, on dir.
 func (w *chains) begin(dir string, peers ...string) {
-	w.Helper()
-	within(w.T, "to start a fresh node", func() {
-		must(w.T, "follow", w.nodes[0].Follow(Context(w.T), w.task(dir, peers...)))
-	})
+	defer w.soon("to start a fresh node")()
+	w.must("follow", w.nodes[0].Follow(w.ctx(), w.task(dir, peers...)))
+}
+
+// beginWhole starts the fresh node on dir, and waits until it has the whole chain.
+func (w *chains) beginWhole(dir string, peers ...string) system.Following {
+	w.begin(dir, peers...)
+	return w.awaitWhole()
 }
 
 // look asks how far the fresh node is, and holds that to be possible.
 func (w *chains) look() system.Following {
-	w.Helper()
-	f, err := w.nodes[0].Following(Context(w.T))
-	must(w.T, "following", err)
+	f, err := w.nodes[0].Following(w.ctx())
+	w.must("following", err)
 	all := w.chain.Height
 	outside := f.Height < 0 || max(f.Height, f.Indexed) > all || f.Indexed < -1
 	wrongTip := (f.Tip == w.chain.Tip) != (f.Height == all)
@@ -175,55 +175,48 @@ func (w *chains) look() system.Following {
 }
 
 // watch looks until enough says so, or limit passes.
-func (w *chains) watch(limit time.Duration, enough func(system.Following) bool) (system.Following, bool) {
-	w.Helper()
+func (w *chains) watch(limit time.Duration, enough func(system.Following) bool) (f system.Following, ok bool) {
 	height := int64(-1)
-	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
-		f := w.look()
+	ok = await(limit, 20*time.Millisecond, func() bool {
+		f = w.look()
 		if f.Height < height {
 			w.Errorf("the height was %d, and is %d", height, f.Height)
 		}
 		height = f.Height
-		if enough(f) || time.Now().After(end) {
-			return f, enough(f)
-		}
-	}
+		return enough(f)
+	})
+	return f, ok
 }
 
-func (w *chains) limit() time.Duration { return cmp.Or(w.Syncing, time.Minute) }
-
-func (w *chains) awaitWhole() system.Following {
-	w.Helper()
-	f, ok := w.watch(w.limit(), func(f system.Following) bool {
-		return f.Tip == w.chain.Tip && (f.Indexed == -1 || f.Indexed == w.chain.Height)
-	})
+// await waits until enough says so, or fails the test.
+func (w *chains) await(what string, enough func(system.Following) bool) system.Following {
+	f, ok := w.watch(w.Syncing, enough)
 	if !ok {
-		w.Fatalf("the node has not the whole chain of %d blocks after %v: %+v", w.chain.Height, w.limit(), f)
+		w.Fatalf("the node has not %s after %v: %+v", what, w.Syncing, f)
 	}
 	return f
+}
+
+func (w *chains) awaitWhole() system.Following {
+	return w.await(fmt.Sprintf("the whole chain of %d blocks", w.chain.Height), func(f system.Following) bool {
+		return f.Tip == w.chain.Tip && (f.Indexed == -1 || f.Indexed == w.chain.Height)
+	})
 }
 
 func (w *chains) awaitConnected(peers int) system.Following {
-	w.Helper()
-	f, ok := w.watch(w.limit(), func(f system.Following) bool { return f.Connected == peers })
-	if !ok {
-		w.Errorf("%d peers, and %d are connected", peers, f.Connected)
-	}
-	return f
+	return w.await(fmt.Sprintf("%d peers", peers), func(f system.Following) bool { return f.Connected == peers })
 }
 
-// neverBegins holds that nothing comes from nowhere.
-func (w *chains) neverBegins() system.Following {
-	w.Helper()
-	f, began := w.watch(watched/3, func(f system.Following) bool { return f.Height > 0 })
-	if began {
+// neverBegins starts the fresh node and holds that nothing comes from nowhere.
+func (w *chains) neverBegins(dir string, peers ...string) {
+	w.begin(dir, peers...)
+	if f, began := w.watch(watched/3, func(f system.Following) bool { return f.Height > 0 }); began {
 		w.Errorf("blocks came from no peer: %+v", f)
 	}
-	return f
 }
 
 func (w *chains) abilities() {
-	wantAbilities(w.T, w.System, w.c, nil)
+	w.wantAbilities(w.System, w.c, nil)
 	limits := w.System.Info().Chains
 	if p := limits.Problems(w.Spec, nil); len(p) > 0 {
 		w.Errorf("Info.Chains refuses %+v: %v", w.Spec, p)
@@ -237,24 +230,19 @@ func (w *chains) abilities() {
 // nothingRuns: a node that was not started has no process, answers nothing and
 // can be ended.
 func (w *chains) nothingRuns() {
-	_, err := w.nodes[0].Following(Context(w.T))
-	fails(w.T, "following by a node that does not run", err)
+	w.fails("following by a node that does not run", errorOf(w.nodes[0].Following(w.ctx())))
 	w.kill(0)
 }
 
 func (w *chains) chainKept() {
-	again, err := w.c.Chain(Context(w.T), w.Spec, func(string) {})
-	must(w.T, "chain", err)
 	first := w.chain
 	first.Built = false
-	if again != first {
+	if again := w.make(w.Spec); again != first {
 		w.Errorf("the same chain is %+v at first and %+v then", first, again)
 	}
 	other := w.Spec
 	other.Seed++
-	c, err := w.c.Chain(Context(w.T), other, func(string) {})
-	must(w.T, "chain", err)
-	if c.Tip == w.chain.Tip || c.ID == w.chain.ID {
+	if c := w.make(other); c.Tip == w.chain.Tip || c.ID == w.chain.ID {
 		w.Errorf("another seed gives the same chain: %+v", c)
 	}
 }
@@ -263,7 +251,7 @@ func (w *chains) follow() {
 	dir := w.TempDir()
 	w.begin(dir, w.serve(1, system.Honest))
 	if len(w.nodes[0].Processes()) == 0 {
-		w.Error("the fresh node has no process")
+		w.Errorf("the fresh node has no process")
 	}
 	f := w.awaitWhole()
 	if f.Connected != 1 || f.Trouble != "" {
@@ -278,7 +266,6 @@ func (w *chains) follow() {
 
 // wantShares holds what peers have delivered to what there was to deliver.
 func (w *chains) wantShares(f system.Following, peers int) {
-	w.Helper()
 	var blocks int64
 	known := true
 	for _, p := range f.Peers {
@@ -298,53 +285,38 @@ func (w *chains) wantShares(f system.Following, peers int) {
 func (w *chains) goesOn() {
 	dir := w.TempDir()
 	peer := w.serve(1, system.Honest)
-	w.begin(dir, peer)
-	w.awaitWhole()
+	w.beginWhole(dir, peer)
 	w.kill(0)
-	failsSoon(w.T, "following by a node that was killed", func() error {
-		_, err := w.nodes[0].Following(Context(w.T))
-		return err
+	w.failsSoon("following by a node that was killed", func() error {
+		return errorOf(w.nodes[0].Following(w.ctx()))
 	})
 	w.begin(dir) // what was committed is there without a peer
 	killed := w.look()
 	w.halt(0)
-	w.begin(dir, peer)
-	if f := w.awaitWhole(); f.Height < killed.Height {
+	if f := w.beginWhole(dir, peer); f.Height < killed.Height {
 		w.Errorf("after a kill %+v, after a halt and with a peer %+v", killed, f)
 	}
 	w.halt(0)
-	w.begin(dir)
-	if f := w.awaitWhole(); f.Connected > 0 {
+	if f := w.beginWhole(dir); f.Connected > 0 {
 		w.Errorf("connected without a peer: %+v", f)
 	}
 }
 
 func (w *chains) twoPeers() {
-	w.begin(w.TempDir(), w.serve(1, system.Honest), w.serve(2, system.Honest))
-	w.awaitWhole()
+	w.beginWhole(w.TempDir(), w.serve(1, system.Honest), w.serve(2, system.Honest))
 	w.wantShares(w.awaitConnected(2), 2)
 }
 
-func (w *chains) silentPeers() {
-	silent := w.serve(1, system.Silent)
-	w.begin(w.TempDir(), silent)
-	w.neverBegins()
+// uselessPeer: nothing comes from one that gives no block of the chain, and it keeps nothing from coming.
+func (w *chains) uselessPeer(manner string) {
+	useless := w.serve(1, manner)
+	w.neverBegins(w.TempDir(), useless)
 	w.kill(0)
-	w.begin(w.TempDir(), silent, w.serve(2, system.Honest))
-	for _, p := range w.awaitWhole().Peers {
-		if p.Address == silent && p.Blocks > 0 {
-			w.Errorf("a silent peer delivered: %+v", p)
+	for _, p := range w.beginWhole(w.TempDir(), useless, w.serve(2, system.Honest)).Peers {
+		if p.Address == useless && p.Blocks > 0 {
+			w.Errorf("a useless peer (%q) delivered: %+v", manner, p)
 		}
 	}
-}
-
-func (w *chains) stranger() {
-	stranger := w.serve(1, system.Stranger)
-	w.begin(w.TempDir(), stranger)
-	w.neverBegins()
-	w.kill(0)
-	w.begin(w.TempDir(), stranger, w.serve(2, system.Honest))
-	w.awaitWhole()
 }
 
 // servedAgain: a peer that serves the same goes on, else it is another process.
@@ -356,15 +328,15 @@ func (w *chains) servedAgain() {
 	}
 	before := pid(system.Honest)
 	if pid(system.Honest) != before {
-		w.Error("a peer that serves the same was started anew")
+		w.Errorf("a peer that serves the same was started anew")
 	}
-	kill(w.T, w.nodes[1])
+	w.kit.kill(w.nodes[1])
 	after := pid(system.Honest)
 	if after == before {
-		w.Error("a peer that has died was not started anew")
+		w.Errorf("a peer that has died was not started anew")
 	}
 	if pid(system.Silent) == after {
-		w.Error("an honest peer that is to be silent was not started anew")
+		w.Errorf("an honest peer that is to be silent was not started anew")
 	}
 	w.kill(1)
 	w.serve(1, system.Honest)
@@ -380,18 +352,17 @@ func (w *chains) sourceDies() {
 
 func (w *chains) damagedStore() {
 	dir := w.TempDir()
-	w.begin(dir, w.serve(1, system.Honest))
-	w.awaitWhole()
+	w.beginWhole(dir, w.serve(1, system.Honest))
 	w.halt(0)
 	path := filepath.Join(dir, w.Store)
 	b, err := os.ReadFile(path)
-	must(w.T, "store", err)
+	w.must("store", err)
 	for i := range min(len(b), 64<<10) {
 		b[i] ^= 0x55
 	}
-	must(w.T, "spoil", os.WriteFile(path, b, 0o600))
-	failsSoon(w.T, "follow on a damaged store", func() error {
-		err := w.nodes[0].Follow(Context(w.T), w.task(dir))
+	w.must("spoil", os.WriteFile(path, b, 0o600))
+	w.failsSoon("follow on a damaged store", func() error {
+		err := w.nodes[0].Follow(w.ctx(), w.task(dir))
 		if err != nil && (!strings.Contains(err.Error(), path) || !strings.HasPrefix(err.Error(),
 			w.System.Info().Name+": ")) {
 			w.Errorf("a damaged store: %v; want an error that names %s", err, path)
@@ -401,18 +372,17 @@ func (w *chains) damagedStore() {
 	if now, err := os.ReadFile(path); err != nil || string(now) != string(b) {
 		w.Errorf("the damaged file is not what it was (%v)", err)
 	}
-	wantEnded(w.T, w.nodes[0].Processes())
-	w.begin(w.TempDir(), w.serve(1, system.Honest)) // the node is none the worse for it
-	w.awaitWhole()
+	w.wantEnded(w.nodes[0].Processes())
+	w.beginWhole(w.TempDir(), w.serve(1, system.Honest)) // the node is none the worse for it
 }
 
 func (w *chains) replay() {
-	r, err := w.replayer.Replay(Context(w.T), w.task(w.TempDir()))
-	must(w.T, "replay", err)
+	r, err := w.replayer.Replay(w.ctx(), w.task(w.TempDir()))
+	w.must("replay", err)
 	if r.Blocks != w.chain.Height || r.Seconds <= 0 || r.CPU < 0 {
 		w.Errorf("replay of %d blocks: %+v", w.chain.Height, r)
 	}
-	wantEnded(w.T, processes(w.c.Nodes()...))
+	w.wantEnded(processes(w.c.Nodes()...))
 }
 
 // cancelled: what takes long ends with its context, and leaves nothing behind.
@@ -420,29 +390,24 @@ func (w *chains) cancelled() {
 	spec := w.Spec
 	spec.Seed += 1000
 	all := map[string]func() error{
-		"chain": func() error { _, err := w.c.Chain(ended(), spec, func(string) {}); return err },
+		"chain": func() error { return errorOf(w.c.Chain(ended(), spec, func(string) {})) },
 		"serve": func() error {
 			return w.nodes[1].Serve(ended(), system.ServeTask{Chain: w.chain, Settings: maps.Clone(w.Options)})
 		},
 	}
 	if w.replayer != nil {
-		all["replay"] = func() error { _, err := w.replayer.Replay(ended(), w.task(w.TempDir())); return err }
+		all["replay"] = func() error { return errorOf(w.replayer.Replay(ended(), w.task(w.TempDir()))) }
 	}
 	for what, do := range all {
-		failsSoon(w.T, what, do, context.Canceled)
+		w.failsSoon(what, do, context.Canceled)
 	}
-	wantEnded(w.T, processes(w.c.Nodes()...))
-	c, err := w.c.Chain(Context(w.T), spec, func(string) {})
-	if err != nil || c.Height != int64(spec.Blocks) {
-		w.Errorf("a chain whose making was cancelled before: %+v, %v", c, err)
+	w.wantEnded(processes(w.c.Nodes()...))
+	if c := w.make(spec); c.Height != int64(spec.Blocks) {
+		w.Errorf("a chain whose making was cancelled before: %+v", c)
 	}
 }
 
 func (w *chains) stop() {
 	w.begin(w.TempDir(), w.serve(1, system.Honest))
-	all := processes(w.c.Nodes()...)
-	for range 2 {
-		must(w.T, "stop", w.c.Stop(Context(w.T)))
-	}
-	wantEnded(w.T, all)
+	w.stopTwice(w.c)
 }

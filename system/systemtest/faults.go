@@ -22,14 +22,12 @@ func (k *objects) health() {
 	if !ok {
 		k.Skip("the system has no health probe")
 	}
-	must(k.T, "health of a healthy node", h.Health(Context(k.T)))
+	k.must("health of a healthy node", h.Health(k.ctx()))
 	if len(k.n.Processes()) == 0 {
 		return
 	}
-	defer freeze(k.T, k.n)()
-	ctx, cancel := context.WithTimeout(Context(k.T), time.Second)
-	defer cancel()
-	fails(k.T, "health of a stopped node", h.Health(ctx))
+	defer k.freeze(k.n)()
+	k.fails("health of a stopped node", h.Health(k.limited(time.Second)))
 }
 
 // hang asks nodes that do not answer: calls end at the context's deadline, and
@@ -38,62 +36,47 @@ func (k *objects) hang() {
 	if len(processes(k.c.Nodes()...)) == 0 {
 		k.Skip("no processes that could be stopped")
 	}
-	data := Bytes("hang", 5000)
-	ref := k.put("hang", data)
+	o := k.put("hang", 5000)
 	ways := ask(k.n)
 	if !k.Truths.PutPassesServer {
 		ways["put"] = func(ctx context.Context, _ system.Ref) error {
-			_, err := k.n.Put(ctx, "hang-put", mib, Content("hang-put", mib))
-			return err
+			return errorOf(k.n.Put(ctx, "hang-put", mib, Content("hang-put", mib)))
 		}
 	}
-	thaw := freeze(k.T, k.c.Nodes()...)
+	thaw := k.freeze(k.c.Nodes()...)
 	var all sync.WaitGroup
 	for how, do := range ways {
 		all.Go(func() {
-			failsSoon(k.T, how+" of a system that does not answer", func() error {
-				ctx, cancel := context.WithTimeout(Context(k.T), time.Second)
-				defer cancel()
-				return do(ctx, ref)
+			k.failsSoon(how+" of a system that does not answer", func() error {
+				return do(k.limited(time.Second), o.ref)
 			}, context.DeadlineExceeded)
 		})
 	}
 	all.Wait()
 	thaw()
-	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(Context(k.T), soon)
-		err := k.n.Get(ctx, ref, io.Discard)
-		cancel()
-		if err == nil {
-			break
-		}
-	}
-	k.want(ref, data)
+	await(soon, 100*time.Millisecond, func() bool { return k.n.Get(k.limited(soon), o.ref, io.Discard) == nil })
+	k.want(o)
 }
 
 func (k *objects) stop() {
 	if k.Attach != nil {
 		k.Skip("nothing of ours to stop")
 	}
-	ref := k.put("stop", Bytes("stop", 1000))
-	for range 2 {
-		must(k.T, "stop", k.c.Stop(Context(k.T)))
-	}
-	wantEnded(k.T, processes(k.c.Nodes()...))
-	wantGone(k.T, k.n, ref)
+	ref := k.put("stop", 1000).ref
+	k.stopTwice(k.c)
+	k.wantGone(k.n, ref)
 }
 
 // wantGone checks that a node whose server is gone says so, soon.
-func wantGone(t *testing.T, n system.Getter, ref system.Ref) {
-	t.Helper()
+func (k kit) wantGone(n system.Getter, ref system.Ref) {
 	if h, ok := n.(system.Healther); ok {
-		failsSoon(t, "health without a server", func() error { return h.Health(Context(t)) })
+		k.failsSoon("health without a server", func() error { return h.Health(k.ctx()) })
 	}
 	for how, get := range ask(n) {
-		failsSoon(t, how+" without a server", func() error {
-			err := get(Context(t), ref)
+		k.failsSoon(how+" without a server", func() error {
+			err := get(k.ctx(), ref)
 			if errors.Is(err, system.ErrNotFound) {
-				t.Errorf("%s without a server: %v", how, err)
+				k.Errorf("%s without a server: %v", how, err)
 			}
 			return err
 		})
@@ -108,23 +91,28 @@ func (s Suite) killedInPut(t *testing.T) {
 		t.Skip("Put does not need the server")
 	}
 	k := s.start(t)
-	failsSoon(t, "a put during which the system was killed", func() error {
-		killing := &once{do: func() { kill(t, k.c.Nodes()...) }}
-		_, err := k.n.Put(Context(t), "midway", midway, io.MultiReader(Content("midway", midway/2), killing,
-			Content("midway-2", midway/2)))
-		return err
+	k.failsSoon("a put during which the system was killed", func() error {
+		killing := &hook{do: func() { k.kill(k.c.Nodes()...) }}
+		return errorOf(k.n.Put(k.ctx(), "midway", midway, io.MultiReader(Content("midway", midway/2), killing,
+			Content("midway-2", midway/2))))
 	})
 }
 
 func (s Suite) killedInGet(t *testing.T) {
 	k := s.start(t)
 	ref := k.seeded("midway", midway)
-	w := &once{do: func() { kill(t, k.c.Nodes()...) }}
-	failsSoon(t, "a get during which the system was killed", func() error { return k.n.Get(Context(t), ref, w) })
-	if !w.done {
+	killed := false
+	killing := sync.OnceFunc(func() {
+		k.kill(k.c.Nodes()...)
+		killed = true
+	})
+	k.failsSoon("a get during which the system was killed", func() error {
+		return k.n.Get(k.ctx(), ref, &hook{do: killing})
+	})
+	if !killed {
 		t.Error("no byte came before the system was killed")
 	}
-	wantGone(t, k.n, ref)
+	k.wantGone(k.n, ref)
 }
 
 // revive kills all processes of a deployment at once, as the end of a session by
@@ -136,91 +124,78 @@ func (s Suite) revive(t *testing.T) {
 	}
 	d := s.deployment(t)
 	_, err := system.Revive(Context(t), s.System, d)
-	fails(t, "revive an empty directory", err)
+	kit{t}.fails("revive an empty directory", err)
 	c, err := system.Begin(Context(t), s.System, system.Start, d)
-	must(t, "start", err)
-	k := &objects{t, s, c, c.Nodes()[0].(system.Store), d.Client}
-	sizes := map[system.Ref]int64{}
-	put := func(name string, size int64) { sizes[k.put("run/"+name, Bytes(fmt.Sprint(size), size))] = size }
+	kit{t}.must("start", err)
+	k := &objects{kit{t}, s, c, c.Nodes()[0].(system.Store), d.Client}
+	var all []object
 	for _, size := range []int64{1, 56, 3000, 2*mib + 1} {
-		put(fmt.Sprint("revive-", size), size)
+		all = append(all, k.put(fmt.Sprint("run/revive-", size), size))
 	}
 	for round := range 2 {
-		kill(t, k.c.Nodes()...)
-		if err := k.c.Stop(Context(t)); err != nil {
+		k.kill(k.c.Nodes()...)
+		if err := k.c.Stop(k.ctx()); err != nil {
 			t.Logf("stop of what was killed: %v", err) // what it says is not judged here
 		}
-		k.c, err = system.Revive(Context(t), s.System, d)
-		must(t, "revive", err)
+		k.c, err = system.Revive(k.ctx(), s.System, d)
+		k.must("revive", err)
 		k.n = k.c.Nodes()[0].(system.Store)
-		listed := listing(t, k.n)
-		for ref, size := range sizes {
-			k.want(ref, Bytes(fmt.Sprint(size), size))
-			if listed != nil && (listed[ref].Size != size || len(listed) != len(sizes)) {
-				t.Errorf("%s of %d bytes is listed as %+v, one of %d", ref, size, listed[ref], len(listed))
+		k.want(all...)
+		listed := k.listing(k.n)
+		for _, o := range all {
+			if listed != nil && (listed[o.ref].Size != int64(len(o.data)) || len(listed) != len(all)) {
+				t.Errorf("%s of %d bytes is listed as %+v, one of %d", o.ref, len(o.data), listed[o.ref], len(listed))
 			}
 		}
-		put(fmt.Sprint("more-", round), 5000+int64(round))
+		all = append(all, k.put(fmt.Sprint("run/more-", round), 5000+int64(round)))
 	}
 	if del, ok := k.n.(system.Deleter); ok {
-		for ref := range sizes {
-			must(t, "delete what an earlier session put", del.Delete(Context(t), ref))
-			fails(t, "get after delete", k.n.Get(Context(t), ref, io.Discard), system.ErrNotFound)
+		for _, o := range all {
+			k.must("delete what an earlier session put", del.Delete(k.ctx(), o.ref))
+			k.fails("get after delete", k.n.Get(k.ctx(), o.ref, io.Discard), system.ErrNotFound)
 		}
 	}
-	must(t, "stop", k.c.Stop(Context(t)))
+	k.must("stop", k.c.Stop(k.ctx()))
 }
-
-func (s Suite) portInUse(t *testing.T) { wantPortInUse(t, s.System, s.deployment(t)) }
 
 // wantPortInUse: when the port of the last node is taken the start fails, says of
 // which host, and leaves no node behind on the others.
-func wantPortInUse(t *testing.T, s system.System, d system.Deployment) {
-	t.Helper()
+func (k kit) wantPortInUse(s system.System, d system.Deployment) {
 	if !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == "port" }) {
-		t.Skip("the system has no option port")
+		k.Skip("the system has no option port")
 	}
 	last := d.Hosts[len(d.Hosts)-1]
-	port := takePort(t, last, d.Hosts[:len(d.Hosts)-1])
+	port := k.takePort(last, d.Hosts[:len(d.Hosts)-1])
 	taken := system.JoinPort(last, port)
-	if d.Options == nil {
-		d.Options = system.Options{}
-	}
 	d.Options["port"] = strconv.Itoa(port)
-	c, err := system.Begin(Context(t), s, system.Start, d)
+	_, err := begin(k.ctx(), k.T, s, system.Start, d)
 	if err == nil {
-		StopAtEnd(t, c)
-		t.Fatalf("started, though %s was taken", taken)
+		k.Fatalf("started, though %s was taken", taken)
 	}
 	for _, want := range []string{s.Info().Name + ": ", "port in use", taken, last.Name()} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("start on a port in use: %v; want %q in it", err, want)
+			k.Errorf("start on a port in use: %v; want %q in it", err, want)
 		}
 	}
 	if first := d.Hosts[0]; first != last { // its node had its port: nothing holds it any more
-		_, err := first.Port(Context(t), port)
-		must(t, "a node is left behind by a start that failed", err)
+		k.must("a node is left behind by a start that failed", errorOf(first.Port(k.ctx(), port)))
 	}
 }
 
 // takePort takes a port of a host that is free on the others: plain hosts share the
 // machine's loopback, where other tests' nodes have ports too.
-func takePort(t *testing.T, h testbed.Host, others []testbed.Host) int {
-	t.Helper()
+func (k kit) takePort(h testbed.Host, others []testbed.Host) int {
 	for range 20 {
-		at, stop, err := h.Respond(Context(t))
-		must(t, "listen", err)
+		at, stop, err := h.Respond(k.ctx())
+		k.must("listen", err)
 		port := int(at.Port())
-		taken := func(o testbed.Host) bool {
-			_, err := o.Port(Context(t), port)
-			return err != nil
-		}
+		taken := func(o testbed.Host) bool { return errorOf(o.Port(k.ctx(), port)) != nil }
 		if !slices.ContainsFunc(others, taken) {
-			t.Cleanup(stop)
+			k.Cleanup(stop)
 			return port
 		}
 		stop()
 	}
-	t.Fatal("no port is free on all the other hosts")
+	k.Fatalf("no port is free on all the other hosts")
 	return 0
 }

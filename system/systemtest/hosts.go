@@ -1,12 +1,10 @@
 package systemtest
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -38,9 +36,7 @@ func SlowHosts(t *testing.T, rate float64, n int) []testbed.Host {
 	for _, h := range hosts {
 		links[h.Name()] = link.Params{Rate: rate}
 	}
-	if err := tb.Shape(Context(t), testbed.ShapeSpec{Up: links, Down: links}); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, tb.Shape(Context(t), testbed.ShapeSpec{Up: links, Down: links}))
 	return hosts
 }
 
@@ -51,37 +47,27 @@ func Bed(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbed.
 	opt.Dir = t.TempDir()
 	opt.Hosts = agent.Wanted()
 	tb, err := testbed.New(Context(t), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := tb.Close(ctx); err != nil {
-			t.Errorf("close the testbed: %v", err)
-		}
-	})
+	Must(t, err)
+	AtEnd(t, "close the testbed", tb.Close)
 	if mode := tb.Mode(); !opt.Plain && !mode.Namespaces {
 		t.Skip(mode.Why)
 	}
 	hosts := make([]testbed.Host, n)
 	for i := range hosts {
-		if hosts[i], err = tb.AddHost(Context(t), fmt.Sprintf("h%d", i+1)); err != nil {
-			t.Fatal(err)
-		}
+		hosts[i], err = tb.AddHost(Context(t), fmt.Sprintf("h%d", i+1))
+		Must(t, err)
 	}
 	return tb, hosts
 }
 
 // wantHostDirs holds that below the directory of a deployment there is nothing but
 // the directories of its hosts.
-func wantHostDirs(t *testing.T, d system.Deployment) {
-	t.Helper()
+func (k kit) wantHostDirs(d system.Deployment) {
 	all, err := os.ReadDir(d.Dir)
-	must(t, "directory of the deployment", err)
+	k.must("directory of the deployment", err)
 	for _, e := range all {
 		if !slices.ContainsFunc(append(d.Hosts, d.Client), func(h testbed.Host) bool { return h.Name() == e.Name() }) {
-			t.Errorf("%s is no host's, and below the directory of the deployment", e.Name())
+			k.Errorf("%s is no host's, and below the directory of the deployment", e.Name())
 		}
 	}
 }
@@ -92,6 +78,6 @@ func FreeAddress(t *testing.T) string {
 	t.Helper()
 	h := Hosts(t, 1)[0]
 	port, err := h.Port(Context(t), 0)
-	must(t, "free port", err)
+	Must(t, err)
 	return system.JoinPort(h, port)
 }

@@ -31,21 +31,11 @@ func Pulled(t *testing.T, img v1.Image) (reference string) {
 func PulledApart(t *testing.T, img v1.Image) (reference string, env []string) {
 	t.Helper()
 	cache, data := t.TempDir(), t.TempDir()
-	must(t, "cache", os.Chmod(cache, 0o755))
+	Must(t, os.Chmod(cache, 0o755))
 	store := image.Store{Dir: filepath.Join(cache, "images"), Names: filepath.Join(data, "plimsoll", "images"),
 		Limit: 1 << 30, Stall: 30 * time.Second}
 	reference = imagetest.Push(t, imagetest.Registry(t), img)
 	_, err := store.Pull(context.Background(), reference, false, nil)
-	must(t, "pull", err)
+	Must(t, err)
 	return reference, []string{testbed.CacheVariable + "=" + cache, "XDG_DATA_HOME=" + data}
-}
-
-// Existing are those of the paths that this machine has.
-func Existing(paths ...string) (some []string) {
-	for _, p := range paths {
-		if _, err := os.Stat(p); err == nil {
-			some = append(some, p)
-		}
-	}
-	return some
 }

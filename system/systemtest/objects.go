@@ -2,15 +2,22 @@ package systemtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc64"
+	"hash/crc32"
 	"io"
+	"maps"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/iotest"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,17 +29,15 @@ func (k *objects) sizes() {
 	for _, size := range []int64{0, 1, 55, 56, 1 << 10, 256<<10 - 1, 256 << 10, 256<<10 + 1, 5 * mib} {
 		name := fmt.Sprintf("size-%d", size)
 		if size < k.Truths.MinSize {
-			_, err := k.n.Put(Context(k.T), name, size, Content(name, size))
-			fails(k.T, "put of less than the system takes", err)
+			k.fails("put of less than the system takes", errorOf(k.n.Put(k.ctx(), name, size, Content(name, size))))
 			continue
 		}
-		k.want(k.put(name, Bytes(name, size)), Bytes(name, size))
-		k.want(k.seeded("seed"+name, size), Bytes("seed"+name, size))
+		k.want(k.put(name, size), k.store(k.seed, "seed"+name, Bytes("seed"+name, size)))
 	}
 }
 
 func (k *objects) names() {
-	data := map[system.Ref][]byte{}
+	all := map[system.Ref]object{}
 	for _, name := range []string{
 		"", " ", ".", "..", ".hidden", "../../up", "a/b/c", "a//b", "a b", "a%20b", "a+b", "a?b#c&d=e", "ünï→☃",
 		"x\x00y",
@@ -40,23 +45,19 @@ func (k *objects) names() {
 		"\xff\xfe", "=41", "A", strings.Repeat("long", 100),
 		strings.Repeat("long", 101),
 	} {
-		b := Bytes("name"+name, 100)
-		ref := k.put(name, b)
-		if data[ref] != nil {
-			k.Errorf("name %q and another share the ref %s", name, ref)
+		o := k.put(name, 100)
+		if _, shared := all[o.ref]; shared {
+			k.Errorf("name %q and another share the ref %s", name, o.ref)
 		}
-		data[ref] = b
+		all[o.ref] = o
 	}
-	for ref, b := range data {
-		k.want(ref, b)
-	}
+	k.want(slices.Collect(maps.Values(all))...)
 	same := Bytes("same content", 300)
-	one, two := k.put("same-1", same), k.put("same-2", same)
-	if (one == two) != k.Truths.ContentAddressed {
-		k.Errorf("the same content has refs %s and %s; content addressed: %v", one, two, k.Truths.ContentAddressed)
+	one, two := k.store(k.n.Put, "same-1", same), k.store(k.n.Put, "same-2", same)
+	if content := k.Truths.ContentAddressed; (one.ref == two.ref) != content {
+		k.Errorf("the same content has refs %s and %s; content addressed: %v", one.ref, two.ref, content)
 	}
-	k.want(one, same)
-	k.want(two, same)
+	k.want(one, two)
 }
 
 // ask is each way to ask for an object that n has and that changes nothing.
@@ -70,7 +71,7 @@ func ask(n system.Getter) map[string]func(context.Context, system.Ref) error {
 		}
 	}
 	if s, ok := n.(system.Stater); ok {
-		ways["stat"] = func(ctx context.Context, ref system.Ref) error { _, err := s.Stat(ctx, ref); return err }
+		ways["stat"] = func(ctx context.Context, ref system.Ref) error { return errorOf(s.Stat(ctx, ref)) }
 	}
 	return ways
 }
@@ -78,67 +79,58 @@ func ask(n system.Getter) map[string]func(context.Context, system.Ref) error {
 // unknownRefs asks for what was never stored, and for what cannot be: a caller's
 // mistake, which must neither reach another object nor be searched for.
 func (k *objects) unknownRefs(n system.Getter) {
-	malformed := append(append([]system.Ref{}, badRefs...), k.Truths.Malformed...)
-	if k.Truths.Unknown != nil {
-		malformed = append(malformed, "no-such-object")
+	malformed := slices.Concat(badRefs, k.Truths.Malformed)
+	if !slices.Contains(k.Truths.Unknown, simple) {
+		malformed = append(malformed, simple)
 	}
 	for how, get := range ask(n) {
-		for _, ref := range k.unknown() {
-			failsSoon(k.T, how+" of an unknown ref", func() error { return get(Context(k.T), ref) }, system.ErrNotFound)
+		k.failsUnknown(how, get, system.ErrNotFound)
+		end := k.soon(how + " of malformed refs")
+		for _, ref := range malformed {
+			k.fails(fmt.Sprintf("%s of malformed ref %.40q", how, ref), get(k.ctx(), ref), system.ErrBadRef,
+				system.ErrNotFound)
 		}
-		within(k.T, how+" of malformed refs", func() {
-			for _, ref := range malformed {
-				fails(k.T, fmt.Sprintf("%s of malformed ref %.40q", how, ref), get(Context(k.T), ref), system.ErrBadRef,
-					system.ErrNotFound)
-			}
-		})
+		end()
 	}
 }
 
 func (k *objects) badReaders() {
-	badReaders(k.T, k.n.Put)
-	badReaders(k.T, k.seed)
-	k.want(k.put("after-bad", []byte("fine")), []byte("fine")) // the server is none the worse for it
+	k.kit.badReaders(k.n.Put)
+	k.kit.badReaders(k.seed)
+	k.want(k.put("after-bad", 4)) // the server is none the worse for it
 }
 
 // streams puts an object much larger than what may be held in memory.
 func (k *objects) streams() {
 	size := k.size(48*mib, 16*mib)
-	for how, put := range map[string]store{"put": k.n.Put, "seed": k.seed} {
+	for how, by := range map[string]put{"put": k.n.Put, "seed": k.seed} {
 		name := "large-" + how
 		r := Content(name, size)
 		if !k.Truths.InProcess {
-			r = holding(k.T, how, size, r)
+			r = io.MultiReader(io.LimitReader(r, size/4*3), k.holding(how, size), r)
 		}
-		ref, err := put(Context(k.T), name, size, r)
-		must(k.T, how, err)
-		pipe, w := io.Pipe()
-		go func() { w.CloseWithError(k.n.Get(Context(k.T), ref, w)) }()
-		got, want := checksum(k.T, holding(k.T, "get", size, pipe)), checksum(k.T, Content(name, size))
-		if got != want {
+		ref, err := by(k.ctx(), name, size, r)
+		k.must(how, err)
+		want, got := crc32.NewIEEE(), crc32.NewIEEE()
+		_, err = io.Copy(want, Content(name, size))
+		k.must("generate", err)
+		k.must("get", k.n.Get(k.ctx(), ref, io.MultiWriter(got, k.holding("get", size))))
+		if want.Sum32() != got.Sum32() {
 			k.Errorf("get: other bytes than those put")
 		}
 	}
 }
 
-func checksum(t *testing.T, r io.Reader) uint64 {
-	t.Helper()
-	h := crc64.New(crc64.MakeTable(crc64.ECMA))
-	_, err := io.Copy(h, r)
-	must(t, "read", err)
-	return h.Sum64()
-}
-
-// holding is r, an object of size bytes on its way, and looks after three
-// quarters of it at what this process holds in memory: what a library allocates
-// for a moment is its cost, but no buffered object.
-func holding(t *testing.T, what string, size int64, r io.Reader) io.Reader {
+// holding looks, after three quarters of an object of size bytes, at what this process
+// holds in memory more than now: what a library allocates for a moment is its cost, but
+// no buffered object.
+func (k kit) holding(what string, size int64) *hook {
 	before := held()
-	return io.MultiReader(io.LimitReader(r, size/4*3), &once{do: func() {
+	return &hook{after: int(size / 4 * 3), do: sync.OnceFunc(func() {
 		if grew := held() - before; grew > size/4 {
-			t.Errorf("%s of %d MiB holds %d MiB here after three quarters of it", what, size/mib, grew/mib)
+			k.Errorf("%s of %d MiB holds %d MiB here after three quarters of it", what, size/mib, grew/mib)
 		}
-	}}, r)
+	})}
 }
 
 // held is the memory in use, garbage left out: the least of a few looks, since
@@ -157,42 +149,27 @@ func held() int64 {
 func (k *objects) cancel() {
 	size := k.size(32*mib, 16*mib)
 	ref := k.seeded("cancel", size)
-	failsSoon(k.T, "cancelled get", func() error {
-		ctx, cancel := context.WithCancel(Context(k.T))
-		return k.n.Get(ctx, ref, &cancelAfter{left: mib, cancel: cancel})
+	k.failsSoon("cancelled get", func() error {
+		ctx, cancel := context.WithCancel(k.ctx())
+		return k.n.Get(ctx, ref, &hook{after: mib, do: cancel})
 	}, context.Canceled)
-	failsSoon(k.T, "cancelled put", func() error {
-		ctx, cancel := context.WithCancel(Context(k.T))
+	k.failsSoon("cancelled put", func() error {
+		ctx, cancel := context.WithCancel(k.ctx())
 		// Endless for who stops when cancelled; who reads on does not fill the memory.
-		endless := io.MultiReader(io.TeeReader(Content("endless", 256*mib), &cancelAfter{left: 4 * mib,
-			cancel: cancel}), brokenReader{})
-		_, err := k.n.Put(ctx, "endless", 1<<32, endless)
-		return err
+		endless := io.MultiReader(Content("begin", 4*mib), &hook{do: cancel}, Content("endless", 252*mib),
+			iotest.ErrReader(errReader))
+		return errorOf(k.n.Put(ctx, "endless", 1<<32, endless))
 	}, context.Canceled)
-	failsSoon(k.T, "put with a context that ended before", func() error {
-		_, err := k.n.Put(ended(), "never", 5, Content("never", 5))
-		return err
+	k.failsSoon("put with a context that ended before", func() error {
+		return errorOf(k.n.Put(ended(), "never", 5, Content("never", 5)))
 	}, context.Canceled)
-}
-
-// cancelAfter is a writer which cancels after some bytes.
-type cancelAfter struct {
-	left   int64
-	cancel func()
-}
-
-func (c *cancelAfter) Write(p []byte) (int, error) {
-	if c.left -= int64(len(p)); c.left < 0 {
-		c.cancel()
-	}
-	return len(p), nil
 }
 
 func (k *objects) concurrent() { k.beside(func(context.Context) error { return nil }) }
 
 // beside puts and gets objects from several sides while other runs again and again.
 func (k *objects) beside(other func(context.Context) error) {
-	g, ctx := errgroup.WithContext(Context(k.T))
+	g, ctx := errgroup.WithContext(k.ctx())
 	rounds := int(k.size(5, 2))
 	g.Go(func() error {
 		for range rounds {
@@ -222,20 +199,15 @@ func (k *objects) beside(other func(context.Context) error) {
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		k.Error(err)
-	}
+	k.must("side by side", g.Wait())
 }
 
 func (k *objects) ranges() {
-	const size = 3*mib + 7 // several blocks of any system, the last one not full
-	data := Bytes("ranges", size)
-	wantRanges(k.T, k.n.(system.Ranger), k.put("ranges", data), data)
+	k.wantRanges(k.n.(system.Ranger), k.put("ranges", 3*mib+7)) // several blocks of any system, the last one not full
 }
 
-func wantRanges(t *testing.T, r system.Ranger, ref system.Ref, data []byte) {
-	t.Helper()
-	size := int64(len(data))
+func (k kit) wantRanges(r system.Ranger, o object) {
+	size := int64(len(o.data))
 	for _, c := range []struct {
 		what   string
 		off, n int64
@@ -252,8 +224,8 @@ func wantRanges(t *testing.T, r system.Ranger, ref system.Ref, data []byte) {
 		{"at the end", size, 1, true},
 		{"behind the end", size + mib, 10, true},
 	} {
-		wantContent(t, "range "+c.what, data[min(c.off, size):min(c.off+c.n, size)], func(w io.Writer) error {
-			err := r.GetRange(Context(t), ref, c.off, c.n, w)
+		k.wantContent("range "+c.what, o.data[min(c.off, size):min(c.off+c.n, size)], func(w io.Writer) error {
+			err := r.GetRange(k.ctx(), o.ref, c.off, c.n, w)
 			if c.short && errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil
 			} else if c.short {
@@ -262,31 +234,29 @@ func wantRanges(t *testing.T, r system.Ranger, ref system.Ref, data []byte) {
 			return err
 		})
 	}
-	fails(t, "range with a negative offset", r.GetRange(Context(t), ref, -1, 10, io.Discard))
+	k.fails("range with a negative offset", r.GetRange(k.ctx(), o.ref, -1, 10, io.Discard))
 }
 
 // listing is what the node lists, by ref; nil: it has no list.
-func listing(t *testing.T, n system.Node) map[system.Ref]system.Object {
-	t.Helper()
+func (k kit) listing(n system.Node) map[system.Ref]system.Object {
 	l, ok := n.(system.Lister)
 	if !ok {
 		return nil
 	}
-	all, err := system.All(Context(t), l)
-	must(t, "list", err)
 	of := map[system.Ref]system.Object{}
-	for _, o := range all {
+	k.must("list", l.List(k.ctx(), func(o system.Object) error {
 		if _, twice := of[o.Ref]; twice {
-			t.Errorf("%s is listed twice", o.Ref)
+			k.Errorf("%s is listed twice", o.Ref)
 		}
 		of[o.Ref] = o
-	}
+		return nil
+	}))
 	return of
 }
 
 func (k *objects) list() {
-	ref := k.put("listed", Bytes("listed", 1234))
-	o, ok := listing(k.T, k.n)[ref]
+	ref := k.put("listed", 1234).ref
+	o, ok := k.listing(k.n)[ref]
 	if !ok || o.Size != 1234 || o.Name != "listed" && !k.Truths.ContentAddressed {
 		k.Errorf("listed (%v) as %+v", ok, o)
 	}
@@ -296,29 +266,73 @@ func (k *objects) list() {
 // seen to delete those of both.
 func (k *objects) delete() {
 	twin := Bytes("twin", 2*mib)
-	other := append(twin[:mib:mib], "other"...)
-	refs := []system.Ref{k.put("deleted", []byte("deleted")), k.put("twin-1", twin)}
-	second := k.put("twin-2", other)
-	for _, ref := range refs {
-		must(k.T, "delete", k.n.(system.Deleter).Delete(Context(k.T), ref))
-		fails(k.T, "get after delete", k.n.Get(Context(k.T), ref, io.Discard), system.ErrNotFound)
-		if s, ok := k.n.(system.Stater); ok {
-			_, err := s.Stat(Context(k.T), ref)
-			fails(k.T, "stat after delete", err, system.ErrNotFound)
+	gone := []object{k.put("deleted", 7), k.store(k.n.Put, "twin-1", twin)}
+	second := k.store(k.n.Put, "twin-2", append(twin[:mib:mib], "other"...))
+	for _, o := range gone {
+		k.must("delete", k.n.(system.Deleter).Delete(k.ctx(), o.ref))
+		for how, get := range ask(k.n) {
+			k.fails(how+" after delete", get(k.ctx(), o.ref), system.ErrNotFound)
 		}
 	}
 	if !k.Truths.DeleteTakesShared {
-		k.want(second, other)
+		k.want(second)
 	}
 }
 
 func (k *objects) stat() {
 	for _, size := range []int64{max(1, k.Truths.MinSize), 40, 1000, 2*mib + 1} {
-		name := fmt.Sprintf("stat-%d", size)
-		ref := k.put(name, Bytes(name, size))
-		o, err := k.n.(system.Stater).Stat(Context(k.T), ref)
+		ref := k.put(fmt.Sprintf("stat-%d", size), size).ref
+		o, err := k.n.(system.Stater).Stat(k.ctx(), ref)
 		if err != nil || o.Size != size || o.Ref != ref {
 			k.Errorf("stat of %s of %d bytes: %+v, %v", ref, size, o, err)
 		}
+	}
+}
+
+// attached is for systems which read what was there before us.
+func (k *objects) attached(kill func()) {
+	n := k.c.Nodes()[0].(system.Getter)
+	found, err := system.Found(k.ctx(), n)
+	if err != nil || len(found) == 0 {
+		k.Fatalf("objects %v, error %v", found, err)
+	}
+	for _, o := range found {
+		k.Run("object "+string(o.Ref), func(t *testing.T) { kit{t}.wantProvided(n, o) })
+	}
+	k.unknownRefs(n)
+	if _, pays := n.(system.Coster); pays {
+		k.costs(n)
+	}
+	if _, monitored := n.(system.Monitored); monitored {
+		k.monitor(n)
+	}
+	if k.n != nil {
+		k.fails("put", errorOf(k.n.Put(k.ctx(), "x", 1, Content("x", 1))), system.ErrReadOnly)
+	}
+	k.fails("get with a context that ended before", n.Get(ended(), found[0].Ref, io.Discard), context.Canceled)
+	k.must("health", n.(system.Healther).Health(k.ctx()))
+	kill()
+	k.wantGone(n, found[0].Ref)
+}
+
+// wantProvided compares what a node says of an object with what it gives.
+func (k kit) wantProvided(n system.Getter, o system.Object) {
+	var all bytes.Buffer
+	k.must("get", n.Get(k.ctx(), o.Ref, &all))
+	got := all.Bytes()
+	if o.Size >= 0 && int64(len(got)) != o.Size {
+		k.Errorf("%d bytes, said to be %d", len(got), o.Size)
+	}
+	payload := got[:cmp.Or(o.Payload, int64(len(got)))]
+	if sum := sha256.Sum256(payload); o.SHA256 != "" && o.SHA256 != hex.EncodeToString(sum[:]) {
+		k.Errorf("not the content that its sha256 says")
+	}
+	if r, ok := n.(system.Ranger); ok && !o.NoRange && len(got) > 2000 {
+		k.wantRanges(r, object{o.Ref, got})
+	}
+	target, err := n.(system.HTTPServer).Target(o.Ref)
+	k.must("target", err)
+	if body := Fetch(k.T, target); !bytes.Equal(body, got) {
+		k.Errorf("GET %s: %d bytes that differ from the %d of a get", target.URL, len(body), len(got))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -27,48 +26,42 @@ func processes(nodes ...system.Node) []testbed.Process {
 }
 
 // wantEnded holds that nothing is left of processes that were stopped or killed.
-func wantEnded(t *testing.T, all []testbed.Process) {
-	t.Helper()
+func (k kit) wantEnded(all []testbed.Process) {
 	for _, p := range all {
 		if err := syscall.Kill(-p.ID().PID, 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("process group %d is there after its end: %v", p.ID().PID, err)
+			k.Errorf("process group %d is there after its end: %v", p.ID().PID, err)
 		}
 	}
 }
 
-// kill ends all processes of nodes at once and waits until that is noticed.
-func kill(t *testing.T, nodes ...system.Node) {
-	t.Helper()
-	all := processes(nodes...)
-	for _, p := range all {
-		signal(t, p, syscall.SIGKILL)
+// stopTwice: a cluster can be stopped again, and nothing of it is left.
+func (k kit) stopTwice(c system.Cluster) {
+	all := processes(c.Nodes()...)
+	for range 2 {
+		k.must("stop", c.Stop(k.ctx()))
 	}
+	k.wantEnded(all)
+}
+
+// kill ends all processes of nodes at once and waits until that is noticed.
+func (k kit) kill(nodes ...system.Node) {
+	all := processes(nodes...)
+	k.signal(syscall.SIGKILL, all)
 	for _, p := range all {
-		select {
-		case <-p.Done():
-		case <-time.After(soon):
-			t.Error("kill -9 goes unnoticed")
+		if !await(soon, time.Millisecond, func() bool { return testbed.Ended(p) }) {
+			k.Errorf("kill -9 goes unnoticed")
 		}
 	}
 }
 
 // freeze stops the processes of nodes until the returned function is called.
-func freeze(t *testing.T, nodes ...system.Node) (thaw func()) {
-	t.Helper()
+func (k kit) freeze(nodes ...system.Node) (thaw func()) {
 	all := processes(nodes...)
-	thaw = func() {
-		for _, p := range all {
-			signal(t, p, syscall.SIGCONT)
-		}
-	}
-	for _, p := range all {
-		signal(t, p, syscall.SIGSTOP)
-	}
-	for end := time.Now().Add(soon); slices.ContainsFunc(all, runs); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			thaw()
-			t.Fatal("processes do not stop")
-		}
+	thaw = func() { k.signal(syscall.SIGCONT, all) }
+	k.signal(syscall.SIGSTOP, all)
+	if !await(soon, time.Millisecond, func() bool { return !slices.ContainsFunc(all, runs) }) {
+		thaw()
+		k.Fatalf("processes do not stop")
 	}
 	return thaw
 }
@@ -86,16 +79,17 @@ func runs(p testbed.Process) bool {
 	return false
 }
 
-// signal signals the process groups of p's family.
-func signal(t *testing.T, p testbed.Process, s syscall.Signal) {
-	t.Helper()
-	groups := map[int]bool{p.ID().PID: true}
-	for _, member := range family(p) {
-		groups[member.PGRP] = true
-	}
-	for group := range groups {
-		if err := syscall.Kill(-group, s); err != nil && (group == p.ID().PID || !errors.Is(err, syscall.ESRCH)) {
-			t.Errorf("%v to process group %d: %v", s, group, err)
+// signal signals the process groups of processes' families.
+func (k kit) signal(s syscall.Signal, all []testbed.Process) {
+	for _, p := range all {
+		groups := map[int]bool{p.ID().PID: true}
+		for _, member := range family(p) {
+			groups[member.PGRP] = true
+		}
+		for group := range groups {
+			if err := syscall.Kill(-group, s); err != nil && (group == p.ID().PID || !errors.Is(err, syscall.ESRCH)) {
+				k.Errorf("%v to process group %d: %v", s, group, err)
+			}
 		}
 	}
 }

@@ -73,7 +73,7 @@ type Truths struct {
 
 // objects is a case under way on the first node of a deployment.
 type objects struct {
-	*testing.T
+	kit
 	Suite
 	c    system.Cluster
 	n    system.Store
@@ -114,38 +114,35 @@ var objectCases = []struct {
 	{"stop", "", (*objects).stop},
 }
 
-var imageCases = strings.Fields("sizes concurrent list delete health stop")
+// simple is a ref of no object, or a malformed one: systems differ.
+const simple = "no-such-object"
 
-// apartCases have deployments of their own, which they kill.
-var apartCases = []struct {
-	name string
-	body func(Suite, *testing.T)
-}{
-	{"killed in a put", Suite.killedInPut},
-	{"killed in a get", Suite.killedInGet},
-	{"revive", Suite.revive},
-	{"port in use", Suite.portInUse},
-}
+var imageCases = strings.Fields("sizes concurrent list delete health stop")
 
 // Run runs every case that applies to an object store.
 func Run(t *testing.T, s Suite) {
-	if s.Attach != nil && !s.Write {
-		runAttached(t, s)
-		return
-	}
+	var kill func()
 	if s.Attach != nil {
-		s.Options, _ = s.Attach(t)
+		s.Options, kill = s.Attach(t)
 	}
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
+	problems := system.Check(t.Context(), s.System, s.Options)
+	if s.Attach != nil && len(problems) > 0 {
+		t.Fatalf("check: %v", problems)
+	}
+	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), problems)
+	if s.Truths.Unknown == nil {
+		s.Truths.Unknown = []system.Ref{simple}
+	}
 	t.Run("shared", func(t *testing.T) {
 		k := s.start(t)
-		if k.c.Identity()["version"] == "" {
-			t.Errorf("identity %v has no version", k.c.Identity())
-		}
 		if want := !s.Truths.InProcess && s.Attach == nil; want != (len(processes(k.c.Nodes()...)) > 0) {
 			t.Errorf("%d processes to observe; expected: %v", len(processes(k.c.Nodes()...)), want)
 		}
-		wantAbilities(t, s.System, k.c, s.Truths.Without)
+		k.wantAbilities(s.System, k.c, s.Truths.Without)
+		if s.Attach != nil && !s.Write {
+			k.attached(kill)
+			return
+		}
 		can := system.Abilities(k.n)
 		for _, c := range objectCases {
 			t.Run(c.name, func(t *testing.T) {
@@ -155,52 +152,49 @@ func Run(t *testing.T, s Suite) {
 				if c.needs != "" && !slices.Contains(can, c.needs) {
 					t.Skipf("the system has no ability %q", c.needs)
 				}
-				c.body(&objects{t, s, k.c, k.n, k.from})
+				c.body(&objects{kit{t}, s, k.c, k.n, k.from})
 			})
 		}
 	})
 	if s.Attach != nil || s.Truths.InProcess {
 		return // nothing of ours to kill
 	}
-	for _, c := range apartCases {
-		if s.Brief && c.name != "killed in a get" || s.Image && c.name == "killed in a put" {
+	for name, body := range map[string]func(*testing.T){
+		"killed in a put": s.killedInPut,
+		"killed in a get": s.killedInGet,
+		"revive":          s.revive,
+		"port in use":     func(t *testing.T) { kit{t}.wantPortInUse(s.System, s.deployment(t)) },
+	} {
+		if s.Brief && name != "killed in a get" || s.Image && name == "killed in a put" {
 			continue
 		}
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.body(s, t)
+			body(t)
 		})
 	}
 }
 
 // start brings up a deployment of its own and stops it with the test.
 func (s Suite) start(t *testing.T) *objects {
-	t.Helper()
-	d, mode := s.deployment(t), system.Start
+	d, mode, limit := s.deployment(t), system.Start, 2*time.Minute
 	if s.Attach != nil {
 		mode, d.Hosts = system.Attach, nil
 	}
-	limit := 2 * time.Minute
 	if s.Truths.Slow { // a private chain with funds and contracts takes a minute or two to form
 		limit = 10 * time.Minute
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	t.Cleanup(cancel)
-	c, err := system.Begin(ctx, s.System, mode, d)
-	must(t, "start", err)
-	StopAtEnd(t, c)
-	wantHostDirs(t, d)
+	c := kit{t}.bringUp(s.System, mode, d, limit)
 	n, _ := c.Nodes()[0].(system.Store) // attached for reading: not all take objects
-	return &objects{t, s, c, n, d.Client}
+	return &objects{kit{t}, s, c, n, d.Client}
 }
 
 // deployment is of a server and a client.
 func (s Suite) deployment(t *testing.T) system.Deployment {
-	t.Helper()
 	plain := s.Attach != nil || !s.Namespaces && s.System.Info().Outside == ""
-	hosts := HostsOf(t, testbed.Options{Plain: plain}, 2)
-	return system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(),
-		Options: maps.Clone(s.Options), Write: s.Write}
+	d := deployment(t, HostsOf(t, testbed.Options{Plain: plain}, 2), s.Options)
+	d.Write = s.Write
+	return d
 }
 
 // size is the amount that a case uses: little for a slow system.
@@ -211,33 +205,34 @@ func (s Suite) size(usual, slow int64) int64 {
 	return usual
 }
 
-// unknown are well-formed refs of nothing.
-func (s Suite) unknown() []system.Ref {
-	if s.Truths.Unknown == nil {
-		return []system.Ref{"no-such-object"}
-	}
-	return s.Truths.Unknown
-}
-
-func (k *objects) put(name string, data []byte) system.Ref {
-	k.Helper()
-	return store(k.n.Put).bytes(k.T, name, data)
+// put stores the content of that name.
+func (k *objects) put(name string, size int64) object {
+	return k.store(k.n.Put, name, Bytes(name, size))
 }
 
 func (k *objects) seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return system.Seed(ctx, k.n, name, size, r)
 }
 
+// seeded is put as system.Seed does it, without the content: it may be large.
 func (k *objects) seeded(name string, size int64) system.Ref {
-	k.Helper()
-	ref, err := k.seed(Context(k.T), name, size, Content(name, size))
-	must(k.T, "seed "+name, err)
+	ref, err := k.seed(k.ctx(), name, size, Content(name, size))
+	k.must("seed "+name, err)
 	return ref
 }
 
-func (k *objects) want(ref system.Ref, data []byte) {
-	k.Helper()
-	wantContent(k.T, "get "+string(ref), data, func(w io.Writer) error { return k.n.Get(Context(k.T), ref, w) })
+// want holds that objects are there.
+func (k *objects) want(all ...object) {
+	for _, o := range all {
+		k.wantContent("get "+string(o.ref), o.data, func(w io.Writer) error { return k.n.Get(k.ctx(), o.ref, w) })
+	}
+}
+
+// failsUnknown holds that an operation on what was never stored fails, soon.
+func (k *objects) failsUnknown(what string, do func(context.Context, system.Ref) error, want ...error) {
+	for _, ref := range k.Truths.Unknown {
+		k.failsSoon(what+" of an unknown ref", func() error { return do(k.ctx(), ref) }, want...)
+	}
 }
 
 // Main is the TestMain of every package whose tests start systems: the test
@@ -251,18 +246,15 @@ func Main(m *testing.M, systems ...system.System) {
 			handled, err = true, e.Serve(context.Background(), os.Args[3:], os.Stdout, os.Stderr)
 		}
 	}
-	switch {
-	case !handled:
+	if !handled {
 		// Cases wait for slow nodes more than they compute.
-		if err := flag.Set("test.parallel", "6"); err != nil {
-			panic(err)
-		}
-		os.Exit(m.Run())
-	case err != nil:
+		err = flag.Set("test.parallel", "6")
+		m.Run()
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(0)
 }
 
 // Need skips the test when a program is missing here, or fails it when
@@ -282,33 +274,46 @@ func Need(t *testing.T, name string, problems []system.Problem) {
 // Attach attaches to what opt says until the test ends.
 func Attach(t *testing.T, s system.System, opt system.Options, write bool) (system.Cluster, error) {
 	t.Helper()
-	c, err := system.Begin(Context(t), s, system.Attach, system.Deployment{Client: Hosts(t, 1)[0], Dir: t.TempDir(),
-		Options: opt, Write: write})
-	if err == nil {
-		StopAtEnd(t, c)
-	}
-	return c, err
+	d := deployment(t, Hosts(t, 1), opt)
+	d.Write = write
+	return begin(Context(t), t, s, system.Attach, d)
 }
 
 // Start starts a system until the test ends, with the client on the last of the hosts.
 func Start(t *testing.T, s system.System, opt system.Options, hosts []testbed.Host) system.Cluster {
 	t.Helper()
-	last := len(hosts) - 1
-	c, err := system.Begin(Context(t), s, system.Start, system.Deployment{Hosts: hosts[:last], Client: hosts[last],
-		Dir: t.TempDir(), Options: opt, Swarm: slices.Contains(s.Info().Can, "spread") && last > 1})
+	d := deployment(t, hosts, opt)
+	d.Swarm = slices.Contains(s.Info().Can, "spread") && len(d.Hosts) > 1
+	c, err := begin(Context(t), t, s, system.Start, d)
 	Must(t, err)
-	StopAtEnd(t, c)
 	return c
 }
 
-// StopAtEnd stops a cluster when the test is over, within half a minute.
-func StopAtEnd(t *testing.T, c system.Cluster) {
-	t.Helper()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := c.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+// deployment has the client on the last of the hosts.
+func deployment(t *testing.T, hosts []testbed.Host, opt system.Options) system.Deployment {
+	last := len(hosts) - 1
+	d := system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: system.Options{}}
+	maps.Copy(d.Options, opt)
+	return d
+}
+
+// begin brings a deployment up until the test ends.
+func begin(ctx context.Context, t *testing.T, s system.System, mode system.Mode, d system.Deployment) (system.Cluster,
+	error) {
+	c, err := system.Begin(ctx, s, mode, d)
+	if err == nil {
+		AtEnd(t, "stop", c.Stop)
+	}
+	return c, err
+}
+
+// bringUp begins a deployment for cases.
+func (k kit) bringUp(s system.System, mode system.Mode, d system.Deployment, limit time.Duration) system.Cluster {
+	c, err := begin(k.limited(limit), k.T, s, mode, d)
+	k.must("start", err)
+	k.wantHostDirs(d)
+	if c.Identity()["version"] == "" {
+		k.Errorf("identity %v has no version", c.Identity())
+	}
+	return c
 }

@@ -7,46 +7,23 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"testing/iotest"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// cutOff is one way in which a put ends in its middle: the source of an object,
-// and when the call is cancelled by itself (0: the source decides).
-type cutOff struct {
-	name   string
-	source func(whole []byte, cancel func()) io.Reader
-	after  time.Duration
-}
-
 // arrive is a pause in a source: what was read before has reached the server then,
 // and is not lost in buffers on the way.
 const arrive = 100 * time.Millisecond
 
-// cutOffs are the ways of a put that would take so long. The last is for systems
-// that read all of the source before they send.
-func cutOffs(took time.Duration) []cutOff {
-	half := func(whole []byte, then func(), rest io.Reader) io.Reader {
-		pause := &once{do: func() { time.Sleep(arrive); then() }}
-		return io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), pause, rest)
-	}
-	return []cutOff{
-		{"broken", func(whole []byte, _ func()) io.Reader { return half(whole, func() {}, brokenReader{}) }, 0},
-		{"cancelled", func(whole []byte, cancel func()) io.Reader {
-			return half(whole, cancel, bytes.NewReader(whole[len(whole)/2:]))
-		}, 0},
-		{"cancelled-late", func(whole []byte, _ func()) io.Reader { return bytes.NewReader(whole) }, took * 3 / 4},
-	}
-}
-
 // torn is an object that was stored, or overwritten, in part.
 type torn struct {
-	what        string
-	ref         system.Ref                             // empty: not known
-	before, new []byte                                 // before nil: there was nothing
-	write       func(context.Context, io.Reader) error // stores new
-	again       func(data []byte) system.Ref           // nil: not to be asked
+	what, name  string
+	ref         system.Ref // empty: not known
+	before, new []byte     // before nil: there was nothing
+	by          put        // stores new
+	again       bool       // whether the same is to be done once more
 }
 
 // torn cuts puts and updates off in their middle. What is there then by that
@@ -58,23 +35,18 @@ type torn struct {
 // nothing. In any case other objects are as they were, and the same put goes
 // through afterwards.
 func (k *objects) torn() {
-	const size = 8 * mib
 	from := time.Now()
-	whole := k.put("torn", Bytes("torn", size))
+	whole := k.put("torn", tornSize)
+	took := time.Since(from)
 	var all []torn
 	known := map[system.Ref]bool{}
-	for _, way := range cutOffs(time.Since(from)) {
-		for _, o := range []torn{k.tornNew(way, size), k.tornOld(way, size), k.tornUpdate(way, size/4)} {
-			if o.write == nil {
-				continue
-			}
+	// The last is for systems that read all of the source before they send.
+	for _, way := range []string{"broken", "cancelled", "cancelled-late"} {
+		for _, o := range k.tearable(way) {
 			known[o.ref] = true
-			before := listing(k.T, k.n)
-			stored := k.tear(way, o)
+			before := k.listing(k.n)
+			k.tear(way, took, o)
 			k.nothingNew(o, before, known)
-			if stored && o.before == nil {
-				o.again = nil // some systems refuse what is there
-			}
 			if o.ref != "" {
 				all = append(all, o)
 			}
@@ -84,22 +56,25 @@ func (k *objects) torn() {
 	for _, later := range []time.Duration{0, 5 * arrive} {
 		time.Sleep(later)
 		for _, o := range all {
-			err := k.tornContent(o)
-			if k.c.Identity()["puts"] == system.PutsTear { // it may still write, between our read and our list
-				for end := time.Now().Add(soon); err != nil && time.Now().Before(end); time.Sleep(arrive) {
-					err = k.tornContent(o)
-				}
+			var limit time.Duration
+			if k.inPlace() { // it may still write, between our read and our list
+				limit = soon
 			}
-			if err != nil {
+			var err error
+			if !await(limit, arrive, func() bool {
+				err = k.tornContent(o)
+				return err == nil
+			}) {
 				k.Errorf("%s: %v", o.what, err)
 			}
 		}
 	}
-	k.want(whole, Bytes("torn", size))
+	k.want(whole)
 	for _, o := range all {
-		if o.again != nil {
-			data := Bytes(o.what+" again", mib)
-			k.want(o.again(data), data)
+		var there bytes.Buffer
+		_ = k.n.Get(k.ctx(), o.ref, &there)
+		if o.again && (o.before != nil || !bytes.Equal(there.Bytes(), o.new)) { // some systems refuse what is there
+			k.want(k.store(o.by, o.name, Bytes(o.what+" again", mib)))
 		}
 	}
 }
@@ -107,15 +82,14 @@ func (k *objects) torn() {
 // nothingNew holds that a list has nothing new after an object was torn, but the whole of it; or a
 // part where [Truths.CutOffStays].
 func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known map[system.Ref]bool) {
-	k.Helper()
 	_, named := k.n.(system.Namer)
-	for ref, has := range listing(k.T, k.n) {
+	for ref, has := range k.listing(k.n) {
 		if named && !strings.Contains(string(ref), "torn-") { // what an earlier case cut off may still arrive
 			continue
 		}
 		if has.Size < 0 { // a list without sizes: all may have arrived before the end
 			var got bytes.Buffer
-			if err := k.n.Get(Context(k.T), ref, &got); err == nil && bytes.Equal(got.Bytes(), o.new) {
+			if err := k.n.Get(k.ctx(), ref, &got); err == nil && bytes.Equal(got.Bytes(), o.new) {
 				continue
 			}
 		}
@@ -126,89 +100,76 @@ func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known 
 	}
 }
 
-// tear stores whole and is cut off, or is not when it was quicker than thought.
-func (k *objects) tear(way cutOff, o torn) (stored bool) {
-	k.Helper()
-	ctx, cancel := context.WithCancel(Context(k.T))
+// tear stores a new object, which would take so long, and is cut off in the middle: its source breaks, or the call
+// is cancelled, either when half of the source was read or by the clock. That may be too late.
+func (k *objects) tear(way string, took time.Duration, o torn) {
+	ctx, cancel := context.WithCancel(k.ctx())
 	defer cancel()
-	if way.after > 0 {
-		defer time.AfterFunc(way.after, cancel).Stop()
+	cancelled, late := way == "cancelled", way == "cancelled-late"
+	half := len(o.new) / 2
+	rest := iotest.ErrReader(errReader)
+	if cancelled {
+		rest = bytes.NewReader(o.new[half:])
 	}
-	within(k.T, o.what, func() { stored = o.write(ctx, way.source(o.new, cancel)) == nil })
-	if stored && way.after == 0 {
+	source := io.MultiReader(bytes.NewReader(o.new[:half]), &hook{do: func() {
+		time.Sleep(arrive)
+		if cancelled {
+			cancel()
+		}
+	}}, rest)
+	if late {
+		source = bytes.NewReader(o.new)
+		defer time.AfterFunc(took*3/4, cancel).Stop()
+	}
+	defer k.soon(o.what)()
+	if _, err := o.by(ctx, o.name, int64(len(o.new)), source); err == nil && !late {
 		k.Errorf("%s: no error", o.what)
 	}
-	return stored
 }
 
-func (k *objects) putAs(name string, size int64) func(context.Context, io.Reader) error {
-	return func(ctx context.Context, r io.Reader) error {
-		_, err := k.n.Put(ctx, name, size, r)
-		return err
+const tornSize = 8 * mib
+
+// tearable are objects to be torn: one under a name that is free, one under a name that has an object,
+// which a system may refuse, and an update.
+func (k *objects) tearable(way string) []torn {
+	fresh, old, mutable := "torn-new-"+way, "torn-old-"+way, "torn-update-"+way
+	all := []torn{
+		{what: "a new object, put " + way, name: fresh, new: Bytes(fresh, tornSize), by: k.n.Put, again: true},
+		{what: "an object, replacement " + way, name: old, new: Bytes(old+" new", tornSize), by: k.n.Put},
 	}
-}
-
-// tornNew stores under a name that is free. Where the ref follows from the name,
-// nothing is to be found by it.
-func (k *objects) tornNew(way cutOff, size int64) torn {
-	k.Helper()
-	name := "torn-new-" + way.name
-	o := torn{what: "a new object, put " + way.name, new: Bytes(name, size), write: k.putAs(name, size)}
-	o.again = func(data []byte) system.Ref { return k.put(name, data) }
+	// Where the ref follows from the name, nothing is to be found by it.
 	if namer, ok := k.n.(system.Namer); ok {
-		o.ref = namer.Named(name)
+		all[0].ref = namer.Named(fresh)
 	} else if d, ok := k.n.(system.Deleter); ok && !k.Truths.ContentAddressed {
-		o.ref = k.put(name, Bytes(name, 1000))
-		must(k.T, "delete", d.Delete(Context(k.T), o.ref))
+		all[0].ref = k.put(fresh, 1000).ref
+		k.must("delete", d.Delete(k.ctx(), all[0].ref))
 	}
-	return o
+	replaced := k.put(old, 3*mib)
+	all[1].ref, all[1].before = replaced.ref, replaced.data
+	if u, ok := k.n.(system.Updater); ok {
+		o := k.store(k.putMutable, mutable, Bytes(mutable, mib))
+		update := func(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
+			return o.ref, u.Update(ctx, o.ref, size, r)
+		}
+		all = append(all, torn{what: "an object, update " + way, name: mutable, ref: o.ref, before: o.data,
+			new: Bytes(mutable+" new", tornSize/4), by: update, again: true})
+	}
+	return all
 }
 
-// tornOld stores under a name that has an object. A system may refuse that.
-func (k *objects) tornOld(way cutOff, size int64) torn {
-	k.Helper()
-	name := "torn-old-" + way.name
-	o := torn{what: "an object, replacement " + way.name, before: Bytes(name, 3*mib), new: Bytes(name+" new", size)}
-	o.ref, o.write = k.put(name, o.before), k.putAs(name, size)
-	return o
-}
-
-func (k *objects) tornUpdate(way cutOff, size int64) torn {
-	k.Helper()
-	u, ok := k.n.(system.Updater)
-	if !ok {
-		return torn{}
-	}
-	name := "torn-update-" + way.name
-	o := torn{what: "an object, update " + way.name, before: Bytes(name, mib), new: Bytes(name+" new", size)}
-	o.ref = store(k.putMutable).bytes(k.T, name, o.before)
-	o.write = func(ctx context.Context, r io.Reader) error { return u.Update(ctx, o.ref, size, r) }
-	o.again = func(data []byte) system.Ref {
-		must(k.T, "update", u.Update(Context(k.T), o.ref, int64(len(data)), bytes.NewReader(data)))
-		return o.ref
-	}
-	return o
-}
-
-// overwritten reports whether there is what was there before with its beginning
-// replaced: some servers do not make a file empty first.
-func (o torn) overwritten(there []byte) bool {
-	if len(there) != len(o.before) || len(there) > len(o.new) {
-		return false
-	}
-	k := 0
-	for k < len(there) && there[k] == o.new[k] {
-		k++
-	}
-	return bytes.Equal(there[k:], o.before[k:])
-}
+// inPlace says whether the server writes under the object's own name.
+func (k *objects) inPlace() bool { return k.c.Identity()["puts"] == system.PutsTear }
 
 // tornContent says what is wrong with what is there.
 func (k *objects) tornContent(o torn) error {
-	inPlace := k.c.Identity()["puts"] == system.PutsTear
+	inPlace := k.inPlace()
 	var got bytes.Buffer
-	err := k.n.Get(Context(k.T), o.ref, &got)
+	err := k.n.Get(k.ctx(), o.ref, &got)
 	there := got.Bytes()
+	begun := 0 // bytes of what was sent; some servers do not make a file empty first
+	for begun < min(len(there), len(o.new)) && there[begun] == o.new[begun] {
+		begun++
+	}
 	switch {
 	case errors.Is(err, system.ErrNotFound) && (o.before == nil || inPlace):
 		return nil
@@ -216,8 +177,8 @@ func (k *objects) tornContent(o torn) error {
 		return err
 	case o.before != nil && bytes.Equal(there, o.before), bytes.Equal(there, o.new):
 		return nil
-	case inPlace && (bytes.HasPrefix(o.new, there) || o.overwritten(there)):
-		if of := listing(k.T, k.n); of != nil && of[o.ref].Size != int64(len(there)) {
+	case inPlace && (begun == len(there) || bytes.Equal(there[begun:], o.before[min(begun, len(o.before)):])):
+		if of := k.listing(k.n); of != nil && of[o.ref].Size != int64(len(there)) {
 			return fmt.Errorf("%d bytes are there, and %d are listed", len(there), of[o.ref].Size)
 		}
 		return nil

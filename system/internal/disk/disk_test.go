@@ -12,7 +12,6 @@ import (
 	"testing/iotest"
 
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -130,7 +129,12 @@ func TestPathNameKeepsSlashes(t *testing.T) {
 	}
 }
 
-var must = systemtest.Must
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func here(path string) Dir { return Dir{testbed.LocalFiles{}, path} }
 

@@ -5,10 +5,12 @@ package imagetest
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"io"
 	"log"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
@@ -39,11 +41,8 @@ func Image(t testing.TB, config v1.Config, layers ...[]Entry) v1.Image {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
 		for _, e := range entries {
-			h := &tar.Header{Name: e.Name, Typeflag: e.Type, Linkname: e.Link, Mode: e.Mode,
+			h := &tar.Header{Name: e.Name, Typeflag: e.Type, Linkname: e.Link, Mode: cmp.Or(e.Mode, 0o755),
 				Size: int64(len(e.Content))}
-			if e.Mode == 0 {
-				h.Mode = 0o755
-			}
 			if e.Type == 0 && strings.HasSuffix(e.Name, "/") {
 				h.Typeflag = tar.TypeDir
 			}
@@ -60,7 +59,10 @@ func Image(t testing.TB, config v1.Config, layers ...[]Entry) v1.Image {
 // OfTars is an image whose layers are these archives.
 func OfTars(t testing.TB, config v1.Config, tars ...[]byte) v1.Image {
 	t.Helper()
-	img := empty.Image
+	file := &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, Config: config,
+		RootFS: v1.RootFS{Type: "layers"}}
+	img, err := mutate.ConfigFile(empty.Image, file)
+	must(t, err)
 	for _, b := range tars {
 		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 		layer, err := tarball.LayerFromOpener(open,
@@ -69,18 +71,12 @@ func OfTars(t testing.TB, config v1.Config, tars ...[]byte) v1.Image {
 		img, err = mutate.AppendLayers(img, layer)
 		must(t, err)
 	}
-	file, err := img.ConfigFile()
-	must(t, err)
-	file = file.DeepCopy()
-	file.OS, file.Architecture, file.Config = "linux", runtime.GOARCH, config
-	img, err = mutate.ConfigFile(img, file)
-	must(t, err)
 	return img
 }
 
 var library = regexp.MustCompile(`(?m)(/\S+) \(0x`)
 
-// OfMachine is an image with files and directories of this machine, the libraries that
+// OfMachine is an image with those of the files and directories that this machine has, the libraries that
 // programs and libraries among them load, and the accounts. What a link leads to is in its place.
 func OfMachine(t testing.TB, paths ...string) v1.Image {
 	t.Helper()
@@ -91,6 +87,10 @@ func OfMachine(t testing.TB, paths ...string) v1.Image {
 	for _, m := range library.FindAllSubmatch(out, -1) {
 		paths = append(paths, string(m[1]))
 	}
+	paths = slices.DeleteFunc(paths, func(path string) bool {
+		_, err := os.Stat(path)
+		return err != nil
+	})
 	slices.Sort(paths)
 	options := []string{"-C", "/", "-c", "--dereference", "--hard-dereference", "--exclude=__pycache__"}
 	b, err := exec.Command("tar", append(options, slices.Compact(paths)...)...).Output()
