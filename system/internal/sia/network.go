@@ -95,7 +95,13 @@ func (n *Network) Form(ctx context.Context, limit time.Duration, start, form fun
 	if err == nil {
 		alive, end := member.WhileAlive(within, n.Processes()...)
 		defer end()
-		err = form(alive)
+		if err = form(alive); err != nil && alive.Err() == nil {
+			select { // a daemon that dies may close a connection before its end is noticed
+			case <-alive.Done():
+				err = errors.Join(context.Cause(alive), err)
+			case <-time.After(time.Second):
+			}
+		}
 	}
 	if err == nil {
 		return nil
