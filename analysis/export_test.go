@@ -12,7 +12,7 @@ func FrameOf(p *experiment.Plan, view *View, metrics []record.Metric, trials []r
 	f.Metrics, f.Checks = metrics, links
 	f.addTrials(trials)
 	for _, t := range f.Trials {
-		f.addRows(t)
+		f.addRows(t, f.lackingPercentiles())
 	}
 	f.index()
 	f.setState(false)

@@ -37,8 +37,9 @@ func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(
 		return nil, err
 	}
 	f.addTrials(trials)
+	lacking := f.lackingPercentiles()
 	for _, t := range f.Trials {
-		f.addRows(t)
+		f.addRows(t, lacking)
 		if err := f.read(t, run); err != nil {
 			return nil, fmt.Errorf("trial %d: %w", t.ID, err)
 		}
@@ -268,8 +269,29 @@ func (f *Frame) skip(c *Cell, t record.Trial) {
 		Why: t.Error})
 }
 
-// addRows adds the recorded results of a trial; numbers that the experiment cut off are censored.
-func (f *Frame) addRows(t *Trial) {
+// cellMetric is a metric of a cell.
+type cellMetric struct {
+	cell   *Cell
+	metric string
+}
+
+// lackingPercentiles returns the percentiles of cells with a valid trial that has too few operations for them.
+// Its slow trials would be missing, so the percentile of the others is biased.
+func (f *Frame) lackingPercentiles() map[cellMetric]bool {
+	lacking := map[cellMetric]bool{}
+	for _, t := range f.Trials {
+		for _, m := range f.Metrics {
+			if t.Valid() && !Supported(m.Key, t.Trial) {
+				lacking[cellMetric{t.Info, m.Key}] = true
+			}
+		}
+	}
+	return lacking
+}
+
+// addRows adds the recorded results of a trial, without percentiles that are lacking; numbers that the
+// experiment cut off are censored.
+func (f *Frame) addRows(t *Trial, lacking map[cellMetric]bool) {
 	if t.State != record.Done && t.State != record.Running {
 		return
 	}
@@ -280,7 +302,7 @@ func (f *Frame) addRows(t *Trial) {
 	for _, m := range f.Metrics {
 		v, has := t.Metrics[m.Key]
 		switch {
-		case !Supported(m.Key, t.Trial):
+		case lacking[cellMetric{t.Info, m.Key}] || !Supported(m.Key, t.Trial):
 		case !has && censored(t.Trial, m.Key):
 			f.Rows = append(f.Rows, Row{Trial: t, Metric: m.Key, Value: beyond(m), Censored: true})
 		case has && !math.IsNaN(v) && !math.IsInf(v, 0):

@@ -7,6 +7,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
 
 var retrieveCell = experiment.Cell{ID: "a", Retrieve: &experiment.Retrieve{}, Link: experiment.Link{Tolerance: 0.05}}
@@ -104,6 +105,27 @@ func TestReasonsExplainedAreRecorded(t *testing.T) {
 	for _, reason := range analysis.ExplainedReasons() {
 		if record.Meaning(reason) == reason {
 			t.Errorf("words.yaml explains %q, and no trial is recorded with that", reason)
+		}
+	}
+}
+
+// Without its trials of few operations, which are the slow ones, a percentile would be biased: a cell has none.
+func TestPercentilesNeedOperationsInEveryTrial(t *testing.T) {
+	plan := simulatedPlan(t, `
+scenario: retrieve
+systems: [nginx]
+data: {size: 1MiB}
+retrieve: {concurrency: 1, requests: 200}
+repetitions: 3
+`)
+	for few, want := range map[int64]bool{50: false, 200: true} {
+		var trials []record.Trial
+		for block, ok := range []int64{200, few, 200} {
+			trials = append(trials, trialOf(plan.Cells[0], block, block, ok, map[string]float64{"duration_p99": 1}))
+		}
+		r := analysed(t, plan, retrieve.Scenario{}.View(), retrieve.Scenario{}.Metrics(), trials)
+		if _, has := r.Cells[0].Metrics["duration_p99"]; has != want {
+			t.Errorf("with a trial of %d operations the cell has a 99th percentile: %t", few, has)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func trialColumns(r *analysis.Result) []trialColumn {
 	}
 	for _, m := range r.Metrics {
 		all = append(all, trialColumn{m.Key, number, func(t *analysis.Trial) any {
-			if v, ok := t.Metrics[m.Key]; ok {
+			if v, ok := t.Metrics[m.Key]; ok && analysis.Supported(m.Key, t.Trial) {
 				return known(v)
 			}
 			return (*float64)(nil)
