@@ -5,9 +5,13 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
@@ -138,6 +142,27 @@ func TestSignaturesStayOutOfErrors(t *testing.T) {
 		n.(system.Healther).Health(t.Context())) {
 		if err == nil || strings.Contains(err.Error(), "Amz") {
 			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// noOps is a sink for which only the counts matter.
+type noOps struct{}
+
+func (noOps) Ops([]record.Op) error { return nil }
+
+// A load gets what was stored, also where the server keeps the encoding of the upload in its answers.
+func TestLoad(t *testing.T) {
+	c, _ := server(t)
+	target, err := c.Nodes()[0].(started).Target("data/a")
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "a")
+	must(t, os.WriteFile(file, systemtest.Bytes("a", 300_000), 0o600))
+	for _, size := range []int64{0, 10_000} {
+		res, err := httpload.Run(t.Context(), httpload.Spec{Objects: []httpload.Object{{URL: target.URL.String(),
+			Size: 300_000, Header: target.Header, Reference: file}}, Concurrency: 2, Requests: 6, Range: size}, noOps{})
+		if err != nil || res.Outcomes["ok"] != 6 {
+			t.Errorf("ranges of %d bytes: %v, %v, %v", size, res.Outcomes, res.Classes, err)
 		}
 	}
 }
