@@ -330,7 +330,7 @@ func (d *drawer) shares(f *figure, v analysis.Figure, m record.Metric) {
 			f.Panels = append(f.Panels, panels[c.Group])
 		}
 		slices.Sort(values)
-		n += of
+		n = max(n, of)
 		step := max(len(values)/mostSteps, 1)
 		for i := 0; i < len(values); i += step {
 			share := float64(i+1) / float64(of)
@@ -348,6 +348,6 @@ func (d *drawer) shares(f *figure, v analysis.Figure, m record.Metric) {
 			"y": valueChannel("y", "ratio", "", false, 0, 1)})
 	}
 	colour, shape, key := d.bySystem()
-	f.Legend, f.N, f.Better = key, fmt.Sprintf("n = %s", words.Count(int64(n))), ""
+	f.Legend, f.N, f.Better = key, fmt.Sprintf("n = up to %s per curve", words.Count(int64(n))), ""
 	f.layers("shares", spec{"colour": colour, "shape": shape})
 }

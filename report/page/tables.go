@@ -69,13 +69,13 @@ func plusMinus(s analysis.Summary, unit string) string {
 	if s.N < 2 || !s.Lo.Known() || !s.Hi.Known() {
 		return ""
 	}
-	if unit != "ratio" {
-		if s.Median == 0 {
-			return ""
-		}
-		half /= math.Abs(float64(s.Median))
+	sign := "%"
+	if unit == "ratio" {
+		sign = " points"
+	} else if half /= math.Abs(float64(s.Median)); s.Median == 0 {
+		return ""
 	}
-	return "±" + strconv.Itoa(int(math.Ceil(half*100-1e-9))) + "%"
+	return "±" + strconv.Itoa(int(math.Ceil(half*100-1e-9))) + sign
 }
 
 // cellTable returns a table with a row for each cell: factors, system and metrics.

@@ -53,6 +53,11 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 				", override: {receive: verify}}, or plain http",
 		})
 	}
+	http2 := slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Retrieve.HTTP == "2" })
+	if http2 && !scenario.OverTLS(use) {
+		problems = append(problems, system.Problem{What: "HTTP/2 is offered over https only",
+			Hint: "use http: auto or 1.1, or a system with TLS, for instance {use: nginx, with: {tls: true}}"})
+	}
 	return problems
 }
 
