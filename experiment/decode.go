@@ -171,6 +171,9 @@ func (d *decoder) together(n *node, tab table, path string) {
 }
 
 func unknownKeyHint(key string, tab table) string {
+	if key == "rtt" && slices.ContainsFunc(tab.fields, func(f field) bool { return f.key == "delay" }) {
+		return "`delay` is one way: half of the round trip"
+	}
 	elsewhere := ""
 	walk(reflect.TypeFor[Experiment](), "", func(path string, _ field) {
 		if section, is := strings.CutSuffix(path, "."+key); is && elsewhere == "" {
