@@ -1,41 +1,26 @@
-// Package atomicfile writes files that are either whole or not there.
+// Package atomicfile writes files that are either complete or absent.
 package atomicfile
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
-// Write creates or replaces path with what write produces. Readers see the old
-// file or the new one, never a part; after an error the old one is untouched.
-func Write(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		var at *os.PathError // it names our temporary file, which means nothing to the caller
-		if errors.As(err, &at) {
-			err = at.Err
+// Write creates or replaces path with what write produces. Readers see the old file or the
+// new one, never a part; after an error the old one is unchanged.
+func Write(path string, write func(io.Writer) error) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644), renameio.WithTempDir(filepath.Dir(path)))
+	if err == nil {
+		defer f.Cleanup()
+		if err = write(f); err == nil {
+			err = f.CloseAtomicallyReplace()
 		}
+	}
+	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("write %s: %w", path, err), f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
