@@ -174,7 +174,7 @@ func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 }
 
 func (p *progress) draw(tail string) {
-	p.ui.Progress(fmt.Sprintf("%3d/%d  %s%s%s", p.n, p.total, p.current, tail, p.left("  ", " left")))
+	p.ui.Progress(fmt.Sprintf("%3d/%d%s  %s%s", p.n, p.total, p.left(" (", " left)"), p.current, tail))
 }
 
 // left returns the estimated remaining time, from the trials so far or else from the plan,
