@@ -27,8 +27,8 @@ func meanings() []sia.Meaning {
 		{Text: "bucket not found", Hint: "set option `bucket` to one that is there"},
 		{Text: "not enough hosts", Means: system.ErrTooFew, Hint: tooFewHint},
 		{Text: "not enough contracts", Means: system.ErrTooFew, Hint: tooFewHint},
-		// A host without room for a sector reports this, in its line of the answer to an upload
-		// that lost a slab.
+		// A host without room reports this in its line of the answer to an upload with a failed
+		// slab.
 		{Text: "host responded with error: failed to write sector: failed to read response: not enough storage",
 			Means: system.ErrQuota},
 		{Status: http.StatusNotFound, Means: system.ErrNotFound},

@@ -163,8 +163,8 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 // The node reports totals of whole buckets only, and summing up the slabs of this run's objects
 // would take a call for each. A node that writes therefore reports Absolute only while the bucket
 // has as many objects as the node has put there. Otherwise it is −1, because data that others store
-// meanwhile would count as the cost of this run's. Disk, entries and inodes are those of the hosts'
-// storage folders, if this run started the hosts.
+// meanwhile would count as the cost of this run's objects. Disk, entries and inodes are those of
+// the hosts' storage folders, if this run started the hosts.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	bucket := struct {
 		Objects int64 `json:"numObjects"`

@@ -62,7 +62,7 @@ func TestNetworkForms(t *testing.T) {
 	if least := len(known) + len(contracts) + len(accounts); blocks < least {
 		t.Errorf("%d blocks were made, with %d states", blocks, least)
 	}
-	// Forming that does not succeed ends in time, and reports what it waited for.
+	// A network that does not form fails in time, and the error tells what it waited for.
 	for what, steps := range map[string][]replay.Exchange{
 		"hosts did not become known: too slow (last: 0 of 3)": known[:1],
 		"contracts were not formed: too slow (last: 0 of 3)": replay.Chain(known,

@@ -117,8 +117,8 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	to := n.aside() + n.session + strconv.FormatInt(n.moved.Add(1), 10)
-	// A renter that has not answered may not have noticed yet that the upload was cut off, and
-	// creates a file of what it received only when it does.
+	// A renter that has not answered may not have noticed yet that the upload was cut off. It
+	// creates a file of what it has received only when it does.
 	for end := time.Now().Add(noticeTime); ; time.Sleep(noticeTime / 20) {
 		err := n.API.Post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}})
 		if !errors.Is(err, system.ErrNotFound) {
@@ -253,8 +253,8 @@ func (n *node) files(ctx context.Context, each func(file) error) error {
 }
 
 // Stats implements system.Stats. Absolute is what the renter has sent to hosts for the files that
-// it still has: whole sectors of every piece. An attached renter also has files of others: there,
-// only those count that this run may have stored or, if it only reads, those in its folder. Disk,
+// it still has: whole sectors of every piece. An attached renter also has files of others, so only
+// files that this run may have stored count there or, if it only reads, files in its folder. Disk,
 // entries and inodes are those of the hosts' storage folders, if this run started the hosts.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	h, err := n.Usage()

@@ -83,7 +83,7 @@ func newClient(name string, tr *http.Transport) *Client {
 	p := &pool{transport: tr}
 	return &Client{name: name, pool: p, http: &http.Client{
 		Transport: p,
-		// A redirect would measure another server than the one that was started here.
+		// Following a redirect would measure a server other than the one that was started here.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
