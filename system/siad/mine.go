@@ -56,7 +56,7 @@ func solve(ctx context.Context, b *types.Block, target types.Hash256) error {
 
 // cheap is the height above which a block takes about ten thousand hashes or fewer. Below it, the
 // difficulty is still near the initial one of dev builds and falls slowly: these blocks take half a
-// billion hashes in total, which is minutes.
+// billion hashes in total, and thus minutes.
 const cheap = 300
 
 // found has a file for each known first block: that of dev builds of 1.5.9 and that of the last

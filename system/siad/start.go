@@ -70,8 +70,8 @@ func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, role st
 	return daemon{one}, err
 }
 
-// run starts the daemon. If alone, it does not look for the peers in siad's code, and does not wait
-// for blocks until it is connected.
+// run starts the daemon. If alone, it looks neither for the peers in siad's code nor, until it is
+// connected, for blocks.
 func (d daemon) run(ctx context.Context, bin, modules string, alone bool) error {
 	args := []string{
 		bin, "--upnp=false", "-M", modules, "-d", d.Dir,

@@ -25,7 +25,8 @@ type Wait struct {
 	// Known reports whether any node of a closed cluster has the object. It is nil if nodes outside
 	// the cluster may have it.
 	Known func(ctx context.Context) (bool, error)
-	// Alive ends with the daemons, with their end as its cause. It is nil if they are not watched.
+	// Alive ends with the daemons; its cause describes how they ended. It is nil if they are not
+	// watched.
 	Alive context.Context
 }
 
