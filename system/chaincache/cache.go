@@ -1,6 +1,5 @@
-// Package chaincache keeps what is costly to make and the same for all runs, the
-// chains of systems whose nodes follow one, in a directory that any number of
-// processes use at the same time.
+// Package chaincache caches the chains of systems whose nodes follow one. They are costly to make
+// and the same in all runs. Any number of processes can use a cache directory at the same time.
 package chaincache
 
 import (
@@ -24,34 +23,33 @@ const (
 	Database = "consensus.db"
 
 	manifestFile = "manifest.json"
-	building     = ".building" // ending of a chain that is being made, or was when its maker died
-	locked       = ".lock"     // ending of the file that is locked while a chain is looked for or made
+	building     = ".building" // suffix of a chain that is being made, or that was when its maker died
+	locked       = ".lock"     // suffix of the file that is locked while a chain is looked up or made
 )
 
-// Cache is a directory of chains, each in a directory named by all that it follows
-// from: its spec, the form of its files, the versions of what made it.
+// Cache is a directory of chains. Each chain's directory is named after everything that determines
+// it: its spec, the format of its files, and the versions of the software that made it.
 type Cache struct {
 	Dir    string
-	System string // begins the errors
+	System string // prefix of errors
 }
 
-// manifest describes a chain beside its database.
+// manifest describes a chain next to its database.
 type manifest struct {
 	About any   `json:"about"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Got is a chain that is there.
+// Got is a chain in the cache.
 type Got struct {
 	Dir   string
-	Size  int64 // of its database, bytes
-	Built bool  // it was made just now
+	Size  int64 // of its database, in bytes
+	Built bool  // whether it was made just now
 }
 
-// Get is the chain that is there, or else one made now: under another name, and
-// renamed when it is whole. Where another process is making the
-// same chain, it waits for it, for as long as ctx lets it. about points to the
-// system's own description of the chain, which make sets.
+// Get returns the cached chain, or makes it under a temporary name and renames it when it is
+// complete. If another process is making the same chain, Get waits for it until ctx ends. about
+// points to the system's own description of the chain, which make sets.
 func (c Cache) Get(ctx context.Context, key string, about any, make func(dir string) error) (got Got, err error) {
 	got.Dir = filepath.Join(c.Dir, key)
 	if err := c.get(ctx, &got, about, make); err != nil {
@@ -74,7 +72,7 @@ func (c Cache) get(ctx context.Context, got *Got, about any, make func(dir strin
 			return fmt.Errorf("%w; remove %s, and it is made again", err, got.Dir)
 		}
 		now := time.Now()
-		return os.Chtimes(got.Dir, now, now) // for users who remove what was not used for long
+		return os.Chtimes(got.Dir, now, now) // for users who delete what has not been used for long
 	}
 	temporary := got.Dir + building
 	if err := errors.Join(os.RemoveAll(temporary), os.Mkdir(temporary, 0o755)); err != nil {
@@ -93,7 +91,7 @@ func (c Cache) get(ctx context.Context, got *Got, about any, make func(dir strin
 	return err
 }
 
-// describe writes the manifest of a chain that was made, and returns the size of its database.
+// describe writes the manifest of a new chain and returns the size of its database.
 func describe(dir string, about any) (size int64, err error) {
 	info, err := os.Stat(filepath.Join(dir, Database))
 	if err != nil {
@@ -106,8 +104,8 @@ func describe(dir string, about any) (size int64, err error) {
 	return info.Size(), os.WriteFile(filepath.Join(dir, manifestFile), append(text, '\n'), 0o644)
 }
 
-// Read reads the description of the chain in dir into about, and returns the size of its database, which is to be what
-// it was when it was made.
+// Read reads the description of the chain in dir into about, and returns the size of its database.
+// It fails if the size has changed since the chain was made.
 func Read(dir string, about any) (size int64, err error) {
 	m := manifest{About: about}
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
@@ -124,8 +122,8 @@ func Read(dir string, about any) (size int64, err error) {
 	return m.Bytes, err
 }
 
-// lock waits for the file's lock, which ends with the process that holds it. The
-// file stays: it is empty.
+// lock waits for the file's lock, which is released at the latest when the process that holds it
+// ends. The empty file is not deleted.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	for {
 		unlock, err := testbed.LockFile(path)

@@ -16,7 +16,7 @@ import (
 
 var must = systemtest.Must
 
-// get asks for a chain whose database says "whole".
+// get gets a chain whose database contains "whole".
 func get(t *testing.T, c Cache, key string, making func()) (Got, string, error) {
 	var about string
 	got, err := c.Get(t.Context(), key, &about, func(dir string) error {
@@ -86,7 +86,7 @@ func TestWhatCannotBeMadeLeavesNothing(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(c.Dir, "*", "*")); err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
-	// what a killed process has left does not hinder the next one
+	// remains of a killed process do not hinder the next one
 	must(t, os.MkdirAll(filepath.Join(c.Dir, "a"+building, "half"), 0o755))
 	if got, _, err := get(t, c, "a", nothing); err != nil || !got.Built {
 		t.Errorf("%+v, %v", got, err)

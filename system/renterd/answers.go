@@ -6,13 +6,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
-// object is the bus's account of an object.
+// object is the bus's report on an object.
 type object struct {
-	Key   string `json:"key"` // with a slash in front
+	Key   string `json:"key"` // with a leading slash
 	Size  int64  `json:"size"`
 	Slabs []struct {
 		Slab struct {
-			// Shards is absent while the slab lies in a buffer of the node.
+			// Shards is absent while the slab is in a buffer of the node.
 			Shards []struct {
 				Contracts map[string]json.RawMessage `json:"contracts"` // by host
 			} `json:"shards"`
@@ -21,8 +21,8 @@ type object struct {
 	} `json:"slabs"` // none for an empty object
 }
 
-// onHosts is how many of an object's bytes lie in slabs with total shards, each
-// of which some host has under contract.
+// onHosts returns how many of an object's bytes are in slabs with at least total shards on a host
+// with a contract.
 func (o object) onHosts(total int64) (n int64) {
 	for _, s := range o.Slabs {
 		stored := int64(0)
@@ -64,7 +64,7 @@ type buffer struct {
 
 type contract struct {
 	Usability string       `json:"usability"`
-	Archived  string       `json:"archivalReason"` // why it is not in use any more, such as renewed; empty: it is
+	Archived  string       `json:"archivalReason"` // why it is no longer in use, such as renewed; empty if it is
 	State     string       `json:"state"`          // pending until it is on the chain
 	ID        string       `json:"id"`
 	Size      sia.Bytes    `json:"size"`
@@ -78,8 +78,8 @@ type contract struct {
 	} `json:"spending"`
 }
 
-// account says what a contract pays for: it cost the money that was put into it and its
-// price, which is paid on top; what the node says that it spent comes off the money in it.
+// account returns the costs of a contract. It cost the funds that were put into it plus its price,
+// which is paid on top; the reported spending is deducted from the funds.
 func (c contract) account() sia.Account {
 	s := c.Spending
 	return sia.Account{
@@ -96,9 +96,9 @@ type host struct {
 	V2Settings struct {
 		Prices struct {
 			Contract sia.Hastings `json:"contractPrice"`
-			Storage  sia.Hastings `json:"storagePrice"` // of a byte and a block
-			Ingress  sia.Hastings `json:"ingressPrice"` // of a byte
-			Egress   sia.Hastings `json:"egressPrice"`  // of a byte
+			Storage  sia.Hastings `json:"storagePrice"` // per byte and block
+			Ingress  sia.Hastings `json:"ingressPrice"` // per byte
+			Egress   sia.Hastings `json:"egressPrice"`  // per byte
 		} `json:"prices"`
 	} `json:"v2Settings"`
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// connect makes an API without asking the node anything. All of it needs the password.
+// connect returns an API without contacting the node. All its calls need the password.
 func connect(base *url.URL, password string, from testbed.Host) *sia.API {
 	return sia.Connect(sia.API{System: name, Base: base.JoinPath("/api"), Consensus: "/bus/consensus/state",
 		Meanings: meanings()}, password, from)
 }
 
-// connectHost is connect to a hostd.
+// connectHost is connect for a hostd.
 func connectHost(base *url.URL, password string, from testbed.Host) *sia.API {
 	return sia.Connect(sia.API{System: name, Base: base.JoinPath("/api"), Consensus: "/consensus/tip"}, password, from)
 }
@@ -27,7 +27,8 @@ func meanings() []sia.Meaning {
 		{Text: "bucket not found", Hint: "set option `bucket` to one that is there"},
 		{Text: "not enough hosts", Means: system.ErrTooFew, Hint: tooFewHint},
 		{Text: "not enough contracts", Means: system.ErrTooFew, Hint: tooFewHint},
-		// A host says so that has no room for a sector, in its line of the answer to an upload of which a slab failed.
+		// A host without room reports this in its line of the answer to an upload with a failed
+		// slab.
 		{Text: "host responded with error: failed to write sector: failed to read response: not enough storage",
 			Means: system.ErrQuota},
 		{Status: http.StatusNotFound, Means: system.ErrNotFound},

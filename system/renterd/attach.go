@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// attach checks what would otherwise show late or not at all.
+// attach checks in advance for problems that would otherwise appear late or never.
 func (n *node) attach(ctx context.Context, packing string, identity map[string]string) error {
 	var state struct {
 		Version string `json:"version"`
@@ -47,8 +47,8 @@ func (n *node) attach(ctx context.Context, packing string, identity map[string]s
 
 const settingsPath = "/bus/settings/upload"
 
-// bucketIsThere asks for the list of buckets: listing the objects of one that
-// does not exist is answered as if it were empty.
+// bucketIsThere returns an error if the bucket does not exist. It reads the list of buckets,
+// because listing the objects of a missing bucket is answered as if it were empty.
 func (n *node) bucketIsThere(ctx context.Context) error {
 	var all []bucket
 	if err := n.API.Get(ctx, "/bus/buckets", nil, &all); err != nil {

@@ -22,30 +22,30 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// A private chain for daemons that know public networks only. Renterd and hostd take the
-// chain that they find in consensus.db when it is named as their network, without a look at
-// its first block: ours is named zen, the test network, and has first blocks of our own,
-// which pay the wallets, at a difficulty at which any hash will do. Blocks after them follow
-// zen's rules, which the daemons hold them to.
+// A private chain for daemons that only know public networks. renterd and hostd accept the chain
+// that they find in consensus.db under the name of their network without checking its first block.
+// The private chain is therefore named zen, after the test network. It has its own first blocks,
+// which pay the wallets, at a difficulty at which any hash will do. The daemons check later blocks
+// by zen's rules.
 const (
-	started = 60 // blocks that the daemons find: version 2, which they need, is required from 50 on
-	coins   = 50 // outputs that each wallet begins with, so that contracts need not wait for change
+	started = 60 // blocks that the daemons start with; they need version 2, which is required from block 50 on
+	coins   = 50 // initial outputs of each wallet, so that contracts need not wait for change
 	coinSC  = 20_000
 )
 
-// privateChain is the chain, and the only one who makes blocks: it is a peer of all daemons.
+// privateChain is the chain and its only miner. It is a peer of all daemons.
 type privateChain struct {
 	manager *chain.Manager
 	syncer  *syncer.Syncer
 	file    []byte   // consensus.db as the daemons find it
-	peers   []string // of the daemons
+	peers   []string // addresses of the daemons
 
 	making member.Background
 	mu     sync.Mutex
-	err    error // why there are no more blocks
+	err    error // why the last block was not made
 }
 
-// newChain makes a chain that pays the wallets. from is where its peers are reached from.
+// newChain returns a chain that pays the wallets. It connects to its peers from the host from.
 func newChain(from testbed.Host, wallets []types.Address) (*privateChain, error) {
 	zen, public := chain.TestnetZen()
 	easy, _ := chain.TestnetZen()
@@ -79,18 +79,18 @@ func newChain(from testbed.Host, wallets []types.Address) (*privateChain, error)
 	if c.file, err = siachain.File(easy, first, blocks); err != nil {
 		return nil, err
 	}
-	if store, err = chain.NewDBStore(db, zen, public, nil); err != nil { // the rules of all blocks to come
+	if store, err = chain.NewDBStore(db, zen, public, nil); err != nil { // the rules of all later blocks
 		return nil, err
 	}
 	c.manager = chain.NewManager(store)
-	// Daemons never connect to it: they get its blocks as those of a peer that has connected.
+	// Daemons never connect to it: it connects to them, and they get its blocks as from any peer.
 	header := gateway.Header{GenesisID: public.ID(), UniqueID: gateway.GenerateUniqueID(), NetAddress: "127.0.0.1:1"}
 	c.syncer = syncer.New(closed{}, c.manager, siachain.NewBook(nil), header, syncer.WithDialer(dialer{from}))
 	return c, nil
 }
 
-// payments are a first block with all the money, which anyone may spend, and the transaction
-// that spends it on the wallets: hostd cannot be paid by a first block.
+// payments returns a first block with all the money, which anyone may spend, and the transaction
+// that spends it on the wallets: a first block cannot pay hostd.
 func payments(wallets []types.Address) (first types.Block, pay types.Transaction) {
 	for _, w := range wallets {
 		for range coins {
@@ -107,7 +107,7 @@ func payments(wallets []types.Address) (first types.Block, pay types.Transaction
 	return first, pay
 }
 
-// next is a block with all that waits for one.
+// next mines a block with all pending transactions.
 func next(m *chain.Manager) (types.Block, error) {
 	b, found := coreutils.MineBlock(m, types.VoidAddress, 10*time.Second)
 	if !found {
@@ -116,12 +116,12 @@ func next(m *chain.Manager) (types.Block, error) {
 	return b, nil
 }
 
-// give puts the chain where a daemon looks for it.
+// give writes the chain's file where a daemon looks for it.
 func (c *privateChain) give(ctx context.Context, files testbed.Files, dir string) error {
 	return files.Write(ctx, filepath.Join(dir, siachain.StoreFile), 0o600, bytes.NewReader(c.file))
 }
 
-// block makes a block, and sends it to all daemons.
+// block makes a block and sends it to all daemons.
 func (c *privateChain) block(ctx context.Context) error {
 	err := c.join(ctx)
 	var b types.Block
@@ -140,7 +140,7 @@ func (c *privateChain) block(ctx context.Context) error {
 	return nil
 }
 
-// join connects to the daemons, also to those that were lost.
+// join connects to all daemons that it is not connected to, including lost ones.
 func (c *privateChain) join(ctx context.Context) error {
 	for _, at := range c.peers {
 		if slices.ContainsFunc(c.syncer.Peers(), func(p *syncer.Peer) bool {
@@ -155,7 +155,7 @@ func (c *privateChain) join(ctx context.Context) error {
 	return nil
 }
 
-// goOn makes blocks from now on.
+// goOn makes a block at each interval until stop.
 func (c *privateChain) goOn(every time.Duration) {
 	c.making.Begin(func(ctx context.Context) {
 		for member.Sleep(ctx, every) {
@@ -167,7 +167,7 @@ func (c *privateChain) goOn(every time.Duration) {
 	})
 }
 
-// Err is why the last block was not made; nil: it was.
+// Err returns why the last block was not made, or nil if it was.
 func (c *privateChain) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,10 +179,10 @@ func (c *privateChain) stop() {
 	for _, p := range c.syncer.Peers() {
 		p.Close()
 	}
-	_ = c.syncer.Close() // of no listener
+	_ = c.syncer.Close() // there is no listener to close
 }
 
-// dialer is how peers are connected to: from a host.
+// dialer connects to peers from a host.
 type dialer struct{ from testbed.Host }
 
 // DialContext implements syncer.Dialer.
@@ -190,7 +190,7 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return d.from.Dial(ctx, network, address)
 }
 
-// closed is the listener of one to whom no peer connects.
+// closed is a listener that accepts no connections.
 type closed struct{}
 
 func (closed) Accept() (net.Conn, error) { return nil, net.ErrClosed }

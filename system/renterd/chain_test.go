@@ -18,8 +18,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-// peer is what renterd and hostd are to the chain: a node of the same libraries that finds
-// the file, takes it for the test network's, and holds what comes to the rules of that.
+// peer returns a node of the libraries that renterd and hostd use. It finds the file, takes it for
+// the test network's, and checks later blocks by the rules of that network.
 func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "consensus.db")
@@ -41,8 +41,8 @@ func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 	return m, l.Addr().String()
 }
 
-// TestChain: nodes that find the chain have the wallets' money, and follow its blocks, also
-// one that comes later.
+// TestChain checks that nodes that find the chain have the wallets' money and follow its blocks,
+// even if they connect later.
 func TestChain(t *testing.T) {
 	wallets := []types.Address{{1}, {2}}
 	c, err := newChain(systemtest.Hosts(t, 1)[0], wallets)

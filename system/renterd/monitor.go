@@ -11,13 +11,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
-// Calls implements system.Monitored. Objects are those of the bucket, all else
-// is the whole node's. Of the bucket, absolute bytes fall on delete and have nothing of what
-// waits in buffers. Uploaded bytes are the sizes of the node's active contracts, whatever
-// bucket is asked for; they lag by seconds and do not fall on delete. Multipart uploads
-// are those of S3 clients that were begun: ours, and all others that are under way, are
-// not among them, so that the node does not report how many there are. What can be spent is without what
-// unconfirmed transactions take.
+// Calls implements system.Monitored. Objects are those of the bucket; everything else describes the
+// whole node. The bucket's absolute bytes decrease on a delete and do not include data in buffers.
+// Uploaded bytes are the sizes of the node's active contracts, whatever bucket is asked for; they
+// lag by seconds and do not decrease on a delete. Multipart uploads are those that S3 clients have
+// begun. They do not include the uploads of this run or any others in progress, so the node does
+// not report how many there are. The spendable balance excludes what unconfirmed transactions take.
 func (n *node) Calls() []system.Call {
 	return []system.Call{
 		sia.Report(n.API, "/bus/contracts", allContracts(), readContracts),
@@ -37,20 +36,19 @@ func (n *node) Calls() []system.Call {
 	}
 }
 
-// allContracts asks for those that are not in use any more, too, with what they
-// cost.
+// allContracts returns the query that includes contracts that are no longer in use, with their
+// costs.
 func allContracts() url.Values { return url.Values{"filtermode": {"all"}} }
 
-// readContracts sums up the active contracts, and beside them those that were
-// renewed or are over: what such a one had used (ended), and what it had not
-// (ended_unspent), which a renewal takes over into the new contract, and which
-// else goes back to the wallet.
+// readContracts sums up the active contracts and, separately, those that were renewed or are over:
+// what they had used (ended) and what they had not used (ended_unspent). A renewal takes the latter
+// over into the new contract; otherwise it goes back to the wallet.
 func readContracts(all []contract) []system.Reading {
 	var live, over []contract
 	var size sia.ByteSum
 	for _, c := range all {
 		switch {
-		case c.Archived != "" && c.State == "pending": // it never came to the chain, and cost nothing
+		case c.Archived != "" && c.State == "pending": // it never got onto the chain, and cost nothing
 		case c.Archived != "":
 			over = append(over, c)
 		default:
@@ -62,7 +60,7 @@ func readContracts(all []contract) []system.Reading {
 		size.Reading(system.ReadContractBytes)}, sia.Spent(live, contract.account), sia.Ended(over, contract.account))
 }
 
-// readBuffers returns how much data the node has accepted and not sent to hosts yet.
+// readBuffers returns how much data the node has accepted but not yet sent to hosts.
 func readBuffers(all []buffer) []system.Reading {
 	bytes := 0.0
 	for _, b := range all {
@@ -71,9 +69,8 @@ func readBuffers(all []buffer) []system.Reading {
 	return []system.Reading{sia.Value("buffers", float64(len(all))), sia.Value("buffered_bytes", bytes)}
 }
 
-// readHosts returns the number of hosts that uploads can go to, and the medians of
-// their prices: of storing a terabyte for a month, of sending and of fetching one, and of
-// a contract.
+// readHosts returns the number of hosts that can take uploads, and the medians of their prices: for
+// storing a terabyte for a month, for uploading and for downloading one, and for a contract.
 func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 	hosts, err := n.hosts(ctx, "usable")
 	if err != nil {
@@ -100,26 +97,26 @@ func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 			continue
 		}
 		slices.SortFunc(all, (*big.Int).Cmp)
-		median := new(big.Int).Mul(all[(len(all)-1)/2], big.NewInt(p.times)) // the lower of two
+		median := new(big.Int).Mul(all[(len(all)-1)/2], big.NewInt(p.times)) // the lower of two middle values
 		out = append(out, system.Money(system.ReadPricePrefix+p.of, median, sia.Decimals))
 	}
 	return out, nil
 }
 
-// hosts are those that are known and allowed, of a usability.
+// hosts returns the known and allowed hosts with this usability, at most pricedHosts.
 func (n *node) hosts(ctx context.Context, usability string) (all []host, err error) {
 	ask := map[string]any{"offset": 0, "limit": pricedHosts, "filterMode": "allowed", "usabilityMode": usability}
 	err = n.API.Send(ctx, http.MethodPost, "/bus/hosts", nil, ask, &all)
 	return all, err
 }
 
-// contracts are the active ones; the answer is null before the first.
+// contracts returns the active contracts. The answer is null before the first one.
 func (n *node) contracts(ctx context.Context) (all []contract, err error) {
 	err = n.API.Get(ctx, "/bus/contracts", nil, &all)
 	return all, err
 }
 
-// Months and terabytes in the units of host prices.
+// Months and terabytes, in units of host prices.
 const (
 	blocksPerMonth = 144 * 30
 	terabyte       = 1e12

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/replay"
 )
 
-// poll makes calls of a node; it returns the readings and the calls that failed.
+// poll makes calls of a node. It returns the readings and the failed calls.
 func poll(t *testing.T, calls ...system.Call) (map[string]system.Reading, map[string]error) {
 	t.Helper()
 	all, failed := map[string]system.Reading{}, map[string]error{}
@@ -29,7 +29,7 @@ func poll(t *testing.T, calls ...system.Call) (map[string]system.Reading, map[st
 	return all, failed
 }
 
-// sum adds the readings whose names begin so.
+// sum adds up the readings whose names have the prefix.
 func sum(got map[string]system.Reading, prefix string) (n int, of *big.Int) {
 	of = new(big.Int)
 	for name, r := range got {
@@ -41,7 +41,7 @@ func sum(got map[string]system.Reading, prefix string) (n int, of *big.Int) {
 	return n, of
 }
 
-// everything is one poll of the node as it was recorded.
+// everything returns one recorded poll of the node.
 func everything(t *testing.T) []replay.Exchange {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	objects := replay.Load(t, "testdata/objects.jsonl")
@@ -86,7 +86,7 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestMonitorFaults: nulls, absurd figures and pages for browsers.
+// TestMonitorFaults checks nulls, absurd values and web pages as answers.
 func TestMonitorFaults(t *testing.T) {
 	with := func(answers map[string]string) []replay.Exchange {
 		steps := everything(t)
@@ -122,10 +122,10 @@ func TestMonitorFaults(t *testing.T) {
 	}
 }
 
-// renewed are one of the contracts of a renterd v2.9.3 and the one that it became,
-// as `filtermode=all` told them after the renewal (ids shortened). It began with
-// 61.75 SC, had used 4.49 and 0.2 for its price, and held a gigabyte; the new one
-// told no size yet. The third was given up before it was on the chain.
+// renewed is one of the contracts of a renterd v2.9.3 and its replacement, as `filtermode=all`
+// reported them after the renewal (with shortened IDs). The contract began with 61.75 SC, had used
+// 4.49 SC and 0.2 SC for its price, and held a gigabyte. The new contract had no size yet. The
+// third was abandoned before it was on the chain.
 const renewed = `[
 {"id":"4bbe5783","renewedFrom":"4559d959","size":0,"state":"active","usability":"bad","contractPrice":"200000000000000000000000","initialRenterFunds":"71231229498500395902959616",
  "spending":{"deletions":"0","fundAccount":"0","sectorRoots":"0","uploads":"0"},"renewedTo":"00000000","v2":true},
@@ -134,8 +134,8 @@ const renewed = `[
 {"id":"5e161ddf","renewedFrom":"00000000","size":0,"state":"pending","usability":"bad","contractPrice":"200000000000000000000000","initialRenterFunds":"61750486874757152884654080",
  "spending":{"deletions":"0","fundAccount":"1000000000000000000000000","sectorRoots":"0","uploads":"0"},"renewedTo":"00000000","v2":true,"archivalReason":"contract hasn't been confirmed on chain in time"}]`
 
-// What a contract had used does not leave the account when it is renewed: it is
-// told beside the new one's.
+// Costs of a contract stay in the account when it is renewed: they are reported separately from
+// those of the new contract.
 func TestRenewedContractsAreToldBeside(t *testing.T) {
 	e := replay.Steps(replay.Load(t, "testdata/attach.jsonl"), "contracts after: spending")[0]
 	e.Query = allContracts()

@@ -20,10 +20,10 @@ const pageSize = 1000
 type node struct {
 	sia.Renter
 	bucket         string
-	asked          url.Values    // redundancy of our uploads, when not the node's
-	minimum, total int64         // shards that rebuild a slab, and of one that is stored in full
-	page           int           // objects asked for at a time
-	chain          *privateChain // of the daemons that were started; nil: none was
+	asked          url.Values    // redundancy of this run's uploads; nil for the node's default
+	minimum, total int64         // shards that rebuild a slab, and shards of a completely stored slab
+	page           int           // objects per page of a list
+	chain          *privateChain // of the daemons of a private network; nil if attached
 }
 
 func newNode(a *sia.API, opt system.Options) *node {
@@ -38,10 +38,10 @@ func newNode(a *sia.API, opt system.Options) *node {
 
 func (n *node) query() url.Values { return url.Values{"bucket": {n.bucket}} }
 
-// Put implements system.Store. With packing the end of the object, or all of it,
-// lies in a buffer of the node when it returns. renterd replaces an object of
-// the same key without a word: ours begin with a mark of this run, so that they
-// are no one else's, and Put refuses one that was put before.
+// Put implements system.Store. With packing, all or the end of the object may still be in a buffer
+// of the node when it returns. renterd silently replaces an object with the same key. The keys of
+// this run begin with its mark, so they collide with no others, and Put refuses a name that it has
+// already put.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	if err := n.MayWrite(fmt.Sprintf("put %q", name)); err != nil {
 		return "", err
@@ -77,8 +77,8 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.API.Client.Get(ctx, t, w)
 }
 
-// GetRange implements system.Ranger. renterd serves bytes=a-b within the object
-// and answers 400 to all other forms, so the size must be known first.
+// GetRange implements system.Ranger. renterd supports bytes=a-b within the object and answers 400
+// to all other forms, so the size must be known first.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
 	return n.Range(ctx, ref, off, count, func(_ string, there int64) error {
 		t, err := n.Target(ref)
@@ -89,7 +89,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	})
 }
 
-// Delete implements system.Deleter, for what this node has put there.
+// Delete implements system.Deleter, for objects that this node has put.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	return n.Erase(ref, func(key string) error {
 		return n.API.Send(ctx, http.MethodDelete, "/worker/object/"+key, n.query(), nil, nil)
@@ -114,7 +114,7 @@ func (n *node) List(ctx context.Context, visit func(system.Object) error) error 
 		if !page.HasMore {
 			return nil
 		}
-		q.Set("marker", page.NextMarker) // with its leading slash: without it the list ends
+		q.Set("marker", page.NextMarker) // with its leading slash, without which the list would end
 	}
 }
 
@@ -128,11 +128,10 @@ func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
 	return o, err
 }
 
-// Settle implements system.Settler: it waits until every slab of the object has
-// left the node's buffers and has all its shards on hosts. With packing that
-// happens when others fill the buffer, which may be never. It asks every 5 ms,
-// or 2 % of what it waited (sia.Poll), and so ends late by that and by one answer
-// of the node.
+// Settle implements system.Settler: it waits until every slab of the object has left the node's
+// buffers and has all its shards on hosts. With packing, that happens when other objects fill the
+// buffer, which may be never. It polls every 5 ms or 2 % of the time waited so far (sia.Poll), so
+// it returns late by at most that plus the time of one answer.
 func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	return sia.Poll(ctx, name, string(ref)+" is accepted and not durable", func(ctx context.Context) (bool, string,
 		error) {
@@ -143,8 +142,8 @@ func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	})
 }
 
-// Cool implements system.Cooler. renterd keeps no copy of what is on hosts;
-// what lies in a slab buffer is served from the node's own disk.
+// Cool implements system.Cooler. renterd keeps no copy of data on hosts, but serves data in a slab
+// buffer from the node's own disk.
 func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 	o, err := n.object(ctx, ref)
 	if err != nil {
@@ -157,15 +156,15 @@ func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 	return nil
 }
 
-// Stats implements system.Stats. Absolute is the sectors of the bucket's
-// objects on hosts. `totalUploadedSize` lags by seconds and never falls, and
-// what waits in slab buffers is in neither.
+// Stats implements system.Stats. Absolute is the total size of the sectors of the bucket's objects
+// on hosts. `totalUploadedSize` is not used, since it lags by seconds and never decreases. Neither
+// includes data in slab buffers.
 //
-// The node reports totals of buckets only, and summing up the slabs of our objects
-// would take a call for each. So a node that writes reports Absolute only while
-// the bucket has as many objects as it has put there; else it is −1, because
-// what others store meanwhile would count as the cost of ours. Disk, entries and inodes
-// are those of the hosts' storage folders, when we have started them.
+// The node reports totals of whole buckets only, and summing up the slabs of this run's objects
+// would take a call for each. A node that writes therefore reports Absolute only while the bucket
+// has as many objects as the node has put there. Otherwise it is −1, because data that others store
+// meanwhile would count as the cost of this run's objects. Disk, entries and inodes are those of
+// the hosts' storage folders, if this run started the hosts.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	bucket := struct {
 		Objects int64 `json:"numObjects"`

@@ -1,5 +1,5 @@
-// Package renterd stores objects on Sia hosts through renterd: one that runs already, or a
-// private network of renterd, hostd hosts and a chain of our own.
+// Package renterd stores objects on Sia hosts through renterd: a running one, or one that it starts
+// in a private network with hostd hosts and a private chain.
 package renterd
 
 import (
@@ -35,8 +35,8 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	})
 }
 
-// Start implements system.System: renterd on the client's host, the storage hosts on the
-// server's, all on a chain of their own.
+// Start implements system.System. renterd runs on the client's host and the storage hosts on the
+// server's, all on a private chain.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	p, err := planOf(opt)
@@ -75,7 +75,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	})
 }
 
-// planOf is what to start, and the redundancy that uploads ask for.
+// planOf returns the plan of the private network to start, and the redundancy of uploads.
 func planOf(opt system.Options) (sia.Plan, error) {
 	minimum, total, err := sia.Pair(name, opt, "min_shards", "total_shards")
 	if err != nil {
@@ -88,7 +88,7 @@ func planOf(opt system.Options) (sia.Plan, error) {
 	return sia.PlanOf(name, opt, minimum, total, sia.Sector)
 }
 
-// programs finds both.
+// programs returns the paths of both programs.
 func programs(opt system.Options) (renter, host string, err error) {
 	if renter, err = system.Program(name, opt, "binary", "PLIMSOLL_RENTERD", name); err != nil {
 		return "", "", err

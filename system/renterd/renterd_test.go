@@ -22,22 +22,22 @@ var must = systemtest.Must
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
-// TestConformance is the suite on a private network of the renterd and the hostd that
-// PLIMSOLL_RENTERD and PLIMSOLL_HOSTD name.
+// TestConformance runs the suite on a private network of the renterd and hostd named by
+// PLIMSOLL_RENTERD and PLIMSOLL_HOSTD.
 func TestConformance(t *testing.T) {
 	if os.Getenv("PLIMSOLL_RENTERD") == "" || os.Getenv("PLIMSOLL_HOSTD") == "" {
 		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD and PLIMSOLL_HOSTD name no programs",
 			Hint: System{}.Info().Install}})
 	}
-	// Slow: an object of one byte is a slab of 12 MiB, and of a hundred downloads
-	// that stand still the last get no memory in the node.
+	// Slow, because an object of one byte is a slab of 12 MiB. Of a hundred stalled downloads, the
+	// last ones get no memory in the node.
 	systemtest.Run(t, systemtest.Suite{System: System{},
 		Options: system.Options{"host_size": "8589934592"}, Truths: systemtest.Truths{Slow: true}})
 }
 
 const secret = "not a real password"
 
-// on is a node on a replay; attaching is not part of it.
+// on returns a node on a replay, without attaching to it.
 func on(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 	t.Helper()
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
@@ -50,7 +50,7 @@ func on(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 	return n
 }
 
-// fails wants an error of a kind, nil being any, that has all these words.
+// fails checks that err is of a kind (any if nil) and contains all these words.
 func fails(t *testing.T, what string, err, kind error, words ...string) {
 	t.Helper()
 	lacks := func(word string) bool { return !strings.Contains(err.Error(), word) }
@@ -59,7 +59,7 @@ func fails(t *testing.T, what string, err, kind error, words ...string) {
 	}
 }
 
-// attach goes through the whole attaching, on a replay.
+// attach attaches to a replay with all its checks.
 func attach(t *testing.T, steps []replay.Exchange, write bool, more system.Options) (system.Cluster, error) {
 	t.Helper()
 	s := replay.Serve(t, steps, replay.Login("", secret))
@@ -69,7 +69,7 @@ func attach(t *testing.T, steps []replay.Exchange, write bool, more system.Optio
 	return systemtest.Attach(t, System{}, opt, write)
 }
 
-// at is the first exchange of a step about a path.
+// at returns the first exchange of a step with a path.
 func at(t *testing.T, rec []replay.Exchange, step, path string) []replay.Exchange {
 	t.Helper()
 	for _, e := range replay.Steps(rec, step) {
@@ -81,7 +81,7 @@ func at(t *testing.T, rec []replay.Exchange, step, path string) []replay.Exchang
 	return nil
 }
 
-// hello is what every attaching asks first.
+// hello returns the exchanges at the beginning of each attach.
 func hello(t *testing.T, rec []replay.Exchange) []replay.Exchange {
 	return replay.Chain(
 		at(t, rec, "state", "/api/bus/state"), at(t, rec, "state", "/api/bus/consensus/state"),
@@ -97,8 +97,8 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestNoSuchBucket: a bucket that does not exist lists as empty, and the list
-// of buckets is null when there is none.
+// TestNoSuchBucket checks buckets that do not exist: listing one gives no objects, and the list of
+// buckets is null if there are none.
 func TestNoSuchBucket(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	if e := replay.Steps(replay.Load(t, "testdata/listing.jsonl"),
@@ -126,7 +126,7 @@ func TestNoSuchBucket(t *testing.T) {
 	}
 }
 
-// TestPacking: settings are the user's. The strict replay fails on a PUT.
+// TestPacking checks that the user's settings are not changed: the strict replay fails on a PUT.
 func TestPacking(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	for _, write := range []bool{true, false} {
@@ -145,8 +145,8 @@ func TestPacking(t *testing.T) {
 	}
 }
 
-// TestTooFewHostsWhileSending: the answer, with the reason, comes while the
-// body is sent, and the node takes no more of it.
+// TestTooFewHostsWhileSending checks an answer, with the reason, that arrives while the body is
+// being sent and the node stops reading it.
 func TestTooFewHostsWhileSending(t *testing.T) {
 	n, err := putWide(t, wide(t))
 	fails(t, "put", err, system.ErrTooFew, "3 < 10")
@@ -155,7 +155,7 @@ func TestTooFewHostsWhileSending(t *testing.T) {
 	}
 }
 
-// wide is an upload for which there are too few hosts.
+// wide returns an upload for which there are too few hosts.
 func wide(t *testing.T) []replay.Exchange {
 	rec := replay.Load(t, "testdata/errors.jsonl")
 	return replay.Steps(rec, "upload with an impossible redundancy (2 of 10, 3 hosts)")
@@ -170,8 +170,8 @@ func putWide(t *testing.T, upload []replay.Exchange) (*node, error) {
 	return n, err
 }
 
-// TestSlabBufferLooksUploaded: with packing a put returns, and the object lists
-// and reads well, while no host has a byte of it.
+// TestSlabBufferLooksUploaded checks objects in a slab buffer: with packing, a put returns, and the
+// object can be listed and read, although no host has any of it.
 func TestSlabBufferLooksUploaded(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
 	put := replay.Steps(rec, "upload b1, packing on")
@@ -194,13 +194,13 @@ func TestSettleWaitsForShards(t *testing.T) {
 	n := on(t, replay.Poll(states))
 	must(t, n.Settle(systemtest.Context(t), "on/b1"))
 	must(t, n.Cool(t.Context(), "on/b1"))
-	// The end of a larger object is in the buffer, the rest on hosts.
+	// The end of a larger object is in the buffer, and the rest is on hosts.
 	n = on(t, at(t, rec, "object metadata with slabs", "/api/bus/object/on/mib20"))
 	fails(t, "cool", n.Cool(t.Context(), "on/mib20"), system.ErrWarm, "4194304 of 20971520")
 	// An empty object has no slabs and nothing to wait for.
 	n = on(t, replay.Steps(replay.Load(t, "testdata/errors.jsonl"), "metadata of the empty object"))
 	must(t, n.Settle(t.Context(), "off/empty"))
-	// With fewer shards than asked for it is not settled.
+	// With fewer shards than requested, it is not settled.
 	full := replay.Steps(rec, "object on/b1 after the slab went to hosts")
 	full[0].Repeat, full[0].Optional = true, true
 	n = on(t, full)
@@ -210,8 +210,8 @@ func TestSettleWaitsForShards(t *testing.T) {
 	}
 }
 
-// TestNamesAreNotReplaced: renterd overwrites without a word. Two runs never
-// use the same key, and one run uses none twice.
+// TestNamesAreNotReplaced checks that no key is used twice, neither by two runs nor within one,
+// because renterd overwrites silently.
 func TestNamesAreNotReplaced(t *testing.T) {
 	if e := replay.Steps(replay.Load(t, "testdata/errors.jsonl"),
 		"upload to an existing key with other content")[0]; e.Answer.Status != 200 {
@@ -240,9 +240,9 @@ func TestNamesAreNotReplaced(t *testing.T) {
 	fails(t, "put", err, system.ErrReadOnly)
 }
 
-// TestFullHosts: a host without room says so in its line of the answer, which
-// renterd v2.9.3 gave as it is here (but for the ids) when three hostd v2.10.2
-// were full.
+// TestFullHosts checks the answer when hosts are full: a host without room reports it in its line
+// of the answer. The answer is that of a renterd v2.9.3 with three full hostd v2.10.2, except for
+// the IDs.
 func TestFullHosts(t *testing.T) {
 	said := "couldn't upload object: couldn't upload object: failed to upload slab: launched=3 uploaded=0 " +
 		"remaining=3 inflight=0 pending=3 uploaders=3 errors=3 \n"
@@ -274,8 +274,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestListFollowsMarkers: keys come with a leading slash, and a marker without
-// it ends the list early; an empty list is null.
+// TestListFollowsMarkers checks that keys and markers have a leading slash (a marker without it
+// ends the list early), and that an empty list is null.
 func TestListFollowsMarkers(t *testing.T) {
 	rec := replay.Load(t, "testdata/listing.jsonl")
 	last := replay.Steps(rec, "page 4: limit 2 and marker")[0]
@@ -294,8 +294,7 @@ func TestListFollowsMarkers(t *testing.T) {
 	}
 }
 
-// TestStats: the bucket's totals are told as ours only while nobody else's
-// objects are in it.
+// TestStats checks that the bucket's totals are only reported while it has no objects of others.
 func TestStats(t *testing.T) {
 	rec := replay.Load(t, "testdata/objects.jsonl")
 	states := replay.Steps(rec, "stats/objects after") // one byte, three sectors of 4 MiB; then one object more

@@ -22,24 +22,25 @@ import (
 
 const (
 	hostd      = "hostd"
-	startLimit = 5 * time.Minute // for a network to become ready: ten seconds, on a machine that is not busy
-	pace       = time.Second     // between blocks until then
-	// blockTime is between blocks after that. Contracts are for 6048 blocks. The node says that it is synced for
-	// three hours after a block, and after some 4000 blocks their difficulty has risen too far.
+	startLimit = 5 * time.Minute // for a network to become ready; an idle machine takes ten seconds
+	pace       = time.Second     // interval of blocks until then
+	// blockTime is the interval of blocks after that. Contracts run for 6048 blocks. The node
+	// reports that it is synced for three hours after a block, and after about 4000 blocks their
+	// difficulty has risen too far.
 	blockTime = 5 * time.Minute
 )
 
-// daemon is renterd, or a hostd, of the private network.
+// daemon is the renterd or a hostd of the private network.
 type daemon struct {
 	*sia.Daemon
 	phrase  string // of the wallet
 	address types.Address
 }
 
-// What is at the addresses of a daemon, beside its API.
+// Indexes of a daemon's addresses. 0 is its API.
 const (
 	peers   = 1
-	renters = 2 // of a host
+	renters = 2 // hosts only
 	all     = 3
 )
 
@@ -58,13 +59,13 @@ func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, program
 	return one, err
 }
 
-// configs are the files of the two programs: no peers but ours, and nothing is asked of servers. The storage hosts may
-// share an address.
+// configs holds the configuration files of the two programs. They allow no peers except the private
+// chain, and no requests to other servers. The storage hosts may share an address.
 //
 //go:embed *.yml
 var configs embed.FS
 
-// run starts the daemon with the chain and a configuration file of its own.
+// run starts the daemon on the chain with its configuration file.
 func (one daemon) run(ctx context.Context, c *privateChain, program, path string) error {
 	files, config := one.Host.Files(), filepath.Join(one.Dir, "plimsoll.yml")
 	text, err := configs.ReadFile(program + ".yml")
@@ -83,11 +84,11 @@ func (one daemon) run(ctx context.Context, c *privateChain, program, path string
 	return one.Launch(ctx, testbed.Command{Args: []string{path, "-env"}, Env: []string{
 		v + "_CONFIG_FILE=" + config, v + "_API_PASSWORD=" + one.Password,
 		"RENTERD_SEED=" + one.phrase, "HOSTD_WALLET_SEED=" + one.phrase,
-		"RENTERD_NETWORK=zen", // renterd's image has another, which is over the file
+		"RENTERD_NETWORK=zen", // renterd's image sets another network, which overrides the file
 	}})
 }
 
-// startNetwork starts the daemons and makes a network of them.
+// startNetwork starts the daemons and forms a network of them.
 func startNetwork(ctx context.Context, d system.Deployment, renterProgram, hostProgram string, p sia.Plan,
 	identity map[string]string) (*node, error) {
 	renter, err := newDaemon(ctx, d, d.Client, name, "client-1")
@@ -127,7 +128,7 @@ func startNetwork(ctx context.Context, d system.Deployment, renterProgram, hostP
 		if err := n.form(ctx, hosts, p, d.Options["packing"] == "on", pace, n.chain.block); err != nil {
 			return err
 		}
-		err := n.attach(ctx, "keep", identity) // it is held to what one that runs already is held to
+		err := n.attach(ctx, "keep", identity) // the same checks as for a running node
 		identity["network"] = "private"
 		return err
 	})
@@ -139,7 +140,7 @@ func startNetwork(ctx context.Context, d system.Deployment, renterProgram, hostP
 	return n, nil
 }
 
-// form makes a network of daemons that answer. block makes the next block.
+// form makes a network of daemons that have just started. block makes the next block.
 func (n *node) form(ctx context.Context, hosts []daemon, p sia.Plan, packing bool, pace time.Duration,
 	block func(context.Context) error) error {
 	if err := group.Each(hosts, func(_ int, h daemon) error { return h.offer(ctx, p.HostSize) }); err != nil {
@@ -152,7 +153,7 @@ func (n *node) form(ctx context.Context, hosts []daemon, p sia.Plan, packing boo
 		what string
 		have func(context.Context) (int64, error)
 	}{
-		// they announce themselves at a block, and are known at the next one
+		// hosts announce themselves in one block, and are known after the next one
 		{"the hosts did not become known", n.known},
 		{"contracts were not formed", func(ctx context.Context) (int64, error) { return n.formed(ctx, p.Hosts) }},
 		{"accounts with hosts, which pay for uploads, were not funded", n.funded},
@@ -173,14 +174,14 @@ func (n *node) form(ctx context.Context, hosts []daemon, p sia.Plan, packing boo
 	return nil
 }
 
-// known is how many hosts the node knows.
+// known returns how many hosts the node knows.
 func (n *node) known(ctx context.Context) (int64, error) {
 	all, err := n.hosts(ctx, "all")
 	return int64(len(all)), err
 }
 
-// formed is how many contracts are in use and in blocks. As long as there are fewer than
-// wanted, the node is asked to look for hosts: its own round is half an hour.
+// formed returns how many contracts are usable and on the chain. While there are fewer contracts
+// than wanted, it makes the node look for hosts, which it otherwise does only every half hour.
 func (n *node) formed(ctx context.Context, wanted int64) (have int64, err error) {
 	all, err := n.contracts(ctx)
 	for _, c := range all {
@@ -194,7 +195,7 @@ func (n *node) formed(ctx context.Context, wanted int64) (have int64, err error)
 	return have, err
 }
 
-// funded is how many accounts can pay.
+// funded returns how many accounts can pay.
 func (n *node) funded(ctx context.Context) (have int64, err error) {
 	var all []struct {
 		Balance sia.Hastings `json:"balance"`
@@ -209,7 +210,7 @@ func (n *node) funded(ctx context.Context) (have int64, err error) {
 	return have, err
 }
 
-// offer makes a host take contracts. It announces itself with the next block.
+// offer makes a host accept contracts. It announces itself with the next block.
 func (one daemon) offer(ctx context.Context, size int64) error {
 	volume := map[string]any{"localPath": filepath.Join(one.Store.Path, "volume.dat"), "maxSectors": size / sia.Sector}
 	if err := one.API.Post(ctx, "/volumes", volume); err != nil {
@@ -230,8 +231,8 @@ func (one daemon) offer(ctx context.Context, size int64) error {
 		map[string]any{"acceptingContracts": true, "netAddress": one.Host.Addr().String()}, nil)
 }
 
-// settings are the node's: redundancy, packing, a contract with each host. The rest of a
-// section stays as it is: versions differ.
+// settings changes the node's redundancy and packing, and asks for a contract with each host. It
+// keeps the rest of each section, since versions differ.
 func (n *node) settings(ctx context.Context, p sia.Plan, packing bool) error {
 	if err := n.bucketIsThere(ctx); err != nil {
 		if err := n.API.Post(ctx, "/bus/buckets", bucket{n.bucket}); err != nil {

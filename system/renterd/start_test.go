@@ -20,12 +20,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// recordedHost has the address of the host that was recorded.
+// recordedHost has the address of the recorded host.
 type recordedHost struct{ testbed.Host }
 
 func (recordedHost) Addr() netip.Addr { return netip.MustParseAddr("100.77.0.1") }
 
-// form goes through what a network needs, on replays of the node and of one host.
+// form forms a network on replays of the node and of one host.
 func form(ctx context.Context, t *testing.T, renter, host []replay.Exchange) (blocks int, err error) {
 	t.Helper()
 	opt, err := System{}.Info().Fill(nil)
@@ -42,8 +42,8 @@ func form(ctx context.Context, t *testing.T, renter, host []replay.Exchange) (bl
 	return blocks, err
 }
 
-// TestNetworkForms goes through the whole order that a private network needs, with the
-// answers of a real one (renterd v2.9.3, hostd v2.10.2): a call that is out of place fails.
+// TestNetworkForms forms a private network in the required order with the answers of a real one
+// (renterd v2.9.3, hostd v2.10.2). A call out of order fails.
 func TestNetworkForms(t *testing.T) {
 	rec := replay.Load(t, "testdata/network.jsonl")
 	r, h := replay.Of(rec, "renterd"), replay.Of(rec, "host1")
@@ -62,7 +62,7 @@ func TestNetworkForms(t *testing.T) {
 	if least := len(known) + len(contracts) + len(accounts); blocks < least {
 		t.Errorf("%d blocks were made, with %d states", blocks, least)
 	}
-	// One that does not form ends in time, and says what it waited for.
+	// A network that does not form fails in time, and the error tells what it waited for.
 	for what, steps := range map[string][]replay.Exchange{
 		"hosts did not become known: too slow (last: 0 of 3)": known[:1],
 		"contracts were not formed: too slow (last: 0 of 3)": replay.Chain(known,
@@ -75,7 +75,7 @@ func TestNetworkForms(t *testing.T) {
 	}
 }
 
-// fakePrograms are two that say what they were given, and end.
+// fakePrograms are two programs that print what they were given, and exit.
 func fakePrograms(t *testing.T) system.Options {
 	t.Helper()
 	opt := system.Options{}
@@ -90,8 +90,8 @@ func fakePrograms(t *testing.T) system.Options {
 	return opt
 }
 
-// TestDaemonThatDies: it finds the chain and a configuration that joins nothing public; its
-// end is in the error.
+// TestDaemonThatDies checks that a daemon finds the chain and a configuration that joins no public
+// network, and that its end is in the error.
 func TestDaemonThatDies(t *testing.T) {
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
 	d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: fakePrograms(t)}

@@ -21,12 +21,12 @@ type cluster struct {
 	d system.Deployment
 }
 
-// Chain implements system.Chains. A process of ours makes it: that takes a core as
-// long as the chain is long, and is ended with ctx.
+// Chain implements system.Chains. A separate process makes the chain, which takes longer the longer
+// the chain is; the process ends with ctx.
 func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(string)) (system.Chain, error) {
 	cache := cmp.Or(c.d.Cache, filepath.Join(c.d.DirOf(c.d.Client), "chains"))
 	var made state
-	for _, h := range testbed.OneOnEach(c.d.Hosts) { // the same spec has the same blocks on each machine
+	for _, h := range testbed.OneOnEach(c.d.Hosts) { // the same spec gives the same blocks on each machine
 		var err error
 		if made, err = c.work(ctx, h, task{Do: "make", Cache: cache, Spec: chain.Spec(want)}, say); err != nil {
 			return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)
@@ -45,11 +45,11 @@ func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (system.Re
 	return *s.Replayed, nil
 }
 
-// workPoll is how often a process is asked how far its work is.
+// workPoll is the interval of asking a process for its progress.
 const workPoll = 100 * time.Millisecond
 
-// work has a process of ours on a host do a task that has an end, and ends the
-// process. s is its last state, with what came of the task.
+// work starts a process on a host for a finite task, waits for its result and ends the process. s
+// is the last state, with the result.
 func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(string)) (s state, err error) {
 	n, err := member.NewControlled(ctx, c.d, name, h, t.Do, 0)
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// follower is the fresh node. It stores its state when the libraries call it, so that
-// a request for the state neither waits for a database nor delays one.
+// follower is the fresh node. It updates its state when the libraries call it, so that a request
+// for the state neither waits for a database nor delays one.
 type follower struct {
 	book   *chain.Book
 	store  *chain.Store
 	syncer *syncer.Syncer
-	wallet *wallet // nil: nothing subscribes
+	wallet *wallet // nil without a subscriber
 	ended  context.Context
 
 	tip atomic.Pointer[types.ChainIndex]
 }
 
-// maxPeers is how many a node connects to by default.
+// maxPeers is how many peers a node connects to by default.
 const maxPeers = 16
 
 func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// listener reads from the syncer's log what the syncer reports in no other way: requests
-// that failed. The message is that of coreutils v0.24.0.
+// listener counts failed requests in the syncer's log, because the syncer reports them nowhere
+// else. The message is that of coreutils v0.24.0.
 type listener struct {
 	zapcore.LevelEnabler
 	book *chain.Book

@@ -11,13 +11,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// node implements system.ChainNode: at most one process, which serves or follows. Its calls come one
-// after another, but for Following and Processes.
+// node implements system.ChainNode with at most one process at a time, which serves or follows a
+// chain. Its methods must not be called concurrently, except Following and Processes.
 type node struct {
 	*member.Controlled
-	gateway string // its address of the gateway protocol, the same for its life
+	gateway string // address for the gateway protocol, which never changes
 
-	serving string // the task that Serve began; empty: it does not serve
+	serving string // the task of the last Serve; empty if it is not serving
 }
 
 var _ system.Healther = (*node)(nil)
@@ -35,7 +35,7 @@ func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label str
 // Address implements system.ChainNode.
 func (n *node) Address(context.Context) (string, error) { return n.gateway, nil }
 
-// run starts the process, and says in its own words why it cannot do its task.
+// run starts the process. If the process cannot do its task, run returns the process's own reason.
 func (n *node) run(ctx context.Context, t task) error {
 	n.serving = ""
 	if err := n.RunNode(ctx, t.flag()); err != nil {

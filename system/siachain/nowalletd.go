@@ -10,8 +10,8 @@ import (
 	siachain "go.sia.tech/coreutils/chain"
 )
 
-// withWalletd reports whether this program has walletd's index. Without the clone's go.work,
-// walletd needs SQLite in C, which cannot be linked beside that of another module.
+// withWalletd reports whether this program includes walletd's index. Without the clone's go.work,
+// walletd needs SQLite in C, which cannot be linked together with that of another module.
 const withWalletd = false
 
 type wallet struct{ indexed, commits atomic.Int64 }

@@ -16,14 +16,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// run runs a syncer as long as the process lives; ended says why it runs no more.
+// run runs a syncer for the lifetime of the process. If the syncer stops, ended ends with the
+// reason.
 func run(s *syncer.Syncer) (ended context.Context) {
 	ended, end := context.WithCancelCause(context.Background())
 	go func() { end(fmt.Errorf("the syncer has ended (%v)", s.Run())) }()
 	return ended
 }
 
-// problems is a logger that writes what a library warns of to the process's log.
+// problems returns a logger that writes the library's warnings to the process's log.
 func problems() *zap.Logger {
 	enc := zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig())
 	return zap.New(zapcore.NewCore(enc, zapcore.AddSync(os.Stderr), zapcore.WarnLevel))
@@ -34,7 +35,7 @@ func header(c *chain.Chain, address string) gateway.Header {
 	return gateway.Header{GenesisID: first.ID(), UniqueID: gateway.GenerateUniqueID(), NetAddress: address}
 }
 
-// never is longer than a peer lives.
+// never is longer than the lifetime of a peer.
 const never = 365 * 24 * time.Hour
 
 // serve serves a chain that does not change.
@@ -43,9 +44,9 @@ func (t task) serve(c *chain.Chain, l net.Listener) (func() state, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A peer that syncs, too, would ask the fresh node for headers, take those of blocks
-	// that it has for new ones, and fetch them all: load that comes and goes with the
-	// phase of its ticker, on the machine that the fresh node is measured on.
+	// A peer that also syncs would ask the fresh node for headers, take those of blocks that it
+	// already has for new ones, and fetch all these blocks. That load would come and go with the
+	// phase of its ticker, on the machine where the fresh node is measured.
 	ended := run(syncer.New(l, cm, chain.NewBook(nil), header(c, t.Listen), syncer.WithLogger(problems()),
 		syncer.WithSyncInterval(never)))
 	return func() state {
@@ -56,9 +57,8 @@ func (t task) serve(c *chain.Chain, l net.Listener) (func() state, error) {
 	}, nil
 }
 
-// refuse takes connections and shakes hands; it answers no request, and closes no
-// connection. A stranger is one whose genesis is another, so that no handshake
-// comes to its end.
+// refuse accepts connections and shakes hands, but answers no requests and keeps connections open.
+// As a stranger, it has another genesis, so no handshake completes.
 func (t task) refuse(c *chain.Chain, l net.Listener) func() state {
 	h := header(c, t.Listen)
 	if t.Manner == system.Stranger {
@@ -84,7 +84,7 @@ func hush(conn net.Conn, h gateway.Header) {
 		return
 	}
 	conn.SetDeadline(time.Time{})
-	for err == nil { // requests are taken, and never answered
+	for err == nil { // accept requests, and never answer them
 		_, err = t.AcceptStream()
 	}
 }

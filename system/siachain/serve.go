@@ -15,40 +15,41 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// statePath is where a process reports what it does: GET returns a state.
+// statePath is where a process reports its progress: GET returns a state.
 const statePath = "/state"
 
-// state is the answer.
+// state is the answer to GET statePath.
 type state struct {
-	Failed    string            `json:",omitempty"` // why it cannot do its task
-	Following *system.Following `json:",omitempty"` // of a fresh node
-	Say       string            `json:",omitempty"` // how far a task is that has an end
-	Chain     *system.Chain     `json:",omitempty"` // that was made
+	Failed    string            `json:",omitempty"` // why the process cannot do its task
+	Following *system.Following `json:",omitempty"` // of the fresh node
+	Say       string            `json:",omitempty"` // progress of a finite task
+	Chain     *system.Chain     `json:",omitempty"` // result of task make
 	Replayed  *system.Replayed  `json:",omitempty"`
 }
 
-// task is what a process is to do: its flag --task, as JSON.
+// task is the task of a process: its flag --task, as JSON.
 type task struct {
-	Do       string         // make or replay a chain, or serve or follow it
+	Do       string         // make, replay, serve or follow
 	Spec     chain.Spec     `json:",omitzero"`  // make
-	Cache    string         `json:",omitempty"` // make: directory of chains
+	Cache    string         `json:",omitempty"` // make: directory of the cached chains
 	Chain    string         `json:",omitempty"` // all others: directory of the chain
-	Listen   string         `json:",omitempty"` // serve, follow: address of the gateway protocol
+	Listen   string         `json:",omitempty"` // serve, follow: address for the gateway protocol
 	Manner   string         `json:",omitempty"` // serve
 	Dir      string         `json:",omitempty"` // follow, replay: directory of the store
-	Peers    []string       `json:",omitempty"` // follow: addresses; replay: as many workers
+	Peers    []string       `json:",omitempty"` // follow: addresses; replay: their number is the number of workers
 	Settings system.Options `json:",omitempty"` // follow, replay
 	settings settings
 }
 
 func (t task) flag() string {
-	b, _ := json.Marshal(t) // of texts and numbers: no error
+	b, _ := json.Marshal(t) // strings and numbers cannot fail
 	return "--task=" + string(b)
 }
 
-// Serve implements system.Embedded: `plimsoll node sia-chain`. It does the task, and serves the control API until
-// ctx ends. When the task cannot be done, the API reports why, and the process waits to be ended. The end of the
-// process ends the rest: what it has committed is whole at any moment.
+// Serve implements system.Embedded: `plimsoll node sia-chain`. It does the task, and serves the
+// control API until ctx ends. If the task fails, the API reports why, and the process waits to be
+// ended. The end of the process also ends servers and followers: what they have committed is
+// consistent at any time.
 func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	var t task
 	flags := flag.NewFlagSet("node sia-chain", flag.ContinueOnError)
@@ -84,7 +85,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: *control, Handler: mux})
 }
 
-// begin begins the task; is says how far it is.
+// begin starts the task; is returns its state.
 func (t task) begin(ctx context.Context, busy *sync.WaitGroup, gateway net.Listener) (is func() state, err error) {
 	switch t.Do {
 	case "make":

@@ -6,15 +6,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// settings are a fresh node's options. Peers have none but their port.
+// settings are the options of a fresh node. Peers have none except their port.
 type settings struct {
 	subscriber  string
 	walletBatch int
-	noSync      bool            // consensus.db is not synced at each commit
-	syncer      []syncer.Option // as the library takes them
+	noSync      bool            // whether commits to consensus.db skip the sync to disk
+	syncer      []syncer.Option // in the library's form
 }
 
-// parse reads options; those that are missing have their defaults.
+// parse parses options. Missing ones get their defaults.
 func parse(o system.Options) (s settings, err error) {
 	if o, err = (System{}).Info().Fill(o); err != nil {
 		return s, err

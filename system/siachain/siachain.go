@@ -1,7 +1,7 @@
-// Package siachain is Sia's consensus code as it is today, embedded: go.sia.tech/core
-// and coreutils (chain manager and syncer on bbolt), with walletd's wallet manager as
-// the subscriber that a node may have. Nodes serve and follow a private chain that
-// Plimsoll makes; each is a process of its own.
+// Package siachain embeds Sia's current consensus code: go.sia.tech/core and coreutils (chain
+// manager and syncer on bbolt), with walletd's wallet manager as an optional subscriber of the
+// node. Nodes serve and follow a private chain that Plimsoll makes; each node is a separate
+// process.
 package siachain
 
 import (
@@ -26,7 +26,7 @@ type System struct{}
 // Info implements system.System.
 func (System) Info() system.Info { return system.Describe(description) }
 
-// Check implements system.System: nothing can be missing, but settings can be wrong.
+// Check implements system.System. Nothing can be missing, but settings can be wrong.
 func (System) Check(_ context.Context, opt system.Options) []system.Problem {
 	if opt["subscriber"] != "none" && !withWalletd {
 		return []system.Problem{{What: "subscriber: " + opt["subscriber"] +
@@ -36,7 +36,7 @@ func (System) Check(_ context.Context, opt system.Options) []system.Problem {
 	return nil
 }
 
-// Start implements system.System: a node on each host, on which nothing runs yet.
+// Start implements system.System. It allocates a node on each host; no processes run yet.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	identity := map[string]string{
 		"version": strings.Join([]string{chain.Version("go.sia.tech/core"), chain.Version("go.sia.tech/coreutils"),

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
-// quick are settings with which nothing is waited for that is not under test.
+// quick returns settings with which only what is under test is waited for.
 func quick(more ...string) system.Options {
 	o := system.Options{"sync_interval": "100ms", "send_blocks_timeout": "2s", "send_block_timeout": "2s",
 		"connect_timeout": "2s"}

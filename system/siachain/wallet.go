@@ -13,7 +13,7 @@ import (
 	walletd "go.sia.tech/walletd/v2/wallet"
 )
 
-// withWalletd reports whether this program has walletd's index.
+// withWalletd reports whether this program includes walletd's index.
 const withWalletd = true
 
 // wallet is walletd's wallet manager, which follows a chain.
@@ -24,7 +24,7 @@ type wallet struct {
 	commits atomic.Int64
 }
 
-// openWallet is nil where nothing subscribes. watched are the addresses of the
+// openWallet returns the subscriber, or nil if there is none. watched are the addresses of the
 // personal index.
 func openWallet(dir string, s settings, cm *siachain.Manager, watched []types.Address) (w *wallet, err error) {
 	if s.subscriber == "none" {
@@ -63,7 +63,7 @@ func openWallet(dir string, s settings, cm *siachain.Manager, watched []types.Ad
 	return w, err
 }
 
-// watch makes a wallet of the addresses where there is none.
+// watch creates a wallet with the addresses unless the store already has one.
 func (w *wallet) watch(addresses []types.Address) error {
 	if all, err := w.store.Wallets(); err != nil || len(all) > 0 {
 		return err
@@ -84,19 +84,19 @@ func (w *wallet) close() error {
 	return w.store.Close()
 }
 
-// followed is the store, and records in the wallet how far it is.
+// followed is the store. It records its progress in the wallet.
 type followed struct {
 	*sqlite.Store
 	wallet *wallet
 }
 
-// UpdateChainState implements walletd's wallet.Store: one transaction.
+// UpdateChainState implements walletd's wallet.Store in one transaction.
 func (f followed) UpdateChainState(reverted []siachain.RevertUpdate, applied []siachain.ApplyUpdate) error {
 	if err := f.Store.UpdateChainState(reverted, applied); err != nil {
 		return err
 	}
 	f.wallet.commits.Add(1)
-	if last := len(applied) - 1; last >= 0 { // peers have one chain: nothing is reverted
+	if last := len(applied) - 1; last >= 0 { // all peers have the same chain, so nothing is reverted
 		f.wallet.indexed.Store(int64(applied[last].State.Index.Height))
 	}
 	return nil

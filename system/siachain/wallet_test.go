@@ -21,10 +21,10 @@ import (
 
 var must = systemtest.Must
 
-// truth is what a chain holds of some addresses at its end, by its blocks alone.
+// truth is what a chain contains for an address at its tip, computed from its blocks alone.
 type truth struct {
-	matured types.Currency // of their unspent outputs
-	outputs int            // unspent ones
+	matured types.Currency // of its unspent outputs
+	outputs int            // unspent
 	inputs  int            // spent in blocks
 }
 
@@ -62,8 +62,8 @@ func truthOf(t *testing.T, c *chain.Chain) (of map[types.Address]truth) {
 	return of
 }
 
-// TestIndexIsRight compares what walletd's code keeps, on SQLite in Go, with what
-// the chain's blocks say: balances, outputs and events of each watched address.
+// TestIndexIsRight compares what walletd's code stores, on SQLite in Go, with the chain's blocks:
+// balances, outputs and events of each watched address.
 func TestIndexIsRight(t *testing.T) {
 	t.Parallel()
 	for form, subscriber := range map[string]string{"v1": "personal", "v2": "full"} {
@@ -73,7 +73,7 @@ func TestIndexIsRight(t *testing.T) {
 		want := truthOf(t, c)
 		t.Run(form+" "+subscriber, func(t *testing.T) {
 			dir := t.TempDir()
-			// a batch that does not divide the chain, and a store that is opened twice
+			// a batch size that does not divide the chain, and a store that is opened twice
 			set, err := parse(system.Options{"subscriber": subscriber, "wallet_batch": "7", "db_sync": "off"})
 			must(t, err)
 			for i := range 2 {
@@ -114,7 +114,7 @@ func TestIndexIsRight(t *testing.T) {
 			if events < 50 {
 				t.Errorf("%d events of all watched addresses: the test shows little", events)
 			}
-			for a := range want { // one that is not watched
+			for a := range want { // an address that is not watched
 				known, err := s.CheckAddresses([]types.Address{a})
 				must(t, err)
 				if subscriber == "full" && !known {
@@ -126,7 +126,7 @@ func TestIndexIsRight(t *testing.T) {
 	}
 }
 
-// The driver does what walletd's parameters ask for.
+// The driver does what walletd's parameters specify.
 func TestPragmas(t *testing.T) {
 	must(t, registerSQLite())
 	db, err := sql.Open(driverName, "file:"+filepath.Join(t.TempDir(), "a.db")+"?_busy_timeout=60000&"+
@@ -162,8 +162,8 @@ func TestTasksThatCannotBeDone(t *testing.T) {
 	}
 }
 
-// TestDiskHoldsTheIndex: what a chain is said to take on the disk has room for the
-// full index, whose growth with the chain is foretold within a factor.
+// TestDiskHoldsTheIndex checks that the disk space predicted for a chain includes the full index,
+// and that its predicted growth with the chain is right within a factor.
 func TestDiskHoldsTheIndex(t *testing.T) {
 	t.Parallel()
 	must(t, registerSQLite())

@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// work does what has an end; do says how far it is, and returns what came of it. The
-// process waits for it when it is ended (busy).
+// work runs a finite task in the background; do reports its progress with say, and returns its
+// result. The process waits for the task before it exits (busy).
 func work(ctx context.Context, busy *sync.WaitGroup, do func(ctx context.Context, say func(string)) (state,
 	error)) func() state {
 	var is atomic.Pointer[state]
@@ -33,7 +33,7 @@ func work(ctx context.Context, busy *sync.WaitGroup, do func(ctx context.Context
 	return func() state { return *is.Load() }
 }
 
-// make finds or makes a chain.
+// make returns the chain from the cache, or makes it.
 func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error) {
 	tenth := -1
 	c, err := chain.Get(ctx, t.Cache, t.Spec, func(done, total int) {
@@ -53,9 +53,9 @@ func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error)
 	}, nil
 }
 
-// replay validates a chain from its file, as a fresh node with these settings does,
-// and waits for its subscriber. There are as many workers as peers are named, or,
-// with none, as many as there are processors: no number of peers is faster.
+// replay validates a chain from its file, as a fresh node with these settings does, and waits for
+// the subscriber. It uses one worker per given peer or, without peers, one per processor, which is
+// at least as fast as any number of peers.
 func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	c, err := chain.Open(t.Chain)
 	if err != nil {
@@ -86,7 +86,7 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	return done, errors.Join(err, store.Close())
 }
 
-// cpuSeconds is what this process has used.
+// cpuSeconds returns the CPU time that this process has used.
 func cpuSeconds() float64 {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
@@ -95,15 +95,14 @@ func cpuSeconds() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// walletFile is the subscriber's database in a node's directory, as walletd names it.
+// walletFile is the subscriber's database in a node's directory, with walletd's name for it.
 const walletFile = "walletd.sqlite3"
 
-// What the full index of a chain takes on the disk, at most: measured with 300 to
-// 10,000 blocks of 0 to 50 transactions in both forms, where it was 4.4 to 4.7 times
-// the bytes of blocks full of payments, and 1.2 kB for each empty one. The personal
-// index takes less.
+// Upper bounds of the disk space of a chain's full index. They were measured with 300 to 10,000
+// blocks of 0 to 50 transactions in both forms: 4.4 to 4.7 times the size of blocks full of
+// payments, and 1.2 kB for each empty block. The personal index takes less.
 const (
 	indexByByte  = 5
 	indexByBlock = 2 << 10
-	indexFloor   = 16 << 20 // an empty one, and SQLite's log, which grows to 8 MB
+	indexFloor   = 16 << 20 // an empty index, and SQLite's log, which grows to 8 MB
 )

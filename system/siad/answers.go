@@ -11,19 +11,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
-// file is what the renter knows of a file. Redundancy is the lowest of all
-// chunks: 0 until the last one is on a host.
+// file is the renter's report on a file. Redundancy is the lowest of all chunks, so it is 0 until
+// the last chunk is on a host.
 type file struct {
 	SiaPath       string    `json:"siapath"`
 	FileSize      sia.Bytes `json:"filesize"`
 	UploadedBytes sia.Bytes `json:"uploadedbytes"`
-	Progress      float64   `json:"uploadprogress"` // percent; it never falls, not even when hosts are lost
+	Progress      float64   `json:"uploadprogress"` // percent; never decreases, even if hosts are lost
 	Redundancy    float64   `json:"redundancy"`
 	Available     bool      `json:"available"`
-	Health        float64   `json:"health"` // 0: all pieces are there
+	Health        float64   `json:"health"` // 0: all pieces are stored
 }
 
-// absurd is an error when a number of bytes is none that a file can have.
+// absurd returns an error if a reported number of bytes is impossible for a file.
 func (f file) absurd() error {
 	if bad := cmp.Or(f.FileSize.Absurd(), f.UploadedBytes.Absurd()); bad != "" {
 		return fmt.Errorf("siad: file %s: %s: %w", f.SiaPath, bad, system.ErrAnswer)
@@ -36,13 +36,13 @@ type walletAnswer struct {
 	Confirmed sia.Hastings `json:"confirmedsiacoinbalance"`
 }
 
-// consensusAnswer is how far a daemon is, and what the next block is to be.
+// consensusAnswer holds the state of a daemon's chain and the requirements for its next block.
 type consensusAnswer struct {
 	Height           int64         `json:"height"`
 	Tip              types.BlockID `json:"currentblock"`
-	Target           [32]byte      `json:"target"`           // the block's identity is at most this
+	Target           [32]byte      `json:"target"`           // upper bound of the block's ID
 	GenesisTimestamp int64         `json:"genesistimestamp"` // seconds
-	// siacoins for the first block; one less for each that follows
+	// in siacoins, for the first block; 1 less for each block after it
 	InitialCoinbase uint64 `json:"initialcoinbase"`
 	MinimumCoinbase uint64 `json:"minimumcoinbase"`
 }
@@ -60,13 +60,13 @@ type readyAnswer struct {
 	ParityPieces int64 `json:"paritypieces"`
 }
 
-// contractsAnswer has each contract in one of its lists, null when empty. What is over
-// is there only when it is asked for (allContracts).
+// contractsAnswer lists each contract in exactly one field; empty lists are null. siad lists
+// contracts that are no longer active only if asked to (allContracts).
 type contractsAnswer struct {
 	Active  []contract `json:"activecontracts"`
 	Passive []contract `json:"passivecontracts"`
-	// Refreshed contracts were replaced before their end, by one that counts the
-	// same data: what they cost is theirs all the same.
+	// Refreshed contracts were replaced before their end by a contract that counts the same data.
+	// Their own costs still count.
 	Refreshed        []contract `json:"refreshedcontracts"`
 	Disabled         []contract `json:"disabledcontracts"`
 	Expired          []contract `json:"expiredcontracts"`
@@ -84,16 +84,16 @@ type contract struct {
 	Upload      sia.Hastings `json:"uploadspending"`
 	Download    sia.Hastings `json:"downloadspending"`
 	FundAccount sia.Hastings `json:"fundaccountspending"`
-	Maintenance struct {     // what the renter's own calls to hosts cost
+	Maintenance struct {     // cost of the renter's own calls to hosts
 		Balance sia.Hastings `json:"accountbalancecost"`
 		Fund    sia.Hastings `json:"fundaccountcost"`
 		Prices  sia.Hastings `json:"updatepricetablecost"`
 	} `json:"maintenancespending"`
 }
 
-// account says what a contract pays for. siad 1.5 pays for calls of its own from
-// accounts with hosts and reports what went there (accounts, maintenance): without it the
-// parts do not make the total.
+// account returns the costs of a contract. siad 1.5 pays for some of its own calls from accounts
+// with hosts and reports these payments separately (accounts, maintenance); without them, the parts
+// do not add up to the total.
 func (c contract) account() sia.Account {
 	return sia.Account{Total: c.Total, Unspent: c.RenterFunds, Parts: []sia.Amount{
 		{Name: "fees", Is: c.Fees}, {Name: "storage", Is: c.Storage}, {Name: "upload", Is: c.Upload},

@@ -12,18 +12,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// connect makes an API without asking the daemon anything. Reports need no password, so that a wrong one goes
-// unnoticed. The API answers before the modules are there, which it gets all at once, and says 490 to
-// their calls until then.
+// connect returns an API without contacting the daemon. siad answers reports without a password, so
+// they do not reveal a wrong one. The API listens before the modules are loaded, all at once, and
+// answers calls to them with status 490 until then.
 func connect(base *url.URL, password string, from testbed.Host) *sia.API {
 	return sia.Connect(sia.API{System: name, Base: base, Consensus: "/consensus", Meanings: meanings(),
-		Header: http.Header{"User-Agent": {"Sia-Agent"}}, // any other is refused: "Browser access disabled"
+		Header: http.Header{"User-Agent": {"Sia-Agent"}}, // siad refuses all others: "Browser access disabled"
 	}, password, from)
 }
 
 const unlockHint = "unlock it: siac wallet unlock, or POST /wallet/unlock"
 
-// meanings: siad says 400 and 500 for everything, so that the text is all there is to go by.
+// meanings identifies errors by their text, because siad answers all of them with status 400 or
+// 500.
 func meanings() []sia.Meaning {
 	return []sia.Meaning{
 		{Text: "wallet must be unlocked", Means: system.ErrLocked, Hint: unlockHint},
@@ -40,13 +41,13 @@ func meanings() []sia.Meaning {
 	}
 }
 
-// checkPassword asks for something that is refused without the password and
-// does nothing with it: a download to nowhere.
+// checkPassword makes a call that siad refuses without the password and that has no effect with it:
+// a download without a destination.
 func checkPassword(ctx context.Context, a *sia.API) error {
 	err := a.Get(ctx, "/renter/download/plimsoll-password-check", nil, nil)
 	switch web.Status(err) {
 	case http.StatusBadRequest, http.StatusInternalServerError:
-		return nil // the password was right, the download is not
+		return nil // the password is right; siad refused the download itself
 	}
 	if err == nil {
 		return fmt.Errorf("siad: %s took a download without a destination: it is no siad v1.5", a.Base.Host)

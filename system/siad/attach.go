@@ -7,7 +7,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// attach checks what would otherwise show as an upload that goes nowhere.
+// attach checks in advance for problems that would otherwise appear only as uploads without
+// progress.
 func (n *node) attach(ctx context.Context, identity map[string]string) error {
 	if err := checkPassword(ctx, n.API); err != nil {
 		return err
@@ -40,7 +41,8 @@ func (n *node) attach(ctx context.Context, identity map[string]string) error {
 	return n.identify(ctx, identity)
 }
 
-// uploadReady asks about the redundancy of puts; before that is known, about the renter's own.
+// uploadReady returns the renter's readiness for uploads at the redundancy of puts or, until that
+// is known, at the renter's default redundancy.
 func (n *node) uploadReady(ctx context.Context) (r readyAnswer, err error) {
 	query := n.redundancy()
 	if n.data == 0 {
@@ -50,7 +52,7 @@ func (n *node) uploadReady(ctx context.Context) (r readyAnswer, err error) {
 	return r, err
 }
 
-// unlocked asks whether the wallet can be used.
+// unlocked returns an error if the wallet is locked.
 func (n *node) unlocked(ctx context.Context) error {
 	var w walletAnswer
 	err := n.API.Get(ctx, "/wallet", nil, &w)
@@ -60,7 +62,7 @@ func (n *node) unlocked(ctx context.Context) error {
 	return err
 }
 
-// identify fills in what the record keeps of the daemon.
+// identify adds the daemon's properties to the identity for the record.
 func (n *node) identify(ctx context.Context, identity map[string]string) error {
 	var v struct {
 		Version string `json:"version"`

@@ -21,15 +21,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// chains is a system.Chains of siads, one for each host.
+// chains implements system.Chains with one siad per host.
 type chains struct {
 	system.Cluster
 	build
 	d     system.Deployment
-	cache string // where chains are kept
+	cache string // directory of the cached chains
 }
 
-// startChains starts nothing yet.
+// startChains allocates a node on each host; it starts no process.
 func startChains(ctx context.Context, d system.Deployment, b build) (_ *chains, err error) {
 	identity := map[string]string{
 		"binary": b.path, "version": "siad " + b.version, "network": "private", "peers": "modules gc, --no-bootstrap",
@@ -47,23 +47,24 @@ func (c *chains) node(ctx context.Context, host int, role string) (*follower, er
 	return &follower{daemon: d, c: c, home: d.Daemon.Dir}, err
 }
 
-// layout is of what is kept of a chain: the consensus database of a siad that has
-// it. Its first blocks are the same for all chains, because they are dear: see
-// nonces.go. A chain of another layout is made again.
+// layout is the version of a cached chain's layout: the consensus database of a siad that has the
+// chain. The first blocks are the same in all chains, because they are expensive to mine (see
+// nonces). A chain with another layout is built again.
 const layout = 2
 
-// kept describes a chain that is kept.
+// kept describes a cached chain.
 type kept struct {
 	Tip   string `json:"tip"`
-	Bytes int64  `json:"bytes"` // of its blocks
+	Bytes int64  `json:"bytes"` // total size of its blocks
 }
 
-// Chain implements system.Chains. Its ID names all that it follows from; the part before the sum is for readers.
+// Chain implements system.Chains. The chain's ID depends on everything that determines its content;
+// the part before the hash is for human readers.
 func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(string)) (system.Chain, error) {
 	if ctx.Err() != nil {
 		return system.Chain{}, fmt.Errorf("siad: chain: %w", context.Cause(ctx))
 	}
-	spec.Form = "v1" // others, and transactions, are refused before (system.ChainLimits)
+	spec.Form = "v1" // system.ChainLimits rules out other forms and transactions
 	sum := sha256.Sum256(fmt.Appendf(nil, "layout %d, %s, %+v", layout, c.version, spec))
 	id := fmt.Sprintf("siad-%d-blocks-seed-%d-%x", spec.Blocks, spec.Seed, sum[:8])
 	var k kept
@@ -73,14 +74,13 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 	})
 	return system.Chain{
 		ID: id, Tip: k.Tip, Height: int64(spec.Blocks), Bytes: k.Bytes, Built: got.Built,
-		// The file grows in steps while it is written, and other modules have
-		// databases and logs of their own.
+		// The file grows in steps while siad writes it, and other modules have their own databases
+		// and logs.
 		Disk: 2*got.Size + 64<<20,
 	}, err
 }
 
-// makeChain mines into a siad of its own, which is ended, and keeps its database in
-// dir.
+// makeChain mines the chain with a temporary siad, and stores its database in dir.
 func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpec, say func(string)) (k kept,
 	err error) {
 	n, err := c.node(ctx, 0, "mine")
@@ -97,21 +97,21 @@ func (c *chains) makeChain(ctx context.Context, dir string, spec system.ChainSpe
 	if k.Tip, k.Bytes, err = mine(ctx, n.API, spec, say); err != nil {
 		return k, err
 	}
-	if err := n.Halt(ctx); err != nil { // in its own way: the database is closed
+	if err := n.Halt(ctx); err != nil { // a regular shutdown, which closes the database
 		return k, err
 	}
 	return k, copyFile(ctx, files, filepath.Join(n.Dir, "consensus"), testbed.LocalFiles{}, dir)
 }
 
-// mine makes the blocks and hands them to siad, one after the other; it returns
-// the last one's identity, and the bytes of all.
+// mine makes the blocks and submits them to siad one by one. It returns the ID of the last block
+// and the total size of all blocks.
 func mine(ctx context.Context, a *sia.API, spec system.ChainSpec, say func(string)) (tip string, size int64,
 	err error) {
 	now, err := consensus(ctx, a)
 	if err != nil {
 		return "", 0, err
 	}
-	// The last block is always of the seed, so that no two chains are the same.
+	// The last block always depends on the seed, so that no two chains are the same.
 	common := min(int64(spec.Blocks)-1, cheap)
 	seeded := types.Address(types.HashBytes(fmt.Appendf(nil, "plimsoll chain %d", spec.Seed)))
 	known := nonces(now.Tip)
@@ -145,14 +145,14 @@ func mine(ctx context.Context, a *sia.API, spec system.ChainSpec, say func(strin
 	return now.Tip.String(), size, nil
 }
 
-// submit hands a block to siad and sees that it has become the last one. Siad
-// also says 400 to a block that it has taken: its miner then wants an address of
-// the wallet, which is locked, and may stay so.
+// submit sends a block to siad and checks that it has become the tip. siad may also answer 400 to a
+// block that it has accepted: its miner then asks the wallet for an address, and the wallet is
+// locked (and may stay locked).
 func submit(ctx context.Context, a *sia.API, b types.Block) (size int64, now consensusAnswer, err error) {
 	var buf bytes.Buffer
 	e := types.NewEncoder(&buf)
 	types.V1Block(b).EncodeTo(e)
-	e.Flush() // a buffer does not fail
+	e.Flush() // a buffer returns no errors
 	size = int64(buf.Len())
 	said := a.Upload(ctx, http.MethodPost, "/miner/block", nil, size, &buf)
 	if now, err = consensus(ctx, a); err == nil && now.Tip != b.ID() {
@@ -161,7 +161,7 @@ func submit(ctx context.Context, a *sia.API, b types.Block) (size int64, now con
 	return size, now, err
 }
 
-// copyFile copies the database of a chain from a directory of one host to that of another.
+// copyFile copies a chain's database between directories, which may be on different hosts.
 func copyFile(ctx context.Context, files testbed.Files, from string, files2 testbed.Files, to string) error {
 	in, err := files.Open(filepath.Join(from, chaincache.Database))
 	if err != nil {

@@ -29,8 +29,8 @@ func TestChains(t *testing.T) {
 	})
 }
 
-// TestFakeChains holds what is ours to a stand-in of siad: processes, the cache,
-// connecting, the ends of nodes.
+// TestFakeChains tests everything except siad itself with a fake siad: processes, the cache,
+// connecting, how nodes end.
 func TestFakeChains(t *testing.T) {
 	t.Parallel()
 	systemtest.RunChains(t, systemtest.Chains{
@@ -40,7 +40,7 @@ func TestFakeChains(t *testing.T) {
 	})
 }
 
-// fakeChains are chains of stand-ins.
+// fakeChains returns chains on fake siads.
 func fakeChains(t *testing.T, version string) (*chains, error) {
 	t.Helper()
 	hosts := systemtest.HostsOf(t, testbed.Options{}, 2)
@@ -55,8 +55,8 @@ func fakeChains(t *testing.T, version string) (*chains, error) {
 	return c.(*chains), nil
 }
 
-// TestBinaryOfPublicNetwork: it is refused before anything of it runs but
-// its answer to "version".
+// TestBinaryOfPublicNetwork checks that such a binary is refused before it is run for anything but
+// "version".
 func TestBinaryOfPublicNetwork(t *testing.T) {
 	for said, want := range map[string]string{
 		"siad v1.5.9":         "`dev` constants",
@@ -77,8 +77,8 @@ func TestBinaryOfPublicNetwork(t *testing.T) {
 	}
 }
 
-// TestNodeWithDeadPeer: the node's words about the peer are told, and that it is
-// the only one; nothing comes.
+// TestNodeWithDeadPeer checks that a node's error about its only peer is reported, and that the
+// node gets no blocks.
 func TestNodeWithDeadPeer(t *testing.T) {
 	c, err := fakeChains(t, devVersion)
 	must(t, err)
@@ -100,8 +100,8 @@ func TestNodeWithDeadPeer(t *testing.T) {
 	}
 }
 
-// TestNonces: those that are kept solve the first blocks of dev builds, whose
-// difficulty falls by at most a sixth each ten blocks below 100 and 2 % a block then.
+// TestNonces checks that the stored nonces solve the first blocks of dev builds. Their difficulty
+// falls by at most a sixth every ten blocks below block 100, and then by at most 2 % per block.
 func TestNonces(t *testing.T) {
 	for build, first := range map[string]string{"1.5.9": genesis159, "66e7fc630": genesisLast} {
 		c := consensusAnswer{GenesisTimestamp: 1424139000, InitialCoinbase: 300000, MinimumCoinbase: 30000}
@@ -110,7 +110,7 @@ func TestNonces(t *testing.T) {
 		if len(all) != cheap {
 			t.Fatalf("%s: %d nonces, want %d", build, len(all), cheap)
 		}
-		most := float64(1 << 23) // hashes expected for a block
+		most := float64(1 << 23) // expected hashes per block
 		for _, n := range all {
 			b := c.template(types.Address{})
 			b.Nonce = n
@@ -134,7 +134,7 @@ func TestNonces(t *testing.T) {
 	}
 }
 
-// TestSolve finds the least nonce, whatever the machine.
+// TestSolve checks that solve finds the smallest nonce on every machine.
 func TestSolve(t *testing.T) {
 	b := types.Block{Timestamp: time.Unix(1424139000, 0)}
 	target := targetOf(50_000)
@@ -155,7 +155,7 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// targetOf is that of blocks which take so many hashes.
+// targetOf returns the target of blocks that take this number of hashes.
 func targetOf(hashes float64) (t types.Hash256) {
 	all := new(big.Float).SetInt(new(big.Int).Lsh(big.NewInt(1), 256))
 	n, _ := new(big.Float).Quo(all, big.NewFloat(hashes)).Int(nil)

@@ -20,33 +20,32 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
 )
 
-// First blocks of dev builds, as they say themselves.
+// First blocks of dev builds, as the builds report them.
 const (
 	genesis159  = "6581df2b1dae4ab8755cc2092ee438555ee1c705ecc34743d853c5d625c522c4" // 6de02ee40
 	genesisLast = "2f4ada24f031824d750c594cfb72427211b98671db581b83cb4f2113d71c79bd" // 66e7fc630
 )
 
-// fakeEnv makes the test binary a process that looks like siad: "chain", or one that ends
-// before it answers ("refuses"), or when a wallet is to be made ("dies").
+// fakeEnv makes the test binary a process that looks like siad: a complete one ("chain"), or one
+// that exits before it answers ("refuses") or when a wallet is to be created ("dies").
 const fakeEnv = "PLIMSOLL_TEST_FAKE_SIAD"
 
-// fakeBinary is a program that is a fake siad of a kind and says that it is of a version.
+// fakeBinary returns a program that is a fake siad of a kind and reports this version.
 func fakeBinary(t *testing.T, kind, version string) string {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "siad")
-	// In the program itself: what a host starts has an environment of its own.
+	// The script sets the variable, because a process on a host has an environment of its own.
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" != version ] || exec echo '%s'\n%s=%s exec '%s' \"$@\"\n",
 		version, fakeEnv, kind, self)
 	must(t, os.WriteFile(path, []byte(script), 0o755))
 	return path
 }
 
-// fakeChain stands in for a siad with a chain: it holds blocks to the rules that
-// are ours to keep, its database is a file of blocks, and what peers say to each
-// other is the file. The difficulty is that of dev builds for the first ten blocks,
-// and then none.
+// fakeChain simulates a siad with a chain. It checks the rules that the adapter has to keep. Its
+// database is a file of blocks, and its peers send each other this file. The difficulty of the
+// first ten blocks is that of dev builds; after that, there is none.
 type fakeChain struct {
 	path  string
 	alone bool
@@ -104,7 +103,7 @@ func serveFake(kind string, args []string) {
 				err = c.add(b)
 			}
 			if err == nil {
-				err = fmt.Errorf("wallet must be unlocked before it can be used") // as siad says, which has taken it
+				err = fmt.Errorf("wallet must be unlocked before it can be used") // like siad, although it has accepted the block
 			}
 			refuse(w, err)
 		})
@@ -117,7 +116,7 @@ func refuse(w http.ResponseWriter, err error) {
 	fmt.Fprintf(w, `{"message":%q}`, err)
 }
 
-// target is that of the next block.
+// target returns the target of the next block.
 func (c *fakeChain) target() types.Hash256 {
 	if len(c.all) < 10 {
 		return types.Hash256{0, 0, 2}
@@ -125,7 +124,7 @@ func (c *fakeChain) target() types.Hash256 {
 	return types.Hash256(bytes.Repeat([]byte{255}, 32))
 }
 
-// add takes blocks, one after another, and writes them down.
+// add adds blocks one by one and stores them.
 func (c *fakeChain) add(b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +149,7 @@ func (c *fakeChain) add(b []byte) error {
 		}
 		c.all, c.tip = append(c.all, one), id
 	}
-	// At once, as a transaction: it may be killed meanwhile.
+	// Atomically, like a transaction: the process may be killed meanwhile.
 	if err := os.WriteFile(c.path+".new", c.encoded(), 0o600); err != nil {
 		return err
 	}
@@ -170,7 +169,7 @@ func (c *fakeChain) encoded() []byte {
 func (c *fakeChain) consensus(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asked++; c.asked < 3 { // modules are there later than the API
+	if c.asked++; c.asked < 3 { // modules are loaded later than the API
 		w.WriteHeader(490)
 		return
 	}
@@ -186,8 +185,8 @@ func (c *fakeChain) gateway(w http.ResponseWriter, _ *http.Request) {
 		","))
 }
 
-// serve gives all blocks to whoever connects. One in its initial download gives
-// none to anybody.
+// serve sends all blocks to each peer that connects. During its initial download, a siad sends
+// none.
 func (c *fakeChain) serve(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -216,7 +215,7 @@ func blocksOf(peer string) (conn net.Conn, b []byte, err error) {
 	return conn, b, err
 }
 
-// connect takes the peer's blocks and keeps the connection.
+// connect adds the peer's blocks and keeps the connection.
 func (c *fakeChain) connect(w http.ResponseWriter, r *http.Request) {
 	peer := r.PathValue("peer")
 	conn, b, err := blocksOf(peer)
@@ -233,7 +232,7 @@ func (c *fakeChain) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	go func() {
-		_, _ = io.Copy(io.Discard, conn) // until it dies
+		_, _ = io.Copy(io.Discard, conn) // until the peer dies
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.peers, peer)

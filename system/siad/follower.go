@@ -17,25 +17,25 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// follower implements system.ChainNode: a siad that may run on a host, as a peer or as
-// the fresh node, always at the same addresses. Its calls come one after another, but for
-// Following and Processes.
+// follower implements system.ChainNode with a siad that can run on a host as a peer or as the fresh
+// node, always at the same addresses. Its methods must not be called concurrently, except Following
+// and Processes.
 type follower struct {
 	daemon
 	c       *chains
-	home    string // its directory as a peer
-	serves  string // what it does as a peer
-	frozen  bool   // it was stopped, and takes no signal but SIGKILL
+	home    string // its directory when it is a peer
+	serves  string // its task as a peer
+	frozen  bool   // stopped by SIGSTOP, so that it handles no signal but SIGKILL
 	joining member.Background
 
 	mu       sync.Mutex
 	peers    []system.PeerShare
-	troubles []string // of each peer; empty: none
+	troubles []string // of each peer; empty if there is none
 }
 
-const retry = time.Second // after a peer could not be connected to
+const retry = time.Second // pause after a failed connection to a peer
 
-// Serve implements system.ChainNode. A peer has the modules that serve blocks.
+// Serve implements system.ChainNode. A peer runs only the modules that serve blocks.
 func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
 	serves := task.Chain.ID + " " + task.Manner + "."
 	if n.serves == serves && n.Alive() == nil && ctx.Err() == nil {
@@ -54,7 +54,7 @@ func (n *follower) serve(ctx context.Context, task system.ServeTask) error {
 	}
 	n.Dir = n.home
 	files := n.Host.Files()
-	if err := files.RemoveAll(n.Dir); err != nil { // with whom it knew
+	if err := files.RemoveAll(n.Dir); err != nil { // including the peers that it knew
 		return err
 	}
 	if err := copyFile(ctx, testbed.LocalFiles{}, filepath.Join(n.c.cache, task.Chain.ID), files,
@@ -69,18 +69,18 @@ func (n *follower) serve(ctx context.Context, task system.ServeTask) error {
 		err = fmt.Errorf("its last block is %s, not %s", now.Tip, task.Chain.Tip)
 	}
 	if err == nil && task.Manner == system.Silent {
-		// The kernel goes on taking connections for it, without an answer to them.
+		// The kernel still accepts connections for it, but nothing answers them.
 		n.frozen = true
 		err = n.Processes()[0].Signal(syscall.SIGSTOP)
 	}
 	return err
 }
 
-// Follow implements system.ChainNode. The node starts as any does: it asks those
-// that it has connected to for blocks, one after another, until they have no
-// more. What its gateway remembers of peers is removed from the directory: they
-// would be others than the task's. It connects to them in the background, since siad waits for
-// some, and counts nothing by peer.
+// Follow implements system.ChainNode. The node starts as any siad does: it asks its connected peers
+// for blocks, one after another, until they have no more. Peers that its gateway remembers are
+// removed from the directory, since they may not be among the task's. It connects to the task's
+// peers in the background, because siad takes a while to connect to some of them. It does not count
+// blocks or failures by peer.
 func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
 	fail := func(err error) error {
 		return fmt.Errorf("siad: %s follows %s: %w", n.Host.Name(), task.Chain.ID, err)
@@ -117,7 +117,7 @@ func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
 	return nil
 }
 
-// connect connects to the i-th peer, however often that fails.
+// connect connects to the i-th peer, and retries until it succeeds.
 func (n *follower) connect(ctx context.Context, i int, peer string) {
 	for {
 		err := n.join(ctx, peer)
@@ -132,10 +132,10 @@ func (n *follower) connect(ctx context.Context, i int, peer string) {
 	}
 }
 
-// Following implements system.Follower. Subscribers to the chain receive each batch of
-// blocks before siad asks for the next one (managedAcceptBlocks ends with
-// updateSubscribers, under the lock), so that none lags by more than a batch. siad
-// does not report by how much: the answer is as if nothing subscribed.
+// Following implements system.Follower. Subscribers to the chain receive each batch of blocks
+// before siad asks for the next one (managedAcceptBlocks ends with updateSubscribers, under the
+// lock), so none lags by more than a batch. siad does not report the lag: the answer describes the
+// chain as if there were no subscribers.
 func (n *follower) Following(ctx context.Context) (f system.Following, err error) {
 	if err := n.Alive(); err != nil {
 		return f, err
@@ -147,7 +147,7 @@ func (n *follower) Following(ctx context.Context) (f system.Following, err error
 	var connected struct {
 		Peers []struct{} `json:"peers"` // null when there are none
 	}
-	// asked second: who has the chain had a peer
+	// asked second: a node that has the chain must have had a peer
 	if err := n.API.Get(ctx, "/gateway", nil, &connected); err != nil {
 		return f, err
 	}
@@ -157,7 +157,7 @@ func (n *follower) Following(ctx context.Context) (f system.Following, err error
 		Height: c.Height, Tip: c.Tip.String(), Indexed: -1, Connected: len(connected.Peers), Commits: -1,
 		TimedOut: -1, Failed: -1, Peers: slices.Clone(n.peers),
 	}
-	if f.Connected == 0 && !slices.Contains(n.troubles, "") { // none of them is of use
+	if f.Connected == 0 && !slices.Contains(n.troubles, "") { // no peer could be connected
 		f.Trouble = strings.Join(n.troubles, "; ")
 	}
 	return f, nil

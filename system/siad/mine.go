@@ -11,20 +11,20 @@ import (
 	"go.sia.tech/core/types"
 )
 
-// Rules of siad's consensus that its API does not tell.
+// Consensus rules of siad that its API does not report.
 const (
-	// nonceUnit divides every nonce from the height at which ASICs were let in
-	// (types.ASICHardforkFactor); below it does no harm.
+	// nonceUnit divides every nonce from the height at which ASICs were admitted
+	// (types.ASICHardforkFactor). Below that height it does no harm.
 	nonceUnit = 1009
-	// spacing of the blocks' timestamps, in seconds. Far more than the 12 at which
-	// siad aims, so that the difficulty falls as fast as its rules let it, by 2 % a
-	// block in the end; the first timestamp is of 2015, so that there is room for
-	// half a million blocks before the present.
+	// spacing is the interval between the blocks' timestamps, in seconds. It is far above siad's
+	// target of 12 s, so that the difficulty falls as fast as the rules allow, in the end by 2 %
+	// per block. The first timestamp is in 2015, which leaves room for half a million blocks before
+	// the present.
 	spacing = 600
 )
 
-// template is the block after parent, without a nonce. All of the subsidy goes to
-// an address that no one can spend from.
+// template returns the block after the tip, without a nonce. The whole subsidy goes to an address
+// that nobody can spend from.
 func (c consensusAnswer) template(to types.Address) types.Block {
 	height := c.Height + 1
 	coins := max(c.InitialCoinbase-min(uint64(height), c.InitialCoinbase), c.MinimumCoinbase)
@@ -35,7 +35,7 @@ func (c consensusAnswer) template(to types.Address) types.Block {
 	}
 }
 
-// solve finds the least nonce with which b meets target.
+// solve sets the smallest nonce with which b meets target.
 func solve(ctx context.Context, b *types.Block, target types.Hash256) error {
 	header := b.Header()
 	var buf [80]byte
@@ -54,20 +54,20 @@ func solve(ctx context.Context, b *types.Block, target types.Hash256) error {
 	}
 }
 
-// cheap is the height above which a block takes some ten thousand hashes and less.
-// Below, where the difficulty is still that with which dev builds begin and falls
-// slowly, it takes half a billion for all: minutes.
+// cheap is the height above which a block takes about ten thousand hashes or fewer. Below it, the
+// difficulty is still near the initial one of dev builds and falls slowly: these blocks take half a
+// billion hashes in total, and thus minutes.
 const cheap = 300
 
-// found has a file for each first block that was met so far, that of dev builds of
-// 1.5.9 and of the last revision, named by its first eight digits: the nonces of the
-// blocks up to cheap, divided by nonceUnit, as uvarints. They are what solve finds,
-// save its search, and decide nothing: one that does not fit is searched for.
+// found has a file for each known first block: that of dev builds of 1.5.9 and that of the last
+// revision, named after its first eight hexadecimal digits. A file holds the nonces of the blocks
+// up to cheap, divided by nonceUnit, as uvarints. They are the results of solve, stored only to
+// save its search: a nonce that does not fit is searched for.
 //
 //go:embed nonces/*.bin
 var found embed.FS
 
-// nonces are those above a first block; none when it was never met.
+// nonces returns the known nonces of the blocks after a first block, if any.
 func nonces(first types.BlockID) (all []uint64) {
 	rest, err := found.ReadFile(fmt.Sprintf("nonces/%x.bin", first[:4]))
 	if err != nil {
@@ -83,7 +83,7 @@ func nonces(first types.BlockID) (all []uint64) {
 	return all
 }
 
-// solved says whether b has a nonce that does.
+// solved reports whether the block's nonce meets target.
 func solved(b *types.Block, target types.Hash256) bool {
 	id := b.ID()
 	return bytes.Compare(target[:], id[:]) >= 0

@@ -9,10 +9,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 )
 
-// Calls implements system.Monitored. The first three are those of which the
-// load-test reports of 2018 give the latency. They ask for all that the renter
-// has, also what others store in it. None of them needs the password. The account of the allowance
-// is of the current period and goes by other rules than those of contracts: hence its own names.
+// Calls implements system.Monitored. The first three calls are those whose latencies the load-test
+// reports of 2018 give. They cover all that the renter has, including what others have stored in
+// it. None of them needs the password. The account of the allowance covers the current period and
+// follows other rules than that of the contracts, so its readings have their own names.
 func (n *node) Calls() []system.Call {
 	fields := func(path string, fields ...sia.Field) system.Call { return sia.Fields(n.API, path, nil, fields...) }
 	return []system.Call{
@@ -39,17 +39,16 @@ func (n *node) Calls() []system.Call {
 	}
 }
 
-// allContracts asks for those that are over, too, with what they cost.
+// allContracts returns the query that includes contracts that are over, with their costs.
 func allContracts() url.Values {
 	return url.Values{"disabled": {"true"}, "expired": {"true"}, "recoverable": {"true"}}
 }
 
-// readings sums up the contracts that are not over. One that was refreshed, which is to
-// say replaced in the period for lack of money, has a list of its own: what it cost
-// counts, its data are the new one's. One that was renewed or has ended leaves
-// these sums: what it had used is reported beside them (ended), what it had not used
-// goes back to the wallet (ended_unspent, for as long as the renter keeps such
-// contracts in mind, also when it has come back).
+// readings sums up the contracts that are not over. A refreshed contract, which was replaced within
+// the period for lack of money, is in a list of its own: its costs count here, and its data count
+// for the new contract. A contract that was renewed or has ended is not in these sums: what it had
+// used is reported separately (ended). What it had not used goes back to the wallet; it is reported
+// (ended_unspent) as long as the renter remembers such contracts, even after it has come back.
 func (a contractsAnswer) readings() []system.Reading {
 	var held sia.ByteSum
 	current := slices.Concat(a.Active, a.Passive)
@@ -67,15 +66,14 @@ func (a contractsAnswer) readings() []system.Reading {
 		sia.Ended(slices.Concat(a.Disabled, a.Expired, a.ExpiredRefreshed), contract.account))
 }
 
-// tolerance is of redundancies and healths, which the daemon computes in
-// floating point.
+// tolerance applies to redundancy and health, which the daemon computes in floating point.
 const tolerance = 1e-6
 
-// readFiles looks at one file after the other.
+// readFiles sums up the files in a single pass.
 func (n *node) readFiles(ctx context.Context) ([]system.Reading, error) {
 	var files, uploads, whole, below int
 	var sent, bytes sia.ByteSum
-	var sum, low, high float64 // redundancies of whole files
+	var sum, low, high float64 // redundancies of completely uploaded files
 	err := n.files(ctx, func(f file) error {
 		files++
 		sent.Add(f.UploadedBytes, 1, f.SiaPath)

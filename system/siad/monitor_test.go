@@ -51,8 +51,8 @@ func wantValues(t *testing.T, got map[string]system.Reading, want map[string]flo
 	}
 }
 
-// polled are exchanges as a poll has them: recordings ask for the contracts in
-// use, polls for those that are over, too.
+// polled returns exchanges in the form of a poll: recordings request the contracts in use, polls
+// also request those that are over.
 func polled(steps []replay.Exchange) []replay.Exchange {
 	for i := range steps {
 		if steps[i].Path == "/renter/contracts" {
@@ -104,8 +104,8 @@ func TestMonitor(t *testing.T) {
 	if all["height"].Value < 30 || all["hosts"].Value < 1 || all["contract_bytes"].Value != 44040192*2+44302336 {
 		t.Errorf("height %v, hosts %v, contract bytes %v", all["height"], all["hosts"], all["contract_bytes"])
 	}
-	// What siad 1.5.9 tells does not add up once data was sent: here 0.000078 SC
-	// of what left the contracts are in none of the parts.
+	// The costs that siad 1.5.9 reports do not add up once data were sent: here, 0.000078 SC of
+	// what left the contracts are in none of the parts.
 	parts := new(big.Int).Set(all["unspent"].Amount)
 	for name, r := range all {
 		if strings.HasPrefix(name, system.ReadSpentPrefix) {
@@ -118,8 +118,8 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestMonitorOfAnEmptyRenter: lists are null, and before hosts are known there
-// are no prices.
+// TestMonitorOfAnEmptyRenter checks that lists are null, and that there are no prices until hosts
+// are known.
 func TestMonitorOfAnEmptyRenter(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	var steps []replay.Exchange
@@ -148,8 +148,8 @@ func TestMonitorOfAnEmptyRenter(t *testing.T) {
 	fails(t, "prices before hosts are known", err, nil, "initial hostdb scan")
 }
 
-// TestContractsThatAreOver: what they had used stays known, and what they had not
-// comes back, so that it is reported apart.
+// TestContractsThatAreOver checks that what such contracts had used is still reported, and that
+// what they had not used is reported separately, because it comes back.
 func TestContractsThatAreOver(t *testing.T) {
 	e := replay.Steps(replay.Load(t, "testdata/monitor.jsonl"), "contracts at the end")[0]
 	e.Query = allContracts()
@@ -165,7 +165,8 @@ func TestContractsThatAreOver(t *testing.T) {
 	wantAmounts(t, got, map[string]string{"spent": "200", "unspent": "78", "spent:fees": "20",
 		"ended": "183", "ended_unspent": "117", "ended:fees": "30", "ended:storage": "60", "ended:upload": "90",
 		"ended:accounts": "3"})
-	// A part that one contract does not report is not the sum; one that none reports has no reading.
+	// A part that some contracts do not report has a bad sum; a part that none reports has no
+	// reading.
 	text = `{"activecontracts":[{"id":"a","size":18446744073709551000,"totalcost":"10"},{"id":"b","totalcost":"1","fees":"1"}]}`
 	got = readings(t, e, text)
 	if _, has := got["spent:maintenance"]; has || got["spent"].Bad != "" ||
@@ -174,7 +175,7 @@ func TestContractsThatAreOver(t *testing.T) {
 	}
 }
 
-// readings are those of the call of an exchange whose answer is text.
+// readings returns the readings of an exchange's call with text as the answer.
 func readings(t *testing.T, e replay.Exchange, text string) map[string]system.Reading {
 	t.Helper()
 	e.Answer.Body = replay.Body{Text: text}
@@ -183,7 +184,7 @@ func readings(t *testing.T, e replay.Exchange, text string) map[string]system.Re
 	return got
 }
 
-// TestRedundancyThatFell: a host died, and with it a piece of each chunk.
+// TestRedundancyThatFell checks a file after a host died and each chunk lost a piece with it.
 func TestRedundancyThatFell(t *testing.T) {
 	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")[0]
 	killed := replay.Steps(replay.Load(t, "testdata/killed.jsonl"), "poll file mib1")
@@ -196,7 +197,8 @@ func TestRedundancyThatFell(t *testing.T) {
 		"redundancy_mean": 2, "redundancy_min": 2, "redundancy_max": 2, "file_bytes": 1<<20 + 50})
 }
 
-// TestAbsurdReadings: one bad figure spoils its sum, and says so; the others stay.
+// TestAbsurdReadings checks that an absurd value makes its sum bad, with the reason, and leaves
+// other readings intact.
 func TestAbsurdReadings(t *testing.T) {
 	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")[0]
 	got := readings(t, files, `{"other":[1,{"files":[]}],"files":[

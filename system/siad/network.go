@@ -17,15 +17,15 @@ import (
 
 // Amounts in siacoins.
 const (
-	hostFunds = 20_000    // collateral of many contracts
-	enough    = 1_000_000 // for hosts and the allowance
+	hostFunds = 20_000    // collateral for many contracts
+	enough    = 1_000_000 // for the hosts and the allowance
 )
 
-// form makes a network of daemons that answer and know nothing yet. The order
-// is siad's: each step silently does nothing before the one above is done. word is the password of
-// all wallets, and needed once.
+// form makes a network of freshly started daemons. siad dictates the order: each step silently does
+// nothing until the previous one is done. word is the password of all wallets; it is not needed
+// again.
 func form(ctx context.Context, n *node, renter daemon, hosts []daemon, p sia.Plan, word string) error {
-	get := func(path string) error { return n.API.Get(ctx, path, nil, nil) } // although it changes something
+	get := func(path string) error { return n.API.Get(ctx, path, nil, nil) } // GET, although it changes state
 	for _, step := range []func() error{
 		func() error {
 			return group.Each(hosts, func(_ int, h daemon) error { return h.join(ctx, renter.At[peers]) })
@@ -36,7 +36,7 @@ func form(ctx context.Context, n *node, renter daemon, hosts []daemon, p sia.Pla
 		func() error { return get("/miner/start") },
 		func() error { return renter.funded(ctx, hastings(enough), "the miner's coins did not mature") },
 		func() error {
-			for _, h := range hosts { // one after another: each spends the change of the one before
+			for _, h := range hosts { // one after another: each payment spends the change of the previous one
 				if err := h.pay(ctx, n.API); err != nil {
 					return err
 				}
@@ -58,7 +58,7 @@ func form(ctx context.Context, n *node, renter daemon, hosts []daemon, p sia.Pla
 
 func hastings(siacoins uint32) *big.Int { return types.Siacoins(siacoins).Big() }
 
-// join connects to the peer that all connect to.
+// join connects to the peer that all daemons connect to.
 func (d daemon) join(ctx context.Context, peer string) error {
 	err := d.API.Post(ctx, "/gateway/connect/"+peer, nil)
 	if err != nil && strings.Contains(err.Error(), "already connected") {
@@ -69,13 +69,13 @@ func (d daemon) join(ctx context.Context, peer string) error {
 
 func (d daemon) openWallet(ctx context.Context, word string) error {
 	password := url.Values{"encryptionpassword": {word}}
-	if err := d.API.Post(ctx, "/wallet/init", password); err != nil { // the answer is the seed: not kept
+	if err := d.API.Post(ctx, "/wallet/init", password); err != nil { // the answer is the seed, which is not kept
 		return err
 	}
 	return d.API.Post(ctx, "/wallet/unlock", password)
 }
 
-// funded waits until the wallet has at least so many hastings.
+// funded waits until the wallet has at least this balance, in hastings.
 func (d daemon) funded(ctx context.Context, least *big.Int, what string) error {
 	return sia.Poll(ctx, name, what, func(ctx context.Context) (bool, string, error) {
 		var w walletAnswer
@@ -86,7 +86,7 @@ func (d daemon) funded(ctx context.Context, least *big.Int, what string) error {
 	})
 }
 
-// pay sends a host what it needs as collateral.
+// pay sends a host the coins for its collateral.
 func (d daemon) pay(ctx context.Context, renter *sia.API) error {
 	var to struct {
 		Address string `json:"address"`
@@ -103,7 +103,7 @@ func (d daemon) pay(ctx context.Context, renter *sia.API) error {
 	return nil
 }
 
-// offer makes a host take contracts once it is paid.
+// offer makes a host accept contracts once its payment has arrived.
 func (d daemon) offer(ctx context.Context, size int64) error {
 	err := d.funded(ctx, big.NewInt(1), "a host's coins were not confirmed")
 	if err == nil {
@@ -123,15 +123,15 @@ func (d daemon) announce(ctx context.Context) error {
 	return d.API.Post(ctx, "/host/announce", url.Values{"netaddress": {d.At[renters]}})
 }
 
-// announceAgain is the wait, some blocks long, after which an announcement is taken for
-// lost: siad relays its transaction once, and about every third start loses one.
+// announceAgain is the time, several blocks long, after which an announcement is considered lost:
+// siad relays its transaction only once, and about every third start loses one.
 const announceAgain = 20 * time.Second
 
-// awaitKnown waits until the renter knows all hosts, and has them announce themselves
-// again each time it has waited so long without success.
+// awaitKnown waits until the renter knows all hosts. Each time it has waited for again without
+// success, it makes the missing hosts announce themselves once more.
 func (n *node) awaitKnown(ctx context.Context, hosts []daemon, again time.Duration) error {
 	announced := time.Now()
-	var refused error // a host may still lack coins that no lost announcement locks
+	var refused error // a host may still lack coins that a lost announcement has not locked
 	return sia.Poll(ctx, name, "the renter did not come to know its hosts", func(ctx context.Context) (bool, string,
 		error) {
 		var known struct {
@@ -158,7 +158,7 @@ func (n *node) awaitKnown(ctx context.Context, hosts []daemon, again time.Durati
 	})
 }
 
-// contracts sets the allowance once the hosts are known and waits for contracts.
+// contracts sets the allowance once the hosts are known, and waits for contracts.
 func (n *node) contracts(ctx context.Context, hosts []daemon, p sia.Plan) error {
 	if err := n.awaitKnown(ctx, hosts, announceAgain); err != nil {
 		return err
@@ -172,8 +172,8 @@ func (n *node) contracts(ctx context.Context, hosts []daemon, p sia.Plan) error 
 	})
 }
 
-// allowance is generous, so that money ends no experiment. All hosts are on one
-// subnet, and siad forms one contract a subnet unless it is set otherwise.
+// allowance is generous, so that no experiment ends for lack of money. All hosts are on one subnet,
+// and by default siad forms only one contract per subnet.
 func allowance(p sia.Plan) url.Values {
 	return url.Values{
 		"funds": {hastings(5_000).String()}, "hosts": {strconv.FormatInt(p.Hosts, 10)},

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-// replayed is a daemon of the recorded network.
+// replayed returns a daemon of the recorded network.
 func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) daemon {
 	t.Helper()
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
@@ -26,7 +26,7 @@ func replayed(t *testing.T, steps []replay.Exchange, opts ...replay.Option) daem
 
 var recorded = sia.Plan{Hosts: 3, HostSize: 1 << 30, Data: 1, Total: 3}
 
-// renterSteps are the renter's side of a network that comes up, in siad's order.
+// renterSteps returns the renter's exchanges when a network forms, in siad's order.
 func renterSteps(rec []replay.Exchange) []replay.Exchange {
 	r := replay.Of(rec, "renter")
 	stop := replay.Steps(r, "start the CPU miner (GET)")
@@ -54,8 +54,8 @@ func hostSteps(rec []replay.Exchange) []replay.Exchange {
 	)
 }
 
-// TestNetworkForms goes through the whole order that a private network needs,
-// with the answers of a real one: a call that is out of place fails.
+// TestNetworkForms forms a private network in the required order with the answers of a real one. A
+// call out of order fails.
 func TestNetworkForms(t *testing.T) {
 	rec := replay.Load(t, "testdata/network.jsonl")
 	renter, host := replayed(t, renterSteps(rec)), replayed(t, hostSteps(rec))
@@ -63,7 +63,8 @@ func TestNetworkForms(t *testing.T) {
 	must(t, form(systemtest.Context(t), n, renter, []daemon{host}, recorded, "x"))
 }
 
-// TestLostAnnouncement: siad relays an announcement once; a lost one is sent again.
+// TestLostAnnouncement checks that a lost announcement is repeated, because siad relays it only
+// once.
 func TestLostAnnouncement(t *testing.T) {
 	var announced atomic.Int32
 	serve := func(h http.HandlerFunc) daemon {
@@ -92,7 +93,7 @@ func TestLostAnnouncement(t *testing.T) {
 	must(t, n.awaitKnown(ctx, []daemon{host}, 20*time.Millisecond))
 }
 
-// TestJoin: a peer that found us first is as good as one that we found.
+// TestJoin checks that a peer that has already connected to the daemon counts as connected.
 func TestJoin(t *testing.T) {
 	rec := replay.Of(replay.Load(t, "testdata/follow.jsonl"), "host1")
 	d := replayed(t, replay.Steps(rec, "connect to the renter node (peer address in the path)", "connect again",

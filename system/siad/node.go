@@ -20,14 +20,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// Limits of what is not an operation on an object.
+// Time limits of work that is not an operation on an object.
 const (
 	cleanTime = 10 * time.Second
-	// noticeTime is how long a renter is given to see that a put was cut off. Removing
-	// what a put has left takes no longer once its context has ended.
+	// noticeTime is how long a renter may take to notice that a put was cut off. It also limits the
+	// removal of what a put has left once the put's context has ended.
 	noticeTime = time.Second
-	// sendTime is how long after its put an object's last pieces are waited for before
-	// it is deleted: no longer, since a host may be gone.
+	// sendTime is how long after its put the last pieces of an object are awaited before it is
+	// deleted. It is limited, since a host may be gone.
 	sendTime = 20 * time.Second
 )
 
@@ -35,10 +35,10 @@ const (
 type node struct {
 	sia.Renter
 	data, parity int64
-	sending      sync.Map // time of the put of each object (system.Ref) not known to be at full redundancy
-	session      string   // distinguishes what the sessions of a run move aside
+	sending      sync.Map // time of the put (by system.Ref) of objects not known to be at full redundancy
+	session      string   // prefix of the files that this session moves aside
 	moved        atomic.Int64
-	left         atomic.Bool // files were moved aside, in this session or an earlier one
+	left         atomic.Bool // whether files were moved aside, in this session or an earlier one
 }
 
 func newNode(a *sia.API, opt system.Options, p sia.Plan) *node {
@@ -54,13 +54,13 @@ func newNode(a *sia.API, opt system.Options, p sia.Plan) *node {
 	return n
 }
 
-// redundancy is that of puts, as siad's calls take it.
+// redundancy returns the parameters of siad's calls for the redundancy of puts.
 func (n *node) redundancy() url.Values {
 	return url.Values{"datapieces": {strconv.FormatInt(n.data, 10)}, "paritypieces": {strconv.FormatInt(n.parity, 10)}}
 }
 
-// Put implements system.Store. It returns at redundancy 1: each chunk is on as
-// many hosts as rebuild it, and on no more.
+// Put implements system.Store. It returns at redundancy 1: each chunk is on just as many hosts as
+// are needed to rebuild it.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	if err := n.MayWrite(fmt.Sprintf("put %q", name)); err != nil {
 		return "", err
@@ -80,7 +80,7 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 	return ref, nil
 }
 
-// accepted holds siad to its 204, which it also gives when nothing was stored.
+// accepted verifies siad's answer 204, which it also gives if nothing was stored.
 func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 	f, err := n.file(ctx, ref)
 	switch {
@@ -96,16 +96,16 @@ func (n *node) accepted(ctx context.Context, ref system.Ref, size int64) error {
 	return err
 }
 
-// aside is the folder for what failed puts leave behind. No object has such a
-// name: "=" begins an escape in hexadecimal.
+// aside returns the folder for the remains of failed puts. No object has such a name: "=" begins a
+// hexadecimal escape.
 func (n *node) aside() string { return n.Prefix + n.Mark + "=cut-off/" }
 
-// discard takes away what a failed upload left behind. Nothing else can be there:
-// the path begins with a mark of this run, or the network is ours. It is kept
-// when an earlier put made it, or one at the same time may have.
+// discard moves the remains of a failed upload aside. Nothing else can be at the path: it begins
+// with a mark of this run, or the network is private. They stay if an earlier put stored them or a
+// concurrent one may have.
 //
-// It is moved aside and not deleted: a piece that arrives for a deleted file makes
-// siad 1.5.9 drop all chunks which wait for that host, and puts of other files fail.
+// They are not deleted: a piece that arrives for a deleted file makes siad 1.5.9 drop all chunks
+// that wait for that host, and puts of other files fail.
 func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	if _, ours := n.Stored(ref); ours || strings.Contains(failure.Error(), "already exists") {
 		return
@@ -117,22 +117,22 @@ func (n *node) discard(ctx context.Context, ref system.Ref, failure error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	to := n.aside() + n.session + strconv.FormatInt(n.moved.Add(1), 10)
-	// A renter that has not answered may not have seen yet that nothing more
-	// comes, and makes a file of what came only then.
+	// A renter that has not answered may not have noticed yet that the upload was cut off. It
+	// creates a file of what it has received only when it does.
 	for end := time.Now().Add(noticeTime); ; time.Sleep(noticeTime / 20) {
 		err := n.API.Post(ctx, "/renter/rename/"+string(ref), url.Values{"newsiapath": {to}})
 		if !errors.Is(err, system.ErrNotFound) {
-			n.left.Store(true) // also when no answer came: it may be there
+			n.left.Store(true) // even without an answer: the file may have been moved
 			return
 		}
 		if web.Status(failure) != 0 || time.Now().After(end) {
-			return // often there is nothing
+			return // often there are no remains
 		}
 	}
 }
 
-// removeAside deletes what failed puts left, in this session or in one that was killed:
-// nothing of it is on its way any more when the node is stopped.
+// removeAside deletes the remains of failed puts of this session and of killed ones. No pieces of
+// them are in transit any more when the node is stopped.
 func (n *node) removeAside(ctx context.Context) error {
 	if n.Mark == "" || !n.Write || !n.left.Load() {
 		return nil
@@ -147,7 +147,7 @@ func (n *node) removeAside(ctx context.Context) error {
 	return nil
 }
 
-// file asks the renter what it knows of a file.
+// file returns the renter's report on a file.
 func (n *node) file(ctx context.Context, ref system.Ref) (file, error) {
 	path, err := n.Path(ref)
 	if err != nil {
@@ -162,9 +162,9 @@ func (n *node) file(ctx context.Context, ref system.Ref) (file, error) {
 	return answer.File, answer.File.absurd()
 }
 
-// fromHosts makes a download prove where the bytes come from: without it siad
-// may read the file that was uploaded from its disk. /renter/stream, which needs
-// no password, has no such switch and is not used.
+// fromHosts returns parameters that force a download to fetch its bytes from hosts: without them,
+// siad may read the uploaded file from its own disk. /renter/stream, which needs no password, has
+// no such switch and is not used.
 func fromHosts() url.Values {
 	return url.Values{"httpresp": {"true"}, "disablelocalfetch": {"true"}}
 }
@@ -176,7 +176,7 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 		return err
 	}
 	if size, ours := n.Stored(ref); ours && size == 0 {
-		_, err := n.file(ctx, ref) // there is nothing to fetch from hosts
+		_, err := n.file(ctx, ref) // there are no bytes to fetch from hosts
 		return err
 	}
 	_, err = n.API.Download(ctx, "/renter/download/"+path, fromHosts(), w)
@@ -197,9 +197,9 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	})
 }
 
-// Delete implements system.Deleter, for what this node has put there. It waits for
-// pieces that are on their way ([node.sent]); one whose caller has settled the object, as
-// those that are measured, asks nothing before.
+// Delete implements system.Deleter, for objects that this node has put. It first waits for pieces
+// in transit ([node.sent]). If the caller has already settled the object, as for measured deletes,
+// it makes no extra call.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	return n.Erase(ref, func(path string) error {
 		n.sent(ctx, ref)
@@ -207,8 +207,8 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	})
 }
 
-// sent waits until nothing of an object is on its way any more, or sendTime after its
-// put: a delete would cost other objects pieces, or their puts (see discard).
+// sent waits until no pieces of an object are in transit or until sendTime after its put: an
+// earlier delete would cost other objects pieces, or make their puts fail (see discard).
 func (n *node) sent(ctx context.Context, ref system.Ref) {
 	put, ours := n.sending.LoadAndDelete(ref)
 	if !ours {
@@ -216,7 +216,7 @@ func (n *node) sent(ctx context.Context, ref system.Ref) {
 	}
 	ctx, cancel := context.WithDeadline(ctx, put.(time.Time).Add(sendTime))
 	defer cancel()
-	_ = n.Settle(ctx, ref) // what does not come is deleted without it
+	_ = n.Settle(ctx, ref) // pieces that have not arrived by now are not awaited
 }
 
 // List implements system.Lister.
@@ -230,8 +230,8 @@ func (n *node) List(ctx context.Context, visit func(system.Object) error) error 
 	})
 }
 
-// files hands over one of the renter's files after the other and keeps none of them:
-// 50,000 make an answer of 25 MB. What failed puts left is not among them.
+// files visits the renter's files one by one without keeping them: 50,000 make an answer of 25 MB.
+// It skips the remains of failed puts.
 func (n *node) files(ctx context.Context, each func(file) error) error {
 	var visited error
 	err := n.API.List(ctx, "/renter/files", "files", func(d *json.Decoder) error {
@@ -246,17 +246,16 @@ func (n *node) files(ctx context.Context, each func(file) error) error {
 		visited = each(f)
 		return visited
 	})
-	if visited != nil { // and not what is wrong with the answer
+	if visited != nil { // takes precedence over an error that it caused in reading the answer
 		return visited
 	}
 	return err
 }
 
-// Stats implements system.Stats. Absolute is what the renter has sent to hosts
-// for the files it still has: whole sectors, every piece. An attached renter has
-// files of others: there only those count that this run may have stored, or,
-// when it only reads, those of its folder. Disk, entries and inodes are those of
-// the hosts' storage folders, when we have started them.
+// Stats implements system.Stats. Absolute is what the renter has sent to hosts for the files that
+// it still has: whole sectors of every piece. An attached renter also has files of others, so only
+// files that this run may have stored count there or, if it only reads, files in its folder. Disk,
+// entries and inodes are those of the hosts' storage folders, if this run started the hosts.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	h, err := n.Usage()
 	if err != nil {
@@ -272,9 +271,9 @@ func (n *node) Stats(ctx context.Context) (system.Holdings, error) {
 	return h, err
 }
 
-// Settle implements system.Settler: it waits until every chunk has all its
-// pieces. It asks for that every 5 ms, or 2 % of what it waited (sia.Poll), and so
-// ends late by that and by one answer of the renter.
+// Settle implements system.Settler: it waits until every chunk has all its pieces. It polls every
+// 5 ms or 2 % of the time waited so far (sia.Poll), so it returns late by at most that plus the time
+// of one answer.
 func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	want := float64(n.data+n.parity) / float64(n.data)
 	from := time.Now()
@@ -293,8 +292,8 @@ func (n *node) Settle(ctx context.Context, ref system.Ref) error {
 	return err
 }
 
-// Cool implements system.Cooler. Downloads go to the hosts whatever lies here
-// (fromHosts); what remains to prove is that the hosts can serve the file.
+// Cool implements system.Cooler. Downloads always come from the hosts (fromHosts), so it only
+// checks that the hosts can serve the file.
 func (n *node) Cool(ctx context.Context, ref system.Ref) error {
 	f, err := n.file(ctx, ref)
 	if err != nil {

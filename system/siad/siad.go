@@ -1,5 +1,5 @@
-// Package siad stores objects on Sia hosts through a siad of the v1.5 line: one
-// that runs already, or a private network of renter, miner and hosts of our own.
+// Package siad stores objects on Sia hosts through a siad of the v1.5 line: a running one, or the
+// renter of a private network that it starts with a miner and hosts.
 package siad
 
 import (
@@ -34,8 +34,8 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	})
 }
 
-// Start implements system.System: renter and miner on the client's host, the
-// storage hosts on the server's, all of a network of their own.
+// Start implements system.System. Renter and miner run on the client's host and the storage hosts
+// on the server's, all in a private network.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	b, err := buildOf(ctx, d.Options)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 
 const folderUnit = 16 << 20 // 64 sectors of the dev constants
 
-// planOf is what to start.
+// planOf returns the plan of the private network to start.
 func planOf(opt system.Options) (sia.Plan, error) {
 	data, parity, err := sia.Pair(name, opt, "data_pieces", "parity_pieces")
 	if err != nil {

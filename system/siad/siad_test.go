@@ -34,14 +34,14 @@ func TestConformance(t *testing.T) {
 	if os.Getenv("PLIMSOLL_SIAD") == "" {
 		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_SIAD names no siad", Hint: System{}.Info().Install}})
 	}
-	// in plain loopback siad 1.5.9 would look for a router on this machine's own network
+	// on plain loopback, siad 1.5.9 would look for a router on the network of this machine
 	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{Slow: true,
 		Without: []string{"follow"}}})
 }
 
 const secret = "not a real password"
 
-// fails wants an error of a kind, nil being any, that has all these words.
+// fails checks that err is of a kind (any if nil) and contains all these words.
 func fails(t *testing.T, what string, err, kind error, words ...string) {
 	t.Helper()
 	lacks := func(word string) bool { return !strings.Contains(err.Error(), word) }
@@ -59,17 +59,17 @@ func tryAttach(t *testing.T, s *replay.Server, write bool) (system.Cluster, erro
 	return systemtest.Attach(t, System{}, opt, write)
 }
 
-// greeted attaches to a replay of what every attaching asks first, then of more.
+// greeted attaches to a replay of the exchanges at the beginning of each attach, followed by more.
 func greeted(t *testing.T, write bool, more ...[]replay.Exchange) (system.Cluster, error) {
 	t.Helper()
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	first := replay.Chain(replay.Steps(rec, "download with neither destination nor httpresp"),
-		only(t, rec, "report", "/consensus")) // the first is what siad says to a download to nowhere
+		only(t, rec, "report", "/consensus")) // the first is siad's answer to a download without destination
 	return tryAttach(t, replay.Serve(t, replay.Chain(first, replay.Chain(more...)),
 		replay.Let("/renter/download/mib1", checkPath)), write)
 }
 
-// client asks the daemon at an address.
+// client returns the API of the daemon at an address.
 func client(t *testing.T, address string) *sia.API {
 	t.Helper()
 	base, err := url.Parse(address)
@@ -79,14 +79,14 @@ func client(t *testing.T, address string) *sia.API {
 	return a
 }
 
-// attached is a node on a replay; attaching is not part of it.
+// attached returns a node on a replay, without attaching to it.
 func attached(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 	t.Helper()
 	s := replay.Serve(t, steps, append(opts, replay.Login("", secret))...)
 	return newNode(client(t, s.URL), system.Options{}, sia.Plan{Data: 1, Total: 3})
 }
 
-// only is the first exchange of a step about one path.
+// only returns the first exchange of a step with a path.
 func only(t *testing.T, rec []replay.Exchange, step, path string) []replay.Exchange {
 	t.Helper()
 	for _, e := range replay.Steps(rec, step) {
@@ -98,7 +98,7 @@ func only(t *testing.T, rec []replay.Exchange, step, path string) []replay.Excha
 	return nil
 }
 
-// Steps of the recordings that several tests need.
+// Steps of the recordings that several tests use.
 const (
 	wrong       = "wrong API password"
 	uploadStep  = "uploadstream: body is the content (no source path)"
@@ -107,10 +107,10 @@ const (
 	checkPath   = "/renter/download/plimsoll-password-check"
 )
 
-// content is what was put as "streamed" in the recordings.
+// content is the content of "streamed" in the recordings.
 var content = replay.Made("siad", 1<<20)
 
-// uploaded is a node on a replay that takes the upload of content, named so.
+// uploaded returns a node on a replay that accepts the upload of content under a name.
 func uploaded(t *testing.T, name string, steps []replay.Exchange, opts ...replay.Option) *node {
 	t.Helper()
 	return attached(t, steps, append(opts, replay.Instead(uploadedSum, content),
@@ -122,8 +122,8 @@ func stream(t *testing.T, n *node) (system.Ref, error) {
 	return n.Put(t.Context(), "streamed", int64(len(content)), bytes.NewReader(content))
 }
 
-// TestWrongPasswordThatReadsAccept: version, wallet, files and contracts are
-// told to anyone; only a protected call shows that the password is wrong.
+// TestWrongPasswordThatReadsAccept checks that a wrong password is detected although siad answers
+// requests for version, wallet, files and contracts without one. Only a protected call reveals it.
 func TestWrongPasswordThatReadsAccept(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	for _, path := range []string{"/daemon/version", "/wallet", "/renter/files", "/consensus"} {
@@ -148,7 +148,7 @@ func TestLockedWallet(t *testing.T) {
 	rec := replay.Load(t, "testdata/attach.jsonl")
 	_, err := greeted(t, true, only(t, rec, "locked wallet: wallet", "/wallet"))
 	fails(t, "attach", err, system.ErrLocked, "/wallet/unlock")
-	// With an unlocked one the rest follows.
+	// With an unlocked wallet, attaching continues.
 	c, err := greeted(t, true, only(t, rec, "report", "/wallet"), replay.Steps(rec, "uploadready"),
 		only(t, rec, wrong, "/daemon/version"))
 	must(t, err)
@@ -170,7 +170,7 @@ func TestLockedWallet(t *testing.T) {
 	fails(t, "put", err, system.ErrReadOnly)
 }
 
-// Test204ThatStoredNothing: siad takes uploads that lead nowhere.
+// Test204ThatStoredNothing checks uploads that siad accepts without storing anything.
 func Test204ThatStoredNothing(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
 	n := uploaded(t, "streamed", replay.Chain(
@@ -185,10 +185,10 @@ func Test204ThatStoredNothing(t *testing.T) {
 	fails(t, "delete of what was not stored", n.Delete(t.Context(), "streamed"), system.ErrReadOnly)
 }
 
-// TestAcceptedIsNotDurable: a put returns at redundancy 1; the redundancy stays
-// 0, or 1, until the last piece is there, while the uploaded bytes move. An object that
-// was just put is deleted when all of it has arrived; one that was settled is deleted
-// without a question before.
+// TestAcceptedIsNotDurable checks that a put returns at redundancy 1. The redundancy stays at 0, or
+// at 1, until the last piece has arrived, while the uploaded bytes increase. An object that was
+// just put is deleted once all its pieces have arrived; a settled one is deleted without a call
+// before.
 func TestAcceptedIsNotDurable(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
 	states := replay.Poll(replay.Steps(rec, "poll file mib40 until uploadprogress 100 and redundancy 3"))
@@ -212,7 +212,7 @@ func TestAcceptedIsNotDurable(t *testing.T) {
 	}
 }
 
-// TestNotRepairedInTime: a host died and its pieces are not made anew.
+// TestNotRepairedInTime checks a file whose pieces are not repaired after a host died.
 func TestNotRepairedInTime(t *testing.T) {
 	n := attached(t, replay.Poll(replay.Steps(replay.Load(t, "testdata/killed.jsonl"), "poll file mib1"))[1:])
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -220,8 +220,8 @@ func TestNotRepairedInTime(t *testing.T) {
 	fails(t, "settle", n.Settle(ctx, "mib1"), context.DeadlineExceeded, "not repaired in", "redundancy 2 of 3")
 }
 
-// TestReadsComeFromHosts: the strict replay fails on a download that siad may
-// answer from its own disk.
+// TestReadsComeFromHosts checks that reads come from hosts: the strict replay fails on a download
+// that siad may answer from its own disk.
 func TestReadsComeFromHosts(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
 	content := replay.Made("mib1", 1<<20)
@@ -241,14 +241,14 @@ func TestReadsComeFromHosts(t *testing.T) {
 		content[100:200]) {
 		t.Errorf("range: %d bytes, %v", got.Len(), err)
 	}
-	// Over the end nothing is asked for that is not there.
+	// Beyond the end, only existing bytes are requested.
 	fails(t, "at the end", n.GetRange(t.Context(), "mib1", 1<<20, 5, &got), io.ErrUnexpectedEOF)
 	if o, err := n.Stat(t.Context(), "mib1"); err != nil || o.Size != 1<<20 || o.Name != "mib1" {
 		t.Errorf("stat: %+v, %v", o, err)
 	}
 }
 
-// TestMissingIsSaidIn400And500: siad has no 404.
+// TestMissingIsSaidIn400And500 checks missing files, for which siad has no 404.
 func TestMissingIsSaidIn400And500(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
 	get := replay.Steps(rec, "missing file: download")
@@ -281,7 +281,7 @@ func TestTooFewContracts(t *testing.T) {
 	n.session = "S-"
 	_, err := n.Put(t.Context(), "s", 1, strings.NewReader("x"))
 	fails(t, "put", err, system.ErrTooFew)
-	// Attaching says so before anything is sent.
+	// Attaching reports it before anything is sent.
 	ready := replay.Steps(rec, "uploadready")
 	none := ready[0].JSON(200, map[string]any{"ready": false, "contractsneeded": 3, "numactivecontracts": 0,
 		"datapieces": 1, "paritypieces": 2})
@@ -289,7 +289,7 @@ func TestTooFewContracts(t *testing.T) {
 	fails(t, "attach", err, system.ErrTooFew, "0 contracts")
 }
 
-// posted is a form that is sent to a path, and what siad says when there is no such file.
+// posted returns an exchange that posts a form to a path, with siad's answer for a missing file.
 func posted(t *testing.T, path string, form url.Values) replay.Exchange {
 	e := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "missing file: delete")[0]
 	e.Path, e.Body = path, replay.Body{Text: form.Encode()}
@@ -298,20 +298,20 @@ func posted(t *testing.T, path string, form url.Values) replay.Exchange {
 	return e
 }
 
-// asideOfNothing is what siad says to a rename of a file that is not there.
+// asideOfNothing returns the rename of a missing file, with siad's answer.
 func asideOfNothing(t *testing.T, ref, to string) []replay.Exchange {
 	return []replay.Exchange{posted(t, "/renter/rename/"+ref, url.Values{"newsiapath": {to}})}
 }
 
-// removeAside is the deletion of all that was moved aside.
+// removeAside returns the deletion of everything that was moved aside.
 func removeAside(t *testing.T) []replay.Exchange {
 	e := posted(t, "/renter/dir/MARK-=cut-off", url.Values{"action": {"delete"}})
 	return []replay.Exchange{e.JSON(http.StatusNoContent, nil)}
 }
 
-const movedTo = "MARK-=cut-off/S-1" // where a marked node puts what a failed put has left
+const movedTo = "MARK-=cut-off/S-1" // where a marked node moves the remains of a failed put
 
-// marked is a node that has a run's mark, for others may use the renter too.
+// marked returns a node with a run's mark, since others may use the renter too.
 func marked(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node {
 	t.Helper()
 	n := uploaded(t, "MARK-streamed", steps, opts...)
@@ -319,8 +319,8 @@ func marked(t *testing.T, steps []replay.Exchange, opts ...replay.Option) *node 
 	return n
 }
 
-// TestFailedPutIsMovedAside: what a failed put left is deleted only when nothing of it
-// can be on its way any more, and is no object until then.
+// TestFailedPutIsMovedAside checks that the remains of a failed put are deleted only once no pieces
+// of them can be in transit, and are not an object until then.
 func TestFailedPutIsMovedAside(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
 	upload := replay.Steps(rec, uploadStep)
@@ -340,8 +340,8 @@ func TestFailedPutIsMovedAside(t *testing.T) {
 	}
 }
 
-// TestLeftByAKilledSession: what an earlier session of this run moved aside is in no
-// reading and is deleted by this one, from a renter that is written to only.
+// TestLeftByAKilledSession checks that what an earlier session of this run moved aside is in no
+// reading, and that this session deletes it if it may write to the renter.
 func TestLeftByAKilledSession(t *testing.T) {
 	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")
 	all, err := attached(t, files).readFiles(t.Context())
@@ -361,9 +361,9 @@ func TestLeftByAKilledSession(t *testing.T) {
 	}
 }
 
-// TestFailedPutRemovesOnlyItsOwn: a failed upload, begun or not, leaves no part
-// of a file, and takes away none that is there. The strict replay fails on a
-// rename that is not expected, and on one that does not come.
+// TestFailedPutRemovesOnlyItsOwn checks that a failed upload, whether it has begun or not, leaves
+// no part of a file and removes no existing file. The strict replay fails on an unexpected rename,
+// and on a missing one.
 func TestFailedPutRemovesOnlyItsOwn(t *testing.T) {
 	rec := replay.Load(t, "testdata/files.jsonl")
 	refused := only(t, replay.Load(t, "testdata/attach.jsonl"), wrong, "/renter/download/a")[0].Answer // 401
@@ -371,14 +371,14 @@ func TestFailedPutRemovesOnlyItsOwn(t *testing.T) {
 		"wrong password": refused} {
 		upload := replay.Steps(rec, uploadStep)
 		upload[0].Answer = answer
-		// Under this run's mark nobody else has anything.
+		// Nothing of others has this run's mark.
 		remove := asideOfNothing(t, "MARK-streamed", movedTo)
-		if answer.Status == 0 { // a renter that may see only later that the put has ended
+		if answer.Status == 0 { // a renter that may notice the end of the put only later
 			remove = replay.Poll(remove)
 		}
 		_, err := stream(t, marked(t, replay.Chain(upload, remove)))
 		fails(t, what, err, nil)
-		// What an earlier put has stored stays.
+		// What an earlier put has stored remains.
 		n := uploaded(t, "streamed", upload)
 		n.Add("streamed", 1<<20)
 		_, err = stream(t, n)
@@ -389,7 +389,7 @@ func TestFailedPutRemovesOnlyItsOwn(t *testing.T) {
 	}
 }
 
-// A renter that hangs holds a put up until its deadline, and not for long after it.
+// A renter that hangs delays a put until its deadline, and only slightly beyond it.
 func TestPutOfARenterThatHangs(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})

@@ -18,17 +18,17 @@ import (
 // daemon is a siad of a private network.
 type daemon struct{ *sia.Daemon }
 
-// What is at the addresses of a siad, beside its API and two for websockets and streams.
+// Indexes of a siad's addresses. 0 is its API; 3 and 4 are for streams and websockets.
 const (
 	peers   = 1
-	renters = 2 // of a host
+	renters = 2 // hosts only
 	all     = 5
 )
 
-// startLimit is for a network to become ready: a minute or two, on a machine that is not busy.
+// startLimit is how long a network may take to become ready. An idle machine takes a minute or two.
 const startLimit = 15 * time.Minute
 
-// startNetwork starts the daemons and makes a network of them.
+// startNetwork starts the daemons and forms a network of them.
 func startNetwork(ctx context.Context, d system.Deployment, bin string, p sia.Plan,
 	identity map[string]string) (*node, error) {
 	renter, err := newDaemon(ctx, d, d.Client, "client-1")
@@ -70,13 +70,14 @@ func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, role st
 	return daemon{one}, err
 }
 
-// run starts the daemon. Alone, it neither looks for peers that its code knows nor for blocks until it is connected.
+// run starts the daemon. If alone, it looks neither for the peers in siad's code nor, until it is
+// connected, for blocks.
 func (d daemon) run(ctx context.Context, bin, modules string, alone bool) error {
 	args := []string{
 		bin, "--upnp=false", "-M", modules, "-d", d.Dir,
 		"--api-addr", d.At[0], "--rpc-addr", d.At[peers], "--host-addr", d.At[renters],
 		"--siamux-addr", d.At[3], "--siamux-addr-ws", d.At[4],
-		"--disable-api-security", // else it wants the API on loopback; the password stays required
+		"--disable-api-security", // siad otherwise insists on an API on loopback; the password remains required
 	}
 	if alone {
 		args = append(args, "--no-bootstrap")
@@ -84,15 +85,14 @@ func (d daemon) run(ctx context.Context, bin, modules string, alone bool) error 
 	return d.Launch(ctx, testbed.Command{Args: args, Env: []string{"SIA_API_PASSWORD=" + d.Password}})
 }
 
-// build is a binary, and the version that it says: "1.5.9-dev".
+// build is a siad binary and its version, such as "1.5.9-dev".
 type build struct{ path, version string }
 
 var versionWord = regexp.MustCompile(`v([0-9?]+\.\S+)`)
 
-// buildOf asks the binary, and refuses one of public networks.
-// Its own network would need hours of mining and hosts with public addresses, and a fresh
-// node does what all do when they start, which is to connect to the peers that its code
-// knows. In dev builds these are none.
+// buildOf finds the binary, and refuses builds for public networks. A private network of these
+// would need hours of mining and hosts with public addresses, and a fresh node connects to the
+// peers in siad's code when it starts. Dev builds have no such peers.
 func buildOf(ctx context.Context, opt system.Options) (b build, err error) {
 	if b.path, err = system.Program(name, opt, "binary", "PLIMSOLL_SIAD", "siad"); err != nil {
 		return b, err

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// TestDaemonThatDies: its end is noticed at once, its last log lines are in the
-// error, and the others do not stay behind.
+// TestDaemonThatDies checks that the end of a daemon is noticed at once, that its last log lines
+// are in the error, and that the other daemons are stopped.
 func TestDaemonThatDies(t *testing.T) {
 	for kind, want := range map[string]string{
 		"refuses": "cannot open the wallet",                       // before its API answers
@@ -45,8 +45,8 @@ func TestDaemonThatDies(t *testing.T) {
 	}
 }
 
-// TestSharedNetwork: without a namespace of its own, siad 1.5.9 would ask the
-// router of this machine's network to forward a port.
+// TestSharedNetwork checks that siad is only run with its own network namespace: siad 1.5.9 would
+// otherwise ask the router of this machine's network to forward a port.
 func TestSharedNetwork(t *testing.T) {
 	hosts := systemtest.Hosts(t, 2)
 	ran := filepath.Join(t.TempDir(), "ran")

@@ -12,10 +12,10 @@ import (
 
 const variable = "PLIMSOLL_TEST_SIASIM"
 
-// TestConformance: the adapter goes through the conformance suite on a simulator, over real sockets.
+// TestConformance runs the conformance suite on the adapter with a simulator, over real sockets.
 func TestConformance(t *testing.T) {
 	t.Setenv(variable, siasim.Password)
-	truths := systemtest.Truths{Slow: true, Without: []string{"follow"}} // no chain was asked for
+	truths := systemtest.Truths{Slow: true, Without: []string{"follow"}} // no chain was requested
 	systemtest.Run(t, systemtest.Suite{System: siad.System{}, Write: true, Truths: truths,
 		Attach: func(t *testing.T) (system.Options, func()) {
 			s := siasim.New(siasim.Config{

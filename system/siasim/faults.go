@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Faults are what goes wrong. Moments are since the simulator began.
+// Faults are the simulated faults. Times are since the simulator's start.
 type Faults struct {
-	Events    []Event    // in their order
-	Overshoot *Overshoot // files get more pieces than asked for
+	Events    []Event    // in chronological order
+	Overshoot *Overshoot // files get more pieces than requested
 
-	Down      Window // the daemon is being restarted: connections are refused
+	Down      Window // the daemon is restarting: connections are refused
 	HTML      Window // every answer is a web page, with status 200
-	Underflow Window // counters are below zero: unsigned ones near 2^64, money with a minus
-	Stall     Window // no byte is uploaded
-	Full      Window // no host takes another sector, no contract is good for uploads
-	Swallow   Window // uploads are answered 204 and stored nowhere
+	Underflow Window // counters are negative: unsigned ones near 2^64, money with a minus sign
+	Stall     Window // nothing is uploaded
+	Full      Window // no host accepts another sector, and no contract is good for uploads
+	Swallow   Window // uploads are answered 204 but stored nowhere
 }
 
-// Window is a stretch of time; For 0: without an end. The zero one never comes.
+// Window is a period of time, without an end if For is 0. The zero Window never occurs.
 type Window struct {
 	From, For time.Duration
 }
 
-// passed is how much of a window lies before a moment.
+// passed returns how much of a window lies before a time.
 func (w Window) passed(at time.Duration) time.Duration {
 	switch {
 	case w == Window{} || at < w.From:
@@ -35,19 +35,18 @@ func (w Window) passed(at time.Duration) time.Duration {
 	return min(at-w.From, w.For)
 }
 
-// has reports whether a fault is on.
+// has reports whether a fault is active.
 func (s *Sim) has(w Window) bool {
 	return w != Window{} && s.now >= w.From && (w.For == 0 || s.now < w.From+w.For)
 }
 
-// Event is a fault that acts at a moment. The model calls Do, which is one of the
-// functions below.
+// Event is a fault that acts at one time. The model calls Do, which is one of the functions below.
 type Event struct {
 	At time.Duration
 	Do func(*Sim)
 }
 
-// Vanish takes money out of the wallet that nothing else gets.
+// Vanish removes money from the wallet that goes nowhere.
 func Vanish(amount *big.Int) func(*Sim) {
 	return func(s *Sim) {
 		s.wallet.Sub(s.wallet, amount)
@@ -55,7 +54,7 @@ func Vanish(amount *big.Int) func(*Sim) {
 	}
 }
 
-// RenewEarly replaces a contract, and so much of what it had not spent vanishes.
+// RenewEarly replaces a contract; this amount of its unspent money vanishes.
 func RenewEarly(loss *big.Int) func(*Sim) {
 	return func(s *Sim) {
 		c := s.active()[0]
@@ -66,7 +65,7 @@ func RenewEarly(loss *big.Int) func(*Sim) {
 	}
 }
 
-// Overfund buys contracts with hosts that had none, with so much in them.
+// Overfund forms contracts with hosts that had none, with this amount in total.
 func Overfund(amount *big.Int) func(*Sim) {
 	return func(s *Sim) {
 		spare := s.spare()
@@ -76,8 +75,8 @@ func Overfund(amount *big.Int) func(*Sim) {
 	}
 }
 
-// DeadHost is the end of a host that has a contract. hostdb drops it at once;
-// redundancy falls when its contract ends, after fall. It is never repaired.
+// DeadHost ends a host that has a contract. hostdb drops it at once. Redundancy decreases when its
+// contract ends, after fall, and is never repaired.
 func DeadHost(at time.Duration, host int, fall time.Duration) []Event {
 	return []Event{
 		{at, func(s *Sim) { s.hosts[host].dead = true }},
@@ -85,13 +84,13 @@ func DeadHost(at time.Duration, host int, fall time.Duration) []Event {
 	}
 }
 
-// Overshoot is redundancy beyond the one asked for: each file gets as much as is
-// drawn from Nominal + (Max − Nominal) · u^k, whose mean is Mean.
+// Overshoot is redundancy beyond the requested one: each file gets a redundancy drawn from Nominal
+// + (Max − Nominal) · u^k, whose mean is Mean.
 type Overshoot struct {
 	Mean, Max float64
 }
 
-// overshoot has a file get more pieces than asked for.
+// overshoot adds pieces beyond the requested ones to a file.
 func (s *Sim) overshoot(f *file) {
 	o := s.conf.Faults.Overshoot
 	if o == nil {
@@ -102,8 +101,8 @@ func (s *Sim) overshoot(f *file) {
 	f.pieces = max(f.full, int(math.Round(redundancy*float64(f.data))))
 }
 
-// lose ends the contract with a host for good: what lay there counts no more. As
-// recorded, a host that had no contract gets one.
+// lose ends the contract with a host for good: data there no longer count. As recorded with a real
+// siad, a host without a contract gets one.
 func (s *Sim) lose(h *host) {
 	for _, c := range s.contracts {
 		if c.host == h && c.state == active {

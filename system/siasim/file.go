@@ -14,32 +14,32 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// file is an object that was put. Its sectors go through the uplink in order: first those
-// that rebuild every chunk, then, chunk by chunk, the others.
+// file is an object that was put. Its sectors pass through the uplink in order: first those that
+// are needed to rebuild every chunk, then, chunk by chunk, the others.
 type file struct {
 	path       string
 	serial     int
 	size       int64
 	sum        string // SHA-256 of the content, lower-case hex
 	content    *os.File
-	incomplete bool // its content did not come to an end
-	data, full int  // pieces of a chunk that rebuild it; that were asked for
-	pieces     int  // of a chunk that there will be: full, or more
+	incomplete bool // whether its content was cut off
+	data, full int  // pieces that rebuild a chunk; pieces that were requested
+	pieces     int  // final number of pieces of a chunk: full, or more
 	chunks     int
-	begin      float64 // what the uplink will have carried before its first byte
+	begin      float64 // number of bytes that the uplink will have carried before its first byte
 	placed     int     // sectors on hosts, counted and paid
 	on         map[*host]int
 	lost       int // sectors on hosts that are gone
 }
 
-// receive makes a file of a body. It is not in the renter yet.
+// receive returns a file with the body's content. It does not add it to the renter.
 func (s *Sim) receive(path string, r io.Reader) *file {
 	f := &file{path: path, data: s.conf.Data, full: s.conf.Data + s.conf.Parity, on: map[*host]int{}}
 	f.pieces = f.full
 	hash := sha256.New()
 	content, err := os.CreateTemp("", "siasim-")
 	if err == nil {
-		_ = os.Remove(content.Name()) // it lasts for as long as it is open
+		_ = os.Remove(content.Name()) // its content exists while it is open
 		f.size, err = io.Copy(io.MultiWriter(content, hash), r)
 	}
 	f.content, f.sum, f.incomplete = content, hex.EncodeToString(hash.Sum(nil)), err != nil
@@ -48,10 +48,10 @@ func (s *Sim) receive(path string, r io.Reader) *file {
 	return f
 }
 
-// sectors are those that there will be on hosts.
+// sectors returns the number of sectors of the completely uploaded file.
 func (f *file) sectors() int { return f.chunks * f.pieces }
 
-// add enters a file, and sends it through the uplink after all others if it is whole.
+// add adds a file. If it is complete, it passes through the uplink after all others.
 func (s *Sim) add(f *file) {
 	s.serial++
 	f.serial = s.serial
@@ -64,23 +64,23 @@ func (s *Sim) add(f *file) {
 	s.sending = append(s.sending, f)
 }
 
-// remove forgets a file; what is not uploaded yet is not uploaded any more.
+// remove removes a file and cancels the rest of its upload.
 func (s *Sim) remove(f *file) {
 	delete(s.files, f.path)
 	s.gone += int64(f.placed)
 	s.sending = slices.DeleteFunc(s.sending, func(other *file) bool { return other == f })
 }
 
-// carried is what the uplink could have carried until t, in bytes.
+// carried returns how many bytes the uplink could have carried until t.
 func (s *Sim) carried(t time.Duration) float64 {
 	moving := t - s.conf.Faults.Stall.passed(t) - s.conf.Faults.Full.passed(t)
 	return moving.Seconds() * s.conf.Rate
 }
 
-// epsilon makes up for rounding in sums of bytes, in sectors.
+// epsilon compensates for rounding in sums of bytes, in sectors.
 const epsilon = 1e-6
 
-// upload stores what has gone through the uplink until a moment.
+// upload stores the sectors that have passed through the uplink until a time.
 func (s *Sim) upload(at time.Duration) {
 	carried := s.carried(at)
 	s.sending = slices.DeleteFunc(s.sending, func(f *file) bool {
@@ -92,8 +92,8 @@ func (s *Sim) upload(at time.Duration) {
 	})
 }
 
-// accepted waits until each chunk of a file can be rebuilt from hosts. It reports whether the
-// file still is there.
+// accepted waits until each chunk of a file can be rebuilt from hosts. It reports whether the file
+// still exists.
 func (s *Sim) accepted(ctx context.Context, f *file) bool {
 	for {
 		unlock := s.lock()
@@ -102,7 +102,7 @@ func (s *Sim) accepted(ctx context.Context, f *file) bool {
 		left := f.begin + float64(f.chunks*f.data)*sector - s.carried(s.now)
 		unlock()
 		if down && done {
-			panic(http.ErrAbortHandler) // there is no way for the answer
+			panic(http.ErrAbortHandler) // the answer cannot be delivered
 		}
 		if done || !there {
 			return there
@@ -114,7 +114,8 @@ func (s *Sim) accepted(ctx context.Context, f *file) bool {
 	}
 }
 
-// redundancy is siad's: that of the chunk that is worst off, without what is lost.
+// redundancy returns the redundancy as siad computes it: that of the worst chunk, without lost
+// pieces.
 func (f *file) redundancy() float64 {
 	switch {
 	case f.incomplete:
@@ -129,7 +130,7 @@ func (f *file) redundancy() float64 {
 	return max(0, float64(worst)-float64(f.lost)/float64(f.chunks)) / float64(f.data)
 }
 
-// send answers with a part of a file's content, for which a host is paid.
+// send answers with a part of a file's content and pays a host for it.
 func (s *Sim) send(w http.ResponseWriter, f *file, off, length int64) {
 	unlock := s.lock()
 	s.active()[0].spend(download, downloadPrice, length)

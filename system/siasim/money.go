@@ -5,42 +5,41 @@ import (
 	"math/big"
 )
 
-// Amounts in thousandths of a siacoin, and prices in hastings, as they were
-// recorded.
+// Amounts in thousandths of a siacoin, and prices in hastings, as recorded from a real siad.
 const (
 	initialWallet = 10_000_000
 	contractFunds = 80_000
 	contractFees  = 3_459
 
-	storagePrice  = 11_574_074_074 // of a byte and a block
+	storagePrice  = 11_574_074_074 // per byte and block
 	uploadPrice   = 1_000_000_000_000
 	downloadPrice = 25_000_000_000_000
 )
 
-// SC is n thousandths of a siacoin in hastings.
+// SC returns n thousandths of a siacoin in hastings.
 func SC(thousandths int64) *big.Int {
 	return new(big.Int).Mul(big.NewInt(thousandths), new(big.Int).Exp(big.NewInt(10), big.NewInt(21), nil))
 }
 
 // host is a storage host.
 type host struct {
-	dead bool // answers no one
+	dead bool // it no longer answers
 }
 
-// States of a contract, by the list of siad's that it is in.
+// States of a contract, named after siad's lists of contracts.
 const (
 	active    = "activecontracts"
 	refreshed = "refreshedcontracts" // replaced before its end
 	expired   = "expiredcontracts"
 )
 
-// contract is one with a host.
+// contract is a contract with a host.
 type contract struct {
 	id    string
 	host  *host
 	state string
 	size  int64
-	money map[string]*big.Int // by the names that siad has for what it is there or was spent for
+	money map[string]*big.Int // by siad's names for unspent funds and for kinds of spending
 }
 
 const (
@@ -58,7 +57,7 @@ func (c *contract) total() *big.Int {
 	return total
 }
 
-// form makes a contract. The wallet is much larger than what all of them cost.
+// form makes a contract. The wallet holds much more than all contracts cost.
 func (s *Sim) form(h *host, with *big.Int) {
 	fees := SC(contractFees)
 	s.wallet.Sub(s.wallet, with)
@@ -71,21 +70,21 @@ func (s *Sim) form(h *host, with *big.Int) {
 	})
 }
 
-// spend moves money from the funds, which last, to a purpose.
+// spend moves money from the funds to a purpose. The funds are never exhausted.
 func (c *contract) spend(purpose string, price, times int64) {
 	amount := new(big.Int).Mul(big.NewInt(price), big.NewInt(times))
 	c.money[funds].Sub(c.money[funds], amount)
 	c.money[purpose].Add(c.money[purpose], amount)
 }
 
-// end ends a contract: the wallet gets back what it has not spent.
+// end ends a contract and returns its unspent money to the wallet.
 func (s *Sim) end(c *contract, as string) {
 	c.state = as
 	s.wallet.Add(s.wallet, c.money[funds])
 	c.money[funds].SetInt64(0)
 }
 
-// active are the contracts in use with hosts that live.
+// active returns the contracts in use with live hosts.
 func (s *Sim) active() (all []*contract) {
 	for _, c := range s.contracts {
 		if c.state == active && !c.host.dead {
@@ -95,7 +94,7 @@ func (s *Sim) active() (all []*contract) {
 	return all
 }
 
-// spare are the hosts that live and have no contract.
+// spare returns the live hosts without a contract.
 func (s *Sim) spare() (all []*host) {
 	has := map[*host]bool{}
 	for _, c := range s.active() {

@@ -11,22 +11,22 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// address is where the simulator is reached from Host.
+// address is the simulator's address for Host.
 const address = "198.51.100.1:9980"
 
-// URL is what option `url` is.
+// URL returns the value of option `url`.
 func (s *Sim) URL() string { return "http://" + address }
 
-// Host is the client's: Dial reaches the simulator, and nothing else.
+// Host returns the client's host. Its Dial reaches only the simulator.
 func (s *Sim) Host() testbed.Host { return client{sim: s} }
 
-// pipes is a listener of connections in memory.
+// pipes is a listener for connections in memory.
 //
-// They are net.Pipe's, which have no buffer. net/http on both ends can live with
-// that: it reads and writes a connection in different goroutines.
-// All their waiting is on channels, which lets a bubble's clock move on.
+// The connections are those of net.Pipe, which have no buffers. net/http works with them, because
+// both ends read and write a connection in different goroutines. They only wait on channels, so
+// that a bubble's clock can advance.
 type pipes struct {
-	net.Listener // nil: a server calls only what is below
+	net.Listener // nil: a server calls only the methods below
 	conns        chan net.Conn
 	ended        chan struct{}
 }
@@ -47,7 +47,7 @@ func (p pipes) Close() error {
 	return nil
 }
 
-// client is the host that requests come from. It can do nothing but dial.
+// client is the host that requests come from. It can only dial.
 type client struct {
 	testbed.Host
 	sim *Sim

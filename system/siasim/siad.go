@@ -13,11 +13,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// object is one of JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// Siad is the API of siad, as far as the adapter uses it. As siad's, reports need no password;
-// those of which nothing is simulated are empty.
+// Siad returns the part of siad's API that the adapter uses. As with siad, reports need no
+// password. Reports without simulated content are empty.
 func (s *Sim) Siad() http.Handler {
 	mux := http.NewServeMux()
 	for path, report := range map[string]func() any{
@@ -64,7 +64,7 @@ func (s *Sim) Siad() http.Handler {
 	return s.outer(mux)
 }
 
-// outer is what happens to every request, whatever it asks for.
+// outer handles what all requests have in common: latency, faults and the password.
 func (s *Sim) outer(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !member.Sleep(r.Context(), latency) {
@@ -77,7 +77,7 @@ func (s *Sim) outer(inner http.Handler) http.Handler {
 		secret := r.Method == http.MethodPost || strings.HasPrefix(r.URL.Path, "/renter/download/")
 		switch {
 		case down:
-			panic(http.ErrAbortHandler) // a connection from before
+			panic(http.ErrAbortHandler) // a connection from before the restart
 		case html:
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = io.WriteString(w, "<!DOCTYPE html>\n<title>Maintenance</title><h1>We'll be back soon</h1>\n")
@@ -113,7 +113,7 @@ func siadError(w http.ResponseWriter, status int, message string) {
 	siadAnswer(w, status, object{"message": message})
 }
 
-// hostdb are the hosts that it takes for active.
+// hostdb returns the hosts that it considers active.
 func (s *Sim) hostdb() any {
 	return object{"hosts": slices.DeleteFunc(slices.Clone(s.hosts), func(h *host) bool { return h.dead })}
 }
@@ -123,7 +123,7 @@ func (s *Sim) siadWallet() any {
 		"unconfirmedoutgoingsiacoins": "0", "unconfirmedincomingsiacoins": "0"}
 }
 
-// siadContracts are all, by the lists that siad has of them.
+// siadContracts returns all contracts, in siad's lists.
 func (s *Sim) siadContracts() any {
 	lists := map[string][]object{}
 	absurd := s.has(s.conf.Faults.Underflow)
@@ -142,7 +142,7 @@ func (s *Sim) siadContracts() any {
 	return lists
 }
 
-// good is how many contracts take sectors.
+// good returns how many contracts accept sectors.
 func (s *Sim) good() int {
 	if s.has(s.conf.Faults.Full) {
 		return 0
@@ -159,7 +159,7 @@ func (s *Sim) ready() any {
 }
 
 func (s *Sim) siadFiles() any {
-	var all []object // null when there are none
+	var all []object // null if there are none
 	for _, f := range s.files {
 		all = append(all, s.siadFile(f))
 	}
@@ -188,7 +188,7 @@ func (s *Sim) siadFile(f *file) object {
 	}
 }
 
-// uploadstream stores the body. It answers when every chunk can be rebuilt.
+// uploadstream stores the body, and answers when every chunk can be rebuilt.
 func (s *Sim) uploadstream(w http.ResponseWriter, r *http.Request) {
 	f := s.receive(r.PathValue("path"), r.Body)
 	unlock := s.lock()
@@ -199,7 +199,7 @@ func (s *Sim) uploadstream(w http.ResponseWriter, r *http.Request) {
 	case s.good() < need:
 		refused = fmt.Sprintf("unable to stream an upload from a reader; not enough contracts to upload file: got "+
 			"%d, needed %d", s.good(), need)
-	case f.incomplete: // what there is stays, and is not uploaded
+	case f.incomplete: // the partial file remains, and is not uploaded
 		s.add(f)
 		refused = "unable to stream an upload from a reader; unexpected EOF"
 	case !s.has(s.conf.Faults.Swallow):
@@ -218,7 +218,7 @@ func (s *Sim) uploadstream(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// download answers with the content, or with why not.
+// download answers with the content or with an error.
 func (s *Sim) download(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	unlock := s.lock()

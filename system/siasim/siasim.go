@@ -1,16 +1,14 @@
-// Package siasim is a simulator of a Sia renter for tests: it is never a system
-// under measurement, and nothing that it answers is a result.
+// Package siasim simulates a Sia renter for tests. It is never a system under measurement, and its
+// answers are never results.
 //
-// One model (hosts, contracts, a wallet, an uplink, files whose redundancy grows)
-// is served in siad's words, as far as the adapter asks.
-// What recorded exchanges show is tested with those. The model keeps exact
-// accounts, has switchable faults, and Truth says what is so, for tests that hold
-// the journal and the polls of a load test to it.
+// A model (hosts, contracts, a wallet, an uplink, files whose redundancy grows) is served through
+// as much of siad's API as the adapter uses. Tests of details that recorded exchanges cover use
+// those instead. The model keeps exact accounts and has switchable faults. Truth returns its actual
+// state, with which tests compare the journal and the polls of a load test.
 //
-// The model's time is the process's: within a bubble of testing/synctest weeks
-// pass in seconds. Host is a testbed.Host from which the simulator is reached
-// over connections in memory, which such a bubble needs: a goroutine that waits
-// for a real socket would keep its clock from moving on.
+// The model's time is the process's: in a bubble of testing/synctest, weeks pass in seconds. Host
+// is a testbed.Host that reaches the simulator over connections in memory, which such a bubble
+// needs: a goroutine that waits for a real socket would stop the bubble's clock.
 package siasim
 
 import (
@@ -23,23 +21,23 @@ import (
 	"time"
 )
 
-// Config says what is simulated. For pieces, hosts, contracts and Sector, zero
-// means the main network's.
+// Config configures a simulation. Zero pieces, hosts, contracts and Sector mean the values of the
+// main network.
 type Config struct {
 	Hosts        int
-	Contracts    int // with the first so many hosts
-	Data, Parity int // pieces of a chunk
+	Contracts    int // with this many of the hosts, from the first one
+	Data, Parity int // pieces per chunk
 	Sector       int64
-	Rate         float64 // of the uplink: bytes/s, padding and redundancy included
+	Rate         float64 // of the uplink, in bytes/s, including padding and redundancy
 	Faults       Faults
 }
 
 const (
-	Password  = "simulated" // of the API
+	Password  = "simulated" // for the API
 	latency   = 2 * time.Millisecond
 	blockTime = 10 * time.Minute
-	height    = 300_000 // of the chain at the beginning
-	period    = 12_960  // blocks
+	height    = 300_000 // of the chain at the start
+	period    = 12_960  // in blocks
 )
 
 // Sim is a simulated renter. It is safe for concurrent use.
@@ -48,24 +46,24 @@ type Sim struct {
 	epoch time.Time
 
 	mu        sync.Mutex
-	now       time.Duration // since epoch, up to where the model has gone
+	now       time.Duration // time since epoch that the model has reached
 	rand      *rand.Rand
 	wallet    *big.Int
-	lost      *big.Int // money that faults made vanish
+	lost      *big.Int // money that vanished through faults
 	hosts     []*host
-	contracts []*contract // all there ever were, in their order
-	sending   []*file     // not on hosts yet, in their order
-	tail      float64     // what the uplink will have carried when all files are through
+	contracts []*contract // all that ever existed, in order
+	sending   []*file     // not completely on hosts yet, in order
+	tail      float64     // bytes that the uplink will have carried when all files are through
 	files     map[string]*file
 	serial    int
-	gone      int64 // sectors of files that were deleted
+	gone      int64 // sectors of deleted files
 	events    []Event
 
 	pipes  pipes
 	server *http.Server
 }
 
-// New makes a simulator whose contracts are formed and whose clock begins now.
+// New starts a simulator with formed contracts. Its clock starts now.
 func New(c Config) *Sim {
 	c.Hosts, c.Contracts = cmp.Or(c.Hosts, 60), cmp.Or(c.Contracts, 50)
 	c.Data, c.Parity = cmp.Or(c.Data, 10), cmp.Or(c.Parity, 20)
@@ -87,11 +85,11 @@ func New(c Config) *Sim {
 	return s
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (s *Sim) Close() { _ = s.server.Close() }
 
-// lock locks the model, brought up to now. What has gone through the uplink by a
-// moment at which a fault acts is stored before.
+// lock locks the model and advances it to now. Data that pass the uplink until a fault acts are
+// stored before it does.
 func (s *Sim) lock() (unlock func()) {
 	s.mu.Lock()
 	now := max(time.Since(s.epoch), s.now)

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Truth is what is so, whatever the API says. Money is in hastings.
+// Truth is the actual state, whatever the API reports. Money is in hastings.
 type Truth struct {
-	Total   *big.Int // of all contracts that there ever were
-	Missing *big.Int // in neither the wallet nor contracts nor lost through faults: 0, or the model is wrong
+	Total   *big.Int // of all contracts that ever existed
+	Missing *big.Int // in neither the wallet nor contracts nor lost through faults; the model is wrong unless it is 0
 
-	Absolute int64 // bytes uploaded for the files that there are, padding and redundancy included
-	Sent     int64 // the same for all that there ever were
-	// Of the files that have ever had their full redundancy.
+	Absolute int64 // bytes uploaded for existing files, including padding and redundancy
+	Sent     int64 // the same for all files that ever existed
+	// Of the existing files that have ever reached full redundancy.
 	RedundancyMean, RedundancyMin, RedundancyMax float64
 }
 
-// Truth is the state now.
+// Truth returns the current state.
 func (s *Sim) Truth() Truth {
 	defer s.lock()()
 	t := Truth{Total: new(big.Int), Sent: s.gone * s.conf.Sector}
@@ -42,13 +42,13 @@ func (s *Sim) Truth() Truth {
 	return t
 }
 
-// Stored is what is known of an object's content.
+// Stored describes the content of an object.
 type Stored struct {
 	Size   int64
 	SHA256 string // lower-case hex
 }
 
-// Stored are all objects whose content came whole, by path.
+// Stored returns all objects whose content is complete, by path.
 func (s *Sim) Stored() map[string]Stored {
 	defer s.lock()()
 	all := map[string]Stored{}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// answer sends what was recorded.
+// answer sends the recorded answer.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *step) {
 	a := e.Answer
 	switch {
@@ -24,7 +24,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *step) {
 	head(w, a)
 	if chunked && whole {
 		w.Header().Del("Content-Length")
-	} else if whole && len(e.body) > 0 { // else what was promised, not what came
+	} else if whole && len(e.body) > 0 { // otherwise the announced length, not that of the part that arrived
 		w.Header().Set("Content-Length", strconv.Itoa(len(e.body)))
 	}
 	w.WriteHeader(a.Status)
@@ -56,9 +56,9 @@ func trailers(w http.ResponseWriter, a Answer) {
 	}
 }
 
-// head copies the headers that were recorded.
+// head copies the recorded headers.
 func head(w http.ResponseWriter, a Answer) {
-	w.Header()["Content-Type"] = nil // or one is guessed
+	w.Header()["Content-Type"] = nil // otherwise net/http guesses one
 	for k, values := range a.Header {
 		if k != "Date" && k != "Transfer-Encoding" {
 			w.Header()[k] = values
@@ -70,7 +70,7 @@ func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
 // stall sends nothing until the client leaves or the test ends.
 func stall(r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // else it is not noticed that the client left
+	_, _ = io.Copy(io.Discard, r.Body) // without reading, the server does not notice that the client has left
 	<-r.Context().Done()
 }
 

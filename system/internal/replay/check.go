@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// compared are the headers of a request that change its meaning: they must be
-// there as recorded, and not when they were not; User-Agent may be.
+// compared lists the headers that change the meaning of a request. They must be as recorded, and
+// absent if they were not recorded; User-Agent may be present anyway.
 var compared = []string{"Range", "If-None-Match", "Accept", "Cache-Control", "Origin", "Content-Disposition",
 	"Content-Type", "User-Agent"}
 
-// maxText bounds request bodies that are compared as text.
+// maxText limits request bodies that are compared as text.
 const maxText = 16 << 20
 
-// check compares a request with the exchange that it was found to belong to.
+// check compares a request with its recorded exchange.
 func (s *Server) check(e Exchange, r *http.Request) error {
 	for _, h := range compared {
 		want, got := e.Header.Get(h), r.Header.Get(h)
@@ -40,7 +40,7 @@ func (s *Server) check(e Exchange, r *http.Request) error {
 		}
 	}
 	if e.Answer.End == Early || e.Answer.End == Refused {
-		return nil // not all of the body was taken
+		return nil // the server did not read the whole body
 	}
 	return s.checkBody(e.Body, r)
 }
@@ -93,7 +93,8 @@ func (s *Server) checkSum(want Body, r io.Reader) error {
 	return nil
 }
 
-// canonical is what a body means: fields of a form and of JSON have no order.
+// canonical returns a body in a canonical form, because the fields of forms and JSON objects have
+// no order.
 func canonical(text, kind string) string {
 	switch kind {
 	case "application/x-www-form-urlencoded":
@@ -105,7 +106,7 @@ func canonical(text, kind string) string {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.UseNumber() // keeps numbers exact
 		if d.Decode(&v) == nil {
-			sorted, _ := json.Marshal(v) // it was JSON
+			sorted, _ := json.Marshal(v) // decoded JSON can be encoded
 			return string(sorted)
 		}
 	}

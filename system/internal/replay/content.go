@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// Made is the content of the Kubo recordings: SHA-256(label ‖
-// counter), the counter in 8 bytes, big-endian and from 0, cut to size.
+// Made returns the content of the Kubo recordings: the concatenation of SHA-256(label ‖ counter),
+// cut to size. The counter has 8 bytes, is big-endian and starts at 0.
 func Made(label string, size int64) []byte {
 	out := make([]byte, 0, size+sha256.Size)
 	in := make([]byte, len(label)+8)
@@ -22,17 +22,17 @@ func Made(label string, size int64) []byte {
 	return out[:size]
 }
 
-// Sum is the SHA-256 of b as recordings write it.
+// Sum returns the SHA-256 of b in the form of recordings.
 func Sum(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// contents are the bytes of bodies that were recorded as hashes, by these.
+// contents holds the bytes of bodies that were recorded as hashes, by hash.
 type contents map[string][]byte
 
-// bytes of b. In an answer with h, a whole content counts, the front of
-// one (where the body stopped) and the part that Content-Range names.
+// bytes returns the bytes of b. For an answer with header h, these can be a whole content, the
+// beginning of one (where the body stopped), or the part that Content-Range names.
 func (c contents) bytes(b Body, h http.Header) ([]byte, error) {
 	if b.SHA256 == "" {
 		return []byte(b.Text), nil

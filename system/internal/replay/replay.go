@@ -1,8 +1,7 @@
-// Package replay serves recorded exchanges of real daemons to the tests of
-// their clients. It is strict: a request that was not recorded, one in the
-// wrong place, another body, or a recorded step that was not asked for fails the
-// test. Answers come as they were recorded: status, headers, trailers, bodies
-// that stop or are cut, JSON null; only the milliseconds are not copied.
+// Package replay serves recorded exchanges of real daemons to the tests of their clients. It is
+// strict: a test fails on a request that was not recorded, is out of order or has a different body,
+// and on a recorded step that was not requested. Answers are as recorded: status, headers,
+// trailers, bodies that stall or are cut, JSON null. Only the timing is not reproduced.
 //
 // A recording is a file of JSON lines, each an [Exchange].
 package replay
@@ -18,27 +17,27 @@ import (
 	"testing"
 )
 
-// Exchange is one request and what came back.
+// Exchange is one request and its answer.
 type Exchange struct {
-	Step   string      `json:"step"` // what the call was for; several exchanges may share it
-	Node   string      `json:"node"` // which process was asked; empty when the recording does not say
+	Step   string      `json:"step"` // purpose of the request; several exchanges may share it
+	Node   string      `json:"node"` // process that got the request; empty if it was not recorded
 	Method string      `json:"method"`
-	Path   string      `json:"path"` // as it was sent, escapes included
+	Path   string      `json:"path"` // as sent, with escapes
 	Query  url.Values  `json:"query"`
-	Header http.Header `json:"header"` // of the request: those that matter
+	Header http.Header `json:"header"` // relevant headers of the request
 	Body   Body        `json:"body"`   // of the request
 	Answer Answer      `json:"answer"`
 
-	// Repeat lets a request like this come again until the next exchange is
-	// asked for: the last answer is given again, as to a client that polls.
+	// Repeat allows the same request again until the next exchange is requested. The last answer is
+	// then repeated, as for a client that polls.
 	Repeat bool `json:"-"`
-	// Optional exchanges need not be asked for.
+	// Optional exchanges need not be requested.
 	Optional bool `json:"-"`
 }
 
-// Answer is what came back.
+// Answer is a recorded answer.
 type Answer struct {
-	Status  int         `json:"status"` // 0: the connection ended without an answer, or none came
+	Status  int         `json:"status"` // 0: the connection ended without an answer, or no answer came
 	Header  http.Header `json:"header"`
 	Body    Body        `json:"body"`
 	Trailer http.Header `json:"trailer"`
@@ -49,22 +48,24 @@ type Answer struct {
 type End string
 
 const (
-	Whole End = "" // as it should
-	// the connection is reset before an answer, also where it was refused: the server is there
+	Whole End = "" // regular end
+	// the connection is reset before an answer; also used for refused connections, since this
+	// server listens
 	Refused End = "refused"
-	Stalled End = "stalled" // nothing more comes: the client must give up
+	Stalled End = "stalled" // nothing more arrives: the client must give up
 	Cut     End = "cut"     // the connection ends within the body
-	// the answer came while the client was still sending: the rest of its body is not read
+	// the answer came while the client was still sending; the rest of the request's body is not
+	// read
 	Early End = "early"
 )
 
-// Body is a body as it was recorded: its text, or its length and hash, for which
-// options of Serve give the bytes.
+// Body is a recorded body: its text, or its length and hash. For the latter, options of Serve
+// supply the bytes.
 type Body struct {
 	Text   string `json:"text"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	File   string `json:"file"` // length and hash are those of the file of this name in a multipart form
+	File   string `json:"file"` // name of the file in a multipart form that length and hash describe
 }
 
 // Load reads a recording.
@@ -86,8 +87,8 @@ func Load(t testing.TB, path string) (all []Exchange) {
 	return all
 }
 
-// Steps selects the exchanges of the named steps, in the order of the names;
-// those that share a name stay in their order. It panics when there are none.
+// Steps returns the exchanges of the named steps, in the order of the names. Exchanges with the
+// same name keep their order. It panics if a step has none.
 func Steps(rec []Exchange, names ...string) (out []Exchange) {
 	for _, name := range names {
 		out = append(out, those(rec, name, func(e Exchange) string { return e.Step })...)
@@ -95,7 +96,7 @@ func Steps(rec []Exchange, names ...string) (out []Exchange) {
 	return out
 }
 
-// Of selects the exchanges with one node. It panics when there are none.
+// Of returns the exchanges with one node. It panics if there are none.
 func Of(rec []Exchange, node string) []Exchange {
 	return those(rec, node, func(e Exchange) string { return e.Node })
 }
@@ -108,8 +109,8 @@ func those(rec []Exchange, name string, of func(Exchange) string) []Exchange {
 	return out
 }
 
-// Poll makes a sequence of states of rec: of equal answers in a row one stays.
-// Each state is given at least once; the last may be asked for again.
+// Poll returns rec as a sequence of states: of consecutive equal answers, only one remains. Each
+// state must be requested at least once, and may be requested again until the next one.
 func Poll(rec []Exchange) []Exchange {
 	out := slices.CompactFunc(slices.Clone(rec), func(a, b Exchange) bool {
 		return a.key() == b.key() && a.Answer.Status == b.Answer.Status && a.Answer.Body == b.Answer.Body
@@ -120,7 +121,7 @@ func Poll(rec []Exchange) []Exchange {
 	return out
 }
 
-// Optional is rec when the client may leave it out, or ask as often as it likes.
+// Optional returns rec with exchanges that the client may omit or repeat at will.
 func Optional(rec []Exchange) []Exchange {
 	out := slices.Clone(rec)
 	for i := range out {
@@ -129,11 +130,10 @@ func Optional(rec []Exchange) []Exchange {
 	return out
 }
 
-// Chain puts sequences one after another.
+// Chain concatenates sequences.
 func Chain(parts ...[]Exchange) []Exchange { return slices.Concat(parts...) }
 
-// JSON is e with another answer, of which v is the JSON: for states that were
-// not recorded.
+// JSON returns e with another answer, the JSON of v, for states that were not recorded.
 func (e Exchange) JSON(status int, v any) Exchange {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// fake is a testing.TB that keeps what it is told.
+// fake is a testing.TB that records failures.
 type fake struct {
 	testing.TB
 	mu       sync.Mutex
@@ -32,7 +32,7 @@ func (f *fake) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// failures is what a test would have been failed with that did run.
+// failures returns the failures of a test that runs run.
 func failures(run func(t testing.TB)) string {
 	f := &fake{}
 	done := make(chan struct{})
@@ -61,7 +61,7 @@ func want(t *testing.T, said string, parts ...string) {
 	}
 }
 
-// ask makes a request without keeping connections.
+// ask makes a request without keeping the connection.
 func ask(t *testing.T, method, url, kind, body string) (int, string, *http.Response, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -112,7 +112,7 @@ func TestServesInOrder(t *testing.T) {
 	}))
 }
 
-// TestFailures: a request that is not as recorded fails the test, and so does one that does not come.
+// TestFailures checks that an unexpected request fails the test, and so does a missing one.
 func TestFailures(t *testing.T) {
 	rec := Load(t, "testdata/exchanges.jsonl")
 	const path = "/renter/upload/one"

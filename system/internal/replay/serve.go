@@ -14,11 +14,11 @@ import (
 // Option changes how a recording is served.
 type Option func(*Server)
 
-// ByPath lets requests come in any order; those with the same method, path and
-// query are answered in the order of the recording.
+// ByPath allows requests in any order. Those with the same method, path and query are answered in
+// the order of the recording.
 func ByPath() Option { return func(s *Server) { s.byPath = true } }
 
-// Content gives the bytes of bodies that were recorded as hashes; the hash must fit.
+// Content supplies the bytes of bodies that were recorded as hashes. The hash must match.
 func Content(bodies ...[]byte) Option {
 	return func(s *Server) {
 		for _, body := range bodies {
@@ -27,23 +27,23 @@ func Content(bodies ...[]byte) Option {
 	}
 }
 
-// Instead gives bytes that stand, in requests and in answers, for those with
-// the recorded hash, which are lost. The length must fit.
+// Instead supplies bytes that replace, in requests and answers, the lost ones with the recorded
+// hash. The length must match.
 func Instead(sha256 string, body []byte) Option {
 	return func(s *Server) { s.contents[sha256] = body }
 }
 
-// Let replaces text in paths, queries, headers and bodies that were kept: a
-// placeholder such as {REPO1}, or the name of an object.
+// Let replaces text in paths, queries, headers and recorded bodies: a placeholder such as {REPO1},
+// or the name of an object.
 func Let(old, new string) Option {
 	inJSON := func(text string) string {
-		quoted, _ := json.Marshal(text) // it can be
+		quoted, _ := json.Marshal(text) // strings cannot fail
 		return string(quoted[1 : len(quoted)-1])
 	}
 	return func(s *Server) { s.replace = append(s.replace, inJSON(old), inJSON(new)) }
 }
 
-// Login is what must be in requests that were recorded with a (redacted) login.
+// Login sets the login that is required in requests that were recorded with a (redacted) login.
 func Login(user, password string) Option {
 	return func(s *Server) { s.login = &[2]string{user, password} }
 }
@@ -61,18 +61,18 @@ type Server struct {
 
 	mu    sync.Mutex
 	steps []*step
-	at    int // the latest one in the order
+	at    int // index of the latest requested step
 }
 
-// step is an exchange that is replayed.
+// step is an exchange to replay.
 type step struct {
 	Exchange
 	body []byte // of the answer
-	used int    // how often it was asked for
+	used int    // number of requests for it
 }
 
-// Serve starts a server that ends with the test, which then fails when an
-// exchange that is not optional was not asked for.
+// Serve starts a server that ends with the test. The test then fails if an exchange that is not
+// optional was not requested.
 func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
 	t.Helper()
 	s := &Server{t: t, at: -1, contents: contents{}}
@@ -88,7 +88,7 @@ func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
 		s.steps = append(s.steps, &step{Exchange: e, body: body})
 	}
 	s.http = httptest.NewUnstartedServer(s)
-	// Or the client's transport tries a request again on a fresh connection.
+	// Otherwise the client's transport would retry a request on a new connection.
 	if slices.ContainsFunc(exchanges, func(e Exchange) bool { return e.Answer.End == Refused }) {
 		s.http.Config.SetKeepAlivesEnabled(false)
 	}
@@ -98,7 +98,7 @@ func Serve(t testing.TB, exchanges []Exchange, opts ...Option) *Server {
 	return s
 }
 
-// filled is e with the placeholders replaced, in its JSON.
+// filled returns e with the placeholders replaced in its JSON.
 func (s *Server) filled(e Exchange) Exchange {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Server) filled(e Exchange) Exchange {
 	return out
 }
 
-// close ends the server and reports what was not asked for.
+// close ends the server and reports exchanges that were not requested.
 func (s *Server) close() {
 	s.t.Helper()
 	s.http.CloseClientConnections()
@@ -139,7 +139,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, e)
 }
 
-// next finds the exchange that r belongs to.
+// next returns the exchange that r belongs to.
 func (s *Server) next(r *http.Request) (*step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *Server) next(r *http.Request) (*step, error) {
 			break
 		}
 	}
-	for i := s.at; i >= 0 && !s.byPath && s.steps[i].Repeat && again == nil; i-- { // of the latest ones
+	for i := s.at; i >= 0 && !s.byPath && s.steps[i].Repeat && again == nil; i-- { // the latest steps
 		if s.steps[i].key() == asked {
 			again = s.steps[i]
 		}
@@ -173,7 +173,7 @@ func (s *Server) next(r *http.Request) (*step, error) {
 	return again, nil
 }
 
-// expected lists what is to come; what may come in any order are all of them.
+// expected lists the remaining exchanges. With ByPath, these are all unused ones.
 func (s *Server) expected() string {
 	var b strings.Builder
 	for i, e := range s.steps {

@@ -1,4 +1,4 @@
-// Package sia is what the two Sia renters, siad and renterd, have in common.
+// Package sia contains what the two Sia renters, siad and renterd, have in common.
 package sia
 
 import (
@@ -16,26 +16,26 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// API is the HTTP API of a renter, or of a host.
+// API is the HTTP API of a renter or of a host.
 type API struct {
 	System    string
 	Base      *url.URL
 	Header    http.Header
-	Client    *web.Client // waits as long as ctx allows: a put is answered when it is stored
-	Consensus string      // the report on the chain, which is answered as soon as all else is
+	Client    *web.Client // waits as long as ctx allows, because a put is answered only when it is stored
+	Consensus string      // path of the report on the chain, which is answered as soon as all other calls are
 	Meanings  []Meaning
-	alive     context.Context // ends when a process of ours does; nil: we started none
+	alive     context.Context // ends with the daemon's process; nil if this run did not start it
 }
 
-// Meaning is what an answer means that has a status and a text.
+// Meaning is the meaning of an answer with a status and a text.
 type Meaning struct {
 	Status int    // 0: any
-	Text   string // in the answer
-	Means  error  // nil: what Hint says, and no more
+	Text   string // contained in the answer
+	Means  error  // nil if there is only a hint
 	Hint   string
 }
 
-// Connect makes an API without asking the daemon anything.
+// Connect returns an API without contacting the daemon.
 func Connect(a API, password string, from testbed.Host) *API {
 	a.Header, a.Client = web.Login(a.Header, "", password), web.Patient(a.System, from.Dial)
 	return &a
@@ -44,7 +44,7 @@ func Connect(a API, password string, from testbed.Host) *API {
 // Close closes the connections.
 func (a *API) Close() { a.Client.Close() }
 
-// explain adds to an error what is behind it: what a status means, or a process that has ended.
+// explain adds the cause to an error: the meaning of a status, or the end of a process.
 func (a *API) explain(err error) error {
 	var e *web.StatusError
 	if !errors.As(err, &e) {
@@ -65,7 +65,7 @@ func (a *API) explain(err error) error {
 	return err
 }
 
-// URL is that of a path.
+// URL returns the URL of a path.
 func (a *API) URL(path string, query url.Values) *url.URL {
 	u := *a.Base
 	u.Path = strings.TrimSuffix(a.Base.Path, "/") + path // escaped when it is sent
@@ -78,17 +78,17 @@ func (a *API) Get(ctx context.Context, path string, query url.Values, out any) e
 	return a.explain(a.Client.JSON(ctx, http.MethodGet, a.URL(path, query), a.Header, nil, out))
 }
 
-// Send sends in, as [web.Client.JSON] does.
+// Send sends in and decodes the answer into out, as [web.Client.JSON] does.
 func (a *API) Send(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	return a.explain(a.Client.JSON(ctx, method, a.URL(path, query), a.Header, in, out))
 }
 
-// Post sends in and takes no answer.
+// Post sends in and ignores the answer.
 func (a *API) Post(ctx context.Context, path string, in any) error {
 	return a.Send(ctx, http.MethodPost, path, nil, in, nil)
 }
 
-// List reads a long list of a report, as [web.Client.List] does.
+// List reads a long list in a report, as [web.Client.List] does.
 func (a *API) List(ctx context.Context, path, field string, each func(*json.Decoder) error) error {
 	return a.explain(a.Client.List(ctx, a.URL(path, nil), a.Header, field, each))
 }
@@ -111,7 +111,7 @@ func (a *API) Upload(ctx context.Context, method, path string, query url.Values,
 	return a.explain(err)
 }
 
-// Synced is an error unless the daemon says that it has the whole chain.
+// Synced returns an error unless the daemon reports that it has the whole chain.
 func (a *API) Synced(ctx context.Context) error {
 	var c struct {
 		Synced bool `json:"synced"`

@@ -8,18 +8,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Decimals: 10^24 hastings make a siacoin.
+// Decimals is the number of decimals of a siacoin: it has 10^24 hastings.
 const Decimals = 24
 
-// Bytes of a sector: of the public networks, and of the private one that a siad with dev
-// constants starts.
+// Sector sizes in bytes: of the public networks, and of the private network of a siad with dev
+// constants.
 const (
 	Sector    = 4 << 20
 	DevSector = 256 << 10
 )
 
-// Hastings is an amount of money, larger than any integer type and so sent as
-// text. Its Int is nil when the daemon did not report it.
+// Hastings is an amount of money. It may exceed any integer type, so the daemons send it as text.
+// Int is nil if the daemon did not report it.
 type Hastings struct{ *big.Int }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -37,10 +37,10 @@ func (h *Hastings) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Plus is the sum of all that were reported; not reported when h was not.
+// Plus returns h plus all reported amounts. The sum is not reported if h is not.
 func (h Hastings) Plus(all ...Hastings) Hastings { return h.with((*big.Int).Add, all) }
 
-// Minus is what is left of h.
+// Minus returns h minus all reported amounts. The difference is not reported if h is not.
 func (h Hastings) Minus(all ...Hastings) Hastings { return h.with((*big.Int).Sub, all) }
 
 func (h Hastings) with(do func(to, a, b *big.Int) *big.Int, all []Hastings) Hastings {
@@ -56,19 +56,19 @@ func (h Hastings) with(do func(to, a, b *big.Int) *big.Int, all []Hastings) Hast
 	return Hastings{out}
 }
 
-// Account is the money of a contract.
+// Account holds the costs of a contract.
 type Account struct {
 	Total, Unspent Hastings
-	Parts          []Amount // of what was spent, the same for all contracts of a system
+	Parts          []Amount // what was spent on what; all contracts of a system have the same parts
 }
 
-// Amount is one of money.
+// Amount is a named amount of money.
 type Amount struct {
 	Name string
 	Is   Hastings
 }
 
-// Spent are the readings of contracts that are not over.
+// Spent returns the readings of contracts that are not over.
 func Spent[C any](contracts []C, account func(C) Account) []system.Reading {
 	return sums(contracts, func(c C) []Amount {
 		is := account(c)
@@ -76,7 +76,7 @@ func Spent[C any](contracts []C, account func(C) Account) []system.Reading {
 	})
 }
 
-// Ended are the readings of contracts that are over: what they had used, and what they had not.
+// Ended returns the readings of contracts that are over: what they had used, and what they had not.
 func Ended[C any](contracts []C, account func(C) Account) []system.Reading {
 	return sums(contracts, func(c C) []Amount {
 		is, used := account(c), Hastings{}
@@ -95,8 +95,8 @@ func (a Account) amounts(name string, whole Hastings, unspent, prefix string) []
 	return all
 }
 
-// sums are exact. One is bad when a contract did not report its part; a part that none reported has no reading: this
-// release does not know it.
+// sums adds up the amounts exactly. A reading is bad if a contract did not report its amount. A
+// part that no contract reported has no reading, because this release does not know it.
 func sums[C any](contracts []C, of func(C) []Amount) (out []system.Reading) {
 	var none C
 	for i, a := range of(none) {

@@ -23,14 +23,15 @@ type Daemon struct {
 	API      *API
 	Password string // of the API
 	Dir      string
-	At       []string // addresses, host:port: of the API, and what else the program listens on
-	Store    disk.Dir // a host's storage folder
+	At       []string // as host:port; the first is the API's, the others are those of the program's other listeners
+	Store    disk.Dir // storage folder of a host
 }
 
-// Connector makes an API of a system without asking the daemon anything.
+// Connector returns a system's API without contacting the daemon.
 type Connector func(base *url.URL, password string, from testbed.Host) *API
 
-// NewDaemon has a password, and so many addresses of the host. It starts nothing.
+// NewDaemon returns a daemon with a password and this number of addresses on the host. It starts no
+// process.
 func NewDaemon(ctx context.Context, name, program, role string, h testbed.Host, dir string, addresses int,
 	connect Connector) (*Daemon, error) {
 	ports, err := member.Ports(ctx, h, nil, addresses)
@@ -46,7 +47,7 @@ func NewDaemon(ctx context.Context, name, program, role string, h testbed.Host, 
 	return d, nil
 }
 
-// MakeStore makes the daemon's storage folder.
+// MakeStore creates the daemon's storage folder.
 func (d *Daemon) MakeStore() error {
 	d.Store = disk.Dir{Files: d.Host.Files(), Path: filepath.Join(d.Dir, "store")}
 	if err := d.Store.Files.MkdirAll(d.Store.Path, 0o755); err != nil {
@@ -56,9 +57,9 @@ func (d *Daemon) MakeStore() error {
 }
 
 const (
-	// StopTime is what a daemon has to end in after SIGTERM; siad takes 8 to 10 s.
+	// StopTime is how long a daemon may take to end after SIGTERM. siad takes 8 to 10 s.
 	StopTime = 20 * time.Second
-	apiTime  = 60 * time.Second // from process start to an API that answers
+	apiTime  = 60 * time.Second // from the start of the process until its API answers
 )
 
 // Launch starts the daemon and waits until its API answers.
@@ -74,20 +75,21 @@ func (d *Daemon) Launch(ctx context.Context, c testbed.Command) error {
 	return nil
 }
 
-// Stop ends the process and its connections.
+// Stop ends the process and closes its connections.
 func (d *Daemon) Stop(ctx context.Context) error {
 	d.API.Close()
 	return d.Process.Stop(ctx)
 }
 
-// Network is the daemons of a private network; the zero value has none.
+// Network holds the daemons of a private network. The zero value has none.
 type Network struct{ daemons []*Daemon }
 
-// Include takes over a daemon.
+// Include adds a daemon, which Stop will end.
 func (n *Network) Include(d *Daemon) { n.daemons = append(n.daemons, d) }
 
-// Form calls start, which starts daemons and includes them, and then form, which makes a network of
-// them and ends when one of them does. Where that fails, or takes longer than limit, it ends all.
+// Form calls start, which starts and includes daemons, and then form, which makes a network of them
+// and whose context ends when one of them does. If either fails, or both together take longer than
+// limit, it ends all daemons.
 func (n *Network) Form(ctx context.Context, limit time.Duration, start, form func(context.Context) error) error {
 	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the network was not ready within %v", limit))
 	defer cancel()
@@ -111,7 +113,7 @@ func (n *Network) Form(ctx context.Context, limit time.Duration, start, form fun
 	return errors.Join(err, n.Stop(ctx))
 }
 
-// Alive is an error when a daemon has ended.
+// Alive returns an error if a daemon has ended.
 func (n *Network) Alive() error {
 	for _, d := range n.daemons {
 		if err := d.Alive(); err != nil {
@@ -134,7 +136,8 @@ func (n *Network) Processes() (all []testbed.Process) {
 	return all
 }
 
-// Usage is what the hosts' storage folders hold, objects aside; −1 where there are none of ours.
+// Usage returns what the hosts' storage folders hold, without objects; −1 if this run has started
+// no hosts.
 func (n *Network) Usage() (system.Holdings, error) {
 	var stores []disk.Dir
 	for _, d := range n.daemons {

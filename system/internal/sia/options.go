@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// Endpoint is the API that options `url` and `password` name: its address, and
-// the content of the environment variable.
+// Endpoint returns the API that options `url` and `password` name: its address and the content of
+// the environment variable.
 func Endpoint(name string, opt system.Options) (base *url.URL, password string, err error) {
 	base, err = url.Parse(opt["url"])
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" ||
@@ -30,8 +30,8 @@ func Endpoint(name string, opt system.Options) (base *url.URL, password string, 
 	return base, password, nil
 }
 
-// Pair reads two options of which both or none are given, each at least 1;
-// 0, 0: none is.
+// Pair returns the values of two options that must both be given, each at least 1, or both be
+// omitted. It returns 0, 0 if they are omitted.
 func Pair(name string, opt system.Options, first, second string) (a, b int64, err error) {
 	a, b = opt.Int(first), opt.Int(second)
 	if (a == 0) != (b == 0) {
@@ -41,14 +41,15 @@ func Pair(name string, opt system.Options, first, second string) (a, b int64, er
 	return a, b, nil
 }
 
-// Plan is a private network to start.
+// Plan describes a private network to start.
 type Plan struct {
 	Hosts, HostSize int64
-	Data, Total     int64 // pieces that rebuild an object's part, and all
+	Data, Total     int64 // pieces that rebuild a part of an object, and all its pieces
 }
 
-// PlanOf reads options `hosts` and `host_size`, in units. data and total are the pieces that are asked for; 0: one, and
-// one on each host. For a renter that runs already, they are all there is.
+// PlanOf returns the plan of options `hosts` and `host_size`, which must be a multiple of unit.
+// data and total are the requested pieces; 0 means one, and one on each host. For a running renter,
+// the plan has only the pieces.
 func PlanOf(name string, opt system.Options, data, total, unit int64) (Plan, error) {
 	p := Plan{Data: data, Total: total}
 	if opt["url"] != "" {
@@ -67,7 +68,8 @@ func PlanOf(name string, opt system.Options, data, total, unit int64) (Plan, err
 	return p, nil
 }
 
-// Check says what is missing: for the plan, of programs to start, or to reach the renter that option `url` names.
+// Check returns the problems with the plan and with the programs to start or, if option `url` is
+// given, with reaching that renter.
 func Check(ctx context.Context, i system.Info, opt system.Options, plan func(system.Options) (Plan, error),
 	programs func() error) []system.Problem {
 	var base *url.URL
@@ -84,7 +86,7 @@ func Check(ctx context.Context, i system.Info, opt system.Options, plan func(sys
 	return i.Missing(programs())
 }
 
-// Attach connects to the renter that the options name. node checks it, and fills in its identity.
+// Attach connects to the renter that the options name. node checks it and fills in its identity.
 func Attach(ctx context.Context, name string, d system.Deployment, connect Connector,
 	node func(a *API, identity map[string]string) (group.Node, error)) (system.Cluster, error) {
 	base, password, err := Endpoint(name, d.Options)

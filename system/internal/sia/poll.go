@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// The pause between two questions: a share of what was waited, 2 %, or the shortest. Ten
-// seconds so take some 240 questions, and an hour 540.
+// The pause between two calls is 2 % of the time waited so far (1/share), and at least shortest. 10
+// s take about 240 calls, and an hour 540.
 const (
 	shortest = 5 * time.Millisecond
 	share    = 50
 )
 
-// Poll calls done until it returns ok. It returns late by at most 2 % of the wait,
-// or 5 ms, and by the time of one answer. An error of done ends the wait, and so
-// does ctx: the error then says what was waited for, and the last state that done
-// returned.
+// Poll calls done until it returns ok. It returns late by at most 2 % of the wait or 5 ms, plus the
+// time of one answer. An error of done ends the wait. If ctx ends it, the error names what Poll
+// waited for and the last state that done returned.
 func Poll(ctx context.Context, system, what string, done func(ctx context.Context) (ok bool, state string,
 	err error)) error {
 	last, from := "no answer", time.Now()

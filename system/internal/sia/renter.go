@@ -13,25 +13,25 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// Renter is the node of a renter: the objects that are read, and what this run has stored.
+// Renter is the node of a renter, with the objects to read and those that this run has stored.
 type Renter struct {
 	Network        // the daemons that were started for it
-	API     *API   // its own
-	Prefix  string // all refs begin so; empty: all that the renter has
-	// Mark begins, after Prefix, the names of what this run stores (see system.Deployment.Mark); empty: the
-	// renter has nothing that is someone else's, or nothing is stored.
+	API     *API   // of the renter itself
+	Prefix  string // all refs begin with it; if empty, they cover all that the renter has
+	// Mark follows Prefix in the names of what this run stores (see system.Deployment.Mark). It is
+	// empty if nothing on the renter belongs to others or nothing is stored.
 	Mark  string
-	Write bool // objects may be stored
-	// Ask asks the renter for an object's size.
+	Write bool // whether objects may be stored
+	// Ask returns an object's size from the renter.
 	Ask func(ctx context.Context, ref system.Ref) (int64, error)
 
-	sizes sync.Map // of what was put and not deleted, by system.Ref; -1: not known
+	sizes sync.Map // of objects put and not deleted, by system.Ref; -1 if unknown
 }
 
 // Endpoints implements system.Endpointer.
 func (r *Renter) Endpoints() []string { return []string{web.HostPort(r.API.Base)} }
 
-// probeTime is the limit of a probe.
+// probeTime limits a probe.
 const probeTime = 10 * time.Second
 
 // Health implements system.Healther.
@@ -50,24 +50,23 @@ func (r *Renter) Stop(ctx context.Context) error {
 	return r.Network.Stop(ctx)
 }
 
-// Named implements system.Namer: the ref of an object which this run stores under a name.
+// Named implements system.Namer. It returns the ref of an object that this run stores under a name.
 func (r *Renter) Named(name string) system.Ref {
 	return system.Ref(r.Prefix + r.Mark + disk.PathName(name))
 }
 
-// Name is the name of an object; those that this run has not stored have their
-// run's mark in it.
+// Name returns the name of an object. For objects of other runs, it includes their mark.
 func (r *Renter) Name(ref system.Ref) string {
 	return disk.NameOfPath(strings.TrimPrefix(strings.TrimPrefix(string(ref), r.Prefix), r.Mark))
 }
 
-// Ours reports whether a path is one that this run may have stored; without a
-// mark, all are.
+// Ours reports whether a path is one that this run may have stored. Without a mark, all paths below
+// the prefix are.
 func (r *Renter) Ours(path string) bool { return strings.HasPrefix(path, r.Prefix+r.Mark) }
 
-// Path is ref when it can be a path of the objects. Parts that a server or a
-// client would resolve, and so mean another path by it, are ErrBadRef; a path
-// elsewhere names nothing of ours: ErrNotFound.
+// Path returns ref as a path if it is a valid path of an object. It returns ErrBadRef if a server
+// or client would resolve parts of it, and thus access another path, and ErrNotFound if it does not
+// begin with the prefix.
 func (r *Renter) Path(ref system.Ref) (string, error) {
 	for part := range strings.SplitSeq(string(ref), "/") {
 		if part == "" || part == "." || part == ".." {
@@ -80,7 +79,7 @@ func (r *Renter) Path(ref system.Ref) (string, error) {
 	return string(ref), nil
 }
 
-// MayWrite is an error when the experiment does not allow what.
+// MayWrite returns an error unless the experiment allows writes; what names the operation.
 func (r *Renter) MayWrite(what string) error {
 	if !r.Write {
 		return fmt.Errorf("%s: %s: %w", r.API.System, what, system.ErrNotAllowed)
@@ -88,7 +87,8 @@ func (r *Renter) MayWrite(what string) error {
 	return nil
 }
 
-// Erase has remove delete an object that was put here, by its path: no other one is deleted.
+// Erase calls remove with the path of an object that was put here, and refuses to delete any
+// others.
 func (r *Renter) Erase(ref system.Ref, remove func(path string) error) error {
 	path, err := r.Path(ref)
 	if err != nil {
@@ -106,10 +106,10 @@ func (r *Renter) Erase(ref system.Ref, remove func(path string) error) error {
 // Adopt implements system.Adopter.
 func (r *Renter) Adopt(found system.Object) { r.Add(found.Ref, found.Size) }
 
-// Add enters an object that was put.
+// Add records that an object was put.
 func (r *Renter) Add(ref system.Ref, size int64) { r.sizes.Store(ref, size) }
 
-// Stored is the size of an object that was put here.
+// Stored returns the size of an object that was put here.
 func (r *Renter) Stored(ref system.Ref) (size int64, ours bool) {
 	if v, ours := r.sizes.Load(ref); ours {
 		return v.(int64), true
@@ -117,27 +117,26 @@ func (r *Renter) Stored(ref system.Ref) (size int64, ours bool) {
 	return 0, false
 }
 
-// Len is how many objects were put here.
+// Len returns how many objects were put here.
 func (r *Renter) Len() (n int64) {
 	r.sizes.Range(func(any, any) bool { n++; return true })
 	return n
 }
 
-// Stat implements system.Stater. It is the renter's own account: hosts are not asked.
+// Stat implements system.Stater. It returns the renter's own data, without contacting hosts.
 func (r *Renter) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	size, err := r.Ask(ctx, ref)
 	return system.Object{Name: r.Name(ref), Ref: ref, Size: size}, err
 }
 
-// Costs implements system.Coster: what amounts are in. The amounts are in the calls of a
-// poll (system.Monitored).
+// Costs implements system.Coster. It returns only the currency: the amounts are readings of a poll
+// (system.Monitored).
 func (r *Renter) Costs(context.Context) (system.Costs, error) {
 	return system.Costs{Currency: "SC", Decimals: Decimals}, nil
 }
 
-// Range gets count bytes at off of an object, as system.Ranger says, from a renter
-// that refuses what leaves the object: get is asked for the n bytes that are there,
-// and not at all for none.
+// Range implements system.Ranger for a renter that refuses ranges beyond the end of an object: it
+// calls get for the n of the count bytes at off that exist, and not at all if there are none.
 func (r *Renter) Range(
 	ctx context.Context, ref system.Ref, off, count int64, get func(path string, n int64) error,
 ) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Report is a call of a poll: what read finds in the answer at path.
+// Report returns a call of a poll that returns what read finds in the answer at path.
 func Report[T any](a *API, path string, query url.Values, read func(answer T) []system.Reading) system.Call {
 	return system.Call{Name: path, Read: func(ctx context.Context) ([]system.Reading, error) {
 		var answer T
@@ -22,22 +22,22 @@ func Report[T any](a *API, path string, query url.Values, read func(answer T) []
 	}}
 }
 
-// Value is a reading.
+// Value returns a reading.
 func Value(name string, value float64) system.Reading {
 	return system.Reading{Name: name, Value: value}
 }
 
 // Field is a number in a report.
 type Field struct {
-	path, name string // where it is, a dot between an object and its field; and its reading
+	path, name string // path of the field, with a dot between an object and its field, and the name of its reading
 	read       func(json.RawMessage, *system.Reading) error
-	list       bool // null is an empty one
+	list       bool // whether null means an empty list
 }
 
-// Number is a field with one.
+// Number is a numeric field.
 func Number(path, name string) Field { return field(path, name, func(v float64) float64 { return v }) }
 
-// Flag is 1 when the field is true.
+// Flag is a boolean field; its reading is 1 for true, else 0.
 func Flag(path, name string) Field {
 	return field(path, name, func(is bool) float64 {
 		if is {
@@ -47,7 +47,7 @@ func Flag(path, name string) Field {
 	})
 }
 
-// Length is that of the list in a field.
+// Length is the length of a list in a field.
 func Length(path, name string) Field {
 	f := field(path, name, func(all []json.RawMessage) float64 { return float64(len(all)) })
 	f.list = true
@@ -63,7 +63,7 @@ func field[T any](path, name string, value func(T) float64) Field {
 	}}
 }
 
-// Money is a field with an amount of hastings.
+// Money is a field with an amount in hastings.
 func Money(path, name string) Field {
 	return Field{path: path, name: name, read: func(text json.RawMessage, r *system.Reading) error {
 		var h Hastings
@@ -75,14 +75,14 @@ func Money(path, name string) Field {
 	}}
 }
 
-// Fields is a Report that needs no more than to be read. What is not in the answer has no reading.
+// Fields is a Report of plain fields. Fields that the answer lacks have no reading.
 func Fields(a *API, path string, query url.Values, fields ...Field) system.Call {
 	return Report(a, path, query, func(answer map[string]json.RawMessage) (out []system.Reading) {
 		for _, f := range fields {
 			object, text := answer, json.RawMessage(nil)
 			for part := range strings.SplitSeq(f.path, ".") {
 				text, object = object[part], nil
-				_ = json.Unmarshal(text, &object) // the last part is none
+				_ = json.Unmarshal(text, &object) // fails for the last part, which is not an object
 			}
 			if text == nil || string(text) == "null" && !f.list {
 				continue
@@ -97,12 +97,12 @@ func Fields(a *API, path string, query url.Values, fields ...Field) system.Call 
 	})
 }
 
-// Bytes is a number of bytes that may be absurd: the daemons count in uint64, and
-// their counts have been seen to underflow. One bad file among thousands is to spoil
-// its own sum, not the whole answer.
+// Bytes is a number of bytes, which may be absurd: the daemons count in uint64, and their counts
+// have been seen to underflow. One bad file among thousands must only spoil its own sum, not the
+// whole answer.
 type Bytes float64
 
-// Absurd is why it is none that there can be; empty: it can be.
+// Absurd returns why the number is impossible, or "" if it is possible.
 func (b Bytes) Absurd() string {
 	if b >= 0 && b < math.MaxInt64 {
 		return ""
@@ -110,7 +110,7 @@ func (b Bytes) Absurd() string {
 	return fmt.Sprintf("%.0f is no number of bytes", b)
 }
 
-// ByteSum is a sum of numbers of bytes.
+// ByteSum is a sum of byte counts.
 type ByteSum struct {
 	sum float64
 	bad string
@@ -129,7 +129,7 @@ func (s *ByteSum) Add(b Bytes, share float64, of string) {
 	}
 }
 
-// Reading is bad when one of the numbers was.
+// Reading returns the sum as a reading, which is bad if one of its numbers was.
 func (s *ByteSum) Reading(name string) system.Reading {
 	return system.Reading{Name: name, Value: s.sum, Bad: s.bad}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// TestPollIsFineAndDoesNotFlood: in virtual time, what becomes true at a moment
-// is told at most 2 % or 5 ms later, with few questions.
+// TestPollIsFineAndDoesNotFlood checks in virtual time that a state is reported at most 2 % or 5 ms
+// after it occurs, with few calls.
 func TestPollIsFineAndDoesNotFlood(t *testing.T) {
 	for _, when := range []time.Duration{0, 3 * time.Millisecond, 34 * time.Millisecond, 251 * time.Millisecond,
 		2 * time.Second, 84 * time.Second, time.Hour, 200 * time.Hour} {

@@ -12,12 +12,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// dialTime is how long a server may take to accept a connection before a check
-// calls it unreachable.
+// dialTime is how long a server may take to accept a connection before a check reports it as
+// unreachable.
 const dialTime = 5 * time.Second
 
-// Unreachable opens and closes a connection to each address, host:port, and
-// reports those at which no server answers.
+// Unreachable opens and closes a connection to each address (host:port), and reports those where no
+// server answers.
 func Unreachable(ctx context.Context, name string, addresses []string) []system.Problem {
 	var all []system.Problem
 	d := net.Dialer{Timeout: dialTime}
@@ -39,8 +39,8 @@ func Unreachable(ctx context.Context, name string, addresses []string) []system.
 	return all
 }
 
-// HostPort is where a URL's server listens, with the scheme's port when the URL
-// names none.
+// HostPort returns the address of a URL's server, with the scheme's default port if the URL has
+// none.
 func HostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -49,8 +49,8 @@ func HostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// Base reads the URL of a server, which has neither path nor query: the option
-// key of the system called name. like is an example of one.
+// Base parses the URL of a server, without path and query: the value of option key of system name.
+// like is an example for the error.
 func Base(name, key, text, like string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" ||

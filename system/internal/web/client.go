@@ -1,5 +1,5 @@
-// Package web is the HTTP client that systems share for what is not measured:
-// seeding, probes, reading an object back. Measurements are httpload's.
+// Package web is the HTTP client that systems share for unmeasured requests, such as seeding,
+// probes and reading an object back. Package httpload makes the measurements.
 package web
 
 import (
@@ -23,31 +23,31 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Limits on servers that do not answer. A body has no limit of its own: its
-// size is the caller's, and so is ctx.
+// Timeouts for servers that do not answer. The body has no timeout of its own, because its size and
+// ctx are up to the caller.
 const (
 	dialTimeout  = 10 * time.Second
 	headTimeout  = 60 * time.Second
 	probeTimeout = 10 * time.Second
 )
 
-// Dial makes connections: a method of testbed.Host.
+// Dial makes connections, like the method of testbed.Host.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// kept is how long an unused connection is kept: longer than any pause between
-// two operations of a trial.
+// kept is how long an unused connection is kept: longer than any pause between two operations of a
+// trial.
 const kept = 2 * time.Minute
 
-// Client talks to one server; name is the system's, and begins every error.
+// Client talks to one server. name is the name of the system and the prefix of every error.
 type Client struct {
 	name string
 	http *http.Client
 	pool *pool
 }
 
-// New returns a client that connects with dial and trusts what t says.
+// New returns a client that connects with dial and trusts the certificates that t names.
 func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
-	conf := &tls.Config{InsecureSkipVerify: t.Insecure} // asked for in the experiment file
+	conf := &tls.Config{InsecureSkipVerify: t.Insecure} // set in the experiment file
 	if t.CAFile != "" {
 		pem, err := os.ReadFile(t.CAFile)
 		if err != nil {
@@ -68,12 +68,12 @@ func transport(dial Dial, conf *tls.Config) *http.Transport {
 			defer cancel()
 			return resolveAndDial(ctx, dial, network, address)
 		},
-		TLSClientConfig:       conf, // without a session cache: every handshake is a full one
+		TLSClientConfig:       conf, // no session cache, so every handshake is a full one
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: headTimeout,
-		DisableCompression:    true, // or the sizes on the wire are not the object's
+		DisableCompression:    true, // otherwise the sizes on the wire would differ from the object's
 		ForceAttemptHTTP2:     true,
-		MaxIdleConnsPerHost:   64, // one for each of the operations that may run at the same time
+		MaxIdleConnsPerHost:   64, // one for each operation that may run concurrently
 		IdleConnTimeout:       kept,
 		WriteBufferSize:       64 << 10,
 	}
@@ -83,12 +83,12 @@ func newClient(name string, tr *http.Transport) *Client {
 	p := &pool{transport: tr}
 	return &Client{name: name, pool: p, http: &http.Client{
 		Transport: p,
-		// A redirect would measure another server than the one that was started here.
+		// Following a redirect would measure a server other than the one that was started here.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// resolveAndDial looks names up outside the host, which knows numbers only.
+// resolveAndDial resolves names, because the host's dial accepts only IP addresses.
 func resolveAndDial(ctx context.Context, dial Dial, network, address string) (net.Conn, error) {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -112,14 +112,14 @@ func resolveAndDial(ctx context.Context, dial Dial, network, address string) (ne
 	return nil, errors.Join(errs...)
 }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Redial makes the next request dial: one request for each call, also when
-// other requests are under way.
+// Redial makes the next request dial a new connection. Each call affects one request, even if
+// others are in progress.
 func (c *Client) Redial() { c.pool.redial() }
 
-// HTTP is the underlying client, for protocols on top of HTTP.
+// HTTP returns the underlying client, for protocols on top of HTTP.
 func (c *Client) HTTP() *http.Client { return c.http }
 
 // Get writes the whole object to w.
@@ -136,7 +136,7 @@ func (c *Client) Get(ctx context.Context, t system.HTTPTarget, w io.Writer) erro
 	return err
 }
 
-// GetRange writes the n bytes at off to w, as system.Ranger says.
+// GetRange writes the n bytes at off to w, as system.Ranger specifies.
 func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64, w io.Writer) error {
 	if n == 0 {
 		return nil
@@ -173,7 +173,7 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 	return nil
 }
 
-// Send is [Client.Call], and its errors say what a status means.
+// Send is [Client.Call] with errors that include the meaning of the status.
 func (c *Client) Send(
 	ctx context.Context, method string, t system.HTTPTarget, size int64, r io.Reader,
 ) ([]byte, error) {
@@ -181,9 +181,9 @@ func (c *Client) Send(
 	return answer, Meaning(Status(err), err)
 }
 
-// Size asks for an object's size and whether it is served in ranges, by a range of
-// one byte: HEAD does not show it, as some who send Accept-Ranges ignore Range.
-// moved: its URL redirects to another.
+// Size returns an object's size, whether ranges are unsupported, and whether its URL redirects to
+// another (moved). It requests a range of one byte instead of using HEAD, because some servers send
+// Accept-Ranges but ignore Range.
 func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange, moved bool, head http.Header,
 	err error) {
 	one, err := c.do(ctx, http.MethodGet, t, http.Header{"Range": {"bytes=0-0"}}, 0, nil)
@@ -208,7 +208,7 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 	return size, noRange, one.Request.URL.String() != t.URL.String(), one.Header, nil
 }
 
-// Head asks for an object's head; size is -1 where it has none.
+// Head returns an object's header and its size, or -1 if the header has none.
 func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (head http.Header, size int64, err error) {
 	resp, err := c.do(ctx, http.MethodHead, t, nil, 0, nil)
 	if err != nil {
@@ -221,8 +221,8 @@ func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (head http.Heade
 	return resp.Header, resp.ContentLength, nil
 }
 
-// Probe fetches the object over a fresh connection within seconds: the health
-// of a server, whatever the state of older connections.
+// Probe fetches the object over a new connection within seconds. It checks the health of a server
+// regardless of the state of older connections.
 func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) error {
 	return c.Fresh(ctx, func(ctx context.Context, fresh *Client) error {
 		var got bytes.Buffer
@@ -237,7 +237,7 @@ func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) er
 	})
 }
 
-// Fresh calls do, which has seconds, with c without its connections.
+// Fresh calls do with a copy of c that has no connections yet. do must finish within probeTimeout.
 func (c *Client) Fresh(ctx context.Context, do func(context.Context, *Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -281,16 +281,16 @@ func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, hea
 	return resp, nil
 }
 
-// Copy writes an answer's body to w and checks that it ended as it should.
+// Copy writes an answer's body to w and checks that it ended properly.
 func (c *Client) Copy(resp *http.Response, w io.Writer) (n int64, err error) {
 	n, err = io.Copy(w, resp.Body)
 	if err == nil {
 		if late := resp.Trailer.Get("X-Stream-Error"); late != "" {
-			err = errors.New(late) // IPFS servers report what happens after the head so
+			err = errors.New(late) // IPFS servers use it to report errors after the header
 		}
 	}
 	if err != nil {
-		// A chunked answer that ends without its last line has an error of its own in net/http.
+		// net/http has a separate error for a chunked answer that ends without its last line.
 		if !errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(err.Error(), "unexpected EOF") {
 			err = fmt.Errorf("%w: %w", err, io.ErrUnexpectedEOF)
 		}
@@ -299,13 +299,12 @@ func (c *Client) Copy(resp *http.Response, w io.Writer) (n int64, err error) {
 	return n, err
 }
 
-// status makes an error of an answer other than the one asked for: a
-// *StatusError, and what the status means.
+// status returns an unexpected answer as an error: a *StatusError with the meaning of the status.
 func (c *Client) status(resp *http.Response) error {
 	return Meaning(resp.StatusCode, c.refusal(resp))
 }
 
-// Meaning adds to err what a status means.
+// Meaning wraps err with the meaning of a status.
 func Meaning(status int, err error) error {
 	switch status {
 	case http.StatusNotFound, http.StatusGone:
@@ -318,8 +317,8 @@ func Meaning(status int, err error) error {
 	return err
 }
 
-// public is the URL as errors show it: without the query, in which presigned
-// URLs carry their signature, and without a password.
+// public returns the URL as errors show it: without the query, which contains the signature of
+// presigned URLs, and without a password.
 func public(u *url.URL) string {
 	shown := *u
 	shown.RawQuery = ""

@@ -7,12 +7,11 @@ import (
 	"io"
 )
 
-// ErrTooLong: a reader has more than its size says.
+// ErrTooLong means that a reader has more bytes than its size.
 var ErrTooLong = errors.New("the reader has more bytes than the size says")
 
-// Exactly returns a reader of exactly size bytes of r: one that ends early or
-// goes on fails before the last byte is given, so that no object is stored
-// that is not the one meant.
+// Exactly returns a reader of exactly size bytes of r. If r ends early or has more, it fails before
+// it returns the last byte, so that no wrong object is stored.
 func Exactly(r io.Reader, size int64) (io.Reader, error) {
 	if size < 0 {
 		return nil, fmt.Errorf("a size of %d bytes", size)
@@ -47,7 +46,7 @@ func (e *exactly) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// end asks for a byte that must not be there.
+// end returns an error if there is another byte.
 func (e *exactly) end() error {
 	switch _, err := e.r.Peek(1); err {
 	case nil:

@@ -14,20 +14,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// maxJSON bounds an answer: one that is larger is an error, not cut.
+// maxJSON limits the size of an answer. A larger answer is an error; it is not cut.
 const maxJSON = 64 << 20
 
-// StatusError is an answer that is no success. Callers know what the status and
-// the text mean in their system: errors.As, then wrap what fits (ErrAuth, …).
+// StatusError is an answer without success. Callers know the meaning of status and text in their
+// system: they use errors.As and wrap the matching error (ErrAuth, …).
 type StatusError struct {
 	Method string
 	URL    string // without query and password
 	Status int
-	Said   string // the answer's text, its white space made one; at most 1 KiB
-	Text   string // the answer as it was read: some end with what matters
+	Said   string // text of the answer with collapsed white space, at most 1 KiB
+	Text   string // answer as read, since the relevant part may be at its end
 }
 
-// Error implements error; the system's name is before it.
+// Error implements error. Clients put the system's name before it.
 func (e *StatusError) Error() string {
 	said := e.Said
 	if said != "" {
@@ -36,10 +36,10 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s: status %d%s", e.Method, e.URL, e.Status, said)
 }
 
-// StatusCode is Status, for those who do not know this package.
+// StatusCode returns Status, for callers that do not import this package.
 func (e *StatusError) StatusCode() int { return e.Status }
 
-// Status is the status of the StatusError in err, or 0.
+// Status returns the status of the StatusError in err, or 0.
 func Status(err error) int {
 	var e *StatusError
 	if errors.As(err, &e) {
@@ -48,7 +48,7 @@ func Status(err error) int {
 	return 0
 }
 
-// Login is header with basic authentication (RFC 7617).
+// Login returns header with basic authentication (RFC 7617).
 func Login(header http.Header, user, password string) http.Header {
 	h := header.Clone()
 	if h == nil {
@@ -64,15 +64,15 @@ type Call struct {
 	Method string
 	URL    *url.URL
 	Header http.Header
-	// Size bytes of Body are sent as they are read; nil sends no body.
+	// Size bytes of Body are streamed; nil sends no body.
 	Body io.Reader
 	Size int64
 }
 
-// JSON calls an API and decodes its answer into out. in is sent as JSON, as a
-// form when it is url.Values, and not at all when nil. The JSON word null, an
-// empty answer (204) and a nil out leave *out as it is: set it to what an empty
-// answer means. Numbers decoded into `any` are json.Number and keep all digits.
+// JSON calls an API and decodes its answer into out. in is sent as JSON, as a form if it is
+// url.Values, and not at all if it is nil. The JSON word null, an empty answer (204) and a nil out
+// leave *out unchanged: set it to what an empty answer means. Numbers decoded into `any` are
+// json.Number and keep all digits.
 func (c *Client) JSON(ctx context.Context, method string, u *url.URL, header http.Header, in, out any) error {
 	call := Call{Method: method, URL: u, Header: header.Clone()}
 	if call.Header == nil {
@@ -97,7 +97,7 @@ func (c *Client) JSON(ctx context.Context, method string, u *url.URL, header htt
 		return err
 	}
 	if text := bytes.TrimSpace(answer); out == nil || len(text) == 0 || string(text) == "null" {
-		return nil // decoding null would empty a list that the caller made
+		return nil // decoding null would discard a list that the caller made
 	}
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.UseNumber()
@@ -107,9 +107,9 @@ func (c *Client) JSON(ctx context.Context, method string, u *url.URL, header htt
 	return nil
 }
 
-// Call makes a request and returns the answer's whole body. A status other
-// than 2xx is a *StatusError. The body of the request is streamed; one that is
-// shorter or longer than Size fails before its last byte is sent.
+// Call makes a request and returns the answer's whole body. A status other than 2xx is a
+// *StatusError. The body of the request is streamed. If it is shorter or longer than Size, the
+// request fails before its last byte is sent.
 func (c *Client) Call(ctx context.Context, call Call) ([]byte, error) {
 	resp, err := c.Open(ctx, call)
 	if err != nil {
@@ -144,8 +144,7 @@ func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 	return nil, c.refusal(resp)
 }
 
-// Bounded is the body of an answer that is kept in memory: one of more than
-// 64 MiB is an error.
+// Bounded returns a reader for an answer that is kept in memory. It fails after more than 64 MiB.
 func Bounded(r io.Reader) io.Reader { return &bounded{r: r, left: maxJSON} }
 
 type bounded struct {
@@ -161,12 +160,12 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refusal is the [StatusError] of an answer.
+// refusal returns the [StatusError] of an answer.
 func (c *Client) refusal(resp *http.Response) error {
-	// Read to its end, or the connection is not kept.
+	// A connection is only reused if the body is read to its end.
 	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	said := string(answer)
-	var message struct{ Message string } // as many APIs wrap it
+	var message struct{ Message string } // many APIs wrap the text like this
 	if json.Unmarshal(answer, &message) == nil && message.Message != "" {
 		said = message.Message
 	}
@@ -177,7 +176,7 @@ func (c *Client) refusal(resp *http.Response) error {
 	})
 }
 
-// malformed is the error of an answer that could not be decoded.
+// malformed returns the error for an answer that could not be decoded.
 func (c *Client) malformed(method string, u *url.URL, err error, answer []byte) error {
 	if html(answer) {
 		return fmt.Errorf("%s: %s %s: %w (it begins %q)", c.name, method, public(u), system.ErrHTML, start(answer))
@@ -186,8 +185,8 @@ func (c *Client) malformed(method string, u *url.URL, err error, answer []byte) 
 		start(answer))
 }
 
-// html reports whether an answer is a page for browsers.
+// html reports whether an answer is a web page.
 func html(answer []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(answer), []byte("<")) }
 
-// start is the beginning of an answer, for errors.
+// start returns the beginning of an answer, for errors.
 func start(b []byte) []byte { return b[:min(len(b), 80)] }

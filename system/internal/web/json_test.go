@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// api is a client of a server that answers with h.
+// api returns a client of a server that answers with h.
 func api(t *testing.T, h http.HandlerFunc) (*Client, *url.URL) {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -59,7 +59,7 @@ func TestJSONSends(t *testing.T) {
 
 func TestJSONAnswers(t *testing.T) {
 	for body, want := range map[string]string{
-		`null`:                     "[]", // no list is an empty list
+		`null`:                     "[]", // null is an empty list
 		``:                         "[]",
 		"  \n":                     "[]",
 		`[18446744073709551615]`:   "[18446744073709551615]",
@@ -142,8 +142,8 @@ func TestCallStreamsExactly(t *testing.T) {
 	}
 }
 
-// TestPatientReadsAnEarlyAnswer: a server that says why it stops taking the
-// body is heard, every time.
+// TestPatientReadsAnEarlyAnswer checks that the answer of a server that stops reading the body,
+// with its reason, is always received.
 func TestPatientReadsAnEarlyAnswer(t *testing.T) {
 	_, u := api(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(io.Discard, r.Body, 1<<20)

@@ -10,10 +10,9 @@ import (
 	"net/url"
 )
 
-// List calls an API whose answer is a JSON object with a long list in one of its
-// fields, and hands over the list's elements one after the other: each decodes
-// one of them. Nothing else is kept, however long the list is. A list that is
-// null or absent has no elements.
+// List calls an API whose answer is a JSON object with a long list in one of its fields. It calls
+// each for every element of the list, and each must decode that element. Nothing else is kept,
+// however long the list is. A list that is null or absent has no elements.
 func (c *Client) List(ctx context.Context, u *url.URL, header http.Header, field string,
 	each func(d *json.Decoder) error) error {
 	resp, err := c.Open(ctx, Call{Method: http.MethodGet, URL: u, Header: header})
@@ -23,7 +22,7 @@ func (c *Client) List(ctx context.Context, u *url.URL, header http.Header, field
 	defer resp.Body.Close()
 	body := bufio.NewReader(resp.Body)
 	begin, _ := body.Peek(80)
-	begin = append([]byte{}, begin...) // the reader's buffer changes
+	begin = append([]byte{}, begin...) // a copy, because the reader's buffer changes
 	if html(begin) {
 		return c.malformed(http.MethodGet, u, nil, begin)
 	}
@@ -35,7 +34,7 @@ func (c *Client) List(ctx context.Context, u *url.URL, header http.Header, field
 		}
 		return c.malformed(http.MethodGet, u, err, begin)
 	}
-	_, err = io.Copy(io.Discard, body) // read to its end, or the connection is not kept
+	_, err = io.Copy(io.Discard, body) // a connection is only reused if the body is read to its end
 	return err
 }
 
@@ -69,7 +68,7 @@ func elements(d *json.Decoder, field string, each func(d *json.Decoder) error) e
 	return err
 }
 
-// begins reads how an object or a list begins; false: the word null is there instead.
+// begins reads the opening delimiter of an object or list. It returns false for the word null.
 func begins(d *json.Decoder, want json.Delim) (bool, error) {
 	is, err := d.Token()
 	if err == nil && is != nil && is != want {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Patient is a client for uploads that are answered late or early: it waits for an
-// answer's head as long as ctx allows (some servers store first and answer
-// then), and it reads an answer that came, with the reason, while the server
-// stopped taking the body. It trusts the roots of the system.
+// Patient returns a client for uploads that are answered late or early. It waits for the answer's
+// header until ctx ends, because some servers answer only after storing. If the server stops
+// reading the body, it reads the answer that was already sent, with the reason. It trusts the
+// system's root certificates.
 func Patient(name string, dialHost Dial) *Client {
 	tr := transport(dialHost, &tls.Config{})
 	tr.ResponseHeaderTimeout = 0
@@ -27,11 +27,11 @@ func Patient(name string, dialHost Dial) *Client {
 	return newClient(name, tr)
 }
 
-// answerTime is how long an answer that is there already may take to be read.
+// answerTime is how long reading an answer that has already arrived may take.
 const answerTime = 250 * time.Millisecond
 
-// answerFirst reports a moment late that the peer takes no more: net/http drops
-// the answer when it sees the failed write first.
+// answerFirst delays the error when the peer stops reading, because net/http drops the answer if it
+// sees the failed write first.
 type answerFirst struct{ net.Conn }
 
 func (c answerFirst) Write(p []byte) (int, error) {

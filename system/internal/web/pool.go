@@ -5,15 +5,14 @@ import (
 	"sync"
 )
 
-// pool keeps connections, as its transport does, until it is to redial.
-// Closing idle connections is not enough for that: one that another request
-// gives back a moment later, or an HTTP/2 connection whose last stream is not
-// cleared away yet, would serve the next request. So that request gets a
-// transport that has no connections.
+// pool keeps connections, like its transport, until redial. Closing idle connections does not
+// suffice for that: a connection that another request returns a moment later, or an HTTP/2
+// connection whose last stream is not yet cleaned up, would serve the next request. That request
+// therefore gets a transport without connections.
 type pool struct {
 	mu        sync.Mutex
 	transport *http.Transport
-	armed     int // requests that are to dial
+	armed     int // requests that have to dial
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -42,7 +41,7 @@ func (p *pool) clone() *http.Transport {
 	return p.transport.Clone()
 }
 
-// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
 func (p *pool) CloseIdleConnections() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -28,14 +28,14 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// lab is a server and a client of it, with counts of both sides.
+// lab is a server and its client, with counts on both sides.
 type lab struct {
 	client  *Client
 	target  system.HTTPTarget
 	dials   atomic.Int64
 	resumed atomic.Int64 // requests on a resumed TLS session
 	mu      sync.Mutex
-	peers   map[string]bool // client addresses seen
+	peers   map[string]bool // client addresses seen by the server
 	protos  map[string]bool
 }
 
@@ -87,7 +87,7 @@ func newLab(t *testing.T, scheme string) *lab {
 	return l
 }
 
-// operation is the i-th of a mixture of all that nodes do.
+// operation runs the i-th of a mixture of all operations of nodes.
 func (l *lab) operation(ctx context.Context, i int) error {
 	var err error
 	switch i % 4 {
@@ -120,10 +120,10 @@ func TestKeptAndFresh(t *testing.T) {
 			for _, c := range []struct {
 				what        string
 				fresh       bool
-				connections int // since the beginning
+				connections int // in total since the start
 			}{
 				{"kept", false, 1}, {"fresh", true, 1 + n},
-				{"kept again", false, 1 + n}, // what was made afresh is kept from then on
+				{"kept again", false, 1 + n}, // new connections are kept from then on
 			} {
 				for i := range n {
 					if c.fresh {
@@ -146,8 +146,8 @@ func TestKeptAndFresh(t *testing.T) {
 	}
 }
 
-// TestFreshAmongOthers: what another operation gives back in between is not
-// taken for fresh.
+// TestFreshAmongOthers checks that a connection that another operation returns in between does not
+// serve a request that has to dial.
 func TestFreshAmongOthers(t *testing.T) {
 	for _, scheme := range []string{"http", "h2"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestFreshAmongOthers(t *testing.T) {
 				})
 			}
 			must(t, g.Wait())
-			// More are possible: net/http dials again for a request whose HTTP/2
-			// connection went away before it was sent.
+			// There may be more: net/http dials again for a request whose HTTP/2 connection was
+			// closed before the request was sent.
 			if got := l.dials.Load(); got < workers*each || len(l.peers) < workers*each {
 				t.Errorf("%d requests took %d dials, the server saw %d connections", workers*each, got, len(l.peers))
 			}

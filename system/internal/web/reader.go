@@ -7,14 +7,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Reader is the part of a node that reads objects over HTTP; nodes embed it.
+// Reader is the part of a node that reads objects over HTTP. Nodes embed it.
 type Reader struct {
 	Client *Client
 	locate func(ref system.Ref) (system.HTTPTarget, error)
 }
 
-// NewReader returns a reader whose client is New(name, dial, t) and which finds
-// objects where locate says.
+// NewReader returns a reader with the client New(name, dial, t). locate returns the location of an
+// object.
 func NewReader(
 	name string, dial Dial, t system.HTTPTarget, locate func(ref system.Ref) (system.HTTPTarget, error),
 ) (Reader, error) {
@@ -40,7 +40,7 @@ func (r Reader) GetRange(ctx context.Context, ref system.Ref, off, n int64, w io
 	return r.Client.GetRange(ctx, t, off, n, w)
 }
 
-// Stat implements system.Stater, by HTTP HEAD.
+// Stat implements system.Stater with HTTP HEAD.
 func (r Reader) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	o := system.Object{Name: string(ref), Ref: ref, Size: -1}
 	t, err := r.locate(ref)

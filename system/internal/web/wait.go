@@ -13,29 +13,29 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// look is how long an answer may take to begin before the cluster's nodes are
-// asked whether any of them has the object at all.
+// look is how long an answer may take to begin before the cluster's nodes are asked whether any of
+// them has the object at all.
 const look = time.Second
 
-// Wait bounds one request to a daemon that searches a network for ever: it answers nothing
-// where others say 404.
+// Wait bounds one request to a daemon that searches a network without limit: for a missing object,
+// it sends no answer instead of a 404.
 type Wait struct {
-	What string        // begins errors: "codex: get zDv…"
-	Head time.Duration // until the answer begins; 0: as long as ctx allows
-	// Known asks every node of a closed cluster whether it has the object; nil
-	// when there may be others that have it.
+	What string        // prefix of errors, such as "codex: get zDv…"
+	Head time.Duration // time until the answer begins; 0: as long as ctx allows
+	// Known reports whether any node of a closed cluster has the object. It is nil if nodes outside
+	// the cluster may have it.
 	Known func(ctx context.Context) (bool, error)
-	// Alive ends with the daemons; its cause says how. Nil: they are not watched.
+	// Alive ends with the daemons; its cause describes how they ended. It is nil if they are not
+	// watched.
 	Alive context.Context
 }
 
-// reason is what we ended a request for.
+// reason is the error with which Wait cancelled a request.
 type reason struct{ error }
 
 func (r reason) Unwrap() error { return r.error }
 
-// Do makes the request. Reading and closing the answer's body stays with the
-// caller.
+// Do makes the request. The caller must read and close the answer's body.
 func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, error)) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	giveUp := func(format string, args ...any) {
@@ -81,7 +81,7 @@ func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, 
 	return resp, nil
 }
 
-// ours is the reason that we ended the request for, when we did.
+// ours returns the reason if Wait cancelled the request, else err.
 func ours(ctx context.Context, err error) error {
 	var r reason
 	if errors.As(context.Cause(ctx), &r) {
@@ -90,7 +90,7 @@ func ours(ctx context.Context, err error) error {
 	return err
 }
 
-// waited is an answer's body, whose end ends the wait.
+// waited is an answer's body. Closing it ends the wait.
 type waited struct {
 	io.ReadCloser
 	ctx context.Context

@@ -48,7 +48,7 @@ func TestExactly(t *testing.T) {
 			if !errors.Is(err, want) || want == nil && (err != nil || string(got) != text) {
 				t.Errorf("%s, %q: %q, %v; want %v", name, text, got, err, want)
 			}
-			// What is wrong must show before a receiver has all it waits for.
+			// An error must occur before the receiver has all the bytes that it expects.
 			if want != nil && len(got) >= 5 {
 				t.Errorf("%s, %q: gave %q before it failed", name, text, got)
 			}
@@ -80,7 +80,7 @@ func TestStatusTellsErrorsApart(t *testing.T) {
 	}
 }
 
-// silent answers nothing until the client gives up.
+// silent returns no answer until the client gives up.
 func silent(ctx context.Context) (*http.Response, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()

@@ -10,16 +10,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Book is a node's syncer.PeerStore: it has the node dial the peers that it was
-// given and no others, and counts what they deliver.
+// Book is a node's syncer.PeerStore. It makes the node dial only the given peers, and counts what
+// they deliver.
 type Book struct {
 	mu    sync.Mutex
-	named []syncer.PeerInfo // in their order
-	// of requests for blocks, of all peers
+	named []syncer.PeerInfo // in the given order
+	// requests for blocks, of all peers
 	timedOut, failed int64
 }
 
-// NewBook is of the peers that the node dials.
+// NewBook returns a book with the peers that the node dials.
 func NewBook(peers []string) *Book {
 	b := &Book{}
 	for _, a := range peers {
@@ -28,7 +28,7 @@ func NewBook(peers []string) *Book {
 	return b
 }
 
-// of is what is known of a peer, or nil.
+// of returns the information about a peer, or nil.
 func (b *Book) of(address string) *syncer.PeerInfo {
 	i := slices.IndexFunc(b.named, func(p syncer.PeerInfo) bool { return p.Address == address })
 	if i < 0 {
@@ -37,7 +37,7 @@ func (b *Book) of(address string) *syncer.PeerInfo {
 	return &b.named[i]
 }
 
-// AddPeer implements syncer.PeerStore: whoever connects may stay, but is never
+// AddPeer implements syncer.PeerStore. Peers that connect by themselves may stay, but are never
 // dialled.
 func (*Book) AddPeer(string) error { return nil }
 
@@ -58,24 +58,26 @@ func (b *Book) PeerInfo(address string) (syncer.PeerInfo, error) {
 	return syncer.PeerInfo{}, syncer.ErrPeerNotFound
 }
 
-// UpdatePeerInfo implements syncer.PeerStore. The syncer calls it when a peer is
-// connected, and when one has delivered the blocks of a request.
+// UpdatePeerInfo implements syncer.PeerStore. The syncer calls it when a peer has connected and
+// when one has delivered the blocks of a request.
 func (b *Book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p := b.of(address); p != nil { // else it has connected by itself
+	if p := b.of(address); p != nil { // otherwise the peer has connected by itself
 		change(p)
 	}
 	return nil
 }
 
-// Ban implements syncer.PeerStore: peers have the blocks that we have made.
+// Ban implements syncer.PeerStore. It does nothing, because peers serve blocks that Plimsoll has
+// made.
 func (*Book) Ban(string, time.Duration, string) error { return nil }
 
 // Banned implements syncer.PeerStore.
 func (*Book) Banned(string) (bool, error) { return false, nil }
 
-// Failure counts a request for blocks that failed. The library's log does not say whose it was.
+// Failure counts a failed request for blocks. The library's log does not tell which peer it was
+// sent to.
 func (b *Book) Failure(timedOut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +88,7 @@ func (b *Book) Failure(timedOut bool) {
 	}
 }
 
-// Shares are what the peers have delivered.
+// Shares returns what the peers have delivered.
 func (b *Book) Shares() (all []system.PeerShare, timedOut, failed int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,13 +13,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
-// format is the version of what this package makes: of the blocks that follow from
-// a spec, and of the files. It rises when either changes.
+// format is the version of the blocks made from a spec and of the files. It increases when either
+// changes.
 const format = 2
 
-// Get is the chain of the spec in a directory of chains, each in a directory named by what it follows
-// from: its spec, the format and the versions of the libraries. One that is not there is made now, which takes as long
-// as it is long. Where another process is making the same, it waits for it, for as long as ctx lets it.
+// Get returns the chain of the spec from a directory of chains. Each chain's directory is named
+// after everything that determines it: its spec, the format and the versions of the libraries. A
+// missing chain is made now, which takes longer the longer the chain is. If another process is
+// making the same chain, Get waits for it until ctx ends.
 func Get(ctx context.Context, cache string, s Spec, say Progress) (*Chain, error) {
 	chain := &Chain{}
 	var err error
@@ -31,9 +32,9 @@ func Get(ctx context.Context, cache string, s Spec, say Progress) (*Chain, error
 	return chain, err
 }
 
-// build makes the chain in dir, which is empty.
+// build makes the chain in the empty directory dir.
 func build(ctx context.Context, dir string, s Spec, say Progress) (m Manifest, err error) {
-	store, err := OpenStore(dir, s.Network(), s.Genesis(), true) // a power failure leaves a temporary directory
+	store, err := OpenStore(dir, s.Network(), s.Genesis(), true) // a power failure leaves only a temporary directory
 	if err != nil {
 		return m, err
 	}
@@ -43,17 +44,17 @@ func build(ctx context.Context, dir string, s Spec, say Progress) (m Manifest, e
 	return m, errors.Join(err, store.Close())
 }
 
-// key names a chain by all that it follows from; the part before the sum is for
-// readers.
+// key returns the name of a chain, which depends on everything that determines the chain. The part
+// before the hash is for human readers.
 func key(s Spec) string {
-	text, _ := json.Marshal(s) // of numbers and texts: no error
+	text, _ := json.Marshal(s) // numbers and strings cannot fail
 	made := fmt.Sprint(format, string(text), Version("go.sia.tech/core"), Version("go.sia.tech/coreutils"),
 		Version("go.etcd.io/bbolt"))
 	name := fmt.Sprintf("%s-%dx%d-seed%d", s.Form, s.Blocks, s.Transactions, s.Seed)
 	return fmt.Sprintf("%s-%x", name, sha256.Sum256([]byte(made)))[:len(name)+1+16]
 }
 
-// Version is the name and the version of a library in this binary.
+// Version returns the name and version of a library in this binary.
 func Version(path string) string {
 	return filepath.Base(strings.TrimSuffix(path, "/v2")) + " " + group.Library(path)
 }

@@ -17,16 +17,16 @@ var must = systemtest.Must
 
 var forms = []string{V1, V2}
 
-// small is a chain that is made in no time and has more than one batch.
+// small returns the spec of a chain that is made quickly and has more than one batch.
 func small(form string) Spec { return Spec{Blocks: 130, Transactions: 3, Form: form, Seed: 7} }
 
-// stranger is the spec of a chain that has no block in common with that of s.
+// stranger returns the spec of a chain without blocks in common with that of s.
 func stranger(s Spec) Spec {
 	s.Seed++
 	return s
 }
 
-// cached is a chain of the spec in a cache of its own.
+// cached returns a chain of the spec in a cache of its own.
 func cached(t *testing.T, s Spec) *Chain {
 	t.Helper()
 	c, err := Get(t.Context(), t.TempDir(), s, func(int, int) {})
@@ -37,7 +37,7 @@ func cached(t *testing.T, s Spec) *Chain {
 	return c
 }
 
-// open opens a chain to be read until the test ends.
+// open opens a chain for reading until the test ends.
 func open(t *testing.T, c *Chain) *chain.Manager {
 	t.Helper()
 	m, shut, err := c.OpenReadOnly()
@@ -46,7 +46,7 @@ func open(t *testing.T, c *Chain) *chain.Manager {
 	return m
 }
 
-// fresh is a new node's store for a spec.
+// fresh returns the store of a new node for a spec.
 func fresh(t *testing.T, s Spec) *Store {
 	t.Helper()
 	store, err := OpenStore(t.TempDir(), s.Network(), s.Genesis(), true)
@@ -55,7 +55,7 @@ func fresh(t *testing.T, s Spec) *Store {
 	return store
 }
 
-// blocks are all of a chain's after genesis.
+// blocks returns all of a chain's blocks after genesis.
 func blocks(t *testing.T, m *chain.Manager) []types.Block {
 	t.Helper()
 	first, _ := m.BestIndex(0)
@@ -66,7 +66,7 @@ func blocks(t *testing.T, m *chain.Manager) []types.Block {
 	return all
 }
 
-// The tips are written down: a change of them is another chain, and format must rise.
+// The tips are constants: if they change, the chain is another one, and format must be increased.
 func TestSameSpecGivesTheSameBlocks(t *testing.T) {
 	for _, tt := range []struct {
 		spec Spec
@@ -153,8 +153,8 @@ func TestBlocksAreValidAndWhatTheSpecSays(t *testing.T) {
 	}
 }
 
-// Work must never have to be done, however long the chain: the longest is followed
-// by its headers alone.
+// No chain may require real work, however long it is. The longest chain is followed by its headers
+// only.
 func TestTheDifficultyStaysTrivial(t *testing.T) {
 	const n = 3000
 	for _, form := range forms {
@@ -186,7 +186,7 @@ func TestReplay(t *testing.T) {
 		c := cached(t, Spec{Blocks: 230, Form: form, Seed: 1})
 		for _, workers := range []int{1, 3} {
 			store := fresh(t, c.Spec)
-			for range 2 { // the second time nothing is left to be done
+			for range 2 { // the second time, there is nothing left to do
 				if err := Replay(t.Context(), c, store.Manager(), workers); err != nil {
 					t.Fatalf("%s: %v", form, err)
 				}
@@ -194,7 +194,7 @@ func TestReplay(t *testing.T) {
 			if got := store.Manager().Tip(); got != c.Tip {
 				t.Errorf("%s: tip %v, want %v", form, got, c.Tip)
 			}
-			if n := store.Commits(); n < 1+3 { // for genesis and for each batch
+			if n := store.Commits(); n < 1+3 { // one for genesis and one for each batch
 				t.Errorf("%s: %d commits", form, n)
 			}
 		}

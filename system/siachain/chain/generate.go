@@ -14,28 +14,27 @@ import (
 	"go.sia.tech/coreutils/chain"
 )
 
-// Progress is called about once a second with the number of blocks made so far and
-// the number of all.
+// Progress is called about once a second with the number of blocks made so far and the total.
 type Progress func(done, total int)
 
 // payer is a wallet with one output, which it spends and gets back as change.
 type payer struct {
 	key     types.PrivateKey
 	address types.Address
-	coin    types.SiacoinElement // its proof is kept up to date in form v2 only
+	coin    types.SiacoinElement // its proof is only kept up to date in form v2
 }
 
-// generator makes the blocks of a chain, one after the other.
+// generator makes the blocks of a chain in order.
 type generator struct {
 	spec    Spec
 	random  *rand.Rand
 	state   consensus.State
 	payers  []payer
-	order   []int // of payers; a block's are drawn to its front
+	order   []int // indexes of payers; those drawn for a block are moved to its front
 	watched []types.Address
 }
 
-// newGenerator has applied genesis.
+// newGenerator returns a generator that has applied genesis.
 func newGenerator(s Spec) *generator {
 	g := &generator{spec: s, payers: make([]payer, s.payers()), order: make([]int, s.payers())}
 	for i := range g.payers {
@@ -65,7 +64,7 @@ func newGenerator(s Spec) *generator {
 	return g
 }
 
-// block is the next one.
+// block returns the next block.
 func (g *generator) block() types.Block {
 	b := types.Block{
 		ParentID:     g.state.Index.ID,
@@ -76,7 +75,7 @@ func (g *generator) block() types.Block {
 		b.V2 = &types.V2BlockData{Height: g.state.Index.Height + 1}
 	}
 	for i := range g.spec.Transactions {
-		// drawn without replacement: a payer pays once in a block
+		// drawn without replacement, so that a payer pays once per block
 		j := i + g.random.IntN(len(g.order)-i)
 		g.order[i], g.order[j] = g.order[j], g.order[i]
 		p := &g.payers[g.order[i]]
@@ -94,8 +93,8 @@ func (g *generator) block() types.Block {
 	return b
 }
 
-// payment draws what a payer pays: one to three amounts, a fee, and the change,
-// which is the last output.
+// payment draws the outputs of a payment: one to three amounts, a fee, and the change, which is the
+// last output.
 func (g *generator) payment(p *payer) (outputs []types.SiacoinOutput, fee types.Currency) {
 	left := p.coin.SiacoinOutput.Value
 	for range 1 + g.random.IntN(3) {
@@ -108,7 +107,7 @@ func (g *generator) payment(p *payer) (outputs []types.SiacoinOutput, fee types.
 	return outputs, fee
 }
 
-// payee draws the address that is paid: one that occurs only once, or a watched one.
+// payee draws the address to pay: a new one or a watched one.
 func (g *generator) payee() (a types.Address) {
 	if g.random.Float64() < WatchedShare {
 		return g.watched[g.random.IntN(len(g.watched))]
@@ -148,7 +147,7 @@ func (g *generator) pay2(p *payer, outputs []types.SiacoinOutput, fee types.Curr
 	return t
 }
 
-// apply makes b the tip: the payers that paid in it have its change.
+// apply makes b the tip, and its change the coins of the payers that paid in it.
 func (g *generator) apply(b types.Block, state consensus.State, update consensus.ApplyUpdate) {
 	g.state = state
 	if g.spec.Transactions == 0 {
@@ -163,7 +162,7 @@ func (g *generator) apply(b types.Block, state consensus.State, update consensus
 		t := &all[i]
 		change[t.SiacoinOutputID(t.ID(), len(t.SiacoinOutputs)-1)] = g.order[i]
 	}
-	if g.spec.Form == V2 { // in v1, it is the node's store that proves
+	if g.spec.Form == V2 { // in v1, the node's store provides the proofs
 		for _, i := range g.order[g.spec.Transactions:] {
 			update.UpdateElementProof(&g.payers[i].coin.StateElement)
 		}
@@ -175,8 +174,8 @@ func (g *generator) apply(b types.Block, state consensus.State, update consensus
 	}
 }
 
-// generate writes the chain to a store that has its genesis. Whoever replays or follows it validates all of it. The
-// library panics where it cannot write.
+// generate writes the chain to a store that has its genesis. It does not validate the blocks,
+// because each node that replays or follows the chain does. The library panics if it cannot write.
 func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (m Manifest, err error) {
 	g := newGenerator(s)
 	m = Manifest{Spec: s, Transactions: int64(s.Blocks * s.Transactions)}
@@ -212,12 +211,11 @@ func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (
 	return m, nil
 }
 
-// EncodedBytes is the length of a block as the RPC SendV2Blocks sends it, in both
-// forms.
+// EncodedBytes returns the size of a block as the RPC SendV2Blocks sends it, in both forms.
 func EncodedBytes(b types.Block) int64 {
 	var buf bytes.Buffer
 	e := types.NewEncoder(&buf)
 	types.V2Block(b).EncodeTo(e)
-	e.Flush() // a buffer does not fail
+	e.Flush() // a buffer returns no errors
 	return int64(buf.Len())
 }

@@ -10,10 +10,9 @@ import (
 	"go.sia.tech/coreutils/chain"
 )
 
-// OpenReadOnly opens the chain for a peer that serves it. Any number of processes
-// may do so at the same time; they share one file and its pages in memory. Adding
-// blocks that the chain has is no error; adding another panics, as every failure of
-// a store does in the library.
+// OpenReadOnly opens the chain for a peer that serves it. Any number of processes may do so at the
+// same time; they share the file and its pages in memory. Adding blocks that the chain already has
+// is not an error. Adding other blocks panics, as the library does on every failure of a store.
 func (c *Chain) OpenReadOnly() (_ *chain.Manager, shut func() error, err error) {
 	db, err := bbolt.Open(c.store(), 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	if err != nil {
@@ -42,8 +41,8 @@ func (c *Chain) OpenReadOnly() (_ *chain.Manager, shut func() error, err error) 
 	return m, shut, nil
 }
 
-// readOnly is a chain.DB on a file that is opened for reading: its scratchpad is a
-// snapshot, too, which lasts as long as the file is open.
+// readOnly is a chain.DB on a file that is opened for reading. Its scratchpad is also a snapshot,
+// which exists until the file is closed.
 type readOnly struct {
 	*coreutils.BoltChainDB
 	pad readPad
@@ -52,13 +51,13 @@ type readOnly struct {
 // Scratchpad implements chain.DB.
 func (r readOnly) Scratchpad() chain.DBScratchpad { return r.pad }
 
-// readPad writes nothing.
+// readPad is a scratchpad that writes nothing.
 type readPad struct{ chain.DBSnapshot }
 
 // CreateBucket implements chain.DBScratchpad.
 func (readPad) CreateBucket([]byte) (chain.DBBucket, error) { return nil, bbolterrors.ErrTxNotWritable }
 
-// Flush implements chain.DBScratchpad: there is nothing to commit.
+// Flush implements chain.DBScratchpad. There is nothing to commit.
 func (readPad) Flush() error { return nil }
 
 // Cancel implements chain.DBScratchpad.

@@ -12,28 +12,26 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// What coreutils' syncer asks for at once; constants there.
+// How much coreutils' syncer requests at once; it defines the same constants.
 const (
 	headersAtOnce = 10_000
 	blocksAtOnce  = 100
 )
 
-// Replay adds the chain's blocks to m, whose tip is one of them, as fast as it can,
-// by the same steps as coreutils' syncer (syncer.parallelSync):
+// Replay adds the chain's blocks to m, whose tip is one of them, as fast as possible. It takes the
+// same steps as coreutils' syncer (syncer.parallelSync):
 //
-//   - headers, ten thousand at a time, are validated and wait for the blocks of
-//     those before them;
-//   - v1: blocks are compared with the headers and go to AddBlocks, which validates
-//     them in the context of the store;
-//   - v2: each batch begins from a checkpoint, a state that its block commits to,
-//     and is validated on its own, in parallel with the adding of those before it;
-//     AddValidatedV2Blocks applies it once more, to the store. The first batch has
-//     no v2 block to begin from and goes the way of v1.
+//   - Headers are validated, 10,000 at a time, and wait for the blocks of the headers before them.
+//   - v1: blocks are compared with the headers and passed to AddBlocks, which validates them in the
+//     context of the store.
+//   - v2: each batch begins from a checkpoint, a state that its block commits to, and is validated on
+//     its own while earlier batches are being added. AddValidatedV2Blocks then applies it again, to
+//     the store. The first batch has no v2 block to begin from and is handled as in v1.
 //
-// Blocks come from the chain's file instead of from a peer: reading and decoding
-// them is in the time; encoding them, the connection's encryption and framing, and
-// decoding of the checkpoint's copy are not. workers are the batches that are read
-// and validated at once, one for each peer.
+// Blocks come from the chain's file instead of from a peer. The measured time includes reading and
+// decoding them, but not encoding them, the connection's encryption and framing, and decoding the
+// copy of the checkpoint. workers is the number of batches that are read and validated at the same
+// time, one for each peer.
 func Replay(ctx context.Context, c *Chain, m *chain.Manager, workers int) error {
 	from, shut, err := c.OpenReadOnly()
 	if err != nil {
@@ -49,14 +47,14 @@ func Replay(ctx context.Context, c *Chain, m *chain.Manager, workers int) error 
 	return nil
 }
 
-// replay adds blocks that follow a state.
+// replay adds the blocks after a state.
 type replay struct {
 	from, to *chain.Manager
 	state    consensus.State
-	workers  int // batches that are read and validated at once
+	workers  int // batches read and validated at the same time
 }
 
-// headers are the next ones, validated.
+// headers returns the next headers, validated.
 func (r *replay) headers() ([]types.BlockHeader, error) {
 	s := r.state
 	headers, _, err := r.from.Headers(s.Index, headersAtOnce)
@@ -72,17 +70,16 @@ func (r *replay) headers() ([]types.BlockHeader, error) {
 	return headers, err
 }
 
-// part is a batch on its way.
+// part is a batch that is being processed.
 type part struct {
-	base    types.ChainIndex // block before it
+	base    types.ChainIndex // the block before it
 	headers []types.BlockHeader
 	blocks  []types.Block
 	states  []consensus.State // after each block; nil in form v1
 	ready   chan error
 }
 
-// ahead is how many batches may wait to be added: bounds what they take of the
-// memory.
+// ahead limits how many batches may wait to be added, and thus their memory.
 const ahead = 16
 
 // span reads and validates batches in parallel, and adds them in order.
@@ -163,8 +160,8 @@ func (r *replay) fetch(p *part) (err error) {
 	return nil
 }
 
-// checkpoint is the state after a v2 block, by the state before it, which the
-// block commits to.
+// checkpoint returns the state after a v2 block. It is computed from the state before the block,
+// which the block commits to.
 func (r *replay) checkpoint(at types.ChainIndex) (consensus.State, error) {
 	b, _ := r.from.Block(at.ID)
 	s, ok := r.from.State(b.ParentID)

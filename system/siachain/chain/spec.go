@@ -1,11 +1,10 @@
-// Package chain makes private Sia chains on the consensus code of
-// go.sia.tech/core, keeps them on disk by their parameters, opens them for peers
-// that serve them, and replays them into a fresh store: what a node does when it
-// syncs, without the network.
+// Package chain makes private Sia chains with the consensus code of go.sia.tech/core, caches them
+// on disk by their parameters, opens them for peers that serve them, and replays them into a fresh
+// store, which is what a syncing node does, without the network.
 //
-// A chain follows from its [Spec] bit by bit. Its blocks hold signed payments,
-// whose inputs are spent ones of earlier blocks, and their work is trivial: finding
-// them costs nothing and says nothing about mining.
+// A chain is completely determined by its [Spec]. Its blocks contain signed payments that spend
+// outputs of earlier blocks. Their work is trivial: mining them costs nothing and is no measure of
+// real mining.
 package chain
 
 import (
@@ -27,30 +26,29 @@ const (
 	V2 = "v2" // after it: spend policies; proofs in the transactions, commitments in the blocks
 )
 
-// WatchedShare is the share of payments, of block rewards and of the paying
-// wallets that belong to the watched addresses: what a wallet that follows only
-// its own addresses finds in a chain.
+// WatchedShare is the share of payments, block rewards and paying wallets that belong to the
+// watched addresses. It determines how much a wallet that only follows its own addresses finds in a
+// chain.
 const WatchedShare = 0.1
 
-// The largest chains that there are.
+// Limits of a chain's size.
 const (
-	MaxBlocks       = 1_000_000 // beyond, timestamps would come near the present
-	MaxTransactions = 1000      // in a block: about a third of the heaviest block that consensus allows
+	MaxBlocks       = 1_000_000 // with more, timestamps would approach the present
+	MaxTransactions = 1000      // per block: about a third of the heaviest block that consensus allows
 )
 
 const receivers = 16 // watched addresses that are only paid to
 
-// interval is the time between two blocks, that of the main network: every block
-// comes exactly when it is expected, so that the difficulty stays what it is.
+// interval is the time between two blocks, as on the main network. Every block comes exactly when
+// expected, so the difficulty does not change.
 const interval = 10 * time.Minute
 
-// Spec says which chain is wanted. The same spec gives the same blocks; one that
-// differs only in Blocks gives the same blocks as far as both go.
+// Spec specifies a chain. The same spec gives the same blocks; specs that differ only in Blocks
+// share the blocks up to the lower number.
 type Spec system.ChainSpec
 
-// Network is the parameters of the spec's consensus: those of Sia's testnet with
-// the easiest target, all hardforks before v2 at the first block, and v2 either
-// from there, too, or never.
+// Network returns the consensus parameters of the spec: those of Sia's testnet with the easiest
+// target, all hardforks before v2 at the first block, and v2 either at the first block or never.
 func (s Spec) Network() *consensus.Network {
 	n, _ := chain.TestnetZen()
 	n.Name = "plimsoll-" + s.Form
@@ -63,7 +61,7 @@ func (s Spec) Network() *consensus.Network {
 	n.HardforkASIC.Height = 1
 	n.HardforkASIC.NonceFactor = 1
 	n.HardforkFoundation.Height = 1
-	// no monthly subsidy, which would make some blocks unlike the others
+	// no monthly subsidy, which would make some blocks differ from the others
 	n.HardforkFoundation.PrimaryAddress = types.VoidAddress
 	n.HardforkFoundation.FailsafeAddress = types.VoidAddress
 
@@ -79,8 +77,8 @@ func (s Spec) Network() *consensus.Network {
 	return n
 }
 
-// Ease gives a chain that begins then the easiest target: any hash is good, at difficulty 1. The decaying sums of
-// work and time begin where they stay: 200 blocks.
+// Ease gives a chain that begins at this time the easiest target: any hash meets it, at difficulty
+// 1. The decaying sums of work and time start at their equilibrium of 200 blocks.
 func Ease(n *consensus.Network, begin time.Time) {
 	const memory = 200
 	for i := range n.InitialTarget {
@@ -91,8 +89,8 @@ func Ease(n *consensus.Network, begin time.Time) {
 	n.HardforkASIC.OakTarget = types.BlockID{0: 1, 1: 0x47} // 2^256 / 200
 }
 
-// Genesis is the first block, which pays the wallets that the other blocks'
-// payments come from. Its words, as those of keys, are of the format.
+// Genesis returns the first block, which pays the wallets that make the payments of the other
+// blocks. Its text is part of the format, as is that of keys.
 func (s Spec) Genesis() types.Block {
 	coins := make([]types.SiacoinOutput, s.payers())
 	for i := range coins {
@@ -108,8 +106,8 @@ func (s Spec) Genesis() types.Block {
 	}
 }
 
-// Watched are the addresses of the wallet that a following node may have: some
-// that pay and get change, and some that are only paid to.
+// Watched returns the addresses of the wallet that a following node may have: some pay and get
+// change, others are only paid.
 func (s Spec) Watched() []types.Address {
 	var all []types.Address
 	for i := range s.payers() {
@@ -123,18 +121,18 @@ func (s Spec) Watched() []types.Address {
 	return all
 }
 
-// start is the time of genesis: the last of MaxBlocks is still in the past.
+// start returns the time of genesis. It is early enough for the last of MaxBlocks to be in the
+// past.
 func start() time.Time { return time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-// payers is the number of wallets that pay: enough for a block's payments to
-// spend outputs of several ages.
+// payers returns the number of paying wallets: enough for a block's payments to spend outputs of
+// several ages.
 func (s Spec) payers() int { return max(32, 4*s.Transactions) }
 
-// watchedPayer reports whether a paying wallet is a watched one.
+// watchedPayer reports whether a paying wallet is watched.
 func (s Spec) watchedPayer(i int) bool { return float64(i) < WatchedShare*float64(s.payers()) }
 
-// key is the n-th key of a kind. It depends on the seed and not on the number of
-// blocks.
+// key returns the n-th key of a kind. It depends on the seed, but not on the number of blocks.
 func (s Spec) key(kind string, n int) types.PrivateKey {
 	b := fmt.Appendf(nil, "plimsoll %s key false ", kind)
 	b = binary.BigEndian.AppendUint64(b, s.Seed)
@@ -143,7 +141,7 @@ func (s Spec) key(kind string, n int) types.PrivateKey {
 	return types.NewPrivateKeyFromSeed(seed[:])
 }
 
-// address is the standard address of a key in the spec's form.
+// address returns the standard address of a key in the spec's form.
 func (s Spec) address(kind string, n int) types.Address {
 	return s.addressOf(s.key(kind, n).PublicKey())
 }

@@ -20,10 +20,10 @@ import (
 // StoreFile is the name of a node's chain database in its directory.
 const StoreFile = chaincache.Database
 
-// lockWait is how long another process has to let go of a database.
+// lockWait is how long to wait for another process to release a database.
 const lockWait = time.Second
 
-// Store is the chain database of a node, and the manager on it.
+// Store is the chain database of a node, with its manager.
 type Store struct {
 	path    string
 	bolt    *bbolt.DB
@@ -33,11 +33,10 @@ type Store struct {
 	commits atomic.Int64
 }
 
-// OpenStore opens the store in dir, or creates it with the genesis block where there
-// is none. With noSync, commits do not wait for the disk: a power failure may destroy the store.
-// Errors name the file, which stays as it is. Damage that opening does
-// not meet ends the process when it comes to be read, as it does every node of the
-// library.
+// OpenStore opens the store in dir, or creates it with the genesis block if there is none. With
+// noSync, commits do not wait for the disk, and a power failure may destroy the store. Errors name
+// the file, which is not changed. Damage that opening does not detect ends the process when it is
+// read, as in every node of the library.
 func OpenStore(dir string, n *consensus.Network, genesis types.Block, noSync bool) (_ *Store, err error) {
 	s := &Store{path: filepath.Join(dir, StoreFile)}
 	if s.bolt, err = bbolt.Open(s.path, 0o600, &bbolt.Options{Timeout: lockWait, NoSync: noSync}); err != nil {
@@ -49,22 +48,21 @@ func OpenStore(dir string, n *consensus.Network, genesis types.Block, noSync boo
 		err = begins(s.manager, genesis)
 	}
 	if err != nil {
-		s.db.Scratchpad().Cancel() // a transaction that was begun, for which closing waits
+		s.db.Scratchpad().Cancel() // a pending transaction, for which Close would wait
 		return nil, errors.Join(fmt.Errorf("sia-chain: %s: %w", s.path, err), s.bolt.Close())
 	}
 	return s, nil
 }
 
-// Manager is the chain of the store.
+// Manager returns the manager of the store's chain.
 func (s *Store) Manager() *chain.Manager { return s.manager }
 
-// Commits is how many transactions the store has committed since it was opened.
-// Each waits for the disk twice, unless NoSync: for its pages, and for the page
-// that makes them valid.
+// Commits returns how many transactions the store has committed since it was opened. Unless NoSync,
+// each waits for the disk twice: for its pages, and for the page that makes them valid.
 func (s *Store) Commits() int64 { return s.commits.Load() }
 
-// Close commits what is pending and closes the file. Nothing may use the manager
-// any more: snapshots that are not released keep it waiting.
+// Close commits what is pending and closes the file. The manager must no longer be in use: Close
+// waits for snapshots that are not released.
 func (s *Store) Close() error {
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("sia-chain: close %s: %w", s.path, err)
@@ -72,7 +70,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// File is the database of a node that has the blocks after genesis.
+// File returns the database of a node that has these blocks after genesis.
 func File(n *consensus.Network, genesis types.Block, blocks []types.Block) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "plimsoll-chain-")
 	if err != nil {
@@ -89,7 +87,7 @@ func File(n *consensus.Network, genesis types.Block, blocks []types.Block) ([]by
 	return os.ReadFile(s.path)
 }
 
-// begins checks that a chain begins at genesis.
+// begins checks that a chain begins with genesis.
 func begins(m *chain.Manager, genesis types.Block) error {
 	if first, _ := m.BestIndex(0); first.ID != genesis.ID() {
 		return fmt.Errorf("it is of another chain: its first block is %v instead of %v", first.ID, genesis.ID())
@@ -97,7 +95,7 @@ func begins(m *chain.Manager, genesis types.Block) error {
 	return nil
 }
 
-// counted is a database that counts the transactions which it commits.
+// counted is a database that counts its committed transactions.
 type counted struct {
 	*coreutils.BoltChainDB
 	commits *atomic.Int64
@@ -113,8 +111,7 @@ type countedPad struct {
 	commits *atomic.Int64
 }
 
-// Flush implements chain.DBScratchpad. It is called only when something is to be
-// committed.
+// Flush implements chain.DBScratchpad. It is only called if there is something to commit.
 func (c countedPad) Flush() error {
 	err := c.DBScratchpad.Flush()
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"go.sia.tech/coreutils/syncer"
 )
 
-// synced is the directory of a closed store that has a chain's blocks.
+// synced returns the directory of a closed store with a chain's blocks.
 func synced(t *testing.T, c *Chain) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestAStoreGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// TestStoresThatAreNotOpened: the error names the file, which stays as it is.
+// TestStoresThatAreNotOpened checks that the error names the file, which is not changed.
 func TestStoresThatAreNotOpened(t *testing.T) {
 	s := Spec{Blocks: 5, Form: V2, Seed: 7}
 	chain := cached(t, s)
@@ -73,7 +73,7 @@ func TestStoresThatAreNotOpened(t *testing.T) {
 			must(t, c.spoil(path))
 		}
 		before, _ := os.ReadFile(path)
-		for range 2 { // again: nothing has kept its lock
+		for range 2 { // twice, since nothing may keep the lock
 			_, err := OpenStore(dir, c.spec.Network(), c.spec.Genesis(), false)
 			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.reason) {
 				t.Errorf("%s: %v", what, err)
@@ -85,7 +85,7 @@ func TestStoresThatAreNotOpened(t *testing.T) {
 	}
 }
 
-// A chain that is not the one that was made is not served.
+// A chain other than the one that was made is not served.
 func TestAnotherChainIsNotServed(t *testing.T) {
 	c := cached(t, small(V2))
 	c.Tip.Height++
@@ -130,7 +130,8 @@ func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
 	}
 }
 
-// Who connects by himself may stay, and is never dialled; what the others deliver counts.
+// A peer that connects by itself may stay, but is never dialled. Only deliveries of the given peers
+// count.
 func TestOnlyWhomItWasTold(t *testing.T) {
 	const one, two = "10.0.0.1:1", "10.0.0.2:1"
 	b := NewBook([]string{one})
