@@ -27,7 +27,7 @@ type Sync struct {
 	// Options of the systems as factors: each with its values (the first is the default), or a name of your own
 	// with named sets of options.
 	Vary map[string]Varied `json:"vary,omitempty"`
-	// of a cell: those of the system that Vary chose, as in SystemUse.With
+	// of a cell: the options of the system chosen by Vary, as in SystemUse.With
 	Options map[string]string `json:"options,omitempty" yaml:"-"`
 	Network []string          `json:"network,omitempty" yaml:"-"` // names in Options that do not affect a replay
 	// Validate the chain locally, without a network, for the load line.
