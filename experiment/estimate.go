@@ -172,7 +172,7 @@ func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 	case a.Process == "log" && a.Found == nil:
 		return CellEstimate{}
 	case a.Process == "log":
-		held = max(a.Found.Seconds/a.Speed, 1e-3) // a log with one request lasts 0 s
+		held = max(a.Found.Seconds/a.Speed, 1e-3) // the duration of a log with one request is 0 s
 		rate, n = float64(a.Found.Requests)/held, float64(a.Found.Bytes)/float64(a.Found.Requests)
 	}
 	ends := least(held, r.Duration.Seconds(), float64(r.Requests)/rate, float64(r.Bytes)/n/rate)

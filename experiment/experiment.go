@@ -79,7 +79,7 @@ type SystemUse struct {
 	// baseline.
 	Override map[string]string `json:"override,omitempty"`
 	Baseline bool              `json:"baseline,omitempty" yaml:"-"`
-	// the nodes of its swarm pass nothing on that they fetched
+	// the nodes of its swarm do not pass on what they fetched
 	Alone bool `json:"alone,omitempty" yaml:"-"`
 }
 
@@ -147,7 +147,7 @@ type Repetitions struct {
 	Max int `json:"max" default:"6" min:"1" max:"10000"`
 }
 
-// Warmup is what is executed before the measured blocks.
+// Warmup is the number of trials before the measured blocks.
 type Warmup struct {
 	_ struct{} `short:"trials"`
 	// Warm-up trials of each cell.

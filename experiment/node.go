@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxSource is the maximum length of an experiment file. People write shorter ones, and the memory
-// use of the YAML library grows with the square of the length of coherent parts.
+// maxSource is the maximum length of an experiment file in bytes. People write shorter ones, and
+// the YAML library needs memory quadratic in the size of what it keeps together.
 const maxSource = 16 << 10
 
 type nodeKind int

@@ -94,7 +94,7 @@ type Estimate struct {
 
 // CellEstimate is the expected time and size of one trial of a cell.
 type CellEstimate struct {
-	// of the load, without what surrounds a trial except what a swarm publishes and reads back
+	// of the load alone; for a swarm, publishing and reading back are included
 	Seconds float64 `json:"seconds"`
 	Bytes   float64 `json:"bytes"` // file bytes
 	// seconds of one operation if all workers are busy; of a swarm without faults

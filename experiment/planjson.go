@@ -25,8 +25,8 @@ func (p *Plan) Marshal() ([]byte, error) {
 // match its content.
 func LoadPlan(data []byte) (*Plan, error) { return readPlan(data, true) }
 
-// ReadPlan reads a plan for reports. Other than LoadPlan it accepts older formats, unknown fields
-// and any hash.
+// ReadPlan reads a plan for reports. Unlike [LoadPlan] it accepts other formats, from oldestPlan
+// on, unknown fields and any hash.
 func ReadPlan(data []byte) (*Plan, error) { return readPlan(data, false) }
 
 func readPlan(data []byte, strict bool) (*Plan, error) {

@@ -24,7 +24,7 @@ func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
 //	max(b / Σ up of the seeders, b / slowest down of a leecher, l·b / Σ up of all)
 //
 // (Mundinger, Weber, Weiss: Optimal scheduling of peer-to-peer file dissemination, J. Scheduling
-// 11, 2008; Kumar, Ross: Peer-assisted file distribution, HotWeb 2006, who show that it is reached
+// 11, 2008; Kumar, Ross: Peer-assisted file distribution, HotWeb 2006, which shows that it is reached
 // in the fluid limit).
 func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	d, l := c.Disseminate, c.Disseminate.Leechers()

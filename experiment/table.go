@@ -71,7 +71,7 @@ func tableOf(t reflect.Type) (tab table) {
 	return tab
 }
 
-// sections are the files with the structs of the format, whose comments say what each key means.
+// sections are the files with the structs of the format, whose comments describe the keys.
 //
 //go:embed experiment.go retrieve.go overhead.go upload.go disseminate.go sync.go faults.go peers.go regions.go sizes.go
 var sections embed.FS

@@ -26,7 +26,7 @@ type scalarKind struct {
 	name    string // "size"
 	noun    string // "a size such as 10MiB"
 	unit    string // base unit of the number: "B"
-	pattern string // ECMA 262, anchored; what editors check
+	pattern string // ECMA 262, anchored; for editors
 	doc     string // for the reference page
 }
 

@@ -28,7 +28,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
-// Where describes where a run is. It is stored beside the run's record, for resume.
+// Where describes where a run is. It is stored in the run directory, for resume.
 type Where struct {
 	On    string   `json:"on"`              // as given to --on
 	Image string   `json:"image,omitempty"` // of pods; empty: the image of this version

@@ -44,7 +44,7 @@ const (
 // event is one event of the engine, as sent to followers.
 type event struct {
 	Kind       string
-	Text, Hint string // Text and Hint of the run's end: its error, as shown on the terminal
+	Text, Hint string // of the run's end: its error, as printed on the terminal
 	Code       ui.Code
 	Cell       string
 	N, Total   int

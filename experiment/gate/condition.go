@@ -22,8 +22,8 @@ import (
 //	           | operand "in" "[" operand { "," operand } "]"
 //	operand    = [ number "*" ] factor | value
 //
-// The left side is a factor, named by its path or the end of its path; it determines how a value is
-// parsed, which is written as in the file.
+// The left side is a factor, named by its path or the end of its path. It determines how a value is
+// parsed. Values are written as in the file.
 
 // Factor is a factor that a condition may name.
 type Factor struct {
