@@ -31,7 +31,7 @@ const (
 	connections = 100
 )
 
-// usage is what one client did and what it cost, from wait4.
+// usage is the work of one client and its cost, from wait4.
 type usage struct {
 	cpu      float64 // seconds
 	rss      int64
@@ -39,7 +39,7 @@ type usage struct {
 	bytes    int64
 }
 
-// client is one of the programs that are compared.
+// client is one of the compared programs.
 type client struct {
 	name string
 	run  func(context.Context) (usage, error)
@@ -123,14 +123,14 @@ func benchHTTPLoad(ctx context.Context) error {
 	return nil
 }
 
-// end gives a cleanup ten seconds, also when the benchmark was interrupted.
+// end limits a cleanup to ten seconds; it also runs after an interrupt.
 func end(cleanup func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_ = cleanup(ctx)
 }
 
-// object stores a content and says where it is fetched from.
+// object stores a content and returns where to fetch it.
 func object(ctx context.Context, c system.Cluster, content workload.Content) (o httpload.Object, err error) {
 	n := c.Nodes()[0]
 	ref, err := system.Seed(ctx, n.(system.Store), fmt.Sprint(content.Index), content.Size, content.Reader())
@@ -144,7 +144,7 @@ func object(ctx context.Context, c system.Cluster, content workload.Content) (o 
 	return httpload.Object{URL: target.URL.String(), Size: content.Size, Content: &content}, nil
 }
 
-// find is the path of a program, whose version it prints; empty: there is none.
+// find prints the version of a program and returns its path; empty: not found.
 func find(name, versionFlag string) string {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -157,9 +157,9 @@ func find(name, versionFlag string) string {
 	return path
 }
 
-// compare runs all clients that are there in every round, in alternating order, so that
-// drift of the machine hits all alike, and prints medians and medians of the ratios
-// to each of the others within a round.
+// compare runs all available clients in every round, in alternating order, so that drift of the
+// machine affects all equally. It prints medians, and medians of the ratios to each of the other
+// programs within a round.
 func compare(
 	ctx context.Context, unit string, value func(usage) float64, want string, clients ...client,
 ) error {
@@ -205,7 +205,7 @@ func compare(
 	return nil
 }
 
-// plimsoll runs the load in a process of its own, this binary again.
+// plimsoll runs the load in a separate process of this binary.
 func plimsoll(s httpload.Spec) func(context.Context) (usage, error) {
 	return func(ctx context.Context) (u usage, err error) {
 		self, err := os.Executable()
@@ -241,7 +241,7 @@ func used(cmd *exec.Cmd) usage {
 	return usage{cpu: cpu.Seconds(), rss: ru.Maxrss << 10}
 }
 
-// k6Script does what the study's scripts do, with the bodies discarded.
+// k6Script does the same as the study's scripts, with the bodies discarded.
 const k6Script = `import http from 'k6/http';
 export const options = { vus: %d, duration: '3s', discardResponseBodies: true };
 const n = %d, size = %d;
@@ -255,7 +255,7 @@ export function handleSummary(data) {
 }
 `
 
-// runK6 fetches random ones of so many ranges; 0: whole objects.
+// runK6 fetches random ranges out of that many; 0: whole objects.
 func runK6(k6, url string, ranges int, dir string) func(context.Context) (usage, error) {
 	script := filepath.Join(dir, "load.js")
 	return tool(k6, func(cmd *exec.Cmd) error {
@@ -272,10 +272,10 @@ func runWrk(wrk, url string) func(context.Context) (usage, error) {
 	})
 }
 
-// counted is what other programs print of what they did.
+// counted matches the counts that other programs print.
 var counted = regexp.MustCompile(`(\d+) requests (?:of (\d+) bytes|in)`)
 
-// tool runs another program as prepare has it; nil: there is no such program.
+// tool runs another program, set up by prepare; nil: the program is missing.
 func tool(path string, prepare func(*exec.Cmd) error) func(context.Context) (usage, error) {
 	if path == "" {
 		return nil

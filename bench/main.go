@@ -1,5 +1,5 @@
-// Command bench measures Plimsoll's own parts side by side with other tools and
-// prints tables. Each benchmark is bounded in time.
+// Command bench compares parts of Plimsoll with other tools and prints tables. Each benchmark has a
+// time limit.
 //
 //	go run ./bench -what httpload
 package main
@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// loadCommand makes this binary the load process of Plimsoll.
+// loadCommand runs this binary as the load process of Plimsoll.
 const loadCommand = "load"
 
 var benchmarks = []struct {

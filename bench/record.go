@@ -25,17 +25,17 @@ import (
 
 const (
 	recordedOps = 100_000_000
-	// recordRate is the rate at which the operations pretend to come.
+	// recordRate is the simulated arrival rate of the operations.
 	recordRate = 50_000
-	// generatorCPU is the processor time of the load generator per operation
-	// of 1 KiB, in seconds; see the httpload benchmark.
+	// generatorCPU is the CPU time of the load generator per operation of 1 KiB, in seconds; see
+	// the httpload benchmark.
 	generatorCPU = 0.13 / 10_000
 	recordBudget = 0.05 * generatorCPU
 	maxRecordRSS = 300_000_000
 )
 
-// benchRecord records 10^8 synthetic operations as an engine does, reads them
-// back, summarises and reports them, and says what that costs.
+// benchRecord records 10^8 synthetic operations like an engine, reads them back, summarises and
+// reports them, and prints the cost.
 func benchRecord(ctx context.Context) error {
 	parent, err := os.MkdirTemp("", "plimsoll-bench-")
 	if err != nil {
@@ -44,7 +44,7 @@ func benchRecord(ctx context.Context) error {
 	defer os.RemoveAll(parent)
 	dir := filepath.Join(parent, "run")
 
-	// Other benchmarks may have run in this process: begin to count anew.
+	// Reset the peak: other benchmarks may have run in this process.
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 		return fmt.Errorf("reset the peak of memory: %w", err)
@@ -105,15 +105,14 @@ func benchRecord(ctx context.Context) error {
 	return nil
 }
 
-// timed is the processor time that do takes, in seconds.
+// timed returns the CPU time that do takes, in seconds.
 func timed(do func() error) (float64, error) {
 	began := scenario.SelfCPU()
 	err := do()
 	return scenario.SelfCPU() - began, err
 }
 
-// recordedFile is the experiment that the operations pretend to belong to: 10
-// trials.
+// recordedFile is the experiment of the simulated operations: 10 trials.
 const recordedFile = `
 scenario: retrieve
 question: What does it take to record and to report many operations?
@@ -135,7 +134,7 @@ func recordedPlan() (*experiment.Plan, error) {
 	return e.Plan()
 }
 
-// recordAll writes the operations and gives the processor time that making them up took.
+// recordAll writes the operations and returns the CPU time for generating them.
 func recordAll(ctx context.Context, dir string, plan *experiment.Plan) (making float64, err error) {
 	raw, err := plan.Marshal()
 	if err != nil {
@@ -187,7 +186,7 @@ func recordTrial(
 		Cell: cell, Summary: w.Summary(), Load: scenario.Load{Seconds: seconds}})})
 }
 
-// readAll checks that what comes back is what was written.
+// readAll checks that the operations read back are those that were written.
 func readAll(ctx context.Context, r *record.Reader) error {
 	trials, err := r.Trials()
 	if err != nil {
@@ -223,7 +222,7 @@ func readAll(ctx context.Context, r *record.Reader) error {
 	return nil
 }
 
-// reportAll makes the run's page and summary.
+// reportAll builds the run's page and summary.
 func reportAll(r *record.Reader) error {
 	rep, err := report.Build(r)
 	if err != nil {
@@ -235,7 +234,8 @@ func reportAll(r *record.Reader) error {
 	return errors.Join(page.HTML(io.Discard, rep, false), page.JSON(io.Discard, rep))
 }
 
-// madeUp makes up an operation that ends at a time: a range of a large object by one of 100 workers.
+// madeUp generates an operation that ends at a time: a range of a large object by one of 100
+// workers.
 func madeUp(rng *rand.Rand, clock int64) record.Op {
 	took := min(int64(1e6*math.Exp(rng.NormFloat64()/2)), clock)
 	op := record.Op{

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/option"
 )
 
-// Catalog is what the caller knows of storage systems: the names allowed under
-// `systems:` and the options allowed under `with:`.
+// Catalog describes the available storage systems: the names allowed under `systems:` and the
+// options allowed under `with:`.
 type Catalog []SystemSpec
 
 // SystemSpec describes one system that an experiment may use.
@@ -19,8 +19,9 @@ type SystemSpec struct {
 	Modes    []string // "start", "attach"
 	Options  []option.Option
 	Baseline bool // a raw baseline: no storage system, just bytes over the same link
-	// Can is what its nodes can: "http", their objects can be fetched over HTTP; "spread", they can be a swarm, in
-	// which those of a raw baseline pass nothing on; "follow", they can follow a chain that their peers have.
+	// Can lists abilities of its nodes: "http" (their objects can be fetched over HTTP), "spread"
+	// (they can be a swarm, in which those of a raw baseline pass nothing on) and "follow" (they
+	// can follow a chain that their peers have).
 	Can []string
 }
 
@@ -34,12 +35,12 @@ func (s *SystemSpec) option(name string) *option.Option {
 	return first(s.Options, func(o *option.Option) bool { return o.Name == name })
 }
 
-// nearOption is the hint for an option that the system has not.
+// nearOption returns the hint for an unknown option.
 func (s *SystemSpec) nearOption(name string) string {
 	return suggest.DidYouMean(name, each(s.Options, func(o option.Option) string { return o.Name }))
 }
 
-// optionTypes are the types of options whose values are not any text.
+// optionTypes maps the types of options that have restricted values.
 var optionTypes = map[string]reflect.Type{"size": reflect.TypeFor[Bytes](), "duration": reflect.TypeFor[Duration](),
 	"int": reflect.TypeFor[int64](), "bool": reflect.TypeFor[bool]()}
 
@@ -47,7 +48,7 @@ func optionField(name, typ string, enum []string) field {
 	return field{key: name, typ: cmp.Or(optionTypes[typ], reflect.TypeFor[string]()), enum: enum}
 }
 
-// optionNoun says what the option wants, for an error.
+// optionNoun returns a phrase for the values that the option accepts, for errors.
 func optionNoun(o *option.Option) string {
 	if o.Type == "strings" {
 		return "a list of texts"
@@ -56,8 +57,8 @@ func optionNoun(o *option.Option) string {
 	return f.noun()
 }
 
-// readOption checks one value, and writes it as a file would have it and as systems expect it:
-// sizes in bytes, durations as in the standard library.
+// readOption checks one value, and returns it as written in a file and as systems expect it: sizes
+// in bytes, durations as in the standard library.
 func readOption(o *option.Option, text string) (file, system string, err error) {
 	f := optionField(o.Name, o.Type, o.Enum)
 	v := reflect.New(f.typ).Elem()

@@ -10,14 +10,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
-// refuse is a mistake between values, each of which is right by itself.
+// refuse reports a mistake between values that are each valid, if wrong.
 func (d *decoder) refuse(wrong bool, path, hint, format string, args ...any) {
 	if wrong {
 		d.fail(path, hint, format, args...)
 	}
 }
 
-// check finds the mistakes that lie between values, not in one of them.
+// check finds mistakes between values.
 func (d *decoder) check(e *Experiment) {
 	d.refuse(!e.section().IsValid(), "scenario", "write `"+e.Scenario+":` and its settings below it",
 		"missing section `%s`", e.Scenario)
@@ -48,7 +48,7 @@ func (d *decoder) check(e *Experiment) {
 	}
 }
 
-// combined refuses keys that have a meaning in other scenarios, or beside other keys.
+// combined refuses keys that are for other scenarios, or that exclude each other.
 func (d *decoder) combined(e *Experiment) {
 	refused := "-"
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
@@ -69,12 +69,12 @@ func (d *decoder) combined(e *Experiment) {
 }
 
 func (d *decoder) baseline(e *Experiment) {
-	names, first := append(e.SystemNames(), "none"), "none" // the first that is a raw baseline
+	names, first := append(e.SystemNames(), "none"), "none" // the first raw baseline
 	if i := slices.IndexFunc(e.Systems, func(s SystemUse) bool { return d.cat.find(s.Use).Baseline }); i >= 0 {
 		first = names[i]
 	}
 	if n := d.at["baseline"]; e.Baseline == "" || n.line > 0 && slices.Contains(d.dropped, e.Baseline) {
-		e.Baseline = first // the latter: the command line has taken the file's out
+		e.Baseline = first // in the second case, --set removed the file's baseline
 	}
 	d.refuse(!slices.Contains(names, e.Baseline), "baseline", suggest.DidYouMean(e.Baseline, names),
 		"the baseline `%s` is not one of the systems", e.Baseline)
@@ -83,8 +83,8 @@ func (d *decoder) baseline(e *Experiment) {
 	}
 }
 
-// data asks for what is stored, where a system starts empty or the scenario stores it, and
-// for the permission to store it in attached systems.
+// data requires a data set if a system starts empty or the scenario stores one, and the permission
+// to store it in attached systems.
 func (d *decoder) data(e *Experiment) {
 	attached := slices.IndexFunc(e.Systems, SystemUse.Attached)
 	started := slices.ContainsFunc(e.Systems, func(s SystemUse) bool { return !s.Attached() })
@@ -103,10 +103,10 @@ func (d *decoder) data(e *Experiment) {
 		"write `allow: [write]`, and spend for systems that are paid", "objects would be stored in an attached system")
 }
 
-// Allows reports whether that may be done to attached systems: write, spend.
+// Allows reports whether an operation on attached systems is allowed: write or spend.
 func (e *Experiment) Allows(what string) bool { return slices.Contains(e.Allow, what) }
 
-// retrieve wants an end of each trial, and what each process of arrivals needs.
+// retrieve requires an end of each trial, and the keys for the arrival process.
 func (d *decoder) retrieve(r *Retrieve) {
 	a := r.Arrivals
 	ended := r.Requests != 0 || r.Bytes != 0 || r.Duration != 0 || r.PerWorker != 0 || r.Replays() != nil ||
@@ -130,7 +130,7 @@ func (d *decoder) retrieve(r *Retrieve) {
 	}
 }
 
-// cells expands the experiment, and checks what its conditions and rules say of the cells.
+// cells expands the experiment, and checks its conditions and rules against the cells.
 func (d *decoder) cells(e *Experiment) {
 	conditions := e.conditions(func(i int, err error) { d.expression("where", i, err) })
 	if len(d.errs) > 0 {
@@ -138,7 +138,7 @@ func (d *decoder) cells(e *Experiment) {
 	}
 	cells, bad := e.expand(conditions)
 	seen := map[string]bool{}
-	for _, b := range bad { // each level that makes cells impossible once
+	for _, b := range bad { // report each level that makes cells impossible once
 		if !seen[b.path] {
 			seen[b.path] = true
 			d.fail(b.path, b.Hint, "%s", b.Message)
@@ -159,12 +159,12 @@ func (d *decoder) cells(e *Experiment) {
 	}
 }
 
-// expression fails with what is wrong in a text of a list.
+// expression reports a mistake in a text of a list.
 func (d *decoder) expression(list string, i int, err error) {
 	d.fail(fmt.Sprintf("%s[%d]", list, i), err.(*gate.Error).Fix, "%v", err)
 }
 
-// gateNames are what rules over these cells may speak of, without the metrics.
+// gateNames returns the names that rules for these cells may use, without the metrics.
 func (e *Experiment) gateNames(cells []Cell) gate.Names {
 	names := gate.Names{Base: true, Gone: e.Dropped}
 	for _, c := range cells {

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/option"
 )
 
-// testCatalog stands for the systems that a binary knows.
+// testCatalog is a catalog of systems for tests.
 func testCatalog() Catalog {
 	plain := func(name, typ, value, help string) option.Option {
 		return option.Option{Name: name, Type: typ, Default: value, Help: help}
@@ -61,7 +61,7 @@ func mustPlan(t *testing.T, src string, set ...string) *Plan {
 	return p
 }
 
-// testKnown are some metrics of one scenario, and preconditions.
+// testKnown returns some metrics of one scenario, and preconditions.
 func testKnown() Known {
 	return Known{
 		Metrics: func(scenario string) []gate.Metric {
@@ -78,12 +78,12 @@ func testKnown() Known {
 
 const fewRepetitions = "give no 95 % interval of a median"
 
-// warningsOf are those of a plan but that its repetitions are few.
+// warningsOf returns the warnings of a plan except the one about few repetitions.
 func warningsOf(p *Plan) []string {
 	return slices.DeleteFunc(p.Warnings(), func(w string) bool { return strings.Contains(w, fewRepetitions) })
 }
 
-// must ends a test at an error that it is not about.
+// must fails a test at an unexpected error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

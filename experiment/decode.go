@@ -12,22 +12,21 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
-// Parse reads an experiment file. name is for messages; set are "key=value"
-// arguments that change the file before it is checked. The error, if any, is
-// of type [Errors], in the order of the file: every mistake in a value or, where
-// there is none, every mistake between values.
+// Parse reads an experiment file. name is for messages; set are "key=value" arguments that change
+// the file before it is checked. A non-nil error has type [Errors], in the order of the file: all
+// mistakes in single values or, if there are none, all mistakes between values.
 func Parse(name string, src []byte, set []string, cat Catalog) (*Experiment, error) {
 	return ParseKnowing(name, src, set, cat, Known{})
 }
 
-// Known is what a file may name that is decided outside of its format. What is
-// nil is not known, and not checked.
+// Known holds names that a file may use but that are not part of the format. Nil fields are
+// unknown, and not checked.
 type Known struct {
-	Metrics       func(scenario string) []gate.Metric // that a gate may speak of
+	Metrics       func(scenario string) []gate.Metric // that a gate may use
 	Preconditions []string                            // that can be skipped
 }
 
-// ParseKnowing is Parse, and refuses names that are none of those known.
+// ParseKnowing works like [Parse], and also refuses names that are not in known.
 func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Known) (*Experiment, error) {
 	src = bytes.TrimPrefix(src, []byte("\uFEFF")) // a byte order mark
 	root, errs := parseYAML(name, src, true)
@@ -56,8 +55,8 @@ func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Know
 	return e, nil
 }
 
-// loadTest adds what a load test has where nothing else is said: one trial, and a section
-// of its own, each key of which has a default.
+// loadTest adds the defaults of a load test for missing keys: one trial, no warm-up, and the
+// section of the scenario, whose keys all have defaults.
 func (n *node) loadTest() {
 	scenario := n.get("scenario")
 	if scenario == nil || !(&Experiment{Scenario: scenario.text}).LoadTest() {
@@ -73,18 +72,19 @@ func (n *node) loadTest() {
 	}
 }
 
-// decoder fills an Experiment from nodes, following the struct tags. It never
-// stops at an error.
+// decoder fills an Experiment from nodes according to the struct tags. It continues after errors,
+// to report all of them.
 type decoder struct {
 	cat     Catalog
 	known   Known
 	errs    Errors
 	at      map[string]*node // the value given for a path; list elements have [i]
-	dropped []string         // systems that --set took out
+	dropped []string         // systems that --set removed
 	factors map[string]json.RawMessage
 }
 
-// fail is a mistake at the value of a path or, where none was given, at what it belongs to.
+// fail reports a mistake at the value of a path or, if no value was given, at the nearest enclosing
+// one.
 func (d *decoder) fail(path, hint, format string, args ...any) {
 	for d.at[path] == nil {
 		path = path[:max(0, strings.LastIndexAny(path, ".["))]
@@ -92,7 +92,7 @@ func (d *decoder) fail(path, hint, format string, args ...any) {
 	d.errs = append(d.errs, d.at[path].errorf(hint, format, args...))
 }
 
-// wrong is a mistake in the value of a path, if there is one.
+// wrong reports err, if not nil, as a mistake in the value of a path.
 func (d *decoder) wrong(path string, err error) {
 	if err != nil {
 		m := err.(*Error)
@@ -102,7 +102,8 @@ func (d *decoder) wrong(path string, err error) {
 
 func join(prefix, key string) string { return strings.TrimPrefix(prefix+"."+key, ".") }
 
-// called is a path as messages have it; the place says which entry of a list it is.
+// called formats a path for messages, without a final index: the position of the message identifies
+// the entry of a list.
 func called(path string) string {
 	if strings.HasSuffix(path, "]") {
 		path = path[:strings.LastIndex(path, "[")]
@@ -143,12 +144,12 @@ func (d *decoder) section(n *node, v reflect.Value, path string) {
 			}
 		}
 	}
-	if !unknown { // else what seems to be missing may be what is misspelt
+	if !unknown { // otherwise a key that seems to be missing may be a misspelt one
 		d.together(n, tab, path)
 	}
 }
 
-// together checks which keys are given with which others of the mapping n.
+// together checks which keys of the mapping n require or exclude each other.
 func (d *decoder) together(n *node, tab table, path string) {
 	var one []string
 	given := 0
@@ -186,10 +187,10 @@ func unknownKeyHint(key string, tab table) string {
 	return suggest.DidYouMean(key, tab.keys())
 }
 
-// checked is a value with conditions between its keys.
+// checked is a value that checks the relations between its keys.
 type checked interface{ check() error }
 
-// value decodes one value, and reports whether it could be read.
+// value decodes one value and reports whether it is valid.
 func (d *decoder) value(n *node, v reflect.Value, f field, path string) bool {
 	d.at[path] = n
 	failed := len(d.errs)
@@ -200,7 +201,7 @@ func (d *decoder) value(n *node, v reflect.Value, f field, path string) bool {
 		v.SetZero()
 		return true
 	case f.typ.Kind() == reflect.Map:
-		if n.kind != mappingNode { // what is in it is read once the system is known
+		if n.kind != mappingNode { // its entries are decoded once the system is known
 			d.fail(path, "write `key: value` lines below it", "%s must be a mapping, not %s", called(path), n.kind)
 		}
 	case f.list():
@@ -233,8 +234,8 @@ func (d *decoder) value(n *node, v reflect.Value, f field, path string) bool {
 	return len(d.errs) == failed
 }
 
-// elements are the entries of the list n; a single value is a list of one. A --set
-// value is split at its commas.
+// elements returns the entries of the list n; a single value is a list of one. A --set value is
+// split at commas.
 func elements(n *node, f field) []*node {
 	switch {
 	case n.kind == listNode:
@@ -249,9 +250,9 @@ func elements(n *node, f field) []*node {
 	return parts
 }
 
-// levels decodes a value of a key that may be a factor, or a list of different ones. Values
-// that are themselves lists of mappings are written as a list of such lists; one alone needs
-// no list around it.
+// levels decodes a key that may be a factor: one value, or a list of different ones. Values that
+// are themselves lists of mappings are written as a list of such lists; a single one needs no outer
+// list.
 func (d *decoder) levels(n *node, v reflect.Value, f field, path string) {
 	d.at[path] = n
 	items := elements(n, f)
@@ -276,14 +277,14 @@ func (d *decoder) levels(n *node, v reflect.Value, f field, path string) {
 	case len(items) == 0:
 		d.fail(path, "give at least one value, or take the key away", "%s is an empty list", called(path))
 	case values.Len() > 1:
-		d.factors[path], _ = json.Marshal(values.Interface()) // all types of the format are written
+		d.factors[path], _ = json.Marshal(values.Interface()) // all types of the format can be marshalled
 		fallthrough
 	case values.Len() == 1:
 		v.Set(values.Index(0))
 	}
 }
 
-// noun says what f wants, for an error.
+// noun returns a phrase for the values that f accepts, for errors.
 func (f *field) noun() string {
 	noun := f.kind().noun
 	if f.enum != nil {
@@ -313,7 +314,7 @@ func (f *field) parse(text string, v reflect.Value) error {
 	return f.within(text, v)
 }
 
-// within refuses a value that is beyond the limits of f.
+// within returns an error if a value is outside the limits of f.
 func (f *field) within(text string, v reflect.Value) error {
 	n, hint := number(v), ""
 	switch {
@@ -329,7 +330,7 @@ func (f *field) within(text string, v reflect.Value) error {
 	return mistake(f.orZero(hint), "%s is out of limits", text)
 }
 
-// orZero is what a value must be, and the word for none.
+// orZero appends the word for the zero value, if f has one.
 func (f *field) orZero(text string) string {
 	if f.zero != "" {
 		text += ", or " + f.zero
@@ -337,7 +338,7 @@ func (f *field) orZero(text string) string {
 	return text
 }
 
-// constant is a value that a tag of f has.
+// constant returns the value of a text in a tag of f.
 func (f *field) constant(text string) reflect.Value {
 	v := reflect.New(f.typ).Elem()
 	if f.zero == "" || text != f.zero {
@@ -362,7 +363,7 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 	return nil
 }
 
-// number is the value of v in its base unit; 0 for words.
+// number returns the value of v in its base unit; 0 for words.
 func number(v reflect.Value) float64 {
 	if d, ok := v.Interface().(Duration); ok {
 		return d.Seconds()
@@ -373,7 +374,7 @@ func number(v reflect.Value) float64 {
 	return 0
 }
 
-// text is the canonical text of one value of f.
+// text returns the canonical text of one value of f.
 func (f *field) text(v reflect.Value) string {
 	if f.zero != "" && v.IsZero() {
 		return f.zero
@@ -381,7 +382,7 @@ func (f *field) text(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// setDefault fills a field whose key was not given.
+// setDefault sets a field whose key is missing to its default.
 func (d *decoder) setDefault(v reflect.Value, f field) {
 	switch {
 	case f.def != "":

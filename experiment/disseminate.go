@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Disseminate is the section of the scenario disseminate: content spreads from
-// s seeders to l leechers, who start together or come and go, with faults.
+// Disseminate is the section of the scenario disseminate: content spreads from s seeders to l
+// leechers, which start together or come and go, with faults.
 type Disseminate struct {
 	// Nodes of the swarm, seeders included; each a process behind its own link.
 	Nodes int `json:"nodes,omitempty" default:"8" min:"2" max:"256" label:"nodes"`
@@ -35,12 +35,12 @@ type Disseminate struct {
 	Gate Fraction `json:"gate" default:"none" zero:"none"`
 }
 
-// Leechers is how many nodes do not have the content from the beginning.
+// Leechers returns the number of nodes that do not have the content from the beginning.
 func (d *Disseminate) Leechers() int { return d.Nodes - d.Seeders }
 
 const giveRate = "give `link` a rate, such as 100Mbit"
 
-// checkDisseminate refuses swarms that cannot be had.
+// checkDisseminate returns an error for a swarm that cannot be executed.
 func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *Error {
 	up, down := cell.Link.UpRate(), cell.Link.DownRate()
 	switch {
@@ -55,7 +55,8 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *Error {
 	return c.checkFaults(cell, map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes})
 }
 
-// checkFaults refuses faults that a cell with such groups of nodes cannot have.
+// checkFaults returns an error if a cell cannot have its faults. groups holds the sizes of its
+// groups of nodes.
 func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
 	path, swarm := c.e.Scenario+".faults", cell.Disseminate != nil
 	for _, f := range cell.Faults() {
@@ -75,32 +76,30 @@ func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
 	return nil
 }
 
-// What the estimate of a swarm assumes: rough, and rather too much than too
-// little.
+// Assumptions of the estimate of a swarm. They are rough, and rather too high than too low.
 const (
-	// swarmSlack is how many load lines a swarm takes.
+	// swarmSlack is the time of a swarm, as a multiple of the load line.
 	swarmSlack = 2.0
-	// servedSlack is how many times the seeders take what they need to send
-	// everything themselves, where no other node passes anything on.
+	// servedSlack is the time of the seeders to send everything themselves, as a multiple of the
+	// least possible, if no other node passes anything on.
 	servedSlack = 1.2
-	// swarmRate is how fast one machine moves content between all nodes of a
-	// swarm together, in bytes per second, whatever their links would carry.
+	// swarmRate is the rate at which one machine moves content between all nodes of a swarm, in
+	// bytes per second, even if the links allow more.
 	swarmRate = 250e6
-	// startNode is what starting one node of a swarm takes, in seconds.
+	// startNode is the time to start one node of a swarm, in seconds.
 	startNode = 1.0
 )
 
-// estimateDisseminate is the time and the file bytes of one trial: content made
-// and published at the seeders, spread in swarmSlack load lines or as fast as
-// the machine moves it, and read back from all leechers. Where nodes pass nothing
-// on (alone), the seeders send everything.
+// estimateDisseminate estimates the time and the file bytes of one trial: content is made and
+// published at the seeders, spread in swarmSlack load lines or as fast as the machine moves it, and
+// read back from all leechers. If alone, nodes pass nothing on, and the seeders send everything.
 func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 	s := c.Disseminate
 	size, leechers := float64(c.Data.Size), float64(s.Leechers())
 	est := CellEstimate{Bytes: leechers * size, Limit: "link"}
 	est.Operation = swarmSlack * c.LoadLine(tcpPayload)
 	if up := c.Link.UpRate(); alone && up != 0 {
-		copies := math.Ceil(leechers / float64(s.Seeders)) // that one seeder sends
+		copies := math.Ceil(leechers / float64(s.Seeders)) // sent by one seeder
 		est.Operation = servedSlack * max(c.LoadLine(tcpPayload), copies*size*8/tcpPayload(float64(up)))
 	}
 	if moved := est.Bytes / swarmRate; moved > est.Operation {
@@ -114,8 +113,8 @@ func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 	return est
 }
 
-// faultSeconds is what faults add to a trial: as long as each lasts or, where it has no end,
-// the stall. A rate without an end adds nothing.
+// faultSeconds returns the time that faults add to a trial: the duration of each fault or, for one
+// without an end, the stall. A rate without an end adds nothing.
 func (c *Cell) faultSeconds(stall Duration) (more float64) {
 	for _, f := range c.Faults() {
 		switch {
@@ -128,7 +127,7 @@ func (c *Cell) faultSeconds(stall Duration) (more float64) {
 	return more
 }
 
-// arriving is the time from the first leecher that may begin to the last one, in
+// arriving returns the time between the start of the first leecher and that of the last one, in
 // seconds.
 func arriving(s *Disseminate) float64 {
 	j := s.Join
@@ -142,5 +141,5 @@ func arriving(s *Disseminate) float64 {
 	return (math.Ceil(leechers/float64(j.Wave)) - 1) * j.Every.Seconds()
 }
 
-// tcpPayload is what of a rate on the wire is payload.
+// tcpPayload returns the payload of a rate on the wire.
 func tcpPayload(wire float64) float64 { return wire * tcpShare }

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Error is one mistake in an experiment file or in a --set argument. It quotes no line of
-// the file: options of systems may be secrets.
+// Error is one mistake in an experiment file or in a --set argument. It quotes no line of the file,
+// because options of systems may be secrets.
 type Error struct {
 	File    string // "boost.yaml", or "--set link.rate"
-	Line    int    // 1-based; 0 when the mistake has no place in the file
+	Line    int    // 1-based; 0 if the mistake has no position in the file
 	Column  int    // 1-based, in characters
 	Message string
 	Hint    string // what to do about it; may be empty
-	path    string // of the key at fault, where the place is not known yet
+	path    string // of the wrong key, if the position is not known yet
 }
 
-// Error is the place, the message and the hint.
+// Error returns the position, the message and the hint.
 func (e *Error) Error() string {
 	place, hint := e.File+": ", "\n      hint: "+e.Hint
 	switch {
@@ -34,20 +34,19 @@ func (e *Error) Error() string {
 	return place + e.Message + hint
 }
 
-// mistake is an error whose place its caller knows.
+// mistake returns an error without a position, which the caller adds.
 func mistake(hint, format string, args ...any) error {
 	return &Error{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// Errors are all the mistakes found, in the order of the file; those that came
-// from --set follow.
+// Errors are all mistakes found, in the order of the file, followed by those from --set.
 type Errors []*Error
 
 func (es Errors) Error() string {
 	return strings.Join(each(es, (*Error).Error), "\n")
 }
 
-// sorted orders the errors by place and drops repetitions.
+// sorted sorts the errors by position and removes duplicates.
 func (es Errors) sorted() Errors {
 	slices.SortStableFunc(es, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(boolInt(a.Line == 0), boolInt(b.Line == 0)), cmp.Compare(a.Line, b.Line),
@@ -63,13 +62,12 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// credentials finds user names and passwords in a URL, also where what is around
-// them is not right.
+// credentials matches a URL with a user name or password, even if other parts of it are invalid.
 var credentials = regexp.MustCompile(`^\s*(?:([A-Za-z][A-Za-z0-9+.-]*)://)?` +
 	`(?:([^/?#\s@]*)@|[^/?#\s@\[\]]*:[0-9]*[^0-9/?#\s@\]][^\s@]*@)`)
 
-// hasCredentials reports whether a line of text begins with a URL that contains
-// credentials. In an sftp URL a user name alone is none.
+// hasCredentials reports whether a line of text begins with a URL that contains credentials. A user
+// name alone in an sftp URL does not count.
 func hasCredentials(text string) bool {
 	for line := range strings.Lines(text) {
 		m := credentials.FindStringSubmatch(line)

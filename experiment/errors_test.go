@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What may be a secret is in no message, wherever in the file it is and whatever
-// else is wrong on its line.
+// Messages never contain a value that may be a secret, wherever it is in the file and whatever else
+// is wrong on its line.
 func TestMessagesQuoteNoSecret(t *testing.T) {
 	const rest = "scenario: retrieve\nretrieve: {requests: 1}\n"
 	for name, src := range map[string]string{
@@ -59,7 +59,7 @@ func TestMessagesQuoteNoSecret(t *testing.T) {
 	}
 }
 
-// A URL without credentials is none with.
+// A URL without credentials is not taken for one with credentials.
 func TestCredentialsInURLs(t *testing.T) {
 	for text, want := range map[string]bool{
 		"http://192.0.2.1:80/a@b": false, "https://h/x?to=a@b:c": false, "sftp://user@host:22/dir": false,

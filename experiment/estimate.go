@@ -9,38 +9,37 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// What an estimate assumes. The numbers are rough on purpose: the plan shall
-// distinguish minutes from days.
+// Assumptions of the estimates. The numbers are rough on purpose: a plan only has to distinguish
+// minutes from days.
 const (
-	// tcpShare of a link's rate on the wire is payload: 1448 bytes of each
-	// 1538 that a full segment takes on Ethernet (TCP timestamps, preamble and
-	// gap included).
+	// tcpShare is the share of a link's rate on the wire that is payload: 1448 of the 1538 bytes
+	// that a full segment takes on Ethernet (with TCP timestamps, preamble and gap).
 	tcpShare = 1448.0 / 1538.0
 	// unlimitedRate is assumed for a link without a limit, in bytes per second.
 	unlimitedRate = 1e9
-	// loadRate is how fast a started system takes its objects, in bytes per second.
+	// loadRate is the rate at which a started system stores its objects, in bytes per second.
 	loadRate = 200e6
 	// unknownSize is assumed for whole objects of unknown size, in bytes.
 	unknownSize = 100 << 20
-	// aroundTrial is what a trial takes beside its load: the check of the
-	// link, the probe of the server, the books. Seconds.
+	// aroundTrial is the time that a trial takes besides its load, in seconds: the check of the
+	// link, the probe of the server, the records.
 	aroundTrial = 0.5
-	// startSystem is what starting one system takes. Seconds.
+	// startSystem is the time to start one system, in seconds.
 	startSystem = 2.0
 )
 
-// estimate fills in the estimate of the plan, from those of its cells.
+// estimate sets the estimate of the plan from those of its cells.
 func (p *Plan) estimate() {
 	e := &p.Experiment
 	p.skipLong()
 	var seconds, bytes float64
-	once := map[string]float64{} // what is prepared for all cells that want the same, in seconds
+	once := map[string]float64{} // preparations shared by cells, in seconds
 	prepare := func(what string, takes float64) { once[what] = max(once[what], takes) }
 	for _, c := range p.Cells {
 		seconds += c.Estimate.Seconds
 		bytes += c.Estimate.Bytes
 		if e.LoadTest() {
-			continue // beside the least that it takes nothing else counts
+			continue // everything else is negligible
 		}
 		if s := c.Sync; s != nil {
 			prepare(c.System, float64(s.Peers)*startNode)
@@ -52,7 +51,7 @@ func (p *Plan) estimate() {
 			prepare(c.System, float64(d.Nodes)*startNode)
 		} else if !e.System(c.System).Attached() {
 			prepare(c.System, startSystem)
-			if c.Retrieve != nil { // what the others store before is little
+			if c.Retrieve != nil { // the other scenarios store little in advance
 				prepare(c.System+c.Data.Key(), float64(c.Data.Objects)*float64(c.Data.Size)/loadRate)
 			}
 		}
@@ -66,7 +65,7 @@ func (p *Plan) estimate() {
 		Bytes: math.Round(bytes * blocks), Bound: boundOf(p.Cells)}
 }
 
-// rounded is a number to three decimals.
+// rounded rounds a number to three decimals.
 func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 func (e *Experiment) estimateCell(c *Cell) CellEstimate {
@@ -104,18 +103,19 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	return est
 }
 
-// System is the system of that name, which a cell has.
+// System returns the system with that name, which must be the system of a cell.
 func (e *Experiment) System(name string) SystemUse {
 	return *first(e.Systems, func(s *SystemUse) bool { return s.Name == name })
 }
 
-// knownBytes is the file bytes of one request, a guess where they are not known.
+// knownBytes returns the file bytes of one request, or a guess if they are unknown.
 func knownBytes(c *Cell) float64 {
 	return cmp.Or(float64(requestBytes(c.Data, c.Retrieve)), unknownSize)
 }
 
-// operation is one of so many that share the link: it takes the longer of what latency
-// allows (round trips, work, its bytes alone on the link) and of what the link allows.
+// operation estimates one operation of a number of workers that share the link. It takes the longer
+// of its latency (round trips, work, and its bytes alone on the link) and the time to transfer the
+// bytes of all workers.
 func (c *Cell) operation(workers, trips, work, bytes, goodput float64) CellEstimate {
 	latency := work + trips*c.Link.RTT() + bytes/goodput
 	if shared := workers * bytes / goodput; shared > latency {
@@ -124,8 +124,9 @@ func (c *Cell) operation(workers, trips, work, bytes, goodput float64) CellEstim
 	return CellEstimate{Operation: latency, Limit: "latency"}
 }
 
-// closedLoop: workers make requests of n bytes one after the other, until all are made or
-// the trial's time is over. An operation ends at its deadline, with the bytes it has by then.
+// closedLoop estimates workers that each make requests of n bytes one after the other, until all
+// are made or the trial's time is over. An operation ends at its deadline, with the bytes received
+// by then.
 func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	r := c.Retrieve
 	requests := least(float64(r.Requests), float64(r.PerWorker)*float64(r.Concurrency))
@@ -144,7 +145,7 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	return est
 }
 
-// least is the least of the bounds that there are, which are above 0.
+// least returns the smallest of the bounds that are above 0, or +Inf.
 func least(bounds ...float64) float64 {
 	all := math.Inf(1)
 	for _, b := range bounds {
@@ -155,10 +156,11 @@ func least(bounds ...float64) float64 {
 	return all
 }
 
-// openLoop: requests come by themselves; the link may not carry them all.
+// openLoop estimates requests that arrive independently of the answers; the link may not be able to
+// carry them all.
 func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 	a := r.Arrivals
-	rate, held := float64(a.Rate), 0.0 // for which requests arrive; 0: without end
+	rate, held := float64(a.Rate), 0.0 // rate of requests per second, and how long they arrive; 0: without end
 	switch {
 	case a.Process == "steps":
 		var arrivals float64
@@ -170,7 +172,7 @@ func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 	case a.Process == "log" && a.Found == nil:
 		return CellEstimate{}
 	case a.Process == "log":
-		held = max(a.Found.Seconds/a.Speed, 1e-3) // of one request: none
+		held = max(a.Found.Seconds/a.Speed, 1e-3) // the duration of a log with one request is 0 s
 		rate, n = float64(a.Found.Requests)/held, float64(a.Found.Bytes)/float64(a.Found.Requests)
 	}
 	ends := least(held, r.Duration.Seconds(), float64(r.Requests)/rate, float64(r.Bytes)/n/rate)
@@ -182,7 +184,7 @@ func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 	return est
 }
 
-// boundOf is that of a whole plan: of its least certain trial.
+// boundOf returns the bound of a plan: that of its least certain trial.
 func boundOf(cells []Cell) Bound {
 	for _, b := range []Bound{Open, Unknown, AtLeast} {
 		if slices.ContainsFunc(cells, func(c Cell) bool { return c.Estimate.Bound == b }) {
@@ -192,7 +194,7 @@ func boundOf(cells []Cell) Bound {
 	return Exact
 }
 
-// text is the time and the bytes of an estimate, for people.
+// text formats the time and the bytes of an estimate for the user.
 func (b Bound) text(seconds, bytes float64) (took, moved string) {
 	took, moved = words.Span(seconds), words.Bytes(bytes)
 	switch b {
@@ -206,7 +208,7 @@ func (b Bound) text(seconds, bytes float64) (took, moved string) {
 	return took, moved
 }
 
-// content is what the bytes of the plan are.
+// content returns the noun for the bytes of the plan.
 func (p *Plan) content() string {
 	if p.Experiment.Sync != nil {
 		return "chain bytes"
@@ -214,8 +216,8 @@ func (p *Plan) content() string {
 	return "file bytes"
 }
 
-// EstimateText is the estimate in words: "2.7 s and 151 MB of file bytes", "at
-// least 3 h 03 min and …", or why there is none.
+// EstimateText returns the estimate in words: "2.7 s and 151 MB of file bytes", "at least 3 h 03
+// min and …", or why there is none.
 func (p *Plan) EstimateText() string {
 	took, moved := p.Estimate.Bound.text(p.Estimate.Seconds, p.Estimate.Bytes)
 	switch {

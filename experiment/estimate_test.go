@@ -14,7 +14,7 @@ data: {size: 10MB}
 disseminate: {nodes: 8}
 `
 
-// Estimates follow the physics of simple cases, within some per cent.
+// Estimates follow the physics of simple cases, within a few per cent.
 func TestEstimates(t *testing.T) {
 	const (
 		retrieve = "scenario: retrieve\nsystems: [nginx]\ndata: {size: 100MB}\n"
@@ -26,7 +26,7 @@ func TestEstimates(t *testing.T) {
 	)
 	for _, c := range []struct {
 		file, sets            string
-		seconds, bytes, limit any // nil: not asked for
+		seconds, bytes, limit any // nil: not checked
 	}{
 		{retrieve, "link.rate=1Gbit; retrieve={requests: 10, concurrency: 10}", 8 / payload, 1e9, "link"},
 		{retrieve, "link.delay=50ms; retrieve={requests: 100, range: 1kB}", 10.0, 1e5, "latency"},
@@ -34,11 +34,11 @@ func TestEstimates(t *testing.T) {
 		{retrieve, "link.rate=8Mbit; retrieve={duration: 3s}", 3.0, 3e6 * payload, nil},
 		{retrieve, "link.rate=8Mbit; retrieve={range: 100kB, duration: 10s, arrivals: {rate: 100/s}}", 10.0,
 			1e7 * payload, "link"},
-		// Nine round trips and one, five times, and the operation that opens the connections.
+		// Ten round trips, five times, and the operation that opens the connections.
 		{overhead, "link.delay=100ms; data.size=1B", 6 * (10*0.2 + guessedWork), 6.0, "latency"},
 		{overhead, "", 6 * (0.8/payload + guessedWork), 6e6, "link"},
 		{upload, "", 0.08 / payload, 1e6, nil}, // over the server's downlink
-		// The content in twice the load line, made and read back at 200 MB/s.
+		// The content is spread in twice the load line, and made and read back at 200 MB/s.
 		{swarm, "", 2*0.8/payload + 0.4, 7e7, "link"},
 		{swarm, "link.up=50Mbit", 4*0.8/payload + 0.4, nil, nil},
 		{swarm, "link.rate=unlimited", 70e6/swarmRate + 0.4, nil, "machine"},
@@ -46,7 +46,7 @@ func TestEstimates(t *testing.T) {
 		{swarm, "disseminate.join={poisson: 0.5/s}", 2*0.8/payload + 14.4, nil, nil},
 		{swarm, "disseminate.faults=[{crash: seeders, at: 50%}]", 2*0.8/payload + 30.4, nil, nil}, // the stall
 		{swarm, "disseminate.faults=[{crash: leechers, at: 50%, for: 20s}]", 2*0.8/payload + 20.4, nil, nil},
-		{swarm, "systems=fanout", servedSlack*7*0.8/payload + 0.4, nil, nil}, // the seeder sends it all
+		{swarm, "systems=fanout", servedSlack*7*0.8/payload + 0.4, nil, nil}, // the seeder sends everything
 		{following, "", startFollow + followWork*1000*0.0022 + aroundSync, float64(chain), "machine"},
 		{following, "link.rate=1Mbit", startFollow + chain*8e-6/payload + aroundSync, nil, "link"},
 		{following, "sync.speeds={list: [500kbit]}; sync.trouble=[{silent: 1}, {stranger: 1}]",
@@ -69,7 +69,7 @@ func TestEstimates(t *testing.T) {
 			t.Errorf("%s%s: limited by %s, want %s", c.file, c.sets, e.Limit, c.limit)
 		}
 	}
-	// Nodes live through all trials: 8 s to start them, however many trials.
+	// Nodes live through all trials: 8 s to start them, independent of the number of trials.
 	p := mustPlan(t, swarm, "repetitions=20", "disseminate.nodes=2,8", "link.rate=unlimited", "data.size=1B")
 	if got := p.Estimate.Seconds - 2*21*aroundTrial; math.Abs(got-8) > 0.1 {
 		t.Errorf("%g s beside the trials", got)

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// Limits of a plan: above them a file is a mistake, not an experiment.
+// Limits of a plan. A file that exceeds them is refused as a mistake.
 const (
 	maxCombinations = 100_000 // before `where`
 	maxTrials       = 100_000
@@ -24,7 +24,7 @@ const (
 type axis struct {
 	path   string
 	field  field
-	levels []reflect.Value // none where it was not given and has no default
+	levels []reflect.Value // empty if no value was given and there is no default
 }
 
 // axes lists the axes of the experiment: the system, then the others in the order of the
@@ -48,12 +48,12 @@ func (e *Experiment) axes() []axis {
 	return all
 }
 
-// levels are the values of the key f at path, one of which is v.
+// levels returns the levels of the key f at path; v is one of them.
 func (e *Experiment) levels(path string, f field, v reflect.Value) (levels []reflect.Value) {
 	given := reflect.New(reflect.SliceOf(f.typ))
 	raw, is := e.Factors[path]
 	switch {
-	case is && json.Unmarshal(raw, given.Interface()) == nil: // else Plan says so
+	case is && json.Unmarshal(raw, given.Interface()) == nil: // otherwise Plan reports the error
 		for _, level := range given.Elem().Seq2() {
 			levels = append(levels, level)
 		}
@@ -71,7 +71,7 @@ type combination struct {
 	system *SystemUse
 }
 
-// level is what a condition sees.
+// level returns the level of a factor, for conditions.
 func (c *combination) level(path string) gate.Level {
 	i := slices.IndexFunc(c.axes, func(a axis) bool { return a.path == path })
 	switch {
@@ -83,12 +83,12 @@ func (c *combination) level(path string) gate.Level {
 		}
 		return l
 	case path == dataSizePath:
-		return gate.Level{Number: math.Inf(1)} // unknown: as large as it needs to be
+		return gate.Level{Number: math.Inf(1)} // unknown: assume that it is large enough
 	}
 	return gate.Level{Number: math.NaN()}
 }
 
-// name describes the combination for an error: its factors.
+// name describes the combination by its factors, for errors.
 func (c *combination) name() string {
 	parts := []string{c.system.Name}
 	for i, a := range c.axes {
@@ -99,9 +99,8 @@ func (c *combination) name() string {
 	return strings.Join(parts, ", ")
 }
 
-// expand makes the cells: the product of all levels and systems, without what
-// `where` leaves out. The system varies fastest, so that cells that are
-// compared stand side by side.
+// expand returns the cells: the product of all levels and systems, without the combinations that
+// `where` excludes. The system varies fastest, so that cells to be compared are adjacent.
 func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 	axes := e.axes()
 	total, longest := float64(len(e.Systems)), axes[1]
@@ -126,7 +125,7 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 		c := combination{e: e, axes: axes, levels: make([]int, len(axes)), system: &e.Systems[system]}
 		for i, a := range slices.Backward(axes) {
 			n := len(a.levels)
-			c.levels[i] = rest%max(1, n) - boolInt(n == 0) // -1 where it has none
+			c.levels[i] = rest%max(1, n) - boolInt(n == 0) // -1 for an empty axis
 			rest /= max(1, n)
 		}
 		c.levels[0] = system
@@ -157,13 +156,12 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 	return cells, bad
 }
 
-// ownLevel is what an axis has where it does not apply: the system has a link or
-// objects of its own.
+// ownLevel is the level of an axis that does not apply because the system has its own link or
+// objects.
 const ownLevel = "own"
 
-// apply leaves the levels out that do not apply to the combination's system: they become -1.
-// An attached system is reached over the network there is, and has objects of its own
-// unless it may be written to.
+// apply sets the levels that do not apply to the combination's system to -1. An attached system is
+// reached over the existing network, and has its own objects unless it may be written to.
 func (c *combination) apply() {
 	for i, a := range c.axes {
 		section, _, _ := strings.Cut(a.path, ".")
@@ -199,9 +197,9 @@ func (e *Experiment) cells(combos []combination) ([]Cell, []*Error) {
 	return cells, bad
 }
 
-// varying reports which axes are factors of the plan: those with several levels and,
-// where nothing else distinguishes systems with a link or objects of their own, one
-// whose only level is not zero.
+// varying reports which axes are factors of the plan: those with several levels. If nothing else
+// distinguishes systems with their own link or objects from the others, one axis with a single
+// level other than zero is added.
 func varying(combos []combination) []bool {
 	axes := combos[0].axes
 	varies, own := make([]bool, len(axes)), make([]bool, len(axes))
@@ -234,12 +232,12 @@ func factorOf(a axis, v reflect.Value) Factor {
 	return f
 }
 
-// resolve fills in the cell's values, one for each field, and checks that they
-// can be had together.
+// resolve fills in the cell's values, one for each field, and checks that they are possible
+// together.
 func (c *combination) resolve(cell *Cell) *Error {
 	cell.Link = c.e.Link
 	if c.e.Scenario != "sync" && (!c.system.Attached() || c.e.Allows("write")) {
-		// Else the system has its own objects, and their sizes are not known here.
+		// Otherwise the system has its own objects, whose sizes are not known here.
 		cell.Data = c.e.Data
 	}
 	at := func(path string) reflect.Value { return cellField(reflect.ValueOf(cell).Elem(), path) }
@@ -280,7 +278,7 @@ func (c *combination) resolve(cell *Cell) *Error {
 	return nil
 }
 
-// checkLinkAndData refuses cells of any scenario that cannot be executed.
+// checkLinkAndData returns an error for a cell of any scenario that cannot be executed.
 func (c *combination) checkLinkAndData(cell *Cell) *Error {
 	l := cell.Link
 	_, bytes := cell.Data.Total()
@@ -299,7 +297,7 @@ func (c *combination) checkLinkAndData(cell *Cell) *Error {
 	return nil
 }
 
-// cellField is the field of a struct at a path of the format; invalid where there is none.
+// cellField returns the field of a struct at a path of the format; it is invalid if there is none.
 func cellField(v reflect.Value, path string) reflect.Value {
 	key, rest, more := strings.Cut(path, ".")
 	v = reflect.Indirect(v)
@@ -316,8 +314,8 @@ func cellField(v reflect.Value, path string) reflect.Value {
 	return v.Field(f.index)
 }
 
-// checkRetrieve refuses cells that cannot be executed, and turns a bound in
-// bytes into one in requests where sizes are known.
+// checkRetrieve returns an error for a cell that cannot be executed. It converts a bound in bytes
+// into one in requests if sizes are known.
 func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *Error {
 	size, log := cell.Data.Size, r.Replays()
 	switch {
@@ -349,11 +347,10 @@ func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *Error {
 	return nil
 }
 
-// requestBytes is the file bytes of one request, or 0 when the size of the
-// objects is not known.
+// requestBytes returns the file bytes of one request, or 0 if the size of the objects is not known.
 func requestBytes(d Data, r *Retrieve) Bytes { return cmp.Or(r.Range, d.Size) }
 
-// impossible is a cell that cannot be had, for what is at path.
+// impossible returns the error for a cell that cannot be executed because of the key at path.
 func (c *combination) impossible(path, hint, format string, args ...any) *Error {
 	err := &Error{path: path, Message: "impossible cell (" + c.name() + "): " + fmt.Sprintf(format, args...),
 		Hint: hint + ", or leave the cell out with `where`"}
@@ -365,8 +362,8 @@ func (c *combination) impossible(path, hint, format string, args ...any) *Error 
 	return err
 }
 
-// Plan expands the experiment: all cells, the estimate and the hash. Its error
-// is all impossible cells, or the first condition that cannot be read.
+// Plan expands the experiment: all cells, the estimate and the hash. Its error contains all
+// impossible cells, or a condition that cannot be parsed.
 func (e *Experiment) Plan() (*Plan, error) {
 	var wrong error
 	conditions := e.conditions(func(_ int, err error) { wrong = err })

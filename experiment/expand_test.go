@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// expected is how many cells there are, counted without the code under test.
+// expected returns the number of cells, counted without the tested code.
 func expected(systems, rates, sizes, workers, ranges []string) (cells int) {
 	bytes := map[string]int{"1MiB": 1 << 20, "2MB": 2e6, "512KiB": 512 << 10, "64KiB": 64 << 10, "3MiB": 3 << 20,
 		"whole": 0}
@@ -28,8 +28,8 @@ func expected(systems, rates, sizes, workers, ranges []string) (cells int) {
 	return cells
 }
 
-// The number of cells is the product of the lists, less what is excluded; each
-// combination comes once, and in each group every system comes once.
+// The number of cells is the product of the lists minus the excluded cells. Each combination occurs
+// once, and each group contains every system once.
 func TestExpansion(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -77,7 +77,7 @@ where:
 				t.Errorf("cell %s (%s) comes twice", c.ID, key)
 			}
 			seen[key], ids[c.ID], grouped[group] = true, true, true
-			// Cells of a group differ in nothing but the system.
+			// Cells of a group differ only in the system.
 			settings := strings.TrimPrefix(key, c.System)
 			if first := same[c.Group()]; first != "" && first != settings {
 				t.Errorf("group %q: %s and %s", c.Group(), settings, first)
@@ -90,7 +90,7 @@ where:
 	}
 }
 
-// The order of keys and the spelling of values do not change a plan; a value does.
+// A plan depends on values, but not on the order of keys or the spelling of values.
 func TestPlanIsCanonical(t *testing.T) {
 	a := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: "+
 		"1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
@@ -159,7 +159,7 @@ func TestLoadPlanRefuses(t *testing.T) {
 	}
 }
 
-// An experiment that did not come from a file is checked too.
+// An experiment that does not come from a file is also checked.
 func TestPlanReportsImpossibleCells(t *testing.T) {
 	p := mustPlan(t, string(read(t, "testdata/good/minimal.yaml")))
 	e := p.Experiment
@@ -176,7 +176,7 @@ func TestPlanReportsImpossibleCells(t *testing.T) {
 	}
 }
 
-// A bound in bytes becomes requests, at least one for every worker.
+// A bound in bytes is converted into requests, at least one for every worker.
 func TestBytesBecomeRequests(t *testing.T) {
 	p := mustPlan(t, `scenario: retrieve
 systems: [nginx]
@@ -196,8 +196,8 @@ retrieve: {bytes: 100MiB, range: [whole, 1MiB, 3MiB], concurrency: [1, 1000]}
 	}
 }
 
-// A system that is only read has its own objects: their sizes are not those of
-// the file, so no range is too large for them.
+// A system that is only read has its own objects, not those of the file, so no range is too large
+// for them.
 func TestAttachedSystemHasItsOwnObjects(t *testing.T) {
 	const src = `scenario: retrieve
 systems: [{use: boost, with: {url: "http://x"}}]
@@ -217,7 +217,7 @@ retrieve: {bytes: 100MiB, range: [whole, 10MiB]}
 	}
 }
 
-// However short a log is, its plan can be written.
+// A plan with a very short log can be written.
 func TestEstimateOfShortLog(t *testing.T) {
 	src := read(t, "testdata/good/replay.yaml")
 	for _, duration := range []string{"none", "10s"} {

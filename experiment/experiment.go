@@ -2,8 +2,7 @@ package experiment
 
 import "encoding/json"
 
-// Experiment is one experiment file, decoded, checked and with all defaults
-// filled in.
+// Experiment is a decoded and checked experiment file, with all defaults filled in.
 type Experiment struct {
 	// The question to ask; the section of the same name has its settings.
 	Scenario string `json:"scenario" required:"true" enum:"retrieve,overhead,upload,collect,disseminate,sync"`
@@ -62,7 +61,7 @@ type Experiment struct {
 	// the levels of each key that was given as a list
 	Factors map[string]json.RawMessage `json:"factors,omitempty" yaml:"-"`
 
-	Dropped []string `json:"dropped,omitempty" yaml:"-"` // systems that --set left out, and that conditions still name
+	Dropped []string `json:"dropped,omitempty" yaml:"-"` // systems that --set removed and that conditions still name
 }
 
 // SystemUse is one system of an experiment.
@@ -80,14 +79,14 @@ type SystemUse struct {
 	// baseline.
 	Override map[string]string `json:"override,omitempty"`
 	Baseline bool              `json:"baseline,omitempty" yaml:"-"`
-	// the nodes of its swarm pass nothing on that they fetched
+	// the nodes of its swarm do not pass on what they fetched
 	Alone bool `json:"alone,omitempty" yaml:"-"`
 }
 
-// Attached says whether the system runs already, and is not started.
+// Attached reports whether the system is already running, and is not started by Plimsoll.
 func (u SystemUse) Attached() bool { return u.Mode == "attach" }
 
-// Link is what the emulated link between generator and system is to be.
+// Link describes the emulated link between generator and system.
 type Link struct {
 	// Rate on the wire, Ethernet framing included.
 	Rate BitRate `json:"rate" default:"unlimited" zero:"unlimited" max:"1Tbit" label:"rate"`
@@ -117,15 +116,15 @@ type Link struct {
 	Emulator string `json:"emulator" default:"auto" enum:"auto,netem,user,none"`
 }
 
-// Data is what is stored in the systems, before they are measured or, by the
-// scenario upload, as what is measured.
+// Data is what is stored in the systems before they are measured or, in the scenario upload, as the
+// measured work.
 type Data struct {
 	// Number of objects; one in disseminate.
 	Objects int `json:"objects" default:"1" min:"1" max:"1000000" scenario:"retrieve,overhead,upload" without:"data.directory,data.trace"`
 	// Size of each object. A list makes one data set per size.
 	Size Bytes `json:"size,omitempty" min:"1B" max:"1PiB" label:"size"`
 
-	// What only the scenario upload takes; of the four, one at most, instead of size.
+	// Only for the scenario upload; at most one of the first four, instead of size.
 
 	// Shares of the objects by size.
 	Mix Mix `json:"mix,omitempty" scenario:"upload" without:"data.size"`
@@ -141,14 +140,14 @@ type Data struct {
 	Copies int `json:"copies" scenario:"upload" default:"1" min:"1" max:"100000000"`
 }
 
-// Repetitions is how many measured blocks there are.
+// Repetitions is the number of measured blocks.
 type Repetitions struct {
 	_ struct{} `short:"max"`
 	// Measured blocks.
 	Max int `json:"max" default:"6" min:"1" max:"10000"`
 }
 
-// Warmup is what happens before anything counts.
+// Warmup is the number of trials before the measured blocks.
 type Warmup struct {
 	_ struct{} `short:"trials"`
 	// Warm-up trials of each cell.
@@ -175,7 +174,7 @@ type Limits struct {
 	Trial Duration `json:"trial" default:"auto" zero:"auto" below:"exit.max_runtime"`
 }
 
-// Exit are the conditions that end a run before all its trials are done.
+// Exit holds the conditions that end a run before all its trials are done.
 type Exit struct {
 	// Time for the run.
 	MaxRuntime Duration `json:"max_runtime" default:"none" zero:"none"`
@@ -184,7 +183,7 @@ type Exit struct {
 	// Share of a cell's finished operations in one trial that the server may fail.
 	MaxErrors Fraction `json:"max_errors" default:"none" zero:"none"`
 
-	// What a load test is also ended by.
+	// Further conditions that end a load test.
 
 	// Money that a system may use in a trial, in its currency: what contracts cost less unspent funds, or spending by
 	// purpose; counted from poll to poll.
@@ -195,8 +194,8 @@ type Exit struct {
 	StorageFull bool `json:"storage_full" scenario:"upload" default:"true"`
 }
 
-// Floor is the least progress of a load test: bytes that are stored (with their
-// redundancy, where the system reports it) in every full window.
+// Floor is the least progress of a load test: the bytes stored in every full window (with their
+// redundancy, if the system reports it).
 type Floor struct {
 	// Bytes per window, at least.
 	Bytes Bytes `json:"bytes" default:"1.35GB" min:"1B"`

@@ -10,12 +10,12 @@ import (
 // Part is a number of nodes, or a share of them, rounded up to a whole node; empty: all.
 type Part string
 
-// mostNodes is how many nodes an experiment may name.
+// mostNodes is the largest number of nodes that an experiment may name.
 const mostNodes = 256
 
 func (p *Part) parse(s string) error {
 	var share Fraction
-	n, err := strconv.ParseUint(s, 10, 16) // which takes no sign
+	n, err := strconv.ParseUint(s, 10, 16) // which accepts no sign
 	switch {
 	case err == nil && n >= 1 && n <= mostNodes && len(s) <= 3:
 		*p = Part(strconv.FormatUint(n, 10))
@@ -31,7 +31,8 @@ func (p Part) String() string { return string(p) }
 
 func (Part) kind() string { return "part" }
 
-// Of is how many of n it is: as many as it names, which may be more, or its share.
+// Of returns the number of nodes out of n: the given number, which may be larger than n, or the
+// share.
 func (p Part) Of(n int) int {
 	if p == "" {
 		return n
@@ -44,11 +45,11 @@ func (p Part) Of(n int) int {
 	return shareOf(n, float64(share))
 }
 
-// When is a moment: a share of the way, or a time after the beginning.
+// When is a moment: a share of the progress, or a time after the beginning.
 type When struct {
 	Timed bool
 	Share Fraction
-	After Duration // where Timed
+	After Duration // if Timed
 }
 
 func (w *When) parse(s string) error {
@@ -75,29 +76,28 @@ func (w When) String() string {
 
 func (When) kind() string { return "moment" }
 
-// MarshalText writes what parse reads.
+// MarshalText returns the text that parse reads.
 func (w When) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
-// UnmarshalText reads it.
+// UnmarshalText sets w from a text.
 func (w *When) UnmarshalText(b []byte) error { return w.parse(string(b)) }
 
-// FaultKind is what goes wrong.
+// FaultKind is a kind of fault.
 type FaultKind string
 
 const (
 	FaultCrash FaultKind = "crash" // SIGKILL to the nodes' processes
-	FaultCut   FaultKind = "cut"   // a partition: the nodes chosen on one side, all others on the other
+	FaultCut   FaultKind = "cut"   // a partition between the chosen nodes and all others
 	FaultRate  FaultKind = "rate"  // the nodes' links get another rate
 )
 
-// Whom the faults of a sync are about. Those of a swarm are about seeders, leechers or
-// nodes.
+// Nodes that the faults of a sync affect. Those of a swarm affect seeders, leechers or nodes.
 const (
 	WhoPeers = "peers"
 	WhoNode  = "node" // the fresh one
 )
 
-// Fault is one fault, with its end where it has one.
+// Fault is one fault, with its end if it has one.
 type Fault struct {
 	// Kill the processes of these nodes.
 	Crash string `json:"crash,omitempty" one:"true" enum:"seeders,leechers,nodes,peers,node"`
@@ -117,7 +117,7 @@ type Fault struct {
 	WithoutData bool `json:"without_data,omitempty" needs:"crash,for"`
 }
 
-// Kind is what goes wrong.
+// Kind returns the kind of the fault.
 func (f Fault) Kind() FaultKind {
 	switch {
 	case f.Crash != "":
@@ -128,14 +128,14 @@ func (f Fault) Kind() FaultKind {
 	return FaultRate
 }
 
-// Who is the group of nodes that it is about.
+// Who returns the group of nodes that the fault affects.
 func (f Fault) Who() string { return cmp.Or(f.Crash, f.Cut, f.Whose, "nodes") }
 
-// Of is how many of n nodes of its group it is about, which may be more than n.
+// Of returns how many of the n nodes of its group the fault affects, which may be more than n.
 func (f Fault) Of(n int) int { return f.Count.Of(n) }
 
 func (f *Fault) check() error {
-	if f.Count == "100%" { // written in one way
+	if f.Count == "100%" { // normalize, so that equal faults have one text
 		f.Count = ""
 	}
 	if f.Whose == "nodes" {
@@ -154,7 +154,7 @@ func (f *Fault) check() error {
 	return nil
 }
 
-// String is the fault in words, by which records and tables call it.
+// String describes the fault in words, as in records and tables.
 func (f Fault) String() string {
 	who := f.Who()
 	switch {
@@ -179,12 +179,12 @@ func (f Fault) String() string {
 	return text
 }
 
-// Faults are what goes wrong in a trial.
+// Faults are the faults of a trial.
 type Faults []Fault
 
 func (fs Faults) String() string { return joined(fs) }
 
-// joined are several values in words.
+// joined joins the texts of several values.
 func joined[T fmt.Stringer](all []T) string {
 	if len(all) == 0 {
 		return "none"

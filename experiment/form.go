@@ -21,7 +21,7 @@ func (m *Money) parse(s string) error {
 	return nil
 }
 
-// decimal is a number with so many decimals at most.
+// decimal formats a number with at most that many decimals.
 func decimal(v *big.Rat, decimals int) string {
 	return strings.TrimSuffix(strings.TrimRight(v.FloatString(decimals), "0"), ".")
 }
@@ -30,7 +30,7 @@ func (m Money) String() string { return string(m) }
 
 func (Money) kind() string { return "money" }
 
-// PriceText is a [Price] as the file has it.
+// PriceText is a [Price] as written in the file.
 type PriceText string
 
 func (t *PriceText) parse(s string) error {
@@ -43,7 +43,7 @@ func (t PriceText) String() string { return string(t) }
 
 func (PriceText) kind() string { return "price" }
 
-// Price is what one unit of a system's currency costs.
+// Price is the price of one unit of a system's currency.
 type Price struct {
 	Each     *big.Rat // in Currency
 	Currency string   // "USD"

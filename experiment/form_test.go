@@ -46,8 +46,7 @@ func TestParsePrice(t *testing.T) {
 	}
 }
 
-// The mean of a log-uniform size is (b−a)/ln(b/a), against a sum over its
-// quantiles.
+// The mean of a log-uniform size, (b−a)/ln(b/a), agrees with a sum over its quantiles.
 func TestTotal(t *testing.T) {
 	numeric := func(a, b float64) float64 {
 		sum, n := 0.0, 100_000

@@ -7,8 +7,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
 )
 
-// A rule that --set leaves no cell, or nothing to compare with, is refused, and the
-// message says why: it would never be decided.
+// A rule for which --set leaves no cell, or nothing to compare with, is refused, and the message
+// explains that it would never be decided.
 func TestGatesOfAScaledPlan(t *testing.T) {
 	const held = `scenario: retrieve
 systems: [nginx, boxo]
@@ -46,7 +46,7 @@ gates:
 		if err != nil {
 			continue
 		}
-		// A report reads the rules of its plan again, by the names that the plan has.
+		// A report parses the rules of its plan again, with the names in the plan.
 		p, err := e.Plan()
 		must(t, err)
 		for _, rule := range p.Experiment.Gates {

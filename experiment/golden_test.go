@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write golden files instead of comparing")
 
-// golden compares got with a file, or writes it with -update.
+// golden compares got with a file, or writes the file with -update.
 func golden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
@@ -44,7 +44,7 @@ func read(t testing.TB, path string) []byte {
 	return b
 }
 
-// Each file in testdata/bad pins its whole message.
+// Each file in testdata/bad has its complete message beside it.
 func TestBad(t *testing.T) {
 	for _, path := range files(t, "testdata/bad/*.yaml") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestGood(t *testing.T) {
 			golden(t, base+".json", b)
 			var text strings.Builder
 			must(t, p.WriteText(&text))
-			// The hash is in the JSON already.
+			// The JSON already contains the hash.
 			golden(t, base+".txt", []byte(strings.ReplaceAll(text.String(), p.Hash, "HASH")))
 			for line := range strings.Lines(text.String()) {
 				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > textWidth {

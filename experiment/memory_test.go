@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A file of the largest size takes little memory, whatever is in it.
+// Reading a file of the maximum size takes little memory, whatever its content.
 func TestReadingTakesLittleMemory(t *testing.T) {
 	for _, piece := range []string{
 		"- ", "[]", "[[]]", "{}", "? ", "a: ", "&a ", "*a ", "!a ", "<<: ", "- [", "[1,", "{a: ", "a:\n", "- a\n",
@@ -20,7 +20,7 @@ func TestReadingTakesLittleMemory(t *testing.T) {
 		if err == nil {
 			t.Errorf("%q: accepted", piece)
 		}
-		// All that was ever allocated is a bound of what was held.
+		// The total allocated is an upper bound of the memory in use.
 		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 300 {
 			t.Errorf("%q: %d MiB", piece, took)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxSource is the longest experiment file: more than a person writes, and little enough
-// for the YAML library, which takes memory with the square of what it keeps together.
+// maxSource is the maximum length of an experiment file in bytes. People write shorter ones, and
+// the YAML library needs memory quadratic in the size of what it keeps together.
 const maxSource = 16 << 10
 
 type nodeKind int
@@ -29,17 +29,17 @@ func (k nodeKind) String() string {
 	return [...]string{"nothing", "a single value", "a list", "a mapping"}[k]
 }
 
-// node is a value of the file. Unlike the YAML library's nodes all have a
-// place, and --set can edit them.
+// node is a value of the file. Unlike the nodes of the YAML library, all have a position, and --set
+// can edit them.
 type node struct {
 	kind    nodeKind
 	text    string // a scalar's text, as written
 	file    string // the file, or "--set link.rate"
-	line    int    // 1-based; 0: of --set
+	line    int    // 1-based; 0: from --set
 	column  int
-	split   bool    // plain text of --set, which may be values between commas
-	items   []*node // of a list
-	entries []entry // of a mapping
+	split   bool    // plain text from --set, which may be several values separated by commas
+	items   []*node // if a list
+	entries []entry // if a mapping
 }
 
 type entry struct{ key, value *node }
@@ -53,18 +53,18 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// scalar is another single value at the place of n.
+// scalar returns a new single value at the position of n.
 func (n *node) scalar(text string) *node {
 	return &node{kind: scalarNode, text: text, file: n.file, line: n.line, column: n.column, split: n.split}
 }
 
-// expand is a bare value as a mapping: it has no key yet.
+// expand returns a mapping with the single value n under an empty key.
 func (n *node) expand() *node {
 	return &node{kind: mappingNode, file: n.file, line: n.line, column: n.column,
 		entries: []entry{{n.scalar(""), n.scalar(n.text)}}}
 }
 
-// shortFor is n with a bare value under the key that it is short for, if there is one.
+// shortFor returns n with its bare value, if any, under the key that it is short for.
 func (n *node) shortFor(key string) *node {
 	if n.kind == scalarNode {
 		n = n.expand()
@@ -78,12 +78,12 @@ func (n *node) shortFor(key string) *node {
 	return n
 }
 
-// errorf is an error at n.
+// errorf returns an error at the position of n.
 func (n *node) errorf(hint, format string, args ...any) *Error {
 	return &Error{File: n.file, Line: n.line, Column: n.column, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// place is where n is, for a message about another place.
+// place describes the position of n, for a message about another position.
 func (n *node) place() string {
 	if n.line == 0 {
 		return "in --set"
@@ -91,9 +91,9 @@ func (n *node) place() string {
 	return fmt.Sprintf("on line %d", n.line)
 }
 
-// parseYAML reads text into nodes. What YAML allows and the format does not
-// (anchors, tags, several documents, complex keys) is an error. The node is
-// nil when there is nothing to decode. lines: nodes have places.
+// parseYAML reads text into nodes. YAML features that the format does not have (anchors, tags,
+// several documents, complex keys) are errors. root is nil if there is nothing to decode. lines
+// selects whether nodes have line numbers.
 func parseYAML(name string, text []byte, lines bool) (root *node, errs Errors) {
 	if len(text) > maxSource {
 		return nil, Errors{{File: name, Message: fmt.Sprintf("the file has %d bytes; an experiment has at most %s",
@@ -123,8 +123,8 @@ func parseYAML(name string, text []byte, lines bool) (root *node, errs Errors) {
 	return root, c.errs
 }
 
-// parseLibrary turns a panic of the YAML library into an error: a file must
-// never crash the command.
+// parseLibrary converts a panic of the YAML library into an error: a file must never crash the
+// command.
 func parseLibrary(text []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -134,7 +134,7 @@ func parseLibrary(text []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 }
 
-// converter makes nodes of those of the YAML library.
+// converter converts nodes of the YAML library.
 type converter struct {
 	file  string
 	lines bool
@@ -145,7 +145,7 @@ func (c *converter) fail(n *node, hint, format string, args ...any) {
 	c.errs = append(c.errs, n.errorf(hint, format, args...))
 }
 
-// at is a node at the place of t.
+// at returns a node at the position of t.
 func (c *converter) at(t *token.Token) *node {
 	n := &node{kind: scalarNode, file: c.file, line: 1, column: 1}
 	if t != nil && t.Position != nil {
@@ -180,7 +180,7 @@ func (c *converter) node(y ast.Node) *node {
 	return n
 }
 
-// mapping reads entries. Its place is that of its first key.
+// mapping reads the entries of m, and sets its position to that of its first key.
 func (c *converter) mapping(m *node, values []*ast.MappingValueNode) {
 	m.kind = mappingNode
 	for _, v := range values {
@@ -197,7 +197,7 @@ func (c *converter) mapping(m *node, values []*ast.MappingValueNode) {
 			continue
 		}
 		value := c.node(v.Value)
-		if value.kind == nullNode { // the token of an absent value is the colon before it
+		if value.kind == nullNode { // the token of an absent value is the preceding colon
 			value.line, value.column = key.line, key.column
 		}
 		m.entries = append(m.entries, entry{key, value})

@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// Overhead is the section of the scenario overhead. The size of the objects is
-// data.size, the round trip twice link.delay.
+// Overhead is the section of the scenario overhead. The size of the objects is data.size, the round
+// trip twice link.delay.
 type Overhead struct {
 	// What is timed. put: store until accepted; put-durable: until fully redundant; put-dir: store and enter into a
 	// directory; get; range: data.size bytes of a larger object; stat; update: replace a mutable object; delete;
@@ -36,7 +36,7 @@ func Writes(operation string) bool {
 	return slices.Contains([]string{"put", "put-durable", "put-dir", "update"}, operation)
 }
 
-// checkOverhead refuses cells that cannot be executed.
+// checkOverhead returns an error for a cell that cannot be executed.
 func (c *combination) checkOverhead(cell *Cell, o *Overhead) *Error {
 	switch {
 	case o.Operation == "range" && cell.Data.Size > o.RangeOf:
@@ -49,22 +49,21 @@ func (c *combination) checkOverhead(cell *Cell, o *Overhead) *Error {
 	return nil
 }
 
-// What the estimate of an operation assumes beside the link: rough, and rather
-// too much than too little.
+// Assumptions of the estimate of an operation, besides the link. They are rough, and rather too
+// high than too low.
 const (
-	// guessedTrips are the sequential round trips of an operation: the study's
-	// nine for a small file on Tahoe-LAFS, and one. Baselines take one or two.
+	// guessedTrips is the number of sequential round trips of an operation: the nine that the study
+	// found for a small file on Tahoe-LAFS, and one more. Baselines take one or two.
 	guessedTrips = 10
-	// freshTrips are those of new connections: TCP and TLS, and TCP's slow start.
+	// freshTrips are the round trips for new connections: TCP and TLS, and TCP's slow start.
 	freshTrips = 4
-	// guessedWork is what client and servers do for an operation, in seconds.
+	// guessedWork is the time that client and servers work for an operation, in seconds.
 	guessedWork = 0.02
 )
 
-// estimateOverhead is the time and the file bytes of one trial: so many
-// operations as `count` and `time` allow, of guessedTrips round trips and the
-// bytes at the link's rate, shared among those under way; with connections that
-// are kept, one more to open them.
+// estimateOverhead estimates the time and the file bytes of one trial: as many operations as
+// `count` and `time` allow, each with guessedTrips round trips and its bytes at the link's rate,
+// shared among concurrent operations; if connections are kept, one more operation opens them.
 func estimateOverhead(c *Cell, goodput float64, limits Limits) CellEstimate {
 	o := c.Overhead
 	n := float64(c.Data.Size)
@@ -98,14 +97,13 @@ func estimateOverhead(c *Cell, goodput float64, limits Limits) CellEstimate {
 	return est
 }
 
-// tooLong reports whether one operation is expected to take longer than
-// overhead.longest.
+// tooLong reports whether one operation is expected to take longer than overhead.longest.
 func (c *Cell) tooLong() bool {
 	return c.Overhead != nil && c.Estimate.Operation > c.Overhead.Longest.Seconds()
 }
 
-// skipLong takes the cells out of the plan of which one operation is expected to
-// take longer than overhead.longest, and says which they were.
+// skipLong moves the cells in which one operation is expected to take longer than overhead.longest
+// to the skipped cells of the plan.
 func (p *Plan) skipLong() {
 	p.Cells = slices.DeleteFunc(p.Cells, func(c Cell) bool {
 		if !c.tooLong() {

@@ -13,8 +13,8 @@ data: {size: [1B, 1MB, 100MB]}
 overhead: {operation: [put, stat], count: 5, time: 10s, longest: 30s}
 `
 
-// What is left out because it would take too long is listed, with its reason, and
-// what is left is the same for all systems.
+// Cells that would take too long are listed with the reason, and the remaining cells are the same
+// for all systems.
 func TestLongCellsAreSkipped(t *testing.T) {
 	p := mustPlan(t, ladder)
 	ids := map[string]bool{}
@@ -24,7 +24,7 @@ func TestLongCellsAreSkipped(t *testing.T) {
 			t.Errorf("%s takes %.0f s and is in the plan", c.ID, c.Estimate.Operation)
 		}
 	}
-	// 100 MB take 85 s at 10 Mbit/s; asking about such an object takes no time.
+	// 100 MB take 85 s at 10 Mbit/s; a stat of such an object takes no time.
 	if len(p.Cells) != 20 || len(p.Skipped) != 4 || p.Estimate.Trials != 20*7 {
 		t.Fatalf("%d cells, %d skipped, %d trials", len(p.Cells), len(p.Skipped), p.Estimate.Trials)
 	}

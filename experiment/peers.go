@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Join is when the leechers of a swarm begin: all together (the zero value), in
-// waves, or by a Poisson process.
+// Join describes when the leechers of a swarm begin: all together (the zero value), in waves, or by
+// a Poisson process.
 type Join struct {
 	// Leechers at a time; the first wave begins at once.
 	Wave int `json:"wave,omitempty" min:"1" max:"256" one:"true" needs:"every"`
@@ -32,10 +32,11 @@ func (j Join) String() string {
 	return "together"
 }
 
-// Stay is how long a leecher serves others once it has everything: a time, [Forever], or "leave": not at all.
+// Stay is how long a leecher serves others after it has everything: a duration, [Forever], or
+// "leave" (not at all).
 type Stay string
 
-// Forever is until the trial ends.
+// Forever means until the trial ends.
 const Forever Stay = "forever"
 
 func (s *Stay) parse(text string) error {
@@ -55,15 +56,14 @@ func (s Stay) String() string { return string(s) }
 
 func (Stay) kind() string { return "stay" }
 
-// For is the time; 0 where it is none.
+// For returns the duration; 0 if s is not one.
 func (s Stay) For() time.Duration {
 	var d Duration
 	_ = d.parse(string(s))
 	return d.Std()
 }
 
-// Speeds are the rates at which the peers of a fresh node send; the zero value: as
-// their links.
+// Speeds are the rates at which the peers of a fresh node send; by default, those of their links.
 type Speeds struct {
 	// Median of a log-normal distribution of rates.
 	Lognormal BitRate `json:"lognormal,omitempty" one:"true" needs:"spread"`
@@ -73,7 +73,7 @@ type Speeds struct {
 	List []BitRate `json:"list,omitempty" one:"true"`
 }
 
-// Given reports whether peers have other rates than their links.
+// Given reports whether rates other than those of the links are set.
 func (v Speeds) Given() bool { return v.String() != "link" }
 
 func (v Speeds) String() string {
@@ -86,14 +86,13 @@ func (v Speeds) String() string {
 	return "link"
 }
 
-// tail is the share at either end of a lognormal distribution from which nothing
-// is drawn: 3.1 standard deviations from its median.
+// tail is the probability that is cut off at either end of a lognormal distribution: values are
+// within 3.1 standard deviations of the median.
 const tail = 0.001
 
-// Draw is the rates of n peers, in their order; 0 is that of the link. uniform
-// gives numbers from 0 up to but not including 1; it is asked once for each peer
-// where rates are drawn, so that the first peers of many have what as few would
-// have.
+// Draw returns the rates of n peers, in order; 0 is the rate of the link. uniform returns numbers
+// from 0 up to but not including 1. If rates are drawn, it is called once for each peer, so that
+// the first peers have the same rates whatever n is.
 func (v Speeds) Draw(n int, uniform func() float64) []BitRate {
 	rates := make([]BitRate, n)
 	for i := range rates {
@@ -109,13 +108,13 @@ func (v Speeds) Draw(n int, uniform func() float64) []BitRate {
 	return rates
 }
 
-// Manners of peers that are of little use, as in package system.
+// Manners are kinds of peers of little use, as in package system.
 const (
-	MannerSilent   = "silent"   // takes connections and answers nothing
+	MannerSilent   = "silent"   // accepts connections and answers nothing
 	MannerStranger = "stranger" // has another chain
 )
 
-// Trouble is a group of peers that are of little use.
+// Trouble is a group of peers of little use.
 type Trouble struct {
 	// Peers that take connections and answer nothing.
 	Silent Part `json:"silent,omitempty" one:"true"`
@@ -127,7 +126,7 @@ type Trouble struct {
 	Rate BitRate `json:"rate,omitempty" needs:"slow"`
 }
 
-// Manner is what is wrong with them; empty: only their rate.
+// Manner returns the manner of the peers; empty: they differ only in their rate.
 func (t Trouble) Manner() string {
 	switch {
 	case t.Silent != "":
@@ -140,7 +139,7 @@ func (t Trouble) Manner() string {
 
 func (t Trouble) part() Part { return cmp.Or(t.Silent, t.Stranger, t.Slow) }
 
-// Of is how many of n peers the group has, which may be more than n.
+// Of returns how many of n peers the group has, which may be more than n.
 func (t Trouble) Of(n int) int { return t.part().Of(n) }
 
 func (t Trouble) String() string {
@@ -150,7 +149,7 @@ func (t Trouble) String() string {
 	return string(t.part()) + " " + t.Manner()
 }
 
-// Troubles are all such groups; no peer is in two.
+// Troubles are all groups of peers of little use; no peer is in two of them.
 type Troubles []Trouble
 
 func (ts Troubles) String() string { return joined(ts) }
@@ -167,8 +166,8 @@ func (ts *Troubles) check() error {
 	return nil
 }
 
-// shareOf is a share of n things, rounded up to a whole one: 10 % of 30 are 3,
-// whatever the binary fraction of 0.1 is.
+// shareOf returns a share of n, rounded up to an integer: 10 % of 30 is 3, whatever the binary
+// fraction of 0.1 is.
 func shareOf(n int, share float64) int {
 	if share <= 0 {
 		return 0

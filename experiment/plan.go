@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// PlanFormat is the version of the plan's format; oldestPlan is the oldest that reports
-// can be made of.
+// PlanFormat is the version of the plan's format. oldestPlan is the oldest format from which
+// reports can be made.
 const (
 	PlanFormat = 5
 	oldestPlan = 2
 )
 
-// Plan is an experiment in its canonical form: every default filled in, every
-// cell written out. Two files that mean the same have the same plan and hash.
+// Plan is an experiment in its canonical form: with all defaults, and every cell written out. Files
+// with the same meaning have the same plan and hash.
 type Plan struct {
 	Format     int        `json:"format"`
 	Hash       string     `json:"hash"` // SHA-256 of the plan's JSON without this field, in hex
 	Experiment Experiment `json:"experiment"`
 	Cells      []Cell     `json:"cells"`
-	// Skipped are the cells left out because they would take too long. Their IDs
-	// are used by no other cell.
+	// Skipped lists the cells left out because they would take too long. No other cell uses their
+	// IDs.
 	Skipped  []SkippedCell `json:"skipped,omitempty"`
 	Warmup   int           `json:"warmup"` // blocks executed before the measured ones
 	Blocks   int           `json:"blocks"` // measured blocks, at most
 	Estimate Estimate      `json:"estimate"`
-	// Imported is set when the run was not executed by Plimsoll.
+	// Imported is set if the run was not executed by Plimsoll.
 	Imported *Imported `json:"imported,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type Cell struct {
 	Estimate    CellEstimate `json:"estimate"` // of one trial
 }
 
-// SkippedCell is a combination that is not executed, and why.
+// SkippedCell is a combination that is not executed, with the reason.
 type SkippedCell struct {
 	ID      string   `json:"id"`
 	System  string   `json:"system"`
@@ -64,13 +64,13 @@ type Factor struct {
 	Unit string `json:"unit,omitempty"`
 }
 
-// CellsOf are the cells of a system.
+// CellsOf returns the cells of a system.
 func (p *Plan) CellsOf(system string) []Cell {
 	return slices.DeleteFunc(slices.Clone(p.Cells), func(c Cell) bool { return c.System != system })
 }
 
-// Group is the same for cells that differ only in the system: ratios to the
-// baseline are taken within a group. It is empty when only the system varies.
+// Group returns a text that is equal for cells that differ only in the system: ratios to the
+// baseline are taken within a group. It is empty if only the system varies.
 func (c Cell) Group() string {
 	var parts []string
 	for _, f := range c.Factors {
@@ -84,8 +84,7 @@ func (c Cell) Group() string {
 // systemPath is the path of the factor that every cell has.
 const systemPath = "system"
 
-// Estimate is what a run is expected to take, roughly, from the links, sizes and
-// bounds.
+// Estimate is the expected time and size of a run, roughly, from the links, sizes and bounds.
 type Estimate struct {
 	Trials  int     `json:"trials"` // warm-up included
 	Seconds float64 `json:"seconds"`
@@ -93,44 +92,43 @@ type Estimate struct {
 	Bound   Bound   `json:"bound,omitempty"`
 }
 
-// CellEstimate is what one trial of a cell is expected to take.
+// CellEstimate is the expected time and size of one trial of a cell.
 type CellEstimate struct {
-	// of load; what surrounds a trial is not in it, but for what a swarm publishes and reads back
+	// of the load alone; for a swarm, publishing and reading back are included
 	Seconds float64 `json:"seconds"`
 	Bytes   float64 `json:"bytes"` // file bytes
-	// seconds of one operation, when all workers are busy; of a swarm without faults
+	// seconds of one operation if all workers are busy; of a swarm without faults
 	Operation float64 `json:"operation"`
-	// what bounds it: "link", "latency", "arrivals", "schedule", "machine"; empty: not known
+	// what limits the speed: "link", "latency", "arrivals", "schedule", "machine"; empty: unknown
 	Limit string `json:"limit"`
 	Bound Bound  `json:"bound,omitempty"`
 }
 
-// Bound is what kind of number an estimate is.
+// Bound is the kind of number of an estimate.
 type Bound string
 
 const (
-	Exact   Bound = ""         // as near as it goes
-	AtLeast Bound = "at least" // the system may take any time longer
+	Exact   Bound = ""         // as accurate as possible
+	AtLeast Bound = "at least" // the system may take much longer
 	Unknown Bound = "unknown"  // the data set is read when the run begins
-	Open    Bound = "open"     // it goes on until something ends it
+	Open    Bound = "open"     // the trial continues until something ends it
 )
 
-// Imported says that a run was not executed by Plimsoll but read from what
-// another program recorded. Such a run has trials and a report like any other,
-// and can neither be resumed nor repeated from its plan.
+// Imported describes a run that was not executed by Plimsoll but read from another program's
+// records. Such a run has trials and a report like any other, but it can neither be resumed nor be
+// repeated from its plan.
 type Imported struct {
-	Format string   `json:"format"` // of what was read, in a few words
+	Format string   `json:"format"` // of the source, in a few words
 	From   []string `json:"from"`   // names of the files
-	// Unknown is what the source does not report and Plimsoll would have measured,
-	// in the words of a report: "the links were not measured".
+	// Unknown lists what the source does not report but Plimsoll would have measured, in the words
+	// of a report: "the links were not measured".
 	Unknown []string `json:"unknown"`
-	// Notes are what else a reader must know of how the source was read.
+	// Notes holds further information for readers about how the source was read.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Import is the plan as that of a run which was imported: its cells are those
-// that were found, blocks is the largest number of trials that one of them was
-// to have.
+// Import returns the plan of an imported run: its cells are those found, and blocks is the largest
+// number of trials that any of them was to have.
 func (p *Plan) Import(from Imported, found func(Cell) bool, blocks int) (*Plan, error) {
 	imported := *p
 	imported.Imported = &from

@@ -8,13 +8,12 @@ import (
 	"fmt"
 )
 
-// Marshal is the plan as it is stored: JSON with the fields in the order of
-// their types, maps sorted, indented for readers. The same plan always gives
-// the same bytes.
+// Marshal returns the plan as it is stored: JSON with the fields in the order of their types,
+// sorted maps, and indentation for readers. The same plan always gives the same bytes.
 func (p *Plan) Marshal() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // conditions have < and & in them
+	enc.SetEscapeHTML(false) // conditions contain < and &
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(p); err != nil {
 		return nil, fmt.Errorf("plan: write: %w", err)
@@ -22,11 +21,12 @@ func (p *Plan) Marshal() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// LoadPlan reads what Marshal wrote. It refuses another format and a plan whose hash does
-// not match its content.
+// LoadPlan reads the output of Marshal. It refuses another format and a plan whose hash does not
+// match its content.
 func LoadPlan(data []byte) (*Plan, error) { return readPlan(data, true) }
 
-// ReadPlan is LoadPlan for reports: whoever wrote the plan, and whatever else it has.
+// ReadPlan reads a plan for reports. Unlike [LoadPlan] it accepts other formats, from oldestPlan
+// on, unknown fields and any hash.
 func ReadPlan(data []byte) (*Plan, error) { return readPlan(data, false) }
 
 func readPlan(data []byte, strict bool) (*Plan, error) {
@@ -56,7 +56,7 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 	return p, nil
 }
 
-// sum is the hash of a plan's text, in which its hash is left out.
+// sum returns the hash of a plan's text, with the hash in the text left out.
 func sum(text []byte, hash string) string {
 	text = append(bytes.TrimSpace(text), '\n')
 	text = bytes.Replace(text, []byte(`"hash": "`+hash+`"`), []byte(`"hash": ""`), 1)
@@ -64,8 +64,8 @@ func sum(text []byte, hash string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// seal gives the plan its hash and goes once through JSON, so that a plan just made and
-// a plan loaded are equal in every detail.
+// seal sets the hash of the plan and converts it to JSON and back, so that a new plan and a loaded
+// plan are equal in every detail.
 func (p *Plan) seal() (*Plan, error) {
 	p.Hash = ""
 	b, err := p.Marshal()

@@ -13,8 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Every key is described, and its default, limits and enumeration are values
-// that the key accepts.
+// Every key has a description, and its default, limits and enumeration are values that the key
+// accepts.
 func TestTable(t *testing.T) {
 	var walk func(typ reflect.Type, path string)
 	walk = func(typ reflect.Type, path string) {
@@ -47,7 +47,7 @@ func TestTable(t *testing.T) {
 	walk(reflect.TypeFor[Experiment](), "")
 }
 
-// TestReference makes the tables of keys in the manual from the structs of the format; with
+// TestReference generates the tables of keys in the manual from the structs of the format; with
 // -update it writes them.
 func TestReference(t *testing.T) {
 	const page = "../docs/experiment-format.md"
@@ -64,7 +64,7 @@ type referenceKey struct {
 	path string
 }
 
-// valueText is the type of f in the table of keys.
+// valueText returns the type of f for the table of keys.
 func (f *field) valueText() string {
 	text := f.kind().name
 	switch {
@@ -84,8 +84,8 @@ func (f *field) valueText() string {
 	return text
 }
 
-// keyTables has the keys of a section, and below them those of its sections. seen has
-// the sections that were written before, by their tables.
+// keyTables returns the table of the keys of a section, followed by those of its subsections. seen
+// maps the tables written before to their sections.
 func keyTables(keys []referenceKey, section string, seen map[string]string) string {
 	var page, below string
 	for _, k := range keys {
@@ -133,7 +133,7 @@ func keyTables(keys []referenceKey, section string, seen map[string]string) stri
 
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	// The presets use systems that the other tests do without.
+	// Presets use systems that the other tests do not need.
 	catalog := testCatalog()
 	for _, name := range []string{"tahoe", "sftp", "scp", "deluge", "bittorrent", "codex", "sia-chain", "siad"} {
 		catalog = append(catalog, SystemSpec{Name: name, Modes: []string{"start"}})
@@ -173,7 +173,7 @@ func TestSchema(t *testing.T) {
 	seen, bad := 0, files(t, "testdata/bad/*.yaml")
 	for _, path := range bad {
 		if validate(t, s, read(t, path)) != nil {
-			seen++ // the others are wrong between values, or in options of systems
+			seen++ // other errors are between values, or in options of systems
 		}
 	}
 	if seen < len(bad)/4 {
@@ -189,8 +189,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// Presets and good files parse without an error however often, and no input
-// makes Parse panic.
+// Presets and good files always parse without an error, and no input makes Parse panic.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml", "../presets/*.yaml"} {
 		for _, p := range files(f, pattern) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// RoundTrip is one between two regions, or the name of a published table of them.
+// RoundTrip is the round trip between two regions, or the name of a published table of round trips.
 type RoundTrip struct {
 	_ struct{} `short:"table"`
 	// A published table, see Regions.
@@ -63,7 +63,7 @@ func (rs *Regions) check() error {
 	return nil
 }
 
-// pairOf is the same whichever of the two comes first; of one: that within it.
+// pairOf returns a key for two regions in either order, or for the inside of one region.
 func pairOf(names ...string) (pair [2]string) {
 	if len(names) > 0 {
 		pair = [2]string{slices.Min(names), slices.Max(names)}
@@ -71,7 +71,7 @@ func pairOf(names ...string) (pair [2]string) {
 	return pair
 }
 
-// table is the regions in their order, and the round trips between them.
+// table returns the regions in order, and the round trips between them.
 func (rs Regions) table() (names []string, trips map[[2]string]time.Duration) {
 	trips = map[[2]string]time.Duration{}
 	if len(rs) == 1 && rs[0].Table != "" {
@@ -88,15 +88,15 @@ func (rs Regions) table() (names []string, trips map[[2]string]time.Duration) {
 	return names, trips
 }
 
-// ibmCloud has, in milliseconds, the average latency between IBM Cloud's regions from 3 February
+// ibmCloud holds, in milliseconds, the average latency between IBM Cloud's regions from 3 February
 // to 3 March 2024, as published in the IBM Cloud documentation (Virtual Private Cloud, "Network
-// latency"); within a region, the mean of those between its three zones. The order is ours: the
-// first few regions are far from each other. Plans name the table, so it never changes.
+// latency"); within a region, the mean of those between its three zones. We chose the order so that
+// the first few regions are far from each other. Plans name the table, so it must never change.
 //
 //go:embed regions_ibm_cloud.txt
 var ibmCloud string
 
-// published are the round trips of that table.
+// published returns the round trips of ibmCloud.
 func published() (rs Regions) {
 	var names []string
 	for line := range strings.Lines(ibmCloud) {
@@ -113,8 +113,9 @@ func published() (rs Regions) {
 	return rs
 }
 
-// RoundTrips is the round trip between two hosts by their places: those of nodes, in their
-// order, or 0 for the client and 1 for every system. Hosts are dealt out to the regions in turn.
+// RoundTrips returns a function for the round trip between two hosts by their indices: those of
+// nodes, in order, or 0 for the client and 1 for every system. Hosts are assigned to the regions in
+// turn.
 func (l Link) RoundTrips() func(a, b int) time.Duration {
 	names, trips := l.Regions.table()
 	return func(a, b int) time.Duration {
@@ -125,25 +126,26 @@ func (l Link) RoundTrips() func(a, b int) time.Duration {
 	}
 }
 
-// RTT is the round trip between the client and a system, in seconds.
+// RTT returns the round trip between the client and a system, in seconds.
 func (l Link) RTT() float64 { return l.RoundTrips()(0, 1).Seconds() }
 
-// UpRate is the rate at which a storage node sends; 0: unlimited.
+// UpRate returns the rate at which a storage node sends; 0: unlimited.
 func (l Link) UpRate() BitRate { return cmp.Or(l.Up, l.Rate) }
 
-// DownRate is the rate at which a storage node receives; 0: unlimited.
+// DownRate returns the rate at which a storage node receives; 0: unlimited.
 func (l Link) DownRate() BitRate { return cmp.Or(l.Down, l.Rate) }
 
 // unlimited reports whether a storage node sends or receives without a limit.
 func (l Link) unlimited() bool { return l.UpRate() == 0 || l.DownRate() == 0 }
 
-// Shaped reports whether the link is to be different from the bare machine.
+// Shaped reports whether the link differs from the bare machine's.
 func (l Link) Shaped() bool {
 	return l.UpRate() != 0 || l.DownRate() != 0 || l.Queue != 0 ||
 		l.Delay != 0 || l.Regions != nil || l.Jitter != 0 || l.Loss != 0
 }
 
-// ChangesLinks reports whether links of single nodes differ from the cell's, now or for a while.
+// ChangesLinks reports whether links of single nodes differ from the cell's, permanently or
+// temporarily.
 func (c *Cell) ChangesLinks() bool {
 	return c.Disseminate != nil && c.Disseminate.Slow > 0 ||
 		slices.ContainsFunc(c.Faults(), func(f Fault) bool { return f.Kind() != FaultCrash }) ||
@@ -151,10 +153,10 @@ func (c *Cell) ChangesLinks() bool {
 			slices.ContainsFunc(c.Sync.Trouble, func(t Trouble) bool { return t.Rate != 0 }))
 }
 
-// Key is the same for links that are shaped alike.
+// Key returns a text that is equal for links that are shaped alike.
 func (l Link) Key() string { return fmt.Sprintf("%+v", l) }
 
-// Stores reports whether a cell's bytes go towards the system, over its downlink.
+// Stores reports whether a cell's bytes are sent to the system, over its downlink.
 func (c Cell) Stores() bool {
 	return c.Upload != nil || c.Overhead != nil && (c.Overhead.Operation == "fill" || Writes(c.Overhead.Operation))
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Hosts are dealt out to the regions in their order, whatever the order within a pair.
+// Hosts are assigned to the regions in turn; the order within a pair does not matter.
 func TestRoundTrips(t *testing.T) {
 	own := Regions{{Between: []string{"tokyo", "paris"}, RTT: Duration(240 * time.Millisecond)},
 		{Between: []string{"paris"}, RTT: Duration(2 * time.Millisecond)}}

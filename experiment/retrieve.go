@@ -57,25 +57,25 @@ type Arrivals struct {
 	Found *RequestLog `json:"found,omitempty" yaml:"-"` // of log
 }
 
-// RequestLog is what was found in a log that is to be replayed.
+// RequestLog describes a log that is to be replayed.
 type RequestLog struct {
 	SHA256    string           `json:"sha256"`
 	Size      int64            `json:"size"` // of the file, in bytes
 	Requests  int64            `json:"requests"`
-	Bytes     int64            `json:"bytes"`               // sent in answer to them
-	Seconds   float64          `json:"seconds"`             // from the first to the last
+	Bytes     int64            `json:"bytes"`               // sent in the answers
+	Seconds   float64          `json:"seconds"`             // from the first request to the last
 	Paths     int              `json:"paths,omitempty"`     // different ones; 0: more than MaxPaths
 	Stored    int64            `json:"stored,omitempty"`    // bytes of an object for each path
 	Unplaced  int64            `json:"unplaced,omitempty"`  // ranges whose beginning is not logged
 	Unordered int64            `json:"unordered,omitempty"` // requests earlier than the one before
-	Back      float64          `json:"back,omitempty"`      // seconds by which one is at most
-	Skipped   map[string]int64 `json:"skipped,omitempty"`   // lines, by why
+	Back      float64          `json:"back,omitempty"`      // maximum difference in seconds of an unordered request
+	Skipped   map[string]int64 `json:"skipped,omitempty"`   // lines, by reason
 }
 
-// MaxPaths is how many objects can be stored for a replay.
+// MaxPaths is the maximum number of objects that are stored for a replay.
 const MaxPaths = 100_000
 
-// Text is what the plan says of the log.
+// Text describes the log for the plan.
 func (l *RequestLog) Text() string {
 	skipped := int64(0)
 	for _, n := range l.Skipped {
@@ -86,7 +86,7 @@ func (l *RequestLog) Text() string {
 		l.SHA256, words.Count(l.Unplaced), words.Count(l.Unordered), words.Count(skipped))
 }
 
-// Replays are the arrivals of a log that is replayed; nil: none is.
+// Replays returns the arrivals of a log to replay, or nil.
 func (r *Retrieve) Replays() *Arrivals {
 	if r == nil || r.Arrivals == nil || r.Arrivals.Process != "log" {
 		return nil
@@ -94,7 +94,7 @@ func (r *Retrieve) Replays() *Arrivals {
 	return r.Arrivals
 }
 
-// OperationMix are shares of operations.
+// OperationMix holds the shares of operations.
 type OperationMix struct {
 	// Read an object of data, whole.
 	Get int `json:"get" min:"0" max:"1000000"`

@@ -10,9 +10,9 @@ import (
 
 type object = map[string]any
 
-// Schema is the JSON Schema (draft 2020-12) of the format, for editors; the names of
-// systems come from the catalog. It checks what can be checked value by value; Parse
-// checks the rest, and the options of systems.
+// Schema returns the JSON Schema (draft 2020-12) of the format, for editors; the names of systems
+// come from the catalog. The schema checks single values; Parse checks the rest, and the options of
+// systems.
 func Schema(cat Catalog) ([]byte, error) {
 	s := &schemaMaker{systems: cat.names(), defs: object{}}
 	root := s.section(reflect.TypeFor[Experiment]())
@@ -60,7 +60,7 @@ func (s *schemaMaker) section(t reflect.Type) object {
 
 func anyOf(others ...object) object { return object{"anyOf": others} }
 
-// one is the schema of one value of f, whatever it is made of.
+// one returns the schema of one value of f.
 func (s *schemaMaker) one(f field) (o object) {
 	switch t := f.section(); {
 	case f.typ.Kind() == reflect.Map:
@@ -95,7 +95,7 @@ func (s *schemaMaker) plain(f field) object {
 		name := strings.ReplaceAll(k.name, " ", "-")
 		types := []string{"string"}
 		if allowed := regexp.MustCompile(k.pattern); allowed.MatchString("0") {
-			types = append(types, "number") // what editors read 512 as
+			types = append(types, "number") // editors read 512 as one
 		}
 		s.defs[name] = object{"type": types, "pattern": k.pattern, "minimum": 0, "description": k.doc}
 		return object{"$ref": "#/$defs/" + name}
@@ -119,7 +119,7 @@ func (s *schemaMaker) plain(f field) object {
 	return o
 }
 
-// limits are the least and the largest value in words.
+// limits describes the least and the largest value.
 func (f *field) limits() string {
 	switch low := f.min != "" && f.min != "0"; {
 	case low && f.max != "":
@@ -132,5 +132,5 @@ func (f *field) limits() string {
 	return ""
 }
 
-// meaning is the doc of f with what else is to be known of it.
+// meaning returns the doc of f, where f is allowed, and its limits.
 func (f *field) meaning() string { return f.doc() + f.only() + f.limits() }

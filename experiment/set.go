@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
-// applySets edits the file's nodes with the --set arguments, in order, before
-// anything is checked: an unknown key is then reported like one in the file.
+// applySets edits the file's nodes with the --set arguments, in order, before anything is checked,
+// so that an unknown key is reported like one in the file.
 func (d *decoder) applySets(root *node, sets []string) {
 	for _, arg := range sets {
 		path, text, ok := strings.Cut(arg, "=")
@@ -35,8 +35,8 @@ func (d *decoder) applySets(root *node, sets []string) {
 	}
 }
 
-// value reads what is behind the equals sign: nil when nothing is, YAML
-// when it begins like a list, a mapping or a quoted text, else plain text.
+// value reads the text after the equals sign: nil if it is empty, YAML if it begins like a list, a
+// mapping or a quoted text, and plain text otherwise.
 func (at *node) value(text string) (*node, Errors) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -50,8 +50,8 @@ func (at *node) value(text string) (*node, Errors) {
 	return parseYAML(at.file, []byte(text), false)
 }
 
-// set puts a value at a path below n; nil takes away what is there. Sections that are missing
-// on the way are made.
+// set sets the value at a path below n, and creates missing sections on the way; nil removes the
+// value.
 func (d *decoder) set(n *node, path []string, at, value *node) {
 	if n.kind == scalarNode {
 		*n = *n.expand()
@@ -71,7 +71,7 @@ func (d *decoder) set(n *node, path []string, at, value *node) {
 	}
 }
 
-// setInList goes on with the entry of a list that has a name, or a number from 1.
+// setInList continues set in an entry of a list, by its name or its number from 1.
 func (d *decoder) setInList(list *node, name string, rest []string, at, value *node) {
 	names := each(list.items, func(item *node) string { name, _ := systemName(item); return name })
 	i := slices.Index(names, name)
@@ -103,9 +103,9 @@ func (n *node) put(key, value *node) {
 	}
 }
 
-// systemName is the name that an entry of a list goes by, and what it uses.
+// systemName returns the name of an entry in the list of systems, and the system that it uses.
 func systemName(item *node) (name, use string) {
-	text := item.text // of a single value
+	text := item.text // for a single value
 	for _, key := range []string{"", "use", "name"} {
 		if n := item.get(key); n != nil {
 			text = n.text
@@ -117,13 +117,13 @@ func systemName(item *node) (name, use string) {
 	return text, use
 }
 
-// entriesOf are those of a list of systems whose name and use are as they should.
+// entriesOf returns the entries of a list of systems whose name and use fulfil a condition.
 func (n *node) entriesOf(should func(name, use string) bool) []*node {
 	return slices.DeleteFunc(slices.Clone(n.items), func(item *node) bool { return !should(systemName(item)) })
 }
 
-// chooseSystems keeps the systems that value names, in the order of value. A
-// name that the file does not have adds a system of that kind.
+// chooseSystems keeps only the systems in value, in that order. A name that is not in the file adds
+// a system of that kind.
 func (d *decoder) chooseSystems(list, value *node) {
 	var kept []*node
 	for _, want := range elements(value, field{}) {
@@ -144,13 +144,13 @@ func (d *decoder) chooseSystems(list, value *node) {
 	list.items = kept
 }
 
-// judged are the keys of [Limits] by which a trial is judged after it has ended, so
-// that a finished run can be judged again by other values.
+// judged are the keys of [Limits] that decide about the validity of a trial after it has ended, so
+// that a finished run can be judged again with other values.
 var judged = []string{"others", "machine"}
 
-// Set changes limits of a finished run by --set arguments such as limits.others=none.
-// Limits that acted while the run was executed are refused: nothing recorded says
-// what another value would have done.
+// Set changes limits of a finished run by --set arguments such as limits.others=none. It refuses
+// limits that were effective during the run: the records do not contain what would have happened
+// with another value.
 func (l *Limits) Set(sets []string) error {
 	for _, arg := range sets {
 		path, text, ok := strings.Cut(arg, "=")

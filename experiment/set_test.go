@@ -62,8 +62,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// What is set on the command line is checked like the file, and the message
-// says that it was set there.
+// Values set on the command line are checked like those of the file, and the message contains where
+// they were set.
 func TestSetErrors(t *testing.T) {
 	for _, c := range []struct{ set, message, hint string }{
 		{"retreive.concurrency=4", "unknown key `retreive` in the file", "did you mean `retrieve`?"},
@@ -98,7 +98,7 @@ func TestSetErrors(t *testing.T) {
 	}
 }
 
-// One condition needs neither brackets nor quotes; a list of them has both.
+// A single condition needs neither brackets nor quotes; a list of them needs both.
 func TestSetWhere(t *testing.T) {
 	const src = "scenario: retrieve\nsystems: [nginx, boxo]\ndata: {size: 1MiB}\nretrieve: {concurrency: [1, 2, 8], " +
 		"duration: 1s}\nwhere: [retrieve.concurrency > 1]\n"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// SizeRange are two sizes; between them sizes are log-uniform, both included.
+// SizeRange is a range of log-uniform sizes, both ends included.
 type SizeRange struct {
 	// Smallest of a log-uniform range.
 	From Bytes `json:"from" required:"true" min:"1B" max:"1PiB"`
@@ -36,7 +36,7 @@ type SizeShare struct {
 	To Bytes `json:"to,omitempty" needs:"from" min:"1B" max:"1PiB"`
 }
 
-// Range are its sizes, equal where it has one.
+// Range returns the smallest and the largest size; they are equal if all sizes are.
 func (m SizeShare) Range() (from, to Bytes) {
 	if m.Size > 0 {
 		return m.Size, m.Size
@@ -56,7 +56,7 @@ func (m SizeShare) String() string {
 	return m.Share.String() + " " + SizeRange{m.From, m.To}.String()
 }
 
-// Mix are shares of the objects with their sizes.
+// Mix lists shares of the objects with their sizes.
 type Mix []SizeShare
 
 func (m Mix) String() string { return strings.ReplaceAll(joined(m), ";", ",") }
@@ -73,11 +73,11 @@ func (m *Mix) check() error {
 	return nil
 }
 
-// MaxTotal is the most bytes that a data set may have, copies included: 4 EiB, so
-// that sums of two stay within 64 bits.
+// MaxTotal is the maximum size of a data set in bytes, copies included: 4 EiB, so that sums of two
+// stay within 64 bits.
 const MaxTotal = 1 << 62
 
-// logUniformMean is the mean of a log-uniform size.
+// logUniformMean returns the mean of log-uniform sizes.
 func logUniformMean(from, to Bytes) float64 {
 	if from == to {
 		return float64(from)
@@ -86,18 +86,18 @@ func logUniformMean(from, to Bytes) float64 {
 	return (b - a) / math.Log(b/a)
 }
 
-// Key is the same for the same data set.
+// Key returns a text that is equal for equal data sets.
 func (d Data) Key() string { return fmt.Sprintf("%+v", d) }
 
-// Known reports whether the sizes follow from the experiment alone; those of a
-// directory or a trace are known once they are read.
+// Known reports whether the sizes follow from the experiment alone; those of a directory or a trace
+// are known once it is read.
 func (d Data) Known() bool { return d.Directory == "" && d.Trace == "" }
 
-// Given reports whether there is a data set at all.
+// Given reports whether there is a data set.
 func (d Data) Given() bool { return d.Source() != "" }
 
-// Source is the key that says where the sizes come from: "size", "mix",
-// "spread", "directory" or "trace"; empty where there are none.
+// Source returns the key that determines the sizes: "size", "mix", "spread", "directory" or
+// "trace"; empty if there is none.
 func (d Data) Source() string {
 	switch {
 	case d.Mix != nil:
@@ -114,8 +114,8 @@ func (d Data) Source() string {
 	return ""
 }
 
-// Total is the number of objects, copies included, and of their bytes (for mixes
-// and spreads, what they have on average); 0 where it is not [Data.Known].
+// Total returns the number of objects, copies included, and of their bytes (the mean for mixes and
+// spreads); 0 if the sizes are not [Data.Known].
 func (d Data) Total() (objects, bytes float64) {
 	mean := float64(d.Size)
 	switch d.Source() {

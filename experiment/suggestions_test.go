@@ -14,8 +14,8 @@ var (
 	quotedWord  = regexp.MustCompile("\"[^\"]+\"|unknown key `[^`]+`")
 )
 
-// What a message says to write in the place that it names is accepted there: of every
-// mistake of testdata/bad.
+// For every mistake of testdata/bad: text that a message suggests is accepted at the place that the
+// message names.
 func TestSuggestionsCanBePasted(t *testing.T) {
 	pasted := 0
 	for _, path := range files(t, "testdata/bad/*.yaml") {

@@ -7,31 +7,29 @@ import (
 	"time"
 )
 
-// SlowLeechers is how many of l leechers are slow: their share, rounded up to a
-// whole one.
+// SlowLeechers returns how many of l leechers are slow: their share, rounded up to an integer.
 func SlowLeechers(l int, share Fraction) int { return shareOf(l, float64(share)) }
 
-// LoadLine is the least time, in seconds, in which all leechers can have the content, if
-// every node sends and receives without pause and nothing is sent in vain. payload is what
-// of a rate on the wire, in bit/s, is payload; it is not asked about unlimited links. The
-// line holds for trials without faults in which all leechers begin together. It is 0 where
-// nothing is limited.
+// LoadLine returns the least time, in seconds, in which all leechers can have the content, if every
+// node sends and receives without pause and nothing is sent in vain. payload returns the payload of
+// a rate on the wire, both in bit/s; it is not called for unlimited links. The line is valid for
+// trials without faults in which all leechers begin together. It is 0 if nothing is limited.
 func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
 	return c.LoadLineOf(c.Disseminate.Leechers(), payload)
 }
 
-// LoadLineOf is likewise that of any n of the l leechers: the copies of n, and the n-th
-// fastest of the links, while all nodes send. For n = l it is
+// LoadLineOf returns the load line of any n of the l leechers: it counts the copies of n, and the
+// n-th fastest of the links, while all nodes send. For n = l it is
 //
 //	max(b / Σ up of the seeders, b / slowest down of a leecher, l·b / Σ up of all)
 //
-// (Mundinger, Weber, Weiss: Optimal scheduling of peer-to-peer file
-// dissemination, J. Scheduling 11, 2008; Kumar, Ross: Peer-assisted file
-// distribution, HotWeb 2006, who show that it is reached in the fluid limit).
+// (Mundinger, Weber, Weiss: Optimal scheduling of peer-to-peer file dissemination, J. Scheduling
+// 11, 2008; Kumar, Ross: Peer-assisted file distribution, HotWeb 2006, which shows that it is reached
+// in the fluid limit).
 func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	d, l := c.Disseminate, c.Disseminate.Leechers()
 	rate := func(rates ...BitRate) float64 {
-		if r := cmp.Or(rates...); r != 0 { // the first that is given
+		if r := cmp.Or(rates...); r != 0 { // the first one given
 			return payload(float64(r))
 		}
 		return math.Inf(1)
@@ -54,24 +52,24 @@ func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	return max(bits/seed, bits/downs[l-n], float64(n)*bits/(all+seed))
 }
 
-// What [Cell.PollEvery] keeps to.
+// Limits of [Cell.PollEvery].
 const (
-	pollsPerLine = 100 // in which the content crosses the links at best
-	pollsInAll   = 80  // per second, of all leechers together
+	pollsPerLine = 100 // polls in the time in which the content crosses the links at best
+	pollsInAll   = 80  // per second, for all leechers together
 	shortestPoll = 10 * time.Millisecond
 	longestPoll  = time.Second
-	// In the scenario sync.
+	// For the scenario sync.
 	pollsPerSync    = 200
 	longestSyncPoll = 500 * time.Millisecond
 )
 
-// PollEvery is the interval at which each leecher is asked how far it is:
-// disseminate.poll or, where that is auto, a hundredth of the cell's load line,
-// but no more than 80 questions per second in all, and once a second at least;
-// in whole milliseconds. It is the same for all systems of a group.
+// PollEvery returns the interval at which each leecher is asked for its progress: disseminate.poll
+// or, if that is auto, a hundredth of the cell's load line, but at most 80 questions per second in
+// all, and at least one per second; in whole milliseconds. It is the same for all systems of a
+// group.
 //
-// In the scenario sync it is sync.poll or, where that is auto, a two-hundredth of
-// the time that the sync is expected to take, from 10 ms to half a second.
+// In the scenario sync it is sync.poll or, if that is auto, a two-hundredth of the expected time of
+// the sync, from 10 ms to half a second.
 func (c Cell) PollEvery() time.Duration {
 	if c.Sync != nil {
 		if p := c.Sync.Poll; p != 0 {

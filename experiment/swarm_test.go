@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// A size of 1 MB is 8 Mbit: with rates in Mbit/s, the line is seconds.
+// A size of 1 MB is 8 Mbit: with rates in Mbit/s, the line is in seconds.
 func swarmCell(link Link, d Disseminate) Cell {
 	return Cell{Data: Data{Objects: 1, Size: 1e6}, Link: link, Disseminate: &d}
 }
 
-// Cases that can be computed by hand, all rates payload. Some of a swarm can be done before the last: fewer copies,
-// and the faster links.
+// Cases that can be computed by hand, with rates that are all payload. Some leechers of a swarm can
+// finish before the last one: fewer copies are needed, and the faster links count.
 func TestLoadLine(t *testing.T) {
 	const M = 1e6
 	for _, c := range []struct {
@@ -26,7 +26,8 @@ func TestLoadLine(t *testing.T) {
 		// 3·8 Mbit over 4·8 Mbit/s would take 0.75 s; the seeder's own copy takes 1 s.
 		{"one to three", Link{Rate: 8 * M}, Disseminate{Nodes: 4, Seeders: 1}, 0, 1},
 		{"two to two", Link{Rate: 8 * M}, Disseminate{Nodes: 4, Seeders: 2}, 0, 1}, // a leecher's own link
-		// Nodes send at half of what they receive: 3·8 Mbit over 4·4 Mbit/s, the seeder's copy 2 s.
+		// Nodes send at half the rate at which they receive: 3·8 Mbit over 4·4 Mbit/s; the seeder's
+		// copy takes 2 s.
 		{"up is half", Link{Rate: 8 * M, Up: 4 * M}, Disseminate{Nodes: 4, Seeders: 1}, 0, 2},
 		// Two seeders have sent a copy in 1 s; 2·8 Mbit over 4·4 Mbit/s.
 		{"up is half, two seeders", Link{Rate: 8 * M, Up: 4 * M}, Disseminate{Nodes: 4, Seeders: 2}, 0, 1},
@@ -37,7 +38,7 @@ func TestLoadLine(t *testing.T) {
 		// Four of the seven leechers (more than half, rounded up) send 1 instead of
 		// 8 Mbit/s: 7·8 Mbit over (8 + 3·8 + 4·1) Mbit/s.
 		{"slow to send", Link{Rate: 8 * M}, Disseminate{Nodes: 8, Seeders: 1, Slow: 0.51, SlowUp: 1 * M}, 0, 56.0 / 36},
-		// Slow leechers without a rate of their own send as all others do.
+		// Slow leechers without a send rate send at the same rate as the others.
 		{"slow to receive, up is half", Link{Rate: 8 * M, Up: 4 * M}, Disseminate{Nodes: 3, Seeders: 1, Slow: 0.5,
 			SlowDown: 6 * M}, 0, 2},
 		{"unlimited", Link{}, Disseminate{Nodes: 8, Seeders: 1}, 0, 0},
@@ -67,7 +68,7 @@ func TestLoadLine(t *testing.T) {
 			t.Errorf("%s: %g s, want %g s", c.name, got, c.want)
 		}
 	}
-	// The payload's share counts for every link.
+	// The share of the payload applies to every link.
 	full := swarmCell(Link{Rate: 8e6, Up: 4e6}, Disseminate{Nodes: 4, Seeders: 1})
 	if got := full.LoadLine(func(wire float64) float64 { return wire / 2 }); math.Abs(got-4) > 1e-9 {
 		t.Errorf("half of each rate is payload: %g s, want 4 s", got)
@@ -97,7 +98,7 @@ func TestPollEvery(t *testing.T) {
 			t.Errorf("%s: every %s, want %s", c.name, got, c.want)
 		}
 	}
-	// A line of nothing, asked of one leecher, is still no busy loop.
+	// A load line of nearly zero for one leecher must not cause a busy loop.
 	tiny := swarmCell(Link{Rate: 1e12}, Disseminate{Nodes: 2, Seeders: 1})
 	if got := tiny.PollEvery(); got < shortestPoll {
 		t.Errorf("every %s", got)

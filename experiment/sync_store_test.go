@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// What was measured fits into what is estimated: the chain's bytes on the wire and
-// those of its store, at the end of a sync.
+// Measured sizes are below the estimates: the chain's bytes on the wire and the bytes of its store
+// at the end of a sync.
 func TestStoreBytes(t *testing.T) {
 	for _, c := range []struct {
 		what         string
@@ -22,7 +22,7 @@ func TestStoreBytes(t *testing.T) {
 			t.Errorf("%s: %s are estimated, %s were measured", c.what, words.Bytes(got), words.Bytes(c.store))
 		}
 	}
-	// Each further block has room, not the first ones alone.
+	// Each further block fits, too, not only the first ones.
 	if each := StoreBytes(2) - StoreBytes(1); each < 117/11.6 {
 		t.Errorf("%g bytes of a store for each of the chain", each)
 	}

@@ -18,8 +18,8 @@ sync:
     sync_interval: [5s, 500ms]
 `
 
-// What varies is a factor like any other: in the cells, on axes, in conditions and
-// on the command line.
+// A varied option is a factor like any other: in cells, on axes, in conditions and on the command
+// line.
 func TestOptionsAreFactors(t *testing.T) {
 	p := mustPlan(t, following, "sync.vary.subscriber=full,none", "sync.vary.cache=64MiB,1GiB",
 		"sync.vary.batch=[10, 100]", "sync.vary.fsync=true,false",
@@ -55,13 +55,13 @@ func TestOptionsAreFactors(t *testing.T) {
 	if kept != 3*3*2 {
 		t.Errorf("%d cells of 18", kept)
 	}
-	// The default stays what it is in the system's options.
+	// The default remains that of the system's options.
 	if w := p.Experiment.Systems[0].With; w["sync_interval"] != "5s" || w["subscriber"] != "none" {
 		t.Errorf("%v", w)
 	}
 }
 
-// A set of options is one factor, and its name is the value.
+// A set of options is one factor; its name is the value.
 func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 	p := mustPlan(t, following, "sync.vary={waits: [{default: {sync_interval: 5s, blocks_timeout: 2m}}, {short: "+
 		"{blocks_timeout: 5s, sync_interval: 500ms}}], subscriber: [full, none]}",
@@ -77,7 +77,7 @@ func TestSetsOfOptionsAreOneFactor(t *testing.T) {
 	if len(p.Cells) != len(want) {
 		t.Errorf("%d cells", len(p.Cells))
 	}
-	// Names that are all durations are in order.
+	// Names that are all durations are sorted.
 	p = mustPlan(t, following, "sync.vary={waits: [{2m: {blocks_timeout: 2m}}, {500ms: {blocks_timeout: 500ms}}]}",
 		"where=[sync.vary.waits < 1m]")
 	if len(p.Cells) != 1 || p.Cells[0].Sync.Options["blocks_timeout"] != "500ms" {

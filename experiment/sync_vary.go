@@ -10,33 +10,33 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/option"
 )
 
-// varyPath is where options of the systems become factors.
+// varyPath is the path of the options that are factors.
 const varyPath = "sync.vary"
 
 // bundleType is the type of a factor whose values are names of sets of options.
 const bundleType = "options"
 
-// Varied is a factor made of options of the systems: of one, or of several that
-// change together.
+// Varied is a factor that consists of one option of the systems, or of several that change
+// together.
 type Varied struct {
-	Type   string        `json:"type"` // of the values, as in option.Option; "options" for names of sets of them
+	Type   string        `json:"type"` // of the values, as in option.Option; "options" for names of sets of options
 	Levels []VariedLevel `json:"levels"`
-	// Network are those of the options that concern the network or the peers alone.
+	// Network lists the options that affect only the network or the peers.
 	Network []string `json:"network,omitempty"`
 }
 
-// VariedLevel is one value of such a factor.
+// VariedLevel is one level of a Varied.
 type VariedLevel struct {
 	Value   string            `json:"value"`   // as in the file, canonical; the name of a set of options
-	Options map[string]string `json:"options"` // what the systems are given, as in SystemUse.With
+	Options map[string]string `json:"options"` // set for the systems, as in SystemUse.With
 }
 
-// values are the levels in words.
+// values returns the texts of the levels.
 func (v Varied) values() []string {
 	return each(v.Levels, func(l VariedLevel) string { return l.Value })
 }
 
-// axis is the factor as others are.
+// axis converts the factor to an axis.
 func (v Varied) axis(name string) axis {
 	f := optionField(name, v.Type, nil)
 	f.label = name
@@ -47,15 +47,15 @@ func (v Varied) axis(name string) axis {
 	for _, l := range v.Levels {
 		value := reflect.New(f.typ).Elem()
 		if err := f.parse(l.Value, value); err != nil {
-			panic(fmt.Sprintf("experiment: %s.%s: %q: %v", varyPath, name, l.Value, err)) // it was read before
+			panic(fmt.Sprintf("experiment: %s.%s: %q: %v", varyPath, name, l.Value, err)) // it was parsed before
 		}
 		levels = append(levels, value)
 	}
 	return axis{join(varyPath, name), f, levels}
 }
 
-// varied are the axes of the options, sorted by name: the order of keys in a
-// file does not matter.
+// varied returns the axes of the options, sorted by name, so that the order of keys in a file does
+// not matter.
 func (s *Sync) varied() []axis {
 	var axes []axis
 	for _, name := range sortedKeys(s.Vary) {
@@ -64,7 +64,7 @@ func (s *Sync) varied() []axis {
 	return axes
 }
 
-// varies reports whether an option is a factor, whatever is written there.
+// varies reports whether an option is a factor, even if its values are invalid.
 func (d *decoder) varies(key string) bool {
 	n := d.at[varyPath]
 	return n != nil && slices.ContainsFunc(n.entries, func(e entry) bool {
@@ -110,8 +110,8 @@ func (d *decoder) vary(e *Experiment) {
 	}
 }
 
-// variedLevel reads one level of a factor: a value of the option that has the factor's name, or
-// a name with options.
+// variedLevel reads one level of a factor: a value of the option with the factor's name, or a name
+// with options.
 func (d *decoder) variedLevel(
 	e *Experiment, owners map[string]string, name string, item *node, path string, v *Varied,
 ) VariedLevel {
@@ -139,8 +139,8 @@ func (d *decoder) variedLevel(
 	return level
 }
 
-// typeOfAll is the type of option that all texts are canonical values of, so that
-// sets named 2s, 10s and 2m are in order; else "options".
+// typeOfAll returns the type of option for which all texts are canonical values, so that sets named
+// 2s, 10s and 2m are ordered; otherwise "options".
 func typeOfAll(texts []string) string {
 	for _, typ := range []string{"int", "duration", "size"} {
 		f := optionField("", typ, nil)
@@ -154,7 +154,8 @@ func typeOfAll(texts []string) string {
 	return bundleType
 }
 
-// factorOption is an option of all systems, if a factor can have it.
+// factorOption returns the option for a factor if all systems have it and allow that, and nil
+// otherwise.
 func (d *decoder) factorOption(
 	e *Experiment, owners map[string]string, name, key, path string,
 ) (spec *SystemSpec, opt *option.Option) {
@@ -180,8 +181,8 @@ func (d *decoder) factorOption(
 	return spec, opt
 }
 
-// options are those that the combination sets for the systems, and which of them
-// concern the network or the peers alone.
+// options returns the options that the combination sets for the systems, and the names of those
+// that affect only the network or the peers.
 func (c *combination) options() (all map[string]string, network []string) {
 	for i, a := range c.axes {
 		name, is := strings.CutPrefix(a.path, varyPath+".")

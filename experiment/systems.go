@@ -24,7 +24,7 @@ func (d *decoder) systems(e *Experiment) {
 	for i := range e.Systems {
 		use, path := &e.Systems[i], fmt.Sprintf("systems[%d]", i)
 		if use.Use == "" && d.at[path+".use"] == nil {
-			continue // that is reported already
+			continue // already reported
 		}
 		use.Name = cmp.Or(use.Name, use.Use)
 		d.refuse(!nameRE.MatchString(use.Name) || use.Name == "none", path+".name", nameHint,
@@ -49,7 +49,8 @@ func (d *decoder) systems(e *Experiment) {
 	}
 }
 
-// asked is what a scenario asks of its systems, as in [SystemSpec] and in words.
+// asked maps scenarios to what their systems must be able to do: the word in [SystemSpec] and a
+// phrase.
 var asked = map[string]struct{ can, words string }{
 	"retrieve":    {"http", "serve its objects over HTTP"},
 	"disseminate": {"spread", "spread content among many nodes"},
@@ -100,7 +101,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		if opt.Default != "" {
 			_, text, err := readOption(opt, opt.Default)
 			if err != nil {
-				text = opt.Default // the catalog's own: the system will judge
+				text = opt.Default // a default from the catalog: the system checks it
 			}
 			given[opt.Name] = text
 		}
@@ -110,8 +111,8 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 	}
 }
 
-// option reads the value of one option. An error here does not repeat it: it may
-// be a secret in the wrong place.
+// option reads the value of one option. Errors must not repeat the value: it may be a secret in the
+// wrong place.
 func (d *decoder) option(spec *SystemSpec, opt *option.Option, n *node, path string) (text string, ok bool) {
 	d.at[path] = n
 	failed, parts := len(d.errs), []*node{n}
@@ -147,12 +148,12 @@ func (d *decoder) option(spec *SystemSpec, opt *option.Option, n *node, path str
 
 var (
 	envRE = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
-	// A key in capital letters and digits alone looks like a variable's name.
+	// A key of only capital letters and digits looks like a variable's name.
 	keyRE = regexp.MustCompile(`^[A-Z0-9]*[0-9][A-Z0-9]*$`)
 )
 
-// secret reads the name of an environment variable. An error here must not
-// repeat the value: it may be the secret itself.
+// secret reads the name of an environment variable. Errors must not repeat the value: it may be the
+// secret itself.
 func (d *decoder) secret(opt *option.Option, text, path string) (string, bool) {
 	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(text, "$"), "{"), "}")
 	if envRE.MatchString(name) && (len(name) < 16 || !keyRE.MatchString(name)) {
@@ -163,12 +164,12 @@ func (d *decoder) secret(opt *option.Option, text, path string) (string, bool) {
 	return "", false
 }
 
-// section is the struct of the chosen scenario's section, or an invalid value.
+// section returns the struct of the chosen scenario's section, or an invalid value.
 func (e *Experiment) section() reflect.Value {
 	return reflect.Indirect(cellField(reflect.ValueOf(e), e.Scenario))
 }
 
-// overrides reads the settings that are this system's own.
+// overrides reads the settings that apply to this system only.
 func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 	n := d.at[path]
 	section, name := e.section(), e.Scenario

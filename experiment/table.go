@@ -12,7 +12,7 @@ import (
 // field is one key of the format, read from the struct tags.
 type field struct {
 	key       string
-	name      string // of the Go field, behind its type: "Link.Rate"
+	name      string // type and name of the Go field: "Link.Rate"
 	def       string
 	min, max  string
 	zero      string
@@ -20,11 +20,11 @@ type field struct {
 	enum      []string
 	required  bool
 	noSplit   bool
-	scenarios []string     // in which it has a meaning; nil: in all
-	without   []string     // keys beside which it has none
-	needs     []string     // keys without which it has none
-	below     string       // key whose value is the larger one, where both are given
-	one       bool         // of all such keys of a mapping exactly one is given
+	scenarios []string     // scenarios in which the key is allowed; nil: all
+	without   []string     // keys with which it is not allowed
+	needs     []string     // keys without which it is not allowed
+	below     string       // key whose value must not be smaller, if both are given
+	one       bool         // exactly one of these keys of a mapping must be given
 	axis      bool         // may be a list of values, which makes it a factor
 	typ       reflect.Type // of one value
 	index     int
@@ -36,7 +36,7 @@ type table struct {
 	short  string // key that a bare value sets
 }
 
-var tables sync.Map // those made, by their types
+var tables sync.Map // by type
 
 func tableOf(t reflect.Type) (tab table) {
 	if made, is := tables.Load(t); is {
@@ -71,12 +71,12 @@ func tableOf(t reflect.Type) (tab table) {
 	return tab
 }
 
-// sections are the files with the structs of the format, whose comments say what each key means.
+// sections are the files with the structs of the format, whose comments describe the keys.
 //
 //go:embed experiment.go retrieve.go overhead.go upload.go disseminate.go sync.go faults.go peers.go regions.go sizes.go
 var sections embed.FS
 
-// fieldDocs are these comments by the names of the fields: the lines right above each.
+// fieldDocs returns the comments of the fields by field name: the lines directly above each field.
 var fieldDocs = sync.OnceValue(func() map[string]string {
 	docs := map[string]string{}
 	files, _ := sections.ReadDir(".")
@@ -98,12 +98,12 @@ var fieldDocs = sync.OnceValue(func() map[string]string {
 	return docs
 })
 
-// doc says what the key means; empty: an option of a system.
+// doc returns the description of the key; empty for an option of a system.
 func (f *field) doc() string { return fieldDocs()[f.name] }
 
 func (t table) keys() []string { return each(t.fields, func(f field) string { return f.key }) }
 
-// each is what a function gives for each of a list.
+// each returns the results of a function for all elements of a list.
 func each[T, U any](all []T, of func(T) U) []U {
 	var got []U
 	for _, x := range all {
@@ -112,7 +112,7 @@ func each[T, U any](all []T, of func(T) U) []U {
 	return got
 }
 
-// first is the first of a list that is wanted; nil: there is none.
+// first returns the first wanted element of a list, or nil.
 func first[T any](all []T, wanted func(*T) bool) *T {
 	for i := range all {
 		if wanted(&all[i]) {
@@ -126,8 +126,7 @@ func (t table) field(key string) *field {
 	return first(t.fields, func(f *field) bool { return f.key == key })
 }
 
-// section is the struct type behind f: of a section, of the elements of a list
-// of sections, or nil.
+// section returns the struct type of f, if it is a section or a list of sections, or nil.
 func (f *field) section() reflect.Type {
 	t := f.typ
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
@@ -142,7 +141,7 @@ func (f *field) section() reflect.Type {
 // compound reports whether a value of f is more than one scalar.
 func (f *field) compound() bool { return f.section() != nil || f.list() }
 
-// only says with what f has a meaning, where it is not the section of a scenario.
+// only describes where f is allowed, unless it is the section of a scenario.
 func (f *field) only() (text string) {
 	if f.scenarios != nil && f.scenarios[0] != f.key {
 		text = " Only in " + strings.Join(f.scenarios, ", ") + "."
@@ -158,7 +157,7 @@ func (f *field) only() (text string) {
 
 func (f *field) list() bool { return f.typ.Kind() == reflect.Slice }
 
-// walk calls do for every key of a struct of the format, sections before what they have.
+// walk calls do for every key of a struct of the format, and for a section before its keys.
 func walk(t reflect.Type, prefix string, do func(path string, f field)) {
 	for _, f := range tableOf(t).fields {
 		do(prefix+f.key, f)
@@ -168,8 +167,7 @@ func walk(t reflect.Type, prefix string, do func(path string, f field)) {
 	}
 }
 
-// kind describes the type of one value of f, enumerations and words for zero
-// left aside.
+// kind describes the type of one value of f, apart from enumerations and words for zero.
 func (f *field) kind() scalarKind {
 	name := map[reflect.Kind]string{reflect.String: "text", reflect.Bool: "true or false", reflect.Float64: "factor",
 		reflect.Int: "number", reflect.Int64: "number", reflect.Uint64: "number"}[f.typ.Kind()]
@@ -182,5 +180,5 @@ func (f *field) kind() scalarKind {
 	return kinds()[name]
 }
 
-// sortedKeys are the keys of a map, in their order.
+// sortedKeys returns the keys of a map, sorted.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

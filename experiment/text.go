@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	textWidth = 80 // columns of a terminal that everyone has
-	textCells = 24 // cells shown before the table is cut
+	textWidth = 80 // columns of the narrowest usual terminal
+	textCells = 24 // cells in the table at most
 )
 
-// WriteText writes the plan for people, at most 100 columns wide.
+// WriteText writes the plan as text, at most 80 columns wide.
 func (p *Plan) WriteText(w io.Writer) error {
 	t := &textPage{}
 	e := &p.Experiment
@@ -51,10 +51,10 @@ func (p *Plan) WriteText(w io.Writer) error {
 	return err
 }
 
-// settings are the keys of a section that differ from their defaults, or are factors.
+// settings formats the keys of a section that differ from their defaults or are factors.
 func (e *Experiment) settings(section string) string {
 	var parts []string
-	whole := "-" // what was written with all that is in it
+	whole := "-" // path whose value was written with everything in it
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
 		v := cellField(reflect.ValueOf(e), path)
 		key, inside := strings.CutPrefix(path, section+".")
@@ -76,7 +76,7 @@ func (e *Experiment) settings(section string) string {
 	return strings.Join(parts, ", ")
 }
 
-// setting is the value of a key, or its levels; empty where it has none.
+// setting formats the value of a key, or its levels; empty if it has none.
 func (e *Experiment) setting(path string, f field, v reflect.Value) string {
 	texts := []string{f.text(v)}
 	if f.axis {
@@ -88,7 +88,7 @@ func (e *Experiment) setting(path string, f field, v reflect.Value) string {
 	return strings.Join(texts, " / ")
 }
 
-// text is the system's name, and what is particular about it.
+// text returns the system's name and its particularities.
 func (s SystemUse) text() string {
 	var about []string
 	if s.Name != s.Use {
@@ -112,7 +112,7 @@ func (s SystemUse) text() string {
 // textPage collects lines of at most textWidth columns.
 type textPage struct{ strings.Builder }
 
-// wrap writes texts behind a label each, broken at spaces; nothing where there is no text.
+// wrap writes each text after a label, wrapped at spaces. It skips empty texts.
 func (t *textPage) wrap(label string, texts ...string) {
 	if label != "" {
 		label = fmt.Sprintf("%-11s ", label)
@@ -126,7 +126,7 @@ func (t *textPage) wrap(label string, texts ...string) {
 	}
 }
 
-// cells writes the table of the first cells. What may be wide comes last.
+// cells writes the table of the first cells. Columns that may be wide come last.
 func (t *textPage) cells(p *Plan) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

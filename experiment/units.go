@@ -15,9 +15,9 @@ import (
 type scalar interface {
 	// parse sets the value from the text of a file, strictly.
 	parse(text string) error
-	// String is the canonical text; parse reads it back to the same value.
+	// String returns the canonical text; parse reads it back to the same value.
 	String() string
-	// kind is the name of what it is, in kinds.tsv.
+	// kind returns the name of the kind of scalar in kinds.tsv.
 	kind() string
 }
 
@@ -26,7 +26,7 @@ type scalarKind struct {
 	name    string // "size"
 	noun    string // "a size such as 10MiB"
 	unit    string // base unit of the number: "B"
-	pattern string // ECMA 262, anchored; what editors check
+	pattern string // ECMA 262, anchored; for editors
 	doc     string // for the reference page
 }
 
@@ -42,7 +42,7 @@ var kinds = sync.OnceValue(func() map[string]scalarKind {
 	return all
 })
 
-// notA is the mistake of a text that is not of a kind.
+// notA returns the mistake that a text is not of a kind.
 func notA(kind, text, hint string) error {
 	return mistake(hint, "%q is not %s", text, kinds()[kind].noun)
 }
@@ -55,16 +55,16 @@ type unitSize struct {
 var binaryUnits = []unitSize{{"PiB", 1 << 50}, {"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 var decimalUnits = []unitSize{{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}}
 
-// quantity is how values of one type are written.
+// quantity describes how values of one type are written.
 type quantity struct {
 	kind     string
-	units    []unitSize        // each in the smallest one
-	per      int64             // how many of the smallest the base unit has
-	spelling *strings.Replacer // from other spellings of units
-	sums     bool              // several may follow one another: 1m30s; 0 needs no unit
-	positive bool              // 0 is no value
+	units    []unitSize        // sizes are in the smallest unit
+	per      int64             // smallest units per base unit
+	spelling *strings.Replacer // replaces alternative spellings of units
+	sums     bool              // several may follow one another (1m30s), and 0 needs no unit
+	positive bool              // 0 is refused
 	largest  int64             // in the base unit
-	most     string            // that in words
+	most     string            // largest in words
 }
 
 var (
@@ -96,13 +96,13 @@ var (
 	}
 )
 
-// numberRE finds numbers, each with its unit behind it.
+// numberRE finds numbers, each followed by its unit.
 var numberRE = regexp.MustCompile(`([0-9]+(?:\.[0-9]+)?)([^0-9]*)`)
 
-// read is the value of s in the base unit.
+// read returns the value of s in the base unit.
 func (q *quantity) read(s string) (*big.Rat, error) {
 	parts, total := numberRE.FindAllStringSubmatch(s, -1), new(big.Rat)
-	// The length limit keeps big.Rat from being asked for absurd precision.
+	// The length limit protects big.Rat from numbers of absurd precision.
 	if len(s) > 60 || parts == nil || !strings.HasPrefix(s, parts[0][0]) {
 		return nil, notA(q.kind, s, "")
 	}
@@ -127,7 +127,7 @@ func (q *quantity) read(s string) (*big.Rat, error) {
 	return total, nil
 }
 
-// whole sets to to the value of s, which must be a whole number of the smallest unit.
+// whole sets *to to the value of s, which must be an integer number of the smallest unit.
 func whole[T ~int64](q *quantity, s, smallest string, to *T) error {
 	v, err := q.read(s)
 	if err != nil {
@@ -140,7 +140,7 @@ func whole[T ~int64](q *quantity, s, smallest string, to *T) error {
 	return nil
 }
 
-// real sets to to the value of s in the base unit.
+// real sets *to to the value of s in the base unit.
 func real[T ~float64](q *quantity, s string, to *T) error {
 	v, err := q.read(s)
 	if err == nil {
@@ -150,8 +150,8 @@ func real[T ~float64](q *quantity, s string, to *T) error {
 	return err
 }
 
-// hint names the units that a number with an unknown one was probably meant to have: those
-// that it abbreviates, or that a time begins with; else all.
+// hint names the probable units of a number with an unknown unit: those that it abbreviates or, for
+// durations, that it begins with; otherwise all units.
 func (q *quantity) hint(number, unit string) string {
 	if q == rateQuantity && strings.Contains(unit, "B") {
 		return "rates are in bits per second: 8Mbit for 1MB/s"
@@ -174,12 +174,12 @@ func (q *quantity) hint(number, unit string) string {
 	return "units are " + strings.Join(all, ", ")
 }
 
-// Bytes is a size in bytes. It is written with a unit that says whether it is
-// binary (KiB, MiB: powers of 1024) or decimal (kB, MB: powers of 1000).
+// Bytes is a size in bytes. It is written with a unit that is either binary (KiB, MiB: powers of
+// 1024) or decimal (kB, MB: powers of 1000).
 type Bytes int64
 
-// ParseBytes reads a size such as 10MiB, 10MB, 512B or 512. A unit that could
-// be either binary or decimal (10M) is refused.
+// ParseBytes reads a size such as 10MiB, 10MB, 512B or 512. It refuses a unit that could be binary
+// or decimal (10M).
 func ParseBytes(s string) (Bytes, error) {
 	var b Bytes
 	err := b.parse(s)
@@ -188,8 +188,8 @@ func ParseBytes(s string) (Bytes, error) {
 
 func (b *Bytes) parse(s string) error { return whole(bytesQuantity, s, "bytes", b) }
 
-// String is the shortest exact way to write b, binary when both are as short;
-// it always says which of the two it is.
+// String returns the shortest exact text for b, binary if a decimal one is as long. Its unit is
+// always unambiguous.
 func (b Bytes) String() string {
 	digits, unit := strconv.FormatInt(int64(b), 10), "B"
 	for _, u := range slices.Concat(binaryUnits, decimalUnits) {
@@ -207,7 +207,7 @@ type BitRate float64
 
 func (r *BitRate) parse(s string) error { return real(rateQuantity, s, r) }
 
-// String is the rate with the largest unit in which it is at least 1.
+// String returns the rate in the largest unit in which it is at least 1.
 func (r BitRate) String() string {
 	if r == 0 {
 		return "unlimited"
@@ -215,7 +215,7 @@ func (r BitRate) String() string {
 	for _, u := range rateQuantity.units {
 		text := strconv.FormatFloat(float64(r)/float64(u.size), 'f', -1, 64) + u.name
 		var back BitRate
-		// Dividing may round: then a smaller unit is exact.
+		// Division may round; then a smaller unit is exact.
 		if float64(r) >= float64(u.size) && back.parse(text) == nil && back == r {
 			return text
 		}
@@ -228,25 +228,25 @@ func (BitRate) kind() string { return "rate" }
 // Duration is a length of time. In JSON it is a number of seconds.
 type Duration time.Duration
 
-// Std is d as the standard library's type.
+// Std converts d to the standard library's type.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-// Seconds is d in seconds.
+// Seconds returns d in seconds.
 func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
 
 func (d *Duration) parse(s string) error { return whole(durationQuantity, s, "nanoseconds", d) }
 
-// zeroParts are what the standard library writes behind the minutes of 1m0s and the hours of 1h0m0s.
+// zeroParts matches what the standard library appends to the minutes of 1m0s and the hours of
+// 1h0m0s.
 var zeroParts = regexp.MustCompile(`(m|h)(0m)?0s$`)
 
-// String is like the standard library's, without parts that are zero: "1m",
-// not "1m0s".
+// String formats d like the standard library, without parts that are zero: "1m", not "1m0s".
 func (d Duration) String() string {
 	s := strings.Replace(time.Duration(d).String(), "µs", "us", 1)
 	return zeroParts.ReplaceAllString(s, "$1")
 }
 
-// MarshalJSON writes exact decimal seconds.
+// MarshalJSON returns exact decimal seconds.
 func (d Duration) MarshalJSON() ([]byte, error) {
 	return []byte(decimal(big.NewRat(int64(d), int64(time.Second)), 9)), nil
 }
@@ -261,7 +261,8 @@ type Fraction float64
 
 func (f *Fraction) parse(s string) error { return real(shareQuantity, s, f) }
 
-// String is the percentage in as few digits as mean f, else the plain number.
+// String returns the percentage with as few digits as represent f exactly, or else the plain
+// number.
 func (f Fraction) String() string {
 	for digits := range 17 {
 		var back Fraction
@@ -280,7 +281,7 @@ type OpRate float64
 
 func (r *OpRate) parse(s string) error { return real(opsQuantity, s, r) }
 
-// String is the rate per second.
+// String returns the rate per second.
 func (r OpRate) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }
 
 func (OpRate) kind() string { return "arrival rate" }

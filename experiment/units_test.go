@@ -74,8 +74,8 @@ func newScalars() []scalar {
 		new(Stay)}
 }
 
-// What is read can be written and read again to the same value, in text and in
-// JSON, and the schema's pattern allows both spellings.
+// Every parsed value can be written and parsed again to the same value, in text and in JSON, and
+// the schema's pattern accepts both spellings.
 func FuzzUnits(f *testing.F) {
 	for _, seed := range []string{"10MiB", "10MB", "512", "1.5GiB", "0.1", "7%", "0.007%", "40ms", "1h2m3.000000004s",
 		"100Mbit", "0.3Gbps", "3/h", "whole", "unlimited", "0", "33.333333333333333333%", "9007199254740993B",

@@ -1,8 +1,8 @@
 package experiment
 
-// Upload is the section of the scenario upload: store a whole data set in a
-// system, for as long as it takes. One trial is one load test; it survives any
-// end of ours and goes on with `plimsoll resume`.
+// Upload is the section of the scenario upload: store a whole data set in a system, for as long as
+// it takes. One trial is one load test; if Plimsoll ends for any reason, `plimsoll resume`
+// continues the test.
 type Upload struct {
 	// Objects under way at once: each until it is at full redundancy, where the system reports that.
 	Concurrency int `json:"concurrency,omitempty" default:"5" min:"1" max:"1000" label:"uploads at a time"`
@@ -28,7 +28,8 @@ type Upload struct {
 	Price PriceText `json:"price,omitempty"`
 }
 
-// Need is what must hold before a load test begins: waited for, then refused.
+// Need holds conditions for a load test to begin: it waits for them, and fails if they are not met
+// in time.
 type Need struct {
 	// Money available, at least, in the system's currency: 500.
 	Balance Money `json:"balance,omitempty"`
@@ -38,8 +39,8 @@ type Need struct {
 	Wait Duration `json:"wait" default:"30m" min:"1s"`
 }
 
-// Collect is the section of the scenario collect: nothing but polls, for as long
-// as it is let. It is what `plimsoll collect` runs.
+// Collect is the section of the scenario collect, which only polls, until its end. `plimsoll
+// collect` runs it.
 type Collect struct {
 	// Interval of the polls.
 	Every Duration `json:"every" default:"1m" min:"100ms"`
@@ -49,17 +50,16 @@ type Collect struct {
 	Price PriceText `json:"price,omitempty"`
 }
 
-// LoadTest reports whether the experiment is one whose single trial goes on for
-// as long as it takes.
+// LoadTest reports whether the experiment has a single trial that takes as long as necessary.
 func (e *Experiment) LoadTest() bool { return e.Scenario == "upload" || e.Scenario == "collect" }
 
-// leastWork is what storing an object takes at least beside link and round trip,
-// in seconds: less than any system needs that keeps it.
+// leastWork is a lower bound of the time to store an object besides link and round trip, in
+// seconds: less than any storage system needs.
 const leastWork = 0.001
 
-// estimateUpload is the least that storing the data set can take: all its bytes
-// at the link's rate, or a round trip and leastWork for each object by as many at
-// a time. What a system takes beyond that is what the test is to find out.
+// estimateUpload returns the least time to store the data set: all its bytes at the link's rate, or
+// a round trip and leastWork for each object, divided by the concurrency. What a system takes
+// beyond that is the subject of the test.
 func estimateUpload(c *Cell, goodput float64) CellEstimate {
 	if !c.Data.Known() {
 		return CellEstimate{Bound: Unknown}

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Rates that are drawn have the distribution that the text says, and the first
-// peers of many have those of few.
+// Drawn rates have the specified distribution, and the first peers have the same rates whatever the
+// number of peers.
 func TestSpeedsAreDrawn(t *testing.T) {
 	const n = 20_000
 	for _, c := range []struct {

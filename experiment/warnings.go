@@ -9,10 +9,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// fewestInterval is how many trials an exact 95 % interval of a median needs.
+// fewestInterval is the number of trials that an exact 95 % interval of a median needs.
 const fewestInterval = 6
 
-// Warnings are what a reader should think about before the run.
+// Warnings returns problems to consider before the run.
 func (p *Plan) Warnings() []string {
 	var warnings, late []string
 	for _, c := range p.Cells {
@@ -38,7 +38,7 @@ func (p *Plan) Warnings() []string {
 	return append(warnings, p.Unapplied()...)
 }
 
-// Unapplied says of each attached system what of the experiment does not apply to it.
+// Unapplied lists for each attached system the parts of the experiment that do not apply to it.
 func (p *Plan) Unapplied() []string {
 	e := p.Experiment
 	var parts, texts []string
@@ -62,7 +62,7 @@ func (p *Plan) Unapplied() []string {
 	return texts
 }
 
-// Faults are those of the cell, whatever its scenario.
+// Faults returns the faults of the cell, in any scenario.
 func (c *Cell) Faults() []Fault {
 	switch {
 	case c.Disseminate != nil:

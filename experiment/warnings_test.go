@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A plan says what a reader should think about before the run.
+// A plan lists problems to consider before the run.
 func TestWarnings(t *testing.T) {
 	const (
 		burst = "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: 1GiB}\n" +

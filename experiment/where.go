@@ -12,7 +12,7 @@ const (
 	rangePath    = "retrieve.range"
 )
 
-// factors are what conditions may name: the system, and all axes.
+// factors returns the factors that conditions may name: the system, and all axes.
 func (e *Experiment) factors() []gate.Factor {
 	var all []gate.Factor
 	for _, a := range e.axes() {
@@ -30,12 +30,12 @@ func (e *Experiment) factors() []gate.Factor {
 	return all
 }
 
-// SystemNames are those of the systems, in their order.
+// SystemNames returns the names of the systems, in order.
 func (e *Experiment) SystemNames() []string {
 	return each(e.Systems, func(s SystemUse) string { return s.Name })
 }
 
-// conditions are those of `where`; each that cannot be read is given to fail.
+// conditions parses `where`, and calls fail for each condition that cannot be parsed.
 func (e *Experiment) conditions(fail func(i int, err error)) (all []gate.Condition) {
 	factors := e.factors()
 	for i, src := range e.Where {
@@ -48,7 +48,7 @@ func (e *Experiment) conditions(fail func(i int, err error)) (all []gate.Conditi
 	return all
 }
 
-// compared is how values of the factor are read in a condition.
+// compared returns the field that parses values of the factor in a condition.
 func (a axis) compared() field {
 	f := a.field
 	f.min, f.max = "", ""
@@ -59,8 +59,8 @@ func (a axis) compared() field {
 	return f
 }
 
-// levelOf is the level of a value of f. Words that stand for no limit (unlimited) are above
-// every number; words that leave a choice (auto) have no order.
+// levelOf returns the level of a value of f. Words for no limit (unlimited) are above every number;
+// words that leave a choice (auto) have no order.
 func levelOf(f field, v reflect.Value) gate.Level {
 	l := gate.Level{Text: f.text(v), Number: number(v)}
 	switch {

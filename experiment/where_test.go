@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What conditions mean, in one cell.
+// The meaning of conditions, for one cell.
 func TestWhere(t *testing.T) {
 	const src = `scenario: retrieve
 systems: [nginx]
@@ -35,7 +35,7 @@ retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
 		{"1MiB", "retrieve.order in [random, aligned]", true},
 		{"1MiB", "!(retrieve.order == aligned)", false},
 		{"1MiB", `system == nginx && system == "nginx" && system == 'nginx'`, true},
-		// && binds more than ||.
+		// && binds more tightly than ||.
 		{"1MiB", "retrieve.concurrency == 8 || retrieve.concurrency == 8 && retrieve.concurrency == 9", true},
 		{"1MiB", "(retrieve.concurrency == 8 || retrieve.concurrency == 8) && retrieve.concurrency == 9", false},
 		{"1MiB", "concurrency == 9 or concurrency = 8 and delay < 41ms", true},

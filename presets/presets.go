@@ -1,5 +1,5 @@
-// Package presets holds the experiment files that come with the binary, each
-// commented: which study it follows, what it changes and why.
+// Package presets holds the experiment files that come with the binary. Comments in each explain
+// which study it follows, what it changes and why.
 package presets
 
 import (
@@ -31,7 +31,7 @@ func List() []Preset {
 	return all
 }
 
-// Names are those of all presets.
+// Names returns the names of all presets.
 func Names() []string {
 	var names []string
 	for _, p := range List() {
@@ -40,7 +40,7 @@ func Names() []string {
 	return names
 }
 
-// Get returns the preset of that name.
+// Get returns the preset with that name.
 func Get(name string) (Preset, error) {
 	all := List()
 	if i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); i >= 0 {
@@ -49,8 +49,8 @@ func Get(name string) (Preset, error) {
 	return Preset{}, fmt.Errorf("no preset is named %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
-// summary is the header's first line, without the mark of a comment and the
-// name before the colon.
+// summary returns the first line of the header, without the comment mark and the name before the
+// colon.
 func summary(src string) string {
 	line, _, _ := strings.Cut(src, "\n")
 	line = strings.TrimSpace(strings.TrimPrefix(line, "#"))

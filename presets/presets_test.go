@@ -31,7 +31,7 @@ func plan(t *testing.T, name string, set ...string) *experiment.Plan {
 
 var must = systemtest.Must
 
-// grid has all combinations of one text of each list.
+// grid returns all combinations of one text from each list.
 func grid(lists ...[]string) map[string]bool {
 	if len(lists) == 0 {
 		return map[string]bool{"": true}
@@ -45,7 +45,7 @@ func grid(lists ...[]string) map[string]bool {
 	return all
 }
 
-// wantCells compares the cells of a plan by their names, each of which comes once.
+// wantCells compares the cells of a plan by name; each must occur once.
 func wantCells(t *testing.T, p *experiment.Plan, want map[string]bool, name func(experiment.Cell) string) {
 	t.Helper()
 	got := map[string]bool{}
@@ -79,7 +79,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// The study's whole grid, and nothing else.
+// The plan is the study's whole grid, and nothing else.
 func TestBoostRetrieval(t *testing.T) {
 	p := plan(t, "boost-retrieval")
 	for _, c := range p.Cells {
@@ -102,8 +102,8 @@ func TestBoostRetrieval(t *testing.T) {
 	})
 }
 
-// The study's question on a ladder of sizes and round trips, without what a
-// system cannot do.
+// The plan asks the study's question for a range of sizes and round trips, without what a system
+// cannot do.
 func TestTahoeOverhead(t *testing.T) {
 	p := plan(t, "tahoe-overhead")
 	delays, sizes, operations := map[string]map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}
@@ -135,7 +135,7 @@ func TestTahoeOverhead(t *testing.T) {
 	}
 }
 
-// The three load tests of the study: its numbers, its five at a time, its minute,
+// The three load tests of the study, with its numbers, its five uploads at a time, its minute and
 // its floor.
 func TestSia(t *testing.T) {
 	for name, want := range map[string]struct {
@@ -168,7 +168,7 @@ func TestSia(t *testing.T) {
 	}
 }
 
-// The study's whole grid, the same for all swarms, and nothing else.
+// The plan is the study's whole grid, the same for all swarms, and nothing else.
 func TestCodexDissemination(t *testing.T) {
 	p := plan(t, "codex-dissemination")
 	for _, c := range p.Cells {
@@ -195,7 +195,7 @@ func TestCodexDissemination(t *testing.T) {
 	}
 }
 
-// The study's three steps, all combinations of them, and what its header promises.
+// The plan has the study's three steps, all their combinations, and what its header promises.
 func TestSiaSync(t *testing.T) {
 	p := plan(t, "sia-sync")
 	waits := 0.0
@@ -219,7 +219,7 @@ func TestSiaSync(t *testing.T) {
 		return strings.Join([]string{c.Sync.Storage, o["subscriber"], o["send_block_timeout"],
 			o["send_blocks_timeout"]}, " ")
 	})
-	// The default, which all are compared with, is the first.
+	// The default, with which all are compared, is the first.
 	first := p.Cells[0]
 	if first.Sync.Storage != "disk" ||
 		first.Sync.Options["subscriber"] != "full" || first.Sync.Options["send_block_timeout"] != "1m0s" ||
@@ -231,8 +231,8 @@ func TestSiaSync(t *testing.T) {
 	}
 }
 
-// What headers promise, as they are and with what they say can be done with --set: how
-// many cells there are, within which time, and what they are compared with.
+// Headers promise numbers of cells, durations and baselines, for the preset as it is and with the
+// --set arguments that they mention.
 func TestPromises(t *testing.T) {
 	const small = "upload.need.contracts=0; upload.poll=1s; upload.price=; exit=; "
 	for _, c := range []struct {
@@ -279,15 +279,16 @@ func TestPromises(t *testing.T) {
 				p.Experiment.Baseline)
 		}
 	}
-	// Over the study's own uplink the largest files take too long, and the plan says so.
+	// Over the study's own uplink the largest files take too long, and the plan lists them as
+	// skipped.
 	p := plan(t, "tahoe-overhead", "link.rate=624kbit")
 	if len(p.Skipped) == 0 {
 		t.Error("10 MB at 78 kB/s are not left out")
 	}
 }
 
-// A factor that is called timeouts has no other options: what they buy must not be
-// what a timer buys that changes with them.
+// A factor called timeouts changes no other options, so that the effect of another timer is not
+// attributed to timeouts.
 func TestTimeoutsAreTimeouts(t *testing.T) {
 	for name, factor := range map[string]string{"sia-sync": "timeouts", "sia-timeouts": "timeout"} {
 		p := plan(t, name)
@@ -302,8 +303,8 @@ func TestTimeoutsAreTimeouts(t *testing.T) {
 		if len(levels) < 2 {
 			t.Errorf("%s has %d levels of %s", name, len(levels), factor)
 		}
-		// What makes timeouts of any use in this library: they can strike at the end of a batch of 10,000 blocks
-		// before which there is a request that is not answered, and no stall is said while they have not.
+		// Timeouts matter in this library only if they can occur at the end of a batch of 10,000
+		// blocks with an unanswered request, and if no stall is reported before they occur.
 		for _, c := range p.Cells {
 			if c.Sync.Blocks <= 10_000 || !strings.Contains(c.Sync.Trouble.String(), "silent") {
 				t.Errorf("%s: %d blocks, trouble %s: no timeout decides about anything", c.ID, c.Sync.Blocks,

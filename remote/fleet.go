@@ -16,27 +16,27 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
-// fleet gives the engine its hosts: the client's is the machine that the engine runs on, the next
-// have the other load generators, and those after them a host of each system. Only one system is
-// loaded at a time. A machine beyond those that the plan needs takes the place of one that is lost;
-// without one, the lost machine is waited for.
+// fleet provides the engine's hosts. The client's host is the engine's machine; the next machines
+// have the other load generators, and those after them one host of each system, because only one
+// system is loaded at a time. Machines beyond the number that the plan needs are spares for lost
+// ones; without a spare, the fleet waits for the lost machine.
 type fleet struct {
-	machines    []Machine // by index, with those that took the places of others
+	machines    []Machine // by index, including replacements
 	credentials agent.Credentials
 	ctx         context.Context // ends with the run
-	place       map[string]int  // of a host: index of its machine
+	place       map[string]int  // by host: index of its machine
 	say         *recorder
 
 	mu      sync.Mutex
-	spare   int           // the first machine that nothing is on
-	reached []*agent.Host // by machine: its first host; of ours none, but the agent beside us
+	spare   int           // index of the first unused machine
+	reached []*agent.Host // by machine: its first host; for the engine's machine, the agent beside the engine
 }
 
 const (
-	// aliveEvery is how often agents are asked whether they live.
+	// aliveEvery is the interval at which agents are asked whether they are alive.
 	aliveEvery = 10 * time.Second
-	// returnTime is how long a machine that was lost may take to come back, or to be replaced by
-	// its place, where none is spare.
+	// returnTime is how long a lost machine may take to come back or to be replaced by its place,
+	// if there is no spare.
 	returnTime = 2 * time.Minute
 )
 
@@ -56,7 +56,7 @@ func newFleet(ctx context.Context, o order, plan *experiment.Plan, say *recorder
 	return f
 }
 
-// where is what the machines run on, for the environment of the record.
+// where describes the machines, for the environment of the record.
 func (f *fleet) where() map[string]string {
 	all := map[string]string{}
 	for i, m := range f.machines {
@@ -73,8 +73,8 @@ func (f *fleet) where() map[string]string {
 	return all
 }
 
-// stay keeps the agent beside us alive, although nothing is asked of it: its pod or
-// directory lives as long as it does.
+// stay keeps the agent beside the engine alive, although it has no work: its pod or directory
+// exists only as long as the agent.
 func (f *fleet) stay(ctx context.Context) (err error) {
 	f.reached[0], err = agent.Reach(ctx, f.options(0, f.machines[0].Name))
 	return err
@@ -108,7 +108,7 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 	patience := time.Duration(0)
 	if r := f.reached[i]; r != nil && r.Lost() != nil {
 		if f.spare < len(f.machines) {
-			for other, at := range f.place { // so do the hosts of other systems, when their turn comes
+			for other, at := range f.place { // including the hosts of other systems, which use it later
 				if at == i {
 					f.place[other] = f.spare
 				}
@@ -117,7 +117,7 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 			go fence(f.ctx, f.options(i, name))
 			i = f.spare
 			f.spare++
-		} else { // a pod whose agent was killed starts another
+		} else { // a pod whose agent was killed starts another one
 			f.reached[i], patience = nil, returnTime
 			r.Close()
 			f.say.event(event{Kind: lost})
@@ -139,7 +139,7 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 	return h, nil
 }
 
-// reach connects to an agent; where that fails, it tries again at an interval, within a time.
+// reach connects to an agent, and retries at an interval within a time limit.
 func reach(ctx context.Context, within, every time.Duration, options func() agent.Options) (*agent.Host, error) {
 	for deadline := time.Now().Add(within); ; Pause(ctx, every) {
 		h, err := agent.Reach(ctx, options())
@@ -149,8 +149,8 @@ func reach(ctx context.Context, within, every time.Duration, options func() agen
 	}
 }
 
-// fence ends what a lost machine does when it comes back too late: another has its place. An agent that
-// is not reached ends that by itself.
+// fence ends the processes of a lost machine that comes back too late, because another machine has
+// replaced it. An agent that cannot be reached ends them by itself.
 func fence(ctx context.Context, opt agent.Options) {
 	again := func() agent.Options { return opt }
 	if h, err := reach(ctx, agent.DefaultOrphaned, aliveEvery, again); err == nil {
@@ -158,7 +158,7 @@ func fence(ctx context.Context, opt agent.Options) {
 	}
 }
 
-// renew learns from the launcher which machines took the places of others.
+// renew reads from the launcher's file which machines have replaced others.
 func (f *fleet) renew() {
 	file, err := os.Open(filepath.Join(f.say.dir, machinesFile))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
-// A lost machine that does not answer is called again and again, and not after the run.
+// fence keeps calling a lost machine that does not answer, but not after the run.
 func TestFence(t *testing.T) {
 	credentials, _, err := agent.NewCredentials()
 	must(t, err)
@@ -45,7 +45,7 @@ func TestFence(t *testing.T) {
 	})
 }
 
-// What a long trial says of itself each second stays small; what a short one says is shown at once.
+// The frequent events of a long trial take little space; those of a short one are written at once.
 func TestOftenEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -28,20 +28,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
-// Where is where a run is, kept beside its record for resume.
+// Where describes where a run is. It is stored in the run directory, for resume.
 type Where struct {
-	On    string   `json:"on"`              // as --on takes it
-	Image string   `json:"image,omitempty"` // of pods; empty: that of this version
+	On    string   `json:"on"`              // as given to --on
+	Image string   `json:"image,omitempty"` // of pods; empty: the image of this version
 	Pack  bool     `json:"pack,omitempty"`  // a node may have several pods
-	Run   string   `json:"run,omitempty"`   // ID of what is there; empty: nothing is left
-	First *Machine `json:"first,omitempty"` // with the engine; nil: none was started
+	Run   string   `json:"run,omitempty"`   // ID of the run in the place; empty: nothing is left there
+	First *Machine `json:"first,omitempty"` // the one with the engine; nil: none was started
 	Over  bool     `json:"over"`            // nothing of the plan is left to execute
 }
 
-// A run's ID is part of paths that are removed.
+// The ID of a run must be checked because it is part of paths that are removed.
 var runID = regexp.MustCompile(`^[a-z][a-z0-9]{11}$`)
 
-// ReadWhere is where the run in a directory is; nil: here.
+// ReadWhere reads where the run in a directory is; nil: on this machine.
 func ReadWhere(dir string) (*Where, error) {
 	b, err := os.ReadFile(filepath.Join(dir, whereIs))
 	if errors.Is(err, os.ErrNotExist) {
@@ -64,32 +64,32 @@ func ReadWhere(dir string) (*Where, error) {
 type Launcher struct {
 	Place Place
 	At    Where         // the place: On, Image and Pack
-	Sync  time.Duration // how often the run directory is brought here; 0: when the run is over
+	Sync  time.Duration // interval at which the run directory is copied here; 0: only when the run is over
 
 	cfg      engine.Config
 	say      engine.Progress
 	where    Where
 	machines []Machine
-	fetching sync.Mutex // an older copy may not come after a newer one
+	fetching sync.Mutex // keeps an older copy from replacing a newer one
 }
 
-// What may take how long.
+// Time limits of operations, and the pause between attempts.
 const (
 	createTime = 15 * time.Minute
 	fetchTime  = 30 * time.Minute
 	deleteTime = 5 * time.Minute
-	// A run that was interrupted removes what it stored elsewhere, and cleans up.
+	// An interrupted run removes what it stored elsewhere, and cleans up.
 	interruptTime = 15 * time.Minute
-	// A question to the place, or to the engine's machine.
+	// lookTime limits a query to the place or to the engine's machine.
 	lookTime = 2 * time.Minute
-	// After so long without a connection the run is left to itself.
+	// reconnectTime is how long the launcher tries to reconnect before it leaves the run to itself.
 	reconnectTime = 10 * time.Minute
-	// tryAgain is between two attempts.
+	// tryAgain is the pause between two attempts.
 	tryAgain = 2 * time.Second
 )
 
-// Run runs a plan in the place as [engine.Run] does here. The run directory is as complete as
-// what could be brought here.
+// Run runs a plan in the place, as [engine.Run] does on this machine. The run directory contains
+// all that could be copied here.
 func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Result, err error) {
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return res, err
@@ -139,7 +139,7 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 	return r, errors.Join(err, l.clear(ctx))
 }
 
-// lock keeps other launchers from a run directory, which it makes.
+// lock creates a run directory and keeps other launchers from it.
 func lock(dir string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func lock(dir string) (release func(), err error) {
 		return nil, err
 	}
 	return func() {
-		if entries, err := os.ReadDir(dir); err == nil && len(entries) == 1 { // nothing began
+		if entries, err := os.ReadDir(dir); err == nil && len(entries) == 1 { // nothing was started
 			_ = os.Remove(path)
 			_ = os.Remove(dir)
 		}
@@ -162,7 +162,7 @@ func lock(dir string) (release func(), err error) {
 	}, nil
 }
 
-// launch makes the machines, and starts the engine on the first of them.
+// launch creates the machines and starts the engine on the first of them.
 func (l *Launcher) launch(ctx context.Context) error {
 	if r, err := record.Open(l.cfg.Dir); err == nil {
 		l.cfg.Clients = engine.ClientsOf(l.cfg.Clients, r)
@@ -185,7 +185,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 	}
 	o := order{Config: l.cfg, Plan: plan, Credentials: ours}
 	o.Config.Plan, o.Config.Systems, o.Config.Scenario, o.Config.Progress = nil, nil, nil, nil
-	if !exists(l.cfg.Dir, database) { // the run recorded nothing, and begins anew
+	if !exists(l.cfg.Dir, database) { // the run recorded nothing: it begins anew
 		o.Config.Resume = false
 	}
 	if need.Binary, err = os.Executable(); err != nil {
@@ -194,7 +194,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 	need.Run, need.Credentials = "r"+strings.ToLower(rand.Text()[:11]), theirs
 	l.where = l.At
 	l.where.Run = need.Run
-	if err := l.keepWhere(); err != nil { // first, lest we die between the two
+	if err := l.keepWhere(); err != nil { // before Create, in case this process dies in between
 		return err
 	}
 	l.say.Phase(fmt.Sprintf("making %d machines ready", need.Machines))
@@ -210,7 +210,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 	return l.start(making, o)
 }
 
-// check refuses a plan that the place cannot have.
+// check returns an error for a plan that cannot run in the place.
 func (l *Launcher) check(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -224,7 +224,7 @@ func (l *Launcher) check(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// makeDir makes the run directory with its plan, so that resume knows that from the beginning.
+// makeDir creates the run directory with its plan, so that resume finds it from the beginning.
 func (l *Launcher) makeDir(plan []byte) error {
 	if l.cfg.Resume && exists(l.cfg.Dir, planFile) {
 		return nil
@@ -233,14 +233,14 @@ func (l *Launcher) makeDir(plan []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(entries) > 1 && !l.cfg.Resume { // beside our lock
+	if len(entries) > 1 && !l.cfg.Resume { // besides our lock
 		return ui.Exit(ui.CodePreconditions, ui.WithHint(fmt.Errorf("run directory %s is not empty", l.cfg.Dir),
 			"choose another directory with --out"))
 	}
 	return os.WriteFile(filepath.Join(l.cfg.Dir, planFile), plan, 0o644)
 }
 
-// start hands the order, and the directory of a run that is resumed, to the first machine.
+// start sends the order and, for a resumed run, its directory to the first machine.
 func (l *Launcher) start(ctx context.Context, o order) error {
 	r, w := io.Pipe()
 	go func() {
@@ -260,15 +260,16 @@ func (l *Launcher) node(ctx context.Context, verb string, in io.Reader, out io.W
 	return l.Place.Exec(ctx, m, append([]string{"node", "run", verb, "--dir", m.Dir}, flags...), in, out)
 }
 
-// output is what a part of ServeNode writes on the first machine, and then its error.
+// output returns the output of a part of ServeNode on the first machine; reading ends with its
+// error.
 func (l *Launcher) output(ctx context.Context, verb string) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(l.node(ctx, verb, nil, w)) }()
 	return r
 }
 
-// attach finds the run where it was left, and reports whether there is an engine to follow.
-// The directory of one whose engine has died is brought here, for fresh machines.
+// attach finds the run where it was left, and reports whether there is an engine to follow. If the
+// engine has died, attach copies the run directory here, to continue on fresh machines.
 func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 	w, err := ReadWhere(l.cfg.Dir)
 	if err != nil || w == nil {
@@ -315,8 +316,8 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 	return false, l.clear(ctx)
 }
 
-// follow shows what happens until the run is over, brings its directory here now and then, and
-// interrupts it when ctx ends. It outlives connections that break.
+// follow shows events until the run is over, copies the run directory here regularly, and
+// interrupts the run when ctx ends. It reconnects after connections break.
 func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -340,7 +341,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 		if last.Kind == over || last.Kind == died {
 			return last, nil
 		}
-		if some { // a connection counts until it broke: a trial may say nothing for hours
+		if some { // count from the end of the connection: a trial may have no events for hours
 			heard = time.Now()
 		}
 		if following.Err() != nil || time.Since(heard) > reconnectTime {
@@ -351,7 +352,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 	}
 }
 
-// renew names to the engine the machines that take the places of lost ones, where the place makes some.
+// renew sends the engine the machines that replace lost ones, if the place creates any.
 func (l *Launcher) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, returnTime)
 	defer cancel()
@@ -367,7 +368,7 @@ func (l *Launcher) renew(ctx context.Context) {
 	}
 }
 
-// interrupt interrupts the engine, as soon as it can be reached.
+// interrupt interrupts the engine as soon as it can be reached.
 func (l *Launcher) interrupt(ctx context.Context) {
 	for first := true; ctx.Err() == nil; first = false {
 		one, cancel := context.WithTimeout(ctx, lookTime)
@@ -383,8 +384,8 @@ func (l *Launcher) interrupt(ctx context.Context) {
 	}
 }
 
-// events hears what happens, but for so many events that were heard before, until each wants
-// no more. It reports whether it heard any.
+// events passes events to each, without the first ones that were seen before, until each returns
+// false. It reports whether there were any.
 func (l *Launcher) events(ctx context.Context, seen int, each func(event) bool) (some bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -405,12 +406,12 @@ func (l *Launcher) events(ctx context.Context, seen int, each func(event) bool) 
 	}
 }
 
-// here is a text of the engine's with the path that the run directory has here.
+// here replaces the path of the run directory in a text of the engine with the local one.
 func (l *Launcher) here(text string) string {
 	return strings.ReplaceAll(text, filepath.Join(l.machines[0].Dir, RunDir), l.cfg.Dir)
 }
 
-// show passes an event to who shows the run.
+// show passes an event to the progress display.
 func (l *Launcher) show(e event) {
 	var cell experiment.Cell
 	for _, c := range l.cfg.Plan.Cells {
@@ -436,7 +437,7 @@ func (l *Launcher) show(e event) {
 	}
 }
 
-// sync brings the run directory here every so often.
+// sync copies the run directory here at regular intervals.
 func (l *Launcher) sync(ctx context.Context) {
 	if l.Sync <= 0 {
 		return
@@ -467,7 +468,7 @@ func (l *Launcher) clear(ctx context.Context) error {
 	defer cancel()
 	l.say.Phase("removing what the run left there")
 	err := l.Place.Delete(ctx, l.where.Run)
-	if w, e := ReadWhere(l.cfg.Dir); e == nil && w != nil && w.Run != l.where.Run { // not ours any more
+	if w, e := ReadWhere(l.cfg.Dir); e == nil && w != nil && w.Run != l.where.Run { // replaced by another launcher
 		l.where.Run = ""
 		return nil
 	}
@@ -476,7 +477,7 @@ func (l *Launcher) clear(ctx context.Context) error {
 			"itself, and removes its files", err))
 	}
 	l.where.Run, l.where.First = "", nil
-	if !exists(l.cfg.Dir, database) { // it never began
+	if !exists(l.cfg.Dir, database) { // the run never began
 		for _, name := range []string{whereIs, planFile} {
 			_ = os.Remove(filepath.Join(l.cfg.Dir, name))
 		}

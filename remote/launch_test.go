@@ -19,7 +19,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 )
 
-// fake is a place whose machine does what a test says.
+// fake is a place whose machine does what a test defines.
 type fake struct {
 	verbs    map[string]func(ctx context.Context, out io.Writer) error
 	find     error
@@ -48,7 +48,7 @@ func (f *fake) Delete(context.Context, string) error {
 	return nil
 }
 
-// quiet hears what a launcher says.
+// quiet records the notes of a launcher.
 type quiet struct {
 	engine.Progress
 	mu    sync.Mutex
@@ -64,7 +64,7 @@ func (q *quiet) Note(s string) {
 
 const testRun = "rabcdefghij2"
 
-// left is a launcher for a directory whose run was left somewhere.
+// left returns a launcher for a directory whose run was left in a place.
 func left(t *testing.T, f *fake, w Where) (*Launcher, *quiet) {
 	t.Helper()
 	said := &quiet{}
@@ -76,7 +76,7 @@ func left(t *testing.T, f *fake, w Where) (*Launcher, *quiet) {
 	return l, said
 }
 
-// What a run recorded elsewhere is removed only when it is here.
+// A run's remains elsewhere are removed only after its record was copied here.
 func TestAttach(t *testing.T) {
 	here, first := "ssh:/hosts", &Machine{Name: "a", Dir: "/d"}
 	there := Where{On: here, Run: testRun, First: first}
@@ -85,7 +85,7 @@ func TestAttach(t *testing.T) {
 		where    Where
 		find     error
 		state    string
-		fetched  bool // it can be
+		fetched  bool // the copy succeeds
 		retry    bool
 		attached bool
 		deleted  int
@@ -139,7 +139,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// What another launcher left is its own; what cannot be removed ends by itself.
+// clear leaves another launcher's run alone; what it cannot remove ends by itself.
 func TestClear(t *testing.T) {
 	f := &fake{undying: true}
 	l, said := left(t, f, Where{On: "ssh:/hosts", Run: testRun, Over: true})
@@ -159,7 +159,8 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// A run is refused for what the place lacks before anything is made; what is less than that is said.
+// A run is refused because of the place's blocking problems before anything is created; other
+// problems are noted.
 func TestRefused(t *testing.T) {
 	f := &fake{problems: []engine.Problem{{What: "few nodes", Hint: "--pack"}}}
 	said, dir := &quiet{}, filepath.Join(t.TempDir(), "run")
@@ -195,7 +196,7 @@ func TestOneLauncher(t *testing.T) {
 	}
 }
 
-// Connections that break are no end, neither after a long time nor while the run is interrupted.
+// Broken connections do not end a run, neither after a long time nor during its interruption.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken, connections := errors.New("broken"), 0

@@ -30,25 +30,26 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
-// Names in the directory of a run on a machine.
+// Names of files in the directory of a run on a machine.
 const (
-	// RunDir is the run directory. Who keeps a machine for the engine keeps it as long as that is there.
+	// RunDir is the run directory. A machine is kept for the engine as long as this directory
+	// exists.
 	RunDir       = "run"
 	tmpDir       = "tmp"        // temporary files of the engine, and so the paths of deployments on all machines
 	progressFile = "progress"   // events, in gob
-	machinesFile = "machines"   // where all are now, in gob: some took the places of others
+	machinesFile = "machines"   // the current machines, in gob: some have replaced others
 	turnLock     = "turn.lock"  // taken before trialLock, so that neither side starves
-	trialLock    = "trial.lock" // of a trial, or of who copies the run directory: never both at once
-	overMark     = "over"       // made when the run is over
-	copyMark     = "copied"     // made by a copy that did not wait for the end of a trial
+	trialLock    = "trial.lock" // held by a trial or by a copy of the run directory, so that they never overlap
+	overMark     = "over"       // created when the run is over
+	copyMark     = "copied"     // created by a copy that did not wait for the end of a trial
 	engineLock   = "engine.lock"
 	agentLock    = "agent.lock"
 )
 
-// Execute runs a plan as the engine does: cfg lacks what only the program knows.
+// Execute runs a plan like the engine; cfg lacks what only the program knows.
 type Execute func(ctx context.Context, cfg engine.Config) (engine.Result, error)
 
-// ServeNode is `plimsoll node run VERB --dir DIR`: what a launcher has executed on machines.
+// ServeNode implements `plimsoll node run VERB --dir DIR`, which launchers execute on machines.
 func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, execute Execute) error {
 	if len(args) == 0 {
 		return errors.New("node run: which part?")
@@ -63,7 +64,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 		return errors.New("node run: --dir is missing")
 	}
 	tmp := filepath.Join(*dir, tmpDir)
-	_ = os.Mkdir(tmp, 0o700) // unless the run is over and its directory gone
+	_ = os.Mkdir(tmp, 0o700) // fails if the run is over and its directory is gone
 	if err := os.Setenv("TMPDIR", tmp); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 		}
 	}
 	switch args[0] {
-	case "start": // an engine that outlives us
+	case "start": // an engine that outlives this process
 		return detach(*dir, "engine.log", in, out, append([]string{"engine", "--dir", *dir}, rest...)...)
 	case "engine":
 		return serveEngine(ctx, *dir, in, out, execute)
@@ -95,7 +96,7 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	case "state":
 		_, err := io.WriteString(out, stateOf(*dir))
 		return err
-	case "start-agent": // likewise
+	case "start-agent": // also outlives this process
 		return detach(*dir, "agent.log", in, out, append([]string{"agent", "--dir", *dir, "--"}, rest...)...)
 	case "agent":
 		return serveAgent(ctx, *dir, rest, in)
@@ -109,8 +110,8 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 // copyPatience is how long a copy of the run directory waits for a trial, and a trial for a copy.
 const copyPatience = 5 * time.Minute
 
-// betweenTrials waits until no trial runs, or no copy of the run directory is made, and keeps it so
-// until release is called, which is possible whatever the error.
+// betweenTrials waits until no trial runs and no copy of the run directory is made, and prevents
+// both until release is called. release is valid even with an error.
 func betweenTrials(ctx context.Context, dir string) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
@@ -119,13 +120,14 @@ func betweenTrials(ctx context.Context, dir string) (release func(), err error) 
 		return func() {}, err
 	}
 	if release, err = awaitLock(ctx, filepath.Join(dir, trialLock)); err != nil {
-		return turn, err // the next trial or copy waits for this one
+		return turn, err // holding turn, so that the next trial or copy waits for this one
 	}
 	turn()
 	return release, nil
 }
 
-// copyRun writes the run directory between two trials. A long trial is not waited for, but learns of it.
+// copyRun writes the run directory between two trials. It does not wait for a long trial to end,
+// but leaves a mark for it.
 func copyRun(ctx context.Context, dir string, out io.Writer) error {
 	release, err := betweenTrials(ctx, dir)
 	defer release()
@@ -138,14 +140,15 @@ func copyRun(ctx context.Context, dir string, out io.Writer) error {
 	return writeRun(out, filepath.Join(dir, RunDir))
 }
 
-// alone implements engine.Config.Alone: copies of the run directory are made between trials.
+// alone implements engine.Config.Alone: it waits for a copy of the run directory, and prevents
+// copies during a trial.
 func alone(ctx context.Context, dir string) (end func() error, err error) {
 	release, err := betweenTrials(ctx, dir)
 	if err != nil {
 		err = fmt.Errorf("a copy of the run directory is being made: %w", err)
 	}
 	mark := filepath.Join(dir, copyMark)
-	_ = os.Remove(mark) // of the trial before
+	_ = os.Remove(mark) // from the previous trial
 	return func() error {
 		release()
 		if os.Remove(mark) == nil {
@@ -165,8 +168,8 @@ func awaitLock(ctx context.Context, path string) (unlock func(), err error) {
 	return nil, ctx.Err()
 }
 
-// detach starts another part of `node run` in a session of its own, gives it our input, and
-// prints its first line once it has written one.
+// detach starts another part of `node run` in a new session, passes it our input, and prints its
+// first line once it is written.
 func detach(dir, log string, in io.Reader, out io.Writer, args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -189,22 +192,23 @@ func detach(dir, log string, in io.Reader, out io.Writer, args ...string) error 
 	line, err := bufio.NewReader(said).ReadString('\n')
 	if err != nil {
 		err = errors.Join(err, c.Wait())
-		text, _ := io.ReadAll(io.NewSectionReader(file, 0, 1<<20)) // an agent that ends removes the directory
+		text, _ := io.ReadAll(io.NewSectionReader(file, 0, 1<<20)) // the open file: an agent that ends removes dir
 		return fmt.Errorf("node run %s: %w: %s", args[0], err, bytes.TrimSpace(text))
 	}
 	_, err = io.WriteString(out, line)
 	return err
 }
 
-// lingering is how long the run directory waits on the machine to be fetched when
-// the run is over.
+// lingering is how long the run directory remains on the machine to be fetched after the run is
+// over.
 const lingering = 24 * time.Hour
 
-// interrupted is the signal that interrupts the engine, as often as it comes: a second SIGINT would kill it.
+// interrupted is the signal that interrupts the engine, and may be repeated: a second SIGINT would
+// kill the engine.
 const interrupted = syscall.SIGUSR1
 
-// serveEngine reads an order, and of a run that is resumed its directory. It executes the order, writes what
-// happens to a file, and waits until it is ended.
+// serveEngine reads an order and, for a resumed run, its directory. It executes the order, writes
+// events to a file, and waits until it is terminated.
 func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, execute Execute) error {
 	running, stop := signal.NotifyContext(ctx, interrupted)
 	defer stop()
@@ -213,7 +217,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 		return err
 	}
 	defer unlock()
-	from := bufio.NewReader(in) // of which gob reads no more than its own
+	from := bufio.NewReader(in) // gob reads only its own part from a bufio.Reader
 	var o order
 	if err := gob.NewDecoder(from).Decode(&o); err != nil {
 		return fmt.Errorf("read the order: %w", err)
@@ -251,7 +255,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 		cfg.Alone = func(ctx context.Context) (func() error, error) { return alone(ctx, dir) }
 		res, err = execute(running, cfg)
 	}
-	// A run that could not begin has removed it, and whoever follows comes for it.
+	// A run that could not begin has removed its directory, but followers will fetch it.
 	if made := os.MkdirAll(filepath.Join(dir, RunDir), 0o755); err == nil {
 		err = made
 	}
@@ -265,20 +269,20 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	return os.RemoveAll(filepath.Join(dir, RunDir))
 }
 
-// recorder writes what happens to a file that followers read.
+// recorder writes events to a file, for followers.
 type recorder struct {
 	dir string
 
 	mu    sync.Mutex
 	enc   *gob.Encoder
-	begun time.Time // the latest trial
-	at    time.Time // of the latest event of which many come
+	begun time.Time // start of the latest trial
+	at    time.Time // time of the latest frequent event that was written
 }
 
 var _ engine.Progress = (*recorder)(nil)
 
-// event writes what happens: what comes often at most once a second, and less often in a trial that lasts longer
-// than a minute. It may last a month, and who follows the run reads all.
+// event writes an event. It writes frequent events at most once a second, and every 10 s in a trial
+// of more than a minute: a trial may take a month, and followers read everything.
 func (r *recorder) event(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -296,7 +300,7 @@ func (r *recorder) event(e event) {
 		e.At, r.at = now, now
 	}
 	if err := r.enc.Encode(e); err != nil {
-		fmt.Fprintln(os.Stderr, err) // the run goes on: it has a record of its own
+		fmt.Fprintln(os.Stderr, err) // the run continues: it has its own record
 	}
 }
 
@@ -314,18 +318,18 @@ func (r *recorder) End(t record.Trial, cell experiment.Cell) {
 	r.event(event{Kind: ended, Trial: t, Cell: cell.ID})
 }
 
-// followEvery is how often a follower looks for more.
+// followEvery is the interval at which a follower looks for more events.
 const followEvery = 200 * time.Millisecond
 
-// oldAfter is when it is too late to show how far a trial or a phase is.
+// oldAfter is the age from which the progress of a trial or a phase is no longer sent.
 const oldAfter = 5 * time.Second
 
-// follow writes the events from the first on, until the run is over or the engine has died; of those that come
-// often the latest.
+// follow writes the events from the first one, until the run is over or the engine has died. It
+// omits old frequent events.
 func follow(ctx context.Context, dir string, out io.Writer) error {
 	say := gob.NewEncoder(out)
 	file, err := os.Open(filepath.Join(dir, progressFile))
-	for err != nil && ctx.Err() == nil && holder(filepath.Join(dir, engineLock)) != 0 { // it has just begun
+	for err != nil && ctx.Err() == nil && holder(filepath.Join(dir, engineLock)) != 0 { // it has just started
 		time.Sleep(followEvery)
 		file, err = os.Open(filepath.Join(dir, progressFile))
 	}
@@ -350,11 +354,11 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 	}
 }
 
-// tail reads a file that a process writes, until that has ended.
+// tail reads a file while a process writes it, until that process has ended.
 type tail struct {
 	ctx  context.Context
 	file *os.File
-	lock string // that the process holds
+	lock string // held by the process
 }
 
 func (t *tail) Read(b []byte) (int, error) {
@@ -366,13 +370,13 @@ func (t *tail) Read(b []byte) (int, error) {
 		if last {
 			return 0, io.ErrUnexpectedEOF
 		}
-		last = holder(t.lock) == 0 // what it wrote last is yet to be read
+		last = holder(t.lock) == 0 // its last output still has to be read
 	}
 	return 0, t.ctx.Err()
 }
 
-// serveAgent is an agent that takes the run's directory with it, unless an engine beside it
-// has, or had, a run there.
+// serveAgent runs an agent. At its end it removes the run's directory, unless an engine on the
+// machine has or had a run there.
 func serveAgent(ctx context.Context, dir string, args []string, in io.Reader) error {
 	unlock, err := lockProcess(filepath.Join(dir, agentLock))
 	if err != nil {
@@ -386,7 +390,7 @@ func serveAgent(ctx context.Context, dir string, args []string, in io.Reader) er
 	return err
 }
 
-// Of how long what is asked to end may take: the engine cleans up.
+// Time limits for processes to end: the engine cleans up first.
 const (
 	endPatience  = 90 * time.Second
 	killPatience = 10 * time.Second
@@ -416,14 +420,14 @@ func end(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// States of an engine, beside over and died.
+// States of an engine, besides over and died.
 const (
 	alive = "alive"
-	never = "never" // it never began, or what it recorded is gone
+	never = "never" // it never began, or its record is gone
 )
 
 func stateOf(dir string) string {
-	lives := holder(filepath.Join(dir, engineLock)) != 0 // first: it may end meanwhile
+	lives := holder(filepath.Join(dir, engineLock)) != 0 // read first, because it may end meanwhile
 	switch {
 	case !exists(dir, RunDir):
 		return never
@@ -442,7 +446,7 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
-// lockProcess locks a file as long as the process lives: who asks for the lock learns who it is.
+// lockProcess locks a file for the lifetime of the process; see holder.
 func lockProcess(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -455,7 +459,7 @@ func lockProcess(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// holder is the process that holds such a lock; 0: none does.
+// holder returns the ID of the process that holds a lock by lockProcess, or 0.
 func holder(path string) int {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
-// order is what the engine on the first machine is to do. Of a run that is resumed, its
-// directory follows (see writeRun).
+// order tells the engine on the first machine what to do. For a resumed run, its directory follows
+// (see writeRun).
 type order struct {
-	Config      engine.Config // but for what only the engine's machine knows
+	Config      engine.Config // without what only the engine's machine knows
 	Plan        []byte
 	Machines    []Machine
-	Credentials agent.Credentials // of the engine
+	Credentials agent.Credentials // for the engine
 }
 
-// Kinds of events: calls of [engine.Progress], and how the run ended.
+// Kinds of events: calls of [engine.Progress], and the end of the run.
 const (
 	started = "start"
 	phase   = "phase"
@@ -36,30 +36,30 @@ const (
 	loading = "load"
 	stating = "state"
 	ended   = "end"
-	lost    = "lost" // a machine, and no other is spare
-	over    = "over" // the run
-	died    = "died" // the engine, without a word
+	lost    = "lost" // a machine was lost, and no spare is left
+	over    = "over" // the run ended
+	died    = "died" // the engine ended without reporting the end of the run
 )
 
-// event is one thing that happens to the engine, as its follower hears it.
+// event is one event of the engine, as sent to followers.
 type event struct {
 	Kind       string
-	Text, Hint string // of the run's end: its error, as the terminal shows it
+	Text, Hint string // of the run's end: its error, as printed on the terminal
 	Code       ui.Code
 	Cell       string
 	N, Total   int
 	Block      int
 	Ops, Bytes int64
-	At         time.Time // of what comes often
+	At         time.Time // set for frequent events
 	State      scenario.State
 	Trial      record.Trial
 	Result     engine.Result
 }
 
-// often says whether such events come often, and only the latest counts.
+// often reports whether such events are frequent, so that only the latest is relevant.
 func (e event) often() bool { return e.Kind == loading || e.Kind == stating }
 
-// ending is the end of a run.
+// ending returns the event for the end of a run.
 func ending(res engine.Result, err error) event {
 	e := event{Kind: over, Result: res, Hint: ui.Hint(err), Code: ui.ExitCode(err)}
 	if err != nil {
@@ -68,15 +68,16 @@ func ending(res engine.Result, err error) event {
 	return e
 }
 
-// Names in a run directory that are not carried: what deployments keep for themselves, and
-// what SQLite and we hold beside the database and the run.
+// Names in a run directory that are not copied: the files of deployments, and files that SQLite and
+// we keep beside the database and the run.
 const (
 	nodesDir = "nodes"
 	database = "run.db"
 	planFile = "plan.json"
 	whereIs  = "where.json"
 	lockName = ".launcher.lock"
-	// endMark is the last entry of a run directory's tar: without it the stream was cut.
+	// endMark is the last entry in the tar of a run directory. If it is missing, the stream was
+	// cut.
 	endMark = ".end"
 )
 
@@ -85,8 +86,8 @@ func carried(name string) bool {
 		!strings.HasPrefix(filepath.Base(name), ".")
 }
 
-// writeRun writes a run directory as a tar, also while the run goes on: the database, which
-// comes last, is a copy of one moment.
+// writeRun writes a run directory as a tar, even while the run continues: the database, which is
+// the last file, is a consistent snapshot.
 func writeRun(w io.Writer, dir string) error {
 	t, tree := tar.NewWriter(w), os.DirFS(dir)
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
@@ -121,7 +122,7 @@ func addDatabase(t *tar.Writer, dir string) error {
 	return t.AddFS(os.DirFS(tmp))
 }
 
-// addFile adds a file as long as it is now: a log may grow meanwhile.
+// addFile adds a file with its current length: a log may grow meanwhile.
 func addFile(t *tar.Writer, tree fs.FS, name string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +152,7 @@ func addFile(t *tar.Writer, tree fs.FS, name string, d fs.DirEntry) error {
 	return err
 }
 
-// readRun reads a tar of writeRun into a directory. Each file is replaced as a whole.
+// readRun reads a tar from writeRun into a directory. It replaces each file atomically.
 func readRun(r io.Reader, dir string) error {
 	whole := false
 	for t := tar.NewReader(r); ; {
@@ -189,8 +190,8 @@ func readRun(r io.Reader, dir string) error {
 	}
 }
 
-// removeJournals removes what SQLite keeps beside a database that is about to be replaced: it would
-// turn the new one into the old one.
+// removeJournals removes the files that SQLite keeps beside a database, before it is replaced:
+// otherwise they would restore the old content in the new one.
 func removeJournals(path string) error {
 	return errors.Join(os.RemoveAll(path+"-wal"), os.RemoveAll(path+"-shm"), os.RemoveAll(path+"-journal"))
 }

@@ -19,7 +19,7 @@ func write(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// A stream that was cut anywhere is not a run directory.
+// A stream that was cut anywhere is not accepted as a run directory.
 func TestCutStream(t *testing.T) {
 	from := t.TempDir()
 	write(t, from+"/plan.json", "{}")
@@ -36,7 +36,7 @@ func TestCutStream(t *testing.T) {
 			t.Fatalf("the first %d of %d bytes are a run directory", n, all.Len())
 		}
 	}
-	// Who could not read all of it ends the archive, too.
+	// A writer that could not read everything also ends the archive.
 	var part bytes.Buffer
 	if err := writeRun(&part, from+"/missing"); err == nil {
 		t.Error("a missing directory is no error")
@@ -46,7 +46,7 @@ func TestCutStream(t *testing.T) {
 	}
 }
 
-// What SQLite left beside an older database does not become part of a newer one.
+// Files that SQLite left beside an older database do not become part of a newer one.
 func TestStaleJournals(t *testing.T) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -79,7 +79,8 @@ func TestReadWhere(t *testing.T) {
 	}
 }
 
-// A trial and a copy of the run directory wait for each other; who gives up waiting leaves a trace.
+// A trial and a copy of the run directory wait for each other; the one that stops waiting leaves a
+// mark.
 func TestCopiesBesideTrials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -89,7 +90,7 @@ func TestCopiesBesideTrials(t *testing.T) {
 		copied := make(chan error, 1)
 		go func() { copied <- copyRun(t.Context(), dir, io.Discard) }()
 		time.Sleep(time.Minute)
-		must(t, end()) // a copy that waits does not disturb the trial
+		must(t, end()) // a waiting copy does not disturb the trial
 		must(t, <-copied)
 		end, err = alone(t.Context(), dir)
 		must(t, err)
@@ -129,5 +130,5 @@ func TestStateOf(t *testing.T) {
 	write(t, filepath.Join(dir, overMark), "")
 	check(over)
 	must(t, os.RemoveAll(filepath.Join(dir, RunDir)))
-	check(never) // it has waited its day
+	check(never) // the directory has been removed after a day
 }

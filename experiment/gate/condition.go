@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
-// A condition is a small expression over the factors of a cell, as the `where` of an
-// experiment and of a rule have it:
+// A condition is a small expression over the factors of a cell. The `where` of an experiment and of
+// a rule contain conditions:
 //
 //	condition  = and { ( "||" | "or" ) and }
 //	and        = not { ( "&&" | "and" ) not }
@@ -22,10 +22,10 @@ import (
 //	           | operand "in" "[" operand { "," operand } "]"
 //	operand    = [ number "*" ] factor | value
 //
-// What is on the left is a factor, named by its path or the end of its path; it says what
-// a value means, which is written as it would be in the file.
+// The left side is a factor, named by its path or the end of its path. It determines how a value is
+// parsed. Values are written as in the file.
 
-// Factor is what a condition may name.
+// Factor is a factor that a condition may name.
 type Factor struct {
 	Path string
 	Noun string // of its values: "a size such as 10MiB"
@@ -36,10 +36,10 @@ type Factor struct {
 // Level is a value of a factor.
 type Level struct {
 	Text   string  // canonical
-	Number float64 // for order; NaN where it has none
+	Number float64 // for order; NaN if it has none
 }
 
-// Condition decides about a cell by the levels that it has.
+// Condition decides about a cell by its levels.
 type Condition func(level func(path string) Level) bool
 
 const example = "a comparison is like retrieve.range <= data.size, 2 * disseminate.seeders <= disseminate.nodes " +
@@ -49,26 +49,26 @@ const example = "a comparison is like retrieve.range <= data.size, 2 * dissemina
 type token struct {
 	text     string
 	at       int
-	quoted   bool // it was between quotes, which are not part of text
+	quoted   bool // it was in quotes, which are not part of text
 	operator bool
 }
 
-// split finds the words, operators and quoted texts of an expression.
+// split matches the words, operators and quoted texts of an expression.
 var split = regexp.MustCompile(`"[^"]*"?|'[^']*'?|[=!<>]=?|&&|\|\||[()\[\],*&|]|[^\s"'=!<>&|()\[\],*]+`)
 
-// parser reads a condition.
+// parser parses a condition.
 type parser struct {
 	what, text string
-	tokens     []token // those that are left
+	tokens     []token // the remaining ones
 	factors    []Factor
 }
 
-// ParseCondition reads a condition over these factors.
+// ParseCondition parses a condition over these factors.
 func ParseCondition(text string, factors []Factor) (c Condition, err error) {
 	return parseCondition("where", text, 0, factors)
 }
 
-// parseCondition reads the condition that begins at a byte of a text.
+// parseCondition parses the condition that begins at byte from of a text.
 func parseCondition(what, text string, from int, factors []Factor) (c Condition, err error) {
 	defer caught(&err)
 	p := &parser{what: what, text: text, factors: factors}
@@ -83,7 +83,7 @@ func parseCondition(what, text string, from int, factors []Factor) (c Condition,
 		}
 		p.tokens = append(p.tokens, t)
 	}
-	// an empty operator is the end
+	// an empty operator marks the end
 	p.tokens = append(p.tokens, token{at: utf8.RuneCountInString(text) + 1, operator: true})
 	c = p.or()
 	if len(p.tokens) > 1 {
@@ -92,14 +92,14 @@ func parseCondition(what, text string, from int, factors []Factor) (c Condition,
 	return c, nil
 }
 
-// next takes the next token; the end stays.
+// next consumes and returns the next token; the end token stays.
 func (p *parser) next() token {
 	t := p.tokens[0]
 	p.tokens = p.tokens[min(1, len(p.tokens)-1):]
 	return t
 }
 
-// take takes the next token if it is one of these words.
+// take consumes the next token if it is one of these words, and reports whether it did.
 func (p *parser) take(words ...string) bool {
 	is := !p.tokens[0].quoted && slices.Contains(words, p.tokens[0].text)
 	if is {
@@ -126,7 +126,7 @@ func (p *parser) or() Condition {
 	return c
 }
 
-// either holds where one of two conditions holds.
+// either holds if at least one of two conditions holds.
 func either(a, b Condition) Condition {
 	return func(level func(string) Level) bool { return a(level) || b(level) }
 }
@@ -175,10 +175,10 @@ func (p *parser) not() Condition {
 type operand struct {
 	token
 	factor *Factor
-	times  float64 // what the factor's number is multiplied by; 0: nothing
+	times  float64 // factor for the number; 0: none
 }
 
-// operand reads one side; left: a factor may go by the end of its path.
+// operand parses one side; on the left side, the end of a path may name a factor.
 func (p *parser) operand(left bool) operand {
 	t := p.next()
 	switch {
@@ -198,7 +198,7 @@ func (p *parser) operand(left bool) operand {
 	return operand{token: t, factor: p.factor(t.text, left)}
 }
 
-// factor is that of a path, or with short also that of the end of one path alone.
+// factor returns the factor with a path or, if short, the only one whose path ends with the name.
 func (p *parser) factor(name string, short bool) *Factor {
 	var found *Factor
 	for i := range p.factors {
@@ -208,13 +208,13 @@ func (p *parser) factor(name string, short bool) *Factor {
 		case short && strings.HasSuffix(f.Path, "."+name) && found == nil:
 			found = f
 		case short && strings.HasSuffix(f.Path, "."+name):
-			short, found = false, nil // of several
+			short, found = false, nil // ambiguous
 		}
 	}
 	return found
 }
 
-// near is the hint for a name that is none of a factor.
+// near returns the hint for a name that is not a factor.
 func (p *parser) near(name string) string {
 	var names []string
 	for _, f := range p.factors {
@@ -227,7 +227,7 @@ func (p *parser) near(name string) string {
 	return suggest.DidYouMean(name, names)
 }
 
-// operators have the orders of two levels for which they hold.
+// operators maps each operator to the results of a comparison of two levels for which it holds.
 var operators = map[string][]int{"=": {0}, "==": {0}, "!=": {-1, 1}, "<": {-1}, "<=": {-1, 0}, ">": {1}, ">=": {0, 1}}
 
 func (p *parser) compare(a operand, op token, b operand) Condition {
@@ -253,8 +253,8 @@ func (p *parser) compare(a operand, op token, b operand) Condition {
 	}
 }
 
-// side is one side as a function of the cell: the level of its factor, or a value of the
-// other side's.
+// side returns one side as a function of the cell: the level of its factor, or a value parsed by
+// the other side's factor.
 func (p *parser) side(o operand, typed *Factor, ordered bool) func(level func(string) Level) Level {
 	if o.factor != nil {
 		return func(level func(string) Level) Level {

@@ -1,6 +1,6 @@
-// Package gate reads the rules that runs are held to, "p95(ttfb) < 200ms", and conditions
-// between factors. It knows the words of a rule and what they mean; what runs have been
-// measured, and which interval decides, is the matter of the package analysis.
+// Package gate parses rules for the results of runs, such as "p95(ttfb) < 200ms", and conditions
+// between factors. It defines the words of a rule and their meaning; package analysis knows the
+// results of runs and decides which interval is used.
 package gate
 
 import (
@@ -18,24 +18,24 @@ const (
 	NoWorse             // the base run
 )
 
-// FewestTrials is how many valid trials of a cell decide a rule: the interval of a
-// median whose ends each hold with 95 % needs as many (1/2⁵ < 5 %).
+// FewestTrials is the number of valid trials of a cell that a rule needs: the interval of a median
+// whose ends each hold with 95 % needs as many (1/2⁵ < 5 %).
 const FewestTrials = 5
 
-// Rule is one condition that every cell it speaks of must meet.
+// Rule is one condition that every cell it applies to must meet.
 type Rule struct {
 	Text   string
 	Metric string // its key
 	Kind   Kind
 	Op     string    // of a Limit: "<", "<=", ">" or ">="
 	Value  float64   // of a Limit, in the metric's unit
-	Share  float64   // of the others: how much worse it may be, 0.2 for 20 %
+	Share  float64   // of the other kinds: how much worse it may be, 0.2 for 20 %
 	System string    // of Within
-	Where  Condition // nil: of all cells
+	Where  Condition // nil: all cells
 }
 
-// Means reports whether a rule speaks of a cell, given the level that it has of each
-// factor. A system is not compared with itself.
+// Means reports whether a rule applies to a cell with these levels of its factors. A system is not
+// compared with itself.
 func (r Rule) Means(level func(path string) string) bool {
 	if r.Kind == Within && level("system") == r.System {
 		return false
@@ -43,25 +43,25 @@ func (r Rule) Means(level func(path string) string) bool {
 	return r.Where == nil || r.Where(func(path string) Level { return Level{level(path), math.NaN()} })
 }
 
-// Metric is a number that rules may speak of.
+// Metric is a number that rules may use.
 type Metric struct {
 	Key     string
 	Unit    string // of its values: "s", "B/s", "ratio"
-	Neither bool   // neither way is better
+	Neither bool   // neither direction is better
 	Lower   bool   // less is better
 }
 
-// Names are what a rule may speak of.
+// Names are the names that a rule may use.
 type Names struct {
-	Metrics  []Metric            // nil: not known, and any may be named
-	Headline string              // the metric of a rule that names none; empty: not known
-	Levels   map[string][]string // of each factor by its path; "system" is one
-	Cells    []map[string]string // the level of each factor, cell by cell; nil: not known, and a rule may mean none
-	Gone     []string            // systems that were left out of the run: conditions may still name them
+	Metrics  []Metric            // nil: unknown, and any name is accepted
+	Headline string              // the metric of a rule that names none; empty: unknown
+	Levels   map[string][]string // of each factor, by its path; "system" is one
+	Cells    []map[string]string // the level of each factor, by cell; nil: unknown, and a rule may apply to none
+	Gone     []string            // systems that were left out of the run; conditions may still name them
 	Base     bool                // there is a base run
 }
 
-// AddCell makes a cell known, by its level of each factor.
+// AddCell adds a cell, by its level of each factor.
 func (n *Names) AddCell(levels map[string]string) {
 	if n.Levels == nil {
 		n.Levels = map[string][]string{}
@@ -74,7 +74,7 @@ func (n *Names) AddCell(levels map[string]string) {
 	n.Cells = append(n.Cells, levels)
 }
 
-// factors are the factors as conditions know them.
+// factors returns the factors for conditions.
 func (n Names) factors() []Factor {
 	var all []Factor
 	for path, levels := range n.Levels {
@@ -89,7 +89,7 @@ func (n Names) factors() []Factor {
 	return all
 }
 
-// levelsHint lists levels as a rule has to write them.
+// levelsHint lists levels as they must be written in a rule.
 func levelsHint(levels []string) string {
 	all := make([]string, len(levels))
 	for i, l := range levels {

@@ -49,7 +49,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A rule speaks of the cells for which its condition holds.
+// A rule applies to the cells for which its condition holds.
 func TestRulesMeanCells(t *testing.T) {
 	names := names
 	names.Levels = maps.Clone(names.Levels)

@@ -14,11 +14,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 )
 
-// forms are what a rule can be.
+// forms describes the forms of a rule.
 const forms = "forms: METRIC < VALUE; METRIC within 20% of SYSTEM; METRIC no worse than BASE by 5%; each with: where " +
 	"FACTOR == LEVEL; several rules are a list: [RULE, RULE]"
 
-// form has the parts of each of them.
+// form matches all forms.
 var form = regexp.MustCompile(`^\s*(?:(?P<metric>[^\s<>=!]+)\s*)??(?:` +
 	`(?P<op>[<>]=?)\s*(?P<number>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>[^\s,<>=]*)` +
 	`|\s(?P<within>within)\s+(?P<apart>[^\s,]+)\s+of\s+(?P<system>[^\s,]+)` +
@@ -28,23 +28,23 @@ var form = regexp.MustCompile(`^\s*(?:(?P<metric>[^\s<>=!]+)\s*)??(?:` +
 // quantile is a metric such as p95(ttfb).
 var quantile = regexp.MustCompile(`^(?:p([0-9.]+)|median)\((\w+)\)$`)
 
-// rule is one that is read.
+// rule is a rule during parsing.
 type rule struct {
 	text   string
-	parts  []int // the places of form's groups
+	parts  []int // the indices of form's groups
 	names  Names
 	metric Metric
 }
 
-// Parse reads a rule:
+// Parse parses a rule:
 //
 //	METRIC < | <= | > | >= VALUE
 //	METRIC within SHARE of SYSTEM
 //	[METRIC] no worse than BASE [by SHARE]
 //
-// each of them with `where` and a condition, such as `where concurrency == 8`. A metric is
-// its key, p95(ttfb) for ttfb_p95, or a part of a single key: success for success_rate.
-// least is the SHARE of a rule that names none.
+// each optionally with `where` and a condition, such as `where concurrency == 8`. A metric is its
+// key, p95(ttfb) for ttfb_p95, or a part of a single key: success for success_rate. least is the
+// SHARE of a rule without one.
 func Parse(text string, names Names, least float64) (r Rule, err error) {
 	defer caught(&err)
 	p := rule{text: text, parts: form.FindStringSubmatchIndex(text), names: names}
@@ -98,13 +98,13 @@ func Parse(text string, names Names, least float64) (r Rule, err error) {
 
 func quoted(s string) string { return "`" + s + "`" }
 
-// part is the text of a part of the rule; empty: it has none.
+// part returns the text of a part of the rule; empty if it is missing.
 func (p *rule) part(name string) string {
 	i := 2 * form.SubexpIndex(name)
 	return p.text[max(0, p.parts[i]):max(0, p.parts[i+1])]
 }
 
-// fail ends the reading with a mistake in a part of the rule, or at its end.
+// fail ends parsing with a mistake in a part of the rule, or at its end.
 func (p *rule) fail(part, fix, format string, args ...any) {
 	at := p.parts[2*form.SubexpIndex(part)]
 	if at < 0 {
@@ -116,7 +116,8 @@ func (p *rule) fail(part, fix, format string, args ...any) {
 	fail("gate", p.text, utf8.RuneCountInString(p.text[:at])+1, fix, format, args...)
 }
 
-// key is the key of the metric: as it is, of p95(key), or of a part of a key.
+// key returns the key of the metric, which may be written as the key, as p95(key), or as a part of
+// a key.
 func (p *rule) key() string {
 	word := p.part("metric")
 	if word == "" {
@@ -137,7 +138,7 @@ func (p *rule) key() string {
 	}
 	switch {
 	case word == "success" && slices.Contains(keys, "ok_rate"):
-		return "ok_rate" // where what succeeds are nodes, not operations
+		return "ok_rate" // if nodes succeed, not operations
 	case slices.Contains(keys, word):
 		return word
 	case len(near) == 1:
@@ -149,8 +150,8 @@ func (p *rule) key() string {
 	return ""
 }
 
-// share reads 20% or 0.2. What is better when it is less can be worse by any share;
-// what is better when it is more cannot lose all.
+// share parses 20% or 0.2. A metric that is better when lower can get worse by any share; one that
+// is better when higher cannot lose everything.
 func (p *rule) share(part string) float64 {
 	text := p.part(part)
 	number, percent := strings.CutSuffix(text, "%")
@@ -168,11 +169,11 @@ func (p *rule) share(part string) float64 {
 	return v
 }
 
-// limit reads a number with a unit of the metric's, after an operator.
+// limit parses the number after an operator, with a unit of the metric.
 func (p *rule) limit() float64 {
 	m, number, unit := p.metric, p.part("number"), p.part("unit")
 	units := unitsOf(m.Unit)
-	if m.Unit == anyUnit { // it is read again once the metric is known
+	if m.Unit == anyUnit { // it is parsed again once the metric is known
 		units = map[string]float64{unit: 1}
 	}
 	v, err := strconv.ParseFloat(number, 64)
@@ -192,13 +193,13 @@ func (p *rule) limit() float64 {
 	return v * scale
 }
 
-// anyUnit is the unit of a metric that is not known.
+// anyUnit is the unit of an unknown metric.
 const anyUnit = "?"
 
 var unitWords = map[string]string{"ratio": "a share", "1": "a count"}
 
-// scales are the units in which a value of a metric may be given, with their
-// factors to the metric's own. "" is a bare number, in the metric's own.
+// scales holds the units in which a value of a metric may be given, with their factors to the
+// metric's own unit. "" is a bare number, in the metric's own unit.
 var scales = map[string]map[string]float64{
 	"s":     {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600},
 	"ratio": {"": 1, "%": 0.01}, "×": {"": 1, "x": 1, "×": 1}, "1": {"": 1},
@@ -223,30 +224,30 @@ func unitsOf(unit string) map[string]float64 {
 	return map[string]float64{"": 1, unit: 1}
 }
 
-// Error is an expression that cannot be read, with the place.
+// Error is an expression that cannot be parsed, with the position.
 type Error struct {
-	What string // "gate", which empty means, too, or "where"
+	What string // "gate" (also if empty) or "where"
 	Rule string
 	At   int // column, from 1
 	Msg  string
-	Fix  string // what to do; may be empty
+	Fix  string // how to fix it; may be empty
 }
 
-// Error shows the expression with a mark under the place.
+// Error returns the expression with a mark under the position.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s, column %d: %s\n  %s\n  %s^", cmp.Or(e.What, "gate"), e.At, e.Msg, e.Rule,
 		strings.Repeat(" ", max(0, e.At-1)))
 }
 
-// Hint is what to do.
+// Hint returns Fix.
 func (e *Error) Hint() string { return e.Fix }
 
-// fail ends the reading of an expression.
+// fail ends the parsing of an expression.
 func fail(what, text string, at int, fix, format string, args ...any) {
 	panic(&Error{What: what, Rule: text, At: at, Msg: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// caught returns the error of fail; it is deferred.
+// caught recovers from fail and returns its error; it must be deferred.
 func caught(err *error) {
 	if r := recover(); r != nil {
 		e, is := r.(*Error)

@@ -1,10 +1,10 @@
-// Package suggest finds what a misspelt word most likely was, and writes commands
-// as a shell takes them.
+// Package suggest finds the most likely intended word for a misspelt one, and quotes commands for a
+// shell.
 package suggest
 
 import "strings"
 
-// Nearest is the candidate that s is most likely a misspelling of, or "".
+// Nearest returns the candidate of which s is most likely a misspelling, or "".
 func Nearest(s string, candidates []string) string {
 	best, bestDistance := "", 0
 	for _, c := range candidates {
@@ -16,8 +16,8 @@ func Nearest(s string, candidates []string) string {
 	return best
 }
 
-// DidYouMean is the hint for a misspelt word: the nearest candidate or, when none is
-// near, all of them.
+// DidYouMean returns the hint for a misspelt word: the nearest candidate or, if none is near, all
+// of them.
 func DidYouMean(s string, candidates []string) string {
 	if c := Nearest(s, candidates); c != "" {
 		return "did you mean `" + c + "`?"
@@ -28,8 +28,8 @@ func DidYouMean(s string, candidates []string) string {
 	return "known: " + strings.Join(candidates, ", ")
 }
 
-// distance is the number of insertions, deletions, replacements and swaps of
-// neighbours between two words (optimal string alignment).
+// distance returns the number of insertions, deletions, replacements and swaps of neighbours
+// between two words (optimal string alignment).
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	var before, last []int
@@ -55,7 +55,7 @@ func distance(a, b string) int {
 	return row[len(y)]
 }
 
-// Command is a command line as a shell takes it.
+// Command formats a command line for a shell.
 func Command(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

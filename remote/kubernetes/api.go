@@ -19,7 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The API is spoken in JSON by paths: client-go's generated client would make this program a tenth larger.
+// Requests are JSON to paths of the API: client-go's generated client would make this program a
+// tenth larger.
 
 // Groups of the API.
 const (
@@ -29,7 +30,7 @@ const (
 	authorizationAPI = "/apis/authorization.k8s.io/v1"
 )
 
-// at is the path of a resource in a namespace of the cluster; empty: in none.
+// at returns the path of a resource; namespace is empty for resources without one.
 func at(api, namespace string, parts ...string) string {
 	if namespace != "" {
 		api += "/namespaces/" + namespace
@@ -37,7 +38,7 @@ func at(api, namespace string, parts ...string) string {
 	return api + "/" + strings.Join(parts, "/")
 }
 
-// ofRuns is the query for what belongs to a run; empty: to any.
+// ofRuns returns the query that selects objects of a run, or of any run if run is empty.
 func ofRuns(run string) string {
 	if run == "" {
 		return "?labelSelector=" + runLabel
@@ -45,9 +46,9 @@ func ofRuns(run string) string {
 	return "?labelSelector=" + runLabel + "%3D" + run
 }
 
-// connect makes the client.
+// connect creates the client.
 func (c *Cluster) connect() (err error) {
-	known := runtime.NewScheme() // the server's reasons
+	known := runtime.NewScheme() // to decode the server's error reasons
 	meta.AddToGroupVersion(known, schema.GroupVersion{Version: "v1"})
 	config := rest.CopyConfig(c.config)
 	config.QPS, config.NegotiatedSerializer = -1, serializer.NewCodecFactory(known).WithoutConversion()
@@ -55,7 +56,7 @@ func (c *Cluster) connect() (err error) {
 	return err
 }
 
-// callTimeout is how long the API server may take to answer a question.
+// callTimeout limits the time of a request to the API server.
 const callTimeout = 30 * time.Second
 
 // get reads an object.
@@ -63,7 +64,7 @@ func (c *Cluster) get(ctx context.Context, path string, answer any) error {
 	return c.call(ctx, http.MethodGet, path, nil, answer)
 }
 
-// create makes an object of a resource, and reads into made, unless nil, what it is now.
+// create creates an object of a resource, and decodes the result into made, unless nil.
 func (c *Cluster) create(ctx context.Context, path string, o, made any) error {
 	if err := c.call(ctx, http.MethodPost, path, o, made); err != nil {
 		return fmt.Errorf("kubernetes: make the run's %s: %w", path[strings.LastIndex(path, "/")+1:], err)
@@ -71,7 +72,7 @@ func (c *Cluster) create(ctx context.Context, path string, o, made any) error {
 	return nil
 }
 
-// call sends a request with a body, unless nil, and reads the answer, unless nil.
+// call sends a request with a body, unless nil, and decodes the answer, unless nil.
 func (c *Cluster) call(ctx context.Context, method, path string, body, answer any) error {
 	r := c.api.Verb(method).RequestURI(path).Timeout(callTimeout).SetHeader("Content-Type", "application/json")
 	if method == http.MethodPatch {
@@ -95,7 +96,8 @@ func (c *Cluster) call(ctx context.Context, method, path string, body, answer an
 	return err
 }
 
-// ignoreMissing is for removals: a namespace that is being deleted already is a conflict.
+// ignoreMissing returns nil for the errors of removals that are not needed: a namespace that is
+// already being deleted causes a conflict.
 func ignoreMissing(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
@@ -103,7 +105,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// over says whether a job has ended, by whatever cause.
+// over reports whether a job has ended, for any reason.
 func over(j *batch.Job) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batch.JobCondition) bool {
 		return (c.Type == batch.JobComplete || c.Type == batch.JobFailed) && c.Status == core.ConditionTrue

@@ -16,15 +16,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
-// How long pods may take: a cluster that adds nodes by itself needs minutes to make one, but one
-// that was made is there.
+// Time limits for pods to become ready: a cluster that adds nodes by itself needs minutes for a new
+// one, but an existing run already has its nodes.
 const (
 	readyTimeout = 10 * time.Minute
 	findTimeout  = 2 * time.Minute
 )
 
-// await returns a run's n machines when the agents on the first need of them listen, or says why
-// they do not: [remote.ErrGone] for the pod of a run that goes on, and is to be made anew.
+// await waits until the agents on the first need of a run's n machines listen, and returns all
+// machines. Its error contains the reason if they do not. It returns [remote.ErrGone] if a pod of
+// an existing run cannot be placed on a node, so that the run must be created anew.
 func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.Machine, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -56,16 +57,16 @@ func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.
 	return nil, fmt.Errorf("kubernetes: run %s: not all of %d machines are ready: %s", run, need, why.what)
 }
 
-// obstacle is why a run's pods are not ready.
+// obstacle is the reason why a run's pods are not ready.
 type obstacle struct {
 	what     string
 	final    bool   // waiting does not help
 	unplaced bool   // a pod has no node yet
-	pod      string // whose log may say more
+	pod      string // whose log may contain more information
 }
 
-// assemble is the pods that have a run's n machines, in the order of their indices, when the
-// first need of them are ready; nil in place of others that are not.
+// assemble returns the pods of a run's n machines, by index, if the first need of them are ready.
+// Other pods that are not ready are nil.
 func assemble(pods []core.Pod, n, need int) ([]*core.Pod, obstacle) {
 	ready := make([]*core.Pod, n)
 	why := obstacle{what: fmt.Sprintf("%d of %d pods have been made", len(pods), n)}
@@ -88,7 +89,7 @@ func assemble(pods []core.Pod, n, need int) ([]*core.Pod, obstacle) {
 	return ready, obstacle{}
 }
 
-// condition is that of a pod; empty: not known.
+// condition returns a condition of a pod; empty: unknown.
 func condition(p *core.Pod, of core.PodConditionType) (c core.PodCondition) {
 	if i := slices.IndexFunc(p.Status.Conditions, func(c core.PodCondition) bool { return c.Type == of }); i >= 0 {
 		c = p.Status.Conditions[i]
@@ -96,17 +97,17 @@ func condition(p *core.Pod, of core.PodConditionType) (c core.PodCondition) {
 	return c
 }
 
-// hopeless are the reasons for which a container is not started that waiting does not mend.
+// hopeless lists reasons for a container not to start that waiting does not resolve.
 var hopeless = []string{
 	"ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CrashLoopBackOff", "CreateContainerConfigError",
 	"CreateContainerError", "RunContainerError",
 }
 
-// pushImage is how a cluster gets the agents' image.
+// pushImage describes how to provide the agents' image to a cluster.
 const pushImage = "push plimsoll_VERSION_image.tar of a release to a registry of yours (skopeo copy --all " +
 	"oci-archive:FILE docker://NAME), and say --image NAME"
 
-// reason is why a pod is not ready.
+// reason returns the reason why a pod is not ready.
 func reason(p *core.Pod) obstacle {
 	if c := condition(p, core.PodScheduled); c.Status == core.ConditionFalse {
 		return obstacle{unplaced: true, what: fmt.Sprintf("no node for pod %s: %s "+
@@ -129,7 +130,7 @@ func reason(p *core.Pod) obstacle {
 	return obstacle{what: fmt.Sprintf("pod %s on %s is %s", p.Name, p.Spec.NodeName, p.Status.Phase)}
 }
 
-// refused looks for why pods are not made: a quota, or a policy that refuses them.
+// refused looks for the reason why pods are not created: a quota, or a policy that refuses them.
 func (c *Cluster) refused(ctx context.Context, run string, otherwise obstacle) obstacle {
 	var events core.EventList
 	of := "?fieldSelector=reason%3DFailedCreate,involvedObject.name%3D" + nameOf(run)
@@ -140,7 +141,7 @@ func (c *Cluster) refused(ctx context.Context, run string, otherwise obstacle) o
 	return obstacle{what: "the cluster refuses a pod: " + events.Items[len(events.Items)-1].Message, final: true}
 }
 
-// lastWords is the end of the log of a container that has ended.
+// lastWords returns the end of the log of a terminated container.
 func (c *Cluster) lastWords(ctx context.Context, run, pod string) string {
 	last := "?previous=true&tailLines=5&limitBytes=2000"
 	log, err := c.api.Get().RequestURI(at(coreAPI, c.namespace(run), "pods", pod, "log") + last).
@@ -151,7 +152,7 @@ func (c *Cluster) lastWords(ctx context.Context, run, pod string) string {
 	return "; its log ends: " + strings.TrimSpace(string(log))
 }
 
-// machines are those of pods. The zone is the node's, for those who may look at nodes.
+// machines returns the machines of pods. The zone is that of the node, if the user may read nodes.
 func (c *Cluster) machines(ctx context.Context, run string, pods []*core.Pod) (all []remote.Machine) {
 	emulated := slices.ContainsFunc(pods, func(p *core.Pod) bool { return p != nil && p.Labels[linksLabel] != "" })
 	all = make([]remote.Machine, len(pods))

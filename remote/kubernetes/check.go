@@ -52,15 +52,15 @@ func note(name, what, hint string) engine.Problem {
 	return engine.Problem{Name: name, What: what, Hint: hint}
 }
 
-// right is what a run does to one kind of object.
+// right is the permission for verbs on a kind of object.
 type right struct{ group, resource, verbs string }
 
-// rights says what the user may not do that a run needs.
+// rights returns a problem with the permissions that a run needs and the user lacks.
 func (c *Cluster) rights(ctx context.Context) ([]engine.Problem, error) {
 	needs := []right{
 		{"batch", "jobs", "create get patch"},
 		{"", "pods", "list"},
-		{"", "pods/exec", "get create"}, // by WebSocket it is a GET, which newer clusters allow only with create
+		{"", "pods/exec", "get create"}, // over WebSocket it is a GET, which newer clusters allow only with create
 		{"", "secrets", "create"},
 		{"", "serviceaccounts", "create"},
 		{"networking.k8s.io", "networkpolicies", "create"},
@@ -94,7 +94,7 @@ func (c *Cluster) rights(ctx context.Context) ([]engine.Problem, error) {
 		"who administers the cluster can bind you to a "+role)}, nil
 }
 
-// may asks the cluster whether the user may do that where runs are.
+// may asks the cluster whether the user has a permission in the namespace of runs.
 func (c *Cluster) may(ctx context.Context, verb string, on right) (bool, error) {
 	resource, sub, _ := strings.Cut(on.resource, "/")
 	var review authorization.SelfSubjectAccessReview
@@ -106,8 +106,9 @@ func (c *Cluster) may(ctx context.Context, verb string, on right) (bool, error) 
 	return review.Status.Allowed, err
 }
 
-// podSecurity refuses a namespace of the user's that admits no pods with user namespaces, in which links are
-// emulated, or with the rights that netem needs. Who may not look at it learns that from the cluster later.
+// podSecurity returns a problem if the user's namespace does not admit pods with user namespaces,
+// in which links are emulated, or with the rights that netem needs. If the user may not read the
+// namespace, the cluster refuses the pods later.
 func (c *Cluster) podSecurity(ctx context.Context, netem bool) []engine.Problem {
 	var ns meta.PartialObjectMetadata
 	if c.given == "" || c.get(ctx, at(coreAPI, "", "namespaces", c.given), &ns) != nil {
@@ -126,7 +127,7 @@ func (c *Cluster) podSecurity(ctx context.Context, netem bool) []engine.Problem 
 		"label it "+enforceLabel+"="+needed+", name another, or "+instead)}
 }
 
-// room says whether so many machines find nodes.
+// room returns a problem if there are not enough nodes for the machines.
 func (c *Cluster) room(nodes []core.Node, machines int) []engine.Problem {
 	usable := 0
 	for _, n := range nodes {
@@ -134,7 +135,7 @@ func (c *Cluster) room(nodes []core.Node, machines int) []engine.Problem {
 			return c.Type == core.NodeReady && c.Status == core.ConditionTrue
 		})
 		tainted := slices.ContainsFunc(n.Spec.Taints, func(t core.Taint) bool {
-			return t.Effect != core.TaintEffectPreferNoSchedule // agents tolerate none
+			return t.Effect != core.TaintEffectPreferNoSchedule // agents tolerate no taints
 		})
 		if ready && !tainted && !n.Spec.Unschedulable {
 			usable++
@@ -149,7 +150,8 @@ func (c *Cluster) room(nodes []core.Node, machines int) []engine.Problem {
 		"--pack puts several on a node, which then share its CPU and link; or let the cluster add nodes")}
 }
 
-// findImage says whether the agents' image can be had: from a node, which names some that it has, or a registry.
+// findImage returns a problem if the agents' image is neither on a node, according to its
+// incomplete list of images, nor in a registry.
 func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []engine.Problem {
 	for _, n := range nodes {
 		for _, i := range n.Status.Images {
@@ -169,10 +171,10 @@ func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []engine.Pro
 	return nil
 }
 
-// unborn is how old a run without a living Job is when it is dead, and not just being made.
-var unborn = 10 * time.Minute // less in a test
+// unborn is the age from which a run without a living Job is dead, and not just being created.
+var unborn = 10 * time.Minute // shorter in a test
 
-// sweep removes what is left of runs that have no living Job.
+// sweep removes the remains of runs that have no living Job.
 func (c *Cluster) sweep(ctx context.Context) (problems []engine.Problem) {
 	var runs meta.PartialObjectMetadataList
 	path := at(coreAPI, "", "namespaces")

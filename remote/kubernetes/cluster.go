@@ -1,7 +1,7 @@
-// Package kubernetes is machines that are pods of a Kubernetes cluster: for each run one Indexed
-// Job of agents, in a namespace of its own or in one that the user names. Pods run at Pod
-// Security level restricted, or baseline where they emulate links (privileged by netem), and have no
-// access to the cluster's API.
+// Package kubernetes provides machines that are pods of a Kubernetes cluster: one Indexed Job of
+// agents for each run, in its own namespace or in one that the user names. Pods run at Pod Security
+// level restricted, or baseline if they emulate links (privileged for netem), and have no access to
+// the cluster's API.
 package kubernetes
 
 import (
@@ -30,29 +30,29 @@ import (
 // Image is the name of the container images of releases.
 const Image = "plimsoll-project/plimsoll"
 
-// Options are what a launcher says of a cluster beside where it is.
+// Options are the settings of a launcher for a cluster.
 type Options struct {
-	Version string       // of this program, which the image must have
-	Image   string       // of the agents; empty: that of the version
+	Version string       // of this program, which the image must match
+	Image   string       // of the agents; empty: the image of Version
 	Pack    bool         // a node may have several machines
-	Note    func(string) // called with what is waited for; may be nil
+	Note    func(string) // called with the reason for waiting; may be nil
 }
 
-// Cluster is a place for runs.
+// Cluster is a Kubernetes cluster as a place for runs.
 type Cluster struct {
 	opt    Options
 	name   string // of the context
-	given  string // namespace of all runs; empty: each has its own
+	given  string // namespace of all runs; empty: one for each run
 	config *rest.Config
 	api    *rest.RESTClient
 }
 
 var _ remote.Place = (*Cluster)(nil)
 
-// Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). Where is CONTEXT[/NAMESPACE]; each may be
-// left out: the current context, and a namespace of each run's own.
+// Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). where is CONTEXT[/NAMESPACE]; the
+// defaults are the current context and a new namespace for each run.
 func Open(where string, opt Options) (*Cluster, error) {
-	klog.SetLogger(logr.Discard()) // client-go logs what it also returns
+	klog.SetLogger(logr.Discard()) // client-go logs errors that it also returns
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	known, err := rules.Load()
 	if err != nil {
@@ -74,7 +74,7 @@ func Open(where string, opt Options) (*Cluster, error) {
 	return c, nil
 }
 
-// parse reads CONTEXT[/NAMESPACE]: the names of contexts may have slashes, too.
+// parse parses CONTEXT[/NAMESPACE]; names of contexts may contain slashes.
 func (c *Cluster) parse(known *api.Config, where string) error {
 	c.name = where
 	if at := strings.LastIndex(where, "/"); at >= 0 && known.Contexts[where] == nil {
@@ -88,7 +88,7 @@ func (c *Cluster) parse(known *api.Config, where string) error {
 	return nil
 }
 
-// String is what [Open] takes for the same cluster, whatever context is the current one then.
+// String returns the argument of [Open] for this cluster, independent of the current context.
 func (c *Cluster) String() string {
 	if c.given != "" {
 		return c.name + "/" + c.given
@@ -96,7 +96,7 @@ func (c *Cluster) String() string {
 	return c.name
 }
 
-// namespace is where all of a run is.
+// namespace returns the namespace of a run.
 func (c *Cluster) namespace(run string) string {
 	if c.given != "" {
 		return c.given
@@ -104,10 +104,11 @@ func (c *Cluster) namespace(run string) string {
 	return nameOf(run)
 }
 
-// nameOf is the name of every object of a run.
+// nameOf returns the name of every object of a run.
 func nameOf(run string) string { return "plimsoll-" + run }
 
-// owner is what all else of a run goes with: its namespace, or its job.
+// owner returns the path of the object with which everything else of a run is deleted: its
+// namespace or its job.
 func (c *Cluster) owner(run string) string {
 	if c.given == "" {
 		return at(coreAPI, "", "namespaces", nameOf(run))
@@ -121,7 +122,7 @@ func (c *Cluster) job(ctx context.Context, run string) (*batch.Job, error) {
 	return &j, err
 }
 
-// living are the pods of a run that are not about to go.
+// living returns the pods of a run that are not being deleted.
 func (c *Cluster) living(ctx context.Context, run string) ([]core.Pod, error) {
 	var all core.PodList
 	err := c.get(ctx, at(coreAPI, c.namespace(run), "pods")+ofRuns(run), &all)
@@ -140,7 +141,7 @@ func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machin
 			return nil, err
 		}
 	}
-	// The job is suspended until there is all that its pods need, which it owns.
+	// The job owns all that its pods need, and is suspended until that exists.
 	var j batch.Job
 	if err := c.create(ctx, at(batchAPI, ns, "jobs"), all[1], &j); err != nil {
 		return nil, err
@@ -168,7 +169,8 @@ func (c *Cluster) Create(ctx context.Context, spec remote.Spec) ([]remote.Machin
 	return machines, c.sameVersion(ctx, machines[0])
 }
 
-// sameVersion refuses an image of another plimsoll, which may not understand this one.
+// sameVersion returns an error if the image has another version of plimsoll, which may be
+// incompatible.
 func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 	var version strings.Builder
 	if err := c.Exec(ctx, m, []string{"--version"}, nil, &version); err != nil {
@@ -181,8 +183,8 @@ func (c *Cluster) sameVersion(ctx context.Context, m remote.Machine) error {
 	return nil
 }
 
-// Find implements remote.Place. A run whose first machine is gone is, for what it recorded is gone
-// with it; of others that are gone there is no more than the name.
+// Find implements remote.Place. A run without its first machine is gone, because its record was
+// there; for other missing machines, Find returns only the name.
 func (c *Cluster) Find(ctx context.Context, run string, _ remote.Machine) ([]remote.Machine, error) {
 	j, err := c.job(ctx, run)
 	if err == nil && !over(j) && j.DeletionTimestamp == nil && !strings.HasPrefix(j.Status.CompletedIndexes, "0") {
@@ -201,14 +203,14 @@ func (c *Cluster) Find(ctx context.Context, run string, _ remote.Machine) ([]rem
 	return nil, remote.ErrGone
 }
 
-// patience is how long pods may take to go before they are removed by force, which is for those
-// of a node that is lost: it does not say that they have ended.
+// patience is how long pods may take to end before they are removed by force. Force is for pods on
+// a lost node, which does not report their end.
 const patience = 30 * time.Second
 
 // Delete implements remote.Place.
 func (c *Cluster) Delete(ctx context.Context, run string) error {
 	how := map[string]string{}
-	if c.given != "" { // with a namespace goes all that is in it
+	if c.given != "" { // deleting a namespace deletes everything in it
 		how["propagationPolicy"] = "Foreground"
 	}
 	err := ignoreMissing(c.call(ctx, http.MethodDelete, c.owner(run), how, nil))
@@ -229,7 +231,7 @@ func (c *Cluster) Delete(ctx context.Context, run string) error {
 	return nil
 }
 
-// left says whether something of a run is there, or cannot be seen.
+// left reports whether something of a run exists or its absence cannot be confirmed.
 func (c *Cluster) left(ctx context.Context, run string) bool {
 	return !apierrors.IsNotFound(c.get(ctx, c.owner(run), nil))
 }

@@ -49,8 +49,8 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// Machines are in the order of their indices, whatever else is there; what hinders one is not
-// taken for what will pass.
+// Machines are in the order of their indices, whatever other pods exist; a permanent obstacle is
+// not taken for a temporary one.
 func TestAssemble(t *testing.T) {
 	const yes, no = core.ConditionTrue, core.ConditionFalse
 	made := func(index, ip string, ready core.ConditionStatus, change func(*core.Pod)) core.Pod {
@@ -109,7 +109,7 @@ func TestAssemble(t *testing.T) {
 	}
 }
 
-// Pods with addresses of IPv6 are reached at these.
+// Pods with IPv6 addresses are reached at them.
 func TestMachinesWithIPv6(t *testing.T) {
 	c := Cluster{given: "ns"}
 	for ip, want := range map[string]string{"fd00:10:244::5": "[fd00:10:244::5]:7700", "10.244.0.5": "10.244.0.5:7700"} {
@@ -121,7 +121,7 @@ func TestMachinesWithIPv6(t *testing.T) {
 	}
 }
 
-// The objects are what the API takes, in the order in which they are made.
+// The objects are valid for the API, and in the order of creation.
 func TestObjects(t *testing.T) {
 	for _, pack := range []bool{false, true} {
 		netem := pack
@@ -153,7 +153,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// server is a cluster whose API server answers so.
+// server returns a cluster whose API server answers with a handler.
 func server(t *testing.T, answer http.HandlerFunc) *Cluster {
 	t.Helper()
 	s := httptest.NewServer(answer)
@@ -163,7 +163,7 @@ func server(t *testing.T, answer http.HandlerFunc) *Cluster {
 	return c
 }
 
-// Who refuses a WebSocket without the API server's reason may be a proxy.
+// A refusal of a WebSocket without the API server's reason may come from a proxy.
 func TestRefusedWebSocket(t *testing.T) {
 	for answer, hinted := range map[string]bool{
 		"no such protocol": true,
@@ -178,8 +178,8 @@ func TestRefusedWebSocket(t *testing.T) {
 	}
 }
 
-// What keeps a run from its machines is said before it begins: all rights that are missing, too few
-// nodes, a namespace that admits no emulated links, and an image that is nowhere.
+// Check reports before a run what it lacks: all missing rights, too few nodes, a namespace that
+// does not admit emulated links, and an image that does not exist.
 func TestCheck(t *testing.T) {
 	const here, absent = "registry.example/plimsoll:1", "127.0.0.1:1/plimsoll:1"
 	node := func(change func(*core.Node)) (n core.Node) {
@@ -201,9 +201,9 @@ func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		denied  string // verbs and resources; "all"
 		ns      string // empty: each run has its own
-		level   string // that the namespace enforces
+		level   string // enforced by the namespace
 		nodes   []core.Node
-		hidden  bool // nodes
+		hidden  bool // the user may not read nodes
 		pack    bool
 		emulate bool
 		netem   bool

@@ -39,7 +39,8 @@ func (c *Cluster) Exec(ctx context.Context, on remote.Machine, args []string, in
 	return nil
 }
 
-// explainUpgrade adds a hint to a connection that did not become a WebSocket, unless the API server says why.
+// explainUpgrade adds a hint to the error of a failed WebSocket upgrade, unless the API server gave
+// a reason.
 func explainUpgrade(err error) error {
 	var failed *httpstream.UpgradeFailureError
 	var said *apierrors.StatusError

@@ -12,10 +12,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
-// What objects.yaml says, too.
+// Names that objects.yaml contains, too.
 const (
-	runLabel      = "plimsoll.run"   // of every object and pod, with the run's ID
-	linksLabel    = "plimsoll.links" // of pods between which links are emulated
+	runLabel      = "plimsoll.run"   // on every object and pod, with the run's ID
+	linksLabel    = "plimsoll.links" // on pods with emulated links between them
 	enforceLabel  = "pod-security.kubernetes.io/enforce"
 	containerName = "agent"
 	program       = "plimsoll" // in the PATH of the image
@@ -28,8 +28,8 @@ var objectsYAML string
 
 var objectsTemplate = template.Must(template.New("objects.yaml").Parse(objectsYAML))
 
-// objects are all that a run has in the cluster, but for its pods: its namespace, its job, and what the
-// job owns.
+// objects returns all objects of a run except its pods: its namespace, its job, and the objects
+// that the job owns.
 func (c *Cluster) objects(spec remote.Spec) (all []map[string]any, err error) {
 	var text strings.Builder
 	name := nameOf(spec.Run)

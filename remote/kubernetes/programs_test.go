@@ -26,8 +26,8 @@ func bundle(t *testing.T, tag string, files ...string) (name string) {
 	return name
 }
 
-// environment is the directory with the commands of a program that `plimsoll systems install` has installed here, and
-// all that its Python needs.
+// environment returns the directory of a program's commands, installed on this machine by `plimsoll
+// systems install`, and everything that its Python needs.
 func environment(t *testing.T, program string) (bin string, files []string) {
 	t.Helper()
 	bin, ok := install.Find(program)
@@ -44,7 +44,7 @@ func environment(t *testing.T, program string) (bin string, files []string) {
 	entries, err := os.ReadDir(strings.TrimSpace(string(stdlib)))
 	must(t, err)
 	for _, e := range entries {
-		if e.Name() != "site-packages" && e.Name() != "test" { // what others have installed
+		if e.Name() != "site-packages" && e.Name() != "test" { // packages installed separately, and tests
 			files = append(files, filepath.Join(strings.TrimSpace(string(stdlib)), e.Name()))
 		}
 	}
@@ -62,7 +62,8 @@ func environment(t *testing.T, program string) (bin string, files []string) {
 	}
 }
 
-// inPods runs an experiment with an image, and wants so many trials, in all of which all operations succeed.
+// inPods runs an experiment with an image, and checks the number of trials and that all their
+// operations succeed.
 func inPods(t *testing.T, image, text string, trials int) {
 	t.Helper()
 	c := real(t, "")
@@ -89,7 +90,7 @@ warmup: 0
 limits: {others: none, machine: none, deadline: 5m, start: 5m}
 `
 
-// Programs of an image are measured in pods as they are here.
+// Programs in an image are measured in pods as on this machine.
 func TestClusterPrograms(t *testing.T) {
 	notShort(t)
 	real(t, "")
@@ -115,7 +116,7 @@ func TestClusterPrograms(t *testing.T) {
 	}
 	for _, given := range []struct {
 		system   string
-		programs []string // as PLIMSOLL_NAME gives them
+		programs []string // as in PLIMSOLL_NAME
 		name     string
 		run      string
 		trials   int
@@ -144,7 +145,7 @@ func TestClusterPrograms(t *testing.T) {
 	}
 }
 
-// A renter that pods attach to takes objects from them: here a simulated one, outside of the cluster.
+// Pods attach to a renter, here a simulated one outside of the cluster, and get objects from it.
 func TestClusterUpload(t *testing.T) {
 	c := real(t, "")
 	sim := siasim.New(siasim.Config{Data: 1, Parity: 2, Hosts: 4, Contracts: 3, Sector: 256 << 10, Rate: 200e6})

@@ -22,7 +22,7 @@ import (
 
 const testImage = "localhost/plimsoll:test"
 
-// real is the cluster of three nodes that scripts/cluster/test.sh makes.
+// real returns the cluster of three nodes that scripts/cluster/test.sh creates.
 func real(t *testing.T, where string) *Cluster {
 	t.Helper()
 	if os.Getenv("PLIMSOLL_CLUSTER") == "" {
@@ -33,7 +33,7 @@ func real(t *testing.T, where string) *Cluster {
 	return c
 }
 
-// notShort skips what continuous integration has no time for.
+// notShort skips tests that take too long for continuous integration.
 func notShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -41,7 +41,7 @@ func notShort(t *testing.T) {
 	}
 }
 
-// script calls the tool that made the cluster.
+// script runs the tool that created the cluster.
 func script(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command("../../scripts/cluster/cluster.sh", args...).CombinedOutput(); err != nil {
@@ -49,7 +49,7 @@ func script(t *testing.T, args ...string) {
 	}
 }
 
-// spec is a run's, and what its engine shows to agents.
+// spec returns the spec of a run, and the credentials of its engine.
 func spec(t *testing.T, run string, machines int) (s remote.Spec, ours agent.Credentials) {
 	t.Helper()
 	ours, theirs, err := agent.NewCredentials()
@@ -57,7 +57,7 @@ func spec(t *testing.T, run string, machines int) (s remote.Spec, ours agent.Cre
 	return remote.Spec{Run: run, Machines: machines, Credentials: theirs}, ours
 }
 
-// agentPID is the process of this machine that is the agent of a pod.
+// agentPID returns the ID of the process on this machine that is the agent of a pod.
 func agentPID(t *testing.T, m remote.Machine) int {
 	t.Helper()
 	var pids []int
@@ -78,8 +78,8 @@ func agentPID(t *testing.T, m remote.Machine) int {
 	return pids[0]
 }
 
-// Machines are pods on nodes of their own, which run plimsoll for who may, come back when their
-// agent is killed, with their files, and leave nothing.
+// Machines are pods on separate nodes. They run plimsoll for authorised callers, come back with
+// their files after their agent is killed, and leave nothing.
 func TestClusterMachines(t *testing.T) {
 	notShort(t)
 	c := real(t, "")
@@ -164,14 +164,14 @@ func within(t *testing.T, limit time.Duration, what string, done func() bool) {
 
 type fields = map[string]any
 
-// made makes an object of a resource.
+// made creates an object of a resource.
 func made(t *testing.T, c *Cluster, path, name string, spec fields) {
 	t.Helper()
 	o := fields{"metadata": fields{"name": name}, "spec": spec}
 	must(t, c.create(t.Context(), path, o, nil))
 }
 
-// namespace makes one for all runs of a test.
+// namespace creates a namespace for all runs of a test.
 func namespace(t *testing.T, c *Cluster, name string) {
 	t.Helper()
 	made(t, c, at(coreAPI, "", "namespaces"), name, nil)
@@ -180,7 +180,7 @@ func namespace(t *testing.T, c *Cluster, name string) {
 	})
 }
 
-// What a run would lack is said, and what dead runs have left is removed.
+// Check reports what a run would lack, and removes the remains of dead runs.
 func TestClusterCheck(t *testing.T) {
 	c := real(t, "")
 	const run = "dead00000001"

@@ -21,11 +21,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// plimsoll is one that was called as its user calls it.
+// plimsoll is a process started as by a user.
 type plimsoll struct {
 	t   *testing.T
 	cmd *exec.Cmd
-	log string // file with what it says
+	log string // file with its output
 	end chan error
 }
 
@@ -43,7 +43,8 @@ func call(t *testing.T, args ...string) *plimsoll {
 	return p
 }
 
-// ends is the status of its end. What it said is kept for those who look at a failure.
+// ends waits for the end of the process and returns its exit status. It logs the output for the
+// analysis of failures.
 func (p *plimsoll) ends(within time.Duration) int {
 	p.t.Helper()
 	select {
@@ -63,7 +64,7 @@ func (p *plimsoll) said() string {
 	return string(b)
 }
 
-// recorded are the trials and the links of a run directory.
+// recorded returns the trials and the links of a run directory.
 func recorded(t *testing.T, dir string) (all []record.Trial, links []record.LinkCheck) {
 	t.Helper()
 	r, err := record.Open(dir)
@@ -76,7 +77,8 @@ func recorded(t *testing.T, dir string) (all []record.Trial, links []record.Link
 	return all, links
 }
 
-// trials are those of a run directory by state, and the reasons of those that are not valid.
+// trials returns the number of trials of a run directory by state, and the reasons of the invalid
+// ones.
 func trials(t *testing.T, dir string) (states map[record.TrialState]int, reasons []string) {
 	t.Helper()
 	states = map[record.TrialState]int{}
@@ -88,7 +90,7 @@ func trials(t *testing.T, dir string) (states map[record.TrialState]int, reasons
 	return states, reasons
 }
 
-// namespaces are those of all runs in the cluster.
+// namespaces returns the namespaces of all runs in the cluster.
 func namespaces(t *testing.T, c *Cluster) []meta.PartialObjectMetadata {
 	t.Helper()
 	var all meta.PartialObjectMetadataList
@@ -96,7 +98,7 @@ func namespaces(t *testing.T, c *Cluster) []meta.PartialObjectMetadata {
 	return all.Items
 }
 
-// nothingLeft says what is left of any run in the cluster.
+// nothingLeft fails if anything of any run is left in the cluster.
 func nothingLeft(t *testing.T, c *Cluster) {
 	t.Helper()
 	for _, ns := range namespaces(t, c) {
@@ -104,7 +106,7 @@ func nothingLeft(t *testing.T, c *Cluster) {
 	}
 }
 
-// begun waits until the one run that the cluster has is in its third block, and gives its machines.
+// begun waits until the only run in the cluster is in its third block, and returns its machines.
 func begun(t *testing.T, c *Cluster, p *plimsoll) []remote.Machine {
 	t.Helper()
 	within(t, 3*time.Minute, "its third block has begun", func() bool {
@@ -131,7 +133,7 @@ warmup: 0
 limits: {others: none, machine: none}
 `
 
-// manyTrialsAre is how many trials that has.
+// manyTrialsAre is the number of trials of manyTrials.
 const manyTrialsAre = 20
 
 func experimentFile(t *testing.T, text string) string {
@@ -149,7 +151,8 @@ func runOn(t *testing.T, on, experiment string, more ...string) (dir string, p *
 	return dir, call(t, append(args, more...)...)
 }
 
-// The README's first command on a cluster: a page of valid bytes from pods on several nodes.
+// The README's first command on a cluster creates a page with valid bytes from pods on several
+// nodes.
 func TestClusterQuickstart(t *testing.T) {
 	c := real(t, "")
 	repetitions := 6
@@ -186,7 +189,7 @@ warmup: 0
 limits: {others: none, machine: none, deadline: 2m, start: 2m}
 `
 
-// A swarm of 16 with crashes, more machines than nodes.
+// A swarm of 16 nodes with crashes uses more machines than there are nodes in the cluster.
 func TestClusterSwarm(t *testing.T) {
 	c := real(t, "")
 	dir, p := runOn(t, "", experimentFile(t, swarm), "--pack")
@@ -223,8 +226,9 @@ warmup: 0
 limits: {others: none, machine: none}
 `
 
-// Between pods links are emulated, by our emulator (level baseline) or by the kernels' netem where they have it
-// (level privileged), and are as asked for, and carry the right bytes. A busy machine may make them late and slow.
+// Links between pods are emulated by our emulator (level baseline) or, if available, by the
+// kernels' netem (level privileged), have the requested properties, and carry the right bytes. A
+// busy machine may make them late and slow.
 func TestClusterEmulatedLinks(t *testing.T) {
 	c := real(t, "")
 	for _, run := range []struct {
@@ -264,7 +268,7 @@ func TestClusterEmulatedLinks(t *testing.T) {
 	}
 }
 
-// Pods that the cluster gives a CPU limit say so in each trial that it held back.
+// If the cluster gives pods a CPU limit, each trial that it throttled is marked.
 func TestClusterThrottled(t *testing.T) {
 	notShort(t)
 	c := real(t, "/limited")
@@ -280,7 +284,7 @@ func TestClusterThrottled(t *testing.T) {
 	}
 }
 
-// again waits until a run has gone on with so many machines in the places of others.
+// again waits until a run has replaced that many machines and continued.
 func again(t *testing.T, p *plimsoll, times int) {
 	t.Helper()
 	within(t, 3*time.Minute, "another machine is used", func() bool {
@@ -288,8 +292,7 @@ func again(t *testing.T, p *plimsoll, times int) {
 	})
 }
 
-// A pod that is deleted costs a trial, and is replaced; an API server that is away for a minute costs
-// nothing.
+// A deleted pod costs a trial, and is replaced; a minute without the API server costs nothing.
 func TestClusterTrouble(t *testing.T) {
 	notShort(t)
 	c := real(t, "")
@@ -306,8 +309,8 @@ func TestClusterTrouble(t *testing.T) {
 	nothingLeft(t, c)
 }
 
-// An agent that is killed costs a trial. A launcher that is killed is no loss: the run goes on, and is
-// followed again. Nor is the engine's pod, whose container begins again with its files.
+// A killed agent costs a trial. A killed launcher costs nothing: the run continues, and can be
+// followed again. Neither does a killed engine: its pod's container is restarted with its files.
 func TestClusterKills(t *testing.T) {
 	c := real(t, "")
 	dir, p := runOn(t, "", experimentFile(t, manyTrials))
@@ -335,8 +338,8 @@ func TestClusterKills(t *testing.T) {
 	nothingLeft(t, c)
 }
 
-// A node that is lost ends the run of a system that is on it; resume goes on with those that are
-// left. It is the last test: the node is lost for good.
+// A lost node ends the run of a system on it; resume continues on the remaining nodes. It is the
+// last test, because the node is lost for good.
 func TestClusterZLostNode(t *testing.T) {
 	notShort(t)
 	c := real(t, "")

@@ -1,5 +1,5 @@
-// Package ssh is machines of a list that are reached by the user's ssh: the program is copied to
-// each, and leaves nothing when the run is over.
+// Package ssh provides machines from a list, reached by the user's ssh. It copies the program to
+// each of them, and leaves nothing after the run.
 package ssh
 
 import (
@@ -16,25 +16,25 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Place is the machines of a list. What that does not say is as the user has configured ssh.
+// Place is a list of machines. Unset options are as the user has configured ssh.
 type Place struct {
 	User       string `yaml:"user"`
 	Key        string `yaml:"key"`         // file
 	KnownHosts string `yaml:"known_hosts"` // file
-	Dir        string `yaml:"dir"`         // where runs keep what they need, on all machines; empty: /var/tmp
+	Dir        string `yaml:"dir"`         // where runs keep their files, on all machines; empty: /var/tmp
 	Hosts      []host `yaml:"hosts"`
 }
 
 type host struct {
 	Name    string `yaml:"name"`    // empty: SSH
-	SSH     string `yaml:"ssh"`     // name or address, as reached from here
-	Address string `yaml:"address"` // as reached by the others; empty: that of SSH
+	SSH     string `yaml:"ssh"`     // name or address, as reached from this machine
+	Address string `yaml:"address"` // as reached by the other machines; empty: SSH
 	Zone    string `yaml:"zone"`
 
 	addr netip.Addr
 }
 
-// Open reads a list; it reaches nothing.
+// Open reads a list; it makes no connections.
 func Open(file string) (*Place, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -50,7 +50,7 @@ func Open(file string) (*Place, error) {
 	return p, nil
 }
 
-// fill puts in what is left out.
+// fill sets defaults.
 func (p *Place) fill() error {
 	p.Dir = cmp.Or(p.Dir, "/var/tmp")
 	if !filepath.IsAbs(p.Dir) || strings.ContainsFunc(p.Dir, func(r rune) bool { return r <= ' ' || r == '\'' }) {
@@ -87,8 +87,8 @@ func (h *host) fill() error {
 	return nil
 }
 
-// login is ssh's arguments for a host. It asks nothing, trusts no key that is not known, and does nothing else
-// that the user may have configured for a session.
+// login returns the arguments of ssh for a host. With them ssh never prompts, accepts no unknown
+// host key, and ignores other session settings in the user's configuration.
 func (p *Place) login(h *host) []string {
 	args := strings.Fields("-T -a -x -S none -o BatchMode=yes -o StrictHostKeyChecking=yes -o LogLevel=ERROR " +
 		"-o ConnectTimeout=15 -o ServerAliveInterval=15 -o ServerAliveCountMax=2 -o ClearAllForwardings=yes " +

@@ -28,7 +28,7 @@ import (
 
 var _ remote.Place = (*Place)(nil)
 
-// Check implements remote.Place: it logs in to each machine that a run would have.
+// Check implements remote.Place: it logs in to each machine that a run would use.
 func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Problem) {
 	if have := len(p.Hosts); have < want.Machines {
 		return []engine.Problem{{
@@ -59,7 +59,8 @@ func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Probl
 			"kernel-modules-extra on Fedora), or say --set link.emulator=user"})
 }
 
-// refused asks all hosts the same, and has a problem of this kind for each that answers wrong or does not answer.
+// refused runs a command on all hosts, and returns a problem of this kind for each host that fails
+// or gives a wrong answer.
 func (p *Place) refused(
 	ctx context.Context, hosts []host, question string, wrong func(got string) error, kind engine.Problem,
 ) (all []engine.Problem) {
@@ -75,8 +76,9 @@ func (p *Place) refused(
 	return all
 }
 
-// lacking says what a machine lacks for netem between machines. Modules that are not loaded are loaded when they are
-// needed; where there is no list of them, the agent will tell.
+// lacking is a script that prints what a machine lacks for netem between machines. Modules that are
+// not loaded count if they exist, because they are loaded on demand; without a list of modules, the
+// agent will report a missing one.
 const lacking = `test "$(id -u)" = 0 || echo root
 at=/lib/modules/$(uname -r)
 for m in sch_netem sch_tbf vxlan; do
@@ -84,7 +86,7 @@ for m in sch_netem sch_tbf vxlan; do
 		echo $m
 done`
 
-// each does something on all hosts at once, and returns the errors in their order.
+// each calls do for all hosts concurrently, and returns the errors in their order.
 func (p *Place) each(hosts []host, do func(i int, h *host) error) []error {
 	errs := make([]error, len(hosts))
 	var wg sync.WaitGroup
@@ -103,7 +105,7 @@ func (p *Place) dir(run string) string { return path.Join(p.Dir, "plimsoll-"+run
 
 // Create implements remote.Place.
 func (p *Place) Create(ctx context.Context, spec remote.Spec) (ready []remote.Machine, err error) {
-	hosts := p.Hosts // those beyond the number are there to take the place of one that is lost
+	hosts := p.Hosts // those beyond the required number are spares
 	machines, emulator := make([]remote.Machine, len(hosts)), link.Own
 	if spec.Netem {
 		emulator = link.NetemDiscipline
@@ -132,7 +134,6 @@ func (p *Place) machine(h *host, run string) remote.Machine {
 	return remote.Machine{Name: h.Name, Zone: h.Zone, Addr: h.addr, Dir: p.dir(run)}
 }
 
-// copyBinary copies the program.
 func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -146,7 +147,7 @@ func (p *Place) copyBinary(ctx context.Context, h *host, dir, file string) error
 	return nil
 }
 
-// startAgent starts the agent of a machine and gives the address where it listens.
+// startAgent starts the agent of a machine and returns the address on which it listens.
 func (p *Place) startAgent(
 	ctx context.Context, h *host, m remote.Machine, emulator string, credentials agent.Credentials,
 ) (at netip.AddrPort, err error) {
@@ -161,8 +162,7 @@ func (p *Place) startAgent(
 	return netip.ParseAddrPort(out)
 }
 
-// Find implements remote.Place. The first machine has what a run recorded: without it nothing
-// is left.
+// Find implements remote.Place. The first machine has the run's record; without it nothing is left.
 func (p *Place) Find(ctx context.Context, run string, first remote.Machine) ([]remote.Machine, error) {
 	h := p.host(first.Name)
 	if h == nil || p.dir(run) != first.Dir {
@@ -180,7 +180,7 @@ func (p *Place) Find(ctx context.Context, run string, first remote.Machine) ([]r
 	return []remote.Machine{p.machine(h, run)}, nil
 }
 
-// host is that of a name; nil: the list has none.
+// host returns the host with a name, or nil.
 func (p *Place) host(name string) *host {
 	if i := slices.IndexFunc(p.Hosts, func(h host) bool { return h.Name == name }); i >= 0 {
 		return &p.Hosts[i]
@@ -200,7 +200,7 @@ func (p *Place) Exec(ctx context.Context, on remote.Machine, args []string, in i
 	return nil
 }
 
-// command is that of a shell to run plimsoll on a machine.
+// command returns the shell command that runs plimsoll on a machine.
 func command(on remote.Machine, args ...string) string {
 	return "exec " + suggest.Command(append([]string{path.Join(on.Dir, "plimsoll")}, args...)...)
 }
@@ -214,7 +214,7 @@ func (p *Place) Delete(ctx context.Context, run string) error {
 	})...)
 }
 
-// ask is what a machine's shell says.
+// ask returns the output of a shell command on a machine.
 func (p *Place) ask(ctx context.Context, h *host, command string, in io.Reader) (string, error) {
 	var out strings.Builder
 	err := p.shell(ctx, h, command, in, &out)
@@ -222,18 +222,19 @@ func (p *Place) ask(ctx context.Context, h *host, command string, in io.Reader) 
 }
 
 const (
-	// noConnection is ssh's status when it is not that of the command.
+	// noConnection is the exit status of ssh if it failed itself; otherwise ssh returns the
+	// command's.
 	noConnection = 255
-	// outputTime is how long what a command has written may take to be read when it has ended.
+	// outputTime limits how long the output of a command may take to be read after it has ended.
 	outputTime = time.Minute
 )
 
-// shell has a machine's shell do something. In an error is what it complains of.
+// shell runs a shell command on a machine. Errors include its standard error.
 func (p *Place) shell(ctx context.Context, h *host, command string, in io.Reader, out io.Writer) error {
 	var said strings.Builder
 	c := exec.CommandContext(ctx, "ssh", append(p.login(h), suggest.Command("sh", "-c", command))...)
 	c.Stdin, c.Stdout, c.Stderr, c.WaitDelay = in, out, &said, outputTime
-	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // protects it from Ctrl-C
 	err := c.Run()
 	var exit *exec.ExitError
 	switch {

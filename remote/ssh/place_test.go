@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
-// A list that was edited says nothing about whether a run is gone.
+// An edited list does not prove that a run is gone.
 func TestFindInEditedList(t *testing.T) {
 	p := Place{Dir: "/var/tmp", Hosts: []host{{Name: "box2"}, {Name: "box1"}}}
 	for _, first := range []remote.Machine{
@@ -24,7 +24,8 @@ func TestFindInEditedList(t *testing.T) {
 	}
 }
 
-// What a machine lacks for netem is seen in its list of modules; where there is none, nothing is said.
+// Modules that netem lacks are recognised by the machine's list of modules; without a list, none is
+// reported.
 func TestLacking(t *testing.T) {
 	for _, c := range []struct{ id, dep, builtin, loaded, want string }{
 		{"0", "net/sched/sch_netem.ko.xz: \nnet/sched/sch_tbf.ko:", "drivers/net/vxlan/vxlan.ko", "", ""},
