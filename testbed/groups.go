@@ -57,7 +57,7 @@ func (here) AvailableMemory() (bytes float64, err error) {
 		m, err = fs.Meminfo()
 	}
 	if err == nil && m.MemAvailableBytes == nil {
-		err = errors.New("the kernel does not tell it")
+		err = errors.New("the kernel does not report it")
 	}
 	if err != nil {
 		return 0, fmt.Errorf("testbed: available memory: %w", err)
