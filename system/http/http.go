@@ -58,7 +58,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	return group.One(identity, n), nil
 }
 
-// node reads and checks the options.
+// node validates the options.
 func (s System) node(opt system.Options) (*listed.Node, error) {
 	base, err := listed.Base(name, opt)
 	if err != nil {
