@@ -75,7 +75,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	return k.Pair(ctx, d, about, func(p *daemon.Pair[*api]) group.Node { return seeding{newNode(p)} })
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	about := map[string]string{
 		"put": "import into the node at the endpoint", "get": "network/stream",

@@ -37,7 +37,7 @@ func (s seeding) Cool(ctx context.Context, ref system.Ref) error { return s.Evic
 // share.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error { return n.Erase(ctx, ref) }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.stream(ctx, n.Near(), ref, w)
 }

@@ -60,7 +60,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	return k.Pair(ctx, d, about, func(p *daemon.Pair[*rpc]) group.Node { return private{seeding{newNode(p)}} })
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	about := aboutOf(d.Options)
 	return kind(d.Options, "").Attach(ctx, d, about, func(p *daemon.Pair[*rpc]) group.Node {

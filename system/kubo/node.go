@@ -48,7 +48,7 @@ func (p private) Target(ref system.Ref) (system.HTTPTarget, error) {
 // Redial implements system.Redialer.
 func (n *node) Redial(ctx context.Context) error { return n.Part(ctx) }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	_, err := n.cat(ctx, arg(ref), ref, w)
 	return err
@@ -94,7 +94,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	o := system.Object{Ref: ref, Name: string(ref)}
 	args := url.Values{"arg": {"/ipfs/" + string(ref)}}
 	if n.NotFoundAfter > 0 {
-		args.Set("timeout", n.NotFoundAfter.String()) // otherwise the daemon continues to search after the request was given up
+		args.Set("timeout", n.NotFoundAfter.String()) // otherwise the daemon searches on after the caller gives up
 	}
 	resp, err := n.Search(ctx, "stat", ref, func(ctx context.Context) (*http.Response, error) {
 		return n.Near().call(ctx, "files/stat", args)

@@ -148,7 +148,7 @@ func (n *node) valid(key string) bool {
 		(n.attached || disk.ValidPath(key) == nil)
 }
 
-// Put implements system.Node.
+// Put implements system.Store.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return n.put(ctx, n.s3, n.Named(name), size, r)
 }

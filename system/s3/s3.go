@@ -60,7 +60,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"put": "one PUT up to 5 GiB, then parts of 64 MiB", "retrieval": "presigned GET",
 	}
 	if opt.Bool("tls") {
-		identity["puts"] = system.PutsTear // with TLS the client does not sign bodies, and versitygw does not check their length
+		identity["puts"] = system.PutsTear // with TLS the client signs no bodies, and versitygw counts no bytes
 	}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		n, meta, err := startVersity(ctx, d, d.Hosts[i], bin)
@@ -69,7 +69,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	e, err := endpointOf(d.Options)
 	if err != nil {

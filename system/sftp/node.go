@@ -167,7 +167,7 @@ func full(s *sshd.Session, dir string, err error) bool {
 	return err == nil && (fs.Bavail == 0 || fs.Favail == 0 && fs.Files > 0)
 }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.read(ctx, "get", ref, func(f *sftp.File) error {
 		_, err := f.WriteTo(w)

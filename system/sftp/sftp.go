@@ -75,7 +75,7 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 	return started{n, server.Dir}, nil
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	login, dir, err := loginOf(d.Options)
 	if err != nil {
