@@ -28,7 +28,7 @@ func (k *objects) update() {
 	others := map[system.Ref][]byte{
 		k.put("beside", Bytes("beside", 1000)):       Bytes("beside", 1000),
 		mutable("other", Bytes("other mutable", 99)): Bytes("other mutable", 99),
-		mutable("same", Bytes("mutable", 1000)):      Bytes("mutable", 1000), // the same content as ref
+		mutable("same", Bytes("mutable", 1000)):      Bytes("mutable", 1000), // the content that ref has
 	}
 	if len(others) != 3 || others[ref] != nil {
 		k.Fatalf("mutable objects share refs: %s and %v", ref, others)
@@ -74,8 +74,8 @@ func (k *objects) directory() {
 	if len(want) != 4 {
 		k.Errorf("4 entries have %d refs", len(want))
 	}
-	// The same name again: the system may refuse it or make a new entry. Its ref may be that of the
-	// older entry, which then is the new object.
+	// The same name once more: a refusal or a new entry, as the system likes.
+	// Its ref may be that of the older entry, which then is the new object.
 	if err := enter(one, "b", "second again"); err != nil {
 		k.Logf("the same name twice: %v", err)
 	}
@@ -96,7 +96,7 @@ func (k *objects) settle() {
 	st := k.n.(system.Settler)
 	data := Bytes("settle", 100_000)
 	ref := k.put("settle", data)
-	for range 2 { // a settled object stays settled
+	for range 2 { // what is settled stays so
 		must(k.T, "settle", st.Settle(Context(k.T), ref))
 	}
 	k.want(ref, data)
@@ -114,7 +114,7 @@ func (k *objects) cool() {
 	data, other := Bytes("cool", mib+3), Bytes("cool-other", 50_000)
 	ref, warm := k.seeded("cool", mib+3), k.seeded("cool-other", 50_000)
 	k.want(warm, other)
-	for range 3 { // before and after it was read
+	for range 3 { // before it was read, and after
 		must(k.T, "cool", c.Cool(Context(k.T), ref))
 		k.want(ref, data)
 	}
@@ -125,7 +125,7 @@ func (k *objects) cool() {
 		})
 	}
 	k.want(warm, other)
-	// An object that was put may have no other copy: then Cool must not remove it.
+	// What was put may be nowhere else: then it may not be made to be forgotten.
 	ours := k.put("cool-own", Bytes("cool-own", 10_000))
 	if err := c.Cool(Context(k.T), ours); err != nil {
 		k.Logf("cool an object that was put: %v", err)
@@ -137,7 +137,7 @@ func (k *objects) cool() {
 	fails(k.T, "cool with a context that ended before", c.Cool(ended(), ref))
 }
 
-// redial checks that concurrent operations are not affected.
+// redial: operations of others end as if nothing had been.
 func (k *objects) redial() {
 	r := k.n.(system.Redialer)
 	ref := k.put("redial", Bytes("redial", 100_000))
@@ -146,8 +146,8 @@ func (k *objects) redial() {
 	k.beside(r.Redial)
 }
 
-// stats checks that the reported holdings grow with a stored object. A system may take a moment to
-// count.
+// stats: what the servers are said to hold grows by what they are given. A
+// system may take a moment to count.
 func (k *objects) stats() {
 	holdings := func() system.Holdings {
 		k.Helper()
@@ -161,7 +161,7 @@ func (k *objects) stats() {
 	}
 	const size = mib
 	before := holdings()
-	ref := k.seeded(rand.Text(), size) // an attached system may still have the content of an earlier run
+	ref := k.seeded(rand.Text(), size) // an attached system may have had the content of an earlier run
 	if s, ok := k.n.(system.Settler); ok {
 		must(k.T, "settle", s.Settle(Context(k.T), ref))
 	}
@@ -213,19 +213,19 @@ func (k *objects) costs(n system.Node) {
 	}
 }
 
-// monitor makes the calls of a collector, and checks that their readings fulfil the contract.
-// Polling must change nothing.
+// monitor makes the calls that a collector makes, and holds their readings to the
+// contract. Being looked at changes nothing.
 func (k *objects) monitor(n system.Node) {
 	if k.Attach == nil || k.Write {
 		k.put("monitored-"+rand.Text(), []byte("looked at"))
 	}
 	before := listing(k.T, n)
-	by := map[string]string{} // call by reading
+	by := map[string]string{} // reading: call
 	for range 2 {
 		for _, c := range n.(system.Monitored).Calls() {
 			readings, err := c.Read(Context(k.T))
 			if err != nil {
-				k.Logf("%s: %v", c.Name, err) // a gap, for instance because nothing is known yet
+				k.Logf("%s: %v", c.Name, err) // a gap: nothing is known yet, for instance
 			}
 			for _, r := range readings {
 				if other, twice := by[r.Name]; twice && other != c.Name {

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// runAttached tests systems that read existing objects.
+// runAttached is for systems which read what was there before us.
 func runAttached(t *testing.T, s Suite) {
 	opt, kill := s.Attach(t)
 	s.Options = opt
@@ -48,7 +48,7 @@ func runAttached(t *testing.T, s Suite) {
 	wantGone(t, n, objects[0].Ref)
 }
 
-// wantProvided checks that a node's description of an object matches its content.
+// wantProvided compares what a node says of an object with what it gives.
 func wantProvided(t *testing.T, n system.Getter, o system.Object) {
 	var got bytes.Buffer
 	must(t, "get", n.Get(Context(t), o.Ref, &got))

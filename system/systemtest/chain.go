@@ -19,18 +19,18 @@ import (
 // Chains is one system whose nodes follow a chain, in one configuration.
 type Chains struct {
 	System  system.System
-	Options system.Options // settings of all nodes, with waits short enough for tests
+	Options system.Options // settings of all nodes: waits short enough for tests
 	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
 	Daemon string
 	Spec   system.ChainSpec
-	// Indexed is set if something subscribes to the chain with these options.
+	// Indexed: with these options something subscribes to the chain.
 	Indexed bool
-	// Store is the file below FollowTask.Dir that the test corrupts to check the reaction to a
-	// damaged store; empty: unknown.
+	// Store is the file below FollowTask.Dir that is spoilt to see what a damaged
+	// store does; empty: it is not known.
 	Store string
-	// NoStranger is set if the system does not support peers with another chain.
+	// NoStranger: the system cannot have peers with another chain.
 	NoStranger bool
-	// Syncing is the time limit for following the whole chain; 0: a minute.
+	// Syncing is the limit for following the whole chain; 0: a minute.
 	Syncing time.Duration
 }
 
@@ -39,7 +39,7 @@ type chains struct {
 	*testing.T
 	Chains
 	c        system.Chains
-	replayer system.Replayer // nil: not supported
+	replayer system.Replayer // nil: it is none
 	nodes    []system.ChainNode
 	chain    system.Chain
 }
@@ -50,7 +50,7 @@ func RunChains(t *testing.T, s Chains) {
 	w := s.start(t)
 	for _, c := range []struct {
 		name    string
-		without bool // not supported by the system
+		without bool // the system has no such thing
 		body    func(*chains)
 	}{
 		{"abilities", false, (*chains).abilities},
@@ -135,7 +135,7 @@ func (w *chains) kill(i int) {
 	wantEnded(w.T, w.nodes[i].Processes())
 }
 
-// serve makes node i a peer and returns its address.
+// serve makes node i a peer, with settings beside the usual ones, and returns where it is.
 func (w *chains) serve(i int, manner string) string {
 	w.Helper()
 	task := system.ServeTask{Chain: w.chain, Manner: manner, Settings: w.Options}
@@ -159,7 +159,7 @@ func (w *chains) begin(dir string, peers ...string) {
 	})
 }
 
-// look polls the fresh node and checks that its progress is possible.
+// look asks how far the fresh node is, and holds that to be possible.
 func (w *chains) look() system.Following {
 	w.Helper()
 	f, err := w.nodes[0].Following(Context(w.T))
@@ -174,7 +174,7 @@ func (w *chains) look() system.Following {
 	return f
 }
 
-// watch polls until enough returns true or limit has passed.
+// watch looks until enough says so, or limit passes.
 func (w *chains) watch(limit time.Duration, enough func(system.Following) bool) (system.Following, bool) {
 	w.Helper()
 	height := int64(-1)
@@ -212,7 +212,7 @@ func (w *chains) awaitConnected(peers int) system.Following {
 	return f
 }
 
-// neverBegins checks that no blocks appear.
+// neverBegins holds that nothing comes from nowhere.
 func (w *chains) neverBegins() system.Following {
 	w.Helper()
 	f, began := w.watch(watched/3, func(f system.Following) bool { return f.Height > 0 })
@@ -234,8 +234,8 @@ func (w *chains) abilities() {
 	}
 }
 
-// nothingRuns checks that a node that was not started has no process, answers nothing and can be
-// killed.
+// nothingRuns: a node that was not started has no process, answers nothing and
+// can be ended.
 func (w *chains) nothingRuns() {
 	_, err := w.nodes[0].Following(Context(w.T))
 	fails(w.T, "following by a node that does not run", err)
@@ -276,7 +276,7 @@ func (w *chains) follow() {
 	}
 }
 
-// wantShares checks that the blocks delivered by peers add up to the chain.
+// wantShares holds what peers have delivered to what there was to deliver.
 func (w *chains) wantShares(f system.Following, peers int) {
 	w.Helper()
 	var blocks int64
@@ -293,8 +293,8 @@ func (w *chains) wantShares(f system.Following, peers int) {
 	}
 }
 
-// goesOn checks that a store outlives the process, however that ended, and that no peer is needed
-// for stored blocks.
+// goesOn: a store outlives the process, however that ended, and no peer is needed
+// for what is there.
 func (w *chains) goesOn() {
 	dir := w.TempDir()
 	peer := w.serve(1, system.Honest)
@@ -305,7 +305,7 @@ func (w *chains) goesOn() {
 		_, err := w.nodes[0].Following(Context(w.T))
 		return err
 	})
-	w.begin(dir) // committed blocks exist without a peer
+	w.begin(dir) // what was committed is there without a peer
 	killed := w.look()
 	w.halt(0)
 	w.begin(dir, peer)
@@ -347,8 +347,7 @@ func (w *chains) stranger() {
 	w.awaitWhole()
 }
 
-// servedAgain checks that a peer that serves the same chain keeps running, and otherwise is a new
-// process.
+// servedAgain: a peer that serves the same goes on, else it is another process.
 func (w *chains) servedAgain() {
 	pid := func(manner string) int {
 		w.serve(1, manner)
@@ -371,7 +370,7 @@ func (w *chains) servedAgain() {
 	w.serve(1, system.Honest)
 }
 
-// sourceDies checks that a node whose only peer dies reports that and keeps answering.
+// sourceDies: a node whose only peer dies says so and goes on answering.
 func (w *chains) sourceDies() {
 	w.begin(w.TempDir(), w.serve(1, system.Honest))
 	w.awaitConnected(1)
@@ -403,7 +402,7 @@ func (w *chains) damagedStore() {
 		w.Errorf("the damaged file is not what it was (%v)", err)
 	}
 	wantEnded(w.T, w.nodes[0].Processes())
-	w.begin(w.TempDir(), w.serve(1, system.Honest)) // the node itself is not affected
+	w.begin(w.TempDir(), w.serve(1, system.Honest)) // the node is none the worse for it
 	w.awaitWhole()
 }
 
@@ -416,7 +415,7 @@ func (w *chains) replay() {
 	wantEnded(w.T, processes(w.c.Nodes()...))
 }
 
-// cancelled checks that long operations end with their context and leave nothing behind.
+// cancelled: what takes long ends with its context, and leaves nothing behind.
 func (w *chains) cancelled() {
 	spec := w.Spec
 	spec.Seed += 1000

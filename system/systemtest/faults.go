@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// health checks that a node that accepts connections without answering is not healthy.
+// health: a node which accepts and answers nothing is not healthy.
 func (k *objects) health() {
 	h, ok := k.n.(system.Healther)
 	if !ok {
@@ -32,8 +32,8 @@ func (k *objects) health() {
 	fails(k.T, "health of a stopped node", h.Health(ctx))
 }
 
-// hang calls nodes that do not answer: calls must end at the context's deadline, and the nodes must
-// serve again once they continue.
+// hang asks nodes that do not answer: calls end at the context's deadline, and
+// the nodes serve again once they go on.
 func (k *objects) hang() {
 	if len(processes(k.c.Nodes()...)) == 0 {
 		k.Skip("no processes that could be stopped")
@@ -83,7 +83,7 @@ func (k *objects) stop() {
 	wantGone(k.T, k.n, ref)
 }
 
-// wantGone checks that a node without its server reports that soon.
+// wantGone checks that a node whose server is gone says so, soon.
 func wantGone(t *testing.T, n system.Getter, ref system.Ref) {
 	t.Helper()
 	if h, ok := n.(system.Healther); ok {
@@ -100,7 +100,7 @@ func wantGone(t *testing.T, n system.Getter, ref system.Ref) {
 	}
 }
 
-// midway is larger than all buffers on the way.
+// midway is larger than what buffers on the way could hold.
 const midway = 32 * mib
 
 func (s Suite) killedInPut(t *testing.T) {
@@ -127,9 +127,9 @@ func (s Suite) killedInGet(t *testing.T) {
 	wantGone(t, k.n, ref)
 }
 
-// revive kills all processes of a deployment at once, like a kill -9 of the session, and starts it
-// again on its directory, twice: all objects must exist under the same refs, and more can be stored
-// and removed.
+// revive kills all processes of a deployment at once, as the end of a session by
+// kill -9 does, and brings it up again on its directory, twice: all objects are
+// there, under the same refs, and more can be stored and removed.
 func (s Suite) revive(t *testing.T) {
 	if s.System.Info().Kept == "" {
 		t.Skip("a deployment cannot be brought up again")
@@ -148,7 +148,7 @@ func (s Suite) revive(t *testing.T) {
 	for round := range 2 {
 		kill(t, k.c.Nodes()...)
 		if err := k.c.Stop(Context(t)); err != nil {
-			t.Logf("stop of what was killed: %v", err) // the error is not judged here
+			t.Logf("stop of what was killed: %v", err) // what it says is not judged here
 		}
 		k.c, err = system.Revive(Context(t), s.System, d)
 		must(t, "revive", err)
@@ -173,8 +173,8 @@ func (s Suite) revive(t *testing.T) {
 
 func (s Suite) portInUse(t *testing.T) { wantPortInUse(t, s.System, s.deployment(t)) }
 
-// wantPortInUse checks that a start fails if the port of the last node is taken, that the error
-// names the host, and that no node is left running on the other hosts.
+// wantPortInUse: when the port of the last node is taken the start fails, says of
+// which host, and leaves no node behind on the others.
 func wantPortInUse(t *testing.T, s system.System, d system.Deployment) {
 	t.Helper()
 	if !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == "port" }) {
@@ -197,14 +197,14 @@ func wantPortInUse(t *testing.T, s system.System, d system.Deployment) {
 			t.Errorf("start on a port in use: %v; want %q in it", err, want)
 		}
 	}
-	if first := d.Hosts[0]; first != last { // its node had started: it must have released the port
+	if first := d.Hosts[0]; first != last { // its node had its port: nothing holds it any more
 		_, err := first.Port(Context(t), port)
 		must(t, "a node is left behind by a start that failed", err)
 	}
 }
 
-// takePort occupies a port of a host that is free on the others: plain hosts share the machine's
-// loopback, where nodes of other tests have ports too.
+// takePort takes a port of a host that is free on the others: plain hosts share the
+// machine's loopback, where other tests' nodes have ports too.
 func takePort(t *testing.T, h testbed.Host, others []testbed.Host) int {
 	t.Helper()
 	for range 20 {

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// target fetches an object as a load generator does: only by its target.
+// target fetches an object as a load generator does: by its target alone.
 func (k *objects) target() {
 	const size = 600 << 10
 	data := Bytes("target", size)
@@ -53,8 +53,8 @@ func httpClient(t *testing.T, dial web.Dial, target system.HTTPTarget) *web.Clie
 	return c
 }
 
-// cutOff disconnects many clients in the middle of an answer: servers have been seen not to answer
-// for a minute afterwards.
+// cutOff leaves many clients in the middle of an answer: servers have been
+// seen not to answer for a minute after that.
 func (k *objects) cutOff() {
 	h, ok := k.n.(system.Healther)
 	if !ok {
@@ -82,7 +82,7 @@ func (k *objects) cutOff() {
 				return err
 			}
 			arrived()
-			<-ctx.Done() // in the middle of the answer
+			<-ctx.Done() // with the answer under way
 			return nil
 		})
 	}

@@ -16,11 +16,11 @@ import (
 
 const mib = 1 << 20
 
-// soon is the time limit for "soon": generous for busy machines, and far below the duration of
-// time-outs.
+// soon is what "soon" is held to: generous, for machines under load, and far
+// from what waiting for a time-out would take.
 const soon = 20 * time.Second
 
-// Context returns a context that ends with the test, or after two minutes.
+// Context ends with the test, or after two minutes.
 func Context(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -28,28 +28,28 @@ func Context(t *testing.T) context.Context {
 	return ctx
 }
 
-// ended returns a cancelled context.
+// ended is a context that is cancelled already.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-// Content returns size bytes that depend on seed and repeat no block.
+// Content is size bytes that differ by seed and repeat no block.
 func Content(seed string, size int64) io.Reader {
 	return io.LimitReader(rand.NewChaCha8(sha256.Sum256([]byte(seed))), size)
 }
 
-// Bytes returns Content as a slice.
+// Bytes is Content in memory.
 func Bytes(seed string, size int64) []byte {
 	b := make([]byte, size)
 	if _, err := io.ReadFull(Content(seed, size), b); err != nil {
-		panic(err) // a generator never ends
+		panic(err) // a generator has no end
 	}
 	return b
 }
 
-// Must fails the test at once if err is not nil.
+// Must ends the test at an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -57,7 +57,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// must is Must with a description.
+// must ends the test at an error.
 func must(t *testing.T, what string, err error) {
 	t.Helper()
 	if err != nil {
@@ -65,7 +65,7 @@ func must(t *testing.T, what string, err error) {
 	}
 }
 
-// fails checks that err is an error, and one of want if any are given.
+// fails expects an error: one of want, if any are named.
 func fails(t *testing.T, what string, err error, want ...error) {
 	t.Helper()
 	if err == nil || len(want) > 0 && !slices.ContainsFunc(want, func(w error) bool { return errors.Is(err, w) }) {
@@ -73,7 +73,7 @@ func fails(t *testing.T, what string, err error, want ...error) {
 	}
 }
 
-// within checks that do does not take long.
+// within fails the test when something takes long.
 func within(t *testing.T, what string, do func()) {
 	t.Helper()
 	from := time.Now()
@@ -83,13 +83,13 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// failsSoon is fails with a time limit.
+// failsSoon is fails within a moment.
 func failsSoon(t *testing.T, what string, do func() error, want ...error) {
 	t.Helper()
 	within(t, what, func() { fails(t, what, do(), want...) })
 }
 
-// store is the common signature of [system.Store.Put], [system.Seed] and Publish.
+// store is what [system.Store.Put], [system.Seed] and Publish have in common.
 type store func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
 
 func (s store) bytes(t *testing.T, name string, data []byte) system.Ref {
@@ -101,7 +101,7 @@ func (s store) bytes(t *testing.T, name string, data []byte) system.Ref {
 	return ref
 }
 
-// wantContent checks that read writes data.
+// wantContent compares what read writes.
 func wantContent(t *testing.T, what string, data []byte, read func(io.Writer) error) {
 	t.Helper()
 	var got bytes.Buffer
@@ -112,11 +112,11 @@ func wantContent(t *testing.T, what string, data []byte, read func(io.Writer) er
 	}
 }
 
-// wantAbilities checks that the abilities a system declares before it is started are those of its
-// nodes; without are words that nodes lack with these options.
+// wantAbilities holds what a system says before it is started to what its nodes
+// are; without are words that these options take away.
 func wantAbilities(t *testing.T, s system.System, c system.Cluster, without []string) {
 	t.Helper()
-	protocol := []string{"https", "h2", "car"} // words that do not follow from the type
+	protocol := []string{"https", "h2", "car"} // words that no type says
 	can := s.Info().Can
 	for _, word := range without {
 		if !slices.Contains(can, word) {
@@ -153,7 +153,7 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errReader }
 
-// badReaders stores from readers that do not match the given size, or fail.
+// badReaders gives a store what is not what it is said to be.
 func badReaders(t *testing.T, s store) {
 	t.Helper()
 	const size = mib
@@ -176,7 +176,7 @@ func badReaders(t *testing.T, s store) {
 	}
 }
 
-// once calls do on the first read (it is empty) or write.
+// once does something when it is first read (it is empty) or written to.
 type once struct {
 	do   func()
 	done bool
@@ -199,7 +199,7 @@ func (o *once) trigger() {
 	}
 }
 
-// badRefs are impossible refs.
+// badRefs are refs that nothing can have.
 var badRefs = []system.Ref{
 	"", "/", "../../etc/passwd", "..", "%2e%2e%2fetc%2fpasswd", "a\x00b", "new\nline", "?x=y", "http://127.0.0.1:1/",
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// sizes tests sizes around those of blocks and of literals in refs.
+// sizes: around those of blocks and of literals in refs.
 func (k *objects) sizes() {
 	for _, size := range []int64{0, 1, 55, 56, 1 << 10, 256<<10 - 1, 256 << 10, 256<<10 + 1, 5 * mib} {
 		name := fmt.Sprintf("size-%d", size)
@@ -59,7 +59,7 @@ func (k *objects) names() {
 	k.want(two, same)
 }
 
-// ask returns each way to request an object of n that changes nothing.
+// ask is each way to ask for an object that n has and that changes nothing.
 func ask(n system.Getter) map[string]func(context.Context, system.Ref) error {
 	ways := map[string]func(context.Context, system.Ref) error{
 		"get": func(ctx context.Context, ref system.Ref) error { return n.Get(ctx, ref, io.Discard) },
@@ -75,8 +75,8 @@ func ask(n system.Getter) map[string]func(context.Context, system.Ref) error {
 	return ways
 }
 
-// unknownRefs requests refs that were never stored, and malformed ones: a caller's mistake, which
-// must neither reach another object nor cause a search.
+// unknownRefs asks for what was never stored, and for what cannot be: a caller's
+// mistake, which must neither reach another object nor be searched for.
 func (k *objects) unknownRefs(n system.Getter) {
 	malformed := append(append([]system.Ref{}, badRefs...), k.Truths.Malformed...)
 	if k.Truths.Unknown != nil {
@@ -98,10 +98,10 @@ func (k *objects) unknownRefs(n system.Getter) {
 func (k *objects) badReaders() {
 	badReaders(k.T, k.n.Put)
 	badReaders(k.T, k.seed)
-	k.want(k.put("after-bad", []byte("fine")), []byte("fine")) // the server is not affected
+	k.want(k.put("after-bad", []byte("fine")), []byte("fine")) // the server is none the worse for it
 }
 
-// streams puts an object much larger than the permitted memory.
+// streams puts an object much larger than what may be held in memory.
 func (k *objects) streams() {
 	size := k.size(48*mib, 16*mib)
 	for how, put := range map[string]store{"put": k.n.Put, "seed": k.seed} {
@@ -129,9 +129,9 @@ func checksum(t *testing.T, r io.Reader) uint64 {
 	return h.Sum64()
 }
 
-// holding returns r, an object of size bytes in transfer, and checks after three quarters of it how
-// much memory this process uses: temporary allocations of a library are permitted, a buffered
-// object is not.
+// holding is r, an object of size bytes on its way, and looks after three
+// quarters of it at what this process holds in memory: what a library allocates
+// for a moment is its cost, but no buffered object.
 func holding(t *testing.T, what string, size int64, r io.Reader) io.Reader {
 	before := held()
 	return io.MultiReader(io.LimitReader(r, size/4*3), &once{do: func() {
@@ -141,8 +141,8 @@ func holding(t *testing.T, what string, size int64, r io.Reader) io.Reader {
 	}}, r)
 }
 
-// held returns the memory in use without garbage: the minimum of several readings, since transfers
-// continue to allocate after each collection.
+// held is the memory in use, garbage left out: the least of a few looks, since
+// what is on its way goes on being allocated after each collection.
 func held() int64 {
 	least := int64(math.MaxInt64)
 	for range 3 {
@@ -163,8 +163,7 @@ func (k *objects) cancel() {
 	}, context.Canceled)
 	failsSoon(k.T, "cancelled put", func() error {
 		ctx, cancel := context.WithCancel(Context(k.T))
-		// Endless for a reader that stops when cancelled, but limited for one that reads on, so
-		// that it does not fill the memory.
+		// Endless for who stops when cancelled; who reads on does not fill the memory.
 		endless := io.MultiReader(io.TeeReader(Content("endless", 256*mib), &cancelAfter{left: 4 * mib,
 			cancel: cancel}), brokenReader{})
 		_, err := k.n.Put(ctx, "endless", 1<<32, endless)
@@ -176,7 +175,7 @@ func (k *objects) cancel() {
 	}, context.Canceled)
 }
 
-// cancelAfter is a writer that cancels after some bytes.
+// cancelAfter is a writer which cancels after some bytes.
 type cancelAfter struct {
 	left   int64
 	cancel func()
@@ -191,7 +190,7 @@ func (c *cancelAfter) Write(p []byte) (int, error) {
 
 func (k *objects) concurrent() { k.beside(func(context.Context) error { return nil }) }
 
-// beside puts and gets objects concurrently while other runs repeatedly.
+// beside puts and gets objects from several sides while other runs again and again.
 func (k *objects) beside(other func(context.Context) error) {
 	g, ctx := errgroup.WithContext(Context(k.T))
 	rounds := int(k.size(5, 2))
@@ -229,7 +228,7 @@ func (k *objects) beside(other func(context.Context) error) {
 }
 
 func (k *objects) ranges() {
-	const size = 3*mib + 7 // several blocks of any system, the last one incomplete
+	const size = 3*mib + 7 // several blocks of any system, the last one not full
 	data := Bytes("ranges", size)
 	wantRanges(k.T, k.n.(system.Ranger), k.put("ranges", data), data)
 }
@@ -266,7 +265,7 @@ func wantRanges(t *testing.T, r system.Ranger, ref system.Ref, data []byte) {
 	fails(t, "range with a negative offset", r.GetRange(Context(t), ref, -1, 10, io.Discard))
 }
 
-// listing returns the objects that the node lists, by ref; nil: it has no list.
+// listing is what the node lists, by ref; nil: it has no list.
 func listing(t *testing.T, n system.Node) map[system.Ref]system.Object {
 	t.Helper()
 	l, ok := n.(system.Lister)
@@ -293,8 +292,8 @@ func (k *objects) list() {
 	}
 }
 
-// delete deletes one of two objects that begin with the same blocks, since systems have been seen
-// to delete the blocks of both.
+// delete: two objects have the same blocks at their start, as systems have been
+// seen to delete those of both.
 func (k *objects) delete() {
 	twin := Bytes("twin", 2*mib)
 	other := append(twin[:mib:mib], "other"...)

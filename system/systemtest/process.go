@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// processes returns the processes of all nodes without duplicates.
+// processes are those of all nodes, each once.
 func processes(nodes ...system.Node) []testbed.Process {
 	var all []testbed.Process
 	for _, n := range nodes {
@@ -26,7 +26,7 @@ func processes(nodes ...system.Node) []testbed.Process {
 	return all
 }
 
-// wantEnded checks that nothing is left of stopped or killed processes.
+// wantEnded holds that nothing is left of processes that were stopped or killed.
 func wantEnded(t *testing.T, all []testbed.Process) {
 	t.Helper()
 	for _, p := range all {
@@ -36,7 +36,7 @@ func wantEnded(t *testing.T, all []testbed.Process) {
 	}
 }
 
-// kill kills all processes of nodes and waits until the testbed notices.
+// kill ends all processes of nodes at once and waits until that is noticed.
 func kill(t *testing.T, nodes ...system.Node) {
 	t.Helper()
 	all := processes(nodes...)
@@ -73,7 +73,7 @@ func freeze(t *testing.T, nodes ...system.Node) (thaw func()) {
 	return thaw
 }
 
-// runs reports whether a thread of p's family is not stopped yet.
+// runs reports whether a thread of p's family is not stopped, which takes a moment.
 func runs(p testbed.Process) bool {
 	for _, member := range family(p) {
 		threads, _ := procfs.AllThreads(member.PID)
@@ -100,13 +100,13 @@ func signal(t *testing.T, p testbed.Process, s syscall.Signal) {
 	}
 }
 
-// family returns the process group of p and all its descendants: some servers give each connection
-// a process in its own session.
+// family is the process group of p and all its descendants: some servers give
+// each connection a process in a session of its own.
 func family(p testbed.Process) (all []procfs.ProcStat) {
 	procs, _ := procfs.AllProcs()
 	stats := map[int]procfs.ProcStat{}
 	for _, proc := range procs {
-		if s, err := proc.Stat(); err == nil { // otherwise it has ended
+		if s, err := proc.Stat(); err == nil { // else it has ended
 			stats[s.PID] = s
 		}
 	}

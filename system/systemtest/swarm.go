@@ -22,29 +22,30 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Swarm is one system whose nodes get content from each other, in one configuration.
+// Swarm is one system of nodes that get content from each other, in one
+// configuration.
 type Swarm struct {
 	System  system.System
 	Options system.Options
 	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
 	Daemon string
-	// Plain is set if the store keeps content in contiguous bytes, so that the test can find and
-	// corrupt them on disk.
+	// Plain: the store keeps content in whole runs of bytes, so that the test
+	// finds them on disk and can spoil them.
 	Plain bool
-	// Leaf is set if a node does not pass on fetched content (a baseline).
+	// Leaf: a node does not pass on what it fetched (a baseline).
 	Leaf bool
-	// Namespaces is set if its nodes are started only in network namespaces.
+	// Namespaces: its nodes are started in network namespaces only.
 	Namespaces bool
-	// Brief is set if another suite of the same system kills its nodes.
+	// Brief: another suite of the same system kills its nodes.
 	Brief bool
-	// Fetching is the time limit for a fetch of a few MiB; 0: a minute.
+	// Fetching is the limit of a fetch of a few MiB; 0: a minute.
 	Fetching time.Duration
 }
 
 const (
-	quarter = 250 * time.Millisecond // a node is polled four times a second
-	watched = 4 * time.Second        // how long a node is observed that must not complete
-	slow    = 16e6                   // rate of a slow link, bit/s, at which a moment with half of a content can be observed
+	quarter = 250 * time.Millisecond // a node is asked four times a second
+	watched = 4 * time.Second        // how long a node is looked at that must not come to an end
+	slow    = 16e6                   // rate of a slow link, bit/s: there is a moment when half of a content is there
 )
 
 // swarm is a deployment under test.
@@ -57,8 +58,8 @@ type swarm struct {
 	nodes []system.Member
 }
 
-// RunSwarm runs the cases of a [system.Member]. Cases with their own swarm run in parallel: most of
-// their time is spent waiting for a slow node.
+// RunSwarm runs the cases of a [system.Member]. Those with a swarm of their own
+// run side by side: nearly all of their time is waiting for a slow node.
 func RunSwarm(t *testing.T, s Swarm) {
 	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
 	t.Run("shared", func(t *testing.T) {
@@ -112,7 +113,7 @@ func RunSwarm(t *testing.T, s Swarm) {
 	})
 }
 
-// start starts n nodes, and a host for the client.
+// start brings up n nodes and a host for the client.
 func (s Swarm) start(t *testing.T, n int, slowly bool) *swarm {
 	t.Helper()
 	var hosts []testbed.Host
@@ -136,7 +137,7 @@ func (s Swarm) start(t *testing.T, n int, slowly bool) *swarm {
 	return w
 }
 
-// deployment returns a deployment whose client is on the last host.
+// deployment has the client on the last of hosts.
 func (s Swarm) deployment(t *testing.T, hosts []testbed.Host) system.Deployment {
 	last := len(hosts) - 1
 	return system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(),
@@ -173,7 +174,7 @@ func (w *swarm) forgets(i int, ref system.Ref) {
 	must(w.T, fmt.Sprintf("node %d: forget", i), w.nodes[i].Forget(Context(w.T), ref))
 }
 
-// look polls node i and checks that its progress is possible after last.
+// look asks node i how far it is, and holds that to be possible after last.
 func (w *swarm) look(i int, ref system.Ref, size int64, last *system.Progress) (f system.Progress) {
 	w.Helper()
 	within(w.T, "to say how far it is", func() {
@@ -190,7 +191,8 @@ func (w *swarm) look(i int, ref system.Ref, size int64, last *system.Progress) (
 	return f
 }
 
-// watch polls node i until enough returns true or the limit has passed. It returns the last answer.
+// watch asks node i how far it is until enough says so or the limit passes. It
+// returns the last answer.
 func (w *swarm) watch(i int, ref system.Ref, size int64, limit time.Duration,
 	enough func(system.Progress) bool) (system.Progress, bool) {
 	w.Helper()
@@ -204,7 +206,8 @@ func (w *swarm) watch(i int, ref system.Ref, size int64, limit time.Duration,
 	}
 }
 
-// never polls several nodes until limit has passed, and fails if wrong is true for any of them.
+// never looks at several nodes at the same time, of which nothing may be true for
+// as long as limit.
 func (w *swarm) never(wrong func(system.Progress) bool, ref system.Ref, size int64, limit time.Duration, nodes ...int) {
 	w.Helper()
 	last := map[int]*system.Progress{}
@@ -224,7 +227,7 @@ func complete(f system.Progress) bool { return f.Complete }
 
 func anything(f system.Progress) bool { return f.Complete || f.Verified > 0 }
 
-// awaitComplete waits until node i is complete, and reads the content back from its disk.
+// awaitComplete waits until node i has all, and reads it back from its disk.
 func (w *swarm) awaitComplete(i int, ref system.Ref, data []byte) system.Progress {
 	w.Helper()
 	f, ok := w.watch(i, ref, int64(len(data)), w.limit(), complete)
@@ -244,7 +247,7 @@ func (w *swarm) wantBack(i int, ref system.Ref, data []byte) {
 	})
 }
 
-// sizes tests sizes around those of blocks and pieces.
+// sizes: around the sizes of blocks and pieces.
 func (w *swarm) sizes() {
 	for _, size := range []int64{1, 16<<10 - 1, 16 << 10, 256 << 10, 256<<10 + 1, 5*mib + 7} {
 		name := fmt.Sprintf("swarm-%d", size)
@@ -253,7 +256,7 @@ func (w *swarm) sizes() {
 		publisher := w.awaitComplete(0, ref, data)
 		w.fetch(1, ref, 0)
 		f := w.awaitComplete(1, ref, data)
-		// Some nodes count sent bytes a moment later.
+		// Some count what they sent a moment later.
 		p, counted := w.watch(0, ref, size, soon, func(p system.Progress) bool { return p.Sent < 0 || p.Sent >= size })
 		if publisher.Received > 0 || f.Received >= 0 && f.Received < size || !counted {
 			w.Errorf("%d bytes: the publisher received %d and sent %d, the other received %d",
@@ -293,13 +296,13 @@ func (w *swarm) severalSeeders() {
 	}
 	w.fetch(3, ref, 0, 1, 2)
 	w.awaitComplete(3, ref, data)
-	if again := w.publish(3, "seeders", data); again != ref { // existing content
+	if again := w.publish(3, "seeders", data); again != ref { // what it has already
 		w.Errorf("published again, the ref is %s instead of %s", again, ref)
 	}
 	w.awaitComplete(3, ref, data)
 }
 
-// handedOn checks that a node serves fetched content, if its system does that.
+// handedOn: a node serves what it fetched, if its system is one of those.
 func (w *swarm) handedOn() {
 	data := Bytes("handed on", 2*mib)
 	ref := w.publish(0, "handed on", data)
@@ -314,14 +317,14 @@ func (w *swarm) handedOn() {
 	w.awaitComplete(2, ref, data)
 }
 
-// unknown checks that a fetch of content that no node has makes no progress and does not hang. The
-// ref is valid: its only holder has forgotten the content.
+// unknown: what no node has makes no progress, and nothing hangs. The ref is a
+// good one: of something that its only holder has forgotten.
 func (w *swarm) unknown() {
 	data := Bytes("unknown", mib)
 	ref := w.publish(0, "unknown", data)
 	w.forgets(0, ref)
 	w.fetch(1, ref)       // knows no peers
-	w.fetch(3, ref, 0, 2) // knows only peers without the content
+	w.fetch(3, ref, 0, 2) // knows some that have not got it
 	w.never(anything, ref, int64(len(data)), watched/2, 1, 3)
 	for _, i := range []int{1, 3} {
 		within(w.T, "read back of what is not there", func() {
@@ -354,8 +357,7 @@ func (w *swarm) badReaders() {
 	w.wantBack(0, w.publish(0, "after", data), data)
 }
 
-// forget checks that forgetting frees the disk of that node only, and that the content can be
-// fetched again.
+// forget frees the disk, of one node alone, and the content can be had again.
 func (w *swarm) forget() {
 	const size = 8 * mib
 	data := Bytes("forget", size)
@@ -376,10 +378,10 @@ func (w *swarm) forget() {
 	w.awaitComplete(1, ref, data)
 }
 
-// openFiles checks that trials, each with a probe, a content and its removal, do not leave files,
-// sockets or pipes open: nodes live through hundreds of them.
+// openFiles: nodes live through hundreds of trials, each with a probe, a content
+// and its removal; none of them may leave files, sockets or pipes open.
 func (w *swarm) openFiles() {
-	const rounds, slack = 5, 8 // slack: connections and files of threads vary
+	const rounds, slack = 5, 8 // slack: connections and threads' files come and go
 	var first []int
 	for round := range rounds {
 		data := Bytes(fmt.Sprintf("open files %d", round), mib)
@@ -411,15 +413,14 @@ func (w *swarm) openFiles() {
 	}
 }
 
-// descriptors returns the number of open files of each process of the nodes, including its
-// descendants.
+// descriptors are the open files of the nodes' processes, each with its descendants.
 func (w *swarm) descriptors() []int {
 	var all []int
 	for _, p := range processes(w.c.Nodes()...) {
 		open := 0
 		for _, member := range family(p) {
 			if proc, err := procfs.NewProc(member.PID); err == nil {
-				n, _ := proc.FileDescriptorsLen() // an ended child has none
+				n, _ := proc.FileDescriptorsLen() // a child that has ended has none
 				open += n
 			}
 		}
@@ -428,13 +429,13 @@ func (w *swarm) descriptors() []int {
 	return all
 }
 
-// used returns the disk space of the nodes' files in bytes.
+// used is the space that the nodes' files take on disk, in bytes.
 func (w *swarm) used() (sum int64) {
 	w.files(func(_ string, info fs.FileInfo) { sum += info.Sys().(*syscall.Stat_t).Blocks * 512 })
 	return sum
 }
 
-// files visits the files of all nodes, except for those that vanish meanwhile.
+// files visits those of all nodes; one that vanishes meanwhile is left out.
 func (w *swarm) files(visit func(path string, info fs.FileInfo)) {
 	w.Helper()
 	must(w.T, "walk", filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
@@ -458,10 +459,10 @@ func (w *swarm) stop() {
 	failsSoon(w.T, "a task for a node that is gone", func() error { return w.nodes[0].Fetch(Context(w.T), "x", nil) })
 }
 
-// half is the size of the content in cases that stop in the middle.
+// half is the content of cases that stop in the middle.
 const half = 8 * mib
 
-// toHalf starts a slow fetch and returns when about half of the content has arrived.
+// toHalf starts a slow fetch and returns when about a half is there.
 func (w *swarm) toHalf(leecher, seeder int) (system.Ref, []byte) {
 	w.Helper()
 	data := Bytes("half", half)
@@ -477,7 +478,7 @@ func (w *swarm) toHalf(leecher, seeder int) (system.Ref, []byte) {
 func (w *swarm) kill(i int) {
 	w.Helper()
 	procs := slices.DeleteFunc(slices.Clone(w.nodes[i].Processes()), func(p testbed.Process) bool {
-		return p.Host().Name() != w.hosts[i].Name() // that of a client, which continues
+		return p.Host().Name() != w.hosts[i].Name() // a client's, which lives on
 	})
 	if len(procs) == 0 {
 		w.Errorf("node %d has no process to kill", i)
@@ -496,7 +497,7 @@ func (w *swarm) restart(i int, keep bool) {
 	}
 }
 
-// publishAgain restarts a seeder and publishes its content again.
+// publishAgain gives a seeder that was restarted its content.
 func (w *swarm) publishAgain(i int, name string, data []byte, ref system.Ref) {
 	w.Helper()
 	w.restart(i, true)
@@ -521,15 +522,15 @@ func (w *swarm) leecherKilled(keep bool) {
 	}
 	w.fetch(1, ref, 0)
 	w.awaitComplete(1, ref, data)
-	// With kept data only bytes in flight are sent twice, otherwise all received bytes.
+	// How much went twice: what was on its way, or all that was there.
 	sent := w.look(0, ref, half, &system.Progress{}).Sent
 	if sent >= 0 && keep != (sent <= half*135/100) {
 		w.Errorf("data kept: %v, and %d bytes were sent of %d", keep, sent, half)
 	}
 }
 
-// seederKilled checks that no node completes without the rest, that every call returns, and that
-// the fetch continues when the seeder is back.
+// seederKilled: no node is ever complete without the rest, every call returns,
+// and it goes on when the seeder is back.
 func (w *swarm) seederKilled() {
 	ref, data := w.toHalf(1, 0)
 	w.fetch(2, ref, 0, 1)
@@ -551,8 +552,8 @@ func (w *swarm) seederKilled() {
 	}
 }
 
-// spoilt checks that bytes corrupted on a stopped node's disk do not count as complete after its
-// start, and are fetched again.
+// spoilt: bytes that changed on a node's disk while it was down are not
+// complete after its start, and are fetched again.
 func (w *swarm) spoilt() {
 	if !w.Plain {
 		w.Skip("the bytes of a content are not found on the system's disk")
@@ -585,14 +586,14 @@ func (w *swarm) spoilt() {
 	w.awaitComplete(1, ref, data)
 }
 
-// holders returns the files that contain a run of bytes from the middle of data, and its position
+// holders are the files that hold a run of bytes from the middle of data, and where
 // (from 1).
 func (w *swarm) holders(data []byte) map[string]int64 {
 	w.Helper()
 	needle := data[len(data)/2+1000 : len(data)/2+1064]
 	found := map[string]int64{}
 	w.files(func(path string, _ fs.FileInfo) {
-		b, _ := os.ReadFile(path) // it may have vanished
+		b, _ := os.ReadFile(path) // else vanished
 		if at := bytes.Index(b, needle); at >= 0 {
 			found[path] = int64(at) + 1
 		}

@@ -1,5 +1,5 @@
-// Package systemtest is the conformance suite: every system passes the same cases, so that code
-// based on the interfaces need not know which system it uses.
+// Package systemtest is the conformance suite: every system goes through the
+// same cases, so that what is built on the contract need not know which it has.
 package systemtest
 
 import (
@@ -26,63 +26,62 @@ type Suite struct {
 	Options system.Options
 	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
 	Daemon string
-	// Attach starts a server for the test, and returns the options to reach it and a function that
-	// kills it; nil: the system is started.
+	// Attach starts a server of the test's own and returns the options that
+	// reach it, and how to end it; nil: the system is started.
 	Attach func(t *testing.T) (opt system.Options, kill func())
-	// Write is set if the attached system accepts objects. It is then tested like a started system,
-	// except for cases that need processes.
+	// Write: the attached system takes objects, and goes through the cases of a
+	// started one as far as they need no processes.
 	Write  bool
 	Truths Truths
-	// Namespaces is set if its nodes are started only in network namespaces, like all systems with
-	// traffic beyond a run's network.
+	// Namespaces: its nodes are started in network namespaces only, as all are that reach outside of a run.
 	Namespaces bool
-	// Brief is set if another suite of the same system kills its nodes during their work.
+	// Brief: another suite of the same system kills its nodes in the midst of their work.
 	Brief bool
-	// Image is set if another suite tests the same system without an image; only cases that involve
-	// its files and processes run.
+	// Image: another suite has the same system without one; the cases are those that meet
+	// its files and processes.
 	Image bool
 }
 
-// Truths are the deviations of a system; the zero value is a system that fulfils the whole
-// contract.
+// Truths is what holds of one system and not of all; the zero value is a system
+// which keeps the whole contract.
 type Truths struct {
-	// MinSize is the smallest object that the system accepts; smaller ones must be refused.
+	// MinSize is the smallest object that the system takes; smaller ones must be refused.
 	MinSize int64
 	// Unknown are well-formed refs of objects that were never stored; nil: "no-such-object".
 	Unknown []system.Ref
-	// Malformed are impossible refs, in addition to those tried with every system.
+	// Malformed are refs that no object can have, beyond those tried with every system.
 	Malformed []system.Ref
-	// Without are words of Info.Can that nodes lack with these options.
+	// Without are words of Info.Can which these options take away from the nodes.
 	Without []string
-	// ContentAddressed is set if the ref follows from the content, so that equal content has the
-	// same ref and names are not stored.
+	// ContentAddressed: the ref follows from the content, so that the same
+	// content has the same ref and names are not kept.
 	ContentAddressed bool
-	// DeleteTakesShared is set if Delete removes blocks that other objects need.
+	// DeleteTakesShared: Delete takes blocks that other objects need.
 	DeleteTakesShared bool
-	// CutOffStays is set if the part of an interrupted put that arrived may become an object, with
-	// a ref that the caller never learns. Only a list contains it.
+	// CutOffStays: what arrived of a put that was cut off may become an object, by a ref that
+	// its caller never hears. Only a list has it.
 	CutOffStays bool
-	// PutPassesServer is set if Put writes where the server reads, so that it works without the
-	// server.
+	// PutPassesServer: Put writes where the server reads, so that it goes on
+	// when the server does not.
 	PutPassesServer bool
-	// InProcess is set if there are no processes to observe, stop or kill.
+	// InProcess: there are no processes that could be observed, stopped or killed.
 	InProcess bool
-	// Slow is set if the system takes long for a MiB, or to start. Cases that do not depend on the
-	// amount use fewer bytes, and starting may take minutes.
+	// Slow: a MiB, or to start, takes the system long. Cases whose point does not
+	// need the bytes use fewer of them, and starting may take minutes.
 	Slow bool
 }
 
-// objects is a running case on the first node of a deployment.
+// objects is a case under way on the first node of a deployment.
 type objects struct {
 	*testing.T
 	Suite
 	c    system.Cluster
 	n    system.Store
-	from testbed.Host // the clients' host
+	from testbed.Host // where clients are
 }
 
-// objectCases are the cases that share one deployment, in order. A case is skipped if the node
-// lacks the ability that it needs.
+// objectCases are those of a deployment that all share, in their order. One that
+// needs an ability is left out where the node has it not.
 var objectCases = []struct {
 	name, needs string
 	body        func(*objects)
@@ -117,7 +116,7 @@ var objectCases = []struct {
 
 var imageCases = strings.Fields("sizes concurrent list delete health stop")
 
-// apartCases have their own deployments, which they kill.
+// apartCases have deployments of their own, which they kill.
 var apartCases = []struct {
 	name string
 	body func(Suite, *testing.T)
@@ -161,7 +160,7 @@ func Run(t *testing.T, s Suite) {
 		}
 	})
 	if s.Attach != nil || s.Truths.InProcess {
-		return // no processes to kill
+		return // nothing of ours to kill
 	}
 	for _, c := range apartCases {
 		if s.Brief && c.name != "killed in a get" || s.Image && c.name == "killed in a put" {
@@ -174,7 +173,7 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
-// start starts a separate deployment and stops it at the end of the test.
+// start brings up a deployment of its own and stops it with the test.
 func (s Suite) start(t *testing.T) *objects {
 	t.Helper()
 	d, mode := s.deployment(t), system.Start
@@ -191,11 +190,11 @@ func (s Suite) start(t *testing.T) *objects {
 	must(t, "start", err)
 	StopAtEnd(t, c)
 	wantHostDirs(t, d)
-	n, _ := c.Nodes()[0].(system.Store) // attached for reading: not every node accepts objects
+	n, _ := c.Nodes()[0].(system.Store) // attached for reading: not all take objects
 	return &objects{t, s, c, n, d.Client}
 }
 
-// deployment returns a deployment with a server and a client.
+// deployment is of a server and a client.
 func (s Suite) deployment(t *testing.T) system.Deployment {
 	t.Helper()
 	plain := s.Attach != nil || !s.Namespaces && s.System.Info().Outside == ""
@@ -204,7 +203,7 @@ func (s Suite) deployment(t *testing.T) system.Deployment {
 		Options: maps.Clone(s.Options), Write: s.Write}
 }
 
-// size returns the amount that a case uses: little for a slow system.
+// size is the amount that a case uses: little for a slow system.
 func (s Suite) size(usual, slow int64) int64 {
 	if s.Truths.Slow {
 		return slow
@@ -212,7 +211,7 @@ func (s Suite) size(usual, slow int64) int64 {
 	return usual
 }
 
-// unknown returns well-formed refs without objects.
+// unknown are well-formed refs of nothing.
 func (s Suite) unknown() []system.Ref {
 	if s.Truths.Unknown == nil {
 		return []system.Ref{"no-such-object"}
@@ -241,8 +240,9 @@ func (k *objects) want(ref system.Ref, data []byte) {
 	wantContent(k.T, "get "+string(ref), data, func(w io.Writer) error { return k.n.Get(Context(k.T), ref, w) })
 }
 
-// Main is the TestMain of every package whose tests start systems: the test binary also serves as
-// the plimsoll program whose subcommands the testbed and the systems start.
+// Main is the TestMain of every package whose tests start systems: the test
+// binary then is also the plimsoll whose subcommands the testbed and the
+// systems start.
 func Main(m *testing.M, systems ...system.System) {
 	handled, err := agent.ServeNode(context.Background(), os.Args[1:])
 	for _, s := range systems {
@@ -253,7 +253,7 @@ func Main(m *testing.M, systems ...system.System) {
 	}
 	switch {
 	case !handled:
-		// Cases mostly wait for slow nodes rather than compute.
+		// Cases wait for slow nodes more than they compute.
 		if err := flag.Set("test.parallel", "6"); err != nil {
 			panic(err)
 		}
@@ -265,8 +265,8 @@ func Main(m *testing.M, systems ...system.System) {
 	os.Exit(0)
 }
 
-// Need skips the test if a program is missing, or fails it if PLIMSOLL_REQUIRE (a list:
-// "nginx,versitygw") requires the program.
+// Need skips the test when a program is missing here, or fails it when
+// PLIMSOLL_REQUIRE (a list: "nginx,versitygw") says that it must be there.
 func Need(t *testing.T, name string, problems []system.Problem) {
 	t.Helper()
 	if len(problems) == 0 {
@@ -279,7 +279,7 @@ func Need(t *testing.T, name string, problems []system.Problem) {
 	t.Skip(text)
 }
 
-// Attach attaches with the options opt until the test ends.
+// Attach attaches to what opt says until the test ends.
 func Attach(t *testing.T, s system.System, opt system.Options, write bool) (system.Cluster, error) {
 	t.Helper()
 	c, err := system.Begin(Context(t), s, system.Attach, system.Deployment{Client: Hosts(t, 1)[0], Dir: t.TempDir(),
@@ -290,7 +290,7 @@ func Attach(t *testing.T, s system.System, opt system.Options, write bool) (syst
 	return c, err
 }
 
-// Start starts a system until the test ends, with the client on the last host.
+// Start starts a system until the test ends, with the client on the last of the hosts.
 func Start(t *testing.T, s system.System, opt system.Options, hosts []testbed.Host) system.Cluster {
 	t.Helper()
 	last := len(hosts) - 1
@@ -301,7 +301,7 @@ func Start(t *testing.T, s system.System, opt system.Options, hosts []testbed.Ho
 	return c
 }
 
-// StopAtEnd stops a cluster at the end of the test, within half a minute.
+// StopAtEnd stops a cluster when the test is over, within half a minute.
 func StopAtEnd(t *testing.T, c system.Cluster) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -12,20 +12,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// cutOff is a way in which a put is interrupted: the source of an object, and the time after which
-// the call is cancelled (0: the source interrupts it).
+// cutOff is one way in which a put ends in its middle: the source of an object,
+// and when the call is cancelled by itself (0: the source decides).
 type cutOff struct {
 	name   string
 	source func(whole []byte, cancel func()) io.Reader
 	after  time.Duration
 }
 
-// arrive is a pause of a source: data read before it has reached the server by then, and is not
-// lost in buffers on the way.
+// arrive is a pause in a source: what was read before has reached the server then,
+// and is not lost in buffers on the way.
 const arrive = 100 * time.Millisecond
 
-// cutOffs returns the ways to interrupt a put that would take that long. The last one is for
-// systems that read the whole source before they send.
+// cutOffs are the ways of a put that would take so long. The last is for systems
+// that read all of the source before they send.
 func cutOffs(took time.Duration) []cutOff {
 	half := func(whole []byte, then func(), rest io.Reader) io.Reader {
 		pause := &once{do: func() { time.Sleep(arrive); then() }}
@@ -40,22 +40,23 @@ func cutOffs(took time.Duration) []cutOff {
 	}
 }
 
-// torn is an object that was partly stored or overwritten.
+// torn is an object that was stored, or overwritten, in part.
 type torn struct {
 	what        string
-	ref         system.Ref                             // empty: unknown
-	before, new []byte                                 // before nil: there was no object
+	ref         system.Ref                             // empty: not known
+	before, new []byte                                 // before nil: there was nothing
 	write       func(context.Context, io.Reader) error // stores new
-	again       func(data []byte) system.Ref           // nil: must not be called
+	again       func(data []byte) system.Ref           // nil: not to be asked
 }
 
-// torn interrupts puts and updates in the middle. Afterwards the ref must have either the previous
-// content, or all of the new content, whose acceptance the client did not learn: a partial object
-// is mistaken for a whole one. A server that writes in place, under the object's own name, leaves a
-// partial object; its system declares that in Identity (system.PutsTear), which runs record. On
-// such a server, the object may be the beginning of the new content with the size that the server
-// reports, or the previous content overwritten by such a beginning, or missing. In any case other
-// objects are unchanged, and repeating the put succeeds.
+// torn cuts puts and updates off in their middle. What is there then by that
+// ref is what was there before, or all that was sent, whose acceptance was not
+// heard: half an object looks like one. A server that writes under the object's
+// own name leaves half; a system with such a server says so in its identity
+// (system.PutsTear), which runs record. Of it, what is there is the beginning of
+// what was sent, and as long as it says, or what was there with such a beginning, or
+// nothing. In any case other objects are as they were, and the same put goes
+// through afterwards.
 func (k *objects) torn() {
 	const size = 8 * mib
 	from := time.Now()
@@ -72,19 +73,19 @@ func (k *objects) torn() {
 			stored := k.tear(way, o)
 			k.nothingNew(o, before, known)
 			if stored && o.before == nil {
-				o.again = nil // some systems refuse to replace an object
+				o.again = nil // some systems refuse what is there
 			}
 			if o.ref != "" {
 				all = append(all, o)
 			}
 		}
 	}
-	// Check at once, and again when the server has noticed that the client is gone.
+	// At once, and when the server has seen that the client is gone.
 	for _, later := range []time.Duration{0, 5 * arrive} {
 		time.Sleep(later)
 		for _, o := range all {
 			err := k.tornContent(o)
-			if k.c.Identity()["puts"] == system.PutsTear { // it may still write, between get and list
+			if k.c.Identity()["puts"] == system.PutsTear { // it may still write, between our read and our list
 				for end := time.Now().Add(soon); err != nil && time.Now().Before(end); time.Sleep(arrive) {
 					err = k.tornContent(o)
 				}
@@ -103,16 +104,16 @@ func (k *objects) torn() {
 	}
 }
 
-// nothingNew checks that after an interrupted put the list has no new object except the whole one;
-// or a partial one if [Truths.CutOffStays].
+// nothingNew holds that a list has nothing new after an object was torn, but the whole of it; or a
+// part where [Truths.CutOffStays].
 func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known map[system.Ref]bool) {
 	k.Helper()
 	_, named := k.n.(system.Namer)
 	for ref, has := range listing(k.T, k.n) {
-		if named && !strings.Contains(string(ref), "torn-") { // the remains of an earlier case may still arrive
+		if named && !strings.Contains(string(ref), "torn-") { // what an earlier case cut off may still arrive
 			continue
 		}
-		if has.Size < 0 { // a list without sizes: all may have arrived before the interruption
+		if has.Size < 0 { // a list without sizes: all may have arrived before the end
 			var got bytes.Buffer
 			if err := k.n.Get(Context(k.T), ref, &got); err == nil && bytes.Equal(got.Bytes(), o.new) {
 				continue
@@ -125,7 +126,7 @@ func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known 
 	}
 }
 
-// tear stores o.new with an interruption, unless the put is faster than expected.
+// tear stores whole and is cut off, or is not when it was quicker than thought.
 func (k *objects) tear(way cutOff, o torn) (stored bool) {
 	k.Helper()
 	ctx, cancel := context.WithCancel(Context(k.T))
@@ -147,8 +148,8 @@ func (k *objects) putAs(name string, size int64) func(context.Context, io.Reader
 	}
 }
 
-// tornNew puts under an unused name. If the ref follows from the name, it must not be found
-// afterwards.
+// tornNew stores under a name that is free. Where the ref follows from the name,
+// nothing is to be found by it.
 func (k *objects) tornNew(way cutOff, size int64) torn {
 	k.Helper()
 	name := "torn-new-" + way.name
@@ -163,7 +164,7 @@ func (k *objects) tornNew(way cutOff, size int64) torn {
 	return o
 }
 
-// tornOld puts under the name of an existing object. A system may refuse that.
+// tornOld stores under a name that has an object. A system may refuse that.
 func (k *objects) tornOld(way cutOff, size int64) torn {
 	k.Helper()
 	name := "torn-old-" + way.name
@@ -189,8 +190,8 @@ func (k *objects) tornUpdate(way cutOff, size int64) torn {
 	return o
 }
 
-// overwritten reports whether the content is the previous one with its beginning replaced: some
-// servers do not truncate the file first.
+// overwritten reports whether there is what was there before with its beginning
+// replaced: some servers do not make a file empty first.
 func (o torn) overwritten(there []byte) bool {
 	if len(there) != len(o.before) || len(there) > len(o.new) {
 		return false
@@ -202,7 +203,7 @@ func (o torn) overwritten(there []byte) bool {
 	return bytes.Equal(there[k:], o.before[k:])
 }
 
-// tornContent returns an error if the content of an interrupted object is not permitted.
+// tornContent says what is wrong with what is there.
 func (k *objects) tornContent(o torn) error {
 	inPlace := k.c.Identity()["puts"] == system.PutsTear
 	var got bytes.Buffer
