@@ -61,7 +61,7 @@ func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, e
 	return c, nil
 }
 
-// confined returns an error if a host shares the network of a local or remote machine, but the
+// confined returns an error if a host shares the network of a local or remote machine, and the
 // system's programs would send traffic beyond the run's network.
 func (i Info) confined(hosts []testbed.Host) error {
 	for _, h := range hosts {

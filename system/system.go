@@ -259,7 +259,7 @@ type Object struct {
 	Size    int64  // bytes of the whole object as served; -1: not reported by the system
 	Payload int64  // bytes before the trailing padding, to which ranges are restricted; 0: no padding
 	SHA256  string // of the payload, lower-case hex; empty: not reported by the system
-	NoRange bool   // asked for a range, the server sent the whole object
+	NoRange bool   // the server answers a range request with the whole object
 	Moved   bool   // its URL redirects to another
 }
 

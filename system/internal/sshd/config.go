@@ -32,7 +32,7 @@ func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
 	return path, s.Host.Files().Write(ctx, path, 0o644, &text)
 }
 
-// Literal says whether a file name means itself to sshd, to scp and to a shell.
+// Literal reports whether sshd, scp and a shell take a file name literally.
 func Literal(name string) bool { return strings.IndexFunc(name, unsafe) < 0 }
 
 func unsafe(r rune) bool {
