@@ -72,7 +72,7 @@ type Info struct {
 	Constants []Constant
 }
 
-// Mode is the way to get a deployment.
+// Mode is how a deployment is obtained.
 type Mode string
 
 const (
@@ -87,7 +87,7 @@ type Option = option.Option
 // filled in, as canonical strings ("67108864" for a size, "1m0s" for a duration).
 type Options map[string]string
 
-// Problem is something to fix before a run, with a hint how.
+// Problem is something to fix before a run, with a hint on how to fix it.
 type Problem struct {
 	What    string
 	Hint    string
@@ -289,8 +289,8 @@ type HTTPTarget struct {
 	// Follow redirects, which an attached endpoint may send. Servers started by Plimsoll send none.
 	Follow bool
 	// Encoded is empty if the body is the object's content. Otherwise it names the encoding of the
-	// body ("car", "raw"): size and content of the body are not those of the object, and must be
-	// compared with a copy fetched from the URL.
+	// body ("car", "raw"): size and content of the body are not those of the object, and a copy
+	// fetched from the URL is the reference for comparisons.
 	Encoded string
 }
 
