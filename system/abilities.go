@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// abilities are the words of Info.Can that a node's type says, in their order of
-// display. Info.Can has them before anything is started, and beside them those of
-// the protocol (https, h2, car) and "fresh" where every operation connects anew; the
-// conformance suite holds the two together.
+// abilities are the words of Info.Can that follow from the interfaces of a node's type, in display
+// order. Info.Can lists them before anything is started, together with the words of the protocol
+// (https, h2, car) and with "fresh" if every operation opens a new connection; the conformance
+// suite checks that the two agree.
 var abilities = []struct {
 	word string
 	has  func(Node) bool
@@ -40,7 +40,7 @@ func is[T any](n Node) bool {
 	return ok
 }
 
-// Abilities are the words of Info.Can that the type of n says.
+// Abilities returns the words of Info.Can that follow from the type of n.
 func Abilities(n Node) []string {
 	var words []string
 	for _, a := range abilities {
@@ -51,31 +51,31 @@ func Abilities(n Node) []string {
 	return words
 }
 
-// Redialer is a node whose client can be made to connect anew. After Redial the
-// next operation begins with fresh connections, sessions included. A node whose
-// every operation does so anyway says so in Identity ("connections": "fresh").
+// Redialer is a node whose client can be made to reconnect: the next operation after Redial starts
+// with new connections and sessions. A node that does so for every operation reports it in Identity
+// ("connections": "fresh").
 type Redialer interface {
 	Redial(ctx context.Context) error
 }
 
-// Stater is a node that asks the servers about an object without its bytes.
+// Stater is a node that can ask the servers about an object without transferring its content.
 type Stater interface {
 	Stat(ctx context.Context, ref Ref) (Object, error)
 }
 
-// Updater is a node with objects whose content can be replaced under the same
-// ref: mutable files, overwritten keys. Those of [PutMutable] can be. A ref of nothing may
-// be an error, or become an object.
+// Updater is a node whose objects can be replaced under the same ref: mutable files, overwritten
+// keys. Objects stored with [PutMutable] can be updated. Update of a ref without an object may fail
+// or create the object.
 type Updater interface {
 	Update(ctx context.Context, ref Ref, size int64, r io.Reader) error
 }
 
-// MutablePutter is an [Updater] whose objects of Put cannot be replaced.
+// MutablePutter is an [Updater] whose Put stores objects that cannot be replaced.
 type MutablePutter interface {
 	PutMutable(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
 }
 
-// PutMutable stores an object on an [Updater] that can be updated.
+// PutMutable stores an object that can be updated.
 func PutMutable(ctx context.Context, n Store, name string, size int64, r io.Reader) (Ref, error) {
 	if m, ok := n.(MutablePutter); ok {
 		return m.PutMutable(ctx, name, size, r)
@@ -83,34 +83,33 @@ func PutMutable(ctx context.Context, n Store, name string, size int64, r io.Read
 	return n.Put(ctx, name, size, r)
 }
 
-// Directory is a node whose directories are objects of their own, so that
-// entering an object into one costs more than storing it.
+// Directory is a node whose directories are objects themselves, so that storing an object in a
+// directory costs more than storing it alone.
 type Directory interface {
 	MakeDirectory(ctx context.Context, name string) (Ref, error)
-	// PutIn stores an object and enters it into dir.
+	// PutIn stores an object and adds it to dir.
 	PutIn(ctx context.Context, dir Ref, name string, size int64, r io.Reader) (Ref, error)
 }
 
-// Settler is a node on which accepted is not yet durable. Settle returns once
-// the object has its full redundancy; ctx bounds the wait.
+// Settler is a node that accepts objects before they are durable. Settle returns once the object
+// has its full redundancy; ctx limits the wait.
 type Settler interface {
 	Settle(ctx context.Context, ref Ref) error
 }
 
-// Cooler is a node that may keep near the client what it stored or read. Cool
-// makes it forget the object, and proves it: the next Get crosses the link.
-// Its error wraps ErrWarm when the object would still be served from near.
+// Cooler is a node that may cache near the client what it stored or read. Cool removes the object
+// from the cache and verifies that the next Get crosses the link. Its error wraps ErrWarm if the
+// object would still be served from a cache.
 type Cooler interface {
 	Cool(ctx context.Context, ref Ref) error
 }
 
-// Stats is a node that says what the storage servers of its whole cluster hold.
+// Stats is a node that reports what the storage servers of its whole cluster hold.
 type Stats interface {
 	Stats(ctx context.Context) (Holdings, error)
 }
 
-// Holdings is what storage servers hold. A field that the system does not tell
-// is −1.
+// Holdings are the contents of storage servers. A field that the system does not report is −1.
 type Holdings struct {
 	Objects  int64 // as the system counts them
 	Absolute int64 // bytes sent to or kept by storage nodes: padding, metadata and redundancy included
@@ -119,47 +118,46 @@ type Holdings struct {
 	Inodes   int64
 }
 
-// Coster is a node that pays for what it does.
+// Coster is a node that pays for its operations.
 type Coster interface {
 	Costs(ctx context.Context) (Costs, error)
 }
 
-// Costs are amounts of money in a currency's smallest unit; 10^Decimals of them
-// make one of Currency (Sia: hastings, 24). Nil: the system does not tell.
+// Costs are amounts in the smallest unit of a currency; 10^Decimals of them are one unit of
+// Currency (Sia: hastings, 24). A nil amount is not reported by the system.
 type Costs struct {
 	Currency string // "SC"
 	Decimals int
-	Spent    []Spending // by purpose, as the system names it
+	Spent    []Spending // by purpose, as named by the system
 }
 
-// Spending is what was spent for one purpose: "upload", "storage", "fees".
+// Spending is the amount spent for one purpose: "upload", "storage", "fees".
 type Spending struct {
 	Purpose string
 	Amount  *big.Int
 }
 
-// Phaser is a node whose system keeps an account of where the time of an
-// operation went. Phases is that of the latest operation through this node, in
-// the system's order and words.
+// Phaser is a node whose system records where the time of an operation went. Phases returns the
+// record of the latest operation of this node, in the order and terms of the system.
 type Phaser interface {
 	Phases(ctx context.Context) ([]Phase, error)
 }
 
-// Phase is one entry of such an account. Phases may overlap: they need not add up.
+// Phase is one entry of the record. Phases may overlap, so they need not add up to the total.
 type Phase struct {
 	Name string
 	Took time.Duration
 }
 
-// Namer is a node whose Put gives a ref that depends on the name alone, so that
-// what became of a Put can be found out without listing everything.
+// Namer is a node whose Put returns a ref that depends only on the name, so that the outcome of a
+// Put can be found without listing all objects.
 type Namer interface {
 	Named(name string) Ref
 }
 
-// Adopter is a node that removes and overwrites nothing but what it has put
-// there. Adopt names an object, by its ref and size, that an earlier session
-// of ours, or a Put that seemed to fail, has left.
+// Adopter is a node that removes and overwrites only objects that it has put itself. Adopt
+// registers an object, by ref and size, that an earlier session of the run or a seemingly failed
+// Put left behind.
 type Adopter interface {
 	Adopt(o Object)
 }

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// ChainLimits says which chains and peers a system can have. The zero value is a
-// system that can have any.
+// ChainLimits are the chains and peers that a system supports. The zero value supports all.
 type ChainLimits struct {
 	Forms        []string // of ChainSpec.Form; empty: any
 	Blocks       int      // at most; 0: no limit
-	Transactions int      // in a block, at most; 0: no limit, −1: there can be none
-	Without      []string // manners that no peer can have
+	Transactions int      // in a block, at most; 0: no limit, −1: none possible
+	Without      []string // manners that are not supported
 }
 
-// Problems says why there can be no chain of that spec, or no peers of these manners.
+// Problems reports why a chain of that spec, or peers with these manners, are not possible.
 func (l ChainLimits) Problems(spec ChainSpec, manners []string) (all []Problem) {
 	wrong := func(hint, format string, args ...any) {
 		all = append(all, Problem{What: fmt.Sprintf(format, args...), Hint: hint})

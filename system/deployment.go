@@ -15,12 +15,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Mark begins the names of what a run stores in an attached system that it may write to, and
-// is empty in any other. It is of 50 bits, random or of a run's id, which is random: no one
-// else's objects begin with it, so that a put replaces nothing, and what a failed put
-// leaves behind is ours to remove, without asking the system before each put, in
-// the time that is measured. All sessions of a run have the same: a later one
-// finds by name what an earlier one has stored. Without a run each mark is new.
+// Mark returns the prefix of the names of objects that a run stores in an attached system; it is
+// empty if the run may not write to one. The prefix has 50 bits, either random or derived from the
+// run's random id, so no foreign object begins with it: a put never replaces a foreign object, and
+// remains of a failed put can be removed without a query before each put during the measurement.
+// All sessions of a run use the same prefix, so a later one finds objects of an earlier one by
+// name. Without a run, each call returns a new prefix.
 func (d Deployment) Mark() string {
 	switch {
 	case !d.Write:
@@ -32,8 +32,8 @@ func (d Deployment) Mark() string {
 	return base32.StdEncoding.EncodeToString(sum[:])[:10] + "-"
 }
 
-// Begin starts the system, or attaches to it, with the defaults of its options.
-// Errors of a start begin with the system's name.
+// Begin starts or attaches to the system, with the defaults of its options filled in. Errors begin
+// with the system's name.
 func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, err error) {
 	info := s.Info()
 	if d.Options, err = info.Fill(d.Options); err != nil {
@@ -61,8 +61,8 @@ func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, e
 	return c, nil
 }
 
-// confined refuses a host that shares the network of its machine, this one or another, for a system whose
-// programs would reach beyond it.
+// confined returns an error if a host shares the network of a local or remote machine, and the
+// system's programs would send traffic beyond the run's network.
 func (i Info) confined(hosts []testbed.Host) error {
 	for _, h := range hosts {
 		if i.Outside != "" && !testbed.Emulated(h.Addr()) {
@@ -74,7 +74,7 @@ func (i Info) confined(hosts []testbed.Host) error {
 	return nil
 }
 
-// named is err, which begins with the system's name.
+// named returns err, prefixed with the system's name unless it already is.
 func (i Info) named(err error) error {
 	if strings.HasPrefix(err.Error(), i.Name+": ") {
 		return err
@@ -82,8 +82,8 @@ func (i Info) named(err error) error {
 	return fmt.Errorf("%s: %w", i.Name, err)
 }
 
-// Revive brings a deployment up again on its directory, with the same data under the same refs, after any kind of
-// end. Its directory and the addresses of the hosts are those of Start.
+// Revive starts a deployment again on its directory, with the same data under the same refs, no
+// matter how it ended. The directory and the addresses of the hosts must be those passed to Start.
 func Revive(ctx context.Context, s System, d Deployment) (Cluster, error) {
 	h := d.Hosts[0]
 	if _, err := testbed.Stat(h.Files(), filepath.Join(d.DirOf(h), s.Info().Kept)); err != nil {
@@ -92,7 +92,7 @@ func Revive(ctx context.Context, s System, d Deployment) (Cluster, error) {
 	return Begin(ctx, s, Start, d)
 }
 
-// Check says what is missing to use the system with these options.
+// Check reports what is missing to use the system with these options.
 func Check(ctx context.Context, s System, opt Options) []Problem {
 	full, err := s.Info().Fill(opt)
 	if err != nil {
@@ -101,7 +101,7 @@ func Check(ctx context.Context, s System, opt Options) []Problem {
 	return s.Check(ctx, full)
 }
 
-// Node is the command that runs an embedded system: `plimsoll node NAME ARG…`.
+// Node returns the command that runs an embedded system: `plimsoll node NAME ARG…`.
 func (d Deployment) Node(name string, args ...string) ([]string, error) {
 	self := d.Self
 	if len(self) == 0 {
@@ -115,9 +115,8 @@ func (d Deployment) Node(name string, args ...string) ([]string, error) {
 	return append(append(cmd, "node", name), args...), nil
 }
 
-// Port is the TCP port that option "port" asks for, or a free one on h. It
-// fails when something listens there already, which is clearer than the many
-// ways in which daemons say so.
+// Port returns the TCP port that option "port" requests, or a free one on h. It fails if the port
+// is in use, with a clearer error than those of the various daemons.
 func (d Deployment) Port(ctx context.Context, h testbed.Host) (int, error) {
 	want := int(d.Options.Int("port"))
 	port, err := h.Port(ctx, want)
@@ -128,11 +127,11 @@ func (d Deployment) Port(ctx context.Context, h testbed.Host) (int, error) {
 	return port, err
 }
 
-// JoinPort is host:port under which others reach h.
+// JoinPort returns host:port at which others reach h.
 func JoinPort(h testbed.Host, port int) string {
 	return netip.AddrPortFrom(h.Addr(), uint16(port)).String()
 }
 
-// DirOf is the directory of a host, for all that the deployment keeps there. No two
-// hosts share one.
+// DirOf returns the directory of a host for all files of the deployment. No two hosts share a
+// directory.
 func (d Deployment) DirOf(h testbed.Host) string { return filepath.Join(d.Dir, h.Name()) }

@@ -16,16 +16,17 @@ import (
 //go:embed options.yaml
 var shared string
 
-// described has what each info.yaml says.
+// described maps each info.yaml text to a function that returns its Info.
 var described sync.Map
 
-// Describe reads a system's info.yaml when it is first asked for. Options without a type are those of options.yaml.
+// Describe parses the text of a system's info.yaml, once. Options without a type are taken from
+// options.yaml.
 func Describe(text string) Info {
 	read, _ := described.LoadOrStore(text, sync.OnceValue(func() (i Info) {
 		var all []Option
 		if err := errors.Join(yaml.UnmarshalWithOptions([]byte(text), &i, yaml.Strict()),
 			yaml.UnmarshalWithOptions([]byte(shared), &all, yaml.Strict())); err != nil {
-			panic(err) // a test reads every one
+			panic(err) // a test parses all of them
 		}
 		for k, o := range i.Options {
 			if o.Type == "" {
@@ -37,7 +38,7 @@ func Describe(text string) Info {
 	return read.(func() Info)()
 }
 
-// Fill returns o with the defaults of i filled in, or what is wrong with it.
+// Fill returns o with the defaults of i filled in, or an error if an option is invalid.
 func (i Info) Fill(o Options) (Options, error) {
 	full := Options{}
 	for _, opt := range i.Options {
@@ -61,7 +62,8 @@ func (i Info) Fill(o Options) (Options, error) {
 	return full, nil
 }
 
-// wants says what a value should be that the option does not take.
+// wants returns a description of the valid values of an option if v is invalid, and "" if it is
+// valid.
 func wants(o Option, v string) string {
 	var n int64
 	var err error
@@ -97,7 +99,8 @@ func wants(o Option, v string) string {
 	return want
 }
 
-// Attaching returns an option that has a value and is, as its Help says, only for attaching; empty: none.
+// Attaching returns an option that is set but, according to its Help, only for attaching; "" if
+// there is none.
 func (i Info) Attaching(o Options) string {
 	for _, opt := range i.Options {
 		if strings.HasPrefix(opt.Help, "attach: ") && o[opt.Name] != opt.Default {
@@ -107,28 +110,28 @@ func (i Info) Attaching(o Options) string {
 	return ""
 }
 
-// Has reports whether the system can be had in mode m.
+// Has reports whether the system supports mode m.
 func (i Info) Has(m Mode) bool { return slices.Contains(i.Modes, m) }
 
-// Able reports whether nodes of the system have an ability: a word of Can.
+// Able reports whether nodes of the system have an ability, a word of Can.
 func (i Info) Able(word string) bool { return slices.Contains(i.Can, word) }
 
-// Bool is the value of a "bool" option; absent is false.
+// Bool returns the value of a "bool" option; false if absent.
 func (o Options) Bool(name string) bool { return o[name] == "true" }
 
-// Int is the value of an "int" or "size" option that [Info.Fill] has taken; absent is 0.
+// Int returns the value of an "int" or "size" option that [Info.Fill] has validated; 0 if absent.
 func (o Options) Int(name string) int64 {
 	n, _ := strconv.ParseInt(o[name], 10, 64)
 	return n
 }
 
-// Duration is the value of such a "duration" option; absent is 0.
+// Duration returns the value of a "duration" option that [Info.Fill] has validated; 0 if absent.
 func (o Options) Duration(name string) time.Duration {
 	d, _ := time.ParseDuration(o[name])
 	return d
 }
 
-// Strings is the value of a "strings" option: its lines without empty ones.
+// Strings returns the non-empty lines of a "strings" option.
 func (o Options) Strings(name string) []string {
 	var out []string
 	for line := range strings.Lines(o[name]) {

@@ -13,9 +13,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
-// Program finds a program of the system called name: the one that option, image or environment say,
-// or else the first of try that is in the image installed for the system, in PATH, or at
-// the path it is. With option "image", what the option names is in the image.
+// Program finds a program of the system called name: the program that the option, image or
+// environment variable specifies, otherwise the first of try that exists in the image installed for
+// the system, in PATH, or as a path. With option "image", the value of the option is looked up in
+// the image.
 func Program(name string, opt Options, option, env string, try ...string) (string, error) {
 	if ref := opt[ImageName]; ref != "" {
 		if opt[option] != "" {
@@ -34,7 +35,7 @@ func Program(name string, opt Options, option, env string, try ...string) (strin
 		}
 		return filepath.Abs(found)
 	}
-	if _, err := image.Default(); err == nil { // else there is no directory for images
+	if _, err := image.Default(); err == nil { // otherwise there is no directory for images
 		path, err := inImage(name, try, func(s image.Store) (image.Image, error) { return s.Installed(name) })
 		if !errors.Is(err, image.ErrAbsent) {
 			return path, err
@@ -65,14 +66,14 @@ func inImage(name string, try []string, find func(image.Store) (image.Image, err
 	return path, nil
 }
 
-// ImageName is the name of the option of every system whose program can be that of a container image.
+// ImageName is the option of all systems whose program can come from a container image.
 const ImageName = "image"
 
-// versionTime bounds asking a program for its version: a cold start of Python takes
-// seconds on a busy machine.
+// versionTime limits the version query of a program: a cold start of Python takes seconds on a busy
+// machine.
 const versionTime = time.Minute
 
-// Output is what a program prints that ends at once, such as its version.
+// Output returns the output of a short-lived program, such as its version.
 func Output(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
@@ -82,8 +83,8 @@ func Output(ctx context.Context, program string, args ...string) (string, error)
 	return string(out), err
 }
 
-// Says runs a program with args, which ask for its version, and fails unless the
-// answer has want in it: then it is another program than the system's.
+// Says runs a program with args that make it print its version, and returns an error unless the
+// output contains want: otherwise it is not the system's program.
 func Says(ctx context.Context, name, program, want string, args ...string) error {
 	out, err := Output(ctx, program, args...)
 	if strings.Contains(out, want) {

@@ -1,7 +1,6 @@
-// Package system is the contract between Plimsoll and the storage systems it
-// measures. Each system lives in its own directory with the same file names;
-// package system/all lists them. Timers and observers sit in the engine, never in
-// a system's package, so that all systems are measured alike.
+// Package system is the interface between Plimsoll and the storage systems it measures. Each system
+// has its own directory with the same file names; package system/all lists them. Timers and
+// observers are in the engine, never in a system's package, so that all systems are measured alike.
 package system
 
 import (
@@ -19,62 +18,61 @@ import (
 // System is a kind of storage system: a [Starter], an [Attacher] or both.
 type System interface {
 	Info() Info
-	// Check says what is missing on this machine to start (or, when opt names
-	// an endpoint, to attach to) the system. It changes nothing. Options have their
-	// defaults here, in Start and in Attach: callers use the functions [Check] and [Begin].
+	// Check reports what is missing on this machine to start the system (or to attach to it, if opt
+	// names an endpoint). It changes nothing. Here, in Start and in Attach the options have their
+	// defaults filled in: callers use the functions [Check] and [Begin].
 	Check(ctx context.Context, opt Options) []Problem
 }
 
-// Starter is a system that brings up a fresh deployment, ready to serve.
+// Starter is a system that can start a new deployment, ready to serve.
 type Starter interface {
 	System
 	Start(ctx context.Context, d Deployment) (Cluster, error)
 }
 
-// Attacher is a system that connects to someone's running nodes. It never writes
-// unless the experiment allows it.
+// Attacher is a system that can connect to existing nodes. It never writes unless the experiment
+// allows it.
 type Attacher interface {
 	System
 	Attach(ctx context.Context, d Deployment) (Cluster, error)
 }
 
-// Info describes a system; it is data, so that the list of systems, the file
-// format's checks and the documentation come from one place.
+// Info describes a system. It is data, so that the list of systems, the checks of the file format
+// and the documentation have one source.
 type Info struct {
 	Name     string   // "nginx"
 	Summary  string   // one line
-	Modes    []Mode   // how it can be had
+	Modes    []Mode   // supported modes
 	Options  []Option // keys of `with:` in the experiment file
-	Can      []string // what its nodes can do: words of [Abilities]
-	Install  string   // how to get it when it is missing; empty: built in
-	Image    string   // the container image that `plimsoll systems install` takes; empty: none is known
+	Can      []string // abilities of its nodes: words of [Abilities]
+	Install  string   // how to install it if it is missing; empty: built in
+	Image    string   // the container image used by `plimsoll systems install`; empty: none known
 	Embedded bool     // runs as a subcommand of plimsoll
-	Fresh    bool     // each of its operations connects anew
-	Baseline bool     // a raw baseline: no storage system, just bytes over the same link
-	// Outside is what its programs do beyond the network of a run, and no option of theirs prevents: they are
-	// started only on hosts with network namespaces, from where nothing leads out. Empty: nothing.
+	Fresh    bool     // each operation opens a new connection
+	Baseline bool     // a raw baseline: no storage system, only bytes over the same link
+	// Outside describes traffic of its programs beyond the network of a run that no option
+	// prevents. Such programs are started only on hosts with network namespaces, which have no way
+	// out. Empty: there is none.
 	Outside string
-	// Kept is the directory, of the first server host, with the data that a later start goes on with: see [Revive].
-	// Empty: a deployment cannot be brought up again.
+	// Kept is the directory on the first server host with the data that a later start continues
+	// with: see [Revive]. Empty: a deployment cannot be revived.
 	Kept string
-	// Images are those of further programs that a start needs, by program; option
-	// PROGRAM_image names another.
+	// Images are the images of further programs that a start needs, by program; option
+	// PROGRAM_image overrides one.
 	Images map[string]string
-	// NodeMemory is about what one node of a swarm holds while it serves or
-	// fetches, bytes: its resident memory without pages of files, so neither those
-	// of the program, which all nodes share, nor those of mapped content ("Anonymous"
-	// of /proc/PID/smaps_rollup), at its highest, on average over the nodes. Measured
-	// with 32 nodes that all know each other; see the system's page. Whether the nodes
-	// asked for fit into this machine is judged by it. 0: not known.
+	// NodeMemory is the approximate memory of one swarm node while it serves or fetches, in bytes:
+	// the peak of its resident memory without file pages, averaged over the nodes. It excludes the
+	// pages of the program, which all nodes share, and of mapped content ("Anonymous" of
+	// /proc/PID/smaps_rollup). It was measured with 32 nodes that all know each other; see the
+	// system's page. It decides whether the requested nodes fit into this machine. 0: unknown.
 	NodeMemory int64 `yaml:"node_memory"`
-	// Chains bounds the chains and peers that a system with "follow" can have when
-	// it is started.
+	// Chains limits the chains and peers of a started system with "follow".
 	Chains ChainLimits
-	// Constants are numbers that decide about results and cannot be set.
+	// Constants are numbers that affect results and cannot be configured.
 	Constants []Constant
 }
 
-// Mode is how a deployment comes about.
+// Mode is how a deployment is obtained.
 type Mode string
 
 const (
@@ -89,14 +87,14 @@ type Option = option.Option
 // filled in, as canonical strings ("67108864" for a size, "1m0s" for a duration).
 type Options map[string]string
 
-// Problem is something that must be mended before a run, with the way to do it.
+// Problem is something to fix before a run, with a hint on how to fix it.
 type Problem struct {
 	What    string
 	Hint    string
-	Options bool // the options are wrong, on every machine and at any time
+	Options bool // the options are wrong, whatever the machine and the time
 }
 
-// WrongOptions is the problem that the options of a system cannot be.
+// WrongOptions returns the problem of invalid options; none if err is nil.
 func WrongOptions(name string, err error) []Problem {
 	if err == nil {
 		return nil
@@ -105,7 +103,7 @@ func WrongOptions(name string, err error) []Problem {
 		": `with:` in the experiment file, --with of collect", Options: true}}
 }
 
-// Missing is the problem that a program cannot be used; none without an error.
+// Missing returns the problem of an unusable program; none if err is nil.
 func (i Info) Missing(err error) []Problem {
 	if err == nil {
 		return nil
@@ -113,49 +111,48 @@ func (i Info) Missing(err error) []Problem {
 	return []Problem{{What: i.named(err).Error(), Hint: i.Install}}
 }
 
-// Deployment is what a system gets to start on or attach with.
+// Deployment is the environment in which a system starts or attaches.
 type Deployment struct {
-	Hosts   []testbed.Host // servers; at least one when starting
-	Client  testbed.Host   // where requests come from (readiness probes, attach)
+	Hosts   []testbed.Host // servers; at least one for a start
+	Client  testbed.Host   // the source of requests (readiness probes, attach)
 	Dir     string         // scratch directory of this deployment, removed by the engine; see DirOf
 	Options Options
 	Write   bool // the experiment allows writing to an attached system
-	// Swarm asks for a [Member] on each host. A system that has no other nodes
-	// starts them anyway.
+	// Swarm requests a [Member] on each host. A system whose nodes are all Members starts them in
+	// any case.
 	Swarm bool
-	// Follow asks for a [Chains] cluster, with a [Follower] on each host.
+	// Follow requests a [Chains] cluster, with a [Follower] on each host.
 	Follow bool
-	// Cache is a directory for what is costly to make and the same for all runs, by
-	// its parameters: it outlives them. Made by who writes there; empty: none.
+	// Cache is a directory for data that is costly to make and the same for all runs with the same
+	// parameters: it outlives them. The writer creates it; empty: no cache.
 	Cache string
-	// Run is the same in all sessions of a run whose trials go on where an earlier
-	// session ended, and no other run's. A system that marks the names of what it
-	// stores among others' objects marks them by it. Empty: each session is for itself.
+	// Run is the same in all sessions of a run whose trials are continued across sessions, and
+	// unique to that run. Systems that mark the names of their objects among foreign ones derive
+	// the mark from it. Empty: sessions are independent.
 	Run  string
 	Self []string // command prefix that runs plimsoll; empty: this executable
 }
 
-// Cluster is a deployment that runs.
+// Cluster is a running deployment.
 type Cluster interface {
 	Nodes() []Node
-	// Identity is name, version and protocol details for the record.
+	// Identity returns name, version and protocol details for the record.
 	Identity() map[string]string
 	Stop(ctx context.Context) error
 }
 
-// PutsTear is what Identity says under "puts" when the server writes under the
-// object's own name: what has come of a put or an update that is cut off stays
-// there, and what was there before is lost.
+// PutsTear is the value of "puts" in Identity if the server writes in place, under the object's own
+// name: an interrupted put or update leaves a partial object, and the previous content is lost.
 const PutsTear = "in place: what is cut off stays in part"
 
 // Ref names a stored object within its system: a path, a CID, a cap.
 type Ref string
 
-// Errors that callers tell apart; they come wrapped, with what was asked of whom.
+// Errors that callers distinguish; they are wrapped with the operation and its target.
 var (
 	ErrNotFound = errors.New("no such object")
 	ErrReadOnly = errors.New("the system is read only here")
-	// ErrNotAllowed is the ErrReadOnly of what the experiment can permit.
+	// ErrNotAllowed is the ErrReadOnly that a setting of the experiment can lift.
 	ErrNotAllowed = fmt.Errorf("%w; `allow: [write]` in the experiment file permits it", ErrReadOnly)
 
 	ErrNoRange = errors.New("the server does not serve ranges")
@@ -163,52 +160,51 @@ var (
 	ErrAuth    = errors.New("wrong credentials")      // password, key, token
 	ErrQuota   = errors.New("quota or disk full")     // nothing more can be stored
 	ErrTooFew  = errors.New("too few servers")        // for the redundancy asked for, or to rebuild the object
-	ErrBadRef  = errors.New("malformed reference")    // no cap, CID or key can look like this
+	ErrBadRef  = errors.New("malformed reference")    // cannot be a cap, CID or key
 	ErrWarm    = errors.New("the object is not cold") // a read would be answered from a cache near the client
 	ErrAnswer  = errors.New("the answer is not what it should be")
-	ErrHTML    = fmt.Errorf("%w: HTML instead of JSON", ErrAnswer) // something else answers there, or a proxy does
-	// no byte came for a limit of the system's own, though the object is there
+	ErrHTML    = fmt.Errorf("%w: HTML instead of JSON", ErrAnswer) // another server or a proxy answers
+	// no byte arrived within the system's own time limit, although the object exists
 	ErrStalled = errors.New("stalled")
 )
 
-// Node is one node of a cluster: a [Store], a [Member] of a swarm, or a
-// [Follower] of a chain. What it can do beside that it says by further interfaces
-// (see [Abilities]).
+// Node is one node of a cluster: a [Store], a [Member] of a swarm, or a [Follower] of a chain. It
+// shows its other abilities by further interfaces (see [Abilities]).
 type Node interface {
-	// Processes are observed by the engine; empty when the node is remote.
+	// Processes returns the processes that the engine observes; none if the node is remote.
 	Processes() []testbed.Process
 }
 
-// Getter is a node with objects that clients read.
+// Getter is a node whose objects clients can read.
 type Getter interface {
 	Node
-	// Get writes the whole object to w. An unknown ref is ErrNotFound, soon.
+	// Get writes the whole object to w. An unknown ref returns ErrNotFound quickly.
 	Get(ctx context.Context, ref Ref, w io.Writer) error
 }
 
-// Store is a node that takes objects from clients.
+// Store is a node that accepts objects from clients.
 type Store interface {
 	Getter
-	// Put stores an object as a client does: its bytes cross the client's link.
-	// It returns at acceptance, reads r once and never buffers it whole. One that
-	// ends in an error leaves what was there by that name, or the whole object:
-	// never a part of it, unless Identity says so ([PutsTear]).
+	// Put stores an object as a client does: its bytes cross the client's link. It returns when the
+	// object is accepted, reads r once and never buffers the whole object. A Put that fails leaves
+	// either the previous object of that name or the whole new one, never a part, unless Identity
+	// reports otherwise ([PutsTear]).
 	Put(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
 }
 
-// Healther is a node that can say whether it still serves: the probe between cells.
+// Healther is a node that can report whether it still serves; it is probed between cells.
 type Healther interface {
 	Health(ctx context.Context) error
 }
 
-// Seeder is a node which takes an object without the bytes crossing a link:
-// preparation, never a measurement. Baselines seed their files in the same way,
-// because how a file was written decides what reading it costs.
+// Seeder is a node that can store an object without its bytes crossing a link: for preparation,
+// never for a measurement. Baselines seed their files in the same way, because how a file was
+// written affects the cost of reading it.
 type Seeder interface {
 	Seed(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
 }
 
-// Seed places an object on n in the quickest way that n has.
+// Seed stores an object on n in the fastest available way.
 func Seed(ctx context.Context, n Store, name string, size int64, r io.Reader) (Ref, error) {
 	if s, ok := n.(Seeder); ok {
 		return s.Seed(ctx, name, size, r)
@@ -216,38 +212,38 @@ func Seed(ctx context.Context, n Store, name string, size int64, r io.Reader) (R
 	return n.Put(ctx, name, size, r)
 }
 
-// Embedded is a system whose server is in this binary: `plimsoll node NAME ARG…`
-// calls Serve, which returns when ctx ends.
+// Embedded is a system whose server is part of this binary: `plimsoll node NAME ARG…` calls Serve,
+// which returns when ctx ends.
 type Embedded interface {
 	System
 	Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
-// Endpointer is a node that is reached at addresses, host:port. When one of them
-// is on this machine, the engine observes whoever listens there: an attached
-// server is not one of the others that disturb a measurement.
+// Endpointer is a node reached at addresses, host:port. If one of them is on this machine, the
+// engine observes the process that listens there, so that an attached server is not counted among
+// the other processes that disturb a measurement.
 type Endpointer interface {
 	Endpoints() []string
 }
 
-// Ranger is a node that reads a part of an object. When the object ends before
-// off+n, what there is is written and the error wraps io.ErrUnexpectedEOF.
+// Ranger is a node that can read a part of an object. If the object ends before off+n, the existing
+// part is written and the error wraps io.ErrUnexpectedEOF.
 type Ranger interface {
 	GetRange(ctx context.Context, ref Ref, off, n int64, w io.Writer) error
 }
 
-// Deleter is a node that removes objects that we put there.
+// Deleter is a node that can remove objects that Plimsoll put there.
 type Deleter interface {
 	Delete(ctx context.Context, ref Ref) error
 }
 
-// Lister is a node that says what is there. List hands over one object after the other and ends with visit's first
-// error.
+// Lister is a node that can list its objects. List calls visit for each object and stops at visit's
+// first error.
 type Lister interface {
 	List(ctx context.Context, visit func(Object) error) error
 }
 
-// All is the whole list.
+// All returns the whole list.
 func All(ctx context.Context, l Lister) (all []Object, err error) {
 	err = l.List(ctx, func(o Object) error {
 		all = append(all, o)
@@ -260,20 +256,20 @@ func All(ctx context.Context, l Lister) (all []Object, err error) {
 type Object struct {
 	Name    string
 	Ref     Ref
-	Size    int64  // bytes of the whole as it is served; -1: the system does not tell
-	Payload int64  // bytes before the padding that ends it, where ranges belong; 0: no padding
-	SHA256  string // of the payload, lower-case hex; empty: the system does not tell
-	NoRange bool   // asked for a range, the server sent the whole
+	Size    int64  // bytes of the whole object as served; -1: not reported by the system
+	Payload int64  // bytes before the trailing padding, to which ranges are restricted; 0: no padding
+	SHA256  string // of the payload, lower-case hex; empty: not reported by the system
+	NoRange bool   // the server answers a range request with the whole object
 	Moved   bool   // its URL redirects to another
 }
 
-// Provider is a node with objects that were there before us, and that it need not list: the pieces of an
+// Provider is a node with existing objects that it need not be able to list: the pieces of an
 // attached storage provider, the URLs of the experiment file.
 type Provider interface {
 	Objects(ctx context.Context) ([]Object, error)
 }
 
-// Found are the objects that an attached node had before us.
+// Found returns the objects that an attached node had before the run.
 func Found(ctx context.Context, n Node) ([]Object, error) {
 	if p, ok := n.(Provider); ok {
 		return p.Objects(ctx)
@@ -284,23 +280,21 @@ func Found(ctx context.Context, n Node) ([]Object, error) {
 	return nil, nil
 }
 
-// HTTPTarget says how an object is fetched over HTTP.
+// HTTPTarget describes how to fetch an object over HTTP.
 type HTTPTarget struct {
 	URL      *url.URL
-	Header   http.Header // beyond Host, Range and Accept-Encoding: identity
-	CAFile   string      // extra root certificate; empty: the system's roots
-	Insecure bool        // do not check the certificate (asked for in the experiment file)
-	// Follow redirects, as an endpoint of others may send. The servers that are started
-	// here send none.
+	Header   http.Header // in addition to Host, Range and Accept-Encoding: identity
+	CAFile   string      // additional root certificate; empty: the system's roots
+	Insecure bool        // do not verify the certificate (requested in the experiment file)
+	// Follow redirects, which an attached endpoint may send. Servers started by Plimsoll send none.
 	Follow bool
-	// Encoded is empty when the body is the object's bytes. Else it names what
-	// the body is instead ("car", "raw"): its size and content are not the
-	// object's, and a copy fetched from the URL is what to compare with.
+	// Encoded is empty if the body is the object's content. Otherwise it names the encoding of the
+	// body ("car", "raw"): size and content of the body are not those of the object, and a copy
+	// fetched from the URL is the reference for comparisons.
 	Encoded string
 }
 
-// HTTPServer is a node whose objects can be fetched over HTTP: what the
-// retrieve scenario needs.
+// HTTPServer is a node whose objects can be fetched over HTTP, as the retrieve scenario needs.
 type HTTPServer interface {
 	Target(ref Ref) (HTTPTarget, error)
 }

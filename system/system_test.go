@@ -14,7 +14,7 @@ import (
 
 var must = systemtest.Must
 
-// TestFill: what an option takes is in its table, and whoever starts a system need not look again.
+// TestFill checks that Fill validates options completely by their table.
 func TestFill(t *testing.T) {
 	info := system.Info{Name: "some", Options: []system.Option{
 		{Name: "piece", Type: "size", Default: "65536", Min: 16 << 10, Max: 1 << 20, Power: true},
@@ -66,7 +66,7 @@ func TestProgram(t *testing.T) {
 			t.Errorf("option %q, variable %q: %q, %v", c.option, c.env, got, err)
 		}
 	}
-	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "PLIMSOLL_CACHE"} { // nowhere for images
+	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "PLIMSOLL_CACHE"} { // no directory for images
 		t.Setenv(name, "")
 	}
 	got, err := system.Program("some", nil, "binary", "PLIMSOLL_NONE", "in-path")
@@ -79,7 +79,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// A program of another system is found before anything starts.
+// The program of another system is detected before anything starts.
 func TestWrongProgramIsFound(t *testing.T) {
 	dir := t.TempDir()
 	says := func(name, answer string) string {

@@ -22,7 +22,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/tahoe"
 )
 
-// All lists the systems in their order of display.
+// All returns the systems in display order.
 func All() []system.System {
 	return []system.System{
 		nginx.System{},
@@ -45,7 +45,7 @@ func All() []system.System {
 	}
 }
 
-// ByName finds a system.
+// ByName returns the system called name.
 func ByName(name string) (system.System, bool) {
 	for _, s := range All() {
 		if s.Info().Name == name {

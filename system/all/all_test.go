@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of docs/systems")
 
-// TestInfos holds what systems say of themselves to what they are.
+// TestInfos checks that the Info of systems agrees with their types.
 func TestInfos(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range All() {
@@ -53,7 +53,7 @@ func TestInfos(t *testing.T) {
 				!slices.Contains(o.Enum, o.Default) {
 				t.Errorf("%s: option %s: enum %v, default %q", i.Name, o.Name, o.Enum, o.Default)
 			}
-			// Fill uses a default as it stands, so it must be canonical.
+			// Fill does not convert defaults, so they must be canonical.
 			if _, err := strconv.ParseInt(o.Default, 10, 64); (o.Type == "int" || o.Type == "size") && err != nil {
 				t.Errorf("%s: default: %v", i.Name, err)
 			}
@@ -69,7 +69,7 @@ func TestInfos(t *testing.T) {
 
 var generated = regexp.MustCompile(`(?s)<!-- options -->.*<!-- /options -->`)
 
-// TestDocs keeps the pages' tables equal to what the systems take.
+// TestDocs checks that the tables of the pages agree with the options of the systems.
 func TestDocs(t *testing.T) {
 	for _, s := range All() {
 		i := s.Info()

@@ -16,7 +16,7 @@ import (
 
 var must = systemtest.Must
 
-// counting is a host that counts what crosses its link.
+// counting is a host that counts the traffic on its link.
 type counting struct {
 	testbed.Host
 	dials, sent, received atomic.Int64
@@ -43,15 +43,15 @@ func (c countingConn) Read(p []byte) (int, error) {
 }
 
 func (c countingConn) Write(p []byte) (int, error) {
-	c.host.sent.Add(int64(len(p))) // before: the answer may come before Write returns
+	c.host.sent.Add(int64(len(p))) // before Write, since the answer may arrive before it returns
 	n, err := c.Conn.Write(p)
 	c.host.sent.Add(int64(n - len(p)))
 	return n, err
 }
 
-// TestConnections: systems whose client is in this process keep one connection
-// for operations in a row, connect anew once for each Redial, and their objects'
-// bytes cross the client's link, those of a seed excepted.
+// TestConnections checks that systems whose client is in this process keep one connection for
+// consecutive operations, reconnect once per Redial, and transfer objects over the client's link
+// except for seeds.
 func TestConnections(t *testing.T) {
 	for _, s := range All() {
 		i := s.Info()
@@ -102,7 +102,7 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 		{"delete", 0, 0, func() error { return n.(system.Deleter).Delete(ctx, ref) }},
 	} {
 		for _, fresh := range []bool{false, true} {
-			if op.name == "delete" { // what was deleted before is put again
+			if op.name == "delete" { // the deleted object is put again
 				ref, err = n.Put(ctx, "object", size, object("c"))
 				must(t, err)
 			}
@@ -110,7 +110,7 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 			if fresh {
 				dials = 1
 				must(t, n.(system.Redialer).Redial(ctx))
-			} else if err := n.Get(ctx, "no-such-object", io.Discard); err == nil { // a connection to keep
+			} else if err := n.Get(ctx, "no-such-object", io.Discard); err == nil { // opens a connection that is kept
 				t.Fatal("got what is not there")
 			}
 			d, s, r := link.dials.Load(), link.sent.Load(), link.received.Load()
@@ -143,7 +143,7 @@ func hasOption(i system.Info, name string) bool {
 	return slices.ContainsFunc(i.Options, func(o system.Option) bool { return o.Name == name })
 }
 
-// daemon is what PLIMSOLL_REQUIRE calls a system's program.
+// daemon returns the name of a system's program in PLIMSOLL_REQUIRE.
 func daemon(name string) string {
 	switch name {
 	case "s3":

@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m, All()...) }
 
-// TestInNamespaces starts every system as a run does, where nothing but the
-// host's own functions reach it, and over IPv6.
+// TestInNamespaces starts every system in namespaces, as a run does, where only the host's
+// functions reach it, and over IPv6.
 func TestInNamespaces(t *testing.T) {
 	for _, s := range All() {
 		i := s.Info()
@@ -26,11 +26,11 @@ func TestInNamespaces(t *testing.T) {
 			if tls == "true" {
 				opt["tls"] = tls
 			}
-			if i.Name == "tahoe" { // its other protocol knows no IPv6
+			if i.Name == "tahoe" { // its other protocol does not support IPv6
 				opt["protocol"] = "foolscap"
 			}
 			if _, err := i.Fill(opt); err != nil {
-				continue // has no such option
+				continue // it has no such option
 			}
 			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
 				systemtest.Need(t, daemon(i.Name), system.Check(t.Context(), s, opt))
@@ -43,7 +43,7 @@ func TestInNamespaces(t *testing.T) {
 				defer c.Stop(t.Context())
 				want := 2
 				switch i.Name {
-				case "tahoe", "kubo", "codex": // all storage on the first host; the nodes are clients
+				case "tahoe", "kubo", "codex": // all storage is on the first host; the nodes are clients
 					want = 1
 				}
 				if len(c.Nodes()) != want {
@@ -79,7 +79,7 @@ func TestInNamespaces(t *testing.T) {
 	}
 }
 
-// spreads hands an object from the first node of a swarm to the second.
+// spreads transfers an object from the first node of a swarm to the second.
 func spreads(t *testing.T, c system.Cluster) {
 	t.Helper()
 	from, to := c.Nodes()[0].(system.Member), c.Nodes()[1].(system.Member)
@@ -102,7 +102,7 @@ func spreads(t *testing.T, c system.Cluster) {
 	}
 }
 
-// followsIn hands a chain from the second node to the first.
+// followsIn transfers a chain from the second node to the first.
 func followsIn(t *testing.T, c system.Chains) {
 	t.Helper()
 	ctx := systemtest.Context(t)

@@ -1,5 +1,5 @@
-// Package boost attaches to booster-http, the HTTP retrieval server of Filecoin
-// storage providers, or to any server that serves pieces in its way.
+// Package boost attaches to booster-http, the HTTP retrieval server of Filecoin storage providers,
+// or to any server that serves pieces in the same way.
 package boost
 
 import (
@@ -39,7 +39,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return web.Unreachable(ctx, name, n.Endpoints())
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	n, info, err := s.node(opt)
@@ -57,7 +57,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	return group.One(identity, n), nil
 }
 
-// node reads and checks the options; info is the target of /info.
+// node validates the options; info is the target of /info.
 func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget, err error) {
 	if info, err = listed.Base(name, opt); err != nil {
 		return nil, info, err
@@ -95,10 +95,9 @@ func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget
 	return n, info, nil
 }
 
-// pieceSize separates payload from padding. A piece is served with the zeros that
-// fill it up to its unpadded size (127/128 of a power of two), while the list
-// says how much of it is data: ranges belong there. A list which names the
-// padded size, as deals do, would send ranges behind the end.
+// pieceSize separates payload from padding. A piece is served with zeros up to its unpadded size
+// (127/128 of a power of two), while the list gives the size of the data, to which ranges are
+// restricted. A list with padded sizes, as in deals, would cause ranges beyond the end.
 func pieceSize(listed, served int64) (system.Object, error) {
 	switch {
 	case listed > served:
@@ -110,7 +109,7 @@ func pieceSize(listed, served int64) (system.Object, error) {
 	return system.Object{Size: served, Payload: listed}, nil
 }
 
-// version asks /info; a proxy in front may not pass it on.
+// version queries /info, which a proxy may not pass on.
 func version(ctx context.Context, n *listed.Node, info system.HTTPTarget) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

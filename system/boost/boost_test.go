@@ -21,7 +21,7 @@ var must = systemtest.Must
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
-// contents is more than one chunk, and its piece less than half padding.
+// contents is more than one chunk, and less than half of its piece is padding.
 const contents = 700_000
 
 func TestConformance(t *testing.T) {
@@ -69,7 +69,7 @@ func TestPayloadAndPadding(t *testing.T) {
 	if err != nil || o[0].Size != int64(len(p.filled)) || o[0].Payload != int64(len(p.car)) || o[0].NoRange {
 		t.Errorf("objects %+v, %v; want %d bytes, of them %d payload", o, err, len(p.filled), len(p.car))
 	}
-	// What is fetched whole is the piece: its commitment can be computed again.
+	// The whole object is the piece: its commitment can be verified.
 	var got bytes.Buffer
 	must(t, n.Get(t.Context(), o[0].Ref, &got))
 	var h commp.Hash
@@ -77,7 +77,7 @@ func TestPayloadAndPadding(t *testing.T) {
 	if id, _ := h.Piece(); id != p.cid {
 		t.Errorf("the piece's commitment is %s, want %s", id, p.cid)
 	}
-	// A range behind the served end, as a grid over the padded size asks for.
+	// A range beyond the served end, as requested by a grid over the padded size.
 	padded := int64(len(p.filled)) * 128 / 127
 	err = n.(system.Ranger).GetRange(t.Context(), o[0].Ref, padded-100, 100, io.Discard)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "416") {

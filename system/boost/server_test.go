@@ -24,8 +24,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-// piece is a real one: a CAR of a UnixFS file, its commitment, and the zeros
-// that fill it up.
+// piece is a real piece: a CAR of a UnixFS file, its commitment, and the zeros that pad it.
 type piece struct {
 	root   cid.Cid
 	cid    cid.Cid
@@ -62,8 +61,8 @@ func newPiece(t *testing.T, size int64) piece {
 	return p
 }
 
-// boosterHTTP behaves as booster-http does: it fills the piece up with zeros, copies in
-// user space, answers 400 to what is no CID, and streams CARs without a length.
+// boosterHTTP behaves like booster-http: it pads the piece with zeros, copies in user space,
+// answers 400 to an invalid CID, and streams CARs without a length.
 func boosterHTTP(t *testing.T, p piece) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -81,7 +80,7 @@ func boosterHTTP(t *testing.T, p piece) *httptest.Server {
 		w.Header().Set("Vary", "Accept-Encoding")
 		w.Header().Set("Etag", `"`+id.String()+`"`)
 		w.Header().Set("Content-Type", "application/piece")
-		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") { // which booster-http would do
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") { // booster-http would compress
 			t.Error("a piece is asked for compressed")
 		}
 		// The wrapper hides ReadFrom, and with it sendfile.

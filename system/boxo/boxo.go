@@ -1,7 +1,6 @@
-// Package boxo is an IPFS node made of the boxo library: a block store on disk,
-// UnixFS import, the trustless HTTP gateway and, among nodes that know each other
-// alone, bitswap; each node in a process of its own. It is not Kubo and
-// never called so: it has no DHT and none of Kubo's disk store.
+// Package boxo is an IPFS node built from the boxo library: a block store on disk, UnixFS import,
+// the trustless HTTP gateway and, among nodes that know only each other, bitswap; each node runs in
+// its own process. It is not Kubo and never called so: it has neither a DHT nor Kubo's disk store.
 package boxo
 
 import (
@@ -26,8 +25,8 @@ func (System) Info() system.Info { return system.Describe(description) }
 // Check implements system.System: nothing can be missing.
 func (s System) Check(context.Context, system.Options) []system.Problem { return nil }
 
-// Start implements system.System: one gateway on each host, without links to
-// each other or to anyone; or a node of a swarm on each.
+// Start implements system.Starter: it starts one gateway on each host, without connections to each
+// other or elsewhere, or one node of a swarm on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	identity := map[string]string{

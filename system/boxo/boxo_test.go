@@ -39,8 +39,8 @@ func TestSwarm(t *testing.T) {
 	}
 }
 
-// TestPassedOnMidway: in a chain, the last node gets blocks from one that has not
-// got all.
+// TestPassedOnMidway checks that, in a chain, the last node gets blocks from a node that is not
+// complete.
 func TestPassedOnMidway(t *testing.T) {
 	const size = 12 << 20
 	hosts := systemtest.SlowHosts(t, 16e6, 4)
@@ -62,7 +62,7 @@ func TestPassedOnMidway(t *testing.T) {
 		must(t, err)
 		middle, err := nodes[1].Progress(systemtest.Context(t), ref)
 		must(t, err)
-		if last.Verified > 0 && !middle.Complete { // middle was asked later
+		if last.Verified > 0 && !middle.Complete { // middle was polled later
 			t.Logf("%+v, after %+v", last, middle)
 			return
 		}
@@ -86,8 +86,8 @@ func add(t *testing.T, n *gatewayNode, data []byte) system.Ref {
 	return ref
 }
 
-// TestCIDs pins what `ipfs add --cid-version=1` gives, so that objects have the same names in every run
-// and on other implementations.
+// TestCIDs checks the CIDs of `ipfs add --cid-version=1`, so that objects have the same names in
+// every run and in other implementations.
 func TestCIDs(t *testing.T) {
 	const want = "bafkreifjjcie6lypi6ny7amxnfftagclbuxndqonfipmb64f2km2devei4"
 	if got := add(t, startNode(t, nil), []byte("hello world\n")); got != want {
@@ -95,12 +95,12 @@ func TestCIDs(t *testing.T) {
 	}
 }
 
-// TestFormats checks the blocks of what the gateway gives, never the status alone.
+// TestFormats verifies the blocks of the gateway's answers, not just the status.
 func TestFormats(t *testing.T) {
 	data := systemtest.Bytes("formats", 1_000_000) // four leaves
 	car1 := func(t *testing.T, b []byte) map[string]blocks.Block {
 		t.Helper()
-		r, err := car.NewBlockReader(bytes.NewReader(b)) // checks every hash
+		r, err := car.NewBlockReader(bytes.NewReader(b)) // verifies every hash
 		must(t, err)
 		all := map[string]blocks.Block{}
 		for {
@@ -124,16 +124,16 @@ func TestFormats(t *testing.T) {
 		if len(all) != 5 || all[string(ref)] == nil {
 			t.Errorf("%d blocks", len(all))
 		}
-		// A reference copy is only of use when the answer is the same each time.
+		// A reference copy is useful only if the answer is the same each time.
 		if again := systemtest.Fetch(t, target); !bytes.Equal(again, body) {
 			t.Error("the same CAR is not the same bytes")
 		}
-		// A part of the file: whole blocks, and the root.
+		// A range of the file: whole blocks, and the root.
 		target.URL.RawQuery = "format=car&dag-scope=entity&entity-bytes=300000:300001"
 		if body := systemtest.Fetch(t, target); len(car1(t, body)) != 2 {
 			t.Errorf("entity-bytes: %d blocks", len(car1(t, body)))
 		}
-		// What Get gives is the object all the same.
+		// Get returns the object in any case.
 		var got bytes.Buffer
 		if err := n.Get(t.Context(), ref, &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 			t.Errorf("get: %d bytes, %v", got.Len(), err)

@@ -26,15 +26,15 @@ var (
 	_ system.Seeder   = (*gatewayNode)(nil)
 )
 
-// gatewayNode is a node that is reached over HTTP. Get, GetRange and Redial are those
-// of web.Reader, from the client.
+// gatewayNode is a node that is accessed over HTTP. Get, GetRange and Redial come from web.Reader,
+// and run on the client.
 type gatewayNode struct {
 	web.Reader
 	member.Process
-	local   *web.Client // from the host to itself
+	local   *web.Client // from the server's host to the server
 	address string
 	format  string
-	dir     disk.Dir // what it keeps
+	dir     disk.Dir // its data
 
 	mu    sync.Mutex
 	probe system.Ref
@@ -70,7 +70,7 @@ func (n *gatewayNode) at(path string) system.HTTPTarget {
 	return system.HTTPTarget{URL: &url.URL{Scheme: "http", Host: n.address, Path: path}}
 }
 
-// file is the target of the object's own bytes, whatever the option format says.
+// file returns the target of the object's content, whatever the option format.
 func (n *gatewayNode) file(ref system.Ref) (system.HTTPTarget, error) {
 	return n.at("/ipfs/" + string(ref)), valid(ref)
 }
@@ -84,7 +84,7 @@ func (n *gatewayNode) Target(ref system.Ref) (system.HTTPTarget, error) {
 	t.Encoded = n.format
 	t.URL.RawQuery = "format=" + n.format
 	if n.format == "car" {
-		// Without these the order and repetitions are the gateway's choice.
+		// Otherwise the gateway chooses order and repetitions.
 		t.URL.RawQuery += "&car-version=1&car-order=dfs&car-dups=n&dag-scope=all"
 	}
 	return t, nil
@@ -107,13 +107,13 @@ func (n *gatewayNode) Put(ctx context.Context, _ string, size int64, r io.Reader
 	return n.add(ctx, n.Client, size, r)
 }
 
-// Seed implements system.Seeder: the same import, asked for by the host itself.
+// Seed implements system.Seeder: the same import, requested by the server's host.
 func (n *gatewayNode) Seed(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
 	return n.add(ctx, n.local, size, r)
 }
 
-// Stats implements system.Stats: what is kept on disk. The CAR counts no objects, and
-// what is written to it once stays.
+// Stats implements system.Stats for the data on disk. The CAR does not count objects, and never
+// shrinks.
 func (n *gatewayNode) Stats(ctx context.Context) (system.Holdings, error) {
 	h, err := disk.Usage(n.dir)
 	if err != nil {
@@ -130,8 +130,8 @@ func (n *gatewayNode) Health(ctx context.Context) error {
 	return n.serves(ctx)
 }
 
-// serves reads a block from the store, through the whole gateway, over a new
-// connection. The first call puts that block there.
+// serves reads a block from the store through the whole gateway, over a new connection. The first
+// call stores that block.
 func (n *gatewayNode) serves(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// join makes the host of the node that listens at an address, in the swarm with key: TCP with the
-// pre-shared key, and nothing that looks for others or lets them in: no relay, DHT, mDNS, NAT
+// join creates the host of the node that listens at an address, in the swarm with key. It uses TCP
+// with the pre-shared key, and nothing that finds or admits other nodes: no relay, DHT, mDNS, NAT
 // mapping or probes.
 func join(key []byte, listen string) (host.Host, error) {
 	private, err := identity(key, listen)
@@ -27,6 +27,6 @@ func join(key []byte, listen string) (host.Host, error) {
 		libp2p.PrivateNetwork(key), libp2p.Identity(private), libp2p.ListenAddrStrings(member.Multiaddr(at)),
 		libp2p.Transport(tcp.NewTCPTransport),
 		libp2p.DisableRelay(), libp2p.ForceReachabilityPrivate(),
-		libp2p.ResourceManager(&network.NullResourceManager{}), // limits would be part of what is measured
+		libp2p.ResourceManager(&network.NullResourceManager{}), // limits would affect the measurement
 		libp2p.DisableMetrics(), libp2p.DisableIdentifyAddressDiscovery())
 }

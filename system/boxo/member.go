@@ -14,12 +14,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// keyVariable names the environment variable of a node with the key of its swarm.
+// keyVariable is the environment variable that passes a node the key of its swarm.
 const keyVariable = "PLIMSOLL_SWARM_KEY"
 
-// newKind is of the nodes of a new swarm, which are those that have its key. What a
-// publisher says is the CID, which follows from the bytes and option
-// chunk.
+// newKind returns the kind of the nodes of a new swarm, which share a new key. A publisher returns
+// the CID, which follows from the content and option chunk.
 func newKind() *member.Kind {
 	key := make([]byte, 32)
 	rand.Read(key) // never fails
@@ -45,7 +44,7 @@ func newKind() *member.Kind {
 	}
 }
 
-// identity is the private key of the node that listens at an address, in the swarm with key.
+// identity returns the private key of the node that listens at an address, in the swarm with key.
 func identity(key []byte, listen string) (crypto.PrivKey, error) {
 	seed := sha256.Sum256(append(key[:len(key):len(key)], listen...))
 	return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(seed[:]))

@@ -32,20 +32,20 @@ import (
 )
 
 const (
-	// blocksDir is where a node has its blocks, in its directory.
+	// blocksDir is the subdirectory of a node's directory for its blocks.
 	blocksDir = "blocks"
-	// redial is how often the known peers of an incomplete content are
-	// dialled again when they are not connected.
+	// redial is the interval at which disconnected known peers of an incomplete content are dialled
+	// again.
 	redial = 2 * time.Second
 )
 
-// node is a member of a swarm. Peers are multiaddresses with their ids.
+// node is a member of a swarm. Its peers are multiaddresses with ids.
 type node struct {
 	member.Contents
 	backend backend
 }
 
-// backend is what a node does.
+// backend implements the operations of a node.
 type backend struct {
 	store    store
 	imp      importer
@@ -63,9 +63,9 @@ func openNode(ctx context.Context, key []byte, listen string, imp importer, dir 
 		return nil, nil, err
 	}
 	b := backend{store: store{blocks}, imp: imp, host: h}
-	// Nothing is found but by connections: what is wanted is asked of all peers. To take
-	// silence for a No serves to ask another node; where there is none, a transfer on a
-	// busy machine has been seen to stop for a minute.
+	// Content is found only through connections: all peers are asked for wanted blocks. Treating
+	// silence as "don't have" only helps to ask another node; without one, transfers have been seen
+	// to stop for a minute on a busy machine.
 	b.exchange = bitswap.New(ctx, bsnet.NewFromIpfsHost(h), nil, served{b.store},
 		bitswap.SetSimulateDontHavesOnTimeout(false))
 	m := &node{backend: b, Contents: member.Contents{Backend: b, Name: name, Title: listen, Redial: redial, Ref: valid,
@@ -79,7 +79,8 @@ func openNode(ctx context.Context, key []byte, listen string, imp importer, dir 
 
 func valid(ref system.Ref) error { return member.CID(name, ref) }
 
-// Publish implements member.Node. What is new was hashed as it was written, and is not read again.
+// Publish implements member.Node. New content was hashed when it was written, so it is not read
+// again.
 func (m *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (ref system.Ref, _ struct{},
 	err error) {
 	ref, err = m.Contents.Publish(ctx, title, size, r)
@@ -91,8 +92,8 @@ func (m *node) Fetch(ctx context.Context, ref system.Ref, t member.Task[struct{}
 	return m.Contents.Fetch(ctx, ref, t.From)
 }
 
-// ReadBack implements member.Node: from the node's own blocks, each checked, up
-// to the first that is not there.
+// ReadBack implements member.Node. It writes the node's own blocks, verifying each, up to the first
+// missing one.
 func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error {
 	if _, err := m.Progress(r.Context(), ref); err != nil {
 		return err
@@ -117,25 +118,26 @@ func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) 
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatUint(file.Size(), 10))
 	if _, err := io.Copy(w, file); err != nil {
-		panic(http.ErrAbortHandler) // the head is out: cut the answer short
+		panic(http.ErrAbortHandler) // the header has been sent: abort the answer
 	}
 	return nil
 }
 
-// Store implements member.Backend: an import.
+// Store implements member.Backend. It imports the content.
 func (b backend) Store(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
 	imp := b.imp
-	// Those who wait for a block are given it.
+	// The exchange gives new blocks to the peers that wait for them.
 	imp.blocks = blockservice.New(b.store, b.exchange, blockservice.WriteThrough(true))
 	body := &io.LimitedReader{R: r, N: size + 1}
 	root, err := imp.add(ctx, body)
-	if err == nil && body.N != 1 { // the importer takes a body that broke off for a short one
+	if err == nil && body.N != 1 { // the importer takes an interrupted body for a short one
 		err = fmt.Errorf("%d bytes instead of %d", size+1-body.N, size)
 	}
-	return system.Ref(root.String()), err // what was stored of it goes with the deployment
+	return system.Ref(root.String()), err // blocks of a failed import are removed with the deployment
 }
 
-// Remove implements member.Backend, from the leaves up, so that what is left when this is broken off is still found.
+// Remove implements member.Backend. It removes blocks from the leaves up, so that the rest can
+// still be found after an interruption.
 func (b backend) Remove(ctx context.Context, ref system.Ref) error {
 	root, err := cid.Decode(string(ref))
 	if err != nil {
@@ -161,8 +163,8 @@ func (b backend) Apart(_ context.Context, peers []string) (apart []string, err e
 	return apart, nil
 }
 
-// Connect implements member.Backend. That the peer was not there a moment
-// ago does not matter: the library would refuse to try again.
+// Connect implements member.Backend. It clears the backoff of an earlier failure, because of which
+// the library would refuse to try again.
 func (b backend) Connect(ctx context.Context, address string) error {
 	at, err := peer.AddrInfoFromString(address)
 	if err != nil {
@@ -197,8 +199,8 @@ func (b backend) Count(context.Context) (member.Counts, error) {
 	return c, nil
 }
 
-// Fetch gets all blocks, in the node's store and then in the swarm, as merkledag.FetchGraph does, and counts
-// them: it returns nil when all have been there and good.
+// Fetch gets all blocks, from the node's store or else from the swarm, as merkledag.FetchGraph
+// does, and counts them: it returns nil once all blocks are present and valid.
 func (b backend) Fetch(ctx context.Context, c *member.Content) error {
 	root, err := cid.Decode(string(c.Ref))
 	if err != nil {
@@ -228,7 +230,7 @@ func (b backend) Fetch(ctx context.Context, c *member.Content) error {
 	return merkledag.Walk(ctx, links, root, cid.NewSet().Visit, merkledag.Concurrent())
 }
 
-// payload is how many bytes of a file there are below a node, and how many in it.
+// payload returns the number of file bytes below a node, and in the node itself.
 func payload(node ipld.Node) (size, own int64, err error) {
 	switch node := node.(type) {
 	case *merkledag.RawNode:

@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-// openAlone opens a node in this process, and names the directory of its blocks.
+// openAlone opens a node in this process, and returns the directory of its blocks.
 func openAlone(t *testing.T) (*node, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func blocksIn(t *testing.T, dir string) []string {
 	return all
 }
 
-// atEnd calls do before it says that r has ended.
+// atEnd calls do at the end of r.
 func atEnd(r io.Reader, do func()) io.Reader {
 	return io.MultiReader(r, readerFunc(func([]byte) (int, error) { do(); return 0, io.EOF }))
 }
@@ -43,7 +43,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestPublishReadsNothingBack: else a block that is gone would be waited for.
+// TestPublishReadsNothingBack checks that new blocks are not read: a missing block would be waited
+// for.
 func TestPublishReadsNothingBack(t *testing.T) {
 	n, dir := openAlone(t)
 	const size = 9 << 10
@@ -63,7 +64,7 @@ func TestPublishReadsNothingBack(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	// A task that was there ends when the content comes here.
+	// A running fetch ends when the content is published here.
 	must(t, n.Forget(ctx, ref))
 	must(t, n.Fetch(ctx, ref, member.Task[struct{}]{}))
 	if f, err := n.Progress(ctx, ref); err != nil || f.Complete {
@@ -78,7 +79,7 @@ func TestPublishReadsNothingBack(t *testing.T) {
 	}
 }
 
-// TestPublishThatBreaksOff leaves what was there.
+// TestPublishThatBreaksOff checks that an interrupted publish keeps existing content.
 func TestPublishThatBreaksOff(t *testing.T) {
 	n, _ := openAlone(t)
 	data := systemtest.Bytes("x", 9<<10)

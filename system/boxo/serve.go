@@ -24,7 +24,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// importPath is where to PUT a file and get its CID: ours, not the gateway's.
+// importPath accepts a PUT of a file and returns its CID: it belongs to Plimsoll, not to the
+// gateway.
 const importPath = "/plimsoll/import"
 
 // Serve implements system.Embedded: the node of `plimsoll node boxo`.
@@ -64,7 +65,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		return fmt.Errorf("boxo: open the block store: %w", err)
 	}
 	defer store.Discard()
-	// A block that is not in the store is not searched for.
+	// Blocks that are not in the store are not searched for.
 	imp.blocks = blockservice.New(store, offline.Exchange(store))
 	mux := http.NewServeMux()
 	backend, err := gateway.NewBlocksBackend(imp.blocks)
@@ -74,7 +75,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	mux.Handle("PUT "+importPath, &imp)
 	mux.Handle("/ipfs/", gateway.NewHandler(gateway.Config{
 		DeserializedResponses: true,
-		NoDNSLink:             true, // or a Host header would be looked up
+		NoDNSLink:             true, // otherwise a Host header would be looked up
 		DisableHTMLErrors:     true,
 		MetricsRegistry:       prometheus.NewRegistry(),
 	}, backend))
@@ -82,7 +83,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	return member.Serve(ctx, name, stdout, member.Server{What: "gateway", Address: *listen, Handler: mux})
 }
 
-// importer turns a request's body into a balanced UnixFS DAG, block by block.
+// importer converts a request's body into a balanced UnixFS DAG, block by block.
 type importer struct {
 	blocks blockservice.BlockService
 	chunk  int64
@@ -98,7 +99,7 @@ func (i *importer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i *importer) add(ctx context.Context, r io.Reader) (cid.Cid, error) {
-	// The importer takes no context; a body that fails ends it.
+	// The importer takes no context; a failing body ends it.
 	params := helpers.DagBuilderParams{
 		Dagserv:    merkledag.NewDAGService(i.blocks),
 		Maxlinks:   helpers.DefaultLinksPerBlock,

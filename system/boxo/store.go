@@ -15,9 +15,9 @@ import (
 	ipld "github.com/ipfs/go-ipld-format"
 )
 
-// store is the blocks of a node: one file each, named by the hash, so that they can
-// be removed one by one. They are hashed when they are read: a block that is not what
-// it was is removed, and not there.
+// store holds the blocks of a node: one file each, named by the hash, so that they can be removed
+// individually. Blocks are hashed when they are read: a corrupt block is removed and counts as
+// missing.
 type store struct{ dir string }
 
 var _ blockstore.Blockstore = store{}
@@ -79,13 +79,13 @@ func (s store) GetSize(_ context.Context, c cid.Cid) (int, error) {
 	return int(info.Size()), nil
 }
 
-// Put implements blockstore.Blockstore; the block appears whole or not at all.
+// Put implements blockstore.Blockstore; the block appears completely or not at all.
 func (s store) Put(_ context.Context, b blocks.Block) error {
 	f, err := os.CreateTemp(s.dir, ".put-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails when renamed, as it should
+	defer os.Remove(f.Name()) // fails after the rename, as it should
 	_, err = f.Write(b.RawData())
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
@@ -103,20 +103,18 @@ func (s store) PutMany(ctx context.Context, all []blocks.Block) error {
 	return nil
 }
 
-// AllKeysChan implements blockstore.Blockstore; nothing here asks for it.
+// AllKeysChan implements blockstore.Blockstore; it is never called.
 func (s store) AllKeysChan(context.Context) (<-chan cid.Cid, error) {
 	return nil, errors.New("the blocks are not listed")
 }
 
-// served is the store for those who fetch from it: they hash what they get, so
-// that it is not hashed here.
+// served is the store for peers that fetch from it: they verify the hashes, so that it need not.
 type served struct{ store }
 
 // Get implements blockstore.Blockstore.
 func (s served) Get(_ context.Context, c cid.Cid) (blocks.Block, error) { return s.unchecked(c) }
 
-// below lists the blocks of the graph below root, each after the one that links
-// to it, as far as they are here.
+// below lists the local blocks of the graph below root, each after a block that links to it.
 func (s store) below(ctx context.Context, root cid.Cid) ([]cid.Cid, error) {
 	var all []cid.Cid
 	seen := cid.NewSet()
@@ -128,11 +126,11 @@ func (s store) below(ctx context.Context, root cid.Cid) ([]cid.Cid, error) {
 		}
 		all = append(all, c)
 		if c.Type() == cid.Raw {
-			continue // has no links
+			continue // it has no links
 		}
 		b, err := s.unchecked(c)
 		if ipld.IsNotFound(err) {
-			continue // what is below it was fetched after it: there is nothing
+			continue // blocks below it are fetched after it, so there are none
 		}
 		if err != nil {
 			return nil, err

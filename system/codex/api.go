@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// dialect is the base path of the interface, which changed with the name.
+// dialect is the base path of the REST interface, which changed with the name of the system.
 type dialect string
 
 const (
@@ -32,23 +32,23 @@ func (d dialect) String() string {
 	return map[dialect]string{logos: "Logos Storage", codex: "Codex"}[d]
 }
 
-// api is the REST interface of one node. Every answer closes the connection.
+// api is the REST interface of one node. The connection is closed after every answer.
 type api struct {
 	daemon.Base
-	quiet time.Duration // without a block, after which a fetch has been given up
+	quiet time.Duration // time without a new block after which a fetch counts as given up
 	dialect
 }
 
 var _ daemon.API = (*api)(nil)
 
-// url is that of a path below the dialect's base.
+// url returns the URL of a path below the dialect's base.
 func (a *api) url(path string, query url.Values) *url.URL {
 	u := *a.At
 	u.Path, u.RawQuery = string(a.dialect)+path, query.Encode()
 	return &u
 }
 
-// open asks for a path; the caller reads the answer.
+// open requests a path; the caller reads the answer.
 func (a *api) open(ctx context.Context, path string) (*http.Response, error) {
 	resp, err := a.Web.Open(ctx, web.Call{Method: http.MethodGet, URL: a.url(path, nil)})
 	return resp, classify(path, err)
@@ -64,7 +64,7 @@ func classify(path string, err error) error {
 	return err
 }
 
-// text makes a request that is answered with a word or two.
+// text makes a request whose answer is a short text.
 func (a *api) text(ctx context.Context, path string, query url.Values, call web.Call) (string, error) {
 	call.URL = a.url(path, query)
 	b, err := a.Web.Call(ctx, call)
@@ -75,7 +75,7 @@ func (a *api) json(ctx context.Context, path string, out any) error {
 	return classify(path, a.Web.JSON(ctx, http.MethodGet, a.url(path, nil), nil, nil, out))
 }
 
-// info is a node's account of itself.
+// info is a node's description of itself.
 type info struct {
 	ID      string   `json:"id"`
 	Addrs   []string `json:"addrs"`
@@ -100,7 +100,7 @@ func (a *api) Version(ctx context.Context) (string, error) {
 	return i.version(), err
 }
 
-// Ping implements daemon.API. The first answer shows which dialect the node speaks.
+// Ping implements daemon.API. The first answer shows the node's dialect.
 func (a *api) Ping(ctx context.Context) (err error) {
 	if a.dialect != "" {
 		_, err = a.space(ctx)
@@ -138,7 +138,7 @@ func (a *api) list(ctx context.Context) ([]manifest, error) {
 	return l.Content, err
 }
 
-// space is what a node holds of its quota, in blocks of 64 KiB and bytes.
+// space is a node's use of its quota, in blocks of 64 KiB and in bytes.
 type space struct {
 	TotalBlocks                                       int64
 	QuotaMaxBytes, QuotaUsedBytes, QuotaReservedBytes int64
@@ -160,7 +160,7 @@ func (a *api) Used(ctx context.Context) (int64, error) {
 	return s.QuotaUsedBytes, err
 }
 
-// Address implements daemon.API: a multiaddress with the node's id.
+// Address implements daemon.API. It returns a multiaddress with the node's id.
 func (a *api) Address(ctx context.Context) (string, error) {
 	i, err := a.info(ctx)
 	if err != nil {
@@ -172,13 +172,13 @@ func (a *api) Address(ctx context.Context) (string, error) {
 	return i.Addrs[0] + "/p2p/" + i.ID, nil
 }
 
-// record is the address by which others find a node in the DHT.
+// record returns the address by which other nodes find this one in the DHT.
 func (a *api) record(ctx context.Context) (string, error) {
 	return a.text(ctx, "/spr", nil, web.Call{Method: http.MethodGet, Header: http.Header{"Accept": {"text/plain"}}})
 }
 
-// Connect implements daemon.API. The node says yes to any address when it is connected
-// to the peer already.
+// Connect implements daemon.API. The node accepts any address if it is already connected to the
+// peer.
 func (a *api) Connect(ctx context.Context, address string) error {
 	addr, id, err := parseAddress(address)
 	if err != nil {
@@ -188,7 +188,7 @@ func (a *api) Connect(ctx context.Context, address string) error {
 	return err
 }
 
-// parseAddress takes a node's address apart: where it is, and its id.
+// parseAddress splits a node's address into its location and id.
 func parseAddress(address string) (at, id string, err error) {
 	at, id, ok := strings.Cut(address, "/p2p/")
 	if !ok || at == "" || id == "" || strings.Contains(id, "/") {
@@ -198,34 +198,35 @@ func parseAddress(address string) (at, id string, err error) {
 	return at, id, nil
 }
 
-// Remove implements daemon.API: an object and its blocks. The node does not say
-// whether there was such an object.
+// Remove implements daemon.API for an object and its blocks. The node does not report whether the
+// object existed.
 func (a *api) Remove(ctx context.Context, ref system.Ref) error {
 	_, err := a.text(ctx, data(ref), nil, web.Call{Method: http.MethodDelete})
 	return err
 }
 
-// Local implements daemon.API. Asked for what is local, the node answers at once; it
-// would begin to send as soon as it had the manifest.
+// Local implements daemon.API. The node answers a request for local data at once: it begins to send
+// as soon as it has the manifest.
 func (a *api) Local(ctx context.Context, ref system.Ref) (*http.Response, error) {
 	return a.open(ctx, data(ref))
 }
 
-// Apart implements daemon.API: a node says yes to an address where it is connected.
+// Apart implements daemon.API. It returns all peers, because Connect to a connected peer is
+// harmless.
 func (a *api) Apart(_ context.Context, peers []string) ([]string, error) { return peers, nil }
 
-// Part implements daemon.API: nodes keep their connections.
+// Part implements daemon.API. It does nothing, because nodes keep their connections.
 func (a *api) Part(context.Context, string) error { return nil }
 
-// Count implements daemon.API, by the number of blocks in the store: the node has no
-// other account that both dialects give.
+// Count implements daemon.API from the number of blocks in the store: both dialects report no other
+// counter.
 func (a *api) Count(ctx context.Context) (member.Counts, error) {
 	s, err := a.space(ctx)
 	return member.Counts{Received: -1, Sent: -1, Held: s.TotalBlocks * blockSize, Peers: -1}, err
 }
 
-// Fetch implements daemon.API. The node goes on with a fetch whatever we do, and does not
-// say when it has given up.
+// Fetch implements daemon.API. The node continues a fetch in any case, and does not report when it
+// has given up.
 func (a *api) Fetch(ctx context.Context, t *member.Content) error {
 	if err := a.request(ctx, t); err != nil {
 		return err
@@ -246,10 +247,11 @@ func (a *api) Fetch(ctx context.Context, t *member.Content) error {
 	return fmt.Errorf("codex: no block for %v; asked again", a.quiet)
 }
 
-// manifestWithin is how long a fetch's manifest may take before we say that it is not found.
+// manifestWithin limits the time until the manifest of a fetch must arrive; then it counts as not
+// found.
 const manifestWithin = 40 * time.Second
 
-// request begins a fetch. It is answered with the manifest, or never.
+// request starts a fetch. The answer is the manifest, or never arrives.
 func (a *api) request(ctx context.Context, t *member.Content) error {
 	wait := min(a.quiet, manifestWithin)
 	within, cancel := context.WithTimeout(ctx, wait)
@@ -265,13 +267,13 @@ func (a *api) request(ctx context.Context, t *member.Content) error {
 	}
 	size, err := m.size()
 	if err == nil {
-		t.Know(size, blockSize) // the manifest is a block
+		t.Know(size, blockSize) // the manifest takes one block
 	}
 	return err
 }
 
-// Has implements daemon.API: whether the node has an object's manifest, without which no
-// node could find the rest. Its data may be elsewhere, or nowhere.
+// Has implements daemon.API. It reports whether the node has an object's manifest, without which no
+// node could find the rest. The data itself may be elsewhere or missing.
 func (a *api) Has(ctx context.Context, ref system.Ref) (bool, error) {
 	var answer map[string]bool
 	if err := a.json(ctx, data(ref)+"/exists", &answer); err != nil {
@@ -279,7 +281,7 @@ func (a *api) Has(ctx context.Context, ref system.Ref) (bool, error) {
 	}
 	has, ok := answer[string(ref)]
 	if !ok {
-		has, ok = answer["has"] // the word of the interface's own description
+		has, ok = answer["has"] // the name in the description of the interface
 	}
 	if !ok {
 		return false, fmt.Errorf("codex: GET %s/exists on %s: the answer does not name it: %v", data(ref), a.At.Host,
@@ -300,15 +302,15 @@ func (a *api) Store(ctx context.Context, name string, size int64, body io.Reader
 	if err != nil {
 		return "", a.orQuota(ctx, err)
 	}
-	ref := system.Ref(text) // kept in the node's own base
+	ref := system.Ref(text) // in the base used by the node
 	if err := valid(ref); err != nil {
 		return "", fmt.Errorf("codex: POST /data on %s: the answer is no CID: %w", a.At.Host, err)
 	}
 	return ref, nil
 }
 
-// orQuota recognizes an upload that failed because the quota is full, which shows as
-// "Unable to store block", or as a connection that breaks while we send.
+// orQuota recognizes an upload that failed because the quota is full, which appears as "Unable to
+// store block" or as a connection that breaks during the upload.
 func (a *api) orQuota(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -323,5 +325,5 @@ func (a *api) orQuota(ctx context.Context, err error) error {
 
 func data(ref system.Ref) string { return "/data/" + string(ref) }
 
-// valid keeps out what a path cannot hold or would mean something else by.
+// valid rejects refs that a path cannot contain or would interpret differently.
 func valid(ref system.Ref) error { return member.CID(name, ref) }

@@ -1,6 +1,6 @@
-// Package codex stores objects in Codex, which goes on as Logos Storage: two
-// dialects of one REST interface. A put is an import into the client's own node;
-// what crosses the link is the reading of what another node holds.
+// Package codex stores objects in Codex or its successor Logos Storage: two dialects of one REST
+// interface. A put is an import into the client's own node; only reads of data that another node
+// holds cross the link.
 package codex
 
 import (
@@ -43,8 +43,8 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	})
 }
 
-// Start implements system.System: a node on the first server host and one on
-// the client's, which know of no other; or the nodes of a swarm.
+// Start implements system.Starter: it starts a node on the first server host and one on the
+// client's, which know only each other, or the nodes of a swarm.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	bin, err := program(d.Options)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	return k.Pair(ctx, d, about, func(p *daemon.Pair[*api]) group.Node { return seeding{newNode(p)} })
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	about := map[string]string{
 		"put": "import into the node at the endpoint", "get": "network/stream",

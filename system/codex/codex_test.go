@@ -31,7 +31,7 @@ func TestBadOptions(t *testing.T) {
 	hosts := systemtest.Hosts(t, 2)
 	for url, mode := range map[string]system.Mode{
 		"127.0.0.1:8080":                     system.Attach, // no URL
-		"http://127.0.0.1:8080/api/codex/v1": system.Attach, // we would not ask at the path
+		"http://127.0.0.1:8080/api/codex/v1": system.Attach, // the path would be ignored
 		"http://127.0.0.1:8080":              system.Start,
 	} {
 		d := system.Deployment{Hosts: hosts[:1], Client: hosts[1], Dir: t.TempDir(), Options: system.Options{"url": url}}
@@ -41,8 +41,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestPrivate pins the flags that keep a node from a public network, and from
-// removing what it holds.
+// TestPrivate checks the flags that keep a node off public networks and from removing its data.
 func TestPrivate(t *testing.T) {
 	full, err := System{}.Info().Fill(nil)
 	must(t, err)
@@ -63,7 +62,7 @@ func TestPrivate(t *testing.T) {
 		args, err := arguments(full, c.flags, netip.MustParseAddr(c.ip), "/d", []int{1, 2, 3}, c.bootstrap)
 		must(t, err)
 		for _, want := range append(c.want, "--nat=extip:"+c.ip, "--api-bindaddr="+c.ip, "--block-ttl=30d",
-			"--storage-quota=8192mb", "--block-retries=3000") { // with 15 a real node lost blocks that only had to wait
+			"--storage-quota=8192mb", "--block-retries=3000") { // with 15, a real node lost blocks that only had to wait
 			if !slices.Contains(args, want) {
 				t.Errorf("%s: %v lack %s", c.flags, args, want)
 			}

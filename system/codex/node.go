@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// node is the client's node, and the one on the server when there is one.
+// node is the client's node and, if there is one, the node on the server.
 type node struct{ *daemon.Pair[*api] }
 
 func newNode(p *daemon.Pair[*api]) *node {
@@ -33,11 +33,11 @@ func (s seeding) Seed(ctx context.Context, name string, size int64, r io.Reader)
 // Cool implements system.Cooler.
 func (s seeding) Cool(ctx context.Context, ref system.Ref) error { return s.Evict(ctx, ref) }
 
-// Delete implements system.Deleter. Codex removes an object's blocks also when another
-// object has the same ones.
+// Delete implements system.Deleter. Codex also removes blocks of the object that other objects
+// share.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error { return n.Erase(ctx, ref) }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.stream(ctx, n.Near(), ref, w)
 }
@@ -57,16 +57,15 @@ func (n *node) stream(ctx context.Context, from *api, ref system.Ref, w io.Write
 	return err
 }
 
-// search asks a node for what is below an object, for which it may search the network for
-// ever.
+// search requests a path below an object, for which the node may search the network without limit.
 func (n *node) search(ctx context.Context, from *api, ref system.Ref, path string) (*http.Response, error) {
 	return n.Search(ctx, "GET "+path, ref, func(ctx context.Context) (*http.Response, error) {
 		return from.open(ctx, data(ref)+path)
 	})
 }
 
-// Stat implements system.Stater. The node keeps the manifest that it fetched:
-// asked again it does not cross the link.
+// Stat implements system.Stater. The node keeps the manifest after the first call, so that later
+// ones do not cross the link.
 func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	resp, err := n.search(ctx, n.Near(), ref, "/network/manifest")
 	if err != nil {
@@ -90,8 +89,8 @@ func (m manifest) object() (system.Object, error) {
 	return o, err
 }
 
-// List implements system.Lister: what the nodes have manifests of, which does
-// not mean that they have the data.
+// List implements system.Lister: it lists the objects whose manifests the nodes have, not
+// necessarily with their data.
 func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
 	seen := map[string]bool{}
 	for _, a := range n.All() {

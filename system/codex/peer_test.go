@@ -25,7 +25,7 @@ import (
 
 const background system.Ref = "zDvZRwzmBGgvtZJHARfeVAPfES1Dgz8VuS9Nixykff7w5S41cY9R" // 20 MiB
 
-// peerAt is a node of a swarm whose interface is at address; its process only sleeps.
+// peerAt returns a node of a swarm whose API is at address; its process only sleeps.
 func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api] {
 	t.Helper()
 	base, err := url.Parse(address)
@@ -41,14 +41,14 @@ func peerAt(t *testing.T, address string, quiet time.Duration) *daemon.Peer[*api
 	return p
 }
 
-// recordedPeer is a node of a swarm that answers with these exchanges.
+// recordedPeer returns a node of a swarm that answers with these exchanges.
 func recordedPeer(t *testing.T, quiet time.Duration, exchanges []replay.Exchange,
 	opt ...replay.Option) *daemon.Peer[*api] {
 	t.Helper()
 	return peerAt(t, replay.Serve(t, exchanges, opt...).URL, quiet)
 }
 
-// TestFetchIsCountedInBlocks: the manifest is one of them, and no content.
+// TestFetchIsCountedInBlocks checks that the manifest counts as a block, but not as content.
 func TestFetchIsCountedInBlocks(t *testing.T) {
 	const size, file = 20 << 20, "07-background-network"
 	polls := record(t, file, "poll space")
@@ -89,7 +89,7 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 	}
 }
 
-// TestFetchOfNothingNeverHangs: the node never answers for a CID that is nowhere.
+// TestFetchOfNothingNeverHangs uses a node that never answers for a CID that does not exist.
 func TestFetchOfNothingNeverHangs(t *testing.T) {
 	empty := record(t, "02-info", "space of an empty node")
 	p := recordedPeer(t, 200*time.Millisecond, replay.Chain(empty, only(record(t, "10-cid-errors",
@@ -119,8 +119,8 @@ func TestFetchOfNothingNeverHangs(t *testing.T) {
 	}
 }
 
-// TestLostPeersAreReported: a node that finds no other with the rest is never complete and says
-// why all the time.
+// TestLostPeersAreReported checks that a node without a source for the rest is never complete and
+// reports the reason all the time.
 func TestLostPeersAreReported(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/codex/v1/debug/info", func(w http.ResponseWriter, _ *http.Request) {

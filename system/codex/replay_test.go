@@ -26,11 +26,11 @@ const (
 	mediumSum = "2417548071234ade96324322c905250f75b29f9dae40d8a24bb0f2c29a44fbee"
 )
 
-// brief is how long tests wait for what never comes: longer than a busy
-// machine takes for what does come.
+// brief is how long tests wait for an event that must not occur: longer than a busy machine takes
+// for one that occurs.
 const brief = 3 * time.Second
 
-// fails wants an error of a kind, and not of system.ErrNotFound unless that is it.
+// fails checks that err is of a kind, and not system.ErrNotFound unless that is the kind.
 func fails(t *testing.T, what string, err, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) || kind != system.ErrNotFound && errors.Is(err, system.ErrNotFound) {
@@ -43,7 +43,7 @@ func record(t *testing.T, file string, steps ...string) []replay.Exchange {
 	return replay.Steps(replay.Load(t, "testdata/"+file+".jsonl"), steps...)
 }
 
-// only keeps the exchanges whose path ends so.
+// only returns the exchanges whose path ends with end.
 func only(rec []replay.Exchange, method, end string) []replay.Exchange {
 	var out []replay.Exchange
 	for _, e := range rec {
@@ -54,18 +54,17 @@ func only(rec []replay.Exchange, method, end string) []replay.Exchange {
 	return out
 }
 
-// hello is what an attached node is asked first.
+// hello is the first exchange with an attached node.
 func hello(t *testing.T) []replay.Exchange {
 	return record(t, "02-info", "other dialect base path on this version", "debug info", "debug info")
 }
 
-// joins is the client's node being connected to the server's, whose address is asked for.
+// joins is the connection of the client's node to the server's, after a request for its address.
 func joins(t *testing.T) []replay.Exchange {
 	return record(t, "08-connect-no-bootstrap", "connect with the address")
 }
 
-// attach attaches to recorded nodes: the client's and, when it is not nil, the
-// server's.
+// attach attaches to recorded nodes: the client's and, unless nil, the server's.
 func attach(t *testing.T, near, far *replay.Server, write bool) system.Store {
 	t.Helper()
 	opt := system.Options{"url": near.URL, "not_found_after": "30s"}
@@ -77,7 +76,7 @@ func attach(t *testing.T, near, far *replay.Server, write bool) system.Store {
 	return c.Nodes()[0].(system.Store)
 }
 
-// one attaches to a single node that has these exchanges after the greeting.
+// one attaches to a single node with these exchanges after the greeting.
 func one(t *testing.T, exchanges []replay.Exchange, opt ...replay.Option) *node {
 	t.Helper()
 	return attach(t, replay.Serve(t, replay.Chain(hello(t), exchanges), opt...), nil, true).(*node)
@@ -87,7 +86,7 @@ func TestDialects(t *testing.T) {
 	if n := one(t, nil); n.Near().dialect != codex {
 		t.Errorf("%s", n.Near().dialect)
 	}
-	// Logos Storage answers the same under another path.
+	// Logos Storage gives the same answers under another path.
 	later := replay.Serve(t, record(t, "02-info", "debug info", "debug info"), replay.Let("/api/codex/v1",
 		"/api/storage/v1"))
 	if n := attach(t, later, nil, false).(*node); n.Near().dialect != logos {
@@ -133,7 +132,7 @@ func TestEmptyObjectIsRefused(t *testing.T) {
 	}
 }
 
-// TestQuota: the answer comes while we send, and often is lost with the connection.
+// TestQuota checks an answer that arrives during the upload, and is often lost with the connection.
 func TestQuota(t *testing.T) {
 	for _, c := range []struct {
 		step, name string
@@ -146,7 +145,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestReadsThatFail: answers that are no object, and what Get makes of them.
+// TestReadsThatFail checks how Get handles answers without an object.
 func TestReadsThatFail(t *testing.T) {
 	part := systemtest.Bytes("part", 300_000)
 	short := record(t, "05-download-local", "local download 1MiB")
@@ -158,7 +157,7 @@ func TestReadsThatFail(t *testing.T) {
 		answers []replay.Exchange
 		ref     system.Ref
 		after   time.Duration // option not_found_after
-		closed  bool          // all nodes there are
+		closed  bool          // there are no other nodes
 		want    error
 		says    string
 	}{
@@ -184,10 +183,10 @@ func TestReadsThatFail(t *testing.T) {
 func TestMalformedCID(t *testing.T) {
 	rec := record(t, "10-cid-errors", "malformed CID")
 	n := one(t, only(rec, "GET", "/xyz/network/stream"))
-	// What the node says of a CID that we would let pass.
+	// The node's answer to a CID that passes our check.
 	_, err := n.Near().text(systemtest.Context(t), "/data/xyz/network/stream", nil, web.Call{Method: "GET"})
 	fails(t, "xyz", err, system.ErrBadRef)
-	// What we say without asking.
+	// Refs rejected without a request.
 	for _, ref := range []system.Ref{"xyz", "", "../../etc/passwd", small + "/exists"} {
 		fails(t, string(ref), n.Get(systemtest.Context(t), ref, io.Discard), system.ErrBadRef)
 	}
@@ -198,7 +197,7 @@ func TestCool(t *testing.T) {
 	const other = "zDvZRwzmBGgvtZJHARfeVAPfES1Dgz8VuS9Nixykff7w5S41cY9R"
 	put := record(t, "03-upload", "upload 1MiB with filename")
 	for name, c := range map[string]struct {
-		after []replay.Exchange // what the client's node says to a read without network
+		after []replay.Exchange // the client's node's answer to a read without network
 		want  error
 	}{
 		"cold":       {record(t, "09-delete", "local GET after"), nil},
@@ -208,7 +207,7 @@ func TestCool(t *testing.T) {
 			opt := []replay.Option{replay.Instead(mediumSum, data), replay.Let(other, string(medium))}
 			near := replay.Serve(t, replay.Chain(hello(t), joins(t), put, record(t, "09-delete", "delete 20 MiB"),
 				c.after), opt...)
-			// The server's node has to have it all before the only copy goes.
+			// The server's node must have the whole object before the only copy is removed.
 			far := replay.Serve(t, replay.Chain(hello(t), record(t, "05-download-local",
 				"network/stream on the node that has the data")), opt...)
 			n := attach(t, near, far, true)

@@ -17,11 +17,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// retryEvery is what lies between a node's requests for a block.
+// retryEvery is the interval between a node's requests for a block.
 const retryEvery = 2 * time.Second
 
-// kind is of nodes that all speak the same; empty: it is found out. flags is what the
-// program says of its flags.
+// kind describes nodes that use one dialect; if speaks is empty, the dialect is detected. flags is
+// the program's description of its flags.
 func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.Kind[*api] {
 	return &daemon.Kind[*api]{
 		Name: name, Ref: valid, Endless: true, Redial: 5 * time.Second,
@@ -29,7 +29,7 @@ func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.
 			return &api{Base: daemon.NewBase(name, dial, at), dialect: speaks,
 				quiet: time.Duration(opt.Int("block_retries"))*retryEvery + 10*time.Second}
 		},
-		// it starts in no other
+		// the node does not start in a directory with other permissions
 		Init: func(_ context.Context, n *daemon.Daemon[*api]) error { return n.Dir.Files.MkdirAll(n.Dir.Path, 0o700) },
 		Command: func(ctx context.Context, n *daemon.Daemon[*api], first *api) (c testbed.Command, err error) {
 			bootstrap := ""
@@ -46,8 +46,8 @@ func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.
 	}
 }
 
-// arguments are the flags of a node on a private network. ports are those of the API, of
-// its peers and of discovery.
+// arguments returns the flags of a node on a private network. ports are those of the API, the peers
+// and the discovery.
 func arguments(
 	opt system.Options, flags string, ip netip.Addr, dir string, ports []int, bootstrap string,
 ) ([]string, error) {
@@ -60,7 +60,7 @@ func arguments(
 		"--api-bindaddr=" + ip.String(), "--api-port=" + strconv.Itoa(ports[0]),
 		"--nat=extip:" + ip.String(),
 		fmt.Sprintf("--storage-quota=%dmb", quota>>20),
-		"--block-ttl=30d", // never 0: it says that 0 keeps blocks for ever, and removes them all
+		"--block-ttl=30d", // never 0: the help claims that 0 keeps blocks forever, but it removes all of them
 		"--block-retries=" + opt["block_retries"],
 		"--log-level=warn", "--log-format=nocolors",
 	}
@@ -70,7 +70,7 @@ func arguments(
 		args = append(args, "--listen-addrs="+member.Multiaddr(netip.AddrPortFrom(ip, uint16(ports[1]))),
 			"--disc-port="+strconv.Itoa(ports[2]))
 	}
-	const alone = "no-bootstrap-node" // or it joins a public network
+	const alone = "no-bootstrap-node" // otherwise it joins a public network
 	switch {
 	case bootstrap != "":
 		args = append(args, "--bootstrap-node="+bootstrap)
@@ -82,8 +82,7 @@ func arguments(
 	return args, nil
 }
 
-// speaks asks a program for its version, which says which of the two it is, and for its
-// flags.
+// speaks queries the version of a program, which identifies the dialect, and its flags.
 func speaks(ctx context.Context, bin string) (d dialect, flags string, err error) {
 	d = codex
 	if system.Says(ctx, name, bin, "Codex version", "--version") != nil {

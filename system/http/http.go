@@ -41,7 +41,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return web.Unreachable(ctx, name, n.Endpoints())
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	n, err := s.node(d.Options)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	return group.One(identity, n), nil
 }
 
-// node reads and checks the options.
+// node validates the options.
 func (s System) node(opt system.Options) (*listed.Node, error) {
 	base, err := listed.Base(name, opt)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s System) node(opt system.Options) (*listed.Node, error) {
 	}
 	for i, e := range n.Entries {
 		u, err := url.Parse(e.What)
-		if err != nil { // it quotes the URL, which may hold a password
+		if err != nil { // it quotes the URL, which may contain a password
 			return nil, fmt.Errorf("http: the URL of object %d cannot be read", i+1)
 		}
 		if u.User != nil {
@@ -93,7 +93,7 @@ func (s System) node(opt system.Options) (*listed.Node, error) {
 		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return nil, fmt.Errorf("http: %q is not an absolute http or https URL", e.What)
 		}
-		u.Fragment = "" // is never sent
+		u.Fragment = "" // it is never sent
 		t := base
 		t.URL = u
 		n.Targets[system.Ref(e.What)] = t

@@ -24,7 +24,7 @@ var must = systemtest.Must
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
-// server serves size bytes at any path but those with "no-such" in them.
+// server serves size bytes at all paths without "no-such".
 func server(data []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "no-such") {
@@ -101,7 +101,7 @@ func TestConformance(t *testing.T) {
 
 func TestServerWithoutRanges(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Accept-Ranges", "bytes") // what it says is not what it does
+		w.Header().Set("Accept-Ranges", "bytes") // a false claim
 		io.WriteString(w, "0123456789")
 	}))
 	defer s.Close()

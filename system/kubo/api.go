@@ -21,16 +21,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// rpc is the RPC of one node.
+// rpc is the RPC interface of one node.
 type rpc struct {
 	daemon.Base
-	chunk string // size of the blocks that a file becomes
+	chunk string // size of the blocks of a file
 }
 
 var _ daemon.API = (*rpc)(nil)
 
-// call makes a call; a status other than 2xx is an error. 200 is not success
-// yet: the caller reads the body with finish, or decodes it.
+// call makes a call; a status other than 2xx is an error. 200 does not mean success yet: the caller
+// must read the body completely.
 func (r *rpc) call(ctx context.Context, command string, args url.Values) (*http.Response, error) {
 	return r.send(ctx, command, args, web.Call{})
 }
@@ -44,7 +44,7 @@ func (r *rpc) send(ctx context.Context, command string, args url.Values, with we
 	return resp, classify(err)
 }
 
-// classify distinguishes errors by the daemon's words, since every status is 500.
+// classify distinguishes errors by the daemon's message, since every status is 500.
 func classify(err error) error {
 	var e *web.StatusError
 	if !errors.As(err, &e) {
@@ -55,7 +55,7 @@ func classify(err error) error {
 		"invalid cid":                          system.ErrBadRef,
 		"could not find":                       system.ErrNotFound,
 		"no link named":                        system.ErrNotFound,
-		"context deadline exceeded":            system.ErrNotFound, // of its option timeout: it found nothing in time
+		"context deadline exceeded":            system.ErrNotFound, // of its option timeout: nothing found in time
 		"no space left on device":              system.ErrQuota,
 	} {
 		if strings.Contains(e.Said, words) {
@@ -65,7 +65,7 @@ func classify(err error) error {
 	return err
 }
 
-// json makes a call and decodes its answer; of several values the last counts.
+// json makes a call and decodes its answer; the last of several values counts.
 func (r *rpc) json(ctx context.Context, command string, args url.Values, out any) error {
 	resp, err := r.call(ctx, command, args)
 	if err != nil {
@@ -74,15 +74,14 @@ func (r *rpc) json(ctx context.Context, command string, args url.Values, out any
 	return r.decode(command, resp, func(d *json.Decoder) error { return d.Decode(out) })
 }
 
-// decode calls next for each value of an answer, which may end with an error in its
-// trailer.
+// decode calls next for each value of an answer, whose trailer may contain an error.
 func (r *rpc) decode(command string, resp *http.Response, next func(*json.Decoder) error) error {
 	defer resp.Body.Close()
 	d := json.NewDecoder(web.Bounded(resp.Body))
 	for values := 0; ; values++ {
 		err := next(d)
 		switch {
-		// to options that it cannot parse
+		// an answer to options that the daemon cannot parse
 		case err == io.EOF && values == 0 && resp.Trailer.Get("X-Stream-Error") == "":
 			return fmt.Errorf("kubo: %s on %s: status 200 and an empty answer: %w", command, r.At.Host,
 				io.ErrUnexpectedEOF)
@@ -95,7 +94,7 @@ func (r *rpc) decode(command string, resp *http.Response, next func(*json.Decode
 	}
 }
 
-// quiet makes a call whose answer only says that it is done.
+// quiet makes a call and discards its answer.
 func (r *rpc) quiet(ctx context.Context, command string, args url.Values) error {
 	resp, err := r.call(ctx, command, args)
 	if err != nil {
@@ -106,9 +105,9 @@ func (r *rpc) quiet(ctx context.Context, command string, args url.Values) error 
 	return err
 }
 
-// identity is a node's account of itself.
+// identity is a node's description of itself.
 type identity struct {
-	Addresses    []string // with its id at the end
+	Addresses    []string // each ends with the node's id
 	AgentVersion string
 }
 
@@ -122,8 +121,7 @@ func (r *rpc) Version(ctx context.Context) (string, error) {
 	return i.AgentVersion, err
 }
 
-// swarm connects to or disconnects from a peer, which answers 200 also when it
-// did not.
+// swarm connects to or disconnects from a peer. The daemon answers 200 even if it failed.
 func (r *rpc) swarm(ctx context.Context, what, address string) error {
 	var answer struct{ Strings []string }
 	if err := r.json(ctx, "swarm/"+what, url.Values{"arg": {address}}, &answer); err != nil {
@@ -141,7 +139,7 @@ func (r *rpc) Connect(ctx context.Context, address string) error {
 	return r.swarm(ctx, "connect", address)
 }
 
-// Address implements daemon.API: a multiaddress with the node's id.
+// Address implements daemon.API. It returns a multiaddress with the node's id.
 func (r *rpc) Address(ctx context.Context) (string, error) {
 	i, err := r.id(ctx)
 	if err != nil {
@@ -159,7 +157,7 @@ func (r *rpc) Ping(ctx context.Context) error {
 	return err
 }
 
-// Has implements daemon.API: it asks for the object's root.
+// Has implements daemon.API. It looks up the object's root block.
 func (r *rpc) Has(ctx context.Context, ref system.Ref) (bool, error) {
 	err := r.quiet(ctx, "block/stat", url.Values{"arg": {string(ref)}, "offline": {"true"}})
 	if errors.Is(err, system.ErrNotFound) {
@@ -168,12 +166,12 @@ func (r *rpc) Has(ctx context.Context, ref system.Ref) (bool, error) {
 	return err == nil, err
 }
 
-// Local implements daemon.API. The daemon does not hash what it reads there.
+// Local implements daemon.API. The daemon does not verify hashes of local blocks.
 func (r *rpc) Local(ctx context.Context, ref system.Ref) (*http.Response, error) {
 	return r.call(ctx, "cat", url.Values{"arg": {string(ref)}, "offline": {"true"}})
 }
 
-// Remove implements daemon.API: the pin, and all blocks that no other pin has.
+// Remove implements daemon.API. It removes the pin, and all blocks that no other pin covers.
 func (r *rpc) Remove(ctx context.Context, ref system.Ref) error {
 	err := r.quiet(ctx, "pin/rm", arg(ref))
 	if err != nil && !strings.Contains(err.Error(), "not pinned") {
@@ -182,16 +180,16 @@ func (r *rpc) Remove(ctx context.Context, ref system.Ref) error {
 	return r.quiet(ctx, "repo/gc", url.Values{"quiet": {"true"}})
 }
 
-// Used implements daemon.API, without walking over the repo.
+// Used implements daemon.API, without walking the repo.
 func (r *rpc) Used(ctx context.Context) (int64, error) {
 	var s struct{ RepoSize int64 }
 	err := r.json(ctx, "repo/stat", url.Values{"size-only": {"true"}}, &s)
 	return s.RepoSize, err
 }
 
-// Store implements daemon.API: it imports and pins a file.
+// Store implements daemon.API. It imports and pins a file.
 func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Reader) (system.Ref, error) {
-	body, err := web.Exactly(content, size) // or the form would end as it should behind bytes that are too many
+	body, err := web.Exactly(content, size) // otherwise the form would end correctly after too many bytes
 	if err != nil {
 		return "", err
 	}
@@ -207,7 +205,7 @@ func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Rea
 	}
 	tail := form.String()
 	resp, err := r.send(ctx, "add", url.Values{
-		// Without all of these set CIDs differ between versions of the daemon.
+		// Unless all of these are set, CIDs differ between versions of the daemon.
 		"cid-version": {"1"}, "raw-leaves": {"true"}, "chunker": {"size-" + r.chunk},
 		"pin": {"true"}, "progress": {"false"}, "quieter": {"true"},
 	}, web.Call{
@@ -218,7 +216,7 @@ func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Rea
 	if err != nil {
 		return "", err
 	}
-	var last struct{ Hash string } // the last line is the object
+	var last struct{ Hash string } // the last line describes the object
 	if err := r.decode("add", resp, func(d *json.Decoder) error { return d.Decode(&last) }); err != nil {
 		return "", err
 	}
@@ -228,7 +226,7 @@ func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Rea
 	return system.Ref(last.Hash), nil
 }
 
-// peers are the ids of those who are connected.
+// peers returns the ids of the connected peers.
 func (r *rpc) peers(ctx context.Context) (map[string]bool, error) {
 	var s struct{ Peers []struct{ Peer string } }
 	err := r.json(ctx, "swarm/peers", nil, &s)
@@ -262,8 +260,7 @@ func (r *rpc) Part(ctx context.Context, address string) error {
 	return err
 }
 
-// Count implements daemon.API, by bitswap's own account: blocks that came twice count
-// twice.
+// Count implements daemon.API from bitswap's counters: duplicate blocks count twice.
 func (r *rpc) Count(ctx context.Context) (member.Counts, error) {
 	var s struct {
 		DataReceived, DataSent int64
@@ -273,8 +270,8 @@ func (r *rpc) Count(ctx context.Context) (member.Counts, error) {
 	return member.Counts{Received: s.DataReceived, Sent: s.DataSent, Held: -1, Peers: len(s.Peers)}, err
 }
 
-// Fetch implements daemon.API: pin/add, which walks the graph, keeps every block and
-// reports its progress twice a second.
+// Fetch implements daemon.API with pin/add, which walks the graph, keeps every block and reports
+// progress twice a second.
 func (r *rpc) Fetch(ctx context.Context, t *member.Content) error {
 	resp, err := r.call(ctx, "pin/add", url.Values{"arg": {string(t.Ref)}, "progress": {"true"}})
 	if err != nil {
@@ -285,7 +282,7 @@ func (r *rpc) Fetch(ctx context.Context, t *member.Content) error {
 		var p struct {
 			Pins     []string
 			Progress int   // blocks
-			Bytes    int64 // of them
+			Bytes    int64 // in these blocks
 		}
 		if err := d.Decode(&p); err != nil {
 			return err
@@ -309,7 +306,7 @@ func (r *rpc) Fetch(ctx context.Context, t *member.Content) error {
 	return r.measure(ctx, t)
 }
 
-// measure learns from the root, once it is there, how large content and graph are.
+// measure gets the sizes of content and graph from the root, once the root is there.
 func (r *rpc) measure(ctx context.Context, t *member.Content) error {
 	if t.Known() {
 		return nil

@@ -1,6 +1,5 @@
-// Package kubo stores objects in Kubo, the common IPFS node. A put is an import
-// into the client's own node; what crosses the link is the reading of what
-// another node holds.
+// Package kubo stores objects in Kubo, the common IPFS node. A put is an import into the client's
+// own node; only reads of data that another node holds cross the link.
 package kubo
 
 import (
@@ -41,8 +40,8 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	})
 }
 
-// Start implements system.System: a node on the first server host and one on the
-// client's, or the nodes of a swarm, on a private network of their own.
+// Start implements system.Starter: it starts a node on the first server host and one on the
+// client's, or the nodes of a swarm, on a private network.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	bin, err := program(d.Options)
 	if err != nil {
@@ -61,7 +60,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	return k.Pair(ctx, d, about, func(p *daemon.Pair[*rpc]) group.Node { return private{seeding{newNode(p)}} })
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	about := aboutOf(d.Options)
 	return kind(d.Options, "").Attach(ctx, d, about, func(p *daemon.Pair[*rpc]) group.Node {
@@ -73,7 +72,7 @@ func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, 
 	})
 }
 
-// aboutOf is what decides how fast the node seems.
+// aboutOf returns the settings that affect the measured speed.
 func aboutOf(opt system.Options) map[string]string {
 	return map[string]string{
 		"method": "cat", "range": "cat with offset and length",

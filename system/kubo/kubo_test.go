@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 		Unknown:          []system.Ref{unknown},
 		Malformed:        []system.Ref{medium[:len(medium)-4], medium + "/x"},
 		ContentAddressed: true,
-		PutPassesServer:  true, // the client's own node takes it
+		PutPassesServer:  true, // the client's own node accepts it
 		Without:          []string{"spread", "restart"},
 	}})
 }
@@ -43,8 +43,8 @@ func live(t *testing.T, opt system.Options) private {
 	return systemtest.Start(t, System{}, opt, systemtest.HostsOf(t, testbed.Options{}, 2)).Nodes()[0].(private)
 }
 
-// TestLiveColdReads: what Cool has made cold comes over the link again, whole, also
-// after the nodes had parted.
+// TestLiveColdReads checks that objects crossed the link again after Cool, completely, also after
+// the nodes had been disconnected.
 func TestLiveColdReads(t *testing.T) {
 	const size = 3<<20 + 7
 	n := live(t, nil)
@@ -66,8 +66,7 @@ func TestLiveColdReads(t *testing.T) {
 	}
 }
 
-// TestLiveRedials: as many fresh connections in a row as there are reads; the
-// daemon's own limit is lower.
+// TestLiveRedials opens one new connection per read; the daemon's own limit is lower.
 func TestLiveRedials(t *testing.T) {
 	n := live(t, nil)
 	ref, err := n.Seed(systemtest.Context(t), "x", 100, systemtest.Content("redials", 100))
@@ -80,7 +79,7 @@ func TestLiveRedials(t *testing.T) {
 	}
 }
 
-// TestPrivate pins what keeps a node from the public network.
+// TestPrivate checks the settings that keep a node off the public network.
 func TestPrivate(t *testing.T) {
 	repo := disk.Dir{Files: testbed.LocalFiles{}, Path: t.TempDir()}
 	path := repo.Sub(configFile).Path
@@ -119,7 +118,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// TestEndlessAnswer: a server that goes on for ever does not fill our memory.
+// TestEndlessAnswer checks that an endless answer does not fill the memory.
 func TestEndlessAnswer(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, err := io.WriteString(w, `{"ID": "`)

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 )
 
-// node is the client's node, and the one on the server when there is one.
+// node is the client's node and, if there is one, the node on the server.
 type node struct{ *daemon.Pair[*rpc] }
 
 func newNode(p *daemon.Pair[*rpc]) *node {
@@ -30,16 +30,16 @@ func (s seeding) Seed(ctx context.Context, name string, size int64, r io.Reader)
 	return s.PutFar(ctx, name, size, r)
 }
 
-// private is one whose nodes were started: repo/gc takes nothing of others from them.
+// private is a node of a network that Plimsoll started: repo/gc removes no foreign data there.
 type private struct{ seeding }
 
 // Cool implements system.Cooler.
 func (p private) Cool(ctx context.Context, ref system.Ref) error { return p.Evict(ctx, ref) }
 
-// Delete implements system.Deleter. Blocks that another pin shares stay.
+// Delete implements system.Deleter. Blocks shared with another pin stay.
 func (p private) Delete(ctx context.Context, ref system.Ref) error { return p.Erase(ctx, ref) }
 
-// Target implements system.HTTPServer: the gateway of the node on the server.
+// Target implements system.HTTPServer with the gateway of the node on the server.
 func (p private) Target(ref system.Ref) (system.HTTPTarget, error) {
 	return system.HTTPTarget{URL: p.Server.URL(gatewayPort).JoinPath("ipfs", string(ref)), Header: http.Header{}},
 		valid(ref)
@@ -48,14 +48,14 @@ func (p private) Target(ref system.Ref) (system.HTTPTarget, error) {
 // Redial implements system.Redialer.
 func (n *node) Redial(ctx context.Context) error { return n.Part(ctx) }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	_, err := n.cat(ctx, arg(ref), ref, w)
 	return err
 }
 
-// GetRange implements system.Ranger. A cold node fetches far more than the range: it
-// reads ahead.
+// GetRange implements system.Ranger. A cold node fetches far more than the range, because it reads
+// ahead.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
 	if count == 0 {
 		return valid(ref)
@@ -63,7 +63,7 @@ func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w
 	args := url.Values{"arg": {string(ref)}, "offset": {strconv.FormatInt(off, 10)},
 		"length": {strconv.FormatInt(count, 10)}}
 	got, err := n.cat(ctx, args, ref, w)
-	if err == nil && got < count { // a range behind the end is an empty 200
+	if err == nil && got < count { // a range beyond the end returns an empty 200
 		err = fmt.Errorf("kubo: bytes %d-%d of %s: the object ends %d bytes early: %w", off, off+count-1, ref,
 			count-got, io.ErrUnexpectedEOF)
 	}
@@ -94,7 +94,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	o := system.Object{Ref: ref, Name: string(ref)}
 	args := url.Values{"arg": {"/ipfs/" + string(ref)}}
 	if n.NotFoundAfter > 0 {
-		args.Set("timeout", n.NotFoundAfter.String()) // or the daemon searches on when we have given up
+		args.Set("timeout", n.NotFoundAfter.String()) // otherwise the daemon searches on after the caller gives up
 	}
 	resp, err := n.Search(ctx, "stat", ref, func(ctx context.Context) (*http.Response, error) {
 		return n.Near().call(ctx, "files/stat", args)
@@ -116,8 +116,8 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 // emptyDirectory is pinned in every repo from the start.
 const emptyDirectory = "QmUNLLsPACCz1vLxQVkXqqLX5R1X345qqfHbsf67hvA3Nn"
 
-// List implements system.Lister: what is pinned. The node gives no sizes and
-// seldom names, so only what was stored through us has them.
+// List implements system.Lister: it lists the pinned objects. The node reports no sizes and seldom
+// names, so only objects stored through this node have them.
 func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
 	seen := map[string]bool{emptyDirectory: true}
 	for _, r := range n.All() {

@@ -23,15 +23,15 @@ const (
 	large   system.Ref = "bafybeigjq4yrvbkyllsiawlnjjxrap2hu4oiyoswo42l7seotfkllktooy" // 100 MiB
 	unknown system.Ref = "bafkreidipufnnamncp6bmihozrn2ocqcovvkrgehjk2ysb6ipsgbv5dld4"
 
-	first  = "12D3KooWLVUZoDZLq1ofCCj49tJWs7qnYxvKL1VirosHi1mn6QQp" // whose id was recorded
-	second = "12D3KooWAEDHhK2AA9tD1r3YAAnhLGrCz6wXugeTmopMr9AqNLUk" // whom the first connects to
+	first  = "12D3KooWLVUZoDZLq1ofCCj49tJWs7qnYxvKL1VirosHi1mn6QQp" // the node whose id was recorded
+	second = "12D3KooWAEDHhK2AA9tD1r3YAAnhLGrCz6wXugeTmopMr9AqNLUk" // the node that the first connects to
 )
 
-// brief is how long tests wait for what never comes: longer than a busy
-// machine takes for what does come.
+// brief is how long tests wait for an event that must not occur: longer than a busy machine takes
+// for one that occurs.
 const brief = 3 * time.Second
 
-// made is the front of a recorded content.
+// made returns the beginning of a recorded content.
 func made(label string, size int64) []byte { return replay.Made("plimsoll/kubo/"+label, size) }
 
 func record(t *testing.T, file string, steps ...string) []replay.Exchange {
@@ -39,7 +39,7 @@ func record(t *testing.T, file string, steps ...string) []replay.Exchange {
 	return replay.Steps(replay.Load(t, "testdata/"+file+".jsonl"), steps...)
 }
 
-// asked is one recorded exchange with another query.
+// asked returns one recorded exchange with another query.
 func asked(t *testing.T, file, step string, query url.Values) replay.Exchange {
 	t.Helper()
 	e := record(t, file, step)[0]
@@ -51,7 +51,7 @@ func limits(near *replay.Server) system.Options {
 	return system.Options{"url": near.URL, "not_found_after": "30s"}
 }
 
-// fails wants an error of a kind, and not of system.ErrNotFound unless that is it.
+// fails checks that err is of a kind, and not system.ErrNotFound unless that is the kind.
 func fails(t *testing.T, what string, err, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) || kind != system.ErrNotFound && errors.Is(err, system.ErrNotFound) {
@@ -74,7 +74,7 @@ func joined(t *testing.T, opt system.Options, write bool) system.Store {
 	return c.Nodes()[0].(system.Store)
 }
 
-// one attaches to a single node that has these exchanges after the greeting.
+// one attaches to a single node with these exchanges after the greeting.
 func one(t *testing.T, exchanges []replay.Exchange, bodies ...[]byte) *node {
 	t.Helper()
 	near := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id", "id"), exchanges),
@@ -82,8 +82,8 @@ func one(t *testing.T, exchanges []replay.Exchange, bodies ...[]byte) *node {
 	return joined(t, limits(near), true).(*node)
 }
 
-// two attaches to the client's node and one on the server, which may be made to
-// forget.
+// two attaches to the client's node and one on the server, as if Plimsoll had started them, so that
+// objects can be evicted and deleted.
 func two(t *testing.T, near, far []replay.Exchange, opt ...replay.Option) private {
 	t.Helper()
 	n := replay.Serve(t, replay.Chain(record(t, "02-id-version-config", "id", "id"),
@@ -110,7 +110,7 @@ func TestReadOnlyWhenNotAllowed(t *testing.T) {
 	n := joined(t, limits(replay.Serve(t, record(t, "02-id-version-config", "id", "id"))), false)
 	_, err := n.Put(t.Context(), "x", 1, strings.NewReader("x"))
 	fails(t, "put", err, system.ErrReadOnly)
-	for _, n := range []any{n, seeding{}} { // repo/gc would take what others have not pinned
+	for _, n := range []any{n, seeding{}} { // repo/gc would remove unpinned foreign data
 		if _, ok := n.(system.Deleter); ok {
 			t.Errorf("%T deletes", n)
 		}
@@ -128,7 +128,7 @@ func TestDiskFull(t *testing.T) {
 	fails(t, "put", err, system.ErrQuota)
 }
 
-// TestReadsThatFail: answers that are no object, and what Get makes of them.
+// TestReadsThatFail checks how Get handles answers without an object.
 func TestReadsThatFail(t *testing.T) {
 	const arrived = 20 << 20
 	killed := []replay.Exchange{asked(t, "11-faults", "n2-cat-100MiB-provider-killed", arg(large))}
@@ -143,8 +143,8 @@ func TestReadsThatFail(t *testing.T) {
 		answers []replay.Exchange
 		ref     system.Ref
 		after   time.Duration // option not_found_after; 0: 30 s
-		closed  bool          // all nodes there are
-		bytes   int64         // what arrives
+		closed  bool          // there are no other nodes
+		bytes   int64         // bytes that arrive
 		want    error         // nil: none of the kinds
 		says    string
 	}{
@@ -179,12 +179,12 @@ func TestReadsThatFail(t *testing.T) {
 
 func TestMalformedCID(t *testing.T) {
 	n := one(t, record(t, "06-errors", "cat-malformed-cid", "cat-truncated-cid", "cat-empty-arg"))
-	// What the daemon says of a CID that we would let pass.
+	// The daemon's answer to a CID that passes our check.
 	for _, ref := range []system.Ref{"not-a-cid", medium[:len(medium)-4], ""} {
 		_, err := n.Near().call(systemtest.Context(t), "cat", arg(ref))
 		fails(t, string(ref), err, system.ErrBadRef)
 	}
-	// What we say without asking.
+	// Refs rejected without a request.
 	for _, ref := range []system.Ref{"not-a-cid", "", "../../etc/passwd", medium + "/x"} {
 		fails(t, string(ref), n.Get(systemtest.Context(t), ref, io.Discard), system.ErrBadRef)
 	}
@@ -219,19 +219,19 @@ func TestRanges(t *testing.T) {
 func TestCool(t *testing.T) {
 	data := made("1MiB", 1<<20)
 	for name, c := range map[string]struct {
-		after replay.Exchange // what the client's node says to an offline read
+		after replay.Exchange // the client's node's answer to an offline read
 		want  error
 	}{
 		"cold": {asked(t, "09-cross-node", "n2-cat-100MiB-offline-after-gc", url.Values{"arg": {string(medium)},
 			"offline": {"true"}}), nil},
-		// Another pin has the same blocks: gc leaves them.
+		// Another pin has the same blocks: gc keeps them.
 		"still warm": {record(t, "07-stats-pin-gc", "cat-1MiB-after-gc-offline")[0], system.ErrWarm},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := two(t,
 				replay.Chain(record(t, "04-add", "1MiB-v1-raw-256k-pin"), record(t, "07-stats-pin-gc", "pin-rm-1MiB",
 					"gc-quiet-nothing-left"), []replay.Exchange{c.after}),
-				// The server's node has to have it all before the only copy goes.
+				// The server's node must have the whole object before the only copy is removed.
 				[]replay.Exchange{asked(t, "09-cross-node", "n2-pin-add-100MiB-cold", arg(medium))},
 				replay.Content(data))
 			ref, err := n.Put(systemtest.Context(t), "1MiB.bin", 1<<20, bytes.NewReader(data))
@@ -273,7 +273,7 @@ func TestListStatStats(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
-	if o, err := n.Stat(systemtest.Context(t), large); err != nil || o.Size != 100<<20 { // not the size with framing
+	if o, err := n.Stat(systemtest.Context(t), large); err != nil || o.Size != 100<<20 { // the size without framing
 		t.Errorf("%+v, %v", o, err)
 	}
 	if h, err := n.Stats(systemtest.Context(t)); err != nil || h.Absolute != 111663665 || h.Disk != -1 {
@@ -281,7 +281,7 @@ func TestListStatStats(t *testing.T) {
 	}
 }
 
-// TestFailureIn200: swarm/disconnect says so in a 200.
+// TestFailureIn200 checks swarm/disconnect, which reports failures with status 200.
 func TestFailureIn200(t *testing.T) {
 	n := one(t, record(t, "03-swarm", "connect-n1-n2", "disconnect", "disconnect-not-connected", "connect-wrong-port"))
 	const address = "/ip4/127.0.0.1/tcp/14002/p2p/" + second
@@ -298,13 +298,13 @@ func TestFailureIn200(t *testing.T) {
 	}
 }
 
-// TestRedial: the next read begins with the handshake of the two nodes.
+// TestRedial checks that the next read begins with the handshake of the two nodes.
 func TestRedial(t *testing.T) {
 	data := made("1KiB", 1024)
 	n := two(t, replay.Chain(record(t, "03-swarm", "disconnect", "connect-back"), record(t, "05-cat-local", "1KiB",
 		"1KiB")), nil, replay.Content(data))
 	must(t, n.Redial(systemtest.Context(t)))
-	for range 2 { // the second without
+	for range 2 { // the second without a handshake
 		must(t, n.Get(systemtest.Context(t), small, io.Discard))
 	}
 }

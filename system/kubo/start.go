@@ -26,10 +26,10 @@ import (
 
 const (
 	configFile  = "config" // in the repo
-	gatewayPort = 1        // which of a daemon's ports; 2: the swarm's
+	gatewayPort = 1        // index of the gateway's port in a daemon's ports; 2: the swarm's
 )
 
-// kind is a private network of its own.
+// kind describes the nodes of a new private network.
 func kind(opt system.Options, bin string) *daemon.Kind[*rpc] {
 	var secret [32]byte
 	rand.Read(secret[:]) // never fails
@@ -42,11 +42,11 @@ func kind(opt system.Options, bin string) *daemon.Kind[*rpc] {
 			c := testbed.Command{Args: []string{bin, "daemon"}, Env: environment(n.Dir.Path)}
 			return c, configure(ctx, n.Dir, n.Host.Addr(), n.Ports)
 		},
-		Keep: configFile, // the key is in it
+		Keep: configFile, // it contains the key
 	}
 }
 
-// initialize makes a repo with the swarm's key.
+// initialize creates a repo with the swarm's key.
 func initialize(ctx context.Context, n *daemon.Daemon[*rpc], bin, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -62,13 +62,13 @@ func initialize(ctx context.Context, n *daemon.Daemon[*rpc], bin, key string) er
 func environment(repo string) []string {
 	return []string{
 		"IPFS_PATH=" + repo,
-		"LIBP2P_FORCE_PNET=1", // or a node without the key joins the public network
+		"LIBP2P_FORCE_PNET=1", // otherwise a node without the key joins the public network
 		"IPFS_TELEMETRY=off",
 	}
 }
 
-// settings keep a node to itself and its swarm, and give every network service
-// that would disturb a measurement a rest.
+// settings isolate a node with its swarm, and disable network services that would disturb a
+// measurement.
 //
 //go:embed settings.yaml
 var settings string

@@ -1,18 +1,16 @@
-// Package mem is a storage system in memory whose times are known: an operation
-// on an object of size bytes takes
+// Package mem is a storage system in memory with known timing: an operation on an object of size
+// bytes takes
 //
 //	t = A + R·RTT + B·size,
 //
-// and fails as often as is asked for. It is
-// the truth that the tests of the engine, of scenario overhead and of the fits
-// compare their results with. It has every ability of a node that needs no
-// server, and neither processes nor sockets, so that it runs in the virtual time
-// of testing/synctest.
+// and operations fail at a given rate. Tests of the engine, of scenario overhead and of the fits
+// compare their results with these known values. It has every ability of a node that needs no
+// server, and neither processes nor sockets, so that it runs in the virtual time of
+// testing/synctest.
 //
-// Its nodes are a swarm, too, in which content spreads as a fluid: see [Links].
+// Its nodes also form a swarm, in which content spreads as a fluid: see [Links].
 //
-// It is not in package all: it measures nothing, and a list of systems that
-// users choose from is no place for it.
+// It is not in package all, the list of systems for users, because it measures nothing.
 package mem
 
 import (
@@ -43,13 +41,13 @@ var (
 	_ system.Namer    = (*Node)(nil)
 )
 
-// ErrInjected is the failure of an operation that option errors asked for.
+// ErrInjected is the failure of an operation that option errors requested.
 var ErrInjected = errors.New("an error that was asked for")
 
 // Check implements system.System: nothing can be missing.
 func (System) Check(context.Context, system.Options) []system.Problem { return nil }
 
-// Start implements system.System. It uses no hosts.
+// Start implements system.Starter. It uses no hosts.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt, err := s.Info().Fill(d.Options)
 	if err != nil {

@@ -49,7 +49,7 @@ func put(t *testing.T, n *Node, b []byte) system.Ref {
 	return ref
 }
 
-// TestTimes holds each operation to the model, in virtual time: to the nanosecond.
+// TestTimes compares each operation with the model in virtual time, to the nanosecond.
 func TestTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := startNode(t, system.Options{
@@ -144,7 +144,7 @@ func TestFaults(t *testing.T) {
 		if got, err := fetch(); err != nil || len(got) >= len(b) || !bytes.HasPrefix(b, got) {
 			t.Errorf("truncation: %d bytes, %v", len(got), err)
 		}
-		// What a read gave wrongly was not stored so.
+		// Corrupt content of a read was not stored.
 		only(func(*Model) {})
 		if got, err := fetch(); err != nil || !bytes.Equal(got, b) {
 			t.Errorf("without faults: %d bytes, %v", len(got), err)

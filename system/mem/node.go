@@ -18,35 +18,35 @@ import (
 
 var errStopped = errors.New("the system is stopped")
 
-// Node is a client of the store, of which a test may change what its calls do. Before comes
-// before a call, of a name or a ref, and After when it has ended well; their errors are the
-// call's. A nil one changes nothing.
+// Node is a client of the store. Tests can change its calls with hooks: Before is called before
+// each call and After after each successful one, with a name or a ref; their errors become the
+// call's. A nil hook changes nothing.
 type Node struct {
 	*client
 	Before, After Hook
 }
 
-// Hook is called with the name of a call and what it is of.
+// Hook is called with the name of a call and its object.
 type Hook func(ctx context.Context, call, of string) error
 
-// Hooked is the same client with other hooks.
+// Hooked returns the same client with other hooks.
 func (n *Node) Hooked(before, after Hook) *Node { return &Node{n.client, before, after} }
 
-// client is what the nodes with different hooks share; its store's lock guards it.
+// client is the state shared by nodes with different hooks, guarded by its store's lock.
 type client struct {
 	store *store
 	peer
-	idle   int // open connections without an operation
-	era    int // Redials so far
+	idle   int // open idle connections
+	era    int // number of Redials so far
 	near   map[system.Ref]bool
 	phases []system.Phase
 }
 
-// Change changes what operations take and how they fail, for all nodes of the
-// cluster and from the next operation on: n.Change(func(m *mem.Model) { m.RTT = rtt }).
+// Change changes timing and failures of operations, for all nodes of the cluster, from the next
+// operation on: n.Change(func(m *mem.Model) { m.RTT = rtt }).
 func (n *Node) Change(change func(*Model)) { n.store.now(func() { change(&n.store.model) }) }
 
-// call makes a call between its hooks.
+// call makes a call, surrounded by its hooks.
 func (n *Node) call(ctx context.Context, what, of string, do func() error) error {
 	if n.Before != nil {
 		if err := n.Before(ctx, what, of); err != nil {
@@ -66,7 +66,7 @@ func (n *Node) call(ctx context.Context, what, of string, do func() error) error
 	return nil
 }
 
-// locked is a call for which the store is locked.
+// locked makes a call with the store locked.
 func (n *Node) locked(ctx context.Context, what, of string, do func() error) error {
 	return n.call(ctx, what, of, func() error {
 		n.store.mu.Lock()
@@ -75,7 +75,7 @@ func (n *Node) locked(ctx context.Context, what, of string, do func() error) err
 	})
 }
 
-// on is an operation on an object.
+// on performs an operation on an object.
 func (n *Node) on(ctx context.Context, what string, ref system.Ref, do func(op *operation, o *object) error) error {
 	return n.operate(ctx, what, string(ref), func(op *operation) error {
 		o, err := n.store.find(ref, "")
@@ -86,7 +86,7 @@ func (n *Node) on(ctx context.Context, what string, ref system.Ref, do func(op *
 	})
 }
 
-// keep stores an object; it is durable after the model's time to settle.
+// keep stores an object; it is durable after the model's settling time.
 func (n *client) keep(ref system.Ref, o *object, near bool) {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
@@ -96,7 +96,7 @@ func (n *client) keep(ref system.Ref, o *object, near bool) {
 	n.near[ref] = near
 }
 
-// put stores an object under ref in the model's time.
+// put stores an object under ref in the time that the model gives.
 func (n *Node) put(
 	ctx context.Context, what string, ref system.Ref, kind, name string, size int64, r io.Reader,
 ) (system.Ref, error) {
@@ -113,7 +113,7 @@ func (n *Node) put(
 	return ref, nil
 }
 
-// Put implements system.Node.
+// Put implements system.Store.
 func (n *Node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return n.put(ctx, "put", refOf(immutable, name), immutable, name, size, r)
 }
@@ -121,19 +121,19 @@ func (n *Node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 // Named implements system.Namer.
 func (n *Node) Named(name string) system.Ref { return refOf(immutable, name) }
 
-// Seed implements system.Seeder: it takes no time and does not fail.
+// Seed implements system.Seeder. It takes no time and injects no failure.
 func (n *Node) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := refOf(immutable, name)
 	return ref, n.call(ctx, "seed", name, func() error {
 		o, err := take(immutable, name, size, r, func(int64) error { return ctx.Err() })
 		if err == nil {
-			n.keep(ref, o, false) // what another client stores is not near to this one
+			n.keep(ref, o, false) // objects of another client are not cached at this one
 		}
 		return err
 	})
 }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *Node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.on(ctx, "get", ref, func(op *operation, o *object) error {
 		if err := op.give(o.data, w); err != nil {
@@ -207,8 +207,8 @@ func (n *Node) MakeDirectory(ctx context.Context, name string) (system.Ref, erro
 	})
 }
 
-// PutIn implements system.Directory: the object, then the entry, each in the
-// time of an operation.
+// PutIn implements system.Directory: it stores the object, then the entry, each in the time of an
+// operation.
 func (n *Node) PutIn(ctx context.Context, dir system.Ref, entry string, size int64, r io.Reader) (system.Ref, error) {
 	if _, err := n.store.find(dir, directory); err != nil {
 		return "", fmt.Errorf("mem: put %q in %.100q: %w", entry, dir, err)
@@ -267,7 +267,7 @@ func (n *Node) List(ctx context.Context, visit func(system.Object) error) error 
 	return ctx.Err()
 }
 
-// Stats implements system.Stats: one file for each object, in blocks of 4 KiB.
+// Stats implements system.Stats for one file per object, in blocks of 4 KiB.
 func (n *Node) Stats(ctx context.Context) (h system.Holdings, err error) {
 	err = n.locked(ctx, "stats", "", func() error {
 		files := int64(len(n.store.objects))
@@ -291,7 +291,7 @@ func (n *Node) Phases(ctx context.Context) (all []system.Phase, err error) {
 	return all, err
 }
 
-// Costs implements system.Coster: one unit for each byte put.
+// Costs implements system.Coster with one unit per byte put.
 func (n *Node) Costs(ctx context.Context) (c system.Costs, err error) {
 	err = n.locked(ctx, "costs", "", func() error {
 		c = system.Costs{Currency: "MEM", Decimals: 9,
@@ -306,7 +306,7 @@ func (n *Node) Health(ctx context.Context) error {
 	return n.member(ctx, "health", "", func() error { return nil })
 }
 
-// Processes implements system.Node: there are none.
+// Processes implements system.Node. There are none.
 func (n *Node) Processes() []testbed.Process { return nil }
 
 // Stop implements group.Node.

@@ -12,21 +12,22 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-const chunk = 64 << 10 // bytes that come at once
+const chunk = 64 << 10 // bytes delivered at once
 
-// operation is one that is under way.
+// operation is a running operation.
 type operation struct {
 	ctx     context.Context
 	node    *client
-	model   Model // Dial is 0 on a connection that was there
+	model   Model // Dial is 0 if an open connection is used
 	fate    fate
-	local   bool // ends at the client, which has kept the object
+	local   bool // served by the client's cache
 	started time.Time
-	era     int   // of the node's connections
+	era     int   // generation of the node's connections
 	moved   int64 // bytes
 }
 
-// operate is a call that takes the time of an operation: do comes when its first byte may pass.
+// operate makes a call that takes the time of an operation: it calls do when the first byte may
+// pass.
 func (n *Node) operate(ctx context.Context, what, of string, do func(op *operation) error) error {
 	return n.call(ctx, what, of, func() error {
 		op, err := n.begin(ctx, what, system.Ref(of))
@@ -44,7 +45,7 @@ func (n *Node) operate(ctx context.Context, what, of string, do func(op *operati
 	})
 }
 
-// begin takes a connection, if the operation needs one.
+// begin takes an idle connection, if there is one and the operation needs it.
 func (n *client) begin(ctx context.Context, what string, ref system.Ref) (*operation, error) {
 	n.store.mu.Lock()
 	op := &operation{ctx: ctx, node: n, model: n.store.model, fate: n.store.draw(), started: time.Now(), era: n.era}
@@ -68,14 +69,14 @@ func (n *client) begin(ctx context.Context, what string, ref system.Ref) (*opera
 	return op, nil
 }
 
-// reach waits until the operation has moved done bytes. It waits for points in
-// time, so that many small waits do not add up their errors.
+// reach waits until the operation may have moved done bytes. It waits for absolute times, so that
+// the errors of many short waits do not accumulate.
 func (op *operation) reach(done int64) error {
 	op.moved = done
 	return wait(op.ctx, op.started.Add(op.model.A+op.model.distance()+op.model.transfer(done)))
 }
 
-// wait ends at a time, or with ctx.
+// wait waits until a time, or until ctx ends.
 func wait(ctx context.Context, until time.Time) error {
 	if d := time.Until(until); d > 0 {
 		member.Sleep(ctx, d)
@@ -83,7 +84,7 @@ func wait(ctx context.Context, until time.Time) error {
 	return ctx.Err()
 }
 
-// end puts the connection back and writes down where the time went.
+// end returns the connection to the pool and records where the time went.
 func (op *operation) end() {
 	n := op.node
 	n.store.mu.Lock()
@@ -98,7 +99,7 @@ func (op *operation) end() {
 	}
 }
 
-// take reads an object of size bytes, at the pace that before each chunk pace gives.
+// take reads an object of size bytes; pace is called before each chunk and delays it.
 func take(kind, name string, size int64, r io.Reader, pace func(done int64) error) (*object, error) {
 	body, err := web.Exactly(r, size)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
-// store is the servers: what they hold, and what everything takes. Its lock is that of the nodes
-// and of the swarm, too.
+// store holds the objects of the servers and the timing of operations. Its lock also guards the
+// nodes and the swarm.
 type store struct {
 	mu      sync.Mutex
 	model   Model
@@ -21,7 +21,7 @@ type store struct {
 	swarm
 }
 
-// object is never changed: an update replaces it.
+// object is immutable: an update replaces it.
 type object struct {
 	kind, name string
 	data       []byte
@@ -30,13 +30,13 @@ type object struct {
 
 func (o *object) size() int64 { return int64(len(o.data)) }
 
-// part is what there is of count bytes at off.
+// part returns the existing bytes of the range of count bytes at off.
 func (o *object) part(off, count int64) []byte {
 	off = min(off, o.size())
 	return o.data[off : off+min(count, o.size()-off)]
 }
 
-// Refs are KIND/NAME, or dir/NAME/ENTRY.
+// Kinds of objects. Refs are KIND/NAME, or dir/NAME/ENTRY.
 const (
 	immutable = "object"
 	mutable   = "mutable"
@@ -45,7 +45,7 @@ const (
 
 func refOf(kind, name string) system.Ref { return system.Ref(kind + "/" + disk.FileName(name)) }
 
-// find returns the object of a ref, which must be of a kind; "": of any.
+// find returns the object of a ref, which must be of the given kind; "" accepts any.
 func (s *store) find(ref system.Ref, kind string) (*object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,13 +59,13 @@ func (s *store) find(ref system.Ref, kind string) (*object, error) {
 	return o, nil
 }
 
-// fate is what chance does to an operation.
+// fate is the random outcome of an operation.
 type fate struct {
 	hang, fail, corrupt, cut bool
-	at                       float64 // where in the object, 0 to 1
+	at                       float64 // position in the object, 0 to 1
 }
 
-// draw takes the same amount of chance for each operation, whatever is asked for.
+// draw uses the same number of random values for each operation, whatever the operation.
 func (s *store) draw() fate {
 	m, n := s.model, s.faults
 	return fate{

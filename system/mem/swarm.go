@@ -12,38 +12,37 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// swarm is how content spreads from node to node: as a fluid, so that the time of
-// every byte is known. A node that has all of a content serves it (with option
-// pass, leechers that are complete, too). It shares what it can send equally among
-// the nodes that fetch from it, and a node receives the sum of its shares, up to
-// what it can receive; what it cannot take is lost to all. Nodes reach those whose
-// address they were given, and those that were given theirs.
+// swarm models the distribution of content among nodes as a fluid, so that the time of every byte
+// is known. A node with the whole content serves it (with option pass, so do leechers that have
+// completed). It shares its upload rate equally among the nodes that fetch from it. A node receives
+// the sum of its shares, up to its download rate; the excess is lost to all. Two nodes reach each
+// other if one of them was given the other's address.
 //
-// Nothing runs: the state is brought up to the present whenever it is looked at.
+// Nothing runs in the background: the state is advanced to the present whenever it is accessed.
 type swarm struct {
 	began    time.Time
-	at       float64 // seconds since began, up to which the state is known
+	at       float64 // seconds since began up to which the state is known
 	peers    []*peer
 	links    Links
 	up, down int64 // bytes per second; 0: no limit
 	pass     bool
-	contents map[system.Ref]*object // what anybody has published
+	contents map[system.Ref]*object // all published content
 }
 
-// Links are the access links of the nodes, by their places in the cluster.
+// Links are the access links of the nodes, by their index in the cluster.
 type Links struct {
-	Up, Down map[int]float64 // bytes per second, where they are not those of the options
-	Apart    []int           // nodes that reach one another and no others; empty: all reach all
+	Up, Down map[int]float64 // bytes per second, where different from the options
+	Apart    []int           // nodes that reach only one another; empty: all nodes reach all
 }
 
-// Trouble is what a node does wrong in a swarm.
+// Trouble is the misbehaviour of a node in a swarm.
 type Trouble struct {
-	Wrong bool    // it says that it has all when it has, and what is on its disk is something else
-	Stop  float64 // share of a content at which it goes no further; 0: it does
-	Says  string  // the words of Progress
+	Wrong bool    // the node reports completion, but its content on disk is corrupt
+	Stop  float64 // fraction of a content at which the node stops; 0: it does not stop
+	Says  string  // value of Progress.Trouble
 }
 
-// peer is what a node is in the swarm.
+// peer is the swarm state of a node.
 type peer struct {
 	place          int
 	address        string
@@ -54,7 +53,7 @@ type peer struct {
 	received, sent float64 // bytes that crossed its link
 }
 
-// spread is one content on one node.
+// spread is the state of one content on one node.
 type spread struct {
 	of       *object
 	have     float64
@@ -66,12 +65,12 @@ type spread struct {
 
 func (t *spread) complete() bool { return t.have >= float64(t.of.size()) }
 
-// limit is how much of a content a node gets.
+// limit returns how many bytes of a content a node gets.
 func (p *peer) limit(t *spread) float64 {
 	return cmp.Or(p.trouble.Stop, 1) * float64(t.of.size())
 }
 
-// now calls do with the store locked and the swarm up to the present.
+// now advances the swarm to the present and calls do, with the store locked.
 func (s *store) now(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,19 +78,19 @@ func (s *store) now(do func()) {
 	do()
 }
 
-// SetLinks changes the links of the whole cluster, from now on.
+// SetLinks changes the links of the whole cluster from now on.
 func (n *Node) SetLinks(l Links) { n.store.now(func() { n.store.links = l }) }
 
-// SetTrouble changes what this node does wrong, from now on.
+// SetTrouble changes the misbehaviour of this node from now on.
 func (n *Node) SetTrouble(t Trouble) { n.store.now(func() { n.trouble = t }) }
 
-// Moved is what has crossed the node's link until now, in bytes.
+// Moved returns the number of bytes that have crossed the node's link.
 func (n *Node) Moved() (received, sent float64) {
 	n.store.now(func() { received, sent = n.received, n.sent })
 	return received, sent
 }
 
-// flow is bytes per second from one node to another.
+// flow is a transfer from one node to another; rate is in bytes per second.
 type flow struct {
 	from, to *peer
 	source   *spread
@@ -99,8 +98,7 @@ type flow struct {
 	rate     float64
 }
 
-// advance brings the state up to the present. Between two completions all rates
-// are constant.
+// advance advances the state to the present. Between two completions all rates are constant.
 func (s *swarm) advance() {
 	now := time.Since(s.began).Seconds()
 	for s.at < now {
@@ -125,7 +123,7 @@ func (s *swarm) advance() {
 			f.from.sent += moved
 		}
 		for _, f := range flows {
-			// What is left is less than a byte: rounding, and no reason to go on.
+			// Less than a byte is left because of rounding.
 			if limit := f.to.limit(f.sink); limit-f.sink.have < 1e-3 {
 				f.sink.have = limit
 			}
@@ -135,10 +133,10 @@ func (s *swarm) advance() {
 	s.at = now
 }
 
-// flows are all that move something now.
+// flows returns all current transfers.
 func (s *swarm) flows() []flow {
 	var all []flow
-	fan := map[*peer]int{} // nodes that fetch from it
+	fan := map[*peer]int{} // number of nodes that fetch from each
 	for _, to := range s.peers {
 		for ref, sink := range to.tasks {
 			if to.dead || !sink.fetching || sink.have >= to.limit(sink) {
@@ -168,7 +166,7 @@ func (s *swarm) flows() []flow {
 	return all
 }
 
-// boundless is a rate without a limit, bytes per second.
+// boundless is an unlimited rate in bytes per second.
 const boundless = 1e15
 
 func (s *swarm) reach(a, b *peer) bool {
@@ -176,7 +174,7 @@ func (s *swarm) reach(a, b *peer) bool {
 	return apart(a) == apart(b) && (a.known[b.address] || b.known[a.address])
 }
 
-// member is a call of the swarm, which it finds up to the present.
+// member makes a call on the swarm, advanced to the present.
 func (n *Node) member(ctx context.Context, what, of string, do func() error) error {
 	return n.locked(ctx, what, of, func() error {
 		n.store.advance()
@@ -187,7 +185,7 @@ func (n *Node) member(ctx context.Context, what, of string, do func() error) err
 	})
 }
 
-// task is a call of the swarm on a content of this node.
+// task makes a swarm call on a content of this node.
 func (n *Node) task(ctx context.Context, what string, ref system.Ref, do func(t *spread)) error {
 	return n.member(ctx, what, string(ref), func() error {
 		t := n.tasks[ref]
@@ -202,7 +200,7 @@ func (n *Node) task(ctx context.Context, what string, ref system.Ref, do func(t 
 // Address implements system.Member.
 func (n *Node) Address(ctx context.Context) (string, error) { return n.address, ctx.Err() }
 
-// Publish implements system.Member: it takes no time.
+// Publish implements system.Member. It takes no time.
 func (n *Node) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	o, err := take(immutable, name, size, r, func(int64) error { return ctx.Err() })
 	if err != nil {
@@ -287,8 +285,8 @@ func (n *Node) Kill(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Restart implements system.Restarter. The node has forgotten its peers; what it
-// has not got whole it fetches once it is asked to.
+// Restart implements system.Restarter. The node has forgotten its peers, and continues incomplete
+// content only after another Fetch.
 func (n *Node) Restart(ctx context.Context, keep bool) error {
 	n.store.now(func() {
 		n.dead, n.known = false, map[string]bool{}

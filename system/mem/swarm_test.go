@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// TestSwarm: what a node sends is shared equally among those that fetch from it,
-// and nothing comes from who is dead, beyond a partition, or unknown.
+// TestSwarm checks that the upload rate of a node is shared equally among the nodes that fetch from
+// it, and that nothing comes from nodes that are dead, beyond a partition, or unknown.
 func TestSwarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := System{}.Start(t.Context(), system.Deployment{Options: system.Options{"nodes": "4", "up": "1000"}})
@@ -48,7 +48,7 @@ func TestSwarm(t *testing.T) {
 		}
 		fetch(1, addresses[0])
 		fetch(2, addresses[0])
-		fetch(3) // knows nobody
+		fetch(3) // knows no other node
 		time.Sleep(4 * time.Second)
 		want("half each", 2000, 2000, 0)
 		nodes[0].SetLinks(Links{Apart: []int{2, 3}})

@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/fileserver"
 )
 
-// The limits are out of the way of a burst on a slow link: what ends a request
-// is the experiment's deadline, never the server's.
+// The limits are high enough for a burst on a slow link: requests must end by the experiment's
+// deadline, never by the server's.
 //
 //go:embed nginx.conf
 var configText string
@@ -46,8 +46,8 @@ func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, b 
 		H2                 bool
 	}{Place: p, Workers: opt["workers"], Files: open, Connections: open / 2, H2: opt.Bool("h2")}
 	if os.Geteuid() == 0 {
-		// Else workers change to an unprivileged user, whom a directory of ours may keep
-		// out and whom a user namespace may not know.
+		// Otherwise workers change to an unprivileged user, who may have no access to Plimsoll's
+		// directory, or may not exist in a user namespace.
 		data.User = "root root"
 	}
 	path := filepath.Join(p.Root, "nginx.conf")

@@ -1,5 +1,5 @@
-// Package nginx starts nginx as a file server: the raw baseline of the
-// retrieval study, with sendfile and nothing in between.
+// Package nginx starts nginx as a file server: the raw baseline of the retrieval study, with
+// sendfile and no further layers.
 package nginx
 
 import (
@@ -40,7 +40,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return s.Info().Missing(err)
 }
 
-// Start implements system.System: one nginx on each host.
+// Start implements system.Starter: it starts one nginx on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	if err := wrong(opt); err != nil {
@@ -61,7 +61,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	return fileserver.Cluster(ctx, name, d, identity, func(p fileserver.Place) (testbed.Command, error) {
 		conf, err := writeConfig(ctx, p, opt, build)
 		return testbed.Command{
-			// -e: or it first tries the log of the machine's own nginx.
+			// otherwise it first tries the log of the machine's own nginx
 			Args: []string{bin, "-p", p.Root, "-c", conf, "-e", "stderr"},
 			// TERM ends the workers at once; QUIT would wait for their clients.
 			Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
@@ -69,7 +69,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// wrong is what is wrong with the options.
+// wrong returns an error if an option is invalid.
 func wrong(opt system.Options) error {
 	if w := opt["workers"]; w != "auto" {
 		if n, err := strconv.Atoi(w); err != nil || n < 1 {
@@ -84,7 +84,7 @@ func program(opt system.Options) (string, error) {
 	return system.Program(name, opt, "binary", "PLIMSOLL_NGINX", "nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx")
 }
 
-// build is what an nginx binary says of itself.
+// build is an nginx binary's description of itself.
 type build struct {
 	version string
 	ssl     bool

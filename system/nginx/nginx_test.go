@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// From an image nginx does what it does from the machine's package.
+// From an image nginx behaves like the one of the machine's package.
 func TestConformanceFromImage(t *testing.T) {
 	bin, err := program(nil)
 	if err != nil {

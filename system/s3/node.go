@@ -27,25 +27,25 @@ import (
 type node struct {
 	web.Reader     // over the client's link
 	at             endpoint
-	s3             *minio.Client // on its client
-	near           *web.Client   // from the server's host to itself; attached: as client
-	local          *minio.Client // on it
+	s3             *minio.Client // uses web.Reader's client
+	near           *web.Client   // from the server's host to the server; attached: from the client
+	local          *minio.Client // uses near
 	member.Process               // attached: never started
 	attached       bool
 	write          bool
-	// begins, after the prefix, the keys of what an attached node stores: the only ones that it changes
+	// begins, after the prefix, the keys of objects that an attached node stores: it changes no
+	// others
 	mark string
 }
 
-// started is a bucket whose files we can look at.
+// started is a bucket whose files are accessible.
 type started struct {
 	*node
 	files      testbed.Files
 	data, side string // directories of objects and of their metadata
 }
 
-// Stats implements system.Stats. What versitygw keeps in extended attributes is
-// in the blocks of neither.
+// Stats implements system.Stats. Extended attributes of versitygw are not part of the disk blocks.
 func (s started) Stats(ctx context.Context) (system.Holdings, error) {
 	h, err := disk.Usage(disk.Dir{Files: s.files, Path: s.data}, disk.Dir{Files: s.files, Path: s.side})
 	if err != nil {
@@ -53,7 +53,7 @@ func (s started) Stats(ctx context.Context) (system.Holdings, error) {
 	}
 	h.Objects = 0
 	err = s.files.Walk(filepath.Join(s.data, s.at.bucket), func(e testbed.Entry) error {
-		// A directory whose name no object has is the server's own.
+		// Directories whose names no object can have belong to the server.
 		if disk.ValidPath(e.Path) == nil && path.Base(e.Path) != disk.Probe && e.Mode.IsRegular() {
 			h.Objects++
 		}
@@ -62,7 +62,7 @@ func (s started) Stats(ctx context.Context) (system.Holdings, error) {
 	return h, err
 }
 
-// connect makes a node without asking the server anything.
+// connect returns a node without contacting the server.
 func connect(e endpoint, client, local testbed.Host) (*node, error) {
 	n := &node{at: e}
 	var err error
@@ -88,8 +88,8 @@ func (e endpoint) dial(c *web.Client) (*minio.Client, error) {
 	m, err := minio.New(e.url.Host, &minio.Options{
 		Creds: creds, Secure: e.url.Scheme == "https", Region: e.region,
 		Transport:    c.HTTP().Transport,
-		BucketLookup: minio.BucketLookupPath, // names of buckets need not resolve
-		MaxRetries:   1,                      // a failure is a result, not something to hide
+		BucketLookup: minio.BucketLookupPath, // bucket names need not resolve
+		MaxRetries:   1,                      // a failure is a result, and must not be hidden by a retry
 	})
 	if err != nil {
 		return nil, fmt.Errorf("s3: %s: %w", e.url.Host, err)
@@ -97,9 +97,9 @@ func (e endpoint) dial(c *web.Client) (*minio.Client, error) {
 	return m, nil
 }
 
-// reachable asks for the bucket.
+// reachable requests the bucket.
 func (n *node) reachable(ctx context.Context) (http.Header, error) {
-	if n.at.anonymous() { // who may read objects may not be allowed to ask for the bucket
+	if n.at.anonymous() { // permission to read objects may not include the bucket
 		return http.Header{}, nil
 	}
 	u, err := n.s3.PresignHeader(ctx, http.MethodHead, n.at.bucket, "", presigned, url.Values{}, nil)
@@ -118,8 +118,8 @@ func (n *node) reachable(ctx context.Context) (http.Header, error) {
 	return head, nil
 }
 
-// Target implements system.HTTPServer: a presigned URL, signed for this host
-// name, which a Range header does not touch.
+// Target implements system.HTTPServer with a presigned URL. The signature covers the host name but
+// no Range header.
 func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	t := n.base()
 	if !n.valid(string(ref)) {
@@ -137,7 +137,7 @@ func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	return t, nil
 }
 
-// valid keeps out keys that a URL cannot hold, or would mean another object by.
+// valid rejects keys that a URL cannot contain or would map to another object.
 func (n *node) valid(key string) bool {
 	for part := range strings.SplitSeq(key, "/") {
 		if part == "." || part == ".." {
@@ -148,7 +148,7 @@ func (n *node) valid(key string) bool {
 		(n.attached || disk.ValidPath(key) == nil)
 }
 
-// Put implements system.Node.
+// Put implements system.Store.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return n.put(ctx, n.s3, n.Named(name), size, r)
 }
@@ -159,8 +159,8 @@ func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (
 }
 
 const (
-	presigned    = 7 * 24 * time.Hour // how long a URL is good, the longest that S3 allows
-	maxSinglePut = 5 << 30            // what S3 takes in one PUT
+	presigned    = 7 * 24 * time.Hour // validity of a URL, the maximum that S3 allows
+	maxSinglePut = 5 << 30            // limit of S3 for one PUT
 	partSize     = 64 << 20
 )
 
@@ -179,10 +179,10 @@ func (n *node) put(ctx context.Context, c *minio.Client, ref system.Ref, size in
 	}
 	_, err = c.PutObject(ctx, n.at.bucket, string(ref), body, size, minio.PutObjectOptions{
 		ContentType:      "application/octet-stream",
-		DisableMultipart: size <= maxSinglePut, // or parts are held in memory
+		DisableMultipart: size <= maxSinglePut, // otherwise parts are held in memory
 		PartSize:         partSize,
-		// Without: versitygw leaves the end of an empty chunked body unread and takes it
-		// for the next request of the connection.
+		// Otherwise versitygw leaves the end of an empty chunked body unread and takes it for the
+		// next request of the connection.
 		DisableContentSha256: size == 0,
 	})
 	if err != nil {
@@ -191,19 +191,19 @@ func (n *node) put(ctx context.Context, c *minio.Client, ref system.Ref, size in
 	return ref, nil
 }
 
-// classified adds to what the server said the error that callers tell apart.
+// classified adds to a server's error the error that callers distinguish.
 func classified(err error) error {
 	var e minio.ErrorResponse
 	if !errors.As(err, &e) {
 		return err
 	}
 	if e.StatusCode >= 400 {
-		err = fmt.Errorf("status %d: %w", e.StatusCode, err) // which its text leaves out
+		err = fmt.Errorf("status %d: %w", e.StatusCode, err) // missing in its text
 	}
 	return web.Meaning(e.StatusCode, err)
 }
 
-// mayChange keeps what others have stored on an attached server.
+// mayChange returns an error for foreign objects on an attached server.
 func (n *node) mayChange(what string, ref system.Ref) error {
 	if n.attached && (n.mark == "" || !strings.HasPrefix(string(ref), n.at.prefix+n.mark)) {
 		return fmt.Errorf("s3: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
@@ -211,7 +211,7 @@ func (n *node) mayChange(what string, ref system.Ref) error {
 	return nil
 }
 
-// Stat implements system.Stater by StatObject: a HEAD.
+// Stat implements system.Stater with StatObject, a HEAD request.
 func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	if !n.valid(string(ref)) {
 		return system.Object{}, fmt.Errorf("s3: %q is no key of ours: %w", ref, system.ErrNotFound)
@@ -223,8 +223,8 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	return n.object(o.Key, o.Size), nil
 }
 
-// Update implements system.Updater: a PUT of the same key. On an attached
-// server it overwrites only what this node has put there.
+// Update implements system.Updater with a PUT of the same key. On an attached server it overwrites
+// only objects of this run.
 func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
 	if err := n.mayChange("update", ref); err != nil {
 		return err
@@ -233,8 +233,7 @@ func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Read
 	return err
 }
 
-// Delete implements system.Deleter. On an attached server it deletes only what
-// this node has put there.
+// Delete implements system.Deleter. On an attached server it deletes only objects of this run.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	if err := n.mayChange("delete", ref); err != nil {
 		return err
@@ -245,7 +244,8 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	return nil
 }
 
-// List implements system.Lister: of a bucket that is written to, what this run has stored.
+// List implements system.Lister. In a writable attached bucket, it lists only the objects of this
+// run.
 func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
 	ours := minio.ListObjectsOptions{Prefix: n.at.prefix + n.mark, Recursive: true}
 	for o := range n.s3.ListObjectsIter(ctx, n.at.bucket, ours) {
@@ -267,8 +267,8 @@ func (n *node) object(key string, size int64) system.Object {
 	return system.Object{Name: disk.NameOfPath(name), Ref: system.Ref(key), Size: size}
 }
 
-// Health implements system.Healther, over a new connection: an object of ours
-// when started, the bucket when attached.
+// Health implements system.Healther, over a new connection: it checks the probe object of a started
+// server, or the bucket of an attached one.
 func (n *node) Health(ctx context.Context) error {
 	if n.attached {
 		_, err := n.reachable(ctx)
@@ -288,11 +288,11 @@ func (n *node) serves(ctx context.Context) error {
 	return n.Client.Probe(ctx, t, disk.ProbeContent)
 }
 
-// prepare makes the bucket and the probe's object.
+// prepare creates the bucket and the probe object.
 func (n *node) prepare(ctx context.Context) error {
 	if err := n.local.MakeBucket(ctx, n.at.bucket, minio.MakeBucketOptions{Region: n.at.region}); err != nil {
 		var e minio.ErrorResponse
-		if !errors.As(err, &e) || e.Code != "BucketAlreadyOwnedByYou" { // an earlier try, the answer to which was lost
+		if !errors.As(err, &e) || e.Code != "BucketAlreadyOwnedByYou" { // an earlier attempt whose answer was lost
 			return fmt.Errorf("make bucket %q: %w", n.at.bucket, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package s3 stores objects in an S3 server: one that runs already, or a
-// versitygw of our own on plain files.
+// Package s3 stores objects in an attached S3 server, or in versitygw started by Plimsoll on plain
+// files.
 package s3
 
 import (
@@ -48,7 +48,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return web.Unreachable(ctx, name, []string{web.HostPort(e.url)})
 }
 
-// Start implements system.System: one versitygw on each host.
+// Start implements system.Starter: it starts one versitygw on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	bin, err := program(opt)
@@ -60,7 +60,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"put": "one PUT up to 5 GiB, then parts of 64 MiB", "retrieval": "presigned GET",
 	}
 	if opt.Bool("tls") {
-		identity["puts"] = system.PutsTear // the client signs no bodies then, and versitygw counts no bytes
+		identity["puts"] = system.PutsTear // with TLS the client signs no bodies, and versitygw counts no bytes
 	}
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
 		n, meta, err := startVersity(ctx, d, d.Hosts[i], bin)
@@ -69,7 +69,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	e, err := endpointOf(d.Options)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	return group.One(identity, n), nil
 }
 
-// endpoint is a bucket on a server, and how to get in.
+// endpoint is a bucket on a server, with its credentials.
 type endpoint struct {
 	url            *url.URL
 	bucket, prefix string

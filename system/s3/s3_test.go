@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 
 var must = systemtest.Must
 
-// server is a versitygw with two objects under "data/", and how to attach to it.
+// server starts a versitygw with two objects under "data/", and returns options to attach to it.
 func server(t *testing.T) (c system.Cluster, opt system.Options) {
 	t.Helper()
 	systemtest.Need(t, "versitygw", system.Check(t.Context(), System{}, nil))
@@ -81,7 +81,7 @@ func TestAttachDeletesOnlyItsOwn(t *testing.T) {
 		system.ErrReadOnly) {
 		t.Errorf("update of someone's object: %v", err)
 	}
-	_, err = n.Put(t.Context(), "a", 3, strings.NewReader("new")) // beside someone's object
+	_, err = n.Put(t.Context(), "a", 3, strings.NewReader("new")) // beside a foreign object
 	must(t, err)
 	ref, err := n.Put(t.Context(), "mine/of all", 4, strings.NewReader("mine"))
 	if err != nil || ref != n.(system.Namer).Named("mine/of all") || !strings.HasSuffix(string(ref), "-mine/of=20all") {

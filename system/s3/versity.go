@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// startVersity starts versitygw on plain files. It also says where object
-// metadata is kept, which is part of each operation's cost.
+// startVersity starts versitygw on plain files. It also returns where object metadata is kept,
+// which affects the cost of each operation.
 func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin string) (_ group.Node, meta string,
 	err error) {
 	port, err := d.Port(ctx, h)
@@ -79,8 +79,8 @@ func program(opt system.Options) (string, error) {
 	return system.Program(name, opt, "binary", "PLIMSOLL_VERSITYGW", "versitygw")
 }
 
-// version is the module's version in the binary: `versitygw --version` knows
-// it only when the release build has set it.
+// version returns the module version in the binary: `versitygw --version` knows the version only in
+// release builds.
 func version(bin string) string {
 	info, err := buildinfo.ReadFile(bin)
 	if err != nil || info.Main.Version == "" {

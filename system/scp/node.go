@@ -18,14 +18,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// node is a directory on a server, and a client's host on which scp runs.
+// node is a directory on a server, together with the client's host on which scp runs.
 type node struct {
 	server  *sshd.Server
 	host    testbed.Host
 	bin     string
 	flag    string
-	scratch disk.Dir     // of the client's files
-	files   atomic.Int64 // that were there
+	scratch disk.Dir     // for the client's files
+	files   atomic.Int64 // number of files so far
 	slots   slots
 	tidying sync.WaitGroup
 
@@ -33,14 +33,14 @@ type node struct {
 	phases []system.Phase // of the latest operation
 }
 
-// Put implements system.Node. scp copies regular files and nothing else, so the
-// object is written to one first; Phases says how long that took.
+// Put implements system.Store. scp copies only regular files, so the object is written to one
+// first; Phases reports how long that took.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := system.Ref(disk.FileName(name))
 	return ref, n.store(ctx, "put", ref, size, r)
 }
 
-// Update implements system.Updater: a copy to the same name.
+// Update implements system.Updater with a copy to the same name.
 func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
 	if err := valid(ref); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, size int64
 	return err
 }
 
-// Get implements system.Node. scp writes a file, which is read while it grows.
+// Get implements system.Getter. scp writes a file, which is read while it grows.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err := valid(ref); err != nil {
 		return err
@@ -93,13 +93,13 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 		copying = time.Since(from)
 		return err
 	})
-	// The copies before the last one were made while scp ran.
+	// Earlier copies overlapped with the run of scp.
 	n.account(system.Phase{Name: "scp", Took: time.Since(began) - copying}, system.Phase{Name: "last copy",
 		Took: copying})
 	return err
 }
 
-// file is the path of a new file of the client's.
+// file returns the path of a new file on the client.
 func (n *node) file() string {
 	return filepath.Join(n.scratch.Path, fmt.Sprintf("object-%d", n.files.Add(1)))
 }
@@ -112,8 +112,8 @@ func (n *node) account(p ...system.Phase) {
 	n.phases = p
 }
 
-// Phases implements system.Phaser: what of the time is scp's own, from the
-// start of its process to its end, and what is ours.
+// Phases implements system.Phaser. It separates the time of scp, from the start of its process to
+// its end, from that of Plimsoll.
 func (n *node) Phases(context.Context) ([]system.Phase, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,7 +123,7 @@ func (n *node) Phases(context.Context) ([]system.Phase, error) {
 	return slices.Clone(n.phases), nil
 }
 
-// Health implements system.Healther by a login of ours that reads the probe.
+// Health implements system.Healther with a login that reads the probe.
 func (n *node) Health(ctx context.Context) error { return n.server.Health(ctx) }
 
 // Processes implements system.Node.
@@ -132,7 +132,7 @@ func (n *node) Processes() []testbed.Process { return []testbed.Process{n.server
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
 	err := n.server.Process.Stop(ctx)
-	n.tidying.Wait() // each has a deadline
+	n.tidying.Wait() // each call has a deadline
 	return err
 }
 

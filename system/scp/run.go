@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// slots gives processes that run at the same time names of their own, and uses
-// names again: each has a log file.
+// slots assigns unique names to processes that run at the same time, and reuses names: each has a
+// log file.
 type slots struct {
 	prefix string
 	mu     sync.Mutex
@@ -43,7 +43,7 @@ func (s *slots) give(name string) {
 	s.free = append(s.free, name)
 }
 
-// remote is the object's place as scp has it.
+// remote returns the object's location in scp's notation.
 func (n *node) remote(ref system.Ref) string {
 	host := n.server.Host.Addr().String()
 	if n.server.Host.Addr().Is6() {
@@ -52,8 +52,8 @@ func (n *node) remote(ref system.Ref) string {
 	return n.server.User + "@" + host + ":" + path.Join(n.server.Path, string(ref))
 }
 
-// run runs scp on the client's host and calls meanwhile every few milliseconds,
-// and once more when it has ended. It ends with ctx.
+// run runs scp on the client's host and calls meanwhile every few milliseconds, and once more after
+// scp has ended. It stops scp when ctx ends.
 func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() error) error {
 	slot := n.slots.take()
 	p, err := n.host.Start(ctx, testbed.Command{
@@ -70,9 +70,9 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 		n.slots.give(slot)
 		return fmt.Errorf("scp: %s: %w", what, err)
 	}
-	said := sizeOf(p.LogPath()) // by those that had the name before
-	// To look for what it has left behind takes longer than it ran: the next
-	// operation does not wait for that, but takes another name.
+	said := sizeOf(p.LogPath()) // by earlier processes of that name
+	// The search for processes left behind takes longer than the copy. The next operation does not
+	// wait for it, but uses another name.
 	tidy := func() {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
@@ -92,10 +92,10 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 	return err
 }
 
-// poll is how often a transfer under way is looked at.
+// poll is the interval at which a running transfer is checked.
 const poll = 2 * time.Millisecond
 
-// await waits until p has ended; its error is that of the caller's side.
+// await waits until p has ended; it returns only errors of the caller's side.
 func (n *node) await(ctx context.Context, p testbed.Process, meanwhile func() error) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -105,7 +105,7 @@ func (n *node) await(ctx context.Context, p testbed.Process, meanwhile func() er
 			return context.Cause(ctx)
 		case <-p.Done():
 			if p.Err() != nil {
-				return nil // what it said is what counts
+				return nil // its output explains the failure
 			}
 			return meanwhile()
 		case <-tick.C:
@@ -116,7 +116,7 @@ func (n *node) await(ctx context.Context, p testbed.Process, meanwhile func() er
 	}
 }
 
-// explain makes of what scp said the errors that callers tell apart.
+// explain maps scp's output to the errors that callers distinguish.
 func (n *node) explain(err error, said string) error {
 	if said == "" {
 		return err
@@ -136,7 +136,7 @@ func (n *node) explain(err error, said string) error {
 	return fmt.Errorf("%s: %w", said, err)
 }
 
-// full says whether the server's disk has no space, for which SFTP has no word.
+// full reports whether the server's disk is full, for which SFTP has no status.
 func (n *node) full() bool {
 	on, err := n.server.Host.Machine().Filesystem(n.server.Path)
 	return err == nil && on.Free == 0
@@ -150,7 +150,7 @@ func sizeOf(file string) int64 {
 	return info.Size()
 }
 
-// textFrom is the end of a file, of which at most 4 KiB.
+// textFrom returns up to 4 KiB of a file, from an offset.
 func textFrom(file string, off int64) string {
 	f, err := os.Open(file)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package scp copies objects with the program scp, a process for each
-// operation, to an OpenSSH server started here.
+// Package scp copies objects with the program scp, one process per operation, to an OpenSSH server
+// started by Plimsoll.
 package scp
 
 import (
@@ -39,13 +39,13 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return append(sshd.Check(ctx, s.Info(), opt), s.Info().Missing(err)...)
 }
 
-// Start implements system.System: one server on each host.
+// Start implements system.Starter: it starts one server on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	bin, err := program(d.Options)
 	if err != nil {
 		return nil, err
 	}
-	client, err := sshd.Version(ctx, "ssh") // which scp starts: scp has no version option
+	client, err := sshd.Version(ctx, "ssh") // scp runs ssh, and has no version option itself
 	if err != nil {
 		client = "OpenSSH (version unknown)"
 	}
@@ -64,7 +64,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// flag is scp's for the protocol.
+// flag returns scp's flag for the protocol.
 func flag(protocol string) string {
 	if protocol == "scp" {
 		return "-O"
@@ -72,7 +72,8 @@ func flag(protocol string) string {
 	return "-s"
 }
 
-// program is the client's, which is never of an image: option "image" is for sshd alone.
+// program returns the client program, which never comes from an image: option "image" is only for
+// sshd.
 func program(opt system.Options) (string, error) {
 	path, err := exec.LookPath(cmp.Or(opt["scp"], os.Getenv("PLIMSOLL_SCP"), "scp"))
 	if err != nil {

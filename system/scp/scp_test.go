@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 	systemtest.Run(t, systemtest.Suite{System: System{}, Daemon: "sshd"})
 }
 
-// TestClientIsNotOfTheImage: option "image" is for sshd alone.
+// TestClientIsNotOfTheImage checks that option "image" applies only to sshd.
 func TestClientIsNotOfTheImage(t *testing.T) {
 	dir := t.TempDir()
 	for _, file := range []string{"scp", "named", "from-env"} {
@@ -40,8 +40,8 @@ func TestClientIsNotOfTheImage(t *testing.T) {
 
 var must = systemtest.Must
 
-// testCopies is what differs by protocol; the conformance suite does the rest,
-// which is the same, for one of the two.
+// testCopies tests what differs by protocol; the conformance suite tests the rest with one
+// protocol.
 func testCopies(t *testing.T, n *node) {
 	t.Helper()
 	for _, size := range []int64{0, 1, 300_000} {
@@ -67,7 +67,7 @@ func TestProtocols(t *testing.T) {
 				t.Errorf("protocol %s", got)
 			}
 			testCopies(t, n)
-			// What an earlier operation said is not taken for the next one's.
+			// The output of an earlier operation is not attributed to the next one.
 			if err := n.Get(systemtest.Context(t), "none", io.Discard); !errors.Is(err, system.ErrNotFound) {
 				t.Errorf("get of nothing: %v", err)
 			}

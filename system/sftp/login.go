@@ -16,11 +16,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 )
 
-// loginOf reads the options of an attached server.
+// loginOf parses the options of an attached server.
 func loginOf(opt system.Options) (l sshd.Login, dir string, err error) {
 	u, err := url.Parse(opt["url"])
 	if err != nil {
-		// the text may hold a password
+		// the text may contain a password
 		return l, "", errors.New("sftp: option \"url\" cannot be read: is it sftp://USER@HOST[:PORT]/DIRECTORY?")
 	}
 	if _, has := u.User.Password(); has {
@@ -38,7 +38,7 @@ func loginOf(opt system.Options) (l sshd.Login, dir string, err error) {
 	l.Address, l.User = net.JoinHostPort(u.Hostname(), port), u.User.Username()
 	dir = u.Path
 	if home, ok := strings.CutPrefix(u.Path+"/", "/~/"); ok {
-		dir = filepath.Join(".", home) // sessions begin in the user's home
+		dir = filepath.Join(".", home) // sessions begin in the user's home directory
 	}
 	if l.Auth, err = auth(opt); err != nil {
 		return l, "", err

@@ -22,8 +22,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// What decides the speed of a transfer: how many of its requests are under way at most, and
-// the bytes of each, which every server takes.
+// These decide the speed of a transfer: the maximum number of requests in flight and the bytes of
+// each, a size that every server accepts.
 const (
 	inFlight = 64
 	packet   = 32 << 10
@@ -38,8 +38,8 @@ type node struct {
 	dir    string
 	pool   *pool
 	server *sshd.Server // nil: attached
-	write  bool         // attached: the experiment allows it
-	mark   string       // begins the names of what an attached node stores: the only ones that it changes
+	write  bool         // attached: the experiment allows writing
+	mark   string       // begins the names of objects that an attached node stores: it changes no others
 }
 
 func newNode(login sshd.Login, client testbed.Host, dir string) *node {
@@ -51,10 +51,10 @@ func newNode(login sshd.Login, client testbed.Host, dir string) *node {
 func (n *node) open(ctx context.Context) (*sshd.Session, error) {
 	return n.login.Open(ctx, n.client.Dial,
 		sftp.MaxPacketUnchecked(packet), sftp.MaxConcurrentRequestsPerFile(inFlight), sftp.UseConcurrentWrites(true),
-		sftp.UseFstat(true)) // the file that is open, whatever becomes of its name
+		sftp.UseFstat(true)) // stat the open file, even if its name changes
 }
 
-// on does something on a session that ends with ctx. what begins its errors.
+// on calls do with a session that is aborted when ctx ends. what begins its errors.
 func (n *node) on(ctx context.Context, what string, do func(*sshd.Session) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sftp: %s: %w", what, err)
@@ -86,7 +86,7 @@ func (n *node) explain(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("sftp: %s: %w", what, err)
 }
 
-// path is where an object is on the server.
+// path returns the path of an object on the server.
 func (n *node) path(ref system.Ref) (string, error) {
 	if err := disk.Valid(string(ref)); err != nil {
 		return "", fmt.Errorf("sftp: %w: %w", err, system.ErrBadRef)
@@ -94,8 +94,8 @@ func (n *node) path(ref system.Ref) (string, error) {
 	return path.Join(n.dir, string(ref)), nil
 }
 
-// Put implements system.Node. The file is written under its own name, as SFTP
-// clients do; what is there of it when that fails is removed.
+// Put implements system.Store. The file is written under its own name, as SFTP clients do; a
+// partial file of a failed put is removed.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := n.Named(name)
 	if n.server == nil && !n.write {
@@ -112,8 +112,8 @@ func (n *node) Named(name string) system.Ref { return system.Ref(n.mark + disk.F
 
 func (n *node) nameOf(file string) string { return disk.Name(strings.TrimPrefix(file, n.mark)) }
 
-// Update implements system.Updater: it overwrites the file in its place, so
-// that what is there is cut off first, as SFTP clients do.
+// Update implements system.Updater. It truncates and overwrites the file in place, as SFTP clients
+// do.
 func (n *node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
 	if err := n.mayChange("update", ref); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 	if err != nil {
 		return fmt.Errorf("sftp: %s: %w", what, err)
 	}
-	// A reader that fails at once is to cost no file its content.
+	// A reader that fails at once must not cost the file its content.
 	first := make([]byte, min(int64(packet), size))
 	if _, err := io.ReadFull(body, first); err != nil {
 		return fmt.Errorf("sftp: %s: %w", what, err)
@@ -141,7 +141,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 		if err != nil {
 			return err
 		}
-		// ReadFrom would do one request after the other, for want of a size.
+		// ReadFrom does not know the size and would make one request after another.
 		_, err = f.ReadFromWithConcurrency(io.MultiReader(bytes.NewReader(first), body), inFlight)
 		if err = cmp.Or(err, f.Close()); err == nil {
 			return nil
@@ -150,14 +150,14 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 			err = fmt.Errorf("%w: %w", err, system.ErrQuota)
 		}
 		if flags&os.O_CREATE != 0 && s.Alive() {
-			_ = s.Remove(p) // its error does not count: there is one already
+			_ = s.Remove(p) // the first error counts
 		}
 		return err
 	})
 }
 
-// full asks a server that has refused to write whether it has space. SFTP has
-// no word for that: OpenSSH says "Failure".
+// full reports whether a server that refused a write is out of space. SFTP has no status for that:
+// OpenSSH returns "Failure".
 func full(s *sshd.Session, dir string, err error) bool {
 	var status *sftp.StatusError
 	if !errors.As(err, &status) || !s.Alive() {
@@ -167,7 +167,7 @@ func full(s *sshd.Session, dir string, err error) bool {
 	return err == nil && (fs.Bavail == 0 || fs.Favail == 0 && fs.Files > 0)
 }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.read(ctx, "get", ref, func(f *sftp.File) error {
 		_, err := f.WriteTo(w)
@@ -190,8 +190,8 @@ func (n *node) read(ctx context.Context, how string, ref system.Ref, do func(*sf
 	})
 }
 
-// GetRange implements system.Ranger. A range is asked for in pieces of as many
-// bytes as may be under way at the same time.
+// GetRange implements system.Ranger. It requests the range in pieces of as many bytes as may be in
+// flight.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
 	if count == 0 {
 		_, err := n.path(ref)
@@ -224,8 +224,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	return o, err
 }
 
-// Delete implements system.Deleter. On an attached server it deletes only what
-// this node has put there.
+// Delete implements system.Deleter. On an attached server it deletes only objects of this run.
 func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	p, err := n.path(ref)
 	if err != nil {
@@ -237,7 +236,7 @@ func (n *node) Delete(ctx context.Context, ref system.Ref) error {
 	return n.on(ctx, "delete "+string(ref), func(s *sshd.Session) error { return s.Remove(p) })
 }
 
-// mayChange keeps what others have stored on an attached server.
+// mayChange returns an error for foreign objects on an attached server.
 func (n *node) mayChange(what string, ref system.Ref) error {
 	if n.server == nil && (n.mark == "" || !strings.HasPrefix(string(ref), n.mark)) {
 		return fmt.Errorf("sftp: %s %s: it is not ours: %w", what, ref, system.ErrReadOnly)
@@ -245,7 +244,8 @@ func (n *node) mayChange(what string, ref system.Ref) error {
 	return nil
 }
 
-// List implements system.Lister: of a directory that is written to, what this run has stored.
+// List implements system.Lister. In a writable attached directory, it lists only the objects of
+// this run.
 func (n *node) List(ctx context.Context, visit func(system.Object) error) error {
 	return n.on(ctx, "list "+n.dir, func(s *sshd.Session) error {
 		entries, err := s.ReadDirContext(ctx, n.dir)
@@ -272,8 +272,8 @@ func (n *node) Redial(context.Context) error {
 	return nil
 }
 
-// Health implements system.Healther over a new connection: the probe when
-// started, the directory when attached.
+// Health implements system.Healther over a new connection: it checks the probe of a started server,
+// or the directory of an attached one.
 func (n *node) Health(ctx context.Context) error {
 	if err := n.pool.why(); err != nil {
 		return fmt.Errorf("sftp: %w", err)

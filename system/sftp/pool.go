@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// pool keeps sessions between operations. Each operation has one of its own, so
-// that one which is cut short takes no other with it.
+// pool keeps sessions between operations. Each operation has its own session, so that an aborted
+// operation does not affect others.
 type pool struct {
 	open func(ctx context.Context) (*sshd.Session, error)
 
 	mu     sync.Mutex
 	idle   []*sshd.Session
 	used   map[*sshd.Session]bool
-	armed  int // operations that are to connect anew
+	armed  int // number of operations that must open a new connection
 	closed error
 }
 
-// take is an idle session, or a new one.
+// take returns an idle session or opens a new one.
 func (p *pool) take(ctx context.Context) (*sshd.Session, error) {
 	p.mu.Lock()
 	if p.closed != nil {
@@ -53,7 +53,7 @@ func (p *pool) take(ctx context.Context) (*sshd.Session, error) {
 	return s, nil
 }
 
-// give takes a session back.
+// give returns a session to the pool.
 func (p *pool) give(s *sshd.Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,8 +63,7 @@ func (p *pool) give(s *sshd.Session) {
 	}
 }
 
-// redial makes the next operation connect anew: one operation for each call,
-// also when others are under way.
+// redial makes one operation per call open a new connection, even if others are running.
 func (p *pool) redial() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +79,7 @@ func (p *pool) drop() {
 	p.idle = nil
 }
 
-// close ends all sessions, those in use included, for good.
+// close ends all sessions for good, including those in use.
 func (p *pool) close(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +92,7 @@ func (p *pool) close(why error) {
 	}
 }
 
-// why is the reason for which the pool was closed, or nil.
+// why returns the reason why the pool was closed, or nil.
 func (p *pool) why() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

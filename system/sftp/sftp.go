@@ -1,5 +1,5 @@
-// Package sftp stores objects as files over SFTP: on an OpenSSH server started
-// here, or on any SSH server that runs already.
+// Package sftp stores objects as files over SFTP, on an OpenSSH server started by Plimsoll or on
+// any attached SSH server.
 package sftp
 
 import (
@@ -45,7 +45,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return web.Unreachable(ctx, name, []string{login.Address})
 }
 
-// Start implements system.System: one server on each host.
+// Start implements system.Starter: it starts one server on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	identity := identify()
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
@@ -67,8 +67,7 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 	}); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
-	// A connection has a process of its own at the server, which outlives the
-	// one that we watch.
+	// Each connection has its own server process, which outlives the observed one.
 	go func() {
 		<-server.Process.Done()
 		n.pool.close(server.Ended())
@@ -76,7 +75,7 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 	return started{n, server.Dir}, nil
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	login, dir, err := loginOf(d.Options)
 	if err != nil {
@@ -101,7 +100,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	return group.One(identity, n), nil
 }
 
-// started is a directory of ours.
+// started is a directory on a server that Plimsoll started.
 type started struct {
 	*node
 	files disk.Dir

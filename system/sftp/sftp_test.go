@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	systemtest.Run(t, systemtest.Suite{System: System{}, Daemon: "sshd"})
 }
 
-// From an image sshd does what it does from the machine's package.
+// From an image sshd behaves like the one of the machine's package.
 func TestConformanceFromImage(t *testing.T) {
 	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil && os.Geteuid() == 0 {
@@ -42,7 +42,7 @@ func TestConformanceFromImage(t *testing.T) {
 
 var must = systemtest.Must
 
-// server is an sshd with two objects, and how to attach to it.
+// server starts an sshd with two objects, and returns options to attach to it.
 func server(t *testing.T) (n started, opt system.Options) {
 	t.Helper()
 	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
@@ -57,7 +57,7 @@ func server(t *testing.T) (n started, opt system.Options) {
 	}
 }
 
-// wantTheirs reads an object of the server's.
+// wantTheirs reads an object of the server.
 func wantTheirs(t *testing.T, n system.Store) {
 	t.Helper()
 	var got bytes.Buffer
@@ -75,7 +75,7 @@ func TestAttachForReading(t *testing.T) {
 	}
 	n := c.Nodes()[0].(system.Store)
 	objects, err := system.Found(t.Context(), n)
-	if err != nil || len(objects) != 3 { // the probe is the server's, and so an object to who attaches
+	if err != nil || len(objects) != 3 { // the probe belongs to the server, so it is an object for an attached client
 		t.Fatalf("objects %+v, %v", objects, err)
 	}
 	wantTheirs(t, n)
@@ -102,12 +102,12 @@ func TestAttachChangesOnlyItsOwn(t *testing.T) {
 	if err := n.(system.Deleter).Delete(t.Context(), "a"); !errors.Is(err, system.ErrReadOnly) {
 		t.Errorf("delete of someone's file: %v", err)
 	}
-	_, err = n.Put(t.Context(), "a", 3, strings.NewReader("new")) // beside someone's file
+	_, err = n.Put(t.Context(), "a", 3, strings.NewReader("new")) // beside a foreign file
 	must(t, err)
 	wantTheirs(t, n)
 	ref, err := n.Put(t.Context(), "mine", 4, strings.NewReader("mine"))
 	must(t, err)
-	_, err = n.Put(t.Context(), "mine", 4, strings.NewReader("MINE")) // over a file of ours
+	_, err = n.Put(t.Context(), "mine", 4, strings.NewReader("MINE")) // over a file of this run
 	must(t, err)
 	must(t, n.(system.Updater).Update(t.Context(), ref, 3, strings.NewReader("new")))
 	must(t, n.(system.Deleter).Delete(t.Context(), ref))
@@ -165,7 +165,7 @@ func TestAttachErrors(t *testing.T) {
 	}
 }
 
-// TestAnswersNothing attaches to who accepts and says nothing.
+// TestAnswersNothing attaches to a server that accepts connections and never answers.
 func TestAnswersNothing(t *testing.T) {
 	_, opt := server(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

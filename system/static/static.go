@@ -1,5 +1,5 @@
-// Package static is a file server of the Go standard library in its own
-// process: the baseline that needs nothing installed.
+// Package static is a file server of the Go standard library in its own process: a baseline that
+// needs no installation.
 package static
 
 import (
@@ -32,7 +32,7 @@ var (
 // Check implements system.System: nothing can be missing.
 func (System) Check(context.Context, system.Options) []system.Problem { return nil }
 
-// Start implements system.System: one server on each host.
+// Start implements system.Starter: it starts one server on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	identity := map[string]string{

@@ -13,16 +13,16 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
-// announcement is what clients need to know of a storage node. An introducer
-// would hand it on; no file of the node holds all of it.
+// announcement is what clients need to know about a storage node. An introducer would distribute
+// it; no single file of the node contains all of it.
 type announcement struct {
 	key  string // public key without its prefix; also permutes the servers
 	furl string // Foolscap
 	nurl string // Great Black Swamp
 }
 
-// announced reads what a storage node wrote when it started to listen at
-// address, host:port.
+// announced reads the announcement from the files that a storage node wrote when it began to listen
+// at address, host:port.
 func announced(dir disk.Dir, address string) (announcement, error) {
 	pub, err := dir.Files.ReadFile(dir.Sub("node.pubkey").Path)
 	furl, err2 := dir.Files.ReadFile(dir.Sub("private/storage.furl").Path)
@@ -39,9 +39,9 @@ func announced(dir disk.Dir, address string) (announcement, error) {
 	return a, err
 }
 
-// nurl is pb://SPKI@HOST:PORT/SWISSNUM#v=1, by docs/specifications/url.rst of
-// Tahoe-LAFS: SPKI is base64url without padding of SHA-256 over the
-// certificate's SubjectPublicKeyInfo, and the swiss number is the furl's.
+// nurl returns pb://SPKI@HOST:PORT/SWISSNUM#v=1, as specified in docs/specifications/url.rst of
+// Tahoe-LAFS: SPKI is the base64url encoding, without padding, of the SHA-256 of the certificate's
+// SubjectPublicKeyInfo, and the swiss number is taken from the furl.
 func nurl(certificate []byte, furl, address string) (string, error) {
 	slash := strings.LastIndexByte(furl, '/')
 	if !strings.HasPrefix(furl, "pb://") || slash < len("pb://") || slash+1 == len(furl) {

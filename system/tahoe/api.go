@@ -10,20 +10,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// ask reads a page or a document of the web API.
+// ask fetches a page or a document of the web API.
 func (n *node) ask(ctx context.Context, path, query string) ([]byte, error) {
 	return n.client.Call(ctx, web.Call{Method: http.MethodGet, URL: n.at(path, query).URL})
 }
 
-// server is a storage node as a client sees it.
+// server is a storage node as reported by a client.
 type server struct {
 	Nickname string `json:"nickname"`
 	Status   string `json:"connection_status"`
 	Version  string `json:"version"` // "tahoe-lafs/1.20.0"
 }
 
-// protocol is that of the connection: "gbs", "foolscap", or empty when there is
-// none.
+// protocol returns the protocol of the connection: "gbs", "foolscap", or "" without a connection.
 func (s server) protocol() string {
 	switch {
 	case strings.HasPrefix(s.Status, "Connected to "): // "Connected to tcp:10.0.0.1:1234 via tcp"
@@ -34,7 +33,7 @@ func (s server) protocol() string {
 	return ""
 }
 
-// servers asks the client for the storage nodes that it knows.
+// servers asks the client for the storage nodes it knows.
 func (n *node) servers(ctx context.Context) ([]server, error) {
 	b, err := n.ask(ctx, "/", "t=json")
 	if err != nil {
@@ -49,7 +48,7 @@ func (n *node) servers(ctx context.Context) ([]server, error) {
 	return answer.Servers, nil
 }
 
-// connected is how many storage nodes the client reaches, and over which
+// connected returns the number of storage nodes to which the client is connected, and the
 // protocols.
 func connected(all []server) (n int, protocols map[string]bool) {
 	protocols = map[string]bool{}
@@ -62,8 +61,7 @@ func connected(all []server) (n int, protocols map[string]bool) {
 	return n, protocols
 }
 
-// joined returns nil once the client reaches all the storage nodes, and each
-// over the protocol asked for.
+// joined returns nil once the client is connected to all storage nodes over the requested protocol.
 func (n *node) joined(ctx context.Context, c config) error {
 	all, err := n.servers(ctx)
 	if err != nil {
@@ -74,7 +72,7 @@ func (n *node) joined(ctx context.Context, c config) error {
 		var missing []string
 		for _, s := range all {
 			if s.protocol() == "" {
-				status, _, _ := strings.Cut(s.Status, "\n") // of a traceback the first line
+				status, _, _ := strings.Cut(s.Status, "\n") // the first line of a traceback
 				missing = append(missing, fmt.Sprintf("%s: %s", s.Nickname, status))
 			}
 		}

@@ -11,19 +11,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// capability is what a cap says without asking anyone.
+// capability is the information in a cap itself.
 type capability struct {
 	kind   string // "CHK", "LIT", "SSK", "MDMF-RO", "DIR2", …
-	size   int64  // bytes; -1: the servers know
-	needed int    // shares; 0: the cap does not tell
+	size   int64  // bytes; -1: only the servers know
+	needed int    // shares; 0: not in the cap
 }
 
 func (c capability) directory() bool { return strings.HasPrefix(c.kind, "DIR2") }
 
-// literal caps hold the object itself: its bytes never leave the client.
+// literal reports whether the cap contains the object itself, whose bytes never leave the client.
 func (c capability) literal() bool { return c.kind == "LIT" }
 
-// mutable is true of the caps that a content can be written to.
+// mutable reports whether content can be written to the cap.
 func (c capability) mutable() bool { return c.kind == "SSK" || c.kind == "MDMF" }
 
 var (
@@ -32,8 +32,7 @@ var (
 	mutableCap = regexp.MustCompile(`^((?:SSK|MDMF|DIR2|DIR2-MDMF)(?:-RO)?):[a-z2-7]{26}:[a-z2-7]{52}(?::\d+)*$`)
 )
 
-// parseCap reads a cap of a file or of a mutable directory. What cannot be one
-// is ErrBadRef.
+// parseCap parses a cap of a file or of a mutable directory. Anything else returns ErrBadRef.
 func parseCap(ref system.Ref) (capability, error) {
 	bad := fmt.Errorf("tahoe: %q is not a cap of a file or directory: %w", ref, system.ErrBadRef)
 	rest, ok := strings.CutPrefix(string(ref), "URI:")
@@ -50,7 +49,7 @@ func parseCap(ref system.Ref) (capability, error) {
 	}
 	if m := litCap.FindStringSubmatch(rest); m != nil {
 		b, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(m[1]))
-		if err != nil || slices.Contains([]int{1, 3, 6}, len(m[1])%8) { // no bytes have such a length
+		if err != nil || slices.Contains([]int{1, 3, 6}, len(m[1])%8) { // impossible lengths of encoded bytes
 			return capability{}, bad
 		}
 		return capability{"LIT", int64(len(b)), 0}, nil

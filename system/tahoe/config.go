@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
-// config is the shape of a grid that is started.
+// config is the shape of a started grid.
 type config struct {
 	nodes                int
 	needed, happy, total int
@@ -45,7 +45,8 @@ func (c config) protocol() string {
 	return "gbs"
 }
 
-// A storage node listens for clients, and a client, which takes no shares, serves the web API.
+// Configurations: a storage node listens for clients; a client, which accepts no shares, serves the
+// web API.
 var (
 	//go:embed storage.cfg
 	storageConfig string
@@ -53,15 +54,15 @@ var (
 	clientConfig string
 )
 
-// fill fills in one of the configurations, for a node that listens at host, port.
+// fill fills in one of the configurations for a node that listens at host and port.
 func (c config) fill(text, nickname string, host netip.Addr, port int) string {
 	return strings.NewReplacer("NICKNAME", nickname, "ENDPOINT", endpoint(host, port), "HINT", hint(host, port),
 		"NEEDED", strconv.Itoa(c.needed), "HAPPY", strconv.Itoa(c.happy), "TOTAL", strconv.Itoa(c.total),
 		"FOOLSCAP", strconv.FormatBool(c.foolscap)).Replace(text)
 }
 
-// serversYAML is the list of storage nodes that makes an introducer needless.
-// JSON strings are YAML strings.
+// serversYAML returns the list of storage nodes that replaces an introducer. JSON strings are valid
+// YAML strings.
 func (c config) serversYAML(all []announcement) string {
 	var b strings.Builder
 	b.WriteString("storage:\n")
@@ -76,16 +77,16 @@ func (c config) serversYAML(all []announcement) string {
 	return b.String()
 }
 
-// configFile is the name of a node's configuration in its directory.
+// configFile is the name of the configuration file in a node's directory.
 const configFile = "tahoe.cfg"
 
-// runningFile is where a node keeps its process id while it runs.
+// runningFile is where a running node stores its process id.
 const runningFile = "running.process"
 
-// makeDirectory makes a node's directory, as `tahoe create-node` does in a
-// second of CPU time. One that is there is kept, but for the process id of a node
-// that was killed: whatever process has that number by now, after a reboot say,
-// Tahoe would take it for the node. Nodes of ours do not outlive us.
+// makeDirectory makes a node's directory, like `tahoe create-node` but without its second of CPU
+// time. An existing directory is kept, except for the process id of a killed node: Tahoe would take
+// whatever process has that id now, say after a reboot, for the node. Nodes started by Plimsoll do
+// not outlive it.
 func makeDirectory(ctx context.Context, dir disk.Dir, config string) error {
 	return errors.Join(
 		dir.Files.RemoveAll(dir.Sub(runningFile).Path),

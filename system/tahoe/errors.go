@@ -13,20 +13,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// full is in the text of an UploadUnhappinessError. A storage node counts itself
-// full also to an object of which it holds shares that are not whole yet: those
-// of an upload that was cut off, which it drops 30 minutes after their last byte.
+// full matches a part of an UploadUnhappinessError. A storage node also counts as full for an
+// object of which it has incomplete shares: those of an interrupted upload, which it drops 30
+// minutes after their last byte.
 var full = regexp.MustCompile(`of which (\d+) placed none due to the server being full`)
 
-// noneFound ends a NoSharesError when no storage node had a share; else the
-// failure of a share is named there.
+// noneFound ends a NoSharesError if no storage node had a share; otherwise the error names the
+// failure of a share.
 const noneFound = "Last failure: None"
 
-// explain says of a failed operation which of the errors that callers tell
-// apart it is, and which daemon's end has to do with it.
+// explain maps the error of an operation to the errors that callers distinguish, and adds which
+// daemon has ended, if any.
 //
-// Tahoe-LAFS answers 410 both when it finds too few shares and when it finds
-// none; in the text are the names of its exceptions.
+// Tahoe-LAFS answers 410 both if it finds too few shares and if it finds none; the text contains
+// the names of its exceptions.
 func (n *node) explain(ctx context.Context, doing string, err error) error {
 	var s *web.StatusError
 	switch {
@@ -41,7 +41,8 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 		} else {
 			err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
 		}
-	// NoSharesError: there are shares, and none is good: it is another object's cap, or they are damaged.
+	// NoSharesError with a failure: shares exist, but none is valid, because they are damaged or
+	// belong to another cap.
 	case strings.Contains(s.Text, "NotEnoughSharesError"), strings.Contains(s.Text, "NotEnoughServersError"),
 		strings.Contains(s.Text, "NoSharesError") && !strings.Contains(s.Text, noneFound):
 		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
@@ -59,8 +60,8 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 	return err
 }
 
-// absent adds to err that the object is not there, or, when storage nodes that
-// may have it are not connected, that there are too few.
+// absent adds to err that the object does not exist or, if storage nodes that may have it are not
+// connected, that there are too few.
 func (n *node) absent(ctx context.Context, err error) error {
 	all, ask := n.servers(ctx)
 	if ask != nil {
@@ -73,8 +74,8 @@ func (n *node) absent(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", err, system.ErrNotFound)
 }
 
-// message is the part of an answer that says what happened: of a traceback,
-// which may be HTML, the line with the exception.
+// message returns the relevant part of an error: of a traceback, which may be HTML, the line with
+// the exception.
 func message(s *web.StatusError) string {
 	said := ""
 	for line := range strings.Lines(s.Text) {
@@ -90,7 +91,7 @@ func message(s *web.StatusError) string {
 	return fmt.Sprintf("status %d: %s", s.Status, said)
 }
 
-// Errors come as text or as a page, whatever is asked for.
+// Errors are text or an HTML page, whatever format was requested.
 var markup = regexp.MustCompile(`<[a-z/][^<>]*>`)
 
 var exception = regexp.MustCompile(`(Error|Exception)\b.*:`)

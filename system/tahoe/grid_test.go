@@ -41,10 +41,10 @@ func wantContent(t *testing.T, n system.Store, ref system.Ref, want []byte) {
 	}
 }
 
-// kinds are what an answer may say of an object; at most one of them is true.
+// kinds are the kinds of errors; at most one of them applies to an error.
 var kinds = []error{system.ErrTooFew, system.ErrNotFound, system.ErrQuota, system.ErrReadOnly}
 
-// wantKind wants an error of just this kind, nil being none of them, that has all these words.
+// wantKind checks that err is only of this kind (nil: of none) and contains all these words.
 func wantKind(t *testing.T, what string, err, want error, words ...string) {
 	t.Helper()
 	wrong := func(kind error) bool { return errors.Is(err, kind) != (kind == want) }
@@ -61,8 +61,7 @@ func stats(t *testing.T, n system.Stats) system.Holdings {
 	return h
 }
 
-// wantExpansion puts an object and compares what the storage nodes hold more of
-// with its size.
+// wantExpansion puts an object and compares the growth of the storage nodes' data with its size.
 func wantExpansion(t *testing.T, n *started, size int64, want, within float64) system.Ref {
 	t.Helper()
 	before := stats(t, n)
@@ -94,8 +93,8 @@ func kill(t *testing.T, n *started, i int) {
 	}
 }
 
-// TestGrid shares one grid of 2-of-3 shares among what needs it; what kills
-// storage nodes comes last.
+// TestGrid shares one grid of 2-of-3 shares among several tests; those that kill storage nodes come
+// last.
 func TestGrid(t *testing.T) {
 	t.Parallel()
 	c, n := startFor(t, nil)
@@ -135,8 +134,8 @@ func testLiteral(t *testing.T, n *started) {
 	}
 }
 
-// testPhases compares the client's account of operations with the time that
-// they took, of which the account is a part.
+// testPhases compares the client's account of operations with their duration, which includes the
+// account.
 func testPhases(t *testing.T, n *started) {
 	const size = 3 << 20
 	var ref, mutable, dir system.Ref
@@ -144,8 +143,8 @@ func testPhases(t *testing.T, n *started) {
 	for _, c := range []struct {
 		what  string
 		do    func() error
-		parts []string // that follow one another
-		other []string // must be there too
+		parts []string // consecutive phases
+		other []string // other required phases
 	}{
 		{"put", func() error { ref = mustPut(t, n, "p", size); return nil },
 			[]string{"upload: Storage Index", "upload: Peer Selection", "upload: Encode And Push"},
@@ -218,7 +217,7 @@ func testKilled(t *testing.T, n *started) {
 	wantKind(t, "put on 2 of 3 storage nodes", err, system.ErrTooFew, "tahoe/storage-1 ended by itself")
 	wantKind(t, "health without a storage node", n.Health(systemtest.Context(t)), nil, "storage-1")
 	kill(t, n, 1)
-	for range 2 { // at once, and when the client has noticed
+	for range 2 { // at once, and after the client has noticed
 		wantKind(t, "get with 1 of 3 shares", n.Get(systemtest.Context(t), ref, io.Discard), system.ErrTooFew)
 		_, err := n.Stat(systemtest.Context(t), ref)
 		wantKind(t, "stat with 1 of 3 shares", err, system.ErrTooFew)
@@ -226,7 +225,7 @@ func testKilled(t *testing.T, n *started) {
 	}
 }
 
-// after is a writer that does something once some bytes have passed.
+// after is a writer that calls a function once some bytes have passed.
 type after struct {
 	w    io.Writer
 	left int
@@ -241,9 +240,8 @@ func (a *after) Write(p []byte) (int, error) {
 	return a.w.Write(p)
 }
 
-// testCold reads objects twice through the same client, which keeps nothing of
-// the first read: the second, too, asks the storage nodes for shares and makes
-// them read all of the object.
+// testCold reads objects twice through the same client, which caches nothing of the first read: the
+// second read also requests shares from the storage nodes and makes them read the whole object.
 func testCold(t *testing.T, n *started) {
 	const size = 1 << 20
 	data := systemtest.Bytes("cold", size)
@@ -251,7 +249,7 @@ func testCold(t *testing.T, n *started) {
 	must(t, err)
 	for _, c := range []struct {
 		ref  system.Ref
-		asks string // the phase of asking for shares
+		asks string // the phase of requesting shares
 	}{
 		{mustPut(t, n, "cold", size), "download: DYHB requests"},
 		{mutable, "mapupdate: Initial Queries"},
@@ -271,8 +269,7 @@ func testCold(t *testing.T, n *started) {
 	}
 }
 
-// diskReads is how many bytes the processes have read from files, in the page
-// cache or not.
+// diskReads returns how many bytes the processes have read from files, whether cached or not.
 func diskReads(t *testing.T, procs []testbed.Process) (sum int64) {
 	t.Helper()
 	for _, p := range procs {
@@ -289,8 +286,8 @@ func diskReads(t *testing.T, procs []testbed.Process) (sum int64) {
 	return sum
 }
 
-// TestFoolscap is 3-of-10 over the other protocol, on 5 storage nodes with 2
-// shares each; one dies in the middle of a put.
+// TestFoolscap tests 3-of-10 over the other protocol, on 5 storage nodes with 2 shares each; one
+// dies during a put.
 func TestFoolscap(t *testing.T) {
 	t.Parallel()
 	c, n := startFor(t, system.Options{"protocol": "foolscap", "nodes": "5", "needed": "3", "total": "10"})
@@ -318,7 +315,7 @@ func TestFoolscap(t *testing.T) {
 	wantKind(t, "get with 2 of 10 shares, 3 needed", n.Get(systemtest.Context(t), ref, io.Discard), system.ErrTooFew)
 }
 
-// atEnd is the end of a reader, at which something is done.
+// atEnd is the end of a reader, at which a function is called.
 type atEnd struct{ do func() }
 
 func (a *atEnd) Read([]byte) (int, error) {

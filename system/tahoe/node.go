@@ -18,24 +18,24 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// node is a client daemon, through its web API.
+// node is a client daemon, used through its web API.
 type node struct {
-	name     string // in messages
+	name     string // for messages
 	base     *url.URL
 	client   *web.Client
-	format   string          // of mutable files and directories: "SDMF", "MDMF"
-	readOnly bool            // attached, and nothing allows to write
-	entries  []listed.Entry  // objects that were there
+	format   string          // for mutable files and directories: "SDMF", "MDMF"
+	readOnly bool            // attached without permission to write
+	entries  []listed.Entry  // objects that existed before
 	grid     *grid           // nil when attached
 	proc     testbed.Process // nil when attached
 
 	mu   sync.Mutex
-	last []string // accounts that the latest operation left on the status page
+	last []string // accounts of the latest operation on the status page
 }
 
-// newNode makes a node without asking it anything.
+// newNode returns a node without contacting it.
 func newNode(title string, base *url.URL, from testbed.Host) *node {
-	// a put is answered when the last share is stored
+	// a put is answered only when the last share is stored
 	return &node{name: title, base: base, client: web.Patient(name, from.Dial)}
 }
 
@@ -43,7 +43,7 @@ func (n *node) at(path, query string) system.HTTPTarget {
 	return system.HTTPTarget{URL: &url.URL{Scheme: n.base.Scheme, Host: n.base.Host, Path: path, RawQuery: query}}
 }
 
-// Target implements system.HTTPServer: a file's bytes.
+// Target implements system.HTTPServer with the URL of a file's content.
 func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	c, err := parseCap(ref)
 	if err != nil {
@@ -56,14 +56,14 @@ func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	return n.at("/uri/"+string(ref), ""), nil
 }
 
-// Put implements system.Node. The name is not kept: the cap follows from the
-// bytes and the client's secret. Up to 55 bytes become a literal cap
-// ("URI:LIT:…"), which is the object: nothing is stored.
+// Put implements system.Store. The name is not stored: the cap follows from the content and the
+// client's secret. Up to 55 bytes become a literal cap ("URI:LIT:…"), which contains the object:
+// nothing is stored.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return n.store(ctx, fmt.Sprintf("put %q", name), http.MethodPut, n.at("/uri", ""), size, r, storing)
 }
 
-// store makes a request that is answered with a cap. leaves are the accounts that it leaves.
+// store makes a request whose answer is a cap. leaves returns the accounts that the request leaves.
 func (n *node) store(
 	ctx context.Context, doing, method string, t system.HTTPTarget, size int64, r io.Reader,
 	leaves func(system.Ref) []string,
@@ -84,13 +84,13 @@ func (n *node) store(
 	return ref, nil
 }
 
-// Get implements system.Node.
+// Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.read(ctx, "get", ref, func(t system.HTTPTarget) error { return n.client.Get(ctx, t, w) })
 }
 
-// GetRange implements system.Ranger. Whole segments are fetched, of 1 MiB
-// unless the object is smaller.
+// GetRange implements system.Ranger. Tahoe-LAFS fetches whole segments, of 1 MiB unless the object
+// is smaller.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
 	return n.read(ctx, "range", ref, func(t system.HTTPTarget) error {
 		return n.client.GetRange(ctx, t, off, count, w)
@@ -109,7 +109,7 @@ func (n *node) read(ctx context.Context, doing string, ref system.Ref, do func(s
 	return nil
 }
 
-// Health implements system.Healther: the client reaches storage nodes.
+// Health implements system.Healther: the client must be connected to a storage node.
 func (n *node) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -136,7 +136,7 @@ func (n *node) Stop(context.Context) error {
 	return nil
 }
 
-// Objects implements system.Provider: those that option `caps` names.
+// Objects implements system.Provider with the objects of option `caps`.
 func (n *node) Objects(context.Context) (out []system.Object, err error) {
 	for _, e := range n.entries {
 		out = append(out, e.Object())
@@ -144,21 +144,20 @@ func (n *node) Objects(context.Context) (out []system.Object, err error) {
 	return out, nil
 }
 
-// probeTimeout bounds a health probe.
+// probeTimeout limits a health probe.
 const probeTimeout = 10 * time.Second
 
-// probeContent is more than a literal cap holds, so that the probe is on the
-// storage nodes.
+// probeContent is too long for a literal cap, so that the probe is stored on the storage nodes.
 var probeContent = strings.Repeat("it serves ", 10)
 
-// started is a client that we have started, on a grid of ours.
+// started is a client that Plimsoll started, with its grid.
 type started struct {
 	*node
 	probe system.Ref
 }
 
-// Health implements system.Healther: every daemon runs, and every storage node
-// confirms to the client that it has its share of the probe.
+// Health implements system.Healther: every daemon must run, and every storage node must confirm its
+// share of the probe to the client.
 func (s *started) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -175,8 +174,8 @@ func (s *started) Health(ctx context.Context) error {
 	return nil
 }
 
-// Stats implements system.Stats, from the disks of the storage nodes: shares
-// with their containers' headers and leases.
+// Stats implements system.Stats, from the disks of the storage nodes: shares with the headers and
+// leases of their containers.
 func (s *started) Stats(context.Context) (system.Holdings, error) { return s.grid.holdings() }
 
 // Processes implements system.Node.
@@ -184,7 +183,7 @@ func (s *started) Processes() []testbed.Process {
 	return append([]testbed.Process{s.proc}, s.grid.procs...)
 }
 
-// Stop implements group.Node: first the node that asks.
+// Stop implements group.Node. The client stops first.
 func (s *started) Stop(ctx context.Context) error {
 	s.client.Close()
 	var err error

@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Accounts that a client keeps of operations, by their names in URLs. Their
-// numbers count up from 0 per kind; the oldest are forgotten soon.
+// Accounts that a client keeps of operations, by their names in URLs. They are numbered from 0 for
+// each kind; the client soon drops the oldest.
 const (
 	upload    = "up"
 	download  = "down"
@@ -24,14 +24,14 @@ const (
 	publish   = "publish"
 )
 
-// leaves notes which accounts the latest operation left, in their order.
+// leaves records which accounts the latest operation left, in order.
 func (n *node) leaves(accounts ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.last = accounts
 }
 
-// storing is the accounts that a put leaves.
+// storing returns the accounts that a put leaves.
 func storing(ref system.Ref) []string {
 	if c, _ := parseCap(ref); c.literal() {
 		return nil
@@ -39,7 +39,7 @@ func storing(ref system.Ref) []string {
 	return []string{upload}
 }
 
-// reading is the accounts that reading ref leaves; a literal cap leaves none.
+// reading returns the accounts that a read of ref leaves; a literal cap leaves none.
 func reading(ref system.Ref) []string {
 	switch c, _ := parseCap(ref); c.kind {
 	case "CHK":
@@ -50,8 +50,8 @@ func reading(ref system.Ref) []string {
 	return []string{mapupdate, retrieve}
 }
 
-// Phases implements system.Phaser, from the client's status pages; accounts of
-// one kind are added up. While several operations run they may be mixed up.
+// Phases implements system.Phaser, from the client's status pages; accounts of the same kind are
+// summed. If several operations run at once, their accounts may be confused.
 func (n *node) Phases(ctx context.Context) ([]system.Phase, error) {
 	n.mu.Lock()
 	kinds := n.last
@@ -95,8 +95,7 @@ func (n *node) Phases(ctx context.Context) ([]system.Phase, error) {
 
 var accountLink = regexp.MustCompile(`/status/([a-z]+)-(\d+)"`)
 
-// latestAccounts is the highest number of each kind on the page /status, −1
-// for those that are not there.
+// latestAccounts returns the highest number of each kind on the page /status, −1 for absent kinds.
 func latestAccounts(page []byte) map[string]int {
 	latest := map[string]int{upload: -1, download: -1, mapupdate: -1, retrieve: -1, publish: -1}
 	for _, m := range accountLink.FindAllSubmatch(page, -1) {
@@ -108,7 +107,7 @@ func latestAccounts(page []byte) map[string]int {
 	return latest
 }
 
-// account reads one account.
+// account returns the phases of one account.
 func (n *node) account(ctx context.Context, kind string, number int) ([]system.Phase, error) {
 	path := fmt.Sprintf("/status/%s-%d", kind, number)
 	if kind == download {
@@ -125,19 +124,18 @@ func (n *node) account(ctx context.Context, kind string, number int) ([]system.P
 	return pagePhases(kind, b)
 }
 
-// timing is `<li>Peer Selection: 44ms`, with or without a <span> around the
-// time. The pages of mutable files tell seconds without a unit, and "None" for
-// what did not happen.
+// timing matches `<li>Peer Selection: 44ms`, with or without a <span> around the time. The pages of
+// mutable files give seconds without a unit, and "None" for phases that did not occur.
 var timing = regexp.MustCompile(`<li>([A-Za-z ]+):\s*(?:<span>)?` +
 	`([0-9.]+(?:e-?[0-9]+)?) ?(us|ms|s|seconds?|minutes?|hours?)?(?:</span>)?(?:\s|</li>)`)
 
-// pagePhases reads the timings of an HTML page, in its order. A literal upload has none.
+// pagePhases returns the timings of an HTML page, in order. A literal upload has none.
 func pagePhases(kind string, html []byte) (all []system.Phase, err error) {
 	text := string(html)
-	if _, timings, ok := strings.Cut(text, "Timings:"); ok { // before it "Encoding: 2 of 3", too, begins as a timing
+	if _, timings, ok := strings.Cut(text, "Timings:"); ok { // "Encoding: 2 of 3" before it also begins like a timing
 		text = timings
 	}
-	seen := map[string]bool{"File Size": true} // has no unit either
+	seen := map[string]bool{"File Size": true} // it has no unit either
 	for _, m := range timing.FindAllStringSubmatch(text, -1) {
 		if seen[m[1]] {
 			continue
@@ -154,13 +152,13 @@ func pagePhases(kind string, html []byte) (all []system.Phase, err error) {
 	return all, nil
 }
 
-// units are those of times, by their names without the last s; all others are seconds.
+// units maps the units of times, without a final s; other times are in seconds.
 var units = map[string]time.Duration{
 	"u": time.Microsecond, "m": time.Millisecond, "minute": time.Minute, "hour": time.Hour,
 }
 
-// event is a span of time in the account of a download, in seconds since 1970;
-// what was under way at the end has no finish.
+// event is a time span in the account of a download, in seconds since 1970; an unfinished one has
+// no finish.
 type event struct {
 	Start   float64  `json:"start_time"`
 	Active  float64  `json:"active_time"`
@@ -170,8 +168,8 @@ type event struct {
 	Paused  float64  `json:"paused_time"`
 }
 
-// downloadPhases reads event_json. Requests run side by side: they count from
-// the first's start to the last's end. The rest is added up.
+// downloadPhases parses event_json. Requests run in parallel: they count from the start of the
+// first to the end of the last. All other times are summed.
 func downloadPhases(b []byte) ([]system.Phase, error) {
 	var a struct{ DYHB, Block, Segment, Read []event }
 	if err := json.Unmarshal(b, &a); err != nil {
@@ -205,7 +203,7 @@ func downloadPhases(b []byte) ([]system.Phase, error) {
 	return all, nil
 }
 
-// span is from the first start to the last finish, in seconds.
+// span returns the seconds from the first start to the last finish.
 func span(all []event) float64 {
 	var first, last float64
 	for _, e := range all {

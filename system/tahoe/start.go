@@ -19,18 +19,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// readyTimeout is for daemons that start together on a busy machine: each takes
-// about a second of CPU time before it listens.
+// readyTimeout is long enough for daemons that start together on a busy machine: each takes about a
+// second of CPU time before it listens.
 const readyTimeout = 2 * time.Minute
 
-// grid is the storage nodes, which no client can do without.
+// grid is the storage nodes that the client depends on.
 type grid struct {
 	config
 	procs []testbed.Process
-	dirs  []disk.Dir // of each storage node
+	dirs  []disk.Dir // one for each storage node
 }
 
-// startGrid starts the storage nodes, all at once.
+// startGrid starts all storage nodes concurrently.
 func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (g *grid, err error) {
 	g = &grid{config: c, procs: make([]testbed.Process, c.nodes), dirs: make([]disk.Dir, c.nodes)}
 	defer func() {
@@ -61,8 +61,8 @@ func storageDir(d system.Deployment, i int) disk.Dir {
 
 func clientDir(d system.Deployment) disk.Dir { return disk.Of(d, d.Client, "client-1") }
 
-// storagePorts are the ports of the storage nodes: those that they have given
-// the clients already, when they are started again.
+// storagePorts returns the ports of the storage nodes. Restarted nodes keep the ports that the
+// clients already know.
 func storagePorts(ctx context.Context, d system.Deployment, n int) ([]int, error) {
 	free, err := member.Ports(ctx, d.Hosts[0], nil, n)
 	if err != nil {
@@ -76,7 +76,7 @@ func storagePorts(ctx context.Context, d system.Deployment, n int) ([]int, error
 	return free, nil
 }
 
-// listened is the port that the configuration in a node's directory names.
+// listened returns the port in the configuration in a node's directory.
 func listened(dir disk.Dir) (port int, ok bool) {
 	b, err := dir.Files.ReadFile(dir.Sub(configFile).Path)
 	if err != nil {
@@ -110,9 +110,9 @@ func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir,
 	return p, a, err
 }
 
-// startClient starts the client daemon, whose directory has the list of servers already,
-// waits until it reaches them all, and stores the object that health probes ask for.
-// When it fails nothing is left, the storage nodes included.
+// startClient starts the client daemon, whose directory already has the list of servers, waits
+// until it is connected to all of them, and stores the object for health probes. If it fails,
+// everything is stopped, including the storage nodes.
 func startClient(ctx context.Context, d system.Deployment, bin string, g *grid) (_ *started, err error) {
 	stop := g.stop
 	defer func() {
@@ -141,8 +141,8 @@ func startClient(ctx context.Context, d system.Deployment, bin string, g *grid) 
 	return s, err
 }
 
-// command runs the node in dir in the foreground; it ends when its standard
-// input does, and so with us.
+// command runs the node in dir in the foreground; it ends when its standard input is closed, so it
+// does not outlive this process.
 func command(bin, dir, label string, ready func(context.Context) error) testbed.Command {
 	return testbed.Command{
 		Name: name + "/" + label, Role: "system", Dir: dir,
@@ -151,8 +151,8 @@ func command(bin, dir, label string, ready func(context.Context) error) testbed.
 	}
 }
 
-// died is what became of the storage nodes that have ended by themselves, with
-// the last lines of their logs; nil: none has.
+// died returns an error for the storage nodes that have ended by themselves, with the last lines of
+// their logs; nil if all run.
 func (g *grid) died() error {
 	if g == nil {
 		return nil
@@ -164,7 +164,7 @@ func (g *grid) died() error {
 	return errors.Join(errs...)
 }
 
-// stop stops the storage nodes that have been started, at the same time.
+// stop stops the started storage nodes concurrently.
 func (g *grid) stop(ctx context.Context) error {
 	return group.Each(g.procs, func(_ int, p testbed.Process) error {
 		if p == nil {
@@ -174,13 +174,12 @@ func (g *grid) stop(ctx context.Context) error {
 	})
 }
 
-// endpoint is Twisted's description of where to listen, in which a colon ends a
-// field.
+// endpoint returns Twisted's description of a listening address, in which a colon ends a field.
 func endpoint(a netip.Addr, port int) string {
 	return fmt.Sprintf("tcp:%d:interface=%s", port, strings.ReplaceAll(a.String(), ":", `\:`))
 }
 
-// hint is where a storage node says that it can be reached.
+// hint returns the address that a storage node advertises.
 func hint(a netip.Addr, port int) string {
 	return "tcp:" + net.JoinHostPort(a.String(), strconv.Itoa(port))
 }

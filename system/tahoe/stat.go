@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// checked is the answer to t=check: which shares the storage nodes say they
-// have. Of a literal cap it gives no numbers.
+// checked is the answer to t=check: which shares the storage nodes report to have. For a literal
+// cap it contains no numbers.
 type checked struct {
 	Healthy     bool `json:"healthy"`
 	Recoverable bool `json:"recoverable"`
@@ -34,8 +34,8 @@ func (n *node) check(ctx context.Context, ref system.Ref) (checked, error) {
 	return answer.Results, nil
 }
 
-// Stat implements system.Stater: every storage node is asked which shares it
-// has. The size is what the cap says; of mutable files it is not known.
+// Stat implements system.Stater by asking every storage node for its shares. The size comes from
+// the cap; that of mutable files is unknown.
 func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
 	c, err := parseCap(ref)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// holdings walks the directories of shares. An object is a storage index, whose shares
-// lie in shares/PR/INDEX/ of one or more storage nodes; PR is the index's first two
-// characters. A storage node that was killed may leave the directory of a share that
-// never came.
+// holdings walks the directories of shares. An object is a storage index, whose shares are in
+// shares/PR/INDEX/ of one or more storage nodes; PR is the first two characters of the index. A
+// killed storage node may leave the directory of a share that never arrived.
 func (g *grid) holdings() (system.Holdings, error) {
 	var roots []disk.Dir
 	for _, dir := range g.dirs {
@@ -36,5 +35,5 @@ func (g *grid) holdings() (system.Holdings, error) {
 	return h, nil
 }
 
-// incoming is the directory in shares/ for what is not stored yet.
+// incoming is the directory in shares/ for incomplete shares.
 const incoming = "incoming"

@@ -1,5 +1,5 @@
-// Package tahoe stores objects in a Tahoe-LAFS grid: storage nodes and clients
-// started here, or the client of a grid that runs already, through its web API.
+// Package tahoe stores objects in a Tahoe-LAFS grid: storage nodes and a client started by
+// Plimsoll, or an attached client of a running grid, through its web API.
 package tahoe
 
 import (
@@ -62,8 +62,8 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	return s.Info().Missing(err)
 }
 
-// Start implements system.System: all storage nodes on the first host, behind
-// one link, and the clients where requests come from.
+// Start implements system.Starter: all storage nodes run on the first host, behind one link, and
+// the client on the host where requests come from.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	c, err := parseConfig(opt)
@@ -83,7 +83,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	identity := map[string]string{
-		// every client has proved it when it is ready
+		// the client has verified it before it is ready
 		"version": "tahoe-lafs " + libraries["tahoe-lafs"], "binary": bin, "protocol": c.protocol(),
 		"nodes":   strconv.Itoa(c.nodes),
 		"shares":  fmt.Sprintf("%d of %d, on %d different nodes", c.needed, c.total, c.happy),
@@ -105,15 +105,15 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	})
 }
 
-// program finds tahoe.
+// program returns the path of tahoe.
 func program(opt system.Options) (string, error) { return install.Locate(name, opt, "PLIMSOLL_TAHOE") }
 
-// versions are of the libraries that decide what is measured.
+// versions returns the versions of the libraries that affect measurements.
 func versions(ctx context.Context, bin string) (python string, found map[string]string, err error) {
 	return install.Versions(ctx, bin, "tahoe-lafs", "Twisted", "foolscap", "zfec", "cryptography")
 }
 
-// Attach implements system.System.
+// Attach implements system.Attacher.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	u, err := webAPI(opt)
@@ -145,12 +145,12 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	return group.One(identity, n), nil
 }
 
-// webAPI is that of an attached client.
+// webAPI returns the URL of an attached client.
 func webAPI(opt system.Options) (*url.URL, error) {
 	return web.Base(name, "url", opt["url"], "http://127.0.0.1:3456")
 }
 
-// caps are the objects that an attached grid has already.
+// caps returns the objects that an attached grid already has.
 func caps(opt system.Options) ([]listed.Entry, error) {
 	if opt["caps"] == "" {
 		return nil, nil

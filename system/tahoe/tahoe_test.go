@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 func truths() systemtest.Truths {
 	return systemtest.Truths{
-		ContentAddressed: true, // by a secret of the client's
+		ContentAddressed: true, // by a secret of the client
 		Slow:             true,
 		Unknown: []system.Ref{
 			"URI:CHK:aaaaaaaaaaaaaaaaaaaaaaaaaa:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:2:3:1000",
@@ -31,14 +31,13 @@ func truths() systemtest.Truths {
 }
 
 func TestConformance(t *testing.T) {
-	// The suite starts four of them: few daemons, each of which takes a second of
-	// CPU time.
+	// The suite starts four deployments: few daemons, each of which takes a second of CPU time.
 	opt := system.Options{"nodes": "1", "needed": "1", "total": "1", "mutable": "MDMF"}
 	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths()})
 }
 
-// From an image with the same Python and the same packages, Tahoe-LAFS does what it does
-// as it was installed.
+// From an image with the same Python and the same packages, Tahoe-LAFS behaves like the installed
+// one.
 func TestConformanceFromImage(t *testing.T) {
 	bin, err := program(nil)
 	if err != nil {
@@ -62,7 +61,7 @@ func TestConformanceFromImage(t *testing.T) {
 	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths(), Image: true, Brief: true})
 }
 
-// one is the smallest grid: a storage node and a client.
+// one returns the options of the smallest grid: a storage node and a client.
 func one() system.Options { return system.Options{"nodes": "1", "needed": "1", "total": "1"} }
 
 func TestAttach(t *testing.T) {
@@ -99,7 +98,7 @@ func TestAttach(t *testing.T) {
 		}
 	}
 	attached := truths()
-	attached.Without = []string{"stats"} // the disks are someone's
+	attached.Without = []string{"stats"} // the disks are not accessible
 	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: attached, Attach: func(t *testing.T) (system.Options,
 		func()) {
 		return opt, func() { must(t, n.Stop(systemtest.Context(t))) }

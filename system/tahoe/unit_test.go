@@ -73,7 +73,7 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-// TestAccounts reads pages that a client of version 1.20.0 gave.
+// TestAccounts parses pages of a client of version 1.20.0.
 func TestAccounts(t *testing.T) {
 	read := func(file string) []byte {
 		b, err := os.ReadFile(filepath.Join("testdata", file))
@@ -139,7 +139,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestAnswers maps what a client of version 1.20.0 was seen to answer.
+// TestAnswers checks the mapping of observed answers of a client of version 1.20.0.
 func TestAnswers(t *testing.T) {
 	const none = "NoSharesError: no shares could be found. Zero shares usually indicates a corrupt URI.\n\nThe full " +
 		"error message is:\nno shares (need 2). Last failure: None"
@@ -187,7 +187,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNotACap: whoever answers on the port, what it says is no cap.
+// TestNotACap checks that an answer of a foreign server is not taken for a cap.
 func TestNotACap(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -1,6 +1,6 @@
-// Package daemon is the base of systems whose nodes are daemons with an HTTP API. As a
-// store they are a [Pair]: the client has a daemon of its own, and there may be another
-// on the server. As a swarm each host has one, a [Peer].
+// Package daemon is the base of systems whose nodes are daemons with an HTTP API. As a store they
+// form a [Pair]: the client has its own daemon, and there may be another on the server. In a swarm
+// each host has one daemon, a [Peer].
 package daemon
 
 import (
@@ -18,35 +18,35 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// answer is how long a daemon may take to answer what needs no work.
+// answer limits the time for an answer that requires no work.
 const answer = 10 * time.Second
 
-// API is that of one daemon.
+// API is the API of one daemon.
 type API interface {
 	member.Backend
 	URL() *url.URL
 	Client() *web.Client
 	Version(ctx context.Context) (string, error)
 	Ping(ctx context.Context) error
-	Address(ctx context.Context) (string, error) // for Connect of another, and its Fetch
+	Address(ctx context.Context) (string, error) // for Connect and Fetch of another daemon
 
-	// Has says whether the daemon knows the object, without asking others.
+	// Has reports whether the daemon knows the object, without asking other nodes.
 	Has(ctx context.Context, ref system.Ref) (bool, error)
-	// Local reads the object from the daemon's own store; one that it has not got is
+	// Local reads the object from the daemon's own store; a missing object returns
 	// system.ErrNotFound.
 	Local(ctx context.Context, ref system.Ref) (*http.Response, error)
-	Used(ctx context.Context) (int64, error) // bytes that it holds
+	Used(ctx context.Context) (int64, error) // bytes in its store
 
 }
 
-// Base is how a daemon is reached; APIs embed it.
+// Base is the access to a daemon; APIs embed it.
 type Base struct {
 	Web *web.Client
 	At  *url.URL
 }
 
-// NewBase asks nothing yet. How long an answer may take to begin is the caller's to say: some daemons
-// answer when they are done, after minutes.
+// NewBase makes no request. The caller limits the time until an answer begins: some daemons answer
+// only when they are done, after minutes.
 func NewBase(name string, dial web.Dial, at *url.URL) Base { return Base{web.Patient(name, dial), at} }
 
 // URL implements API.
@@ -55,34 +55,34 @@ func (b Base) URL() *url.URL { return b.At }
 // Client implements API.
 func (b Base) Client() *web.Client { return b.Web }
 
-// Kind is what the daemons of one deployment have in common.
+// Kind describes the daemons of one deployment.
 type Kind[A API] struct {
 	Name string
-	Ref  func(system.Ref) error // what is wrong with a ref
-	// Client is that of the API at a URL, where perhaps nothing answers yet.
+	Ref  func(system.Ref) error // validates a ref
+	// Client returns the API at a URL, where possibly nothing answers yet.
 	Client func(dial web.Dial, base *url.URL) A
-	// Init makes the directory of a daemon that stores nothing, Command what else it needs
-	// there. first is the API of the daemon that is there already, of a pair.
+	// Init creates the directory of an empty daemon, Command returns its command and creates other
+	// files that it needs. first is the API of a pair's first daemon, if it already runs.
 	Init    func(ctx context.Context, n *Daemon[A]) error
 	Command func(ctx context.Context, n *Daemon[A], first A) (testbed.Command, error)
-	Keep    string // the file with its identity
+	Keep    string // the file with the daemon's identity
 
-	// Endless: a fetch of the daemons goes on until their process ends, and they do not say
-	// whose blocks they got. So each gets one content at a time.
+	// Endless is set if a fetch runs until the daemon's process ends, and daemons do not report to
+	// which content their blocks belong: each daemon then fetches one content at a time.
 	Endless bool
-	Redial  time.Duration // how often peers that a fetch needs are connected to again
+	Redial  time.Duration // interval at which peers of an incomplete fetch are connected again
 }
 
 // Daemon is a process with an API.
 type Daemon[A API] struct {
 	member.Process
 	API     A
-	Dir     disk.Dir // what it keeps
+	Dir     disk.Dir // its data
 	Ports   []int    // of the API, and two more
 	command testbed.Command
 }
 
-// start starts a daemon whose API is at port.
+// start starts a daemon with its API at port.
 func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host, label string, port int,
 	first A) (*Daemon[A], error) {
 	n := &Daemon[A]{Process: member.Process{System: k.Name, Label: k.Name + "/" + label, Host: h},
@@ -111,7 +111,7 @@ func (n *Daemon[A]) run(ctx context.Context) error {
 	return n.Run(ctx, n.command)
 }
 
-// empty removes what a daemon stores, and keeps its identity.
+// empty removes a daemon's data, except for its identity.
 func (k *Kind[A]) empty(ctx context.Context, n *Daemon[A]) error {
 	files, file, kept := n.Dir.Files, n.Dir.Sub(k.Keep).Path, n.Dir.Path+"."+k.Keep
 	if err := files.Rename(file, kept); err != nil {
@@ -123,7 +123,7 @@ func (k *Kind[A]) empty(ctx context.Context, n *Daemon[A]) error {
 	return files.Rename(kept, file)
 }
 
-// URL is that of the daemon's port i.
+// URL returns the URL of the daemon's port i.
 func (n *Daemon[A]) URL(i int) *url.URL {
 	return &url.URL{Scheme: "http", Host: system.JoinPort(n.Host, n.Ports[i])}
 }
@@ -134,7 +134,7 @@ func (n *Daemon[A]) Stop(ctx context.Context) error {
 	return n.Process.Stop(ctx)
 }
 
-// endpoints are the URLs of the daemons to attach to.
+// endpoints returns the URLs of the daemons to attach to.
 func endpoints(name string, opt system.Options) ([]*url.URL, error) {
 	var all []*url.URL
 	for i, key := range []string{"url", "server_url"} {
@@ -150,8 +150,7 @@ func endpoints(name string, opt system.Options) ([]*url.URL, error) {
 	return all, nil
 }
 
-// Check says what is missing: the program, unless an endpoint is named, or what does
-// not answer there.
+// Check reports what is missing: the program or, if endpoints are given, those that do not answer.
 func Check(ctx context.Context, s system.System, opt system.Options, program func() error) []system.Problem {
 	info := s.Info()
 	if opt["url"] == "" {
@@ -168,7 +167,7 @@ func Check(ctx context.Context, s system.System, opt system.Options, program fun
 	return web.Unreachable(ctx, info.Name, at)
 }
 
-// Swarm starts a daemon on each host, which know nothing of each other.
+// Swarm starts an independent daemon on each host.
 func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
 	return group.Start(ctx, len(d.Hosts), about, func(ctx context.Context, i int) (group.Node, error) {
 		p, err := k.peer(ctx, d, i)
@@ -182,15 +181,15 @@ func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[stri
 	})
 }
 
-// Pair starts a daemon on the first server host and one at the client, and connects them;
-// node is what is made of them.
+// Pair starts a daemon on the first server host and one on the client, and connects them; node
+// converts the pair to a node.
 func (k *Kind[A]) Pair(
 	ctx context.Context, d system.Deployment, about map[string]string, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
 	return k.one(ctx, d.Options, about, func(ctx context.Context, p *Pair[A]) error { return p.start(ctx, d) }, node)
 }
 
-// Attach connects to the running daemons that options url and server_url name.
+// Attach connects to the running daemons in options url and server_url.
 func (k *Kind[A]) Attach(
 	ctx context.Context, d system.Deployment, about map[string]string, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {

@@ -17,7 +17,7 @@ import (
 
 var must = systemtest.Must
 
-// TestEmptyKeepsTheKey: a node without its data is the same node.
+// TestEmptyKeepsTheKey checks that a node without its data keeps its identity.
 func TestEmptyKeepsTheKey(t *testing.T) {
 	n := &Daemon[API]{Dir: disk.Dir{Files: testbed.LocalFiles{}, Path: filepath.Join(t.TempDir(), "node")}}
 	k := &Kind[API]{Keep: "key", Init: func(_ context.Context, n *Daemon[API]) error {
@@ -47,7 +47,7 @@ func (p parted) Connect(context.Context, string) error {
 	return nil
 }
 
-// TestDroppedPeerIsConnectedAgain: a read that does not begin, of an object that a node
+// TestDroppedPeerIsConnectedAgain checks that a read that does not begin, of an object that a node
 // has, connects the nodes.
 func TestDroppedPeerIsConnectedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,38 +16,38 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Pair is a store: the client's daemon, and the one on the server when there is one. A put
-// is an import into the client's; what crosses the link is the reading of what the
-// server's holds.
+// Pair is a store: the client's daemon and, if there is one, a daemon on the server. A put is an
+// import into the client's daemon; only reads of data that the server's daemon holds cross the
+// link.
 type Pair[A API] struct {
-	// Server is the daemon on the server when it was started.
+	// Server is the started daemon on the server, if any.
 	Server *Daemon[A]
-	// Keep makes the server's daemon have all of an object.
+	// Keep makes the server's daemon fetch the whole object.
 	Keep          func(ctx context.Context, ref system.Ref) error
 	NotFoundAfter time.Duration
-	Closed        bool // the daemons were started: there are no others that could have an object
+	Closed        bool // the daemons were started: no other daemon can have an object
 
 	kind    *Kind[A]
 	apis    []A // the client's, then the server's
 	daemons []*Daemon[A]
-	address string          // of the server's
-	alive   context.Context // ends with the processes; nil when attached
+	address string          // of the server's daemon
+	alive   context.Context // ends with the processes; nil if attached
 	unwatch context.CancelFunc
 	write   bool
 
 	mu     sync.Mutex
 	ours   map[system.Ref]Object
-	parted bool // Redial has ended the connection between the daemons
+	parted bool // Redial has closed the connection between the daemons
 }
 
-// Object is one that was stored through us.
+// Object is an object stored through this pair.
 type Object struct {
 	Name string
 	Size int64
-	Far  bool // whole on the server's daemon
+	Far  bool // complete on the server's daemon
 }
 
-// start starts a daemon on the first server host and one at the client.
+// start starts a daemon on the first server host and one on the client.
 func (p *Pair[A]) start(ctx context.Context, d system.Deployment) error {
 	p.Closed = true
 	port, err := d.Port(ctx, d.Hosts[0])
@@ -71,26 +71,25 @@ func (p *Pair[A]) start(ctx context.Context, d system.Deployment) error {
 	return nil
 }
 
-// Near is the client's daemon, Far the server's when Two.
+// Near returns the client's daemon.
 func (p *Pair[A]) Near() A { return p.apis[0] }
 
-// Far is the server's daemon.
+// Far returns the server's daemon, if Two.
 func (p *Pair[A]) Far() A { return p.apis[1] }
 
-// Two says whether there is a daemon on the server.
+// Two reports whether there is a daemon on the server.
 func (p *Pair[A]) Two() bool { return len(p.apis) > 1 }
 
-// All are the daemons that there are.
+// All returns all daemons.
 func (p *Pair[A]) All() []A { return p.apis }
 
-// Put implements system.Store: an import into the client's daemon. Nothing crosses
-// the link.
+// Put implements system.Store with an import into the client's daemon. Nothing crosses the link.
 func (p *Pair[A]) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return p.store(ctx, p.Near(), false, name, size, r)
 }
 
-// PutFar is the Seed of a pair with a daemon on the server: an import into that one, by
-// its host.
+// PutFar implements Seed for a pair with a daemon on the server: an import into that daemon, from
+// its own host.
 func (p *Pair[A]) PutFar(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	return p.store(ctx, p.Far(), true, name, size, r)
 }
@@ -109,7 +108,7 @@ func (p *Pair[A]) store(ctx context.Context, on A, far bool, name string, size i
 	return ref, nil
 }
 
-// Ours is an object that was stored through us.
+// Ours returns an object that was stored through this pair.
 func (p *Pair[A]) Ours(ref system.Ref) (Object, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,10 +119,10 @@ func (p *Pair[A]) Ours(ref system.Ref) (Object, error) {
 	return o, nil
 }
 
-// Search makes a request about ref for which a daemon may search the network for ever. The
-// daemons are connected again after Redial, and when the answer does not begin though one
-// of them has the object: a daemon may have dropped the other, as Codex does with a peer that
-// sent nothing for a minute.
+// Search makes a request about ref for which a daemon may search the network without limit. It
+// reconnects the daemons after Redial, and also if the answer does not begin although one of them
+// has the object: a daemon may have dropped the other, as Codex does with a peer that sent nothing
+// for a minute.
 func (p *Pair[A]) Search(
 	ctx context.Context, what string, ref system.Ref, do func(context.Context) (*http.Response, error),
 ) (*http.Response, error) {
@@ -141,7 +140,7 @@ func (p *Pair[A]) Search(
 				if has && p.Two() {
 					ctx, cancel := context.WithTimeout(ctx, answer)
 					defer cancel()
-					_ = p.Near().Connect(ctx, p.address) // else the answer does not begin, which is said
+					_ = p.Near().Connect(ctx, p.address) // if it fails, the answer does not begin, which is reported
 				}
 				if has || err != nil {
 					return has, err
@@ -154,8 +153,8 @@ func (p *Pair[A]) Search(
 	return resp, member.Explain(p.alive, err)
 }
 
-// Evict is the Cool of pairs that can: the server's daemon gets all of the object, then
-// the client's removes it.
+// Evict implements Cool for pairs that support it: the server's daemon fetches the whole object,
+// then the client's daemon removes it.
 func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 	o, err := p.Ours(ref)
 	if err != nil {
@@ -166,7 +165,7 @@ func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 		return fail(err)
 	}
 	if !o.Far {
-		// Else we would remove the only copy.
+		// Otherwise the only copy would be removed.
 		if err := p.Keep(ctx, ref); err != nil {
 			return fail(fmt.Errorf("copy it to the server's node: %w", err))
 		}
@@ -190,7 +189,7 @@ func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 	return nil
 }
 
-// Erase is the Delete of pairs that can, for what was stored through us.
+// Erase implements Delete for pairs that support it, for objects stored through this pair.
 func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 	o, err := p.Ours(ref)
 	if err == nil {
@@ -208,8 +207,7 @@ func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 	return nil
 }
 
-// Stats implements system.Stats: both daemons, since what is put is kept by the
-// client's own.
+// Stats implements system.Stats for both daemons, since the client's own daemon stores what is put.
 func (p *Pair[A]) Stats(ctx context.Context) (system.Holdings, error) {
 	sum := system.Holdings{Objects: -1, Disk: -1, Entries: -1, Inodes: -1}
 	if len(p.daemons) > 0 {
@@ -233,8 +231,8 @@ func (p *Pair[A]) Stats(ctx context.Context) (system.Holdings, error) {
 	return sum, nil
 }
 
-// Part is the Redial of systems whose daemons can part: the next read begins
-// with their handshake. Requests to the daemons are made anew, too.
+// Part implements Redial for systems whose daemons can disconnect: the next read begins with their
+// handshake. Requests to the daemons use new connections as well.
 func (p *Pair[A]) Part(ctx context.Context) error {
 	for _, a := range p.apis {
 		a.Client().Redial()
@@ -251,7 +249,7 @@ func (p *Pair[A]) Part(ctx context.Context) error {
 	return nil
 }
 
-// reconnect joins the daemons that Part has parted.
+// reconnect connects the daemons again after Part.
 func (p *Pair[A]) reconnect(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,7 +34,7 @@ func (k *Kind[A]) peer(ctx context.Context, d system.Deployment, i int) (*Peer[A
 	return p, nil
 }
 
-// Peered is the member that a running daemon is.
+// Peered returns a running daemon as a member of a swarm.
 func (k *Kind[A]) Peered(n *Daemon[A]) *Peer[A] {
 	p := &Peer[A]{Daemon: n, kind: k, Contents: member.Contents{
 		Backend: n.API, Name: k.Name, Title: n.Label, Redial: k.Redial, Ref: k.Ref, Runs: n.Alive,
@@ -45,8 +45,8 @@ func (k *Kind[A]) Peered(n *Daemon[A]) *Peer[A] {
 	return p
 }
 
-// ReadBack implements system.Member, from the daemon's own blocks. What is not all there
-// is not asked for: some daemons would fetch the rest.
+// ReadBack implements system.Member from the daemon's own blocks. It fails unless the content is
+// complete: some daemons would fetch the rest.
 func (p *Peer[A]) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
 	f, err := p.Progress(ctx, ref)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *Peer[A]) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) err
 		return fmt.Errorf("%s: %s has %d of %d bytes of %s: %w", p.kind.Name, p.Label, f.Verified, f.Size, ref,
 			system.ErrNotFound)
 	}
-	resp, err := p.API.Local(ctx, ref) // a busy daemon that has it all may take long
+	resp, err := p.API.Local(ctx, ref) // a busy daemon that has the whole content may take long
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func (p *Peer[A]) Kill(ctx context.Context) error {
 	return p.Process.Kill(ctx)
 }
 
-// Restart implements system.Restarter. With its data a node goes on with its tasks, from
-// the blocks that it has.
+// Restart implements system.Restarter. A node that keeps its data continues its tasks from the
+// blocks that it has.
 func (p *Peer[A]) Restart(ctx context.Context, keep bool) error {
 	err := p.Stop(ctx)
 	if err == nil && !keep {

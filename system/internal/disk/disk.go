@@ -1,6 +1,6 @@
-// Package disk writes objects as plain files, in one way for all systems that
-// serve files: how a file came into the page cache decides what sending it
-// costs, so a baseline must not be written otherwise than what it is compared with.
+// Package disk writes objects as plain files, in the same way for all systems that serve files: how
+// a file got into the page cache affects the cost of sending it, so a baseline must be written like
+// the files it is compared with.
 package disk
 
 import (
@@ -20,31 +20,30 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Probe is the name and the content of the object that health probes fetch.
+// Probe is the name of the object that health probes fetch.
 const Probe = "probe.plimsoll"
 
-// ProbeContent is what Probe holds.
+// ProbeContent is the content of Probe.
 var ProbeContent = []byte("it serves\n")
 
-// Dir is a directory on a host; nodes embed that of the objects which a server of ours
-// serves.
+// Dir is a directory on a host; nodes of started servers embed that of their objects.
 type Dir struct {
 	Files testbed.Files
 	Path  string
 }
 
-// Of is a directory of a deployment on one of its hosts.
+// Of returns a directory of a deployment on one of its hosts.
 func Of(d system.Deployment, h testbed.Host, name string) Dir {
 	return Dir{h.Files(), filepath.Join(d.DirOf(h), name)}
 }
 
-// NewDir makes a directory of objects, with the probe in it.
+// NewDir creates a directory of objects that contains the probe.
 func NewDir(ctx context.Context, files testbed.Files, path string) (Dir, error) {
 	d := Dir{files, path}
 	return d, d.Write(ctx, Probe, int64(len(ProbeContent)), bytes.NewReader(ProbeContent))
 }
 
-// Write stores size bytes of r as a file of the directory. It appears whole or not at
+// Write stores size bytes of r as a file of the directory. The file appears completely or not at
 // all.
 func (d Dir) Write(ctx context.Context, file string, size int64, r io.Reader) error {
 	body, err := web.Exactly(r, size)
@@ -54,16 +53,16 @@ func (d Dir) Write(ctx context.Context, file string, size int64, r io.Reader) er
 	return d.Files.Write(ctx, filepath.Join(d.Path, file), 0o644, body)
 }
 
-// Sub is a directory within d.
+// Sub returns a subdirectory of d.
 func (d Dir) Sub(name string) Dir { return Dir{d.Files, filepath.Join(d.Path, name)} }
 
-// Seed implements system.Seeder: it writes the file where the server reads it.
+// Seed implements system.Seeder by writing the file that the server reads.
 func (d Dir) Seed(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	file := FileName(name)
 	return system.Ref(file), d.Write(ctx, file, size, r)
 }
 
-// Stats implements system.Stats: one file for each object.
+// Stats implements system.Stats for one file per object.
 func (d Dir) Stats(ctx context.Context) (h system.Holdings, err error) {
 	if h, err = Usage(d); err != nil {
 		return h, err
@@ -86,10 +85,9 @@ func (d Dir) List(_ context.Context, visit func(system.Object) error) error {
 	})
 }
 
-// FileName encodes an object's name, which may be any string, as a file name
-// that is also a URL path segment needing no escape. Bytes other than letters,
-// digits, '.', '-', '_' become =XX; names too long for a file system become
-// their hash. Different names stay different.
+// FileName encodes an object's name, which may be any string, as a file name that is also a URL
+// path segment without escapes. Bytes other than letters, digits, '.', '-', '_' become =XX; names
+// too long for a file system become their hash. Different names stay different.
 func FileName(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -112,11 +110,11 @@ func hashed(name string) string {
 	return "=sha256=" + hex.EncodeToString(sum[:])
 }
 
-// devices are the names that Windows keeps for devices, whatever their extension.
+// devices matches names that Windows reserves for devices, whatever their extension.
 var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
 
-// PortableName is FileName for servers that refuse what Windows has no files of: a
-// dot at the end of a name or before its extension, and the name of a device.
+// PortableName is FileName for servers that reject names that are invalid on Windows: a dot at the
+// end of a name or before its extension, and names of devices.
 func PortableName(name string) string {
 	file := FileName(name)
 	var b strings.Builder
@@ -134,8 +132,7 @@ func PortableName(name string) string {
 	return b.String()
 }
 
-// Name is the inverse of FileName where there is one; of a hashed name it is
-// the file name.
+// Name is the inverse of FileName; for a hashed name it returns the file name.
 func Name(file string) string {
 	name, err := url.PathUnescape(strings.NewReplacer("=", "%", "%", "%25").Replace(file))
 	if err != nil {
@@ -144,10 +141,10 @@ func Name(file string) string {
 	return name
 }
 
-// PathName is FileName of each part of a name between its slashes, which stay: a
-// key or a path by which people find what they stored. A name that is no plain
-// relative path (an empty part, a part of dots) or is too long for a key has none of its
-// slashes left, as FileName makes it. Different names stay different.
+// PathName applies FileName to each part of a name and keeps the slashes between them: the result
+// is a key or path by which people find their objects. In a name that is not a plain relative path
+// (an empty part, or a part of dots) or is too long for a key, slashes are encoded as well, as by
+// FileName. Different names stay different.
 func PathName(name string) string {
 	if !strings.Contains(name, "/") {
 		return FileName(name)
@@ -165,10 +162,10 @@ func PathName(name string) string {
 	return FileName(name)
 }
 
-// longestPath leaves room for a prefix: keys of S3 have up to 1024 bytes.
+// longestPath leaves room for a prefix: S3 keys have up to 1024 bytes.
 const longestPath = 800
 
-// NameOfPath is the inverse of PathName where there is one.
+// NameOfPath is the inverse of PathName, except for hashed names.
 func NameOfPath(path string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
@@ -177,7 +174,7 @@ func NameOfPath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// ValidPath says whether path can have come from PathName.
+// ValidPath returns an error if path cannot be a result of PathName.
 func ValidPath(path string) error {
 	for part := range strings.SplitSeq(path, "/") {
 		if err := Valid(part); err != nil {
@@ -187,8 +184,8 @@ func ValidPath(path string) error {
 	return nil
 }
 
-// Valid says whether file can have come from FileName: it stays in its
-// directory and names no temporary file.
+// Valid returns an error if file cannot be a result of FileName. A valid name stays in its
+// directory and is not that of a temporary file.
 func Valid(file string) error {
 	if file == "" || file[0] == '.' || strings.ContainsAny(file, "/\x00") {
 		return fmt.Errorf("%q is not an object's file name", file)

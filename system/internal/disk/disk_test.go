@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// wantInjective wants other file names for other names, each of which is found again by its file name.
+// wantInjective checks that different names get different file names, which can be found again.
 func wantInjective(t *testing.T, names []string, encode func(string) string) {
 	t.Helper()
 	seen := map[string]string{}
@@ -45,8 +45,8 @@ func TestFileNameIsInjectiveAndSafe(t *testing.T) {
 	})
 }
 
-// TestPortableNamesAreTaken: what Codex refuses (its library's isValidFilename) is no
-// portable name.
+// TestPortableNamesAreTaken checks that no name refused by Codex (isValidFilename of its library)
+// is a portable name.
 func TestPortableNamesAreTaken(t *testing.T) {
 	refused := regexp.MustCompile(`(?i)[/\\:*?"<>|^\x00]|^$|^ | $|\.$|[ .]\.[^.]*$|` +
 		`^(con|prn|aux|nul|(com|lpt)[0-9])(\.[^.]*)?$`)
@@ -89,7 +89,7 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	// An object that is replaced is never seen half written.
+	// A partly written object is never visible during a replacement.
 	for _, text := range []string{"first", "other"} {
 		_, err := here(dir).Seed(t.Context(), "o", 5, strings.NewReader(text))
 		must(t, err)
@@ -177,13 +177,13 @@ func TestUsage(t *testing.T) {
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	// Whatever the file system's block size is: at least what the files hold,
-	// far from what a hole pretends or a hard link counted twice.
+	// Whatever the block size of the file system: at least the size of the files, and far less than
+	// a hole or a hard link counted twice would add.
 	if got.Disk < 10_000+123+77 || got.Disk > 1<<20 || got.Disk%512 != 0 {
 		t.Errorf("%d bytes on disk", got.Disk)
 	}
 	before := got.Disk
-	must(t, os.Remove(files[0])) // its other name still holds it
+	must(t, os.Remove(files[0])) // it still exists under its other name
 	if got, err = Usage(here(a), here(b)); err != nil || got.Disk != before || got.Entries != want.Entries-1 ||
 		got.Inodes != want.Inodes {
 		t.Errorf("without one of two names: %+v, %v", got, err)

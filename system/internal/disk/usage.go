@@ -9,12 +9,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Usage is what the trees below dirs hold; dirs are not to overlap. Absolute is
-// the apparent size of their regular files, Disk the blocks of all they hold,
-// directories and dirs themselves included; a file with several names is one
-// inode and counted once. Objects is −1: only the system knows how it lays them
-// out. What is named [Probe] is ours, and left out. Symbolic links are not
-// followed; what vanishes during the walk counts or does not.
+// Usage returns what the trees below dirs contain; dirs must not overlap. Absolute is the apparent
+// size of regular files. Disk is the size of all blocks, including those of directories and of dirs
+// themselves; a file with several names is one inode and counts once. Objects is −1: only the
+// system knows its layout. Entries named [Probe] belong to Plimsoll and are skipped. Symbolic links
+// are not followed; files that vanish during the walk may or may not count.
 func Usage(dirs ...Dir) (system.Holdings, error) {
 	type inode struct {
 		files          testbed.Files

@@ -1,5 +1,5 @@
-// Package fileserver is a node that serves a directory over HTTP, whatever the
-// program: nginx and our own differ in how they are started only.
+// Package fileserver is a node that serves a directory over HTTP: nginx and Plimsoll's own server
+// differ only in how they are started.
 package fileserver
 
 import (
@@ -19,18 +19,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Place is where a server serves from and listens on: what a program's
-// configuration is made of.
+// Place is a server's location and address, from which its configuration is made.
 type Place struct {
 	Host    testbed.Host
 	Name    string // unique among the deployment's nodes: "nginx-s1"
 	Root    string // the node's own directory, on its host
-	Data    string // the directory served, within Root, with the probe in it
+	Data    string // the served directory, within Root; it contains the probe
 	Address string // IP:port
 	TLS     *selfsigned.Files
 }
 
-// Cluster starts a server on each host; command is how it is started.
+// Cluster starts a server on each host; command returns how to start it.
 func Cluster(ctx context.Context, name string, d system.Deployment, identity map[string]string,
 	command func(Place) (testbed.Command, error)) (system.Cluster, error) {
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
@@ -46,8 +45,8 @@ func Cluster(ctx context.Context, name string, d system.Deployment, identity map
 	})
 }
 
-// prepare makes the directories, picks the port, and makes the certificate if
-// the deployment's option "tls" is set.
+// prepare creates the directories, picks the port, and creates the certificate if the deployment's
+// option "tls" is set.
 func prepare(ctx context.Context, name string, d system.Deployment, h testbed.Host) (Place, error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
@@ -77,7 +76,7 @@ type Node struct {
 	place Place
 }
 
-// start runs cmd and waits until it serves the probe to the client host.
+// start runs cmd and waits until the client's host can fetch the probe.
 func start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command) (*Node, error) {
 	n := &Node{Process: member.Process{System: name, Label: p.Name, Host: p.Host}, place: p,
 		Dir: disk.Dir{Files: p.Host.Files(), Path: p.Data}}
@@ -108,7 +107,7 @@ func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	return t, nil
 }
 
-// Put implements system.Node by HTTP PUT.
+// Put implements system.Store by HTTP PUT.
 func (n *Node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := system.Ref(disk.FileName(name))
 	if err := n.send(ctx, http.MethodPut, ref, size, r); err != nil {
@@ -132,7 +131,7 @@ func (n *Node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	return o, err
 }
 
-// Update implements system.Updater: a PUT of the same name.
+// Update implements system.Updater with a PUT of the same name.
 func (n *Node) Update(ctx context.Context, ref system.Ref, size int64, r io.Reader) error {
 	return n.send(ctx, http.MethodPut, ref, size, r)
 }
@@ -142,7 +141,7 @@ func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 	return n.send(ctx, http.MethodDelete, ref, 0, http.NoBody)
 }
 
-// Health implements system.Healther: a file from disk over a new connection.
+// Health implements system.Healther with a fetch of the probe over a new connection.
 func (n *Node) Health(ctx context.Context) error {
 	if err := n.Alive(); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package group is the cluster of independent nodes that most systems return.
+// Package group provides the cluster of independent nodes that most systems return.
 package group
 
 import (
@@ -19,13 +19,13 @@ type Node interface {
 	Stop(ctx context.Context) error
 }
 
-// Group is a system.Cluster of nodes that know nothing of each other.
+// Group is a system.Cluster of independent nodes.
 type Group struct {
 	nodes    []Node
 	identity map[string]string
 }
 
-// Start calls start n times; when one fails, those before it are stopped.
+// Start calls start n times; if one call fails, the nodes of earlier calls are stopped.
 func Start(
 	ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node, error),
 ) (system.Cluster, error) {
@@ -40,10 +40,10 @@ func Start(
 	return g, nil
 }
 
-// One is the cluster of a node that is there.
+// One returns the cluster of one existing node.
 func One(identity map[string]string, n Node) system.Cluster { return &Group{[]Node{n}, identity} }
 
-// StartAll is Start with all at once.
+// StartAll is Start with concurrent calls.
 func StartAll(
 	ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node, error),
 ) (system.Cluster, error) {
@@ -71,12 +71,12 @@ func (g *Group) Nodes() []system.Node {
 // Identity implements system.Cluster.
 func (g *Group) Identity() map[string]string { return maps.Clone(g.identity) }
 
-// Stop stops all nodes at the same time.
+// Stop stops all nodes concurrently.
 func (g *Group) Stop(ctx context.Context) error {
 	return Each(g.nodes, func(_ int, n Node) error { return n.Stop(ctx) })
 }
 
-// Each does something with all at once.
+// Each calls do for all elements concurrently.
 func Each[T any](all []T, do func(i int, one T) error) error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -87,7 +87,7 @@ func Each[T any](all []T, do func(i int, one T) error) error {
 	return errors.Join(errs...)
 }
 
-// Library is the version of a library in this binary.
+// Library returns the version of a library in this binary.
 func Library(path string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {

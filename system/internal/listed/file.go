@@ -13,20 +13,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Entry is a line of a list of objects that are somewhere already: "WHAT [SIZE [SHA256]]",
-// with "-" for what is not known and '#' comments.
+// Entry is a line of a list of existing objects: "WHAT [SIZE [SHA256]]", with "-" for unknown
+// values and '#' comments.
 type Entry struct {
 	What   string
-	Size   int64  // -1: not known
-	SHA256 string // lower-case hex; empty: not known
+	Size   int64  // -1: unknown
+	SHA256 string // lower-case hex; empty: unknown
 }
 
-// Object is the entry as a stored object.
+// Object returns the entry as a stored object.
 func (e Entry) Object() system.Object {
 	return system.Object{Name: e.What, Ref: system.Ref(e.What), Size: e.Size, SHA256: e.SHA256}
 }
 
-// Read reads the file at path; what names the first column in errors.
+// Read parses the file at path; what names the first column in errors.
 func Read(path, what string) ([]Entry, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -36,14 +36,14 @@ func Read(path, what string) ([]Entry, error) {
 	return Parse(f, path, what)
 }
 
-// Parse is Read from r; name is the file's in errors. All bad lines are reported.
+// Parse is Read from r; name is the file name for errors. All invalid lines are reported.
 func Parse(r io.Reader, name, what string) ([]Entry, error) {
 	var out []Entry
 	var errs []error
 	seen := map[string]int{}
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
-		line, _, _ := strings.Cut(" "+lines.Text(), " #") // a URL may hold a '#'
+		line, _, _ := strings.Cut(" "+lines.Text(), " #") // a URL may contain a '#'
 		e, err := parseLine(line, what)
 		if first := seen[e.What]; err == nil && e.What != "" && first > 0 {
 			err = fmt.Errorf("the same %s as on line %d", what, first)

@@ -1,5 +1,5 @@
-// Package listed is the node of systems that are attached to by a list of
-// objects which their server has already: it reads and never writes.
+// Package listed is the node of systems that are attached by a list of existing objects: it reads
+// and never writes.
 package listed
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Base reads the shared options: the target of every object but its URL.
+// Base parses the shared options and returns the target of every object, without its URL.
 func Base(name string, opt system.Options) (system.HTTPTarget, error) {
 	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure"), Follow: true}
 	if t.CAFile != "" {
@@ -31,7 +31,7 @@ func Base(name string, opt system.Options) (system.HTTPTarget, error) {
 		}
 		for line := range strings.Lines(lines) {
 			key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
-			if !ok || key == "" { // the line may be the secret: it is not shown
+			if !ok || key == "" { // the line may be the secret, so it is not printed
 				return t, fmt.Errorf("%s: option \"headers\": the variable %s has a line that is not `Name: value`",
 					name, env)
 			}
@@ -46,13 +46,12 @@ type Node struct {
 	Name       string
 	Entries    []Entry                                           // at least one
 	Targets    map[system.Ref]system.HTTPTarget                  // of each entry
-	Size       func(listed, served int64) (system.Object, error) // judges a size; nil: they must agree
+	Size       func(listed, served int64) (system.Object, error) // compares sizes; nil: they must be equal
 	web.Reader                                                   // after Connect
 }
 
-// Connect makes the node ready and asks the first object for its size, so that
-// a server which cannot be reached is reported at once. The answer's head may say
-// what server it is.
+// Connect prepares the node and requests the size of the first object, so that an unreachable
+// server is reported at once. The header of the answer may identify the server.
 func (n *Node) Connect(ctx context.Context, client testbed.Host) (first system.Object, head http.Header, err error) {
 	if n.Reader, err = web.NewReader(n.Name, client.Dial, n.Targets[system.Ref(n.Entries[0].What)],
 		n.Target); err != nil {
@@ -75,8 +74,8 @@ func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	return t, nil
 }
 
-// Objects implements system.Provider. Every object is asked for its size and
-// whether it is served in ranges; a list that says otherwise is an error.
+// Objects implements system.Provider. It requests each object's size and whether ranges are served;
+// a contradicting list is an error.
 func (n *Node) Objects(ctx context.Context) ([]system.Object, error) {
 	var out []system.Object
 	for _, e := range n.Entries {
@@ -97,7 +96,7 @@ func (n *Node) object(ctx context.Context, e Entry) (system.Object, http.Header,
 	}
 	o.NoRange, o.Moved = noRange, moved
 	switch {
-	case served < 0: // the list's word is all there is
+	case served < 0: // only the size in the list is known
 	case n.Size != nil:
 		judged, err := n.Size(e.Size, served)
 		if err != nil {
@@ -112,7 +111,7 @@ func (n *Node) object(ctx context.Context, e Entry) (system.Object, http.Header,
 	return o, head, nil
 }
 
-// Health implements system.Healther: a byte of the first object, over a new connection.
+// Health implements system.Healther with a byte of the first object, over a new connection.
 func (n *Node) Health(ctx context.Context) error {
 	return n.Client.Fresh(ctx, func(ctx context.Context, c *web.Client) error {
 		if _, _, _, _, err := c.Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {

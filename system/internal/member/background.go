@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Background is what goes on for a content until it is stopped. The zero value is idle.
+// Background is the work for a content in the background, until it is stopped. The zero value is
+// idle.
 type Background struct {
 	mu     sync.Mutex
-	cancel context.CancelFunc // nil: it has not begun, or was stopped
+	cancel context.CancelFunc // nil: not started, or stopped
 	wg     sync.WaitGroup
 }
 
-// Begin begins the work. What is under way ends first.
+// Begin starts the work, after the previous work has ended.
 func (b *Background) Begin(work ...func(ctx context.Context)) {
 	b.Stop()
 	b.mu.Lock()
@@ -25,7 +26,7 @@ func (b *Background) Begin(work ...func(ctx context.Context)) {
 	}
 }
 
-// Begun says whether it has begun and was not stopped since.
+// Begun reports whether the work was started and not stopped since.
 func (b *Background) Begun() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +45,7 @@ func (b *Background) Stop() {
 	b.wg.Wait()
 }
 
-// Sleep waits, and is false when ctx ends before.
+// Sleep waits for d. It returns false if ctx ends before.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

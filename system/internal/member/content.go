@@ -6,41 +6,41 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Content is one that a node of [Contents] has or fetches.
+// Content is a content that a node of [Contents] has or fetches.
 type Content struct {
 	Ref system.Ref
 	Background
 
 	mu             sync.Mutex
 	from           []string
-	size, verified int64 // size −1: not known yet
-	overhead       int64 // bytes of its blocks that are not the content's
+	size, verified int64 // size −1: unknown
+	overhead       int64 // bytes of its blocks that are not content
 	complete       bool
 	trouble        string
-	before         Counts // when it began
+	before         Counts // counters when the fetch began
 }
 
-// NewContent is one that the node is to get; before are its counts.
+// NewContent returns a content that the node is to fetch; before are the node's counters.
 func NewContent(ref system.Ref, before Counts) *Content {
 	return &Content{Ref: ref, size: -1, before: before}
 }
 
-// Know notes how large the content is, and how much more its blocks.
+// Know records the size of the content and the overhead of its blocks.
 func (t *Content) Know(size, overhead int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.size, t.overhead = size, overhead
 }
 
-// Known says whether the size is known.
+// Known reports whether the size is known.
 func (t *Content) Known() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.size >= 0
 }
 
-// Blocks notes how many bytes of blocks there are. What is not the content's is taken
-// off at once: never too much.
+// Blocks records the number of bytes of blocks present. The whole overhead is subtracted at once,
+// so that the progress is never overestimated.
 func (t *Content) Blocks(bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,8 +53,8 @@ func (t *Content) blocks(bytes int64) {
 	}
 }
 
-// Hold notes what a node's store held, if it says so. Then that is also how it is known
-// that all is there.
+// Hold records the bytes in a node's store, if the node reports them, and marks the content as
+// complete once all of them are there.
 func (t *Content) Hold(now Counts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,14 +64,14 @@ func (t *Content) Hold(now Counts) {
 	}
 }
 
-// Verified are the bytes that there are.
+// Verified returns the number of bytes present.
 func (t *Content) Verified() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.verified
 }
 
-// Complete says whether all is there.
+// Complete reports whether the content is complete.
 func (t *Content) Complete() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,28 +84,28 @@ func (t *Content) finish() {
 	t.complete, t.verified, t.trouble = true, t.size, ""
 }
 
-// From are the addresses of the peers to fetch from.
+// From returns the addresses of the peers to fetch from.
 func (t *Content) From() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.from
 }
 
-// Note says what keeps it from going on, until a block comes.
+// Note records what prevents progress, until the next block arrives.
 func (t *Content) Note(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trouble = err.Error()
 }
 
-// base are the counts when it began.
+// base returns the counters when the fetch began.
 func (t *Content) base() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.before
 }
 
-// restarted: the counts of the process begin anew.
+// restarted adjusts the content to a new process, whose counters start at 0.
 func (t *Content) restarted() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

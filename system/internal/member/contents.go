@@ -14,47 +14,48 @@ import (
 )
 
 const (
-	// dialTime is how long a node may try to reach a peer: the others wait for their next try.
+	// dialTime limits an attempt to reach a peer: other peers wait for their next attempt.
 	dialTime = 5 * time.Second
-	// again is what lies between two tries of a fetch that failed.
+	// again is the interval between attempts of a failing fetch.
 	again = 2 * time.Second
-	// removal is how long a node may take to remove a content.
+	// removal limits the time to remove a content.
 	removal = 10 * time.Minute
 )
 
-// Backend is a node that stores, fetches and connects as it is asked to.
+// Backend is a node that stores, fetches and connects on request.
 type Backend interface {
 	Store(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
 	Remove(ctx context.Context, ref system.Ref) error // the object and its blocks
 	Connect(ctx context.Context, address string) error
-	// Part closes the connection to a peer, or all when there is no address.
+	// Part closes the connection to a peer, or all connections if address is empty.
 	Part(ctx context.Context, address string) error
-	// Apart are those of the peers that the node may not be connected to.
+	// Apart returns those of the peers that the node may not be connected to.
 	Apart(ctx context.Context, peers []string) ([]string, error)
 	Count(ctx context.Context) (Counts, error)
-	// Fetch has the node get all of a content, and notes in c how far it is. An error is
-	// what keeps it from going on: it is called again.
+	// Fetch makes the node get the whole content, and records its progress in c. An error is what
+	// prevents progress: Fetch is called again.
 	Fetch(ctx context.Context, c *Content) error
 }
 
-// Counts are a node's own, of all contents; −1: it does not say.
+// Counts are a node's counters over all contents; −1: not reported.
 type Counts struct {
-	Received, Sent int64 // bytes, since its process started
+	Received, Sent int64 // bytes since the process started
 	Held           int64 // bytes of blocks in its store
 	Peers          int
 }
 
-// Contents are what a [Backend] has and fetches, as a member of a swarm.
+// Contents are the contents that a [Backend] has and fetches as a member of a swarm.
 type Contents struct {
 	Backend Backend
-	Name    string                 // of the system, begins errors
-	Title   string                 // of the node, in errors
-	Self    string                 // its address
-	Redial  time.Duration          // how often peers that a fetch needs are connected to again
-	Ref     func(system.Ref) error // what is wrong with a ref
-	Runs    func() error           // why the node does not
-	// Abandon ends a fetch that goes on until the process ends, of a node that does not say whose blocks it got. So it
-	// gets one content at a time. Nil: its fetches end with their context.
+	Name    string                 // of the system, for errors
+	Title   string                 // of the node, for errors
+	Self    string                 // the node's address
+	Redial  time.Duration          // interval at which peers of an incomplete fetch are connected again
+	Ref     func(system.Ref) error // validates a ref
+	Runs    func() error           // returns an error if the node does not run
+	// Abandon ends a fetch that runs until the process ends, on a node that does not report to
+	// which content its blocks belong: such a node fetches one content at a time. Nil: fetches end
+	// with their context.
 	Abandon func(ctx context.Context) error
 
 	mu  sync.Mutex
@@ -64,7 +65,7 @@ type Contents struct {
 // Address implements system.Member.
 func (n *Contents) Address(context.Context) (string, error) { return n.Self, nil }
 
-// Publish implements system.Member: an import.
+// Publish implements system.Member with an import.
 func (n *Contents) Publish(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	if err := errors.Join(n.Runs(), n.busy("")); err != nil {
 		return "", err
@@ -101,7 +102,7 @@ func (n *Contents) Fetch(ctx context.Context, ref system.Ref, from []string) err
 	return nil
 }
 
-// content is that of ref, a new one if there is none.
+// content returns the content of ref, creating it if there is none.
 func (n *Contents) content(ref system.Ref, before Counts) *Content {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -116,8 +117,8 @@ func (n *Contents) content(ref system.Ref, before Counts) *Content {
 	return c
 }
 
-// busy is an error while another content than but is being fetched, of nodes that
-// fetch one at a time.
+// busy returns an error if a node that fetches one content at a time is fetching another content
+// than but.
 func (n *Contents) busy(but system.Ref) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,17 +132,17 @@ func (n *Contents) busy(but system.Ref) error {
 	return nil
 }
 
-// begin fetches what is not there, unless that is under way.
+// begin starts to fetch an incomplete content, unless a fetch is running.
 func (n *Contents) begin(c *Content) {
-	if !c.Complete() && !c.Begun() { // else the next redial has new peers
+	if !c.Complete() && !c.Begun() { // a running fetch gets new peers at its next redial
 		c.Begin(func(ctx context.Context) { n.keepConnected(ctx, c) }, func(ctx context.Context) {
 			n.keepFetching(ctx, c)
 		})
 	}
 }
 
-// keepConnected connects the node to the peers that it is to fetch from, again and
-// again: one that is not there may come.
+// keepConnected connects the node repeatedly to the peers that it fetches from, because a missing
+// peer may appear later.
 func (n *Contents) keepConnected(ctx context.Context, c *Content) {
 	for !c.Complete() {
 		n.dial(ctx, c)
@@ -157,20 +158,20 @@ func (n *Contents) dial(ctx context.Context, c *Content) {
 	defer cancel()
 	apart, err := n.Backend.Apart(within, others)
 	if err != nil {
-		return // the node has ended: others say so
+		return // the node has ended, which is reported elsewhere
 	}
 	var wg sync.WaitGroup
 	for _, a := range apart {
 		wg.Go(func() {
 			within, cancel := context.WithTimeout(ctx, dialTime)
 			defer cancel()
-			_ = n.Backend.Connect(within, a) // tried again
+			_ = n.Backend.Connect(within, a) // retried later
 		})
 	}
 	wg.Wait()
 }
 
-// keepFetching has the node fetch until all is there. What keeps it may pass.
+// keepFetching makes the node fetch until the content is complete. Errors may be temporary.
 func (n *Contents) keepFetching(ctx context.Context, c *Content) {
 	for !c.Complete() {
 		err := n.Runs()
@@ -191,7 +192,7 @@ func (n *Contents) keepFetching(ctx context.Context, c *Content) {
 	}
 }
 
-// of is a content that this node has or fetches.
+// of returns a content that this node has or fetches.
 func (n *Contents) of(ref system.Ref) (*Content, error) {
 	if err := n.Ref(ref); err != nil {
 		return nil, err
@@ -228,8 +229,8 @@ func (n *Contents) count(ctx context.Context) (Counts, error) {
 	return n.Backend.Count(ctx)
 }
 
-// Forget implements system.Member. After the last content the node's connections are
-// closed: the next begins with new ones.
+// Forget implements system.Member. After the last content, it closes the node's connections, so
+// that the next content starts with new ones.
 func (n *Contents) Forget(ctx context.Context, ref system.Ref) error {
 	c, err := n.of(ref)
 	if err != nil {
@@ -256,7 +257,7 @@ func (n *Contents) Forget(ctx context.Context, ref system.Ref) error {
 	return nil
 }
 
-// Pause ends what goes on for the contents.
+// Pause stops the background work for all contents, and returns them.
 func (n *Contents) Pause() []*Content {
 	n.mu.Lock()
 	all := slices.Collect(maps.Values(n.all))
@@ -267,8 +268,8 @@ func (n *Contents) Pause() []*Content {
 	return all
 }
 
-// Restarted goes on with the contents that Pause has stopped, or with none when the node was emptied, after run, which
-// starts it again.
+// Restarted continues the contents that Pause stopped, or none if the node was emptied. In between
+// it calls run, which starts the node.
 func (n *Contents) Restarted(keep bool, run func() error) error {
 	all := n.Pause()
 	if !keep {

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// answer is how long a node may take to answer what needs no work.
+// answer limits the time for an answer that requires no work.
 const answer = 10 * time.Second
 
 // Controlled is a process with an HTTP API that is called from its own host.
@@ -20,13 +20,13 @@ type Controlled struct {
 	Process
 	Control string        // address of the API
 	Header  http.Header   // of every call
-	Within  time.Duration // in which the answer to Call comes
+	Within  time.Duration // time limit for the answer to Call
 	Local   *web.Client
 	d       system.Deployment
 	env     []string // added to the environment of RunNode: KEY=VALUE
 }
 
-// NewControlled finds a port of the host for the API, which is not taken. It starts nothing.
+// NewControlled finds a port for the API on the host, different from taken. It starts nothing.
 func NewControlled(ctx context.Context, d system.Deployment, name string, h testbed.Host, label string,
 	taken int) (*Controlled, error) {
 	ports, err := Ports(ctx, h, []int{taken}, 1)
@@ -35,12 +35,12 @@ func NewControlled(ctx context.Context, d system.Deployment, name string, h test
 	}
 	c := &Controlled{Process: Process{System: name, Label: name + "/" + label, Host: h}, Within: answer, d: d,
 		Control: system.JoinPort(h, ports[0])}
-	c.Local = web.Patient(name, h.Dial) // a publication is answered when it is served
+	c.Local = web.Patient(name, h.Dial) // a publication is answered only once it is served
 	return c, nil
 }
 
 // RunNode starts the process of this binary, `plimsoll node NAME --control=ADDRESS ARG…`, and waits
-// until it is ready. What ran before is ended first.
+// until it is ready. It stops a running process first.
 func (c *Controlled) RunNode(ctx context.Context, args ...string) error {
 	command, err := c.d.Node(c.System, append([]string{"--control=" + c.Control}, args...)...)
 	if err != nil {
@@ -49,8 +49,8 @@ func (c *Controlled) RunNode(ctx context.Context, args ...string) error {
 	return c.Run(ctx, testbed.Command{Args: command, Dir: c.d.DirOf(c.Host), Ready: c.Ready, Env: c.env})
 }
 
-// Ports are n free ports of a host, all different and none of taken: the kernel
-// may name one twice.
+// Ports returns n free ports of a host, all different and none in taken: the kernel may return the
+// same port twice.
 func Ports(ctx context.Context, h testbed.Host, taken []int, n int) ([]int, error) {
 	used := map[int]bool{}
 	for _, p := range taken {
@@ -70,13 +70,13 @@ func Ports(ctx context.Context, h testbed.Host, taken []int, n int) ([]int, erro
 	return ports, nil
 }
 
-// URL is that of path in the API.
+// URL returns the URL of path in the API.
 func (c *Controlled) URL(path string) *url.URL {
 	return &url.URL{Scheme: "http", Host: c.Control, Path: path}
 }
 
-// Call asks what needs no work. Status 404 is system.ErrNotFound. When the process
-// has ended, that is the error.
+// Call makes a request that requires no work. Status 404 returns system.ErrNotFound. If the process
+// has ended, the error reports that.
 func (c *Controlled) Call(ctx context.Context, method, path string, in, out any) error {
 	if err := c.Alive(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (c *Controlled) Call(ctx context.Context, method, path string, in, out any)
 	return err
 }
 
-// Ask is Call of a process that may be starting.
+// Ask is Call for a process that may still be starting.
 func (c *Controlled) Ask(ctx context.Context, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Within)
 	defer cancel()
@@ -104,12 +104,12 @@ func (c *Controlled) Health(ctx context.Context) error {
 	return c.Call(ctx, http.MethodGet, HealthPath, nil, nil)
 }
 
-// Ready is Health while the process is being started.
+// Ready is Health for a process that is starting.
 func (c *Controlled) Ready(ctx context.Context) error {
 	return c.Ask(ctx, http.MethodGet, HealthPath, nil, nil)
 }
 
-// Stop ends the process in its own way; it may be called again.
+// Stop shuts the process down cleanly; it may be called again.
 func (c *Controlled) Stop(ctx context.Context) error {
 	c.Local.Close()
 	return c.Process.Stop(ctx)

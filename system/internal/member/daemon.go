@@ -19,33 +19,34 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Kind is what the nodes of one swarm have in common.
+// Kind describes the nodes of one swarm.
 type Kind struct {
-	Name string             // the system's
-	Ref  func(string) error // what is wrong with a ref
-	Env  []string           // of the processes, beside their own: KEY=VALUE
-	// Address is what peers call a node that listens at IP:PORT; nil: that.
+	Name string             // of the system
+	Ref  func(string) error // validates a ref
+	Env  []string           // additional environment of the processes: KEY=VALUE
+	// Address returns the address by which peers reach a node that listens at IP:PORT; nil: the
+	// same.
 	Address func(listen string) (string, error)
 
-	// Command is how a process is started that is none of this binary, and serves the control
-	// API at Control; nil: it is `plimsoll node NAME`. What it needs on disk is there then.
+	// Command returns the command of an external program, which serves the control API at Control;
+	// nil: `plimsoll node NAME`. It also creates the files that the program needs.
 	Command func(ctx context.Context, n *Daemon) (testbed.Command, error)
 
-	// Leaf says that nodes pass on nothing that they fetched: of the peers that a leecher
-	// is given it asks only those that have published the content, if any has.
+	// Leaf is set if nodes do not pass on fetched content: of the given peers, a leecher asks only
+	// those that have published the content, if there are any.
 	Leaf bool
 
 	mu        sync.Mutex
 	published map[system.Ref]*publication
 }
 
-// publication is handed over to leechers, as .torrent files are.
+// publication is the information that leechers need, like a .torrent file.
 type publication struct {
-	said json.RawMessage // by a node
-	by   []string        // addresses of those that have it
+	said json.RawMessage // returned by a node
+	by   []string        // addresses of the nodes that published it
 }
 
-// publish notes what the node at address said of ref.
+// publish records what the node at address returned for ref.
 func (k *Kind) publish(ref system.Ref, said json.RawMessage, address string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -61,7 +62,7 @@ func (k *Kind) publish(ref system.Ref, said json.RawMessage, address string) {
 	p.by = Merge(p.by, []string{address})
 }
 
-// drop takes a node from the publishers of ref, or of all when ref is empty.
+// drop removes a node from the publishers of ref, or of all contents if ref is empty.
 func (k *Kind) drop(ref system.Ref, address string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,7 +73,7 @@ func (k *Kind) drop(ref system.Ref, address string) {
 	}
 }
 
-// task is what a node gets to fetch ref from the given addresses.
+// task returns a node's task to fetch ref from the given addresses.
 func (k *Kind) task(ref system.Ref, from []string) (t Task[json.RawMessage], err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,15 +91,14 @@ func (k *Kind) task(ref system.Ref, from []string) (t Task[json.RawMessage], err
 	return t, nil
 }
 
-// Task is what a node is given to fetch; T is what the publisher said of it.
+// Task is a node's task to fetch a content; T is the information returned by its publisher.
 type Task[T any] struct {
 	Said      T
 	From      []string // addresses of peers
-	Published bool     // the node has it from us, and not from peers
+	Published bool     // the content was published on this node, not fetched from peers
 }
 
-// Daemon is a member of a swarm: one process that gets and gives contents, and what it
-// keeps.
+// Daemon is a member of a swarm: one process that fetches and serves contents, and its data.
 type Daemon struct {
 	*Controlled
 	kind    *Kind
@@ -107,13 +107,13 @@ type Daemon struct {
 	args    []string
 
 	mu    sync.Mutex
-	tasks map[system.Ref]Task[json.RawMessage] // of the process, and of the next one
+	tasks map[system.Ref]Task[json.RawMessage] // of this process, and of the next one
 }
 
 var _ system.Healther = (*Daemon)(nil)
 
-// Cluster starts a node on each host, all at once, that takes its peers at IP:PORT. flags are
-// added to --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
+// Cluster starts a node on each host, concurrently. Nodes accept peers at IP:PORT. flags are added
+// to --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
 func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string,
 	flags ...string) (system.Cluster, error) {
 	return group.StartAll(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
@@ -153,7 +153,7 @@ func (n *Daemon) start(ctx context.Context) error {
 	return n.Run(ctx, c)
 }
 
-// Dir is the directory of what the node keeps.
+// Dir returns the directory of the node's data.
 func (n *Daemon) Dir() disk.Dir { return n.dir }
 
 // Address implements system.Member.
@@ -199,7 +199,7 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	return p.Ref, nil
 }
 
-// keep notes a task of the process, and returns what it had for ref before.
+// keep records a task of the process, and returns the previous one for ref.
 func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) (before Task[json.RawMessage]) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -218,7 +218,7 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 	if err != nil {
 		return err
 	}
-	before := n.keep(ref, t) // first: a process that is killed now gets it again
+	before := n.keep(ref, t) // first, so that the next process gets it again if this one is killed now
 	err = n.of(ctx, http.MethodPost, ref, t, nil)
 	if refused := new(web.StatusError); errors.As(err, &refused) {
 		n.mu.Lock()
@@ -230,12 +230,12 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 	return err
 }
 
-// Progress implements system.Member. Counts begin anew with the process.
+// Progress implements system.Member. Counters start again with the process.
 func (n *Daemon) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
 	return f, n.of(ctx, http.MethodGet, ref, nil, &f)
 }
 
-// ReadBack implements system.Member: what is on the node's disk.
+// ReadBack implements system.Member with the content on the node's disk.
 func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
 	if err := errors.Join(n.check(ref), n.Alive()); err != nil {
 		return err
@@ -255,7 +255,8 @@ func (n *Daemon) Forget(ctx context.Context, ref system.Ref) error {
 	return nil
 }
 
-// Restart implements system.Restarter: at the same addresses, and with the data the same tasks.
+// Restart implements system.Restarter. Addresses stay the same, and so do the tasks if data is
+// kept.
 func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 	err := n.Stop(ctx)
 	if err == nil && !keep {

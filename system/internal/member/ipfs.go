@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// CID is what is wrong with a ref of a system whose refs are CIDs.
+// CID returns an error if ref is not a CID, for systems whose refs are CIDs.
 func CID(name string, ref system.Ref) error {
 	if _, err := cid.Decode(string(ref)); err != nil {
 		return fmt.Errorf("%s: %q is not a CID (%w): %w", name, ref, err, system.ErrBadRef)
@@ -17,7 +17,7 @@ func CID(name string, ref system.Ref) error {
 	return nil
 }
 
-// Multiaddr is a TCP address as libp2p has it.
+// Multiaddr returns a TCP address in libp2p's notation.
 func Multiaddr(at netip.AddrPort) string {
 	family := "ip6"
 	if at.Addr().Is4() {

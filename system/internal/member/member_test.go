@@ -42,7 +42,7 @@ func fakeContents(f *fake) (*Contents, *Content) {
 	return n, c
 }
 
-// TestDeadPeers: one delays the others by no more than dialTime.
+// TestDeadPeers checks that a dead peer delays the others by dialTime at most.
 func TestDeadPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c := fakeContents(&fake{})
@@ -55,7 +55,7 @@ func TestDeadPeers(t *testing.T) {
 	})
 }
 
-// TestCountsBeginAnew: nothing negative is received while a node starts again.
+// TestCountsBeginAnew checks that progress is never negative while a node restarts.
 func TestCountsBeginAnew(t *testing.T) {
 	f := &fake{counts: Counts{Received: 500, Sent: 50}}
 	n, c := fakeContents(f)
@@ -69,7 +69,7 @@ func TestCountsBeginAnew(t *testing.T) {
 	}))
 }
 
-// TestLeavesAreNotAsked: where nodes pass nothing on, leechers ask publishers only.
+// TestLeavesAreNotAsked checks that leechers ask only publishers if nodes do not pass content on.
 func TestLeavesAreNotAsked(t *testing.T) {
 	k := &Kind{Name: "some", Leaf: true}
 	if _, err := k.task("x", []string{"a"}); !errors.Is(err, system.ErrNotFound) {

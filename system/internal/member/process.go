@@ -1,6 +1,6 @@
-// Package member is the base of systems whose nodes are processes that are ended and
-// started again, and get contents from each other: members of a swarm. The tool speaks
-// to each on its own host, so that only what nodes say to each other crosses a link.
+// Package member is the base of systems whose nodes are members of a swarm: processes that can be
+// stopped and started again, and that get contents from each other. Plimsoll controls each node
+// from its own host, so that only traffic between nodes crosses a link.
 package member
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Process is a daemon on a host that can be ended and started again. Systems embed it.
+// Process is a daemon on a host that can be stopped and started again. Systems embed it.
 type Process struct {
-	System string // begins errors
+	System string // for errors
 	Label  string // the process's name in its log and in messages
 	Host   testbed.Host
 
@@ -22,7 +22,7 @@ type Process struct {
 	proc testbed.Process
 }
 
-// Run starts the daemon and waits until it is ready. What ran before is ended first.
+// Run starts the daemon and waits until it is ready. It stops a running process first.
 func (p *Process) Run(ctx context.Context, c testbed.Command) error {
 	if err := p.Stop(ctx); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (p *Process) Processes() []testbed.Process {
 	return nil
 }
 
-// Alive is an error when the process has ended.
+// Alive returns an error if the process has ended or was not started.
 func (p *Process) Alive() error {
 	proc := p.process()
 	if proc == nil {
@@ -64,7 +64,8 @@ func (p *Process) Alive() error {
 	return nil
 }
 
-// Ended is an error when a process has ended. One that was not started, nil, has not.
+// Ended returns an error if a process has ended. A nil process has not been started, so it has not
+// ended.
 func Ended(p testbed.Process) error {
 	if p == nil || !testbed.Ended(p) {
 		return nil
@@ -72,7 +73,7 @@ func Ended(p testbed.Process) error {
 	return ended(p)
 }
 
-// ended is the error of a process that has ended.
+// ended returns the error of a process that has ended.
 func ended(p testbed.Process) error {
 	err := p.Err()
 	if err == nil {
@@ -81,7 +82,8 @@ func ended(p testbed.Process) error {
 	return fmt.Errorf("the process %s has ended (%w); see %s", p.Name(), err, p.LogPath())
 }
 
-// WhileAlive is ctx, ended when one of the processes ends, with that as the cause.
+// WhileAlive returns a context derived from ctx that ends when one of the processes ends, with that
+// as the cause.
 func WhileAlive(ctx context.Context, processes ...testbed.Process) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	for _, p := range processes {
@@ -96,7 +98,8 @@ func WhileAlive(ctx context.Context, processes ...testbed.Process) (context.Cont
 	return ctx, func() { cancel(nil) }
 }
 
-// Explain adds to err that a process has ended, if one has: alive is of [WhileAlive], or nil.
+// Explain adds to err that a process has ended, if one has: alive comes from [WhileAlive], or is
+// nil.
 func Explain(alive context.Context, err error) error {
 	if err == nil || alive == nil || alive.Err() == nil {
 		return err
@@ -107,14 +110,14 @@ func Explain(alive context.Context, err error) error {
 	return err
 }
 
-// Kill implements system.Restarter; no error when nothing runs.
+// Kill implements system.Restarter; it does not fail if nothing runs.
 func (p *Process) Kill(context.Context) error {
 	ended, cancel := context.WithCancel(context.Background())
-	cancel() // no time to end by itself
+	cancel() // no time for a clean shutdown
 	return p.Stop(ended)
 }
 
-// Stop ends the process in its own way; it may be called again.
+// Stop shuts the process down cleanly; it may be called again.
 func (p *Process) Stop(ctx context.Context) error {
 	if proc := p.process(); proc != nil {
 		return proc.Stop(ctx)

@@ -15,18 +15,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// The control API: ours, and served to the node's own host.
+// The control API, defined by Plimsoll and served to the node's own host.
 const (
-	HealthPath  = "/health"  // of every process: GET, answered when it is ready
-	publishPath = "/publish" // PUT the content, get what Publish says of it
+	HealthPath  = "/health"  // of every process: GET, answered once it is ready
+	publishPath = "/publish" // PUT the content, get the result of Publish
 	fetchPath   = "/fetch/"  // POST a task, GET a system.Progress, DELETE data and task
-	filePath    = "/file/"   // GET the content as it is on disk
+	filePath    = "/file/"   // GET the content from disk
 )
 
-// Node is what the process does. An unknown ref is system.ErrNotFound.
+// Node implements the operations of the process. An unknown ref returns system.ErrNotFound.
 type Node[T any] interface {
-	// Publish reads size bytes of r and no more, and returns what a node needs to know to fetch
-	// them. The title is a name for them, where the system has one.
+	// Publish reads exactly size bytes of r, and returns what a node needs to fetch them. The title
+	// names them, if the system has names.
 	Publish(ctx context.Context, title string, size int64, r io.Reader) (ref system.Ref, said T, err error)
 	Fetch(ctx context.Context, ref system.Ref, task Task[T]) error
 	Progress(ctx context.Context, ref system.Ref) (system.Progress, error)
@@ -78,7 +78,7 @@ func Handler[T any](n Node[T]) http.Handler {
 	return mux
 }
 
-// Answer turns errors into what they are in HTTP.
+// Answer converts errors to HTTP statuses.
 func Answer(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch err := f(w, r); {
@@ -92,7 +92,7 @@ func Answer(f func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	}
 }
 
-// ServeFile answers with a file of the node's disk as it is.
+// ServeFile answers with a file from the node's disk.
 func ServeFile(w http.ResponseWriter, r *http.Request, path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,18 +102,18 @@ func ServeFile(w http.ResponseWriter, r *http.Request, path string) error {
 		return err
 	}
 	defer f.Close()
-	w.Header().Set("Content-Type", "application/octet-stream") // or ServeContent reads the start of the file to guess
+	w.Header().Set("Content-Type", "application/octet-stream") // otherwise ServeContent reads the file to guess it
 	http.ServeContent(w, r, "", time.Time{}, f)
 	return nil
 }
 
-// Server is what a node serves at an address.
+// Server is an HTTP service of a node at an address.
 type Server struct {
 	What, Address string
 	Handler       http.Handler
 }
 
-// Serve serves until ctx ends, which is no error; name begins all others.
+// Serve serves until ctx ends, which is not an error; name is the prefix of other errors.
 func Serve(ctx context.Context, name string, stdout io.Writer, servers ...Server) error {
 	ended := make(chan error, len(servers))
 	for _, s := range servers {

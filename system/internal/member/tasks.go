@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Merge adds to list those of more that are not in it.
+// Merge appends the elements of more that are missing in list.
 func Merge(list, more []string) []string {
 	for _, a := range more {
 		if !slices.Contains(list, a) {
@@ -21,8 +21,8 @@ func Merge(list, more []string) []string {
 	return list
 }
 
-// Receive writes the size bytes of r to a new file in a directory, for the caller to
-// rename or remove, and hands over each block on the way, to be hashed.
+// Receive writes the size bytes of r to a new file in a directory, which the caller renames or
+// removes. It passes each block to each, for hashing.
 func Receive(
 	ctx context.Context, files testbed.Files, dir string, size, block int64, r io.Reader, each func([]byte),
 ) (path string, err error) {
@@ -38,10 +38,10 @@ func Receive(
 	return path, err
 }
 
-// blocks cuts what is written into blocks of a size.
+// blocks splits the written bytes into blocks of a fixed size.
 type blocks struct {
 	size int
-	part []byte // of the block that is not full yet
+	part []byte // the incomplete block
 	each func([]byte)
 }
 

@@ -1,5 +1,5 @@
-// Package selfsigned makes the certificates of the HTTPS servers we start: a
-// root that lives as long as the deployment, and a leaf for one address.
+// Package selfsigned creates the certificates of HTTPS servers that Plimsoll starts: a root for the
+// deployment, and a leaf for one address.
 package selfsigned
 
 import (
@@ -25,11 +25,12 @@ import (
 // Files are the paths of PEM files.
 type Files struct {
 	CA   string // the root, to be trusted: on the client's host
-	Cert string // the leaf, then the root: on the server's, as Key is
+	Cert string // the leaf, then the root: on the server's host, like Key
 	Key  string // the leaf's key
 }
 
-// Write makes a root and a leaf for addr in dir. The root's key is dropped.
+// Write creates a root and a leaf for h's address, in the directories of client and server. The
+// root's key is discarded.
 func Write(ctx context.Context, d system.Deployment, h testbed.Host) (Files, error) {
 	addr := h.Addr()
 	fail := func(err error) (Files, error) {
@@ -40,7 +41,7 @@ func Write(ctx context.Context, d system.Deployment, h testbed.Host) (Files, err
 	if err := errors.Join(err, err2); err != nil {
 		return fail(err)
 	}
-	// A day before now: the clock of an attached observer may be off.
+	// Valid since yesterday: the clock of an attached observer may be off.
 	from, to := time.Now().Add(-24*time.Hour), time.Now().Add(365*24*time.Hour)
 	root := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Plimsoll test root"},

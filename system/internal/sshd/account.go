@@ -10,17 +10,16 @@ import (
 	"strings"
 )
 
-// who is the account that clients log in to, and how sshd is run for it.
+// who is the account that clients log in to, with the way to run sshd for it.
 type who struct {
 	name   string
-	root   bool     // real root: sshd changes users and locks itself up
+	root   bool     // real root: sshd switches users and confines itself
 	prefix []string // of the command
 }
 
-// account is that of the user who runs us: an sshd that is not root serves its
-// own user only. Root of a user namespace looks like root to sshd and cannot do
-// what root does, so there it runs as the ordinary user that this root is
-// outside, in a user namespace of its own.
+// account returns the account of the user who runs Plimsoll: an sshd without root serves only its
+// own user. Root of a user namespace looks like root to sshd, but lacks its privileges. There sshd
+// runs in a further user namespace, as the ordinary user that this root is outside.
 func account() (who, error) {
 	if os.Geteuid() != 0 {
 		u, err := user.Current()
@@ -50,8 +49,8 @@ func account() (who, error) {
 		"--"}}, nil
 }
 
-// outsideRoot reads a uid_map (user_namespaces(7)): the user that root of this
-// namespace is outside. mapped is false where there are other users beside root.
+// outsideRoot parses a uid_map (user_namespaces(7)) and returns the user that root of this
+// namespace is outside. mapped is false if the namespace has other users besides root.
 func outsideRoot(uidMap string) (outside int, mapped bool) {
 	f := strings.Fields(uidMap)
 	if len(f) != 3 || f[0] != "0" || f[2] != "1" {

@@ -9,11 +9,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Install says how to get it.
+// Install explains how to install sshd.
 const Install = "install the Debian package openssh-server (its service need not run), or name the program in option " +
 	"`binary` or PLIMSOLL_SSHD"
 
-// Check says what is missing to start a server for a system.
+// Check reports what is missing to start a server for a system.
 func Check(ctx context.Context, i system.Info, opt system.Options) []system.Problem {
 	bin, err := program(i.Name, opt)
 	if err == nil {
@@ -25,15 +25,16 @@ func Check(ctx context.Context, i system.Info, opt system.Options) []system.Prob
 	return i.Missing(err)
 }
 
-// program finds sshd, which Debian keeps out of the PATH of ordinary users. sshd
-// starts itself again for each connection and so wants an absolute path.
+// program finds sshd, which Debian keeps out of the PATH of ordinary users. sshd re-executes itself
+// for each connection, so it needs an absolute path.
 func program(name string, opt system.Options) (string, error) {
 	return system.Program(name, opt, "binary", "PLIMSOLL_SSHD", "sshd", "/usr/sbin/sshd", "/usr/local/sbin/sshd")
 }
 
 var versionText = regexp.MustCompile(`OpenSSH_[^\s,]+`)
 
-// Version asks a program of OpenSSH. Old ones know no -V, and tell it with their usage.
+// Version returns the version of an OpenSSH program. Old versions do not support -V, but print the
+// version with their usage.
 func Version(ctx context.Context, bin string) (string, error) {
 	out, err := system.Output(ctx, bin, "-V")
 	if v := versionText.FindString(out); v != "" {

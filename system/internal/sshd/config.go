@@ -10,9 +10,9 @@ import (
 	"text/template"
 )
 
-// Nothing of the machine's own server is read. Limits are out of the way of a
-// burst; what is not needed is off. A failure to log in is an error, so that the
-// log says why.
+// The configuration ignores that of the machine's own server. Limits are high enough for a burst,
+// and unneeded features are off. Failed logins are logged as errors, so that the log contains the
+// reason.
 //
 //go:embed sshd_config
 var configText string
@@ -32,7 +32,7 @@ func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
 	return path, s.Host.Files().Write(ctx, path, 0o644, &text)
 }
 
-// Literal says whether a file name means itself to sshd, to scp and to a shell.
+// Literal reports whether sshd, scp and a shell take a file name literally.
 func Literal(name string) bool { return strings.IndexFunc(name, unsafe) < 0 }
 
 func unsafe(r rune) bool {

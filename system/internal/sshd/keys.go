@@ -17,8 +17,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// writeKeys makes the server's key and the client's, for this deployment alone,
-// and gives each side the other's.
+// writeKeys creates the server's and the client's key, only for this deployment, and makes each
+// known to the other side.
 func (s *Server) writeKeys(ctx context.Context, d system.Deployment) error {
 	own, client := d.DirOf(s.Host), d.DirOf(d.Client)
 	host, err := writeKey(ctx, s.Host, filepath.Join(own, "host_key"))
@@ -39,7 +39,7 @@ func (s *Server) writeKeys(ctx context.Context, d system.Deployment) error {
 	return d.Client.Files().Write(ctx, s.KnownHosts, 0o600, strings.NewReader(known))
 }
 
-// writeKey makes an Ed25519 key in OpenSSH's own format.
+// writeKey creates an Ed25519 key in OpenSSH's format.
 func writeKey(ctx context.Context, h testbed.Host, path string) (ssh.Signer, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
-// Login is how to get in.
+// Login returns the address and the credentials of the server.
 func (s *Server) Login() Login {
 	return Login{
 		Address: s.Address(), User: s.User,
@@ -21,11 +21,10 @@ func (s *Server) Login() Login {
 	}
 }
 
-// probeTimeout bounds a health probe.
+// probeTimeout limits a health probe.
 const probeTimeout = 10 * time.Second
 
-// Health implements system.Healther: the client logs in and reads the probe, whatever the state of older
-// connections.
+// Health implements system.Healther: the client logs in over a new connection and reads the probe.
 func (s *Server) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -17,10 +17,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
-// limit is how long a login may take when the caller gives it longer.
+// limit is the time limit of a login, unless the caller's context ends before.
 const limit = time.Minute
 
-// Login is a server and how to get in.
+// Login is a server with credentials.
 type Login struct {
 	Address string // host:port
 	User    string
@@ -32,12 +32,12 @@ type Login struct {
 type Session struct {
 	*sftp.Client
 	conn    ssh.Conn
-	gone    chan struct{} // closed with the connection
+	gone    chan struct{} // closed when the connection ends
 	aborted atomic.Bool
 }
 
-// Open logs in. Its error wraps ErrAuth when the server does not let us in, and
-// the context's when that ended first.
+// Open logs in. Its error wraps ErrAuth if the server rejects the login, or the context's error if
+// the context ended first.
 func (l Login) Open(ctx context.Context, dial web.Dial, opt ...sftp.ClientOption) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -45,7 +45,7 @@ func (l Login) Open(ctx context.Context, dial web.Dial, opt ...sftp.ClientOption
 	if err != nil {
 		return nil, err
 	}
-	// The library knows no contexts: what waits on the connection ends with it.
+	// The library does not support contexts: closing the connection ends its waits.
 	stop := context.AfterFunc(ctx, func() { tcp.Close() })
 	defer stop()
 	s, err := l.open(tcp, opt)
@@ -80,7 +80,7 @@ func (l Login) open(tcp net.Conn, opt []sftp.ClientOption) (*Session, error) {
 	return s, nil
 }
 
-// explain makes of the library's words the errors that callers tell apart.
+// explain maps the library's errors to the errors that callers distinguish.
 func explain(err error) error {
 	var key *knownhosts.KeyError
 	switch {
@@ -89,15 +89,14 @@ func explain(err error) error {
 	case errors.As(err, &key):
 		return fmt.Errorf("the server's host key is not the one in %s line %d: %w; this may be another server",
 			key.Want[0].Filename, key.Want[0].Line, err)
-	case strings.Contains(err.Error(), "unable to authenticate"): // it has no type
+	case strings.Contains(err.Error(), "unable to authenticate"): // the error has no type
 		return fmt.Errorf("%w: %w", system.ErrAuth, err)
 	}
 	return err
 }
 
-// algorithms are those of the host keys that we know, or nil. Else the library
-// asks for the server's key of the type that it likes best, and that one may
-// not be the one we know.
+// algorithms returns the algorithms of the known host keys, or nil. Otherwise the library would
+// request the server's key of its preferred type, which may not be a known one.
 func (l Login) algorithms(tcp net.Conn) []string {
 	var key *knownhosts.KeyError
 	if !errors.As(l.HostKey(l.Address, tcp.RemoteAddr(), noKey{}), &key) {
@@ -122,7 +121,7 @@ func (noKey) Type() string                        { return "none" }
 func (noKey) Marshal() []byte                     { return nil }
 func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") }
 
-// Alive says whether the connection is open, as far as is known.
+// Alive reports whether the connection is open, as far as known.
 func (s *Session) Alive() bool {
 	select {
 	case <-s.gone:
@@ -132,18 +131,18 @@ func (s *Session) Alive() bool {
 	}
 }
 
-// Abort closes the connection at once; what waits for an answer ends.
+// Abort closes the connection at once; pending requests fail.
 func (s *Session) Abort() {
 	s.aborted.Store(true)
 	s.conn.Close()
 }
 
-// Server is how the server calls itself.
+// Server returns the server's version string.
 func (s *Session) Server() string {
 	return strings.TrimPrefix(string(s.conn.ServerVersion()), "SSH-2.0-")
 }
 
-// Cipher is the one that was agreed upon for sending.
+// Cipher returns the negotiated cipher for sending.
 func (s *Session) Cipher() string {
 	if c, ok := s.conn.(ssh.AlgorithmsConnMetadata); ok {
 		return c.Algorithms().Write.Cipher

@@ -1,5 +1,4 @@
-// Package sshd starts an OpenSSH server of our own: what SFTP and scp, the
-// baselines of encrypted copying, are served by.
+// Package sshd starts the OpenSSH server of SFTP and scp, the baselines of encrypted copying.
 package sshd
 
 import (
@@ -19,27 +18,27 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Server is a running server and what its clients need.
+// Server is a running server, with the data that its clients need.
 type Server struct {
 	Version    string // "OpenSSH_9.2p1 …"
 	Binary     string
 	Host       testbed.Host
 	Port       int
-	User       string // who logs in: the user that runs us
-	disk.Dir          // of the objects, with the probe in it
+	User       string // the login name: the user who runs Plimsoll
+	disk.Dir          // of the objects; it contains the probe
 	Signer     ssh.Signer
 	HostKey    ssh.PublicKey
 	KeyFile    string // the client's private key
-	KnownHosts string // a file that knows the server alone
+	KnownHosts string // a file that contains only this server
 	Process    testbed.Process
 	name       string   // of the system
 	dial       web.Dial // of the client's host
 }
 
-// Address is where it listens.
+// Address returns the address on which the server listens.
 func (s *Server) Address() string { return system.JoinPort(s.Host, s.Port) }
 
-// Start starts a server for the system named name and waits until the client has logged in and
+// Start starts a server for the system called name, and waits until the client has logged in and
 // read the probe.
 func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host) (*Server, error) {
 	bin, err := program(name, d.Options)
@@ -76,7 +75,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 		Name: name + "/server", Role: "system", Dir: root,
 		Args: append(who.prefix, bin, "-D", "-e", "-f", conf),
 		Ready: func(ctx context.Context) error {
-			// Before anyone listens a login would only add to the log.
+			// A login before the server listens would only add to the log.
 			c, err := h.Dial(ctx, "tcp", s.Address())
 			if err != nil {
 				return err
@@ -96,11 +95,11 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	return s, nil
 }
 
-// Ended is an error when the server's process has ended.
+// Ended returns an error if the server's process has ended.
 func (s *Server) Ended() error { return member.Ended(s.Process) }
 
-// privsep is where sshd locks up the half of it that talks to strangers. It is
-// compiled in; the machine's own service makes it when it starts.
+// privsep is the directory to which sshd confines its unprivileged process. The path is compiled
+// in; the machine's own service creates the directory when it starts.
 const privsep = "/run/sshd"
 
 func (a who) prepare(h testbed.Host) error {

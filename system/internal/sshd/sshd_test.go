@@ -6,7 +6,7 @@ func TestOutsideRoot(t *testing.T) {
 	for text, want := range map[string]int{
 		"         0          0 4294967295\n":                          -1, // the machine's root
 		"         0       1001          1\n":                          1001,
-		"         0       1000          1\n         1 100000 65536\n": -1, // has other users
+		"         0       1000          1\n         1 100000 65536\n": -1, // contains other users
 		"      1001       1001          1\n":                          -1,
 		"":                                                            -1,
 	} {
