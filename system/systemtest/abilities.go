@@ -70,8 +70,8 @@ func (k *objects) directory() {
 	if len(want) != 4 {
 		k.Errorf("4 entries have %d refs", len(want))
 	}
-	// The same name once more: a refusal or a new entry, as the system likes.
-	// Its ref may be that of the older entry, which then is the new object.
+	// The same name again: the system may refuse it or make a new entry. Its ref may be that of the
+	// older entry, which then is the new object.
 	if err := enter(one, "b", "second again"); err != nil {
 		k.Logf("the same name twice: %v", err)
 	}
@@ -86,7 +86,7 @@ func (k *objects) directory() {
 func (k *objects) settle() {
 	st := k.n.(system.Settler)
 	o := k.put("settle", 100_000)
-	for range 2 { // what is settled stays so
+	for range 2 { // a settled object stays settled
 		k.must("settle", st.Settle(k.ctx(), o.ref))
 	}
 	k.want(o)
@@ -102,7 +102,7 @@ func (k *objects) cool() {
 	o := k.store(k.seed, "cool", Bytes("cool", mib+3))
 	warm := k.store(k.seed, "cool-other", Bytes("cool-other", 50_000))
 	k.want(warm)
-	for range 3 { // before it was read, and after
+	for range 3 { // before and after it was read
 		k.must("cool", c.Cool(k.ctx(), o.ref))
 		k.want(o)
 	}
@@ -113,7 +113,7 @@ func (k *objects) cool() {
 		})
 	}
 	k.want(warm)
-	// What was put may be nowhere else: then it may not be made to be forgotten.
+	// An object that was put may have no other copy: then Cool must not remove it.
 	ours := k.put("cool-own", 10_000)
 	if err := c.Cool(k.ctx(), ours.ref); err != nil {
 		k.Logf("cool an object that was put: %v", err)
@@ -123,7 +123,7 @@ func (k *objects) cool() {
 	k.fails("cool with a context that ended before", c.Cool(ended(), o.ref))
 }
 
-// redial: operations of others end as if nothing had been.
+// redial checks that concurrent operations are not affected.
 func (k *objects) redial() {
 	r := k.n.(system.Redialer)
 	o := k.put("redial", 100_000)
@@ -132,8 +132,8 @@ func (k *objects) redial() {
 	k.beside(r.Redial)
 }
 
-// stats: what the servers are said to hold grows by what they are given. A
-// system may take a moment to count.
+// stats checks that the reported holdings grow with a stored object. A system may take a moment to
+// count.
 func (k *objects) stats() {
 	holdings := func() system.Holdings {
 		h, err := k.n.(system.Stats).Stats(k.ctx())
@@ -146,7 +146,7 @@ func (k *objects) stats() {
 	}
 	const size = mib
 	before := holdings()
-	ref := k.seeded(rand.Text(), size) // an attached system may have had the content of an earlier run
+	ref := k.seeded(rand.Text(), size) // an attached system may still have the content of an earlier run
 	if s, ok := k.n.(system.Settler); ok {
 		k.must("settle", s.Settle(k.ctx(), ref))
 	}
@@ -195,19 +195,19 @@ func (k *objects) costs(n system.Node) {
 	}
 }
 
-// monitor makes the calls that a collector makes, and holds their readings to the
-// contract. Being looked at changes nothing.
+// monitor makes the calls of a collector, and checks that their readings fulfil the contract.
+// Polling must change nothing.
 func (k *objects) monitor(n system.Node) {
 	if k.Attach == nil || k.Write {
 		k.put("monitored-"+rand.Text(), 9)
 	}
 	before := k.listing(n)
-	by := map[string]string{} // reading: call
+	by := map[string]string{} // call by reading
 	for range 2 {
 		for _, c := range n.(system.Monitored).Calls() {
 			readings, err := c.Read(k.ctx())
 			if err != nil {
-				k.Logf("%s: %v", c.Name, err) // a gap: nothing is known yet, for instance
+				k.Logf("%s: %v", c.Name, err) // a gap, for instance because nothing is known yet
 			}
 			for _, r := range readings {
 				if other, twice := by[r.Name]; twice && other != c.Name {
@@ -246,7 +246,7 @@ func (k kit) checkReading(call string, r system.Reading) {
 	}
 }
 
-// target fetches an object as a load generator does: by its target alone.
+// target fetches an object as a load generator does: only by its target.
 func (k *objects) target() {
 	o := k.store(k.seed, "target", Bytes("target", 600<<10))
 	target, err := k.n.(system.HTTPServer).Target(o.ref)
@@ -282,8 +282,8 @@ func httpClient(t *testing.T, dial web.Dial, target system.HTTPTarget) *web.Clie
 	return c
 }
 
-// cutOff leaves many clients in the middle of an answer: servers have been
-// seen not to answer for a minute after that.
+// cutOff disconnects many clients in the middle of an answer: servers have been seen not to answer
+// for a minute afterwards.
 func (k *objects) cutOff() {
 	h, ok := k.n.(system.Healther)
 	if !ok {
@@ -306,7 +306,7 @@ func (k *objects) cutOff() {
 				_, err = io.CopyN(io.Discard, resp.Body, mib)
 			}
 			half.Done()
-			<-ctx.Done() // with the answer under way
+			<-ctx.Done() // in the middle of the answer
 			return err
 		})
 	}

@@ -19,18 +19,18 @@ import (
 // Chains is one system whose nodes follow a chain, in one configuration.
 type Chains struct {
 	System  system.System
-	Options system.Options // settings of all nodes: waits short enough for tests
+	Options system.Options // settings of all nodes, with waits short enough for tests
 	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
 	Daemon string
 	Spec   system.ChainSpec
-	// Indexed: with these options something subscribes to the chain.
+	// Indexed is set if something subscribes to the chain with these options.
 	Indexed bool
-	// Store is the file below FollowTask.Dir that is spoilt to see what a damaged
-	// store does; empty: it is not known.
+	// Store is the file below FollowTask.Dir that the test corrupts to check the reaction to a
+	// damaged store; empty: unknown.
 	Store string
-	// NoStranger: the system cannot have peers with another chain.
+	// NoStranger is set if the system does not support peers with another chain.
 	NoStranger bool
-	// Syncing is the limit for following the whole chain; 0: a minute.
+	// Syncing is the time limit for following the whole chain; 0: a minute.
 	Syncing time.Duration
 }
 
@@ -39,7 +39,7 @@ type chains struct {
 	kit
 	Chains
 	c        system.Chains
-	replayer system.Replayer // nil: it is none
+	replayer system.Replayer // nil: not supported
 	nodes    []system.ChainNode
 	chain    system.Chain
 }
@@ -50,7 +50,7 @@ func RunChains(t *testing.T, s Chains) {
 	w := s.start(t)
 	for _, c := range []struct {
 		name    string
-		without bool // the system has no such thing
+		without bool // not supported by the system
 		body    func(*chains)
 	}{
 		{"abilities", false, (*chains).abilities},
@@ -105,7 +105,7 @@ func (s Chains) start(t *testing.T) *chains {
 	return w
 }
 
-// make makes a chain, unless it is there.
+// make returns a chain of that spec, building it if necessary.
 func (w *chains) make(spec system.ChainSpec) system.Chain {
 	c, err := w.c.Chain(w.ctx(), spec, func(text string) {
 		if text == "" {
@@ -133,7 +133,7 @@ func (w *chains) kill(i int) {
 	w.wantEnded(w.nodes[i].Processes())
 }
 
-// serve makes node i a peer, with settings beside the usual ones, and returns where it is.
+// serve makes node i a peer and returns its address.
 func (w *chains) serve(i int, manner string) string {
 	task := system.ServeTask{Chain: w.chain, Manner: manner, Settings: w.Options}
 	w.must(fmt.Sprintf("serve (%q)", manner), w.nodes[i].Serve(w.ctx(), task))
@@ -160,7 +160,7 @@ func (w *chains) beginWhole(dir string, peers ...string) system.Following {
 	return w.awaitWhole()
 }
 
-// look asks how far the fresh node is, and holds that to be possible.
+// look polls the fresh node and checks that its progress is possible.
 func (w *chains) look() system.Following {
 	f, err := w.nodes[0].Following(w.ctx())
 	w.must("following", err)
@@ -174,7 +174,7 @@ func (w *chains) look() system.Following {
 	return f
 }
 
-// watch looks until enough says so, or limit passes.
+// watch polls until enough returns true or limit has passed.
 func (w *chains) watch(limit time.Duration, enough func(system.Following) bool) (f system.Following, ok bool) {
 	height := int64(-1)
 	ok = await(limit, 20*time.Millisecond, func() bool {
@@ -188,7 +188,7 @@ func (w *chains) watch(limit time.Duration, enough func(system.Following) bool) 
 	return f, ok
 }
 
-// await waits until enough says so, or fails the test.
+// await waits until enough returns true, or fails the test.
 func (w *chains) await(what string, enough func(system.Following) bool) system.Following {
 	f, ok := w.watch(w.Syncing, enough)
 	if !ok {
@@ -207,7 +207,7 @@ func (w *chains) awaitConnected(peers int) system.Following {
 	return w.await(fmt.Sprintf("%d peers", peers), func(f system.Following) bool { return f.Connected == peers })
 }
 
-// neverBegins starts the fresh node and holds that nothing comes from nowhere.
+// neverBegins starts the fresh node and checks that no blocks appear.
 func (w *chains) neverBegins(dir string, peers ...string) {
 	w.begin(dir, peers...)
 	if f, began := w.watch(watched/3, func(f system.Following) bool { return f.Height > 0 }); began {
@@ -227,8 +227,8 @@ func (w *chains) abilities() {
 	}
 }
 
-// nothingRuns: a node that was not started has no process, answers nothing and
-// can be ended.
+// nothingRuns checks that a node that was not started has no process, answers nothing and can be
+// killed.
 func (w *chains) nothingRuns() {
 	w.fails("following by a node that does not run", errorOf(w.nodes[0].Following(w.ctx())))
 	w.kill(0)
@@ -264,7 +264,7 @@ func (w *chains) follow() {
 	}
 }
 
-// wantShares holds what peers have delivered to what there was to deliver.
+// wantShares checks that the blocks delivered by peers add up to the chain.
 func (w *chains) wantShares(f system.Following, peers int) {
 	var blocks int64
 	known := true
@@ -280,8 +280,8 @@ func (w *chains) wantShares(f system.Following, peers int) {
 	}
 }
 
-// goesOn: a store outlives the process, however that ended, and no peer is needed
-// for what is there.
+// goesOn checks that a store outlives the process, however that ended, and that no peer is needed
+// for stored blocks.
 func (w *chains) goesOn() {
 	dir := w.TempDir()
 	peer := w.serve(1, system.Honest)
@@ -290,7 +290,7 @@ func (w *chains) goesOn() {
 	w.failsSoon("following by a node that was killed", func() error {
 		return errorOf(w.nodes[0].Following(w.ctx()))
 	})
-	w.begin(dir) // what was committed is there without a peer
+	w.begin(dir) // committed blocks exist without a peer
 	killed := w.look()
 	w.halt(0)
 	if f := w.beginWhole(dir, peer); f.Height < killed.Height {
@@ -307,7 +307,8 @@ func (w *chains) twoPeers() {
 	w.wantShares(w.awaitConnected(2), 2)
 }
 
-// uselessPeer: nothing comes from one that gives no block of the chain, and it keeps nothing from coming.
+// uselessPeer checks that a peer that gives no block of the chain delivers nothing, and does not
+// prevent other peers from delivering.
 func (w *chains) uselessPeer(manner string) {
 	useless := w.serve(1, manner)
 	w.neverBegins(w.TempDir(), useless)
@@ -319,7 +320,8 @@ func (w *chains) uselessPeer(manner string) {
 	}
 }
 
-// servedAgain: a peer that serves the same goes on, else it is another process.
+// servedAgain checks that a peer that serves the same chain keeps running, and otherwise is a new
+// process.
 func (w *chains) servedAgain() {
 	pid := func(manner string) int {
 		w.serve(1, manner)
@@ -342,7 +344,7 @@ func (w *chains) servedAgain() {
 	w.serve(1, system.Honest)
 }
 
-// sourceDies: a node whose only peer dies says so and goes on answering.
+// sourceDies checks that a node whose only peer dies reports that and keeps answering.
 func (w *chains) sourceDies() {
 	w.begin(w.TempDir(), w.serve(1, system.Honest))
 	w.awaitConnected(1)
@@ -373,7 +375,7 @@ func (w *chains) damagedStore() {
 		w.Errorf("the damaged file is not what it was (%v)", err)
 	}
 	w.wantEnded(w.nodes[0].Processes())
-	w.beginWhole(w.TempDir(), w.serve(1, system.Honest)) // the node is none the worse for it
+	w.beginWhole(w.TempDir(), w.serve(1, system.Honest)) // the node itself is not affected
 }
 
 func (w *chains) replay() {
@@ -385,7 +387,7 @@ func (w *chains) replay() {
 	w.wantEnded(processes(w.c.Nodes()...))
 }
 
-// cancelled: what takes long ends with its context, and leaves nothing behind.
+// cancelled checks that long operations end with their context and leave nothing behind.
 func (w *chains) cancelled() {
 	spec := w.Spec
 	spec.Seed += 1000

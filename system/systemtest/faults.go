@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// health: a node which accepts and answers nothing is not healthy.
+// health checks that a node that accepts connections without answering is not healthy.
 func (k *objects) health() {
 	h, ok := k.n.(system.Healther)
 	if !ok {
@@ -30,8 +30,8 @@ func (k *objects) health() {
 	k.fails("health of a stopped node", h.Health(k.limited(time.Second)))
 }
 
-// hang asks nodes that do not answer: calls end at the context's deadline, and
-// the nodes serve again once they go on.
+// hang calls nodes that do not answer: calls must end at the context's deadline, and the nodes must
+// serve again once they continue.
 func (k *objects) hang() {
 	if len(processes(k.c.Nodes()...)) == 0 {
 		k.Skip("no processes that could be stopped")
@@ -67,7 +67,7 @@ func (k *objects) stop() {
 	k.wantGone(k.n, ref)
 }
 
-// wantGone checks that a node whose server is gone says so, soon.
+// wantGone checks that a node without its server reports that soon.
 func (k kit) wantGone(n system.Getter, ref system.Ref) {
 	if h, ok := n.(system.Healther); ok {
 		k.failsSoon("health without a server", func() error { return h.Health(k.ctx()) })
@@ -83,7 +83,7 @@ func (k kit) wantGone(n system.Getter, ref system.Ref) {
 	}
 }
 
-// midway is larger than what buffers on the way could hold.
+// midway is larger than all buffers on the way.
 const midway = 32 * mib
 
 func (s Suite) killedInPut(t *testing.T) {
@@ -115,9 +115,9 @@ func (s Suite) killedInGet(t *testing.T) {
 	k.wantGone(k.n, ref)
 }
 
-// revive kills all processes of a deployment at once, as the end of a session by
-// kill -9 does, and brings it up again on its directory, twice: all objects are
-// there, under the same refs, and more can be stored and removed.
+// revive kills all processes of a deployment at once, like a kill -9 of the session, and starts it
+// again on its directory, twice: all objects must exist under the same refs, and more can be stored
+// and removed.
 func (s Suite) revive(t *testing.T) {
 	if s.System.Info().Kept == "" {
 		t.Skip("a deployment cannot be brought up again")
@@ -135,7 +135,7 @@ func (s Suite) revive(t *testing.T) {
 	for round := range 2 {
 		k.kill(k.c.Nodes()...)
 		if err := k.c.Stop(k.ctx()); err != nil {
-			t.Logf("stop of what was killed: %v", err) // what it says is not judged here
+			t.Logf("stop of what was killed: %v", err) // the error is not judged here
 		}
 		k.c, err = system.Revive(k.ctx(), s.System, d)
 		k.must("revive", err)
@@ -158,8 +158,8 @@ func (s Suite) revive(t *testing.T) {
 	k.must("stop", k.c.Stop(k.ctx()))
 }
 
-// wantPortInUse: when the port of the last node is taken the start fails, says of
-// which host, and leaves no node behind on the others.
+// wantPortInUse checks that a start fails if the port of the last node is taken, that the error
+// names the host, and that no node is left running on the other hosts.
 func (k kit) wantPortInUse(s system.System, d system.Deployment) {
 	if !slices.ContainsFunc(s.Info().Options, func(o system.Option) bool { return o.Name == "port" }) {
 		k.Skip("the system has no option port")
@@ -177,13 +177,13 @@ func (k kit) wantPortInUse(s system.System, d system.Deployment) {
 			k.Errorf("start on a port in use: %v; want %q in it", err, want)
 		}
 	}
-	if first := d.Hosts[0]; first != last { // its node had its port: nothing holds it any more
+	if first := d.Hosts[0]; first != last { // its node had started: it must have released the port
 		k.must("a node is left behind by a start that failed", errorOf(first.Port(k.ctx(), port)))
 	}
 }
 
-// takePort takes a port of a host that is free on the others: plain hosts share the
-// machine's loopback, where other tests' nodes have ports too.
+// takePort occupies a port of a host that is free on the others: plain hosts share the machine's
+// loopback, where nodes of other tests have ports too.
 func (k kit) takePort(h testbed.Host, others []testbed.Host) int {
 	for range 20 {
 		at, stop, err := h.Respond(k.ctx())

@@ -12,20 +12,20 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// Hosts is n hosts on plain loopback: what is tested here are systems, not links.
+// Hosts returns n hosts on plain loopback: systems are tested here, not links.
 func Hosts(t *testing.T, n int) []testbed.Host {
 	t.Helper()
 	return HostsOf(t, testbed.Options{Plain: true}, n)
 }
 
-// HostsOf are the hosts of [Bed].
+// HostsOf returns the hosts of [Bed].
 func HostsOf(t *testing.T, opt testbed.Options, n int) []testbed.Host {
 	t.Helper()
 	_, hosts := Bed(t, opt, n)
 	return hosts
 }
 
-// SlowHosts are n hosts in namespaces whose links carry rate bits a second.
+// SlowHosts returns n hosts in namespaces with links of rate bit/s.
 func SlowHosts(t *testing.T, rate float64, n int) []testbed.Host {
 	t.Helper()
 	tb, hosts := Bed(t, testbed.Options{}, n)
@@ -40,8 +40,8 @@ func SlowHosts(t *testing.T, rate float64, n int) []testbed.Host {
 	return hosts
 }
 
-// Bed is a testbed that ends with the test, and n hosts of it. It skips the test when
-// namespaces are wanted and this machine gives us none.
+// Bed returns a testbed that ends with the test, and n hosts of it. It skips the test if namespaces
+// are required but not available on this machine.
 func Bed(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbed.Host) {
 	t.Helper()
 	opt.Dir = t.TempDir()
@@ -60,8 +60,8 @@ func Bed(t *testing.T, opt testbed.Options, n int) (*testbed.Testbed, []testbed.
 	return tb, hosts
 }
 
-// wantHostDirs holds that below the directory of a deployment there is nothing but
-// the directories of its hosts.
+// wantHostDirs checks that the directory of a deployment contains only the directories of its
+// hosts.
 func (k kit) wantHostDirs(d system.Deployment) {
 	all, err := os.ReadDir(d.Dir)
 	k.must("directory of the deployment", err)
@@ -72,8 +72,8 @@ func (k kit) wantHostDirs(d system.Deployment) {
 	}
 }
 
-// FreeAddress is an address of this machine on which nothing listens, with a port
-// that the kernel gives to no one by itself ([testbed.Host.Port]).
+// FreeAddress returns an address of this machine on which nothing listens, with a port that the
+// kernel does not assign by itself ([testbed.Host.Port]).
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	h := Hosts(t, 1)[0]

@@ -15,8 +15,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
-// Pulled brings an image from a registry of the test's own into a cache of the test's own,
-// and returns its reference.
+// Pulled pulls an image from a registry into a cache, both only for the test, and returns its
+// reference.
 func Pulled(t *testing.T, img v1.Image) (reference string) {
 	t.Helper()
 	reference, env := PulledApart(t, img)
@@ -27,7 +27,7 @@ func Pulled(t *testing.T, img v1.Image) (reference string) {
 	return reference
 }
 
-// PulledApart is Pulled for a program that gets env, and leaves our own environment as it is.
+// PulledApart is Pulled for a program that gets env; the test's environment is unchanged.
 func PulledApart(t *testing.T, img v1.Image) (reference string, env []string) {
 	t.Helper()
 	cache, data := t.TempDir(), t.TempDir()

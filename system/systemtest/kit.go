@@ -21,28 +21,28 @@ import (
 
 const mib = 1 << 20
 
-// soon is what "soon" is held to: generous, for machines under load, and far
-// from what waiting for a time-out would take.
+// soon is the time limit for "soon": generous for busy machines, and far below the duration of
+// time-outs.
 const soon = 20 * time.Second
 
-// Context ends with the test, or after two minutes.
+// Context returns a context that ends with the test, or after two minutes.
 func Context(t *testing.T) context.Context { return kit{t}.limited(2 * time.Minute) }
 
-// Content is size bytes that differ by seed and repeat no block.
+// Content returns size bytes that depend on seed and repeat no block.
 func Content(seed string, size int64) io.Reader {
 	return io.LimitReader(rand.NewChaCha8(sha256.Sum256([]byte(seed))), size)
 }
 
-// Bytes is Content in memory.
+// Bytes returns Content as a slice.
 func Bytes(seed string, size int64) []byte {
 	b := make([]byte, size)
 	if _, err := io.ReadFull(Content(seed, size), b); err != nil {
-		panic(err) // a generator has no end
+		panic(err) // a generator never ends
 	}
 	return b
 }
 
-// Must ends the test at an error.
+// Must fails the test at once if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -50,7 +50,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// AtEnd ends something when the test is over, within half a minute.
+// AtEnd calls end at the end of the test, with a limit of half a minute.
 func AtEnd(t *testing.T, what string, end func(context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -62,20 +62,20 @@ func AtEnd(t *testing.T, what string, end func(context.Context) error) {
 	})
 }
 
-// kit is a test with what cases of all contracts do.
+// kit is a test with helpers for the cases of all kinds of systems.
 type kit struct{ *testing.T }
 
-// Errorf fails the test, and says by which way through the suite it came to that.
+// Errorf fails the test and reports the path through the suite that led here.
 func (k kit) Errorf(format string, args ...any) {
 	k.T.Errorf("%s: %s", path(), fmt.Sprintf(format, args...))
 }
 
-// Fatalf ends the test, and says by which way through the suite it came to that.
+// Fatalf ends the test and reports the path through the suite that led here.
 func (k kit) Fatalf(format string, args ...any) {
 	k.T.Fatalf("%s: %s", path(), fmt.Sprintf(format, args...))
 }
 
-// path are the places in cases that led to Errorf or Fatalf, the last one first.
+// path returns the positions in cases that led to Errorf or Fatalf, the last one first.
 func path() string {
 	callers := make([]uintptr, 20)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
@@ -88,38 +88,39 @@ func path() string {
 	return strings.Join(places, " < ")
 }
 
-// ctx is the usual limit of a call.
+// ctx returns a context with the usual time limit of a call.
 func (k kit) ctx() context.Context { return Context(k.T) }
 
-// limited ends with the test, or after a time.
+// limited returns a context that ends with the test, or after limit.
 func (k kit) limited(limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(k.Context(), limit)
 	k.Cleanup(cancel)
 	return ctx
 }
 
-// ended is a context that is cancelled already.
+// ended returns a cancelled context.
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-// must ends the test at an error.
+// must is Must with a description.
 func (k kit) must(what string, err error) {
 	if err != nil {
 		k.Fatalf("%s: %v", what, err)
 	}
 }
 
-// fails expects an error: one of want, if any are named.
+// fails checks that err is an error, and one of want if any are given.
 func (k kit) fails(what string, err error, want ...error) {
 	if err == nil || len(want) > 0 && !slices.ContainsFunc(want, func(w error) bool { return errors.Is(err, w) }) {
 		k.Errorf("%s: error %v, want one of %v", what, err, want)
 	}
 }
 
-// soon fails the test when what it returns is called much later: defer k.soon("to stop")().
+// soon returns a function that fails the test if it is called much later: defer k.soon("to
+// stop")().
 func (k kit) soon(what string) (ended func()) {
 	from := time.Now()
 	return func() {
@@ -129,16 +130,16 @@ func (k kit) soon(what string) (ended func()) {
 	}
 }
 
-// failsSoon is fails within a moment.
+// failsSoon is fails with a time limit.
 func (k kit) failsSoon(what string, do func() error, want ...error) {
 	defer k.soon(what)()
 	k.fails(what, do(), want...)
 }
 
-// errorOf is the error of a call whose value does not matter.
+// errorOf returns the error of a call whose value does not matter.
 func errorOf[V any](_ V, err error) error { return err }
 
-// await asks whether something is so, again and again, until it is or the limit has passed.
+// await polls until so returns true or the limit has passed.
 func await(limit, every time.Duration, so func() bool) bool {
 	for end := time.Now().Add(limit); !so(); time.Sleep(every) {
 		if time.Now().After(end) {
@@ -148,10 +149,10 @@ func await(limit, every time.Duration, so func() bool) bool {
 	return true
 }
 
-// put is what [system.Store.Put], [system.Seed] and Publish have in common.
+// put is the common signature of [system.Store.Put], [system.Seed] and Publish.
 type put func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
 
-// object is one that was stored.
+// object is a stored object.
 type object struct {
 	ref  system.Ref
 	data []byte
@@ -165,7 +166,7 @@ func (k kit) store(by put, name string, data []byte) object {
 	return object{ref, data}
 }
 
-// wantContent compares what read writes.
+// wantContent checks that read writes data.
 func (k kit) wantContent(what string, data []byte, read func(io.Writer) error) {
 	var got bytes.Buffer
 	if err := read(&got); err != nil {
@@ -175,16 +176,16 @@ func (k kit) wantContent(what string, data []byte, read func(io.Writer) error) {
 	}
 }
 
-// minus are the words that others do not have.
+// minus returns the words that are not in others.
 func minus(words []string, others ...[]string) []string {
 	all := slices.Concat(others...)
 	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(all, word) })
 }
 
-// wantAbilities holds what a system says before it is started to what its nodes
-// are; without are words that these options take away.
+// wantAbilities checks that the abilities a system declares before it is started are those of its
+// nodes; without are words that nodes lack with these options.
 func (k kit) wantAbilities(s system.System, c system.Cluster, without []string) {
-	protocol := []string{"https", "h2", "car"} // words that no type says
+	protocol := []string{"https", "h2", "car"} // words that do not follow from the type
 	can := s.Info().Can
 	if wrong := minus(without, can); len(wrong) > 0 {
 		k.Errorf("these options take %q away, which Info.Can does not have", wrong)
@@ -200,7 +201,7 @@ func (k kit) wantAbilities(s system.System, c system.Cluster, without []string) 
 		if more := minus(is, minus(can, without)); len(more) > 0 {
 			k.Errorf("node %d can %q, which Info.Can does not have, or these options take away", i, more)
 		}
-		other := slices.Contains(is, "spread") || slices.Contains(is, "follow") // no store, which has the rest
+		other := slices.Contains(is, "spread") || slices.Contains(is, "follow") // not a store, which has the other words
 		if less := minus(can, is, protocol, without); !other && len(less) > 0 {
 			k.Errorf("Info.Can has %q, which node %d cannot", less, i)
 		}
@@ -209,7 +210,7 @@ func (k kit) wantAbilities(s system.System, c system.Cluster, without []string) 
 
 var errReader = errors.New("the reader broke")
 
-// badReaders gives a store what is not what it is said to be.
+// badReaders stores from readers that do not match the given size, or fail.
 func (k kit) badReaders(by put) {
 	const size = mib
 	for _, c := range []struct {
@@ -230,7 +231,8 @@ func (k kit) badReaders(by put) {
 	}
 }
 
-// hook does something when it is read, and is empty, or when more bytes than after have been written to it.
+// hook calls do when it is read (it is empty), or when more than after bytes have been written to
+// it.
 type hook struct {
 	do    func()
 	after int
@@ -248,7 +250,7 @@ func (h *hook) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// badRefs are refs that nothing can have.
+// badRefs are impossible refs.
 var badRefs = []system.Ref{
 	"", "/", "../../etc/passwd", "..", "%2e%2e%2fetc%2fpasswd", "a\x00b", "new\nline", "?x=y", "http://127.0.0.1:1/",
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// sizes: around those of blocks and of literals in refs.
+// sizes tests sizes around those of blocks and of literals in refs.
 func (k *objects) sizes() {
 	for _, size := range []int64{0, 1, 55, 56, 1 << 10, 256<<10 - 1, 256 << 10, 256<<10 + 1, 5 * mib} {
 		name := fmt.Sprintf("size-%d", size)
@@ -60,7 +60,7 @@ func (k *objects) names() {
 	k.want(one, two)
 }
 
-// ask is each way to ask for an object that n has and that changes nothing.
+// ask returns each way to request an object of n that changes nothing.
 func ask(n system.Getter) map[string]func(context.Context, system.Ref) error {
 	ways := map[string]func(context.Context, system.Ref) error{
 		"get": func(ctx context.Context, ref system.Ref) error { return n.Get(ctx, ref, io.Discard) },
@@ -76,8 +76,8 @@ func ask(n system.Getter) map[string]func(context.Context, system.Ref) error {
 	return ways
 }
 
-// unknownRefs asks for what was never stored, and for what cannot be: a caller's
-// mistake, which must neither reach another object nor be searched for.
+// unknownRefs requests refs that were never stored, and malformed ones: a caller's mistake, which
+// must neither reach another object nor cause a search.
 func (k *objects) unknownRefs(n system.Getter) {
 	malformed := slices.Concat(badRefs, k.Truths.Malformed)
 	if !slices.Contains(k.Truths.Unknown, simple) {
@@ -97,10 +97,10 @@ func (k *objects) unknownRefs(n system.Getter) {
 func (k *objects) badReaders() {
 	k.kit.badReaders(k.n.Put)
 	k.kit.badReaders(k.seed)
-	k.want(k.put("after-bad", 4)) // the server is none the worse for it
+	k.want(k.put("after-bad", 4)) // the server is not affected
 }
 
-// streams puts an object much larger than what may be held in memory.
+// streams puts an object much larger than the permitted memory.
 func (k *objects) streams() {
 	size := k.size(48*mib, 16*mib)
 	for how, by := range map[string]put{"put": k.n.Put, "seed": k.seed} {
@@ -121,9 +121,9 @@ func (k *objects) streams() {
 	}
 }
 
-// holding looks, after three quarters of an object of size bytes, at what this process
-// holds in memory more than now: what a library allocates for a moment is its cost, but
-// no buffered object.
+// holding checks, after three quarters of an object of size bytes, how much more memory this
+// process uses than now: temporary allocations of a library are permitted, a buffered object is
+// not.
 func (k kit) holding(what string, size int64) *hook {
 	before := held()
 	return &hook{after: int(size / 4 * 3), do: sync.OnceFunc(func() {
@@ -133,8 +133,8 @@ func (k kit) holding(what string, size int64) *hook {
 	})}
 }
 
-// held is the memory in use, garbage left out: the least of a few looks, since
-// what is on its way goes on being allocated after each collection.
+// held returns the memory in use without garbage: the minimum of several readings, since transfers
+// continue to allocate after each collection.
 func held() int64 {
 	least := int64(math.MaxInt64)
 	for range 3 {
@@ -155,7 +155,8 @@ func (k *objects) cancel() {
 	}, context.Canceled)
 	k.failsSoon("cancelled put", func() error {
 		ctx, cancel := context.WithCancel(k.ctx())
-		// Endless for who stops when cancelled; who reads on does not fill the memory.
+		// Endless for a reader that stops when cancelled, but limited for one that reads on, so
+		// that it does not fill the memory.
 		endless := io.MultiReader(Content("begin", 4*mib), &hook{do: cancel}, Content("endless", 252*mib),
 			iotest.ErrReader(errReader))
 		return errorOf(k.n.Put(ctx, "endless", 1<<32, endless))
@@ -167,7 +168,7 @@ func (k *objects) cancel() {
 
 func (k *objects) concurrent() { k.beside(func(context.Context) error { return nil }) }
 
-// beside puts and gets objects from several sides while other runs again and again.
+// beside puts and gets objects concurrently while other runs repeatedly.
 func (k *objects) beside(other func(context.Context) error) {
 	g, ctx := errgroup.WithContext(k.ctx())
 	rounds := int(k.size(5, 2))
@@ -203,7 +204,7 @@ func (k *objects) beside(other func(context.Context) error) {
 }
 
 func (k *objects) ranges() {
-	k.wantRanges(k.n.(system.Ranger), k.put("ranges", 3*mib+7)) // several blocks of any system, the last one not full
+	k.wantRanges(k.n.(system.Ranger), k.put("ranges", 3*mib+7)) // several blocks of any system, the last one incomplete
 }
 
 func (k kit) wantRanges(r system.Ranger, o object) {
@@ -237,7 +238,7 @@ func (k kit) wantRanges(r system.Ranger, o object) {
 	k.fails("range with a negative offset", r.GetRange(k.ctx(), o.ref, -1, 10, io.Discard))
 }
 
-// listing is what the node lists, by ref; nil: it has no list.
+// listing returns the objects that the node lists, by ref; nil: it has no list.
 func (k kit) listing(n system.Node) map[system.Ref]system.Object {
 	l, ok := n.(system.Lister)
 	if !ok {
@@ -262,8 +263,8 @@ func (k *objects) list() {
 	}
 }
 
-// delete: two objects have the same blocks at their start, as systems have been
-// seen to delete those of both.
+// delete deletes one of two objects that begin with the same blocks, since systems have been seen
+// to delete the blocks of both.
 func (k *objects) delete() {
 	twin := Bytes("twin", 2*mib)
 	gone := []object{k.put("deleted", 7), k.store(k.n.Put, "twin-1", twin)}
@@ -289,7 +290,7 @@ func (k *objects) stat() {
 	}
 }
 
-// attached is for systems which read what was there before us.
+// attached tests systems that read existing objects.
 func (k *objects) attached(kill func()) {
 	n := k.c.Nodes()[0].(system.Getter)
 	found, err := system.Found(k.ctx(), n)
@@ -315,7 +316,7 @@ func (k *objects) attached(kill func()) {
 	k.wantGone(n, found[0].Ref)
 }
 
-// wantProvided compares what a node says of an object with what it gives.
+// wantProvided checks that a node's description of an object matches its content.
 func (k kit) wantProvided(n system.Getter, o system.Object) {
 	var all bytes.Buffer
 	k.must("get", n.Get(k.ctx(), o.Ref, &all))

@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// processes are those of all nodes, each once.
+// processes returns the processes of all nodes without duplicates.
 func processes(nodes ...system.Node) []testbed.Process {
 	var all []testbed.Process
 	for _, n := range nodes {
@@ -25,7 +25,7 @@ func processes(nodes ...system.Node) []testbed.Process {
 	return all
 }
 
-// wantEnded holds that nothing is left of processes that were stopped or killed.
+// wantEnded checks that nothing is left of stopped or killed processes.
 func (k kit) wantEnded(all []testbed.Process) {
 	for _, p := range all {
 		if err := syscall.Kill(-p.ID().PID, 0); !errors.Is(err, syscall.ESRCH) {
@@ -34,7 +34,7 @@ func (k kit) wantEnded(all []testbed.Process) {
 	}
 }
 
-// stopTwice: a cluster can be stopped again, and nothing of it is left.
+// stopTwice checks that a cluster can be stopped twice, and that nothing of it is left.
 func (k kit) stopTwice(c system.Cluster) {
 	all := processes(c.Nodes()...)
 	for range 2 {
@@ -43,7 +43,7 @@ func (k kit) stopTwice(c system.Cluster) {
 	k.wantEnded(all)
 }
 
-// kill ends all processes of nodes at once and waits until that is noticed.
+// kill kills all processes of nodes and waits until the testbed notices.
 func (k kit) kill(nodes ...system.Node) {
 	all := processes(nodes...)
 	k.signal(syscall.SIGKILL, all)
@@ -66,7 +66,7 @@ func (k kit) freeze(nodes ...system.Node) (thaw func()) {
 	return thaw
 }
 
-// runs reports whether a thread of p's family is not stopped, which takes a moment.
+// runs reports whether a thread of p's family is not stopped yet.
 func runs(p testbed.Process) bool {
 	for _, member := range family(p) {
 		threads, _ := procfs.AllThreads(member.PID)
@@ -94,13 +94,13 @@ func (k kit) signal(s syscall.Signal, all []testbed.Process) {
 	}
 }
 
-// family is the process group of p and all its descendants: some servers give
-// each connection a process in a session of its own.
+// family returns the process group of p and all its descendants: some servers give each connection
+// a process in its own session.
 func family(p testbed.Process) (all []procfs.ProcStat) {
 	procs, _ := procfs.AllProcs()
 	stats := map[int]procfs.ProcStat{}
 	for _, proc := range procs {
-		if s, err := proc.Stat(); err == nil { // else it has ended
+		if s, err := proc.Stat(); err == nil { // otherwise it has ended
 			stats[s.PID] = s
 		}
 	}

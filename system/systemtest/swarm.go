@@ -20,30 +20,29 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Swarm is one system of nodes that get content from each other, in one
-// configuration.
+// Swarm is one system whose nodes get content from each other, in one configuration.
 type Swarm struct {
 	System  system.System
 	Options system.Options
 	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
 	Daemon string
-	// Plain: the store keeps content in whole runs of bytes, so that the test
-	// finds them on disk and can spoil them.
+	// Plain is set if the store keeps content in contiguous bytes, so that the test can find and
+	// corrupt them on disk.
 	Plain bool
-	// Leaf: a node does not pass on what it fetched (a baseline).
+	// Leaf is set if a node does not pass on fetched content (a baseline).
 	Leaf bool
-	// Namespaces: its nodes are started in network namespaces only.
+	// Namespaces is set if its nodes are started only in network namespaces.
 	Namespaces bool
-	// Brief: another suite of the same system kills its nodes.
+	// Brief is set if another suite of the same system kills its nodes.
 	Brief bool
-	// Fetching is the limit of a fetch of a few MiB; 0: a minute.
+	// Fetching is the time limit for a fetch of a few MiB; 0: a minute.
 	Fetching time.Duration
 }
 
 const (
-	quarter = 250 * time.Millisecond // a node is asked four times a second
-	watched = 4 * time.Second        // how long a node is looked at that must not come to an end
-	slow    = 16e6                   // rate of a slow link, bit/s: there is a moment when half of a content is there
+	quarter = 250 * time.Millisecond // a node is polled four times a second
+	watched = 4 * time.Second        // how long a node is observed that must not complete
+	slow    = 16e6                   // rate of a slow link, bit/s: slow enough to observe a half-fetched content
 )
 
 // swarm is a deployment under test.
@@ -56,8 +55,8 @@ type swarm struct {
 	nodes []system.Member
 }
 
-// RunSwarm runs the cases of a [system.Member]. Those with a swarm of their own
-// run side by side: nearly all of their time is waiting for a slow node.
+// RunSwarm runs the cases of a [system.Member]. Cases with their own swarm run in parallel: most of
+// their time is spent waiting for a slow node.
 func RunSwarm(t *testing.T, s Swarm) {
 	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
 	t.Run("shared", func(t *testing.T) {
@@ -103,19 +102,19 @@ func RunSwarm(t *testing.T, s Swarm) {
 	}
 }
 
-// hosts are those of n nodes and a client.
+// hosts returns hosts for n nodes and a client.
 func (s Swarm) hosts(t *testing.T, n int) []testbed.Host {
 	return HostsOf(t, testbed.Options{Plain: !s.Namespaces}, n+1)
 }
 
-// deployment has the client on the last of hosts.
+// deployment returns a deployment whose client is on the last host.
 func (s Swarm) deployment(t *testing.T, hosts []testbed.Host) system.Deployment {
 	d := deployment(t, hosts, s.Options)
 	d.Swarm = true
 	return d
 }
 
-// start brings up a node on each of the hosts but the last.
+// start starts a node on each of the hosts except the last.
 func (s Swarm) start(t *testing.T, hosts []testbed.Host) *swarm {
 	d := s.deployment(t, hosts)
 	s.Fetching = cmp.Or(s.Fetching, time.Minute)
@@ -154,7 +153,7 @@ func (w *swarm) forgets(i int, o object) {
 	w.must(fmt.Sprintf("node %d: forget", i), w.nodes[i].Forget(w.ctx(), o.ref))
 }
 
-// look asks node i how far it is, and holds that to be possible after last.
+// look polls node i and checks that its progress is possible after last.
 func (w *swarm) look(i int, o object, last system.Progress) system.Progress {
 	defer w.soon("to say how far it is")()
 	f, err := w.nodes[i].Progress(w.ctx(), o.ref)
@@ -168,8 +167,8 @@ func (w *swarm) look(i int, o object, last system.Progress) system.Progress {
 	return f
 }
 
-// watch asks nodes how far they are until one says enough or the limit passes. It
-// returns the last answer.
+// watch polls nodes until enough returns true for one of them or the limit has passed. It returns
+// the last answer.
 func (w *swarm) watch(o object, limit time.Duration, enough func(system.Progress) bool, nodes ...int) (
 	f system.Progress, ok bool) {
 	last := slices.Repeat([]system.Progress{{Verified: -1}}, len(w.nodes))
@@ -183,7 +182,7 @@ func (w *swarm) watch(o object, limit time.Duration, enough func(system.Progress
 	return f, ok
 }
 
-// never looks at nodes of which nothing may be true for as long as limit.
+// never polls nodes until limit has passed, and fails if wrong is true for any of them.
 func (w *swarm) never(wrong func(system.Progress) bool, o object, limit time.Duration, nodes ...int) {
 	if f, is := w.watch(o, limit, wrong, nodes...); is {
 		w.Fatalf("one of the nodes %d has what no other can have given it: %+v", nodes, f)
@@ -194,7 +193,7 @@ func complete(f system.Progress) bool { return f.Complete }
 
 func anything(f system.Progress) bool { return f.Complete || f.Verified > 0 }
 
-// awaitComplete waits until node i has all, and reads it back from its disk.
+// awaitComplete waits until node i is complete, and reads the content back from its disk.
 func (w *swarm) awaitComplete(i int, o object) system.Progress {
 	f, ok := w.watch(o, w.Fetching, complete, i)
 	if !ok {
@@ -204,7 +203,7 @@ func (w *swarm) awaitComplete(i int, o object) system.Progress {
 	return f
 }
 
-// get fetches all.
+// get fetches a whole object.
 func (w *swarm) get(i int, o object, from ...int) system.Progress {
 	w.fetch(i, o, from...)
 	return w.awaitComplete(i, o)
@@ -217,13 +216,13 @@ func (w *swarm) wantBack(i int, o object) {
 	})
 }
 
-// sizes: around the sizes of blocks and pieces.
+// sizes tests sizes around those of blocks and pieces.
 func (w *swarm) sizes() {
 	for _, size := range []int64{1, 16<<10 - 1, 16 << 10, 256 << 10, 256<<10 + 1, 5*mib + 7} {
 		o := w.publish(0, fmt.Sprintf("swarm-%d", size), size)
 		publisher := w.awaitComplete(0, o)
 		f := w.get(1, o, 0)
-		// Some count what they sent a moment later.
+		// Some nodes count sent bytes a moment later.
 		p, counted := w.watch(o, soon, func(p system.Progress) bool { return p.Sent < 0 || p.Sent >= size }, 0)
 		if publisher.Received > 0 || f.Received >= 0 && f.Received < size || !counted {
 			w.Errorf("%d bytes: the publisher received %d and sent %d, the other received %d",
@@ -256,13 +255,13 @@ func (w *swarm) severalSeeders() {
 		w.Fatalf("other bytes have the same ref %s", o.ref)
 	}
 	w.get(3, o, 0, 1, 2)
-	if again := w.publish(3, "seeders", 6*mib); again.ref != o.ref { // what it has already
+	if again := w.publish(3, "seeders", 6*mib); again.ref != o.ref { // existing content
 		w.Errorf("published again, the ref is %s instead of %s", again.ref, o.ref)
 	}
 	w.awaitComplete(3, o)
 }
 
-// handedOn: a node serves what it fetched, if its system is one of those.
+// handedOn checks that a node serves fetched content, if its system does that.
 func (w *swarm) handedOn() {
 	o := w.publish(0, "handed on", 2*mib)
 	w.get(1, o, 0)
@@ -275,13 +274,13 @@ func (w *swarm) handedOn() {
 	w.awaitComplete(2, o)
 }
 
-// unknown: what no node has makes no progress, and nothing hangs. The ref is a
-// good one: of something that its only holder has forgotten.
+// unknown checks that a fetch of content that no node has makes no progress and does not hang. The
+// ref is valid: its only holder has forgotten the content.
 func (w *swarm) unknown() {
 	o := w.publish(0, "unknown", mib)
 	w.forgets(0, o)
 	w.fetch(1, o)       // knows no peers
-	w.fetch(3, o, 0, 2) // knows some that have not got it
+	w.fetch(3, o, 0, 2) // knows only peers without the content
 	w.never(anything, o, watched/2, 1, 3)
 	for _, i := range []int{1, 3} {
 		end := w.soon("read back of what is not there")
@@ -313,7 +312,8 @@ func (w *swarm) badReaders() {
 	w.wantBack(0, w.publish(0, "after", mib))
 }
 
-// forget frees the disk, of one node alone, and the content can be had again.
+// forget checks that forgetting frees the disk of that node only, and that the content can be
+// fetched again.
 func (w *swarm) forget() {
 	const size = 8 * mib
 	o := w.publish(0, "forget", size)
@@ -329,10 +329,10 @@ func (w *swarm) forget() {
 	w.get(1, o, 0)
 }
 
-// openFiles: nodes live through hundreds of trials, each with a probe, a content
-// and its removal; none of them may leave files, sockets or pipes open.
+// openFiles checks that trials, each with a probe, a content and its removal, do not leave files,
+// sockets or pipes open: nodes live through hundreds of them.
 func (w *swarm) openFiles() {
-	const rounds, slack = 5, 8 // slack: connections and threads' files come and go
+	const rounds, slack = 5, 8 // slack: connections and files of threads vary
 	var first []int
 	for round := range rounds {
 		for _, n := range w.nodes {
@@ -363,13 +363,14 @@ func (w *swarm) openFiles() {
 	}
 }
 
-// descriptors are the open files of the nodes' processes, each with its descendants.
+// descriptors returns the number of open files of each process of the nodes, including its
+// descendants.
 func (w *swarm) descriptors() []int {
 	var all []int
 	for _, p := range processes(w.c.Nodes()...) {
 		open := 0
 		for _, member := range family(p) {
-			files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", member.PID)) // a child that has ended has none
+			files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", member.PID)) // an ended child has none
 			open += len(files)
 		}
 		all = append(all, open)
@@ -377,7 +378,7 @@ func (w *swarm) descriptors() []int {
 	return all
 }
 
-// used is the space that the nodes' files take on disk, in bytes.
+// used returns the disk space of the nodes' files in bytes.
 func (w *swarm) used() int64 {
 	h, err := disk.Usage(disk.Dir{Files: testbed.LocalFiles{}, Path: w.dir})
 	w.must("disk usage", err)
@@ -389,10 +390,10 @@ func (w *swarm) stop() {
 	w.failsSoon("a task for a node that is gone", func() error { return w.nodes[0].Fetch(w.ctx(), "x", nil) })
 }
 
-// half is the content of cases that stop in the middle.
+// half is the size of the content in cases that stop in the middle.
 const half = 8 * mib
 
-// toHalf starts a slow fetch by node 1 and returns when about a half is there.
+// toHalf starts a slow fetch by node 1 and returns when about half of the content has arrived.
 func (w *swarm) toHalf() object {
 	o := w.publish(0, "half", half)
 	w.fetch(1, o, 0)
@@ -405,7 +406,7 @@ func (w *swarm) toHalf() object {
 
 func (w *swarm) kill(i int) {
 	procs := slices.DeleteFunc(slices.Clone(w.nodes[i].Processes()), func(p testbed.Process) bool {
-		return p.Host().Name() != w.hosts[i].Name() // a client's, which lives on
+		return p.Host().Name() != w.hosts[i].Name() // that of a client, which continues
 	})
 	if len(procs) == 0 {
 		w.Errorf("node %d has no process to kill", i)
@@ -423,7 +424,7 @@ func (w *swarm) restart(i int, keep bool) {
 	}
 }
 
-// publishAgain restarts the seeder and gives it its content.
+// publishAgain restarts the seeder and publishes its content again.
 func (w *swarm) publishAgain(name string, o object) {
 	w.restart(0, true)
 	if again := w.publish(0, name, int64(len(o.data))); again.ref != o.ref {
@@ -446,15 +447,15 @@ func (w *swarm) leecherKilled(keep bool) {
 		w.fails("progress of a node without its data", err, system.ErrNotFound)
 	}
 	w.get(1, o, 0)
-	// How much went twice: what was on its way, or all that was there.
+	// With kept data only bytes in flight are sent twice, otherwise all received bytes.
 	sent := w.look(0, o, system.Progress{}).Sent
 	if sent >= 0 && keep != (sent <= half*135/100) {
 		w.Errorf("data kept: %v, and %d bytes were sent of %d", keep, sent, half)
 	}
 }
 
-// seederKilled: no node is ever complete without the rest, every call returns,
-// and it goes on when the seeder is back.
+// seederKilled checks that no node completes without the rest, that every call returns, and that
+// the fetch continues when the seeder is back.
 func (w *swarm) seederKilled() {
 	o := w.toHalf()
 	w.fetch(2, o, 0, 1)
@@ -473,8 +474,8 @@ func (w *swarm) seederKilled() {
 	w.awaitComplete(2, o)
 }
 
-// spoilt: bytes that changed on a node's disk while it was down are not
-// complete after its start, and are fetched again.
+// spoilt checks that bytes corrupted on a stopped node's disk do not count as complete after its
+// start, and are fetched again.
 func (w *swarm) spoilt() {
 	if !w.Plain {
 		w.Skip("the bytes of a content are not found on the system's disk")
@@ -503,7 +504,7 @@ func (w *swarm) spoilt() {
 	w.get(1, o, 0)
 }
 
-// holders are the files that hold a run of bytes from the middle of data, and where
+// holders returns the files that contain a run of bytes from the middle of data, and its position
 // (from 1).
 func (w *swarm) holders(data []byte) map[string]int64 {
 	needle := data[len(data)/2+1000 : len(data)/2+1064]
@@ -511,7 +512,7 @@ func (w *swarm) holders(data []byte) map[string]int64 {
 	w.must("walk", testbed.LocalFiles{}.Walk(w.dir, func(e testbed.Entry) error {
 		path := filepath.Join(w.dir, e.Path)
 		if e.Mode.IsRegular() {
-			b, _ := os.ReadFile(path) // else vanished
+			b, _ := os.ReadFile(path) // it may have vanished
 			if at := bytes.Index(b, needle); at >= 0 {
 				found[path] = int64(at) + 1
 			}

@@ -1,5 +1,5 @@
-// Package systemtest is the conformance suite: every system goes through the
-// same cases, so that what is built on the contract need not know which it has.
+// Package systemtest is the conformance suite: every system passes the same cases, so that code
+// based on the interfaces need not know which system it uses.
 package systemtest
 
 import (
@@ -26,62 +26,63 @@ type Suite struct {
 	Options system.Options
 	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
 	Daemon string
-	// Attach starts a server of the test's own and returns the options that
-	// reach it, and how to end it; nil: the system is started.
+	// Attach starts a server for the test, and returns the options to reach it and a function that
+	// kills it; nil: the system is started.
 	Attach func(t *testing.T) (opt system.Options, kill func())
-	// Write: the attached system takes objects, and goes through the cases of a
-	// started one as far as they need no processes.
+	// Write is set if the attached system accepts objects. It is then tested like a started system,
+	// except for cases that need processes.
 	Write  bool
 	Truths Truths
-	// Namespaces: its nodes are started in network namespaces only, as all are that reach outside of a run.
+	// Namespaces is set if its nodes are started only in network namespaces, like all systems with
+	// traffic beyond a run's network.
 	Namespaces bool
-	// Brief: another suite of the same system kills its nodes in the midst of their work.
+	// Brief is set if another suite of the same system kills its nodes during their work.
 	Brief bool
-	// Image: another suite has the same system without one; the cases are those that meet
-	// its files and processes.
+	// Image is set if another suite tests the same system without an image; only cases that involve
+	// its files and processes run.
 	Image bool
 }
 
-// Truths is what holds of one system and not of all; the zero value is a system
-// which keeps the whole contract.
+// Truths are the deviations of a system; the zero value is a system that fulfils the whole
+// contract.
 type Truths struct {
-	// MinSize is the smallest object that the system takes; smaller ones must be refused.
+	// MinSize is the smallest object that the system accepts; smaller ones must be refused.
 	MinSize int64
 	// Unknown are well-formed refs of objects that were never stored; nil: "no-such-object".
 	Unknown []system.Ref
-	// Malformed are refs that no object can have, beyond those tried with every system.
+	// Malformed are impossible refs, in addition to those tried with every system.
 	Malformed []system.Ref
-	// Without are words of Info.Can which these options take away from the nodes.
+	// Without are words of Info.Can that nodes lack with these options.
 	Without []string
-	// ContentAddressed: the ref follows from the content, so that the same
-	// content has the same ref and names are not kept.
+	// ContentAddressed is set if the ref follows from the content, so that equal content has the
+	// same ref and names are not stored.
 	ContentAddressed bool
-	// DeleteTakesShared: Delete takes blocks that other objects need.
+	// DeleteTakesShared is set if Delete removes blocks that other objects need.
 	DeleteTakesShared bool
-	// CutOffStays: what arrived of a put that was cut off may become an object, by a ref that
-	// its caller never hears. Only a list has it.
+	// CutOffStays is set if the part of an interrupted put that arrived may become an object, with
+	// a ref that the caller never learns. Only a list contains it.
 	CutOffStays bool
-	// PutPassesServer: Put writes where the server reads, so that it goes on
-	// when the server does not.
+	// PutPassesServer is set if Put writes where the server reads, so that it works without the
+	// server.
 	PutPassesServer bool
-	// InProcess: there are no processes that could be observed, stopped or killed.
+	// InProcess is set if there are no processes to observe, stop or kill.
 	InProcess bool
-	// Slow: a MiB, or to start, takes the system long. Cases whose point does not
-	// need the bytes use fewer of them, and starting may take minutes.
+	// Slow is set if the system takes long for a MiB, or to start. Cases that do not depend on the
+	// amount use fewer bytes, and starting may take minutes.
 	Slow bool
 }
 
-// objects is a case under way on the first node of a deployment.
+// objects is a running case on the first node of a deployment.
 type objects struct {
 	kit
 	Suite
 	c    system.Cluster
 	n    system.Store
-	from testbed.Host // where clients are
+	from testbed.Host // the clients' host
 }
 
-// objectCases are those of a deployment that all share, in their order. One that
-// needs an ability is left out where the node has it not.
+// objectCases are the cases that share one deployment, in order. A case is skipped if the node
+// lacks the ability that it needs.
 var objectCases = []struct {
 	name, needs string
 	body        func(*objects)
@@ -114,7 +115,7 @@ var objectCases = []struct {
 	{"stop", "", (*objects).stop},
 }
 
-// simple is a ref of no object, or a malformed one: systems differ.
+// simple is an unknown ref for some systems, and a malformed one for others.
 const simple = "no-such-object"
 
 var imageCases = strings.Fields("sizes concurrent list delete health stop")
@@ -157,7 +158,7 @@ func Run(t *testing.T, s Suite) {
 		}
 	})
 	if s.Attach != nil || s.Truths.InProcess {
-		return // nothing of ours to kill
+		return // no processes to kill
 	}
 	for name, body := range map[string]func(*testing.T){
 		"killed in a put": s.killedInPut,
@@ -175,7 +176,7 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
-// start brings up a deployment of its own and stops it with the test.
+// start starts a separate deployment and stops it at the end of the test.
 func (s Suite) start(t *testing.T) *objects {
 	d, mode, limit := s.deployment(t), system.Start, 2*time.Minute
 	if s.Attach != nil {
@@ -185,11 +186,11 @@ func (s Suite) start(t *testing.T) *objects {
 		limit = 10 * time.Minute
 	}
 	c := kit{t}.bringUp(s.System, mode, d, limit)
-	n, _ := c.Nodes()[0].(system.Store) // attached for reading: not all take objects
+	n, _ := c.Nodes()[0].(system.Store) // attached for reading: not every node accepts objects
 	return &objects{kit{t}, s, c, n, d.Client}
 }
 
-// deployment is of a server and a client.
+// deployment returns a deployment with a server and a client.
 func (s Suite) deployment(t *testing.T) system.Deployment {
 	plain := s.Attach != nil || !s.Namespaces && s.System.Info().Outside == ""
 	d := deployment(t, HostsOf(t, testbed.Options{Plain: plain}, 2), s.Options)
@@ -197,7 +198,7 @@ func (s Suite) deployment(t *testing.T) system.Deployment {
 	return d
 }
 
-// size is the amount that a case uses: little for a slow system.
+// size returns the amount that a case uses: little for a slow system.
 func (s Suite) size(usual, slow int64) int64 {
 	if s.Truths.Slow {
 		return slow
@@ -214,30 +215,29 @@ func (k *objects) seed(ctx context.Context, name string, size int64, r io.Reader
 	return system.Seed(ctx, k.n, name, size, r)
 }
 
-// seeded is put as system.Seed does it, without the content: it may be large.
+// seeded seeds content of that size without holding it in memory: it may be large.
 func (k *objects) seeded(name string, size int64) system.Ref {
 	ref, err := k.seed(k.ctx(), name, size, Content(name, size))
 	k.must("seed "+name, err)
 	return ref
 }
 
-// want holds that objects are there.
+// want checks that objects have their content.
 func (k *objects) want(all ...object) {
 	for _, o := range all {
 		k.wantContent("get "+string(o.ref), o.data, func(w io.Writer) error { return k.n.Get(k.ctx(), o.ref, w) })
 	}
 }
 
-// failsUnknown holds that an operation on what was never stored fails, soon.
+// failsUnknown checks that an operation on a ref that was never stored fails soon.
 func (k *objects) failsUnknown(what string, do func(context.Context, system.Ref) error, want ...error) {
 	for _, ref := range k.Truths.Unknown {
 		k.failsSoon(what+" of an unknown ref", func() error { return do(k.ctx(), ref) }, want...)
 	}
 }
 
-// Main is the TestMain of every package whose tests start systems: the test
-// binary then is also the plimsoll whose subcommands the testbed and the
-// systems start.
+// Main is the TestMain of every package whose tests start systems: the test binary also serves as
+// the plimsoll program whose subcommands the testbed and the systems start.
 func Main(m *testing.M, systems ...system.System) {
 	handled, err := agent.ServeNode(context.Background(), os.Args[1:])
 	for _, s := range systems {
@@ -247,7 +247,7 @@ func Main(m *testing.M, systems ...system.System) {
 		}
 	}
 	if !handled {
-		// Cases wait for slow nodes more than they compute.
+		// Cases mostly wait for slow nodes rather than compute.
 		err = flag.Set("test.parallel", "6")
 		m.Run()
 	}
@@ -257,8 +257,8 @@ func Main(m *testing.M, systems ...system.System) {
 	}
 }
 
-// Need skips the test when a program is missing here, or fails it when
-// PLIMSOLL_REQUIRE (a list: "nginx,versitygw") says that it must be there.
+// Need skips the test if a program is missing, or fails it if PLIMSOLL_REQUIRE (a list:
+// "nginx,versitygw") requires the program.
 func Need(t *testing.T, name string, problems []system.Problem) {
 	t.Helper()
 	if len(problems) == 0 {
@@ -271,7 +271,7 @@ func Need(t *testing.T, name string, problems []system.Problem) {
 	t.Skip(text)
 }
 
-// Attach attaches to what opt says until the test ends.
+// Attach attaches with the options opt until the test ends.
 func Attach(t *testing.T, s system.System, opt system.Options, write bool) (system.Cluster, error) {
 	t.Helper()
 	d := deployment(t, Hosts(t, 1), opt)
@@ -279,7 +279,7 @@ func Attach(t *testing.T, s system.System, opt system.Options, write bool) (syst
 	return begin(Context(t), t, s, system.Attach, d)
 }
 
-// Start starts a system until the test ends, with the client on the last of the hosts.
+// Start starts a system until the test ends, with the client on the last host.
 func Start(t *testing.T, s system.System, opt system.Options, hosts []testbed.Host) system.Cluster {
 	t.Helper()
 	d := deployment(t, hosts, opt)
@@ -289,7 +289,7 @@ func Start(t *testing.T, s system.System, opt system.Options, hosts []testbed.Ho
 	return c
 }
 
-// deployment has the client on the last of the hosts.
+// deployment returns a deployment whose client is on the last host.
 func deployment(t *testing.T, hosts []testbed.Host, opt system.Options) system.Deployment {
 	last := len(hosts) - 1
 	d := system.Deployment{Hosts: hosts[:last], Client: hosts[last], Dir: t.TempDir(), Options: system.Options{}}
@@ -297,7 +297,7 @@ func deployment(t *testing.T, hosts []testbed.Host, opt system.Options) system.D
 	return d
 }
 
-// begin brings a deployment up until the test ends.
+// begin starts or attaches to a system until the test ends.
 func begin(ctx context.Context, t *testing.T, s system.System, mode system.Mode, d system.Deployment) (system.Cluster,
 	error) {
 	c, err := system.Begin(ctx, s, mode, d)

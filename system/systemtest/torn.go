@@ -13,34 +13,33 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// arrive is a pause in a source: what was read before has reached the server then,
-// and is not lost in buffers on the way.
+// arrive is a pause of a source: data read before it has reached the server by then, and is not
+// lost in buffers on the way.
 const arrive = 100 * time.Millisecond
 
-// torn is an object that was stored, or overwritten, in part.
+// torn is an object that was partly stored or overwritten.
 type torn struct {
 	what, name  string
-	ref         system.Ref // empty: not known
-	before, new []byte     // before nil: there was nothing
+	ref         system.Ref // empty: unknown
+	before, new []byte     // before nil: there was no object
 	by          put        // stores new
-	again       bool       // whether the same is to be done once more
+	again       bool       // whether to repeat the operation afterwards
 }
 
-// torn cuts puts and updates off in their middle. What is there then by that
-// ref is what was there before, or all that was sent, whose acceptance was not
-// heard: half an object looks like one. A server that writes under the object's
-// own name leaves half; a system with such a server says so in its identity
-// (system.PutsTear), which runs record. Of it, what is there is the beginning of
-// what was sent, and as long as it says, or what was there with such a beginning, or
-// nothing. In any case other objects are as they were, and the same put goes
-// through afterwards.
+// torn interrupts puts and updates in the middle. Afterwards the ref must have either the previous
+// content, or all of the new content, whose acceptance the client did not learn: a partial object
+// is mistaken for a whole one. A server that writes in place, under the object's own name, leaves a
+// partial object; its system declares that in Identity (system.PutsTear), which runs record. On
+// such a server, the object may be the beginning of the new content with the size that the server
+// reports, or the previous content overwritten by such a beginning, or missing. In any case other
+// objects are unchanged, and repeating the put succeeds.
 func (k *objects) torn() {
 	from := time.Now()
 	whole := k.put("torn", tornSize)
 	took := time.Since(from)
 	var all []torn
 	known := map[system.Ref]bool{}
-	// The last is for systems that read all of the source before they send.
+	// The last way is for systems that read the whole source before they send.
 	for _, way := range []string{"broken", "cancelled", "cancelled-late"} {
 		for _, o := range k.tearable(way) {
 			known[o.ref] = true
@@ -52,12 +51,12 @@ func (k *objects) torn() {
 			}
 		}
 	}
-	// At once, and when the server has seen that the client is gone.
+	// Check at once, and again when the server has noticed that the client is gone.
 	for _, later := range []time.Duration{0, 5 * arrive} {
 		time.Sleep(later)
 		for _, o := range all {
 			var limit time.Duration
-			if k.inPlace() { // it may still write, between our read and our list
+			if k.inPlace() { // it may still write, between get and list
 				limit = soon
 			}
 			var err error
@@ -73,21 +72,21 @@ func (k *objects) torn() {
 	for _, o := range all {
 		var there bytes.Buffer
 		_ = k.n.Get(k.ctx(), o.ref, &there)
-		if o.again && (o.before != nil || !bytes.Equal(there.Bytes(), o.new)) { // some systems refuse what is there
+		if o.again && (o.before != nil || !bytes.Equal(there.Bytes(), o.new)) { // some systems refuse to replace an object
 			k.want(k.store(o.by, o.name, Bytes(o.what+" again", mib)))
 		}
 	}
 }
 
-// nothingNew holds that a list has nothing new after an object was torn, but the whole of it; or a
-// part where [Truths.CutOffStays].
+// nothingNew checks that after an interrupted put the list has no new object except the whole one;
+// or a partial one if [Truths.CutOffStays].
 func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known map[system.Ref]bool) {
 	_, named := k.n.(system.Namer)
 	for ref, has := range k.listing(k.n) {
-		if named && !strings.Contains(string(ref), "torn-") { // what an earlier case cut off may still arrive
+		if named && !strings.Contains(string(ref), "torn-") { // the remains of an earlier case may still arrive
 			continue
 		}
-		if has.Size < 0 { // a list without sizes: all may have arrived before the end
+		if has.Size < 0 { // a list without sizes: all may have arrived before the interruption
 			var got bytes.Buffer
 			if err := k.n.Get(k.ctx(), ref, &got); err == nil && bytes.Equal(got.Bytes(), o.new) {
 				continue
@@ -100,8 +99,9 @@ func (k *objects) nothingNew(o torn, before map[system.Ref]system.Object, known 
 	}
 }
 
-// tear stores a new object, which would take so long, and is cut off in the middle: its source breaks, or the call
-// is cancelled, either when half of the source was read or by the clock. That may be too late.
+// tear stores a new object, which takes about took, and interrupts that in the middle: its source
+// breaks, or the call is cancelled, either when half of the source has been read or after a time,
+// which may be too late.
 func (k *objects) tear(way string, took time.Duration, o torn) {
 	ctx, cancel := context.WithCancel(k.ctx())
 	defer cancel()
@@ -129,15 +129,15 @@ func (k *objects) tear(way string, took time.Duration, o torn) {
 
 const tornSize = 8 * mib
 
-// tearable are objects to be torn: one under a name that is free, one under a name that has an object,
-// which a system may refuse, and an update.
+// tearable returns the objects to be torn: one with an unused name, one with the name of an
+// existing object, which a system may refuse, and an update.
 func (k *objects) tearable(way string) []torn {
 	fresh, old, mutable := "torn-new-"+way, "torn-old-"+way, "torn-update-"+way
 	all := []torn{
 		{what: "a new object, put " + way, name: fresh, new: Bytes(fresh, tornSize), by: k.n.Put, again: true},
 		{what: "an object, replacement " + way, name: old, new: Bytes(old+" new", tornSize), by: k.n.Put},
 	}
-	// Where the ref follows from the name, nothing is to be found by it.
+	// If the ref follows from the name, it must not be found.
 	if namer, ok := k.n.(system.Namer); ok {
 		all[0].ref = namer.Named(fresh)
 	} else if d, ok := k.n.(system.Deleter); ok && !k.Truths.ContentAddressed {
@@ -157,16 +157,16 @@ func (k *objects) tearable(way string) []torn {
 	return all
 }
 
-// inPlace says whether the server writes under the object's own name.
+// inPlace reports whether the server writes in place, under the object's own name.
 func (k *objects) inPlace() bool { return k.c.Identity()["puts"] == system.PutsTear }
 
-// tornContent says what is wrong with what is there.
+// tornContent returns an error if the content of an interrupted object is not permitted.
 func (k *objects) tornContent(o torn) error {
 	inPlace := k.inPlace()
 	var got bytes.Buffer
 	err := k.n.Get(k.ctx(), o.ref, &got)
 	there := got.Bytes()
-	begun := 0 // bytes of what was sent; some servers do not make a file empty first
+	begun := 0 // bytes of the new content; some servers do not truncate the file first
 	for begun < min(len(there), len(o.new)) && there[begun] == o.new[begun] {
 		begun++
 	}

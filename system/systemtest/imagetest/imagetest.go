@@ -1,5 +1,5 @@
-// Package imagetest makes container images for tests: of entries, or of programs of this
-// machine with their libraries; and a registry to pull them from.
+// Package imagetest makes container images for tests, from entries or from programs of this machine
+// with their libraries, and provides a registry to pull them from.
 package imagetest
 
 import (
@@ -26,14 +26,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Entry is one of a layer.
+// Entry is an entry of a layer.
 type Entry struct {
 	Name, Content, Link string
-	Type                byte // 0: a file, or a directory when the name ends with a slash
+	Type                byte // 0: a file, or a directory if the name ends with a slash
 	Mode                int64
 }
 
-// Image is one of these layers, the lowest first.
+// Image returns an image of these layers, the lowest first.
 func Image(t testing.TB, config v1.Config, layers ...[]Entry) v1.Image {
 	t.Helper()
 	var tars [][]byte
@@ -56,7 +56,7 @@ func Image(t testing.TB, config v1.Config, layers ...[]Entry) v1.Image {
 	return OfTars(t, config, tars...)
 }
 
-// OfTars is an image whose layers are these archives.
+// OfTars returns an image whose layers are these archives.
 func OfTars(t testing.TB, config v1.Config, tars ...[]byte) v1.Image {
 	t.Helper()
 	file := &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, Config: config,
@@ -76,13 +76,14 @@ func OfTars(t testing.TB, config v1.Config, tars ...[]byte) v1.Image {
 
 var library = regexp.MustCompile(`(?m)(/\S+) \(0x`)
 
-// OfMachine is an image with those of the files and directories that this machine has, the libraries that
-// programs and libraries among them load, and the accounts. What a link leads to is in its place.
+// OfMachine returns an image with those of the files and directories that exist on this machine,
+// the libraries that its programs and libraries load, and the user accounts. Links are replaced by
+// their targets.
 func OfMachine(t testing.TB, paths ...string) v1.Image {
 	t.Helper()
 	const libraries = `find -H "$@" -type f '(' -perm -u+x -o -name '*.so*' ')' -exec ldd {} +`
 	paths = append(paths, "/etc/passwd", "/etc/group", "/etc/nsswitch.conf")
-	// It fails for what is static.
+	// It fails for static programs.
 	out, _ := exec.Command("sh", append([]string{"-c", libraries, "sh"}, paths...)...).Output()
 	for _, m := range library.FindAllSubmatch(out, -1) {
 		paths = append(paths, string(m[1]))
@@ -98,7 +99,7 @@ func OfMachine(t testing.TB, paths ...string) v1.Image {
 	return OfTars(t, v1.Config{}, b)
 }
 
-// Registry is a registry of the test's own; its address.
+// Registry starts a registry for the test and returns its address.
 func Registry(t testing.TB) (host string) {
 	t.Helper()
 	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -106,7 +107,7 @@ func Registry(t testing.TB) (host string) {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// Push puts an image into a registry and returns its reference.
+// Push pushes an image to a registry and returns its reference.
 func Push(t testing.TB, host string, img v1.Image) (reference string) {
 	t.Helper()
 	must(t, crane.Push(img, host+"/a/test:1", crane.Insecure))
