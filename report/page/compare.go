@@ -170,7 +170,7 @@ func overTable(c *analysis.Comparison) compareTable {
 		ratio, p := ratioText(o.Value, o.Significant, o.Better), pText(o.PHolm)
 		decided := o.BetterCells + o.WorseCells + o.SameCells + o.SmallCells
 		if decided == 0 { // "~" would mean no difference
-			ratio, p = strings.TrimPrefix(ratio, "~ "), "inconclusive"
+			ratio, p = strings.TrimPrefix(ratio, "~ "), "too few"
 		}
 		open = open || o.OpenCells > 0
 		t.add(m.Name, newName(c, k), ratio, interval(o.Lo, o.Hi), p, fmt.Sprint(o.BetterCells),
