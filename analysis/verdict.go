@@ -61,21 +61,7 @@ func (r *Result) verdict() Verdict {
 			return Verdict{strings.Join(parts, " "), tone}
 		}
 	}
-	dead := map[string]bool{} // systems without any success, which are not compared
-	for _, s := range r.Systems {
-		var ok, of int64
-		for _, c := range r.Cells {
-			if c.System == s.Name {
-				ok, of = ok+c.Success.OK, of+c.Success.Of
-			}
-		}
-		dead[s.Name] = ok == 0 && of > 0
-		if ok < of {
-			add(Warn, say("failed", map[string]any{"Systems": s.Name, "Failed": of - ok, "Of": of,
-				"One": r.View.Operation[0], "Many": r.View.Operation[1]}))
-			r.inVerdict("failures")
-		}
-	}
+	dead := r.failedVerdict(add)
 	for _, s := range r.Systems {
 		if s.Baseline || dead[s.Name] || dead[r.Baseline] {
 			continue
@@ -99,6 +85,27 @@ func (r *Result) verdict() Verdict {
 		r.inVerdict("drift")
 	}
 	return Verdict{strings.Join(parts, " "), tone}
+}
+
+// failedVerdict adds how many operations of each system failed, and returns the systems without any
+// success, which are not compared.
+func (r *Result) failedVerdict(add func(t Tone, text string)) (dead map[string]bool) {
+	dead = map[string]bool{}
+	for _, s := range r.Systems {
+		var ok, of int64
+		for _, c := range r.Cells {
+			if c.System == s.Name {
+				ok, of = ok+c.Success.OK, of+c.Success.Of
+			}
+		}
+		dead[s.Name] = ok == 0 && of > 0
+		if ok < of {
+			add(Warn, Fill(texts().Verdict["failed"], map[string]any{"Systems": s.Name, "Failed": of - ok, "Of": of,
+				"One": r.View.Operation[0], "Many": r.View.Operation[1]}))
+			r.inVerdict("failures")
+		}
+	}
+	return dead
 }
 
 // inVerdict marks the finding of a rule as included in the verdict.

@@ -157,9 +157,13 @@ func Run(t *testing.T, s Suite) {
 			})
 		}
 	})
-	if s.Attach != nil || s.Truths.InProcess {
-		return // no processes to kill
+	if s.Attach == nil && !s.Truths.InProcess {
+		s.runKills(t)
 	}
+}
+
+// runKills runs the cases that kill or start processes.
+func (s Suite) runKills(t *testing.T) {
 	for name, body := range map[string]func(*testing.T){
 		"killed in a put": s.killedInPut,
 		"killed in a get": s.killedInGet,
