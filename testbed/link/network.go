@@ -182,14 +182,11 @@ func (n *network) send(ev event, p packet, from, to int32) {
 // dropped from the end of p.
 func (n *network) queue(s *shaper, p packet, at *int64, cause string) (packet, bool) {
 	if fit := s.fit(*at, p); fit < p.segs {
+		n.drops.add(cause, p.segs-fit, p.span(fit, p.segs))
 		if fit == 0 {
-			n.drops.add(cause, p.segs, p.wire())
 			return p, false
 		}
-		whole := p.wire()
-		segs := p.segs
 		p = p.truncate(fit)
-		n.drops.add(cause, segs-fit, whole-p.wire())
 	}
 	*at = s.take(*at, p.wire())
 	return p, true
