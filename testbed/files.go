@@ -131,15 +131,13 @@ func OneOnEach(hosts []Host) (some []Host) {
 	return some
 }
 
-var errEnough = errors.New("enough")
-
 // Stat describes a path without following symbolic links.
 func Stat(files Files, path string) (top Entry, err error) {
 	err = files.Walk(path, func(e Entry) error {
 		top = e
-		return errEnough
+		return fs.SkipAll
 	})
-	if err == errEnough {
+	if err == fs.SkipAll {
 		err = nil
 	}
 	return top, err

@@ -43,7 +43,7 @@ type process struct {
 
 	usage usageMeter
 
-	marks  []string // environment variables of the process, inherited by its descendants
+	mark   string // environment variable of the process, unique and inherited by its descendants
 	seenMu sync.Mutex
 	seen   map[int]uint64 // the family at the last look: pid → birth
 }
@@ -53,20 +53,8 @@ const (
 	killGrace           = 5 * time.Second // how long the kernel may take to remove what was killed
 )
 
-func defaultStop() []StopStep {
-	return []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 10 * time.Second}}
-}
-
 // Start implements Host.
 func (h *host) Start(ctx context.Context, c Command) (Process, error) {
-	p, err := h.start(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func (h *host) start(ctx context.Context, c Command) (*process, error) {
 	p, err := h.spawn(ctx, c)
 	if err != nil {
 		c.Close()
@@ -108,8 +96,8 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
-	p.marks = []string{tokenEnv + "=" + h.t.state.token, processEnv + "=" + label + "#" + rand.Text()}
-	cmd.Env = append(h.environ(c), p.marks...)
+	p.mark = processEnv + "=" + label + "#" + rand.Text()
+	cmd.Env = append(h.environ(c), tokenEnv+"="+h.t.state.token, p.mark)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = logFile, logFile, c.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	carry, err := p.pipes(cmd)
@@ -122,7 +110,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 		}
 		p.pid, p.started = cmd.Process.Pid, time.Now()
 		p.birth, _ = birth(p.pid)
-		return h.t.state.addGroup(p.pid, p.birth)
+		return os.WriteFile(p.groupFile(), nil, 0o600)
 	})
 	carry()
 	if err != nil {
@@ -385,7 +373,7 @@ func (p *process) Stop(ctx context.Context) error {
 	p.stopOnce.Do(func() { // bounded: every step has a deadline
 		steps := p.cmd.Stop
 		if len(steps) == 0 {
-			steps = defaultStop()
+			steps = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 10 * time.Second}}
 		}
 		if last := steps[len(steps)-1]; last.Signal != syscall.SIGKILL {
 			steps = append(slices.Clone(steps), StopStep{syscall.SIGKILL, last.After + killGrace})
@@ -400,8 +388,11 @@ func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 	p.stopping = true
 	p.mu.Unlock()
 	// The members must be known before the leader ends: an orphaned child with its own
-	// session and environment cannot be recognised.
-	p.parting()
+	// session and environment cannot be recognised. And the kernel reports the reads and writes
+	// of the family only while they live.
+	p.host.t.polling.Lock()
+	p.sample(scan())
+	p.host.t.polling.Unlock()
 	began := time.Now()
 	for _, s := range steps {
 		if p.ended(ctx, time.Until(began.Add(s.After))) || ctx.Err() != nil {
@@ -453,14 +444,18 @@ func (p *process) ended(ctx context.Context, d time.Duration) bool {
 	return Ended(p)
 }
 
-// forget removes the process from the lists of processes to observe and to kill.
+// forget removes the process from the lists of processes to observe and to kill. It keeps
+// the final sample for the next poll: otherwise the usage since the last poll would be lost,
+// and a process that lived between two polls would never be seen.
 func (p *process) forget() {
-	p.lastWord()
 	h := p.host
+	h.t.polling.Lock()
+	defer h.t.polling.Unlock()
+	h.t.lastWords = append(h.t.lastWords, p.sample(nil))
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.procs = slices.DeleteFunc(h.procs, func(q *process) bool { return q == p })
-	h.mu.Unlock()
-	_ = h.t.state.dropGroup(p.pid)
+	_ = os.Remove(p.groupFile())
 }
 
 // killGroup signals the whole process group.

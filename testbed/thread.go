@@ -12,13 +12,11 @@ import (
 
 // newNamespace creates a network namespace without a name. Only the returned descriptor
 // holds it, so the kernel removes it when we die.
-func newNamespace() (*os.File, error) {
-	var f *os.File
-	err := link.OnThread(func() error {
+func newNamespace() (f *os.File, err error) {
+	err = link.OnThread(func() (err error) {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("unshare network namespace: %w", err)
 		}
-		var err error
 		f, err = os.Open("/proc/thread-self/ns/net")
 		return err
 	})

@@ -59,10 +59,6 @@ func (n *network) tunnel(m *link.Mesh, to, mtu int) (link.Tunnel, error) {
 	return x, err
 }
 
-func (n *network) removeTunnel(x link.Tunnel) error {
-	return n.nl.LinkDel(&netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: x.Port.Device}})
-}
-
 // byKernel reports whether netem emulates the links of a mesh.
 func (t *Testbed) byKernel() bool { return t.mode.Emulator == link.NetemDiscipline }
 
@@ -95,7 +91,8 @@ func tunnelMTU(at netip.Addr) (int, error) {
 // unfragmented.
 func (s *shaper) joinTunnels(t *Testbed, h *host) error {
 	for _, x := range s.tunnels {
-		if err := t.net.removeTunnel(x); err != nil {
+		old := &netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: x.Port.Device}}
+		if err := t.net.nl.LinkDel(old); err != nil {
 			return err
 		}
 	}
