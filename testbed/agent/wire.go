@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -75,15 +76,6 @@ func (x *exchange) fail(err error) {
 	}
 }
 
-func fromTrailer(h http.Header) error {
-	var e remoteError
-	b, err := base64.StdEncoding.DecodeString(h.Get(errorTrailer))
-	if err != nil || len(b) == 0 || gob.NewDecoder(bytes.NewReader(b)).Decode(&e) != nil {
-		return nil
-	}
-	return &e
-}
-
 // opened is an answered call as seen by the caller.
 type opened struct {
 	in   *bufio.Reader // the agent's stream
@@ -105,12 +97,15 @@ func (o *opened) ReadByte() (byte, error) {
 }
 
 func (o *opened) why(err error) error {
-	if err == io.EOF {
-		if e := fromTrailer(o.resp.Trailer); e != nil {
-			return e
-		}
+	if err != io.EOF {
+		return err
 	}
-	return err
+	var e remoteError
+	text := strings.NewReader(o.resp.Trailer.Get(errorTrailer))
+	if gob.NewDecoder(base64.NewDecoder(base64.StdEncoding, text)).Decode(&e) != nil {
+		return err // the stream ended regularly
+	}
+	return &e
 }
 
 // Close ends the call, and what it holds on the agent.
