@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,11 +34,10 @@ type process struct {
 	log     string
 	done    chan struct{}
 
-	mu       sync.Mutex
-	err      error
-	used     *syscall.Rusage // nil until it has ended
-	stopping bool
+	err  error           // valid when done is closed, like used
+	used *syscall.Rusage // of the whole life
 
+	stopping atomic.Bool
 	stopOnce sync.Once
 	stopErr  error
 
@@ -97,7 +97,10 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
 	p.mark = processEnv + "=" + label + "#" + rand.Text()
-	cmd.Env = append(h.environ(c), tokenEnv+"="+h.t.state.token, p.mark)
+	dir := cmp.Or(c.Dir, h.t.opt.Dir)
+	// The environment is minimal, so that a run does not depend on the user's.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
+	cmd.Env = slices.Concat(cmd.Env, c.Env, []string{tokenEnv + "=" + h.t.state.token, p.mark})
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = logFile, logFile, c.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	carry, err := p.pipes(cmd)
@@ -219,24 +222,15 @@ func (t *Testbed) beginStart() error {
 	return nil
 }
 
-// environ is minimal, so that a run does not depend on the user's environment.
-func (h *host) environ(c Command) []string {
-	dir := cmp.Or(c.Dir, h.t.opt.Dir)
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
-	return append(env, c.Env...)
-}
-
 func (p *process) wait(cmd *exec.Cmd) {
 	err := cmd.Wait()
-	p.mu.Lock()
 	if end := cmd.ProcessState; end != nil {
 		p.used, _ = end.SysUsage().(*syscall.Rusage)
 	}
-	if err != nil && !p.stopping {
+	if err != nil && !p.stopping.Load() {
 		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %w%s", p.label, words.Duration(time.Since(p.started)),
 			err, logHint(p.log)) // "exit status 1", "signal: killed (core dumped)"
 	}
-	p.mu.Unlock()
 	close(p.done)
 	if p.cmd.Stdin != nil {
 		p.cmd.Stdin.Close()
@@ -302,29 +296,23 @@ func pollReady(ctx context.Context, p Process, c Command) error {
 	return errors.New("ended before it was ready, with exit status 0")
 }
 
-// logHint quotes the last lines of the log and names its file.
+// logHint names the file of a log and quotes its last lines, at most 4 KiB.
 func logHint(log string) string {
-	hint := "; see " + log
-	if tail := strings.TrimSpace(logTail(log)); tail != "" {
-		hint += "; it ends:\n    " + strings.ReplaceAll(tail, "\n", "\n    ")
-	}
-	return hint
-}
-
-// logTail returns the last lines of a log, at most 4 KiB.
-func logTail(path string) string {
 	const size, lines = 4 << 10, 12
-	f, err := os.Open(path)
+	hint := "; see " + log
+	f, err := os.Open(log)
 	if err != nil {
-		return ""
+		return hint
 	}
 	defer f.Close()
-	if _, err := f.Seek(-size, io.SeekEnd); err != nil { // it is shorter
-		_, _ = f.Seek(0, io.SeekStart)
-	}
+	_, _ = f.Seek(-size, io.SeekEnd) // if it is shorter, this fails and changes nothing
 	b, _ := io.ReadAll(io.LimitReader(f, size))
-	all := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(b), "?"), "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	tail := strings.TrimSpace(strings.ToValidUTF8(string(b), "?"))
+	if tail == "" {
+		return hint
+	}
+	all := strings.Split(tail, "\n")
+	return hint + "; it ends:\n    " + strings.Join(all[max(0, len(all)-lines):], "\n    ")
 }
 
 // sanitize makes a file name of a label: "nginx/server" → "nginx-server".
@@ -352,9 +340,10 @@ func (p *process) Done() <-chan struct{} { return p.done }
 
 // Err implements Process.
 func (p *process) Err() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err
+	if Ended(p) {
+		return p.err
+	}
+	return nil
 }
 
 // Signal implements Process.
@@ -384,9 +373,7 @@ func (p *process) Stop(ctx context.Context) error {
 }
 
 func (p *process) escalate(ctx context.Context, steps []StopStep) error {
-	p.mu.Lock()
-	p.stopping = true
-	p.mu.Unlock()
+	p.stopping.Store(true)
 	// The members must be known before the leader ends: an orphaned child with its own
 	// session and environment cannot be recognised. And the kernel reports the reads and writes
 	// of the family only while they live.
@@ -432,14 +419,11 @@ func killAll(find func() []int) (killed []string, left []int) {
 
 // ended waits up to d for the leader to end.
 func (p *process) ended(ctx context.Context, d time.Duration) bool {
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-p.done:
-		case <-ctx.Done():
-		case <-timer.C:
-		}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-p.done:
+	case <-ctx.Done():
 	}
 	return Ended(p)
 }

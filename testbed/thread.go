@@ -24,11 +24,15 @@ func newNamespace() (f *os.File, err error) {
 }
 
 // inNamespace runs f on its own thread inside ns, or directly if ns is nil.
-func inNamespace(ns *os.File, f func() error) error {
+func inNamespace[T any](ns *os.File, f func() (T, error)) (result T, err error) {
 	if ns == nil {
 		return f()
 	}
-	return link.InNamespace(int(ns.Fd()), f)
+	err = link.InNamespace(int(ns.Fd()), func() (err error) {
+		result, err = f()
+		return err
+	})
+	return result, err
 }
 
 // keeper is the OS thread of a host, which stays in the host's namespace while the host

@@ -55,9 +55,10 @@ func (p *process) Peak() float64 {
 
 // final is the kernel's resource usage of a process that has ended; nil before.
 func (p *process) final() *syscall.Rusage {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.used
+	if Ended(p) {
+		return p.used
+	}
+	return nil
 }
 
 // Memory implements Process.

@@ -101,11 +101,9 @@ func (n *network) reshape(t Topology) {
 	n.setPatience()
 }
 
-// mostPatience is how late a packet without delay may be while others are in flight.
+// mostPatience is how late a packet without delay may be while others are in flight. It also
+// limits the slack of long delays.
 const mostPatience = 200e3 // ns
-
-// mostSlack limits the slack of long delays.
-const mostSlack = 200e3 // ns
 
 // setPatience sets patience to half of the smallest delay, and slack to a fiftieth of it.
 func (n *network) setPatience() {
@@ -122,7 +120,7 @@ func (n *network) setPatience() {
 	}
 	n.patience, n.slack = 0, 0
 	if delayed {
-		n.patience, n.slack = min(max(least/2, 0), mostPatience), min(max(least/50, 0), mostSlack)
+		n.patience, n.slack = min(max(least/2, 0), mostPatience), min(max(least/50, 0), mostPatience)
 	}
 }
 
