@@ -21,13 +21,11 @@ import (
 func (t *Testbed) Environment() map[string]string {
 	env := here{t}.Environment()
 	t.mu.Lock()
-	hosts := slices.Concat(t.hosts, t.apart)
-	var remote []Host
-	for _, h := range t.remote {
-		remote = append(remote, h)
+	hosts, remote := slices.Concat(t.hosts, t.apart), t.remote
+	t.mu.Unlock()
+	if len(remote) > 0 {
 		env["testbed.hosts"] = "agents"
 	}
-	t.mu.Unlock()
 	machines := 1
 	for _, h := range OneOnEach(remote) {
 		if m := h.Machine(); m.Name() != "" {

@@ -120,7 +120,7 @@ func (LocalFiles) Attributes(dir string) bool {
 }
 
 // OneOnEach returns the first of the hosts on each machine.
-func OneOnEach(hosts []Host) (some []Host) {
+func OneOnEach[H Host](hosts []H) (some []H) {
 	seen := map[Machine]bool{}
 	for _, h := range hosts {
 		if m := h.Machine(); !seen[m] {

@@ -137,7 +137,7 @@ func (h *Host) Port(ctx context.Context, want int) (int, error) {
 
 // Traffic implements testbed.Host.
 func (h *Host) Traffic() (rx, tx float64) {
-	if h.hear(context.Background(), "/host/Traffic", nil, &rx, &tx) != nil {
+	if h.hear(context.Background(), "/host/Traffic", nil, nil, &rx, &tx) != nil {
 		return math.NaN(), math.NaN()
 	}
 	return rx, tx

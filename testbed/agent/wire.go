@@ -195,24 +195,24 @@ func (o *opened) answer(results ...any) error {
 	return nil
 }
 
-// hear makes a call that ends with its answer, and receives the results.
-func (h *Host) hear(ctx context.Context, path string, args []any, results ...any) error {
-	o, err := h.open(ctx, path, nil, args, results...)
+// hear makes a call that ends with its answer, and receives the results. body may be nil.
+func (h *Host) hear(ctx context.Context, path string, body io.Reader, args []any, results ...any) error {
+	o, err := h.open(ctx, path, body, args, results...)
 	if err == nil {
 		_, _ = io.Copy(io.Discard, o) // to the end, so that the request ends regularly
-		_ = o.Close()
+		o.end()
 	}
 	return err
 }
 
 // call makes a call without results.
 func (h *Host) call(ctx context.Context, path string, args ...any) error {
-	return h.hear(ctx, path, args)
+	return h.hear(ctx, path, nil, args)
 }
 
 // ask makes a call with one result.
 func ask[A any](ctx context.Context, h *Host, path string, args ...any) (a A, err error) {
-	err = h.hear(ctx, path, args, &a)
+	err = h.hear(ctx, path, nil, args, &a)
 	return a, err
 }
 
