@@ -55,11 +55,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 // answer sends an error or, without one, results. It returns true if there is no error and the caller is
 // still there: what is written after that is streamed.
 func (x *exchange) answer(err error, results ...any) bool {
-	said := toRemote(err)
-	if said == nil {
-		said = &remoteError{}
-	}
-	failed := x.enc.Encode(said) != nil
+	failed := x.enc.Encode(toRemote(err)) != nil
 	for _, r := range results {
 		failed = failed || err == nil && x.enc.Encode(r) != nil
 	}
@@ -71,7 +67,7 @@ const errorTrailer = "Plimsoll-Error"
 
 func (x *exchange) fail(err error) {
 	var b bytes.Buffer
-	if e := toRemote(err); e != nil && gob.NewEncoder(&b).Encode(e) == nil {
+	if err != nil && gob.NewEncoder(&b).Encode(toRemote(err)) == nil {
 		x.w.Header().Set(http.TrailerPrefix+errorTrailer, base64.StdEncoding.EncodeToString(b.Bytes()))
 	}
 }

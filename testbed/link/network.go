@@ -42,8 +42,7 @@ type netHost struct {
 	paths    []*netPath // to each host
 	away     bool       // it is on another machine
 	lead     int64      // transit time to that machine
-	sent     Count
-	received Count
+	HostStats
 }
 
 // netPath is the path from one host to another, between their queues.
@@ -132,7 +131,7 @@ func (n *network) arrive(src int32, frame []byte, now int64) {
 		return
 	}
 	h := n.hosts[src]
-	h.sent.add(p.segs, p.wire())
+	h.Sent.add(p.segs, p.wire())
 	dst, ok := n.route[addr]
 	if !ok {
 		n.drops.add(DropNoRoute, p.segs, p.wire())
@@ -243,7 +242,7 @@ func (n *network) departed(ev *event, now int64) {
 	if ev.refused {
 		n.drops.add(DropWrite, ev.p.segs, ev.p.wire())
 	} else {
-		n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
+		n.hosts[ev.dst].Received.add(ev.p.segs, ev.p.wire())
 	}
 	n.pool.put(ev.p.buf)
 }
@@ -288,7 +287,7 @@ func (n *network) stats() Stats {
 		Lateness: n.lateness.Export().Counts,
 	}
 	for _, h := range n.hosts {
-		s.Hosts[h.name] = HostStats{Sent: h.sent, Received: h.received}
+		s.Hosts[h.name] = h.HostStats
 	}
 	return s
 }
