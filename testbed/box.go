@@ -46,7 +46,9 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 		busy := c.User + c.Nice + c.System + c.Steal // guest time is within user and nice
 		whole.CPU = busy + c.IRQ + c.SoftIRQ
 		ours := b.oursTotal.update(sumCPU(kin(all, leaders)), cpuRounding)
-		kernel := b.kernelTotal.update(sumCPU(kin(all, kernelThreads(all))), cpuRounding)
+		// In the PID namespace of a container, the ancestor of all kernel threads is not visible.
+		ancestor := map[int]bool{kthreadd: all[kthreadd].Comm == "kthreadd"}
+		kernel := b.kernelTotal.update(sumCPU(kin(all, ancestor)), cpuRounding)
 		others.CPU = b.account(time.Now(), busy, ours, kernel)
 	}
 	me := record.Sample{Process: SelfSample}
@@ -88,15 +90,6 @@ func (b *box) account(now time.Time, busy, ours, kernel float64) float64 {
 
 // kthreadd is the ancestor of all kernel threads.
 const kthreadd = 2
-
-// kernelThreads is kthreadd if it is visible, which it is not in the PID namespace of a
-// container.
-func kernelThreads(all map[int]stat) map[int]bool {
-	if all[kthreadd].Comm != "kthreadd" {
-		return nil
-	}
-	return map[int]bool{kthreadd: true}
-}
 
 func sumCPU(procs []stat) (sum float64) {
 	for _, s := range procs {

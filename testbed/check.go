@@ -104,19 +104,15 @@ func (t *Testbed) EmulatorErr() error {
 }
 
 func (t *Testbed) activeEmulator() string {
-	if t.opt.Real {
+	switch {
+	case t.opt.Real:
 		return record.RealLink
-	}
-	if t.opt.Mesh && t.byKernel() {
+	case t.opt.Mesh && t.byKernel():
 		return record.KernelMeshLink
-	}
-	if t.opt.Mesh {
+	case t.opt.Mesh:
 		return record.MeshLink
 	}
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()
-	if t.shape.active == "" { // plain hosts
-		return "none"
-	}
 	return t.shape.active
 }

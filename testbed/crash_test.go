@@ -274,11 +274,9 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 	for i, groups := range []string{groupsDir(dead), filepath.Join(dead, "another boot")} {
 		shift := uint64(1 - i) // wrong birth; right birth, but another boot
 		must(t, os.MkdirAll(groups, 0o700))
-		write := func(pid int, text string) {
-			must(t, os.WriteFile(filepath.Join(groups, strconv.Itoa(pid)), []byte(text), 0o600))
+		for _, name := range []string{fmt.Sprintf("%d-%d", other.Process.Pid, born-shift), strconv.Itoa(os.Getpid())} {
+			must(t, os.WriteFile(filepath.Join(groups, name), nil, 0o600))
 		}
-		write(other.Process.Pid, fmt.Sprint(born-shift))
-		write(os.Getpid(), "")
 		if removed := cleanDead(t); len(removed) != i {
 			t.Errorf("removed %q", removed)
 		}

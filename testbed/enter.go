@@ -130,24 +130,16 @@ func namespaced() *syscall.SysProcAttr {
 	return attr
 }
 
-// ownIDs maps every ID that this user namespace has to itself.
-func ownIDs(file string) []syscall.SysProcIDMap {
-	ids := idMap(file)
-	for i := range ids {
-		ids[i].HostID = ids[i].ContainerID
-	}
-	return ids
-}
-
-// idMap reads the map from IDs in this user namespace to IDs outside; see user_namespaces(7).
-func idMap(file string) (ids []syscall.SysProcIDMap) {
+// ownIDs maps every ID that this user namespace has to itself. The file maps them to IDs
+// outside; see user_namespaces(7).
+func ownIDs(file string) (ids []syscall.SysProcIDMap) {
 	b, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(b)) {
-		var m syscall.SysProcIDMap
-		if _, err := fmt.Sscan(line, &m.ContainerID, &m.HostID, &m.Size); err != nil {
+		var id, outside, size int
+		if _, err := fmt.Sscan(line, &id, &outside, &size); err != nil {
 			return nil
 		}
-		ids = append(ids, m)
+		ids = append(ids, syscall.SysProcIDMap{ContainerID: id, HostID: id, Size: size})
 	}
 	return ids
 }
@@ -167,14 +159,13 @@ func tryUserNamespace() error {
 }
 
 func userNamespaceHint() string {
-	for _, s := range []struct{ key, bad, hint string }{
-		{"kernel.unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1 allows them"},
-		{"kernel.apparmor_restrict_unprivileged_userns", "1", "sysctl kernel.apparmor_restrict_unprivileged_userns=0 " +
-			"allows them"},
-		{"user.max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000 allows them"},
+	for _, s := range []struct{ key, bad, good string }{
+		{"kernel.unprivileged_userns_clone", "0", "1"},
+		{"kernel.apparmor_restrict_unprivileged_userns", "1", "0"},
+		{"user.max_user_namespaces", "0", "10000"},
 	} {
 		if readSysctl(s.key) == s.bad {
-			return s.hint
+			return "sysctl " + s.key + "=" + s.good + " allows them"
 		}
 	}
 	if os.Geteuid() == 0 {

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,13 +21,11 @@ import (
 func (t *Testbed) Environment() map[string]string {
 	env := here{t}.Environment()
 	t.mu.Lock()
-	hosts := slices.Concat(t.hosts, t.apart)
-	var remote []Host
-	for _, h := range t.remote {
-		remote = append(remote, h)
+	hosts, remote := slices.Concat(t.hosts, t.apart), t.remote
+	t.mu.Unlock()
+	if len(remote) > 0 {
 		env["testbed.hosts"] = "agents"
 	}
-	t.mu.Unlock()
 	machines := 1
 	for _, h := range OneOnEach(remote) {
 		if m := h.Machine(); m.Name() != "" {
@@ -46,24 +45,21 @@ func (t *Testbed) Environment() map[string]string {
 		return env
 	}
 	h := hosts[0]
-	read := func() error {
+	_ = h.keeper.do(func() error {
 		for _, key := range recordedSysctls {
 			if v := readSysctl(key); v != "" {
 				env["host."+key] = v
 			}
 		}
 		return nil
-	}
-	_ = h.keeper.do(read)
+	})
 	for _, s := range hostSysctls {
 		// Settings that the namespace refused are listed on their own.
 		if got, ok := env["host."+s.key]; ok && t.mode.Namespaces && got != s.value {
 			env["host.refused."+s.key] = fmt.Sprintf("wanted %s, has %s", s.value, got)
 		}
 	}
-	for k, v := range t.shape.environment() {
-		env[k] = v
-	}
+	maps.Copy(env, t.shape.environment())
 	return env
 }
 

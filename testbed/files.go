@@ -120,7 +120,7 @@ func (LocalFiles) Attributes(dir string) bool {
 }
 
 // OneOnEach returns the first of the hosts on each machine.
-func OneOnEach(hosts []Host) (some []Host) {
+func OneOnEach[H Host](hosts []H) (some []H) {
 	seen := map[Machine]bool{}
 	for _, h := range hosts {
 		if m := h.Machine(); !seen[m] {
@@ -131,15 +131,13 @@ func OneOnEach(hosts []Host) (some []Host) {
 	return some
 }
 
-var errEnough = errors.New("enough")
-
 // Stat describes a path without following symbolic links.
 func Stat(files Files, path string) (top Entry, err error) {
 	err = files.Walk(path, func(e Entry) error {
 		top = e
-		return errEnough
+		return fs.SkipAll
 	})
-	if err == errEnough {
+	if err == fs.SkipAll {
 		err = nil
 	}
 	return top, err

@@ -62,16 +62,12 @@ func mountOf(path string, mounts []*procfs.MountInfo) (f Filesystem, ok bool) {
 	longest := -1
 	for _, m := range mounts {
 		point := unescape(m.MountPoint)
-		if len(point) >= longest && within(path, point) { // a later mount hides an earlier one
+		below := strings.HasPrefix(path+"/", strings.TrimSuffix(point, "/")+"/")
+		if below && len(point) >= longest { // a later mount hides an earlier one
 			longest, f, ok = len(point), Filesystem{Type: m.FSType, Source: unescape(m.Source)}, true
 		}
 	}
 	return f, ok
-}
-
-// within reports whether path is dir or below it.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // unescape decodes the octal escapes of space, tab, newline and backslash.

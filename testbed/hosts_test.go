@@ -168,7 +168,7 @@ func TestNothingLeaks(t *testing.T) {
 			if alive(p.PID()) {
 				t.Error("a process is left")
 			}
-			if _, err := a.start(t.Context(), Command{Name: "late", Args: []string{"true"}}); err == nil {
+			if _, err := a.Start(t.Context(), Command{Name: "late", Args: []string{"true"}}); err == nil {
 				t.Error("a process was started after close")
 			}
 		}

@@ -191,9 +191,9 @@ func twoHosts(t *testing.T, opt Options) (tb *Testbed, a, b *host) {
 
 func start(t *testing.T, h *host, c Command) *process {
 	t.Helper()
-	p, err := h.start(t.Context(), c)
+	p, err := h.Start(t.Context(), c)
 	must(t, err)
-	return p
+	return p.(*process)
 }
 
 // must ends a test at an error that it is not about.

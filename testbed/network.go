@@ -61,19 +61,14 @@ func newNetwork(ipv6 bool) (*network, error) {
 }
 
 func (n *network) close() error {
-	if n.nl != nil {
-		n.nl.Close()
-	}
+	n.nl.Close()
 	return n.hub.Close()
 }
 
 // netlinkIn opens a route netlink socket inside ns; afterwards it works from any thread. The
 // thread that enters ns ends: in a user namespace it might not be allowed to return.
-func netlinkIn(ns *os.File) (h *netlink.Handle, err error) {
-	err = inNamespace(ns, func() (err error) {
-		h, err = netlink.NewHandle(unix.NETLINK_ROUTE)
-		return err
-	})
+func netlinkIn(ns *os.File) (*netlink.Handle, error) {
+	h, err := inNamespace(ns, func() (*netlink.Handle, error) { return netlink.NewHandle(unix.NETLINK_ROUTE) })
 	if err != nil {
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -63,11 +64,7 @@ func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, err
 	}
 	// A socket belongs to the namespace it was created in. Each dial has its own
 	// thread, so slow links do not delay other callers.
-	var c net.Conn
-	err := inNamespace(h.ns, func() (err error) {
-		c, err = d.DialContext(ctx, network, address)
-		return err
-	})
+	c, err := inNamespace(h.ns, func() (net.Conn, error) { return d.DialContext(ctx, network, address) })
 	if err != nil {
 		return nil, fmt.Errorf("testbed: dial from host %s: %w", h.name, err)
 	}
@@ -80,34 +77,23 @@ func (h *host) localAddr(network, address string) net.Addr {
 	if err != nil || !ap.Addr().IsLoopback() || !ap.Addr().Is4() {
 		return nil
 	}
-	switch network {
-	case "tcp", "tcp4":
-		return &net.TCPAddr{IP: h.addr.AsSlice()}
-	case "udp", "udp4":
+	if strings.HasPrefix(network, "udp") {
 		return &net.UDPAddr{IP: h.addr.AsSlice()}
 	}
-	return nil
+	return &net.TCPAddr{IP: h.addr.AsSlice()}
 }
 
 // Listen listens on the host with TCP, at a numeric address.
-func (h *host) Listen(ctx context.Context, network, address string) (l net.Listener, err error) {
+func (h *host) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	var lc net.ListenConfig
 	lc.SetMultipathTCP(false) // Go's default since 1.24, but nothing else here uses it
-	err = inNamespace(h.ns, func() (err error) {
-		l, err = lc.Listen(ctx, network, address)
-		return err
-	})
-	return l, err
+	return inNamespace(h.ns, func() (net.Listener, error) { return lc.Listen(ctx, network, address) })
 }
 
 // ListenPacket listens on the host with UDP, at a numeric address.
-func (h *host) ListenPacket(ctx context.Context, network, address string) (c net.PacketConn, err error) {
+func (h *host) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
 	var lc net.ListenConfig
-	err = inNamespace(h.ns, func() (err error) {
-		c, err = lc.ListenPacket(ctx, network, address)
-		return err
-	})
-	return c, err
+	return inNamespace(h.ns, func() (net.PacketConn, error) { return lc.ListenPacket(ctx, network, address) })
 }
 
 // Respond implements Host.
@@ -144,9 +130,7 @@ func (h *host) Port(ctx context.Context, want int) (int, error) {
 }
 
 func (h *host) close() error {
-	if h.keeper != nil {
-		h.keeper.stop()
-	}
+	h.keeper.stop()
 	if h.nl != nil {
 		h.nl.Close()
 	}

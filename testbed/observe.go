@@ -100,9 +100,9 @@ func (t *Testbed) look() []record.Sample {
 	all := scan()
 	t.mu.Lock()
 	hosts, watched, remote := slices.Concat(t.hosts, t.apart), t.watched, t.remote
+	t.mu.Unlock()
 	samples := t.lastWords
 	t.lastWords = nil
-	t.mu.Unlock()
 	procs := processes(hosts...)
 	if t.hub != nil {
 		procs = append(procs, processes(t.hub)...)

@@ -97,25 +97,16 @@ func (p *process) members() []int {
 		}
 	}
 	for pid, s := range all {
-		if s.Starttime >= p.birth && !s.dead() && carries(pid, p.marks...) {
+		if s.Starttime >= p.birth && !s.dead() && carries(pid, p.mark) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-// carries reports whether the process was started with these variables in its
-// environment, which does not change with its session or parent.
-func carries(pid int, variables ...string) bool {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return false
-	}
-	env := strings.Split(string(b), "\x00")
-	for _, v := range variables {
-		if !slices.Contains(env, v) {
-			return false
-		}
-	}
-	return true
+// carries reports whether the process was started with this variable in its environment,
+// which does not change with its session or parent.
+func carries(pid int, variable string) bool {
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ") // unreadable: none is known
+	return slices.Contains(strings.Split(string(b), "\x00"), variable)
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,17 +34,16 @@ type process struct {
 	log     string
 	done    chan struct{}
 
-	mu       sync.Mutex
-	err      error
-	used     *syscall.Rusage // nil until it has ended
-	stopping bool
+	err  error           // valid when done is closed, like used
+	used *syscall.Rusage // of the whole life
 
+	stopping atomic.Bool
 	stopOnce sync.Once
 	stopErr  error
 
 	usage usageMeter
 
-	marks  []string // environment variables of the process, inherited by its descendants
+	mark   string // environment variable of the process, unique and inherited by its descendants
 	seenMu sync.Mutex
 	seen   map[int]uint64 // the family at the last look: pid → birth
 }
@@ -53,20 +53,8 @@ const (
 	killGrace           = 5 * time.Second // how long the kernel may take to remove what was killed
 )
 
-func defaultStop() []StopStep {
-	return []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 10 * time.Second}}
-}
-
 // Start implements Host.
 func (h *host) Start(ctx context.Context, c Command) (Process, error) {
-	p, err := h.start(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func (h *host) start(ctx context.Context, c Command) (*process, error) {
 	p, err := h.spawn(ctx, c)
 	if err != nil {
 		c.Close()
@@ -108,8 +96,11 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
-	p.marks = []string{tokenEnv + "=" + h.t.state.token, processEnv + "=" + label + "#" + rand.Text()}
-	cmd.Env = append(h.environ(c), p.marks...)
+	p.mark = processEnv + "=" + label + "#" + rand.Text()
+	dir := cmp.Or(c.Dir, h.t.opt.Dir)
+	// The environment is minimal, so that a run does not depend on the user's.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
+	cmd.Env = slices.Concat(cmd.Env, c.Env, []string{tokenEnv + "=" + h.t.state.token, p.mark})
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = logFile, logFile, c.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	carry, err := p.pipes(cmd)
@@ -122,7 +113,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 		}
 		p.pid, p.started = cmd.Process.Pid, time.Now()
 		p.birth, _ = birth(p.pid)
-		return h.t.state.addGroup(p.pid, p.birth)
+		return os.WriteFile(p.groupFile(), nil, 0o600)
 	})
 	carry()
 	if err != nil {
@@ -231,24 +222,15 @@ func (t *Testbed) beginStart() error {
 	return nil
 }
 
-// environ is minimal, so that a run does not depend on the user's environment.
-func (h *host) environ(c Command) []string {
-	dir := cmp.Or(c.Dir, h.t.opt.Dir)
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
-	return append(env, c.Env...)
-}
-
 func (p *process) wait(cmd *exec.Cmd) {
 	err := cmd.Wait()
-	p.mu.Lock()
 	if end := cmd.ProcessState; end != nil {
 		p.used, _ = end.SysUsage().(*syscall.Rusage)
 	}
-	if err != nil && !p.stopping {
+	if err != nil && !p.stopping.Load() {
 		p.err = fmt.Errorf("testbed: %s ended by itself after %s: %w%s", p.label, words.Duration(time.Since(p.started)),
 			err, logHint(p.log)) // "exit status 1", "signal: killed (core dumped)"
 	}
-	p.mu.Unlock()
 	close(p.done)
 	if p.cmd.Stdin != nil {
 		p.cmd.Stdin.Close()
@@ -314,29 +296,23 @@ func pollReady(ctx context.Context, p Process, c Command) error {
 	return errors.New("ended before it was ready, with exit status 0")
 }
 
-// logHint quotes the last lines of the log and names its file.
+// logHint names the file of a log and quotes its last lines, at most 4 KiB.
 func logHint(log string) string {
-	hint := "; see " + log
-	if tail := strings.TrimSpace(logTail(log)); tail != "" {
-		hint += "; it ends:\n    " + strings.ReplaceAll(tail, "\n", "\n    ")
-	}
-	return hint
-}
-
-// logTail returns the last lines of a log, at most 4 KiB.
-func logTail(path string) string {
 	const size, lines = 4 << 10, 12
-	f, err := os.Open(path)
+	hint := "; see " + log
+	f, err := os.Open(log)
 	if err != nil {
-		return ""
+		return hint
 	}
 	defer f.Close()
-	if _, err := f.Seek(-size, io.SeekEnd); err != nil { // it is shorter
-		_, _ = f.Seek(0, io.SeekStart)
-	}
+	_, _ = f.Seek(-size, io.SeekEnd) // if it is shorter, this fails and changes nothing
 	b, _ := io.ReadAll(io.LimitReader(f, size))
-	all := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(b), "?"), "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	tail := strings.TrimSpace(strings.ToValidUTF8(string(b), "?"))
+	if tail == "" {
+		return hint
+	}
+	all := strings.Split(tail, "\n")
+	return hint + "; it ends:\n    " + strings.Join(all[max(0, len(all)-lines):], "\n    ")
 }
 
 // sanitize makes a file name of a label: "nginx/server" → "nginx-server".
@@ -364,9 +340,10 @@ func (p *process) Done() <-chan struct{} { return p.done }
 
 // Err implements Process.
 func (p *process) Err() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err
+	if Ended(p) {
+		return p.err
+	}
+	return nil
 }
 
 // Signal implements Process.
@@ -385,7 +362,7 @@ func (p *process) Stop(ctx context.Context) error {
 	p.stopOnce.Do(func() { // bounded: every step has a deadline
 		steps := p.cmd.Stop
 		if len(steps) == 0 {
-			steps = defaultStop()
+			steps = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 10 * time.Second}}
 		}
 		if last := steps[len(steps)-1]; last.Signal != syscall.SIGKILL {
 			steps = append(slices.Clone(steps), StopStep{syscall.SIGKILL, last.After + killGrace})
@@ -396,12 +373,13 @@ func (p *process) Stop(ctx context.Context) error {
 }
 
 func (p *process) escalate(ctx context.Context, steps []StopStep) error {
-	p.mu.Lock()
-	p.stopping = true
-	p.mu.Unlock()
+	p.stopping.Store(true)
 	// The members must be known before the leader ends: an orphaned child with its own
-	// session and environment cannot be recognised.
-	p.parting()
+	// session and environment cannot be recognised. And the kernel reports the reads and writes
+	// of the family only while they live.
+	p.host.t.polling.Lock()
+	p.sample(scan())
+	p.host.t.polling.Unlock()
 	began := time.Now()
 	for _, s := range steps {
 		if p.ended(ctx, time.Until(began.Add(s.After))) || ctx.Err() != nil {
@@ -441,26 +419,27 @@ func killAll(find func() []int) (killed []string, left []int) {
 
 // ended waits up to d for the leader to end.
 func (p *process) ended(ctx context.Context, d time.Duration) bool {
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-p.done:
-		case <-ctx.Done():
-		case <-timer.C:
-		}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-p.done:
+	case <-ctx.Done():
 	}
 	return Ended(p)
 }
 
-// forget removes the process from the lists of processes to observe and to kill.
+// forget removes the process from the lists of processes to observe and to kill. It keeps
+// the final sample for the next poll: otherwise the usage since the last poll would be lost,
+// and a process that lived between two polls would never be seen.
 func (p *process) forget() {
-	p.lastWord()
 	h := p.host
+	h.t.polling.Lock()
+	defer h.t.polling.Unlock()
+	h.t.lastWords = append(h.t.lastWords, p.sample(nil))
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.procs = slices.DeleteFunc(h.procs, func(q *process) bool { return q == p })
-	h.mu.Unlock()
-	_ = h.t.state.dropGroup(p.pid)
+	_ = os.Remove(p.groupFile())
 }
 
 // killGroup signals the whole process group.

@@ -113,11 +113,11 @@ func TestCloseWhileStarting(t *testing.T) {
 			for i := 0; ; i++ {
 				c := fakeCommand(t, "sleep"+strconv.Itoa(i), "sleep")
 				c.Ready = func(context.Context) error { return nil }
-				p, err := h.start(t.Context(), c)
+				p, err := h.Start(t.Context(), c)
 				if err != nil {
 					return
 				}
-				pids <- p.PID()
+				pids <- p.ID().PID
 			}
 		}()
 		first := <-pids

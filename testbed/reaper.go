@@ -168,10 +168,9 @@ func survivors(all map[int]stat, token string, groups map[int]uint64) (pids []in
 			continue
 		}
 		born, ours := groups[s.Session]
-		if leader, alive := all[s.Session]; ours && alive && leader.Starttime != born {
-			ours = false // another session by now
-		}
-		if ours && s.Starttime >= born || carries(pid, tokenEnv+"="+token) {
+		leader, alive := all[s.Session]
+		reused := alive && leader.Starttime != born // it is another session by now
+		if ours && !reused && s.Starttime >= born || carries(pid, tokenEnv+"="+token) {
 			pids = append(pids, pid)
 		}
 	}

@@ -268,7 +268,11 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Devi
 	if s.own == nil {
 		launch := func(ctx context.Context, stdin *os.File, sockets []*os.File) (link.Process, error) {
 			c := Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"), Stdin: stdin, files: sockets}
-			return t.hub.start(ctx, c)
+			p, err := t.hub.Start(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			return p.(*process), nil
 		}
 		e, err := link.New(ctx, launch, link.Options{Seed: s.spec.Seed, Mesh: s.mesh}, int(t.net.hub.Fd()), s.carrier,
 			devices...)
@@ -280,22 +284,17 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Devi
 	return s.own.Shape(ctx, s.spec.topology())
 }
 
-// bufferMaxima returns the maxima of TCP's buffers that the connections of a host need.
-func (s *shaper) bufferMaxima(h *host, hosts []*host) (receive, send int64) {
-	var bdp float64
+// settle sets the buffers, congestion control and route of one host; after a change of
+// its links only the buffers, and only if they have to grow.
+func (s *shaper) settle(t *Testbed, h *host, hosts []*host, change bool) error {
+	var bdp float64 // the largest of the host's connections
 	topology, at := s.spec.topology(), h.addr.String()
 	for _, o := range s.all(hosts) {
 		if o != at {
 			bdp = max(bdp, product(topology.Want(at, o)), product(topology.Want(o, at)))
 		}
 	}
-	return bufferMax(bdp, receiveMaxMin), bufferMax(bdp, sendMaxMin)
-}
-
-// settle sets the buffers, congestion control and route of one host; after a change of
-// its links only the buffers, and only if they have to grow.
-func (s *shaper) settle(t *Testbed, h *host, hosts []*host, change bool) error {
-	receive, send := s.bufferMaxima(h, hosts)
+	receive, send := bufferMax(bdp, receiveMaxMin), bufferMax(bdp, sendMaxMin)
 	if change && receive <= s.buffers[h.name] {
 		return nil
 	}

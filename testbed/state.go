@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,31 +46,24 @@ func newState(self string) (s *state, err error) {
 	return s, nil
 }
 
-// groupsDir has a file for each process group of a run, with the start time of its leader.
-// Its name is the boot id, because process ids are meaningless after a reboot.
+// groupsDir has an empty file for each process group of a run. Its name is the boot id, because process ids are meaningless after a reboot.
 func groupsDir(state string) string {
 	return filepath.Join(state, readLine("/proc/sys/kernel/random/boot_id"))
 }
 
-func (s *state) groupFile(pid int) string { return filepath.Join(groupsDir(s.dir), strconv.Itoa(pid)) }
-
-func (s *state) addGroup(pid int, birth uint64) error {
-	return os.WriteFile(s.groupFile(pid), strconv.AppendUint(nil, birth, 10), 0o600)
+// groupFile is named after the process id of a group's leader and its start time.
+func (p *process) groupFile() string {
+	return filepath.Join(groupsDir(p.host.t.state.dir), fmt.Sprintf("%d-%d", p.pid, p.birth))
 }
-
-func (s *state) dropGroup(pid int) error { return os.Remove(s.groupFile(pid)) }
 
 // readGroups returns the start times of the leaders of a run's process groups, by process id.
 func readGroups(state string) map[int]uint64 {
 	groups := map[int]uint64{}
 	files, _ := os.ReadDir(groupsDir(state))
 	for _, f := range files {
-		pid, err := strconv.Atoi(f.Name())
-		if err != nil {
-			continue
-		}
-		birth, err := strconv.ParseUint(readLine(filepath.Join(groupsDir(state), f.Name())), 10, 64)
-		if err == nil { // otherwise the run died while writing it
+		var pid int
+		var birth uint64
+		if _, err := fmt.Sscanf(f.Name(), "%d-%d", &pid, &birth); err == nil {
 			groups[pid] = birth
 		}
 	}

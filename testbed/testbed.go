@@ -84,12 +84,12 @@ type Testbed struct {
 
 	starting sync.WaitGroup // processes that are being started
 
-	shape     shaper
-	mesh      mesh
-	lastWords []record.Sample // of processes that have ended since the last poll
+	shape shaper
+	mesh  mesh
 
-	polling sync.Mutex // one poll at a time: a decreasing counter is taken for a process that has ended
-	box     box
+	polling   sync.Mutex      // one poll at a time: a decreasing counter is taken for a process that has ended
+	lastWords []record.Sample // of processes that have ended since the last poll
+	box       box
 }
 
 // New creates an empty testbed, after removing what dead runs left behind. The caller must
@@ -131,6 +131,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 // choose decides between namespaces and plain loopback, and opens the network.
 func (t *Testbed) choose() (err error) {
 	var missing []Problem
+	t.shape.active = "none"
 	t.mode, t.shape.ownWorks, missing = t.opt.emulation()
 	t.mode.Mesh = t.opt.Mesh
 	for _, p := range missing {
@@ -151,7 +152,6 @@ func (t *Testbed) choose() (err error) {
 	}
 	t.hub = &host{t: t, name: "hub", ns: t.net.hub, keeper: startKeeper(t.net.hub)}
 	tbf := t.mode.Emulator == link.Own && (t.opt.Emulate == "" || t.opt.Emulate == "auto")
-	t.shape.active = "none"
 	t.shape.tbfWorks = sync.OnceValue(func() bool { return tbf && link.Works(link.TBFDiscipline) == nil })
 	return nil
 }
@@ -268,9 +268,7 @@ func (t *Testbed) Close(ctx context.Context) error {
 	t.mu.Unlock()
 	t.starting.Wait() // forking takes no time
 
-	var errs []error
-	errs = append(errs, StopAll(ctx, processes(hosts...)))
-	errs = append(errs, t.shape.close(ctx))
+	errs := []error{StopAll(ctx, processes(hosts...)), t.shape.close(ctx)}
 	for _, h := range hosts {
 		errs = append(errs, h.close())
 	}

@@ -12,13 +12,11 @@ import (
 
 // newNamespace creates a network namespace without a name. Only the returned descriptor
 // holds it, so the kernel removes it when we die.
-func newNamespace() (*os.File, error) {
-	var f *os.File
-	err := link.OnThread(func() error {
+func newNamespace() (f *os.File, err error) {
+	err = link.OnThread(func() (err error) {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return fmt.Errorf("unshare network namespace: %w", err)
 		}
-		var err error
 		f, err = os.Open("/proc/thread-self/ns/net")
 		return err
 	})
@@ -26,11 +24,15 @@ func newNamespace() (*os.File, error) {
 }
 
 // inNamespace runs f on its own thread inside ns, or directly if ns is nil.
-func inNamespace(ns *os.File, f func() error) error {
+func inNamespace[T any](ns *os.File, f func() (T, error)) (result T, err error) {
 	if ns == nil {
 		return f()
 	}
-	return link.InNamespace(int(ns.Fd()), f)
+	err = link.InNamespace(int(ns.Fd()), func() (err error) {
+		result, err = f()
+		return err
+	})
+	return result, err
 }
 
 // keeper is the OS thread of a host, which stays in the host's namespace while the host

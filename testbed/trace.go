@@ -40,46 +40,25 @@ func Trace(hosts ...Host) func() []Process {
 
 // Peak implements Process.
 func (p *process) Peak() float64 {
-	used := p.final()
-	if used == nil {
+	if p.final() == nil {
 		if proc, err := procfs.NewProc(p.pid); err == nil {
 			if s, err := proc.NewStatus(); err == nil && s.VmHWM > 0 {
 				return float64(s.VmHWM)
 			}
 		}
-		if used = p.final(); used == nil { // it may have ended while we looked
-			return math.NaN()
-		}
 	}
-	return float64(used.Maxrss) * 1024
+	if used := p.final(); used != nil { // perhaps only since we looked
+		return float64(used.Maxrss) * 1024
+	}
+	return math.NaN()
 }
 
 // final is the kernel's resource usage of a process that has ended; nil before.
 func (p *process) final() *syscall.Rusage {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.used
-}
-
-// lastWord keeps the final sample of an ended process for the next poll: otherwise its
-// usage since the last poll would be lost, and a process that lived between two polls
-// would never be seen.
-func (p *process) lastWord() {
-	t := p.host.t
-	t.polling.Lock()
-	defer t.polling.Unlock()
-	s := p.sample(nil)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lastWords = append(t.lastWords, s)
-}
-
-// parting samples a process that is about to be stopped: the kernel reports the reads and
-// writes of its family only while they live.
-func (p *process) parting() {
-	p.host.t.polling.Lock()
-	defer p.host.t.polling.Unlock()
-	p.sample(scan())
+	if Ended(p) {
+		return p.used
+	}
+	return nil
 }
 
 // Memory implements Process.

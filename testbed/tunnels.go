@@ -25,12 +25,6 @@ import (
 // refuse them to pods.
 const tunnelPort = 7701
 
-// tunnelHead4 and tunnelHead6 are the bytes that a tunnel adds to a packet: IP, UDP, VXLAN and Ethernet headers.
-const (
-	tunnelHead4 = 20 + 8 + 8 + 14
-	tunnelHead6 = 40 + 8 + 8 + 14
-)
-
 // tunnel connects the hub to that of another machine of a mesh. Its bridge port is isolated, because the bridges
 // form loops: packets from one machine must reach only the host.
 func (n *network) tunnel(m *link.Mesh, to, mtu int) (link.Tunnel, error) {
@@ -59,10 +53,6 @@ func (n *network) tunnel(m *link.Mesh, to, mtu int) (link.Tunnel, error) {
 	return x, err
 }
 
-func (n *network) removeTunnel(x link.Tunnel) error {
-	return n.nl.LinkDel(&netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: x.Port.Device}})
-}
-
 // byKernel reports whether netem emulates the links of a mesh.
 func (t *Testbed) byKernel() bool { return t.mode.Emulator == link.NetemDiscipline }
 
@@ -77,9 +67,9 @@ func (s *shaper) machineNetwork(t *Testbed) *host {
 
 // tunnelMTU is the largest packet, at most Ethernet's, that leaves the machine unfragmented through a tunnel.
 func tunnelMTU(at netip.Addr) (int, error) {
-	head := tunnelHead4
+	head := 20 + 8 + 8 + 14 // what a tunnel adds to a packet: IP, UDP, VXLAN and Ethernet headers
 	if at.Is6() {
-		head = tunnelHead6
+		head += 20
 	}
 	all, err := net.Interfaces()
 	for _, i := range all {
@@ -95,7 +85,8 @@ func tunnelMTU(at netip.Addr) (int, error) {
 // unfragmented.
 func (s *shaper) joinTunnels(t *Testbed, h *host) error {
 	for _, x := range s.tunnels {
-		if err := t.net.removeTunnel(x); err != nil {
+		old := &netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: x.Port.Device}}
+		if err := t.net.nl.LinkDel(old); err != nil {
 			return err
 		}
 	}

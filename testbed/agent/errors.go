@@ -26,10 +26,10 @@ var classes = []error{
 	net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, exec.ErrNotFound, errors.ErrUnsupported,
 }
 
-// toRemote is nil for nil.
+// toRemote has no text if there is no error.
 func toRemote(err error) *remoteError {
 	if err == nil {
-		return nil
+		return &remoteError{}
 	}
 	e := &remoteError{Text: err.Error()}
 	errors.As(err, &e.Errno)

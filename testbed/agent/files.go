@@ -47,11 +47,7 @@ func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r
 		ctx, cancel = context.WithTimeout(ctx, fileTimeout)
 		defer cancel()
 	}
-	o, err := f.h.open(ctx, "/files/Write", r, []any{path, mode})
-	if err == nil {
-		o.end()
-	}
-	return err
+	return f.h.hear(ctx, "/files/Write", r, []any{path, mode})
 }
 
 // Open implements testbed.Files.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"net"
 	"net/http"
@@ -138,7 +137,7 @@ func (h *Host) Port(ctx context.Context, want int) (int, error) {
 
 // Traffic implements testbed.Host.
 func (h *Host) Traffic() (rx, tx float64) {
-	if h.hear(context.Background(), "/host/Traffic", nil, &rx, &tx) != nil {
+	if h.hear(context.Background(), "/host/Traffic", nil, nil, &rx, &tx) != nil {
 		return math.NaN(), math.NaN()
 	}
 	return rx, tx
@@ -191,12 +190,8 @@ func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, e
 	q := c
 	q.Stdin, q.Stdout, q.Ready = nil, nil, nil
 	q.Name = h.opt.Bed.Label(h.opt.Name, c.Name)
-	var body io.Reader
-	if c.Stdin != nil {
-		body = c.Stdin
-	}
 	p := &process{host: h, done: make(chan struct{})}
-	o, err := h.open(ctx, "/agent/Start", body, []any{q, c.Stdin != nil, c.Stdout != nil}, &p.id, &p.name, &p.there)
+	o, err := h.open(ctx, "/agent/Start", c.Stdin, []any{q, c.Stdin != nil, c.Stdout != nil}, &p.id, &p.name, &p.there)
 	if err != nil {
 		c.Close()
 		return nil, err

@@ -82,15 +82,10 @@ func (h *Host) Poll() (all []record.Sample) {
 		return nil
 	}
 	for _, s := range askOr(h, []record.Sample(nil), "/testbed/Poll", time.Now()) {
-		switch s.Role {
-		case testbed.RoleEngine: // the agent itself
-			continue
-		case testbed.RoleBox:
-			if h.opt.Machine != nil { // the testbed samples it
-				continue
-			}
-			s.Process += "@" + h.opt.On
-		case testbed.RoleEmulator:
+		if s.Role == testbed.RoleEngine || s.Role == testbed.RoleBox && h.opt.Machine != nil {
+			continue // the agent itself, or a machine that the testbed samples
+		}
+		if s.Role == testbed.RoleBox || s.Role == testbed.RoleEmulator {
 			s.Process += "@" + h.opt.On
 		}
 		all = append(all, s)

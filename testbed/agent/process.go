@@ -25,11 +25,9 @@ type process struct {
 	before *process // an earlier process with the same log; nil: none
 	logged int64    // bytes of the log that are here
 	done   chan struct{}
+	err    error // valid when done is closed
 
 	io sync.WaitGroup // streams its input and output
-
-	mu  sync.Mutex
-	err error
 }
 
 var _ testbed.Process = (*process)(nil)
@@ -61,8 +59,6 @@ func (p *process) follow() {
 		end = fmt.Errorf("testbed: %s is out of reach: %w", p.name, errors.Join(end, err))
 	}
 	p.io.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.err = end
 }
 
@@ -95,9 +91,10 @@ func (p *process) Done() <-chan struct{} { return p.done }
 
 // Err implements testbed.Process.
 func (p *process) Err() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err
+	if testbed.Ended(p) {
+		return p.err
+	}
+	return nil
 }
 
 // Signal implements testbed.Process.

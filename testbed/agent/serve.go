@@ -184,8 +184,6 @@ type server struct {
 	processes map[testbed.ProcessID]testbed.Process // including ended ones, which callers ask about
 }
 
-func (s *server) heard() { s.last.Store(time.Now().UnixNano()) }
-
 func (s *server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if on, here := r.Header.Get(machineHeader), s.host.Name(); on != here {
@@ -193,7 +191,7 @@ func (s *server) handler() http.Handler {
 			http.Error(w, text, http.StatusMisdirectedRequest)
 			return
 		}
-		s.heard()
+		s.last.Store(time.Now().UnixNano())
 		if err := s.invoke(r.Context(), newExchange(w, r), r.URL.Path); err != nil {
 			http.Error(w, "agent: "+err.Error(), http.StatusBadRequest)
 		}

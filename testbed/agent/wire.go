@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -54,11 +55,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 // answer sends an error or, without one, results. It returns true if there is no error and the caller is
 // still there: what is written after that is streamed.
 func (x *exchange) answer(err error, results ...any) bool {
-	said := toRemote(err)
-	if said == nil {
-		said = &remoteError{}
-	}
-	failed := x.enc.Encode(said) != nil
+	failed := x.enc.Encode(toRemote(err)) != nil
 	for _, r := range results {
 		failed = failed || err == nil && x.enc.Encode(r) != nil
 	}
@@ -70,18 +67,9 @@ const errorTrailer = "Plimsoll-Error"
 
 func (x *exchange) fail(err error) {
 	var b bytes.Buffer
-	if e := toRemote(err); e != nil && gob.NewEncoder(&b).Encode(e) == nil {
+	if err != nil && gob.NewEncoder(&b).Encode(toRemote(err)) == nil {
 		x.w.Header().Set(http.TrailerPrefix+errorTrailer, base64.StdEncoding.EncodeToString(b.Bytes()))
 	}
-}
-
-func fromTrailer(h http.Header) error {
-	var e remoteError
-	b, err := base64.StdEncoding.DecodeString(h.Get(errorTrailer))
-	if err != nil || len(b) == 0 || gob.NewDecoder(bytes.NewReader(b)).Decode(&e) != nil {
-		return nil
-	}
-	return &e
 }
 
 // opened is an answered call as seen by the caller.
@@ -105,12 +93,15 @@ func (o *opened) ReadByte() (byte, error) {
 }
 
 func (o *opened) why(err error) error {
-	if err == io.EOF {
-		if e := fromTrailer(o.resp.Trailer); e != nil {
-			return e
-		}
+	if err != io.EOF {
+		return err
 	}
-	return err
+	var e remoteError
+	text := strings.NewReader(o.resp.Trailer.Get(errorTrailer))
+	if gob.NewDecoder(base64.NewDecoder(base64.StdEncoding, text)).Decode(&e) != nil {
+		return err // the stream ended regularly
+	}
+	return &e
 }
 
 // Close ends the call, and what it holds on the agent.
@@ -200,24 +191,24 @@ func (o *opened) answer(results ...any) error {
 	return nil
 }
 
-// hear makes a call that ends with its answer, and receives the results.
-func (h *Host) hear(ctx context.Context, path string, args []any, results ...any) error {
-	o, err := h.open(ctx, path, nil, args, results...)
+// hear makes a call that ends with its answer, and receives the results. body may be nil.
+func (h *Host) hear(ctx context.Context, path string, body io.Reader, args []any, results ...any) error {
+	o, err := h.open(ctx, path, body, args, results...)
 	if err == nil {
 		_, _ = io.Copy(io.Discard, o) // to the end, so that the request ends regularly
-		_ = o.Close()
+		o.end()
 	}
 	return err
 }
 
 // call makes a call without results.
 func (h *Host) call(ctx context.Context, path string, args ...any) error {
-	return h.hear(ctx, path, args)
+	return h.hear(ctx, path, nil, args)
 }
 
 // ask makes a call with one result.
 func ask[A any](ctx context.Context, h *Host, path string, args ...any) (a A, err error) {
-	err = h.hear(ctx, path, args, &a)
+	err = h.hear(ctx, path, nil, args, &a)
 	return a, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -66,22 +65,22 @@ func unpackTar(ctx context.Context, archive io.Reader, dir string, left *int64) 
 		return "", err
 	}
 	defer root.Close()
-	in := &bounded{ctx: ctx, r: archive, left: left, sum: sha256.New()}
+	sum := sha256.New()
+	in := &bounded{ctx: ctx, r: io.TeeReader(archive, sum), left: left}
 	err = unpacker{Root: root, made: map[string]bool{}, left: left}.all(tar.NewReader(in))
 	if err == nil { // bytes after the archive's end are part of the digest
 		_, err = io.Copy(io.Discard, in)
 	}
-	return hex.EncodeToString(in.sum.Sum(nil)), err
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 var errTooLarge = errors.New("too large")
 
-// bounded reads at most the bytes that are left, and hashes them.
+// bounded reads at most the bytes that are left.
 type bounded struct {
 	ctx  context.Context
 	r    io.Reader
 	left *int64
-	sum  hash.Hash
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -89,7 +88,6 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, context.Cause(b.ctx)
 	}
 	n, err := b.r.Read(p)
-	b.sum.Write(p[:n])
 	if *b.left -= int64(n); *b.left < 0 {
 		return n, errTooLarge
 	}
@@ -158,16 +156,10 @@ func (u unpacker) one(h *tar.Header, to string, in io.Reader) error {
 	}
 	// The owner can always read and remove the files; set-uid bits and owners are not kept.
 	mode := h.FileInfo().Mode().Perm() | 0o400
-	old, err := u.Lstat(to)
-	switch {
-	case err == nil && old.IsDir() && h.Typeflag == tar.TypeDir:
+	if old, err := u.Lstat(to); err == nil && old.IsDir() && h.Typeflag == tar.TypeDir {
 		return u.Chmod(to, mode|0o700)
-	case err == nil:
-		err = u.RemoveAll(to)
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil
 	}
-	if err != nil {
+	if err := u.RemoveAll(to); err != nil {
 		return err
 	}
 	switch h.Typeflag {

@@ -23,7 +23,16 @@ func Works(emulator string) error {
 			return fmt.Errorf("make a veth pair: %w", err)
 		}
 		if emulator == Own {
-			return tryPackets()
+			f, err := openSocket()
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			s, err := newPacketSocket(int(f.Fd()), 0, 2)
+			if err != nil {
+				return err
+			}
+			return unix.Munmap(s.ring)
 		}
 		dev, err := netlink.LinkByName("a")
 		if err != nil {
@@ -36,17 +45,4 @@ func Works(emulator string) error {
 		}
 		return nil
 	})
-}
-
-func tryPackets() error {
-	f, err := openSocket()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	s, err := newPacketSocket(int(f.Fd()), 0, 2)
-	if err != nil {
-		return err
-	}
-	return unix.Munmap(s.ring)
 }

@@ -61,10 +61,7 @@ func ShapeKernel(discipline string, hosts []Device, t Topology) error {
 		fastest = max(fastest, r.Up[name].Rate, r.Down[name].Rate)
 	}
 	for _, h := range hosts {
-		segs := segmentsPerBurst(t.slowest(h.Host))
-		if t.lossy(h.Host) {
-			segs = 1
-		}
+		segs := t.kernelBurst(h.Host, names)
 		err := errors.Join(h.Ports.Up.apply(discipline, r.Up[h.Host], segs, fastest),
 			h.Ports.Down.apply(discipline, r.Down[h.Host], segs, fastest))
 		if err != nil {
@@ -85,13 +82,11 @@ type Tunnel struct {
 // whose queue counts bytes, shapes the rates at the host's veth; NetemDiscipline adds the delay, jitter and
 // loss of each path at its tunnel. So single pairs may differ.
 func ShapeTunnels(h Device, tunnels []Tunnel, t Topology) error {
-	names, segs := []string{h.Host}, segmentsPerBurst(t.slowest(h.Host))
+	names := []string{h.Host}
 	for _, x := range tunnels {
-		if names = append(names, x.Host); t.path(h.Host, x.Host).Loss > 0 {
-			segs = 1
-		}
+		names = append(names, x.Host)
 	}
-	r := t.resolve(names)
+	r, segs := t.resolve(names), t.kernelBurst(h.Host, names)
 	up, down := r.Up[h.Host], r.Down[h.Host]
 	err := errors.Join(h.Ports.Up.apply(TBFDiscipline, Params{Rate: up.Rate, Queue: up.Queue}, segs, 0),
 		h.Ports.Down.apply(TBFDiscipline, Params{Rate: down.Rate, Queue: down.Queue}, segs, 0))
@@ -106,6 +101,17 @@ func ShapeTunnels(h Device, tunnels []Tunnel, t Topology) error {
 		return fmt.Errorf("link: shape the link of %s: %w", h.Host, err)
 	}
 	return nil
+}
+
+// kernelBurst returns how many segments a super-packet of a host may have: one if netem may lose packets on
+// the path to another host.
+func (t Topology) kernelBurst(from string, hosts []string) int {
+	for _, to := range hosts {
+		if to != from && t.path(from, to).Loss > 0 {
+			return 1
+		}
+	}
+	return segmentsPerBurst(t.slowest(from))
 }
 
 // pathRoom is the queue of a path in bytes, beyond its delay: 1 ms at the rate that netemAttrs assumes.

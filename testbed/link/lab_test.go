@@ -237,7 +237,7 @@ func (h *labHost) initiateTo(t testing.TB, to *labHost, want Want) *initiator {
 	t.Cleanup(stop)
 	i, err := initiate(t.Context(), h, at, want, DefaultTolerance)
 	must(t, err)
-	t.Cleanup(i.close)
+	t.Cleanup(func() { i.udp.Close() })
 	return i
 }
 

@@ -67,9 +67,6 @@ func newLoops(o Options, first int) (all []*loop, err error) {
 	return all, nil
 }
 
-// owner returns the loop that a host belongs to.
-func (l *loop) owner(host int32) *loop { return l.all[l.devices[host]%len(l.all)] }
-
 // now is the loop's clock: monotonic nanoseconds.
 func (l *loop) now() int64 { return int64(time.Since(l.start)) }
 
@@ -135,7 +132,7 @@ func (l *loop) addHost(h Attached) {
 // forward hands a packet to the thread of its destination, and wakes that thread if it would sleep too
 // long; false: the destination belongs to this thread.
 func (l *loop) forward(ev event) bool {
-	to := l.owner(ev.dst)
+	to := l.all[l.devices[ev.dst]%len(l.all)] // see packetSocket
 	if to == l {
 		return false
 	}

@@ -38,11 +38,9 @@ func initiate(ctx context.Context, from Dialer, to netip.AddrPort, want Want, to
 	if i.udp, err = from.Dial(ctx, "udp", to.String()); err != nil {
 		return nil, fmt.Errorf("link: reach the responder %s: %w", to, err)
 	}
-	context.AfterFunc(ctx, i.close)
+	context.AfterFunc(ctx, func() { i.udp.Close() })
 	return i, nil
 }
-
-func (i *initiator) close() { i.udp.Close() }
 
 func (i *initiator) now() time.Duration { return time.Since(i.base) }
 

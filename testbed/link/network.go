@@ -42,8 +42,7 @@ type netHost struct {
 	paths    []*netPath // to each host
 	away     bool       // it is on another machine
 	lead     int64      // transit time to that machine
-	sent     Count
-	received Count
+	HostStats
 }
 
 // netPath is the path from one host to another, between their queues.
@@ -101,11 +100,9 @@ func (n *network) reshape(t Topology) {
 	n.setPatience()
 }
 
-// mostPatience is how late a packet without delay may be while others are in flight.
+// mostPatience is how late a packet without delay may be while others are in flight. It also
+// limits the slack of long delays.
 const mostPatience = 200e3 // ns
-
-// mostSlack limits the slack of long delays.
-const mostSlack = 200e3 // ns
 
 // setPatience sets patience to half of the smallest delay, and slack to a fiftieth of it.
 func (n *network) setPatience() {
@@ -122,7 +119,7 @@ func (n *network) setPatience() {
 	}
 	n.patience, n.slack = 0, 0
 	if delayed {
-		n.patience, n.slack = min(max(least/2, 0), mostPatience), min(max(least/50, 0), mostSlack)
+		n.patience, n.slack = min(max(least/2, 0), mostPatience), min(max(least/50, 0), mostPatience)
 	}
 }
 
@@ -134,7 +131,7 @@ func (n *network) arrive(src int32, frame []byte, now int64) {
 		return
 	}
 	h := n.hosts[src]
-	h.sent.add(p.segs, p.wire())
+	h.Sent.add(p.segs, p.wire())
 	dst, ok := n.route[addr]
 	if !ok {
 		n.drops.add(DropNoRoute, p.segs, p.wire())
@@ -182,14 +179,11 @@ func (n *network) send(ev event, p packet, from, to int32) {
 // dropped from the end of p.
 func (n *network) queue(s *shaper, p packet, at *int64, cause string) (packet, bool) {
 	if fit := s.fit(*at, p); fit < p.segs {
+		n.drops.add(cause, p.segs-fit, p.span(fit, p.segs))
 		if fit == 0 {
-			n.drops.add(cause, p.segs, p.wire())
 			return p, false
 		}
-		whole := p.wire()
-		segs := p.segs
 		p = p.truncate(fit)
-		n.drops.add(cause, segs-fit, whole-p.wire())
 	}
 	*at = s.take(*at, p.wire())
 	return p, true
@@ -248,7 +242,7 @@ func (n *network) departed(ev *event, now int64) {
 	if ev.refused {
 		n.drops.add(DropWrite, ev.p.segs, ev.p.wire())
 	} else {
-		n.hosts[ev.dst].received.add(ev.p.segs, ev.p.wire())
+		n.hosts[ev.dst].Received.add(ev.p.segs, ev.p.wire())
 	}
 	n.pool.put(ev.p.buf)
 }
@@ -293,7 +287,7 @@ func (n *network) stats() Stats {
 		Lateness: n.lateness.Export().Counts,
 	}
 	for _, h := range n.hosts {
-		s.Hosts[h.name] = HostStats{Sent: h.sent, Received: h.received}
+		s.Hosts[h.name] = h.HostStats
 	}
 	return s
 }

@@ -34,17 +34,7 @@ type packet struct {
 func (p packet) ip() []byte { return p.buf[headLen:] }
 
 // wire returns the bytes that the packet's segments occupy on the wire.
-func (p packet) wire() int64 {
-	return int64(len(p.ip())) + int64(p.segs-1)*int64(p.hdr) + int64(p.segs)*Framing
-}
-
-// segment returns the wire size of each segment but the last.
-func (p packet) segment() int64 {
-	if p.segs == 1 {
-		return p.wire()
-	}
-	return int64(p.hdr) + int64(p.gso) + Framing
-}
+func (p packet) wire() int64 { return p.span(0, p.segs) }
 
 var errMalformed = errors.New("malformed packet")
 
@@ -106,17 +96,11 @@ func parse(buf []byte) (p packet, dst netip.Addr, err error) {
 
 // size returns the length of the buffer for segments [from, to).
 func (p packet) size(from, to int32) int {
-	if p.segs == 1 {
-		return len(p.buf)
-	}
 	return headLen + int(p.hdr) + int(min(to*p.gso, int32(len(p.ip()))-p.hdr)-from*p.gso)
 }
 
 // span returns the wire size of segments [from, to).
 func (p packet) span(from, to int32) int64 {
-	if p.segs == 1 {
-		return p.wire()
-	}
 	return int64(p.size(from, to)-headLen) + int64(to-from-1)*int64(p.hdr) + int64(to-from)*Framing
 }
 
@@ -194,13 +178,10 @@ const (
 	tcpCWR = 0x80
 )
 
-// sum adds b's 16-bit words to s; fold turns it into the ones' complement sum (RFC 1071).
+// sum adds the 16-bit words of b, whose length is even, to s; fold turns it into the ones' complement sum (RFC 1071).
 func sum(s uint32, b []byte) uint32 {
 	for ; len(b) >= 2; b = b[2:] {
 		s += uint32(b[0])<<8 | uint32(b[1])
-	}
-	if len(b) == 1 {
-		s += uint32(b[0]) << 8
 	}
 	return s
 }

@@ -49,7 +49,7 @@ func (s *shaper) fit(t int64, p packet) int32 {
 	if room >= float64(p.wire()) {
 		return p.segs
 	}
-	n := min(int32(max(room, 0)/float64(p.segment())), p.segs-1)
+	n := min(int32(max(room, 0)/float64(p.span(0, 1))), p.segs-1)
 	if n == 0 && backlog == 0 {
 		n = 1
 	}

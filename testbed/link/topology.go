@@ -147,16 +147,6 @@ func (t Topology) slowest(from string) float64 {
 	return rate
 }
 
-// lossy reports whether packets of a host may be lost on some path.
-func (t Topology) lossy(from string) bool {
-	for to, p := range t.Down {
-		if to != from && p.Loss > 0 {
-			return true
-		}
-	}
-	return t.Up[from].Loss > 0
-}
-
 // least returns the smallest non-zero rate, since 0 means unlimited; 0 if there is none.
 func least(rates ...float64) float64 {
 	var r float64
