@@ -143,7 +143,7 @@ func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how stri
 	blocks, end, whole, err := carBlocks(f, n)
 	switch {
 	case err != nil || blocks == 0:
-	case part && end >= max(largest, n/2): // a range lies in blocks that were checked, or in the header
+	case part && end >= max(largest, n/2): // all ranges lie in checked blocks or in the header
 		o.checks, o.payload = noteBlocks, end
 		how = fmt.Sprintf(", the first %d blocks of the CAR agree with their CIDs", blocks)
 	case !part && whole:
