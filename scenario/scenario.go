@@ -165,7 +165,7 @@ type Load struct {
 	Warmed       float64 // bytes received before the window, in no operation that counts
 	CPU          float64 // CPU seconds of the generator's process in the window
 	RSSPeak      float64 // bytes
-	OfferedRate  float64 // operations per second that the arrival process asked for; 0 in a closed loop
+	OfferedRate  float64 // operations per second of the arrival process; 0 in a closed loop
 	AchievedRate float64 // operations per second that ended by themselves
 	LagP99       float64 // seconds between intended and actual start
 	Invalid      []string
@@ -256,7 +256,7 @@ func Numbers(m map[string]float64) (put func(key string, v float64)) {
 type Usage struct {
 	SystemCPU     float64 // CPU seconds of the system's processes; NaN if none can be observed
 	SystemRSSPeak float64 // bytes, their sum; NaN likewise
-	OthersBusy    float64 // share of the box's CPU used by processes that are not ours
+	OthersBusy    float64 // share of the box's CPU used by other processes
 	HarnessCPU    float64 // share of the box's CPU used by this process; NaN if it cannot be measured
 	// share of the CPU of the box (with several machines, the busiest) used by all processes
 	// together; NaN likewise, and over less than a second. Near 1, the trial measured the machine

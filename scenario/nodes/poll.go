@@ -24,8 +24,8 @@ type Answer struct {
 
 // Progress is the progress of a timed node. Times are since the trial's epoch; 0: not yet.
 type Progress struct {
-	Released time.Duration // when it may begin
-	Started  time.Duration // when its accompaniment began, just before it gets its task
+	Released time.Duration // scheduled time of its release
+	Started  time.Duration // actual time of its release; it gets its task next, if it serves
 	Called   time.Duration // start of its first call to Actions.Start
 
 	First, All, DoneAt time.Duration // ends of the polls that first reported them

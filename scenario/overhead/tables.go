@@ -286,7 +286,7 @@ func (r *reading) memoryTable() analysis.Table {
 		if len(one) > 0 {
 			size = analysis.Number(largest)
 		}
-		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // tested upwards
+		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // one-sided test
 		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), m.operation,
 			median(one), size,
 			several, atOnce, slope, grows)

@@ -123,7 +123,8 @@ func trialOf(c experiment.Cell, rng *rand.Rand, stored map[string]float64) (reco
 	return trial, check
 }
 
-// within reports whether truth is near the interval; one in twenty intervals misses it.
+// within reports whether truth is in an interval twice as wide as that of v, since one in twenty
+// intervals misses it, and whether that of v is narrow.
 func within(v analysis.Value, truth float64) bool {
 	return float64(2*v.Lo-v.Number) <= truth && truth <= float64(2*v.Hi-v.Number) && float64(v.Hi-v.Lo) < 0.5*truth
 }

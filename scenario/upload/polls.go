@@ -170,7 +170,7 @@ func (Collect) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []
 	return nil
 }
 
-// Prepares implements Scenario: nothing.
+// Prepares implements Scenario. Collect stores nothing.
 func (Collect) Prepares([]experiment.Cell) (objects, bytes int64) { return 0, 0 }
 
 // Prepare implements Scenario.

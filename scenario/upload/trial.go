@@ -149,7 +149,7 @@ func (t *trial) put(ctx context.Context) error {
 
 func (t *trial) name(object int) string { return t.pre + t.set.Object(object).Name }
 
-// event records something that happened in the trial.
+// event records an event of the trial.
 func (t *trial) event(kind, what, detail string) error {
 	return t.sink.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
 }
