@@ -15,15 +15,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// CreatedObjects are the objects that a run has stored in an attached system: it
-// outlives the run, and they are to be removed from it. Of a started system,
-// which goes as a whole, nothing is noted.
+// CreatedObjects tracks the objects that a run stores in an attached system, which outlives the
+// run, so that they can be removed. For a started system, which is removed as a whole, it
+// tracks nothing.
 type CreatedObjects struct {
 	node system.Node
 	mu   sync.Mutex
 	came int
-	refs map[system.Ref]int // in the order in which they came; nil: the system was started
-	lost int                // operations that failed, and may have left an object
+	refs map[system.Ref]int // numbered in order of creation; nil: the system was started
+	lost int                // failed operations that may have left an object of unknown ref
 }
 
 func NewCreatedObjects(use experiment.SystemUse, node system.Node) *CreatedObjects {
@@ -34,9 +34,8 @@ func NewCreatedObjects(use experiment.SystemUse, node system.Node) *CreatedObjec
 	return b
 }
 
-// Add notes an object that is there, or may be: with the ref of an operation
-// that failed after it had one, too. If the ref is
-// empty, it is not known what the operation has left.
+// Add notes an object that exists or may exist, such as one whose put failed after it had a ref.
+// An empty ref means that the ref of a possible object is unknown.
 func (b *CreatedObjects) Add(ref system.Ref) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,8 +49,8 @@ func (b *CreatedObjects) Add(ref system.Ref) {
 	}
 }
 
-// AddPut notes what a put of name has left, or may have left: where a system names objects by their
-// names alone, that of a put that failed is known, too.
+// AddPut notes the object that a put of name has left or may have left. If refs follow from
+// names alone, the ref of a failed put is known, too.
 func (b *CreatedObjects) AddPut(name string, ref system.Ref) {
 	if n, ok := b.node.(system.Namer); ok && ref == "" {
 		ref = n.Named(name)
@@ -66,27 +65,27 @@ func (b *CreatedObjects) Removed(ref system.Ref) {
 	delete(b.refs, ref)
 }
 
-// The removal of one object is given up after RemoveOneTimeout, that of all the
-// others after so many hangs: the server is not there any more.
+// RemoveOneTimeout limits the removal of one object. After RemoveHangs such timeouts, the server
+// is considered gone, and the other objects are not tried.
 const (
 	RemoveOneTimeout = 30 * time.Second
 	RemoveHangs      = 3
 )
 
-// Adopt informs a node that an object is ours.
+// Adopt informs a node that an object belongs to the run.
 func Adopt(node system.Node, o system.Object) {
 	if a, ok := node.(system.Adopter); ok {
 		a.Adopt(o)
 	}
 }
 
-// Remove deletes an object of ours; that it is not there is as good.
+// Remove deletes an object of the run. A missing object is no error.
 func Remove(ctx context.Context, node system.Node, o system.Object) error {
 	d, ok := node.(system.Deleter)
 	if !ok {
 		return errors.New("it cannot remove objects")
 	}
-	Adopt(node, o) // it knows nothing of other sessions, nor of a put that failed
+	Adopt(node, o) // the node may not know it: from another session or a failed put
 	ctx, cancel := context.WithTimeout(ctx, RemoveOneTimeout)
 	defer cancel()
 	if err := d.Delete(ctx, o.Ref); !errors.Is(err, system.ErrNotFound) {
@@ -95,8 +94,9 @@ func Remove(ctx context.Context, node system.Node, o system.Object) error {
 	return nil
 }
 
-// RemoveEach removes objects one after the other, until ctx ends or the system hangs, and calls
-// gone for each that went. Its error says how many stay, and why the first does.
+// RemoveEach removes objects one after the other until ctx ends or the system hangs, and calls
+// gone for each removed one. Its error gives the number of objects that remain, and the first
+// reason.
 func RemoveEach(ctx context.Context, node system.Node, all iter.Seq[system.Object], gone func(system.Object)) error {
 	var tried, stay, hangs int
 	var why error
@@ -123,9 +123,9 @@ func RemoveEach(ctx context.Context, node system.Node, all iter.Seq[system.Objec
 	return fmt.Errorf("%d of %d objects of ours stay: %w", stay, tried, why)
 }
 
-// Close deletes what is left, until ctx ends, the newest first: what is in a directory
-// goes before the directory. Its error says how much stays there, and why. It makes a [Closer]
-// of a runner.
+// Close deletes the remaining objects until ctx ends, the newest first, so that files go before
+// their directory. Its error gives the number of objects that remain, and why. A runner that
+// embeds CreatedObjects thereby implements [Closer].
 func (b *CreatedObjects) Close(ctx context.Context) error {
 	b.mu.Lock()
 	lost := b.lost
@@ -143,14 +143,14 @@ func (b *CreatedObjects) Close(ctx context.Context) error {
 	return err
 }
 
-// RemoveTimeout bounds the removal of one trial's objects.
+// RemoveTimeout limits the removal of one trial's objects.
 const RemoveTimeout = time.Minute
 
-// RemoveMade removes what a trial has stored, where the node can, so that disks do not fill,
-// and calls gone for each that went. What stays is an event.
+// RemoveMade removes a trial's objects, if the node can, so that disks do not fill, and calls
+// gone for each removed one. It records an event if objects remain.
 func (s *Site) RemoveMade(ctx context.Context, node system.Node, made []system.Object, gone func(system.Object)) {
 	_, can := node.(system.Deleter)
-	if !can || ctx.Err() != nil && !s.Use.Attached() { // the whole deployment goes
+	if !can || ctx.Err() != nil && !s.Use.Attached() { // interrupted: the whole deployment will be removed
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)

@@ -12,9 +12,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// DataSet builds the data set of a cell: the same from the same data and seed.
-// base is the directory that a relative directory or trace is looked up in. What
-// cannot be read is an error that names it. Listing a large tree takes its time.
+// DataSet builds the data set of a cell, which depends only on the data and the seed. base is
+// the directory of relative paths. Errors name the file that cannot be read. Listing a large
+// tree takes a while.
 func DataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (workload.Set, error) {
 	copies := max(1, d.Copies)
 	var sizes workload.Sizes
@@ -47,7 +47,7 @@ func DataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 	return workload.NewSynthetic(sizes, names, seed, copies), nil
 }
 
-// InBase is a path of the experiment file, of which relative ones start at base.
+// InBase returns a path of the experiment file; relative ones start at base.
 func InBase(base, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -67,7 +67,7 @@ func readTrace(path string) (*workload.Trace, error) {
 	})
 }
 
-// openRegular opens a file, which is none that would block until a process writes to it.
+// openRegular opens a regular file. Others are an error, since opening a pipe may block.
 func openRegular(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
@@ -75,7 +75,7 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// MixSeed makes a seed of its own for each purpose.
+// MixSeed derives a separate seed for each purpose and n.
 func MixSeed(seed uint64, purpose string, n int64) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d/overhead/%s/%d", seed, purpose, n)

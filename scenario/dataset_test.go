@@ -12,8 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// Every way to describe a data set gives one whose objects can be read and
-// compared.
+// Every way to describe a data set yields objects that can be read and compared.
 func TestDataSet(t *testing.T) {
 	base := t.TempDir()
 	write := func(name, text string) {
@@ -78,7 +77,7 @@ func copyChecked(t *testing.T, set workload.Set, i int) {
 func TestDataSetErrors(t *testing.T) {
 	base := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(base, "trace.csv"), []byte("1kB\n10M\n"), 0o644))
-	must(t, syscall.Mkfifo(filepath.Join(base, "pipe"), 0o600)) // which is not waited for
+	must(t, syscall.Mkfifo(filepath.Join(base, "pipe"), 0o600)) // must not block
 	for _, c := range []struct {
 		data experiment.Data
 		want string

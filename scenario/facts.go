@@ -10,30 +10,29 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// Measured is everything a trial's metrics are computed from: all of it is in run.db.
+// Measured holds the records from which a trial's metrics are computed. All of it is in run.db.
 type Measured struct {
 	Cell    experiment.Cell
 	Summary *record.Summary
-	Load    Load // its Details are all that the trial recorded
+	Load    Load // Details contains all details that the trial recorded
 	Usage   Usage
-	Link    *record.LinkCheck // nil when no link was measured for this cell
+	Link    *record.LinkCheck // nil if no link was measured for this cell
 	TLS     bool              // the system was reached over TLS
 
-	// Streams of what the trial recorded.
+	// Streams of the trial's records.
 	Ops    iter.Seq[record.Op]
 	Jobs   iter.Seq[record.Job]
 	Polls  iter.Seq[record.Poll]
 	Events iter.Seq[record.Event]
-	failed *error // the first of their errors
+	failed *error // errors of the streams, joined
 }
 
-// ErrNoFacts says that a trial recorded its metrics and not all that they are computed
-// from, as older versions did and as imported trials do: the stored ones remain.
+// ErrNoFacts means that a trial recorded its metrics but not all the facts that they are
+// computed from, as in older versions and imported trials. The stored metrics remain.
 var ErrNoFacts = errors.New("the trial did not record what its metrics are computed from")
 
-// ReadFacts reads what a run directory holds of a trial, but for its summary. Memory is
-// constant: the streams are read when they are used, and [Measured.Err] is of what failed
-// then.
+// ReadFacts reads the records of a trial, except for its summary. Memory use is constant: the
+// streams are read when they are used, and [Measured.Err] then returns their errors.
 func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Measured, error) {
 	in := factsOf(trial.Details)
 	links, err := r.LinksOf(trial.ID)
@@ -49,7 +48,7 @@ func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Meas
 	return in, nil
 }
 
-// Recorded is what a trial has recorded so far: its streams alone.
+// Recorded returns only the streams of a trial's records so far.
 func Recorded(r *record.Reader, trial int64) (in Measured) {
 	in.stream(r, trial)
 	return in
@@ -61,7 +60,7 @@ func (in *Measured) stream(r *record.Reader, trial int64) {
 	in.Polls, in.Events = Sound(r.Polls(trial), in.failed), Sound(r.EventsOf(trial), in.failed)
 }
 
-// Err is why a stream ended before its end; nil: none did.
+// Err returns why streams ended early, or nil.
 func (in *Measured) Err() error {
 	if in.failed == nil {
 		return nil
@@ -69,13 +68,12 @@ func (in *Measured) Err() error {
 	return *in.failed
 }
 
-// Recompute computes a trial's metrics from what a run directory holds of it. The engine
-// does so when a trial ends, with the details that it is about to store and the summary
-// that it has; a nil summary is read.
+// Recompute computes a trial's metrics from its records. The engine calls it when a trial ends,
+// with the details that it is about to store and with the summary; a nil summary is read.
 func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment.Cell,
 	summary *record.Summary) (map[string]float64, error) {
 	recorded := factsOf(trial.Details)
-	if math.IsNaN(recorded.Detail(record.DetailLoad, loadSeconds)) { // an older version has stored them
+	if math.IsNaN(recorded.Detail(record.DetailLoad, loadSeconds)) { // recorded by an older version, or imported
 		return nil, ErrNoFacts
 	}
 	in, err := ReadFacts(r, trial, cell)
@@ -92,7 +90,7 @@ func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment
 	return m, nil
 }
 
-// Sound is a stream without errors: the first ends it, and is kept.
+// Sound returns a stream without errors: an error ends the stream and is joined to failed.
 func Sound[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for x, err := range all {
@@ -107,7 +105,7 @@ func Sound[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
 	}
 }
 
-// ByKind sums up operations by their kinds.
+// ByKind summarizes operations by kind.
 func ByKind(ops iter.Seq[record.Op]) map[record.OpKind]*record.Summary {
 	kinds := map[record.OpKind]*record.Summary{}
 	for op := range ops {
@@ -125,7 +123,7 @@ type field struct {
 	at         *float64
 }
 
-// fields are those of both, in the order in which they are stored.
+// fields returns the fields of both in the order in which they are stored.
 func fields(l *Load, u *Usage) []field {
 	return []field{
 		{record.DetailLoad, "achieved_rate", &l.AchievedRate}, {record.DetailLoad, "cpu", &l.CPU},
@@ -141,30 +139,30 @@ func fields(l *Load, u *Usage) []field {
 	}
 }
 
-// nodeFields are what is stored of each node.
+// nodeFields returns the fields that are stored for each node.
 func nodeFields(n *NodeUsage) []field {
 	return []field{{kind: record.DetailNodeCPU, at: &n.CPU}, {kind: record.DetailNodeRSS, at: &n.RSSPeak},
 		{kind: record.DetailNodeRead, at: &n.Read}, {kind: record.DetailNodeWritten, at: &n.Written}}
 }
 
-// Names of details of the kind [record.DetailLoad] that are no fields of Load.
+// Names of details of the kind [record.DetailLoad]; all but loadSeconds are no fields of Load.
 const (
 	loadSeconds     = "seconds"      // every trial has it
 	LoadTLS         = "tls"          // 1: the system was reached over TLS
-	loadLinks       = "links"        // link checks of the runner's own: the last of the trial
+	loadLinks       = "links"        // number of the runner's link checks, which are the trial's last
 	LoadEmulated    = "emulated"     // 1: links between nodes are emulated
 	LoadWire        = "wire"         // bytes through the client's interface in all operations
-	LoadGaveUp      = "gave_up"      // 1: the wait until objects were durable was given up
-	LoadHeld        = "held"         // objects there before the trial's own
-	LoadStalls      = "stalls"       // times that a node got no further
-	LoadObjects     = "objects"      // of the data set
-	LoadSettles     = "settles"      // 1: the system says when an object is durable
-	LoadAttempts    = "attempts"     // of the last session
-	LoadNotCompared = "not_compared" // objects that were to be fetched at the end and could not be asked for
+	LoadGaveUp      = "gave_up"      // 1: the trial gave up waiting until objects were durable
+	LoadHeld        = "held"         // objects that existed before the trial
+	LoadStalls      = "stalls"       // number of times that a node made no progress
+	LoadObjects     = "objects"      // in the data set
+	LoadSettles     = "settles"      // 1: the system reports when an object is durable
+	LoadAttempts    = "attempts"     // in the last session
+	LoadNotCompared = "not_compared" // objects not fetched at the end since the set's data was unreadable
 )
 
-// Details are the facts about a trial's load that are stored as details: those of the
-// runner, and what the engine observed. names are those of the nodes that usage is of.
+// Details returns the facts about a trial that are stored as details: the runner's details, and
+// the engine's observations. names are the names of the nodes in usage.
 func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 	all := append([]record.Detail{}, load.Details...)
 	for i := range usage.Nodes {
@@ -191,7 +189,7 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 	return all
 }
 
-// factsOf is what details say of a trial.
+// factsOf restores Load, Usage and TLS from a trial's details.
 func factsOf(details []record.Detail) (in Measured) {
 	in.Load.Details = details
 	for _, f := range fields(&in.Load, &in.Usage) {
@@ -212,7 +210,7 @@ func factsOf(details []record.Detail) (in Measured) {
 	return in
 }
 
-// Detail is a number that the trial recorded; NaN: it did not.
+// Detail returns a number that the trial recorded, or NaN.
 func (in *Measured) Detail(kind, name string) float64 {
 	for _, d := range in.Load.Details {
 		if d.Kind == kind && d.Name == name {
@@ -222,7 +220,7 @@ func (in *Measured) Detail(kind, name string) float64 {
 	return math.NaN()
 }
 
-// LoadDetail is one of those of the load; 0: it was not recorded.
+// LoadDetail returns a detail of the load, or 0 if it was not recorded.
 func (in *Measured) LoadDetail(name string) float64 {
 	if v := in.Detail(record.DetailLoad, name); !math.IsNaN(v) {
 		return v
@@ -230,7 +228,7 @@ func (in *Measured) LoadDetail(name string) float64 {
 	return 0
 }
 
-// EachDetail are those of a kind, of all nodes in their order; NaN: not known.
+// EachDetail returns the details of a kind for all nodes in their order; NaN: unknown.
 func (in *Measured) EachDetail(kind string) (all []float64) {
 	for _, d := range in.Load.Details {
 		if d.Kind == kind {
@@ -243,16 +241,16 @@ func (in *Measured) EachDetail(kind string) (all []float64) {
 	return all
 }
 
-// PutLine adds a load line, if there is one, and its share of what was measured, which is m[of].
+// PutLine adds a load line, if there is one, and its ratio to the measured value m[of].
 func PutLine(m map[string]float64, key string, line float64, of string) {
 	put := Numbers(m)
 	if line > 0 {
 		put(key, line)
-		put(key+"_share", line/m[of]) // infinite, which is none, where nothing was measured
+		put(key+"_share", line/m[of]) // infinite, and so omitted, if nothing was measured
 	}
 }
 
-// Fact is a detail of the load.
+// Fact returns a detail of the load.
 func Fact(name string, v float64) record.Detail {
 	return record.Detail{Kind: record.DetailLoad, Name: name, Value: v}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// What a load and its usage say comes back from the details, NaN as NaN.
+// Load and usage are restored from the details, with NaN as NaN.
 func TestFactsComeBack(t *testing.T) {
 	unknown := math.NaN()
 	load := Load{
@@ -33,7 +33,7 @@ func TestFactsComeBack(t *testing.T) {
 	if !reflect.DeepEqual(in.Load, load) {
 		t.Errorf("load %+v, want %+v", in.Load, load)
 	}
-	if got, want := fmt.Sprint(in.Usage), fmt.Sprint(usage); got != want { // NaN is no number that is equal
+	if got, want := fmt.Sprint(in.Usage), fmt.Sprint(usage); got != want { // NaN is not equal to itself
 		t.Errorf("usage %s, want %s", got, want)
 	}
 	if _, err := Recompute(nil, nil, record.Trial{Details: details[:1]}, experiment.Cell{}, nil); !errors.Is(err,

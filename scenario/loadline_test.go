@@ -16,15 +16,15 @@ func TestLoadLine(t *testing.T) {
 		q    Request
 		want float64
 	}{
-		// One connection, a transfer as long as a round trip: half the time is waiting.
+		// One connection, and a transfer as long as a round trip: half of the time is waiting.
 		{"half waiting", 1, Request{Size: rate * rtt}, rate / 2},
 		{"two share it", 2, Request{Size: rate * rtt}, rate},
 		{"the link is full", 100, Request{Size: rate * rtt}, rate},
 		{"a tiny object is all waiting", 1, Request{Size: 1}, 1 / (rtt + 1/rate)},
-		// Two trips, and no pause: it fits into the first window.
+		// Two round trips without a pause, since it fits into the first window.
 		{"fresh, small", 1, Request{Size: 14_600, Fresh: true}, 14_600 / (2*rtt + 14_600/rate)},
-		// 14.6, 29.2, 58.4, 116.8 and 233.6 kB each wait for the next round trip;
-		// 467.2 kB take 37 ms to send, as do those after a sixth pause fill it.
+		// After 14.6, 29.2, 58.4, 116.8, 233.6 and 467.2 kB (which take 37 ms to send), the server
+		// waits for the rest of the round trip; later windows fill it.
 		{"fresh", 1, Request{Size: 5e6, Fresh: true}, 5e6 / (2*rtt + 6*rtt + (5e6-63*14_600)/rate)},
 		{"fresh over TLS", 1, Request{Size: 5e6, Fresh: true, TLS: true}, 5e6 / (3*rtt + 5*rtt + (5e6-62*14_600)/rate)},
 		{"kept over TLS", 1, Request{Size: rate * rtt, TLS: true}, rate / 2},
@@ -41,7 +41,7 @@ func TestLoadLine(t *testing.T) {
 	}
 }
 
-// Slow start cannot make a transfer shorter, nor longer than a window at a time.
+// Slow start cannot make a transfer shorter, nor longer than with one window per round trip.
 func TestSlowStartIsBetweenItsBounds(t *testing.T) {
 	for _, p := range []Path{{12.5e6, 0.04}, {1e5, 0.2}, {1e9, 0.001}, {math.Inf(1), 0.1}, {1e6, 0}} {
 		before := 0.0
@@ -81,7 +81,8 @@ func TestPathOf(t *testing.T) {
 	}
 }
 
-// A kept connection fetches twice its share of what fills the path, at least TCP's first window.
+// A kept connection fetches twice its share of the bytes that fill the path, at least TCP's
+// initial window.
 func TestWarmupFillsThePath(t *testing.T) {
 	for _, c := range []struct {
 		path Path

@@ -13,24 +13,25 @@ import (
 //go:embed machine.txt
 var machine string
 
-// Machine are the metrics, of every scenario, of what the machine as a whole did while a trial lasted (of a
-// trial that goes on over several sessions, in the last), from which a report derives what limited it.
+// Machine returns the metrics of the machine as a whole during a trial (during its last session,
+// if it has several). Every scenario has them; reports derive from them what limited the trial.
 func Machine() []record.Metric { return Definitions(machine, "machine") }
 
-// PutMachine adds what the engine saw of these, which has the same names as it is recorded.
+// PutMachine adds the values of these metrics that the engine measured. They are recorded as
+// details with the metrics' names.
 func PutMachine(in *Measured, put func(string, float64)) {
 	for _, m := range Machine() {
 		put(m.Key, in.Detail(record.DetailUsage, m.Key))
 	}
 }
 
-// SelfCPU is the CPU seconds of this process.
+// SelfCPU returns the CPU seconds of this process.
 func SelfCPU() float64 {
 	cpu, _ := Self()
 	return cpu
 }
 
-// Self is the CPU seconds of this process, and its highest resident set in bytes; NaN: not known.
+// Self returns the CPU seconds of this process and its peak resident set in bytes, or NaN.
 func Self() (cpu, rssPeak float64) {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -39,9 +40,9 @@ func Self() (cpu, rssPeak float64) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds(), float64(u.Maxrss) * 1024
 }
 
-// Definitions reads definitions of metrics, "set|key|name|unit|better|help" a line: those of some
-// sets, in their order. They are data of ours, and tests read all of them: a line that is
-// none is a bug.
+// Definitions returns the metrics of some sets from text, which has lines of the form
+// "set|key|name|unit|better|help". Malformed lines panic: the texts are embedded, and tests read
+// all of them.
 func Definitions(text string, sets ...string) (all []record.Metric) {
 	for _, set := range sets {
 		for line := range strings.Lines(text) {

@@ -18,27 +18,27 @@ import (
 )
 
 // Operation is one operation of a trial under the experiment's limits: it ends at its
-// deadline, and once no byte of its object has moved for the stall limit.
+// deadline, or when no byte of its object has moved for the stall limit.
 //
-// Bytes are seen where they pass between the system's code and us. So a read
-// stalls from its beginning on; a write stalls only until the system has taken
-// the last byte, because many answer after a long silent work; what moves no
-// object cannot stall. For all of them the deadline holds.
+// Bytes are counted where they pass between the system's code and ours. A read can stall from
+// its start. A write can stall only until the system has taken the last byte, since many
+// systems answer only after long, silent work. An operation that moves no object cannot stall.
+// The deadline applies to all of them.
 type Operation struct {
 	Ctx   context.Context
 	end   context.CancelCauseFunc
-	limit time.Duration // of a stall
+	limit time.Duration // stall limit
 
 	mu    sync.Mutex
 	cut   time.Time   // when it was cut off; zero: it was not
-	timer *time.Timer // nil: cannot stall
+	timer *time.Timer // stall timer; nil: cannot stall
 	moved int64
-	first time.Time // the first byte to us
-	wrong bool      // other bytes than the object's came
+	first time.Time // when the first byte was received
+	wrong bool      // received bytes differ from the object's
 	sends bool      // bytes go to the system
 }
 
-// count adds n bytes that moved and puts the stall off. done says that no byte is to come.
+// count adds n moved bytes and restarts the stall timer; done means that no more bytes will move.
 func (w *Operation) count(n int, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,10 +57,10 @@ func (w *Operation) count(n int, done bool) {
 	}
 }
 
-// Sending is the content as the system reads it.
+// Sending returns a reader of the content for the system.
 func (w *Operation) Sending(c workload.Content) io.Reader { return w.SendingFrom(c.Reader(), c.Size) }
 
-// SendingFrom is likewise for size bytes of from.
+// SendingFrom returns a reader of size bytes of from for the system.
 func (w *Operation) SendingFrom(from io.Reader, size int64) io.Reader {
 	w.sends = true
 	w.count(0, false)
@@ -80,24 +80,24 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Why a read that gave no error, or whose error does not say so, failed all the same.
+// Reasons for the failure of a read whose own error, if any, does not name them.
 var (
 	ErrWrongBytes = errors.New("these bytes are not the object's")
 	ErrTooShort   = errors.New("it ended before the object did")
 )
 
-// Receiving compares every byte that a system writes with c, from an offset on.
+// Receiving returns a writer that compares every byte with c, starting at an offset.
 func (w *Operation) Receiving(c workload.Content, off int64) io.Writer {
 	want, buf := c.Reader(), []byte{}
-	_, _ = want.Seek(off, io.SeekStart) // fails before the content only
+	_, _ = want.Seek(off, io.SeekStart) // fails only for negative offsets
 	return w.Comparing(func(p []byte) bool {
-		buf = append(buf[:0], p...) // Check works in place, and p is the system's
+		buf = append(buf[:0], p...) // Check works in place, and p belongs to the system
 		return want.Check(buf)
 	})
 }
 
-// Comparing gives what a system writes to same. Its error ends the operation: more bytes
-// of another object say nothing new.
+// Comparing returns a writer that passes bytes to same. If same returns false, the writer fails,
+// which ends the operation: further wrong bytes would add no information.
 func (w *Operation) Comparing(same func(p []byte) bool) io.Writer {
 	w.count(0, false)
 	return receiver{w, same}
@@ -119,12 +119,10 @@ func (r receiver) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Timed does one operation under the limits, and adds to op, which says what it is, how it
-// went by the trial's clock. Its error is that of do or, where do gave none, why the
-// operation is not ok.
+// Timed executes one operation under the limits. op describes it; Timed adds the result, by the
+// trial's clock. It returns the error of do or, if do returned nil, why the operation is not ok.
 //
-// What the system's code did after an operation that failed was cut off, removing what it
-// had left behind, is no part of the operation.
+// If a failed operation was cut off, the time of the system's cleanup after that does not count.
 func Timed(ctx context.Context, limits experiment.Limits, now func() time.Duration, op *record.Op,
 	do func(*Operation) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Deadline.Std(), ErrDeadline)
@@ -166,22 +164,21 @@ func Timed(ctx context.Context, limits experiment.Limits, now func() time.Durati
 	return err
 }
 
-// Nanos is a time as operations have it; 0 means none there.
+// Nanos returns a time in the format of operations, at least 1: there, 0 means none.
 func Nanos(d time.Duration) int64 { return max(1, d.Nanoseconds()) }
 
-// SettleBriefly bounds a wait that was in vain last time. Some systems never
-// settle (until a buffer of the system is full): the deadline of an operation in
-// every trial would be hours; no wait at all would never find that it changed.
+// SettleBriefly limits a wait after the previous one was in vain. Some systems never settle
+// (until a buffer is full): waiting for an operation's deadline in every trial would take hours,
+// and not waiting at all would never notice a change.
 const SettleBriefly = 5 * time.Second
 
-// Saturated reports whether this process was the limit of its operations: it
-// kept saturatedShare of a core busy for each one under way (or of all cores,
-// where they are fewer). A client that waits for nothing but its own work uses
-// all of one; what waits for a server or a link leaves it idle. busy is the sum of the
-// operations' times in seconds.
+// Saturated reports whether this process limited its operations: it kept saturatedShare of a
+// core busy for each worker (or of all cores, if they are fewer). A client that waits only for
+// its own work uses a whole core; waiting for a server or a link leaves the core idle. busy is
+// the sum of the operations' times in seconds, cpu the CPU seconds of this process.
 //
-// Less than saturatedFrom is not judged: the kernel counts CPU in ticks, and
-// observing processes takes some now and then.
+// Periods shorter than saturatedFrom are not judged: the kernel counts CPU in ticks, and
+// observing processes takes some CPU now and then.
 func Saturated(cpu, busy float64, workers, cores int) bool {
 	wall := busy / float64(workers)
 	return wall >= saturatedFrom && cpu >= saturatedShare*wall*float64(min(workers, cores))
@@ -192,8 +189,8 @@ const (
 	saturatedFrom  = 0.1 // seconds
 )
 
-// Workers has so many workers do something beside each other. The first error ends the
-// context of all, and is returned, as is the cause of ctx's end.
+// Workers calls do in n concurrent workers. The first error ends the context of all. Workers
+// returns the cause of ctx's end, else that error.
 func Workers(ctx context.Context, n int, do func(ctx context.Context, worker int) error) error {
 	group, within := errgroup.WithContext(ctx)
 	for worker := range n {
@@ -203,24 +200,24 @@ func Workers(ctx context.Context, n int, do func(ctx context.Context, worker int
 	return cmp.Or(context.Cause(ctx), err)
 }
 
-// Tally adds up the operations that a trial does in this process, and passes them on. It is
-// safe for concurrent use.
+// Tally counts the operations of a trial in this process, and logs them. It is safe for
+// concurrent use.
 type Tally struct {
 	*OpLog
 	sink Sink
 
 	mu          sync.Mutex
 	Ended       int64         // operations
-	Failed      int64         // of them: those that were not ok
-	Busy        time.Duration // of all of them, from call to return
+	Failed      int64         // operations that were not ok
+	Busy        time.Duration // total time of operations, from call to return
 	moved       int64         // bytes of objects
 	first, last int64         // start of the first and end of the last, in nanoseconds since the epoch
 }
 
-// NewTally makes one for a trial.
+// NewTally returns a Tally for a trial.
 func NewTally(sink Sink) *Tally { return &Tally{OpLog: NewOpLog(sink.Block), sink: sink} }
 
-// Add takes an operation that has ended.
+// Add counts and logs an ended operation.
 func (y *Tally) Add(op record.Op) error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -237,8 +234,8 @@ func (y *Tally) Add(op record.Op) error {
 	return y.OpLog.Add(op)
 }
 
-// Load is what the trial says of itself. cpu is this process's in the whole of it, and
-// loop in the operations and what lies between them, of so many workers.
+// Load returns the facts about the load generator. cpu is this process's CPU seconds in the
+// whole trial, loop those in the operations (with several workers, also between operations).
 func (y *Tally) Load(cpu, loop float64, workers int) Load {
 	load := Load{Seconds: time.Duration(y.last - y.first).Seconds(), CPU: cpu}
 	if load.Seconds > 0 {
@@ -252,11 +249,10 @@ func (y *Tally) Load(cpu, loop float64, workers int) Load {
 	return load
 }
 
-// flushEvery is how long operations wait at most before they are passed on with the next.
+// flushEvery is the time after which the next operation flushes those that wait.
 const flushEvery = time.Second
 
-// OpLog passes the operations of a trial on to its sink, in blocks. It is safe for
-// concurrent use.
+// OpLog sends the operations of a trial to its sink in blocks. It is safe for concurrent use.
 type OpLog struct {
 	block func([]byte) error
 
@@ -265,10 +261,10 @@ type OpLog struct {
 	sent time.Time
 }
 
-// NewOpLog makes one for a [Sink.Block].
+// NewOpLog returns an OpLog for a [Sink.Block].
 func NewOpLog(block func([]byte) error) *OpLog { return &OpLog{block: block, sent: time.Now()} }
 
-// Add takes an operation that has ended.
+// Add logs an ended operation.
 func (l *OpLog) Add(op record.Op) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -279,7 +275,7 @@ func (l *OpLog) Add(op record.Op) error {
 	return nil
 }
 
-// Flush passes on what it has.
+// Flush sends the operations that wait.
 func (l *OpLog) Flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// What a system does after its operation was cut off, to remove what is left, is no
-// part of it; one that came through, however late, is not shortened.
+// The time of a system's cleanup after its operation was cut off does not count. An operation
+// that succeeded, even late, is not shortened.
 func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
 	limits := experiment.Limits{}
 	limits.Deadline, limits.Stall = experiment.Duration(10*time.Second), experiment.Duration(4*time.Second)
@@ -46,7 +46,7 @@ func TestTidyingIsNoPartOfAnOperation(t *testing.T) {
 	}
 }
 
-// A system that finds out by itself that it got wrong bytes, without passing them on, is believed.
+// An operation has wrong bytes if the system itself detects this without passing them on.
 func TestWrongBytesOfASystem(t *testing.T) {
 	op := record.Op{Length: 3}
 	err := Timed(t.Context(), experiment.Limits{}, func() time.Duration { return 1 }, &op, func(w *Operation) error {

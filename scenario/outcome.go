@@ -15,14 +15,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Why an operation was cut off: causes of its context's end.
+// Reasons for cutting off an operation, as causes of its context's end.
 var (
 	ErrStalled  = errors.New("no byte came for the stall limit")
 	ErrDeadline = errors.New("the operation's deadline passed")
 )
 
-// contractErrors are the errors of the contract with systems, as classes. An
-// error that is several of them has the class of the first.
+// contractErrors maps the errors of package system to classes. An error that wraps several of
+// them has the class of the first.
 var contractErrors = []struct {
 	err   error
 	class string
@@ -38,17 +38,17 @@ var contractErrors = []struct {
 	{system.ErrWarm, "not cold"},
 }
 
-// statusRE finds the status in the text of systems' errors: "status 503".
+// statusRE finds the status in the text of a system's error: "status 503".
 var statusRE = regexp.MustCompile(`\bstatus (\d{3})\b`)
 
-// OutcomeOf says how an operation on a system ended, from its error and from the
-// cause of its context's end (nil while it had not ended). class is empty when
-// it was ok, status 0 when the error names none.
+// OutcomeOf derives the outcome of an operation from its error and the cause of its context's
+// end (nil if the context had not ended). class is empty if the outcome needs none, such as OK;
+// status is 0 if the error names none.
 func OutcomeOf(err, cause error) (outcome record.Outcome, class string, status uint16) {
 	switch {
 	case err == nil:
 		return record.OK, "", 0
-	// our limit, or the system's own
+	// the experiment's limit, or the system's own
 	case errors.Is(cause, ErrStalled), cause == nil && errors.Is(err, system.ErrStalled):
 		return record.Stalled, "", 0
 	case errors.Is(cause, ErrDeadline):
@@ -84,15 +84,15 @@ func OutcomeOf(err, cause error) (outcome record.Outcome, class string, status u
 	return record.Error, shortClass(err), 0
 }
 
-// ClassLength bounds the text of a class that has no name of its own.
+// ClassLength limits the text of a class that is derived from an error's text.
 const ClassLength = 60
 
-// digitsRE finds what differs between two errors of the same class: numbers and
-// the hexadecimal and base-32 names of objects.
+// digitsRE matches the parts that differ between errors of the same class: numbers, and the
+// hexadecimal and base-32 names of objects.
 var digitsRE = regexp.MustCompile(`[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*`)
 
-// shortClass is the innermost error's text without what names the object, so
-// that the same failure of many objects is one class.
+// shortClass returns the innermost error's text without names of objects, so that the same
+// failure of many objects is one class.
 func shortClass(err error) string {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
@@ -100,8 +100,8 @@ func shortClass(err error) string {
 	return words.Clip(strings.Join(strings.Fields(digitsRE.ReplaceAllString(err.Error(), "#")), " "), ClassLength)
 }
 
-// errorLength bounds the text of an error that is kept for each object.
+// errorLength limits the text of an error that is kept for each object.
 const errorLength = 300
 
-// ShortError is the text of an error that is kept for each object.
+// ShortError returns the text of an error, clipped because it is kept for each object.
 func ShortError(err error) string { return words.Clip(err.Error(), errorLength) }

@@ -36,10 +36,10 @@ func TestOutcomeOf(t *testing.T) {
 		{fmt.Errorf("probe: %w", context.DeadlineExceeded), nil, record.Error, "timeout of the system's own", 0},
 		{errors.New("upload of 7f3a9c: shard 3 of 10 lost"), nil, record.Error, "upload of #: shard # of # lost", 0},
 		{errors.New(strings.Repeat("ä", 500)), nil, record.Error, strings.Repeat("ä", ClassLength-1) + "…", 0},
-		// A stall is one, whether our limit ended it or the system's own.
+		// A stall is a stall, whether the experiment's limit or the system's own ended it.
 		{errors.New("closed"), ErrStalled, record.Stalled, "", 0},
 		{own, nil, record.Stalled, "", 0},
-		{own, ErrDeadline, record.Deadline, "", 0}, // when we had ended it
+		{own, ErrDeadline, record.Deadline, "", 0}, // after the experiment's deadline
 		{own, context.Canceled, record.Cancelled, "", 0},
 		{errors.New("stalled"), nil, record.Error, "stalled", 0},
 		{errors.New("some: put x: status 500: <html>"), nil, record.Error, "status 500", 500},

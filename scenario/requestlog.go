@@ -12,7 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// FindRequestLog reads the log that an experiment replays, if it does, into its plan.
+// FindRequestLog reads the log that an experiment replays, if any, and stores its summary in e.
 func FindRequestLog(e *experiment.Experiment, base string) (err error) {
 	if a := e.Retrieve.Replays(); a != nil {
 		a.Found, _, err = ReadRequestLog(InBase(base, a.Log))
@@ -20,8 +20,9 @@ func FindRequestLog(e *experiment.Experiment, base string) (err error) {
 	return err
 }
 
-// ReadRequestLog reads a request log and says what it has. sizes are those of its paths, in
-// the order in which they come: as much as was sent of each at most.
+// ReadRequestLog reads a request log and summarizes it. sizes holds the size of each path in the
+// order of first occurrence: the largest end of a range that was sent. It is nil if there are
+// more than experiment.MaxPaths.
 func ReadRequestLog(path string) (found *experiment.RequestLog, sizes []int64, err error) {
 	f, err := openRegular(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
-// All lists the scenarios in their order of display.
+// All returns the scenarios in their order of display.
 func All() []scenario.Scenario {
 	return []scenario.Scenario{
 		retrieve.Scenario{},
@@ -22,7 +22,7 @@ func All() []scenario.Scenario {
 	}
 }
 
-// ByName finds a scenario; nil when there is none of that name.
+// ByName returns the scenario with a name, or nil.
 func ByName(name string) scenario.Scenario {
 	for _, s := range All() {
 		if s.Name() == name {

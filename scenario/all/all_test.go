@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 )
 
-// Each number that a trial yields says what it is.
+// Each metric of a trial is completely defined.
 func TestMetricsAreDefined(t *testing.T) {
 	for _, s := range All() {
 		seen := map[string]bool{}
@@ -24,8 +24,8 @@ func TestMetricsAreDefined(t *testing.T) {
 	}
 }
 
-// By these a report tells what limits: each scenario that measures a system's speed has
-// what the machine did, and says that it has it.
+// Reports derive from the machine's metrics what limited a trial: each scenario that measures a
+// system's speed measures and defines them.
 func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
 	cell := experiment.Cell{Retrieve: &experiment.Retrieve{}, Overhead: &experiment.Overhead{},
 		Upload: &experiment.Upload{}, Disseminate: &experiment.Disseminate{}, Sync: &experiment.Sync{}}
@@ -33,7 +33,7 @@ func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
 		IOPressure: 0.9}, nil, false)
 	for _, s := range All() {
 		if s.Name() == (upload.Collect{}).Name() {
-			continue // it offers nothing whose speed something could limit
+			continue // it applies no load that could be limited
 		}
 		m := s.Measure(scenario.Measured{Cell: cell, Summary: record.NewSummary(),
 			Ops: slices.Values([]record.Op{}), Jobs: slices.Values([]record.Job{}),
@@ -44,7 +44,7 @@ func TestMachineIsMeasuredInEveryScenario(t *testing.T) {
 			told[d.Key] = true
 		}
 		want := map[string]float64{"box_cpu": 0.97, "emulator_thread": 0.5, "io_pressure": 0.9}
-		if s.Name() != "disseminate" && s.Name() != "sync" { // these have the CPU of each node
+		if s.Name() != "disseminate" && s.Name() != "sync" { // these two have the CPU of each node
 			want["busiest_cpu"] = 1
 		}
 		for key, v := range want {

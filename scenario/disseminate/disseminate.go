@@ -10,10 +10,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Disseminate spreads content from the seeders of a swarm to its leechers. It
-// follows the study of Codex against Deluge of 2024 (all leechers start together,
-// all are timed at one place), and goes on to leechers that come and go, and to
-// faults.
+// Scenario spreads content from the seeders of a swarm to its leechers. It follows the study of
+// Codex against Deluge of 2024 (all leechers start together, and are timed in one place), and
+// extends it to leechers that arrive and leave, and to faults.
 type Scenario struct{}
 
 func (Scenario) Name() string { return "disseminate" }
@@ -38,8 +37,8 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 	return scenario.Unmet(info.Can, needs)
 }
 
-// Prepares implements Scenario. Nothing is stored before the trials; what the
-// largest of them stores needs room: the content on each of its nodes.
+// Prepares implements Scenario. Nothing is stored before the trials, but the largest of them
+// needs room for the content on each of its nodes.
 func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	for _, c := range cells {
 		n := int64(c.Disseminate.Nodes)
@@ -55,7 +54,7 @@ func (Scenario) Prepare(_ context.Context, site scenario.Site, _ []experiment.Ce
 	return &runner{site, nodes.Take(site)}, nil
 }
 
-// Measure computes a trial's metrics; see Metrics for their definitions.
+// Measure computes the metrics of a trial; Metrics defines them.
 func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := scenario.Numbers(m)
@@ -74,7 +73,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	}
 	if len(in.Usage.Nodes) > 0 {
 		put("system_cpu", cpu)
-		put("system_cpu_per_gb", cpu/(verified/1e9)) // infinite, which is none, where nothing is verified
+		put("system_cpu_per_gb", cpu/(verified/1e9)) // infinite, and so omitted, if nothing was verified
 		put("node_rss_peak", peak)
 	}
 	scenario.PutMachine(&in, put)

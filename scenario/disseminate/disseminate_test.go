@@ -25,15 +25,15 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m, bittorrent.System{}) }
 
-// The swarm of the tests: each node sends 1 MB/s and serves when it has all. What
-// follows from it is said where it is tested.
+// The swarm of the tests: each node sends 1 MB/s, and serves when it has all. The tests derive
+// their expectations from this.
 const (
 	swarmUp   = 1_000_000
 	swarmSize = 10_000_000
 	swarmPoll = 50 * time.Millisecond
 )
 
-// swarmTest is a runner on a deployment of mem, and what a trial gave.
+// swarmTest is a runner on a deployment of mem, with the results of a trial.
 type swarmTest struct {
 	synthetic.Recorded
 	t      *testing.T
@@ -42,14 +42,14 @@ type swarmTest struct {
 	cell   experiment.Cell
 	number int
 	seed   uint64
-	edges  int // how often the load was said to begin or to end
+	edges  int // number of calls of Begin and End
 }
 
 // memLinks are the links of mem's nodes as a Network.
 type memLinks struct {
 	nodes   []*mem.Node
 	changes []scenario.NetworkChange
-	lag     time.Duration // after which they heal
+	lag     time.Duration // delay of healing
 	none    string
 	fail    error
 }
@@ -112,7 +112,8 @@ func swarm(t *testing.T, section string, opt system.Options) *swarmTest {
 	return s
 }
 
-// sectionOf is one of an experiment; what it does not say: one seeder, and leechers that stay.
+// sectionOf parses a section of an experiment. The defaults are one seeder, and leechers that
+// stay.
 func sectionOf(t *testing.T, section string) *experiment.Disseminate {
 	d := &experiment.Disseminate{Seeders: 1, Stay: experiment.Forever,
 		Poll: experiment.Duration(swarmPoll)}
@@ -122,12 +123,12 @@ func sectionOf(t *testing.T, section string) *experiment.Disseminate {
 
 func (s *swarmTest) links() *memLinks { return s.runner.site.Network.(*memLinks) }
 
-// roles are who does what in the next trial.
+// roles returns the roles in the next trial.
 func (s *swarmTest) roles() roles {
 	return chooseRoles(s.cell.Disseminate, s.cell.Disseminate.Faults, 1, s.seed, s.number)
 }
 
-// trial executes one.
+// trial executes a trial.
 func (s *swarmTest) trial(ctx context.Context) error {
 	s.t.Helper()
 	edge := func() { s.edges++ }
@@ -157,18 +158,18 @@ func (s *swarmTest) outcomes() string {
 	return fmt.Sprint(n)
 }
 
-// polled holds metrics to moments that polls told of.
+// polled checks metrics that are derived from polls.
 func (s *swarmTest) polled(want map[string]float64) {
 	s.t.Helper()
 	s.Holds(s.t, want, nil, 2*swarmPoll)
 }
 
-// starts says how a node is started again, and counts it.
+// starts controls and counts the restarts of a node.
 type starts struct {
 	system.Restarter
 	n     *atomic.Int64
 	takes time.Duration
-	fails *error // the first only
+	fails *error // first restart only
 }
 
 func (r starts) Restart(ctx context.Context, keep bool) error {
@@ -182,7 +183,7 @@ func (r starts) Restart(ctx context.Context, keep bool) error {
 	return r.Restarter.Restart(ctx, keep)
 }
 
-// restarting replaces how nodes are started again, and counts it.
+// restarting replaces the restarts of nodes, and returns their count.
 func (s *swarmTest) restarting(takes time.Duration, fails error, places ...int) *atomic.Int64 {
 	var count atomic.Int64
 	for _, i := range places {
@@ -195,11 +196,11 @@ func (s *swarmTest) restarting(takes time.Duration, fails error, places ...int) 
 	return &count
 }
 
-// places are those of all nodes.
+// places returns the places of all nodes.
 func (s *swarmTest) places() []int { return slices.Concat(s.roles().seeders, s.roles().leechers) }
 
-// A trial of a swarm in virtual time. s seeders are shared by l leechers, so that all have the
-// content after l·b/(s·up).
+// Trials of swarms in virtual time. l leechers share s seeders, so that all have the content after
+// l·b/(s·up).
 func TestSwarms(t *testing.T) {
 	type spoil = func(*mem.Node)
 	bad := func(all ...spoil) func(*swarmTest) {
@@ -221,8 +222,8 @@ func TestSwarms(t *testing.T) {
 		}
 	}
 	refuses := before("fetch", func(context.Context) error { return fmt.Errorf("no room: %w", system.ErrQuota) })
-	asked := 0 // the slow one, how far it is
-	// Three fail; the fourth is the last, so that all others have come to their ends before.
+	asked := 0 // polls of the slow node
+	// Three fail; the fourth is the last, so that all others have ended before.
 	three := func(trouble spoil) func(*swarmTest) {
 		return func(s *swarmTest) {
 			bad(trouble, trouble, trouble)(s)
@@ -249,15 +250,15 @@ func TestSwarms(t *testing.T) {
 		events   counts
 		then     func(*swarmTest)
 	}{
-		// Two alone until 10 s have half of it, then four share: 0.5 each needs 20 s
-		// more; those of the second wave have half then, and need 10 s more.
+		// Two alone have half at 10 s. Then four share, and the other half needs 20 s. The second
+		// wave has half then, and needs 10 s more.
 		"waves": {section: "nodes: 5, join: {wave: 2, every: 10}", outcomes: "map[ok:4]",
 			polled: values{"time_p25": 30, "time_last": 30}, exact: values{"line": -1}},
 		"a seeder comes back": {section: "nodes: 4, faults: [{crash: seeders, at: 10s, for: 120}]",
 			outcomes: "map[ok:3]", polled: values{"time_last": 150, "recovery": 0},
 			exact:  values{"stalls": 3, "recovered": 1},
 			events: counts{"stalled": 3, "stall passed": 3, "crash ends": 1}},
-		// At 10 s both have 5 MB. Alone, the other has all at 15 s.
+		// At 10 s, both have 5 MB. The other one alone has all at 15 s.
 		"a leecher comes back": {section: "nodes: 3, faults: [{crash: leechers, count: '1', at: 10s, for: 10}]",
 			outcomes: "map[ok:2]", polled: values{"time_p25": 15, "time_last": 25}, exact: values{"recovered": 1}},
 		"without data": {
@@ -266,20 +267,20 @@ func TestSwarms(t *testing.T) {
 		"a leecher goes": {section: "nodes: 3, faults: [{crash: leechers, count: '1', at: 10s}]",
 			outcomes: "map[cancelled crashed on purpose:1 ok:1]", polled: values{"time_last": 15}},
 		"a share that never comes": {section: "nodes: 3, " +
-			"faults: [{crash: leechers, count: '1', at: 10s}, {cut: nodes, count: 50%, at: 25%}]"}, // it ends
-		// One that had all is verified; one that was still to come never does.
+			"faults: [{crash: leechers, count: '1', at: 10s}, {cut: nodes, count: 50%, at: 25%}]"}, // the trial ends
+		// A leecher that had all is verified; one that was not released never comes.
 		"complete ones go": {
 			section:  "nodes: 4, join: {wave: 2, every: 30}, faults: [{crash: leechers, count: '3', at: 25s}]",
 			outcomes: "map[cancelled crashed on purpose:1 ok:2]", polled: values{"time_last": 20}},
 		"two leave the rest to itself": {section: "nodes: 4, faults: [{crash: leechers, count: '2', at: 1s}]",
 			outcomes: "map[cancelled crashed on purpose:2 ok:1]", polled: values{"time_median": 10 + 2.0/3}},
-		// 5 MB each at 20 s; the two that are left have all at 30 s, the others from 80 s on likewise.
+		// 5 MB each at 20 s; the other two have all at 30 s, these two continue at 80 s until 90 s.
 		"cut for a time": {section: "nodes: 5, faults: [{cut: leechers, count: '2', at: 20s, for: 60}]",
 			outcomes: "map[ok:4]", polled: values{"time_p25": 30, "time_last": 90},
 			exact: values{"recovered": 1, "stalls": 2}, then: changes(2)},
 		"cut for good": {section: "nodes: 5, faults: [{cut: leechers, count: '2', at: 20s}]",
 			outcomes: "map[cancelled cut away on purpose:2 ok:2]", then: changes(2)},
-		// Who is left without seeders is not cut away on purpose, no more than with dead ones.
+		// Leechers without seeders are not cut away on purpose, just as with dead seeders.
 		"seeders cut": {section: "nodes: 5, join: {wave: 1, every: 11}, faults: [{cut: seeders, at: 15s}]",
 			outcomes: "map[ok:1 stalled:3]", exact: values{"ok_rate": 0.25, "time_last": -1}},
 		"seeders dead": {section: "nodes: 5, join: {wave: 1, every: 11}, faults: [{crash: seeders, at: 15s}]",
@@ -289,8 +290,8 @@ func TestSwarms(t *testing.T) {
 		// 2 MB; 1 MB in 2 s; nothing; 1 MB in 2 s; 0.5 MB in 2 s, twice (the later rate counts); then 5 MB in 5 s.
 		"faults compose": {section: "nodes: 2, faults: [{rate: 4_000_000, at: 2s, for: 8}, {cut: seeders, at: 4s, for: 2}, " +
 			"{rate: 2_000_000, at: 8s, for: 4}]", outcomes: "map[ok:1]", polled: values{"time_last": 17}, then: changes(6)},
-		// Each is alone with those that are done: if they stayed, the later ones would be
-		// quicker. When the last leaves, the trial is over.
+		// Each is alone with finished leechers: if these stayed, the later ones would be quicker.
+		// When the last has all, the trial is over.
 		"leave at once": {section: "nodes: 5, stay: leave, join: {wave: 1, every: 20}",
 			opt: system.Options{"pass": "true"}, outcomes: "map[ok:4]",
 			polled: values{"time_p25": 10, "time_last": 10}, events: counts{"left": 3}},
@@ -298,7 +299,7 @@ func TestSwarms(t *testing.T) {
 			opt: system.Options{"pass": "true"}, outcomes: "map[ok:4]",
 			polled: values{"time_p25": 10, "time_last": 10}, events: counts{"left": 3}},
 
-		// Each has the outcome that it deserves, and the others are none the worse.
+		// Each has its own outcome and does not affect the others.
 		"one refuses": {section: "nodes: 4", set: bad(refuses),
 			outcomes: "map[error quota or disk full:1 ok:2]", exact: values{"time_last": -1, "overhead": 1}},
 		"one lies": {section: "nodes: 4", set: bad(trouble(mem.Trouble{Wrong: true})), outcomes: "map[ok:2 wrong-bytes:1]",
@@ -325,7 +326,7 @@ func TestSwarms(t *testing.T) {
 					t.Errorf("resolution %v, and an answer takes 700 ms", r)
 				}
 			}},
-		// Those that fail early do not make the others' median theirs.
+		// Early failures do not shorten the median.
 		"three refuse": {section: "nodes: 5", set: three(refuses),
 			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1, "disk_median": -1,
 				"speed_median": -1, "first_byte": -1}},
@@ -336,15 +337,15 @@ func TestSwarms(t *testing.T) {
 			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1, "disk_median": -1,
 				"speed_median": -1}},
 
-		// Starts are the calls that there were: one at once, two at 5 s that came at 2 s and at 4 s.
+		// Only actual calls count as starts: one at once; two, released at 2 s and 4 s, at 5 s.
 		"called when they are back": {
 			section: "nodes: 4, join: {wave: 1, every: 2}, faults: [{crash: leechers, at: 1s, for: 4}]",
 			exact:   values{"start_spread": 3}, outcomes: "map[ok:3]"},
 		"never called": {section: "nodes: 4, join: {wave: 1, every: 2}, faults: [{crash: leechers, at: 1s}]",
 			exact: values{"start_spread": 0}, outcomes: "map[cancelled crashed on purpose:3]"},
 
-		// One that does not live to see the end of a fault has not recovered from it; one that has
-		// all by then had nothing to recover from.
+		// A node that ends before the fault does has not recovered; one that has all by then had
+		// nothing to recover from.
 		"one is not started again": {section: "nodes: 5, faults: [{crash: leechers, count: '2', at: 5s, for: 4}]",
 			set:      func(s *swarmTest) { s.restarting(0, system.ErrAnswer, s.roles().victims[0][0]) },
 			outcomes: "map[error not started again:1 ok:3]", exact: values{"recovered": 0.5}},
@@ -353,7 +354,7 @@ func TestSwarms(t *testing.T) {
 			outcomes: "map[stalled:3]", exact: values{"recovered": 0}},
 		"not held up": {section: "nodes: 4, seeders: 2, faults: [{crash: seeders, count: '1', at: 2s, for: 20}]",
 			outcomes: "map[ok:2]", exact: values{"recovered": -1}},
-		// What a fault took away is away until it is ready again.
+		// A killed node is down until it is ready again.
 		"slow to start": {section: "nodes: 3, faults: [{crash: seeders, at: 5s, for: 4}]",
 			set:      func(s *swarmTest) { s.restarting(6*time.Second, nil, s.places()...) },
 			outcomes: "map[ok:2]", polled: values{"outage": 10, "recovery": 0, "time_last": 30},
@@ -365,11 +366,11 @@ func TestSwarms(t *testing.T) {
 					t.Errorf("notes %s", n)
 				}
 			}},
-		// Nodes that need longer than limits.stall to find each other again are not given up as they begin.
+		// Nodes that need longer than limits.stall to find each other again are not given up then.
 		"late to heal": {section: "nodes: 4, faults: [{cut: seeders, at: 10s, for: 60}]",
 			set:      func(s *swarmTest) { s.links().lag = 45 * time.Second },
 			outcomes: "map[ok:3]", polled: values{"recovery": 45}, exact: values{"recovered": 1}},
-		// It counts from each leecher's release.
+		// The deadline counts from each leecher's release.
 		"deadline": {section: "nodes: 4, join: {wave: 1, every: 8}",
 			set:   func(s *swarmTest) { s.runner.site.Limits.Deadline = experiment.Duration(15 * time.Second) },
 			exact: values{"time_p75": -1}, then: func(s *swarmTest) {
@@ -385,8 +386,8 @@ func TestSwarms(t *testing.T) {
 					t.Errorf("outcomes %s, metrics %v", s.outcomes(), s.M)
 				}
 			}},
-		// A cut that takes the seeder away with two of the leechers strikes those that stay
-		// behind. 4 MB each at 20 s; the two have all at 32 s, the others go on at 40 s.
+		// A cut that separates the seeder and two leechers from the others strikes the others. 4 MB
+		// each at 20 s; the two have all at 32 s, the others continue at 40 s.
 		"the other side": {section: "nodes: 6, faults: [{cut: nodes, count: 50%, at: 20s, for: 20}]",
 			set: func(s *swarmTest) {
 				for !slices.Contains(s.roles().victims[0], s.roles().seeders[0]) {
@@ -421,7 +422,7 @@ func TestSwarms(t *testing.T) {
 	}
 }
 
-// TestSwarmTimes: all have the content after l·b/(s·up), or after the slowest's b/down.
+// TestSwarmTimes checks that all have the content after l·b/(s·up), or after b/down.
 func TestSwarmTimes(t *testing.T) {
 	for _, c := range []struct {
 		nodes, seeders int
@@ -447,7 +448,7 @@ func TestSwarmTimes(t *testing.T) {
 				"disk_last": c.want, "disk_median": c.want, "first_byte": 0, "resolution": swarmPoll.Seconds()})
 			s.Holds(t, nil, map[string]float64{"ok_rate": 1, "stalls": 0, "start_spread": 0, "overhead": 1,
 				"seeder_share": 1, "duplicates": 1}, 0)
-			// Not one question more than the schedule has, and one last of each node.
+			// No more polls than in the schedule, and a last one of each node.
 			for i := range asked {
 				if most := int64(s.M["time_last"]/swarmPoll.Seconds()) + 3; asked[i].Load() > most {
 					t.Errorf("node %d was asked %d times, of %d", i, asked[i].Load(), most)
@@ -458,7 +459,7 @@ func TestSwarmTimes(t *testing.T) {
 	}
 }
 
-// wantMarks holds marks to their contract.
+// wantMarks checks the contract of marks.
 func (s *swarmTest) wantMarks() {
 	s.t.Helper()
 	end := time.Duration(0)
@@ -481,7 +482,7 @@ func (s *swarmTest) wantMarks() {
 	}
 }
 
-// The moments of a Poisson process are the same again.
+// The arrivals of a Poisson process are reproducible.
 func TestSwarmArrivals(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		var all [2][]int64
@@ -502,15 +503,15 @@ func TestSwarmArrivals(t *testing.T) {
 	})
 }
 
-// TestSwarmDeadSeeder: the only seeder dies at a half. All leechers stall, and the
-// trial ends; the second finds the seeder alive.
+// TestSwarmDeadSeeder kills the only seeder at 50 %. All leechers stall, and the trial ends; in
+// the second trial, the seeder is alive again.
 func TestSwarmDeadSeeder(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		s := swarm(t, "nodes: 4, faults: [{crash: seeders, at: 50%}]", nil)
 		for s.number = range 2 {
 			s.run()
 			if s.outcomes() != "map[stalled:3]" || s.Took < 45*time.Second || s.Took > 47*time.Second {
-				t.Errorf("outcomes %s after %v", s.outcomes(), s.Took) // 15 s until the half, limits.stall
+				t.Errorf("outcomes %s after %v", s.outcomes(), s.Took) // 15 s until 50 %, and limits.stall
 			}
 			if e := s.Happened("crash begins"); len(e) != 1 || !strings.HasPrefix(e[0].Detail,
 				"crash seeders at 50%: mem-0") || e[0].Kind != "fault" {
@@ -527,14 +528,14 @@ func TestSwarmDeadSeeder(t *testing.T) {
 	})
 }
 
-// TestSwarmLostBeforeItCame: a leecher whose node is gone before its arrival ends
-// when it would have begun. In real time, in which a moment is never met exactly.
+// TestSwarmLostBeforeItCame checks that a leecher whose node is lost before its release ends at
+// the release. It runs in real time, in which a moment is never met exactly.
 func TestSwarmLostBeforeItCame(t *testing.T) {
 	s := swarm(t, "nodes: 5, join: {wave: 1, every: 0.15}, faults: [{crash: leechers, count: 50%, at: 100ms}]",
 		system.Options{"up": fmt.Sprint(100 * swarmUp)})
 	s.runner.site.Limits.Stall = experiment.Duration(500 * time.Millisecond)
 	lost := func(k int) bool { return slices.Contains(s.roles().victims[0], s.roles().leechers[k]) }
-	for !lost(1) || lost(3) { // the second is lost, and the last comes
+	for !lost(1) || lost(3) { // lose the second, but not the last
 		s.seed++
 	}
 	s.run()
@@ -552,9 +553,9 @@ func TestSwarmLostBeforeItCame(t *testing.T) {
 	}
 }
 
-// TestSwarmCancelled: it ends at once. The links are restored, and when it is the user who
-// has cancelled the run nothing else is done for trials to come; one that comes nevertheless
-// is sound.
+// TestSwarmCancelled checks that a cancelled trial ends at once and restores the links. If the
+// user has cancelled the run, it prepares nothing else for later trials; a later trial
+// nevertheless works.
 func TestSwarmCancelled(t *testing.T) {
 	for _, user := range []bool{false, true} {
 		synthetic.Virtual(t, func(t *testing.T) {
@@ -580,8 +581,7 @@ func TestSwarmCancelled(t *testing.T) {
 	}
 }
 
-// TestSwarmFresh: nodes are started anew before the trial, once, and nothing that
-// was there is.
+// TestSwarmFresh checks that each node is restarted once before the trial, without its data.
 func TestSwarmFresh(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		s := swarm(t, "nodes: 3, fresh: true", nil)
@@ -598,7 +598,8 @@ func TestSwarmFresh(t *testing.T) {
 	})
 }
 
-// TestSwarmLinks: slow leechers are slow; what needs links is left out without.
+// TestSwarmLinks checks that slow leechers are slow, and that trials that need links are left out
+// without them.
 func TestSwarmLinks(t *testing.T) {
 	const slow, cut = "nodes: 8, seeders: 4, slow: 0.25, slow_down: 2_000_000",
 		"nodes: 3, faults: [{cut: leechers, count: '1', at: 1s}]"
@@ -607,11 +608,11 @@ func TestSwarmLinks(t *testing.T) {
 		s.cell.Link.Rate = 8_000_000
 		s.run()
 		s.polled(map[string]float64{"time_p75": 10, "time_last": 40})
-		// Half of the leechers need not wait for the slow one. 1448 of 1514 bytes are payload.
+		// The median leecher does not wait for the slow one. 1448 of 1514 bytes are payload.
 		const wire = 1514.0 / 1448
 		s.Holds(t, nil, map[string]float64{"line": 40 * wire, "line_median": 10 * wire,
 			"speed_line": swarmSize / (10 * wire)}, 0)
-		// A link that was measured slower than asked for carries less.
+		// A link that was measured slower than configured carries less.
 		m := Scenario{}.Measure(scenario.Measured{Cell: s.cell, Load: s.Load, Ops: slices.Values(s.Ops),
 			Link: &record.LinkCheck{WantRate: 8e6, Rate: 7.6e6}})
 		if math.Abs(m["line"]-s.M["line"]/0.95) > 1e-9 ||
@@ -636,7 +637,7 @@ func TestSwarmLinks(t *testing.T) {
 	})
 }
 
-// TestSwarmUsage: nodes of the deployment that take no part are not the cell's.
+// TestSwarmUsage checks that nodes outside of the cell do not count.
 func TestSwarmUsage(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
@@ -644,7 +645,7 @@ func TestSwarmUsage(t *testing.T) {
 		cpu, perGB, mb float64
 	}{
 		{[]scenario.NodeUsage{{CPU: 0.5, RSSPeak: 1e6}, {CPU: 1.5, RSSPeak: 2e6}, {CPU: 5, RSSPeak: 4e9}}, 2, 1, 2e6},
-		{[]scenario.NodeUsage{{CPU: 0.5, RSSPeak: 1e6}, {CPU: nan, RSSPeak: nan}}, -1, -1, -1}, // one was not seen
+		{[]scenario.NodeUsage{{CPU: 0.5, RSSPeak: 1e6}, {CPU: nan, RSSPeak: nan}}, -1, -1, -1}, // one was not observed
 	} {
 		r := synthetic.Recorded{M: Scenario{}.Measure(scenario.Measured{
 			Cell:  experiment.Cell{Disseminate: &experiment.Disseminate{Nodes: 2}},
@@ -654,7 +655,7 @@ func TestSwarmUsage(t *testing.T) {
 	}
 }
 
-// TestSwarmRoles: the same choices for all systems; seeder sets repeat.
+// TestSwarmRoles checks that roles are the same for all systems, and that seeder sets repeat.
 func TestSwarmRoles(t *testing.T) {
 	d := sectionOf(t, "nodes: 16, seeders: 3, seeder_sets: 2, slow: 0.5, "+
 		"faults: [{crash: seeders, count: '2', at: 1s}, {crash: leechers, count: 25%, at: 50%}]")

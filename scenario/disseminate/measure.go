@@ -15,14 +15,14 @@ import (
 //go:embed metrics.txt
 var definitions string
 
-// Metrics of a trial. The trial is the unit: its leechers are summed up first.
+// Metrics implements Scenario. The unit is the trial: its leechers are summarized first.
 func (Scenario) Metrics() []record.Metric {
 	return append(scenario.Definitions(definitions, "disseminate"), scenario.Machine()...)
 }
 
-// lifetime is how long a leecher took until a moment of it; 0: it did not come.
-// One that failed never would have come to it, and is slower than any; one that
-// the experiment cut off is only known to have taken longer than it was watched.
+// lifetime returns how long a leecher took until a moment (0: not reached). A failed leecher
+// would never have reached it, and counts as slower than all others. A leecher that the
+// experiment cut off is censored: it took longer than it was observed.
 func lifetime(op record.Op, moment int64) stats.Lifetime {
 	since := func(at int64) float64 { return float64(at-op.Intended) / 1e9 }
 	switch {
@@ -34,7 +34,7 @@ func lifetime(op record.Op, moment int64) stats.Lifetime {
 	return stats.Lifetime{Time: since(op.LastByte)}
 }
 
-// hadAll is when an operation had all; 0: never.
+// hadAll returns when an operation had all, or 0.
 func hadAll(op record.Op) int64 {
 	if op.Outcome != record.OK {
 		return 0
@@ -42,14 +42,14 @@ func hadAll(op record.Op) int64 {
 	return op.LastByte
 }
 
-// leecherOp is what became of a leecher: its operation until all was verified, and the
-// same until all was on disk.
+// leecherOp is the result of a leecher: its operation until all was verified, and the same until
+// all was on disk.
 type leecherOp struct {
 	place       int
 	fetch, disk record.Op
 }
 
-// leecherOps are those of the leechers, in the order of the nodes.
+// leecherOps returns the results of the leechers in the order of the nodes.
 func leecherOps(in *scenario.Measured) (all []leecherOp) {
 	at, outcomes := in.EachDetail(record.DetailOnDisk), in.EachDetail(record.DetailDiskOutcome)
 	for op := range in.Ops {
@@ -63,7 +63,7 @@ func leecherOps(in *scenario.Measured) (all []leecherOp) {
 	return all
 }
 
-// swarmTimes are the metrics that follow from what became of the leechers.
+// swarmTimes puts the metrics of the leechers' results.
 func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)) {
 	var fetch, disk, first []stats.Lifetime
 	var all, ok, finished int
@@ -78,7 +78,7 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 			finished++
 		}
 		if f.Outcome == record.Cancelled {
-			continue // the experiment's own doing
+			continue // ended by the experiment
 		}
 		all++
 		if f.Outcome == record.OK {
@@ -105,8 +105,8 @@ func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)
 	put("first_byte", stats.ProductLimit(first, 0.5))
 }
 
-// TimesOf are the metrics that follow from the operations of leechers alone, where
-// nothing says when they had all on disk.
+// TimesOf returns the metrics of the operations of leechers alone, if it is unknown when they
+// had all on disk.
 func TimesOf(ops []record.Op) map[string]float64 {
 	m, all := map[string]float64{}, make([]leecherOp, len(ops))
 	for i, op := range ops {
@@ -116,7 +116,7 @@ func TimesOf(ops []record.Op) map[string]float64 {
 	return m
 }
 
-// swarmPolls are the metrics of how the leechers were asked.
+// swarmPolls puts the metrics of starting and polling the leechers.
 func swarmPolls(in *scenario.Measured, put func(string, float64)) {
 	known := func(kind string) []float64 { return slices.DeleteFunc(in.EachDetail(kind), math.IsNaN) }
 	if called := known(record.DetailCalled); len(called) > 0 {
@@ -128,8 +128,8 @@ func swarmPolls(in *scenario.Measured, put func(string, float64)) {
 	put("stalls", in.LoadDetail(scenario.LoadStalls))
 }
 
-// swarmLines are the load lines, corrected by what was measured of a path before the
-// trial, which is taken to hold for all paths, and the shares of the times in them.
+// swarmLines puts the load lines and their ratios to the times. The lines are corrected by the
+// rate of one path that was measured before the trial, and is assumed to hold for all paths.
 func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, float64)) {
 	d := in.Cell.Disseminate
 	if in.LoadDetail(scenario.LoadEmulated) == 0 || !d.Join.Together() || len(d.Faults) > 0 {
@@ -146,11 +146,11 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 	put("speed_line", float64(in.Cell.Data.Size)/m["line_median"])
 }
 
-// MedianLeecher is how many of n leechers have come to the median: those that have the content
-// when the product-limit estimate first falls to one half.
+// MedianLeecher returns how many of n leechers have the content at the median time, when the
+// product-limit estimate first falls to one half.
 func MedianLeecher(n int) int { return (n + 1) / 2 }
 
-// swarmTraffic are the metrics of what crossed the nodes' links.
+// swarmTraffic puts the metrics of the traffic over the nodes' links.
 func swarmTraffic(in *scenario.Measured, ops []leecherOp, put func(string, float64)) {
 	towards, from, payload := in.EachDetail(record.DetailLinkReceived), in.EachDetail(record.DetailLinkSent),
 		in.EachDetail(record.DetailPayload)
@@ -163,7 +163,7 @@ func swarmTraffic(in *scenario.Measured, ops []leecherOp, put func(string, float
 	var sent, seeders, received, content, useful, of float64
 	for place, role := range in.EachDetail(record.DetailSeeder) {
 		if math.IsNaN(role) {
-			continue // it took no part
+			continue // not in this trial
 		}
 		sent += at(from, place)
 		if role == 1 {
@@ -181,13 +181,13 @@ func swarmTraffic(in *scenario.Measured, ops []leecherOp, put func(string, float
 			of += float64(o.fetch.Length)
 		}
 	}
-	// What is over nothing is no number, and left out.
+	// put omits quotients with a denominator of 0.
 	put("overhead", received/content)
 	put("seeder_share", seeders/sent)
 	put("duplicates", useful/of)
 }
 
-// swarmRecovery are the metrics of faults that were undone.
+// swarmRecovery puts the metrics of faults that were undone.
 func swarmRecovery(in *scenario.Measured, put func(string, float64)) {
 	if outages := in.EachDetail(record.DetailOutage); len(outages) > 0 {
 		put("outage", slices.Max(outages))

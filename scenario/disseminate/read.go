@@ -13,17 +13,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// shares of the content at which the way to completion is reported, as in the study that
-// the scenario follows.
+// shares of the content for which the time is reported, as in the study that the scenario
+// follows.
 var shares = [...]float64{0.01, 0.05, 0.25, 0.50, 0.75, 0.95, 1}
 
 const (
 	leecherTime = "leecher_time"
 	verified    = "verified"
-	unfinished  = "unfinished" // a leecher's span
+	unfinished  = "unfinished" // kind of a leecher's span
 )
 
-// reachedKey is the metric of the time until a share is reached: by the median leecher
+// reachedKey returns the metric of the time until a share is reached: by the median leecher
 // since its own release, or by all together since the first release.
 func reachedKey(together bool, share float64) string {
 	switch {
@@ -35,19 +35,20 @@ func reachedKey(together bool, share float64) string {
 	return fmt.Sprintf("reached_%.0f", 100*share)
 }
 
-// leecher is what became of one. Times are nanoseconds since the trial's epoch, and ends of
-// polls; 0: it did not come to that.
+// leecher holds the results of a leecher. Times are ends of polls, in nanoseconds since the
+// trial's epoch; 0: not reached.
 type leecher struct {
 	leecherOp
 	name    string
-	have    float64 // bytes, by the mark that was read last
+	have    float64 // bytes, by the last mark that was read
 	reached [len(shares)]int64
 }
 
-// mostPoints is how many points of a trial are drawn.
+// mostPoints limits the points of a trial's series.
 const mostPoints = 200
 
-// read is what a trial's operations, marks, details and events say of its nodes.
+// read derives rows, spans and series of nodes from a trial's operations, marks, details and
+// events.
 func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err error) {
 	if t.State != record.Done {
 		return out, nil
@@ -57,11 +58,11 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	ops := leecherOps(&in)
 	marks := slices.Collect(scenario.Sound(facts.Marks(t.ID), &err))
 	events := slices.Collect(scenario.Sound(facts.EventsOf(t.ID), &err))
-	if err != nil || len(ops) == 0 { // of a damaged directory, or none was released
+	if err != nil || len(ops) == 0 { // the directory is damaged, or no leecher was released
 		return out, err
 	}
 	release, nodes := ops[0].fetch.Intended, map[int]*leecher{}
-	names := map[int]string{} // of the nodes that took part, by place
+	names := map[int]string{} // names of the nodes that took part, by place
 	for _, d := range t.Details {
 		if d.Kind == record.DetailSeeder {
 			names[len(names)] = d.Name
@@ -104,8 +105,8 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	return out, nil
 }
 
-// follow reads from the marks when each leecher came to each share, and how long all that
-// were to finish took together, in seconds since the release; NaN: they did not.
+// follow derives from the marks when each leecher reached each share, and when all wanted
+// leechers together did, in seconds since the release; NaN: never.
 func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (together [len(shares)]float64,
 	progress []analysis.Point) {
 	wants, last := 0.0, math.Inf(-1)
@@ -143,7 +144,7 @@ func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (togethe
 	return together, progress
 }
 
-// had is when it had all, in seconds since a moment; NaN: never.
+// had returns when the leecher had all, in seconds since a moment, or NaN.
 func (l *leecher) had(since int64) float64 {
 	if at := hadAll(l.fetch); at > 0 {
 		return float64(at-since) / 1e9
@@ -151,9 +152,8 @@ func (l *leecher) had(since int64) float64 {
 	return math.NaN()
 }
 
-// progress takes a mark, and is by how many bytes more the leecher has. It is polled once
-// more after its outcome was decided: what that poll saw came after its end. Wrong content
-// was never there.
+// progress processes a mark, and returns how many bytes more the leecher has. A poll after the
+// outcome was decided does not count, and neither does wrong content.
 func (l *leecher) progress(m record.Mark) (more float64) {
 	ended := l.fetch.Outcome != record.OK && m.End.Nanoseconds() > l.fetch.LastByte
 	if ended || l.fetch.Outcome == record.WrongBytes {
@@ -170,7 +170,7 @@ func (l *leecher) progress(m record.Mark) (more float64) {
 	return more
 }
 
-// life is what a leecher did from its release on.
+// life returns the spans of a leecher from its release on.
 func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span) {
 	op := l.fetch
 	span := func(kind string, from, to int64, note string) {
@@ -196,8 +196,8 @@ func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span)
 	return spans
 }
 
-// happened are the faults, of all nodes, and what happened to single ones, whose name
-// begins the detail.
+// happened returns the spans of faults, which concern all nodes, and of events of single nodes,
+// whose detail begins with the node's name.
 func happened(t *analysis.Trial, events []record.Event, names map[int]string, release int64) (spans []analysis.Span) {
 	at := func(e record.Event) float64 { return e.At.Sub(t.Epoch).Seconds() - float64(release)/1e9 }
 	for i, e := range events {

@@ -16,10 +16,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-// TestSwarmOfProcesses: three trials of four nodes of system bittorrent, without
-// links of their own. In the second the daemon of a leecher is killed by nobody
-// that the trial knows: that is an outcome of this leecher, and the third finds it
-// alive.
+// TestSwarmOfProcesses runs three trials of four nodes of system bittorrent, without links of
+// their own. In the second, the daemon of a leecher is killed behind the trial's back: this is an
+// outcome of this leecher, which runs again in the third.
 func TestSwarmOfProcesses(t *testing.T) {
 	const size = 8 << 20
 	hosts := systemtest.SlowHosts(t, 64e6, 5)
@@ -73,7 +72,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 		if d := got.M["duplicates"]; d < 1 || d > 1.5 {
 			t.Errorf("trial %d: payload received is %v of the content", number, d)
 		}
-		// Nothing is left behind.
+		// No data remains.
 		for i, n := range c.Nodes() {
 			if err := n.(system.Healther).Health(t.Context()); err != nil {
 				t.Errorf("trial %d: node %d: %v", number, i, err)

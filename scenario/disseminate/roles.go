@@ -9,23 +9,23 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// roles is who does what in a trial, by the nodes' places: chosen by seeds that
-// are the same for all systems.
+// roles holds the roles of a trial's nodes, by place. The seeds that choose them are the same
+// for all systems.
 type roles struct {
 	seeders  []int
-	leechers []int // in the order in which they come
+	leechers []int // in the order of their releases
 	slow     []int
 	victims  [][]int // of each fault
 }
 
-// chooseRoles draws the roles of a trial. Seeders depend on the experiment's seed
-// and on the seeder set alone: the same for all sizes of content, so that trials
-// that differ in nothing else are pairs. The order of the leechers and the victims
-// depend on the trial's seed, too.
+// chooseRoles draws the roles of a trial. Seeders and slow leechers depend only on the
+// experiment's seed and the seeder set. They are the same for all sizes of content, so that
+// trials that differ only in size are pairs. The order of the leechers and the victims depend on
+// the trial's seed.
 func chooseRoles(d *experiment.Disseminate, faults []experiment.Fault, seed, trial uint64, number int) roles {
 	set := number
 	if k := d.SeederSets; k > 0 {
-		set = ((number % k) + k) % k // warm-up is numbered from −1 down
+		set = ((number % k) + k) % k // numbers of warm-up trials are negative
 	}
 	all := nodes.Shuffled(d.Nodes, scenario.MixSeed(seed, "seeders", int64(set)))
 	r := roles{seeders: all[:d.Seeders]}
@@ -36,7 +36,7 @@ func chooseRoles(d *experiment.Disseminate, faults []experiment.Fault, seed, tri
 	return r
 }
 
-// arrivals are when n leechers begin, since the release, in their order.
+// arrivals returns the offsets of n leechers from the release, in their order.
 func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {
 	at := make([]time.Duration, n)
 	switch {
@@ -45,7 +45,7 @@ func arrivals(j experiment.Join, n int, seed uint64) []time.Duration {
 			at[i] = time.Duration(i/j.Wave) * j.Every.Std()
 		}
 	case j.Poisson > 0:
-		// The first comes at once: before it there is nothing to see.
+		// The first arrives at once, since nothing happens before it.
 		p := workload.Poisson{PerSecond: float64(j.Poisson), Seed: seed}
 		for i := 1; i < n; i++ {
 			gap, _ := p.Pace(at[i-1], uint64(i))

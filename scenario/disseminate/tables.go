@@ -12,12 +12,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 )
 
-// tables are faults and recovery, and the way to completion.
+// tables returns the tables of faults and recovery, and of the time to each share.
 func tables(f *analysis.Frame) []analysis.Table {
 	return []analysis.Table{faultTable(f), completionTable(f)}
 }
 
-// summary is a metric of a cell as an entry.
+// summary returns a metric of a cell as a table entry.
 func summary(c *analysis.Cell, metric string) analysis.Value {
 	if s, ok := c.Metrics[metric]; ok {
 		return analysis.Value{Number: s.Median, Lo: s.Lo, Hi: s.Hi}
@@ -49,12 +49,12 @@ func leechersUnfinished(r *analysis.Result) []analysis.Case {
 
 func faulty(c *analysis.Cell) bool { return len(c.Plan.Disseminate.Faults) > 0 }
 
-// partialFaults are faults that did not come, or were not undone, in every valid trial.
+// partialFaults finds faults that did not begin, or were not undone, in every valid trial.
 func partialFaults(r *analysis.Result) (all []analysis.Case) {
 	for _, c := range r.Cells {
 		trials := r.Frame.ValidTrials(c)
 		for _, fault := range c.Plan.Disseminate.Faults {
-			// in is how many trials have an event of the fault.
+			// in returns how many trials have an event of the fault.
 			in := func(what string) (n int64) {
 				for _, t := range trials {
 					if slices.ContainsFunc(r.Frame.Events, func(e record.Event) bool {
@@ -117,7 +117,7 @@ func faultTable(f *analysis.Frame) analysis.Table {
 	return t
 }
 
-// completionTable is the time to each share of the content.
+// completionTable returns the time to each share of the content.
 func completionTable(f *analysis.Frame) analysis.Table {
 	t := f.View.Head("completion")
 	for _, c := range f.Cells {

@@ -18,13 +18,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// runner is one prepared swarm. Its nodes live through all trials.
+// runner is one prepared swarm. Its nodes run through all trials.
 type runner struct {
 	site  scenario.Site
 	nodes []*nodes.Node
 }
 
-// trial is one trial under way.
+// trial is one running trial.
 type trial struct {
 	*runner
 	*nodes.Trial
@@ -34,7 +34,7 @@ type trial struct {
 	ref       system.Ref
 	seeders   []*nodes.Node
 	addresses []string              // of the nodes, by place
-	checked   map[*nodes.Node]error // of leechers that have all: why what they have is not the content; under the lock
+	checked   map[*nodes.Node]error // results of verified leechers; nil: content is right; protected by Mu
 }
 
 // Trial implements Runner.
@@ -55,7 +55,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	return t.loaded(cpu), errors.Join(err, t.Record(t.ops()), ctx.Err())
 }
 
-// trial lays out a trial: who is what, and when what is to happen.
+// trial sets up a trial: the roles of nodes, the times of releases, and the faults.
 func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (*trial, error) {
 	d := cell.Disseminate
 	who := chooseRoles(d, d.Faults, r.site.Seed, seed, sink.Number)
@@ -95,9 +95,8 @@ func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	return t, nil
 }
 
-// ready brings the swarm to where the leechers can be released: all nodes run
-// and have nothing of the content, the links are what they are to be, the seeders
-// have published.
+// ready prepares the swarm for the release of the leechers: all nodes run without the content,
+// the links are shaped, and the seeders have published.
 func (t *trial) ready(ctx context.Context) error {
 	if err := t.NeedLinks("disseminate.slow"); err != nil {
 		return err
@@ -127,7 +126,7 @@ func (t *trial) ready(ctx context.Context) error {
 	return nil
 }
 
-// publish gives the content to seeders. They must agree on what it is called.
+// publish gives the content to seeders, which must agree on its ref.
 func (t *trial) publish(ctx context.Context, seeders ...*nodes.Node) error {
 	var mu sync.Mutex
 	return t.Each(ctx, seeders, "publish the content", t.site.Limits.Deadline.Std(),
@@ -156,7 +155,7 @@ func (t *trial) publish(ctx context.Context, seeders ...*nodes.Node) error {
 
 func member(n *nodes.Node) system.Member { return n.System.(system.Member) }
 
-// restart starts the node's daemon again.
+// restart restarts the node's daemon, with its data if keep is set.
 func restart(ctx context.Context, n *nodes.Node, keep bool) error {
 	r, ok := n.System.(system.Restarter)
 	if !ok {
@@ -168,16 +167,15 @@ func restart(ctx context.Context, n *nodes.Node, keep bool) error {
 	return err
 }
 
-// Start gives a leecher its task, and implements Actions.
+// Start implements Actions: it gives a leecher its task.
 func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	return member(n).Fetch(ctx, t.ref, t.peers(n))
 }
 
-// peers are the addresses that a leecher is given: those of all seeders and of all
-// other leechers that have come, so that, as with a tracker, everyone knows
-// everyone; a leecher that comes later becomes known to the earlier ones by connecting to them.
-// Seeders come first, turned by the leecher's place in the order, so that a node
-// that uses only the first is not the same one's guest as all others.
+// peers returns the addresses that a leecher gets: those of all seeders and of all other
+// leechers that have been released, so that everyone knows everyone, as with a tracker. Earlier
+// leechers learn of later ones when these connect. Seeders come first, rotated by the leecher's
+// position, so that leechers that use only the first address are spread over the seeders.
 func (t *trial) peers(n *nodes.Node) []string {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -214,8 +212,8 @@ func (t *trial) Kill(ctx context.Context, n *nodes.Node) error {
 	return n.System.(system.Restarter).Kill(ctx)
 }
 
-// Restart implements Actions. A seeder that kept its data publishes it again, as an
-// operator would.
+// Restart implements Actions. A seeder that kept its data publishes it again, as an operator
+// would do.
 func (t *trial) Restart(ctx context.Context, n *nodes.Node, empty bool) error {
 	err := nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, !empty) })
 	if err == nil && !empty && slices.Contains(t.seeders, n) {
@@ -224,8 +222,8 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, empty bool) error {
 	return err
 }
 
-// ops are the leechers' operations, each until all was verified: a leecher counts once.
-// Details say when all was on disk.
+// ops returns one operation for each leecher, until all was verified. Details hold the time at
+// which all was on disk.
 func (t *trial) ops() (all []record.Op) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -245,7 +243,7 @@ func (t *trial) op(n *nodes.Node) record.Op {
 	return op
 }
 
-// loaded is what the trial says of itself. cpu is that of this process in the load.
+// loaded returns the facts about the load. cpu is the CPU time of this process during the load.
 func (t *trial) loaded(cpu float64) scenario.Load {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -264,7 +262,7 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 	return load
 }
 
-// details are the numbers of a node, in the order of their kinds; NaN: not known.
+// details returns the numbers of a node in the order of kinds in loaded; NaN: unknown.
 func (t *trial) details(place int) [6]float64 {
 	none := math.NaN()
 	if place >= len(t.Nodes) { // it takes no part

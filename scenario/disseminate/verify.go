@@ -14,9 +14,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// verify compares what leechers that have all, by their own word, have on their
-// disks with the content, after the load. One that was killed when it had all is
-// started again for it.
+// verify compares the data on the disks of leechers that report to have all with the content,
+// after the load. A leecher that was killed when it had all is restarted for it.
 func (t *trial) verify(ctx context.Context) error {
 	var whole []*nodes.Node
 	for _, n := range t.Timed {
@@ -25,7 +24,7 @@ func (t *trial) verify(ctx context.Context) error {
 		}
 	}
 	begun := t.Now()
-	// What went wrong with one is its outcome.
+	// A failure becomes the outcome of the leecher.
 	limit := t.site.Limits.Deadline.Std() + t.Starting
 	_ = t.Each(ctx, whole, "verify", limit, func(ctx context.Context, n *nodes.Node) error {
 		t.check(ctx, n)
@@ -38,8 +37,8 @@ func (t *trial) verify(ctx context.Context) error {
 	return nil
 }
 
-// verdict is the outcome of a leecher that has all, from what was read back. With the
-// lock.
+// verdict returns the outcome of a leecher that reported to have all, from the data that was
+// read back. The caller holds the lock.
 func (t *trial) verdict(n *nodes.Node) (record.Outcome, string) {
 	err, done := t.checked[n]
 	switch {
@@ -54,12 +53,12 @@ func (t *trial) verdict(n *nodes.Node) (record.Outcome, string) {
 	return record.OK, ""
 }
 
-// check reads back what a leecher has, and compares it.
+// check reads back and compares the data of a leecher, and keeps the result.
 func (t *trial) check(ctx context.Context, n *nodes.Node) {
 	err := t.readBack(ctx, n)
 	if err != nil && !errors.Is(err, scenario.ErrWrongBytes) && ctx.Err() != nil &&
 		context.Cause(ctx) == nodes.ErrOver {
-		return // it is verified after the load
+		return // verify does it after the load
 	}
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -69,8 +68,8 @@ func (t *trial) check(ctx context.Context, n *nodes.Node) {
 	}
 }
 
-// readBack is ErrWrongBytes when a leecher has something else than the content, or why that
-// is not known.
+// readBack compares the data of a leecher with the content. It returns ErrWrongBytes if they
+// differ, or why they could not be compared.
 func (t *trial) readBack(ctx context.Context, n *nodes.Node) error {
 	t.Mu.Lock()
 	serving := n.Serving()
@@ -88,17 +87,16 @@ func (t *trial) readBack(ctx context.Context, n *nodes.Node) error {
 	err = nodes.Within(ctx, t.site.Limits.Deadline.Std(),
 		func(ctx context.Context) error { return member(n).ReadBack(ctx, t.ref, check) })
 	wrong := check.Close()
-	if wrong == nil || err != nil && errors.Is(wrong, workload.ErrMissing) { // its error says why that is missing
+	if wrong == nil || err != nil && errors.Is(wrong, workload.ErrMissing) { // err, if any, is why bytes are missing
 		return err
 	}
 	return scenario.ErrWrongBytes
 }
 
-// leave lets a leecher that has all go, at a moment: what it has is compared, as
-// that is not possible later, and its task and data are removed, so that it serves no
-// other node any more. That is not how a user quits (its daemon runs on, with nothing to
-// give), but it is what every system can do, and no crash. To compare takes CPU in
-// the middle of the load.
+// leave makes a leecher that has all leave at a moment. Its data is verified, which is not
+// possible later, and its task and data are removed, so that it serves other nodes no more. A
+// user would stop the daemon, which here runs on with nothing to serve; but every system can do
+// this, and it is no crash. Verifying takes CPU in the middle of the load.
 func (t *trial) leave(n *nodes.Node, at time.Duration) {
 	if !t.Until(at) {
 		return
@@ -106,7 +104,7 @@ func (t *trial) leave(n *nodes.Node, at time.Duration) {
 	t.Mu.Lock()
 	stays := !n.Serving() || n.DoneAt == 0
 	t.Mu.Unlock()
-	if stays { // it was killed meanwhile, or lost everything
+	if stays { // killed meanwhile, or lost everything
 		return
 	}
 	t.check(t.Load, n)
@@ -129,10 +127,10 @@ func (t *trial) leave(n *nodes.Node, at time.Duration) {
 	}
 }
 
-// clean takes back what the trial has done to the nodes and the links, whatever
-// has become of it. A node that cannot forget the content is started anew before
-// it is used again. When the user has cancelled the run nodes are not used again: only
-// the links, which are the machine's, are restored.
+// clean reverts the trial's changes to nodes and links, even after a failure. A node that cannot
+// forget the content is restarted before its next use. If the user has cancelled the run, the
+// nodes will not be used again, and only the links are restored, since they belong to the
+// machine.
 func (t *trial) clean(ctx context.Context) {
 	cancelled := errors.Is(ctx.Err(), context.Canceled)
 	t.Clean(ctx, func(ctx context.Context) {

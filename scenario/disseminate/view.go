@@ -1,5 +1,5 @@
-// Package disseminate is the question how fast content spreads from seeders to leechers,
-// with churn and faults.
+// Package disseminate contains the scenario disseminate, which measures how fast content spreads
+// from seeders to leechers, with churn and faults.
 package disseminate
 
 import (
@@ -15,7 +15,7 @@ import (
 //go:embed view.yaml
 var viewText string
 
-// View is how the numbers of disseminate are read.
+// View returns the view of the results of disseminate.
 func (Scenario) View() *analysis.View {
 	v := analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "time_median" }
@@ -26,11 +26,11 @@ func (Scenario) View() *analysis.View {
 	return v
 }
 
-// wanted reports whether the system had to bring a leecher of this outcome to its end:
-// it was not taken away on purpose.
+// wanted reports whether a leecher with this outcome had to finish: the experiment did not end
+// it on purpose.
 func wanted(o record.Outcome) bool { return o != record.Cancelled && o != record.InFlight }
 
-// goals are those of disseminate.gate: both times within a share of the baseline's.
+// goals returns the rules of disseminate.gate: both times within a share of the baseline's.
 func goals(f *analysis.Frame) []gate.Rule {
 	if f.Baseline == "" || len(f.Cells) == 0 || !(f.Cells[0].Plan.Disseminate.Gate > 0) {
 		return nil
@@ -48,8 +48,8 @@ func goals(f *analysis.Frame) []gate.Rule {
 }
 
 const (
-	nearlyAll  = 0.90 // of all bytes from which on seeders do all the work
-	muchSpread = 0.05 // of the median time by which starts may lie apart
+	nearlyAll  = 0.90 // share of all bytes from seeders above which leechers do not share
+	muchSpread = 0.05 // largest spread of starts, as a share of the median time
 )
 
 func spreadStart(r *analysis.Result) []analysis.Case {
@@ -60,7 +60,8 @@ func spreadStart(r *analysis.Result) []analysis.Case {
 	})
 }
 
-// noSharing leaves raw baselines out, whose leechers pass nothing on by design.
+// noSharing finds cells in which seeders send nearly all bytes. It omits raw baselines, whose
+// leechers pass nothing on by design.
 func noSharing(r *analysis.Result) []analysis.Case {
 	alone := map[string]bool{}
 	for _, s := range r.Frame.Plan.Experiment.Systems {

@@ -28,10 +28,10 @@ warmup: 0
 
 const size = 8 << 20
 
-// analysed is the result of a run whose leechers get half of the content after half of
-// their time, and all after 1, 2, 3 and 4 seconds. With faults that takes twice as long,
-// and in the first block the second leecher is stalled at half and the last one is
-// cancelled; in the last block the fault does not come.
+// analysed returns the result of a run whose leechers get all after 1, 2, 3 and 4 seconds, and half
+// of the content after half of that. With faults, it takes twice as long; in the first block, the
+// second leecher then stalls at 50 % and the last one is cancelled; in the last block, the fault
+// does not come.
 func analysed(t *testing.T, file string) *analysis.Result {
 	t.Helper()
 	e, err := experiment.Parse("swarm.yaml", []byte(file), nil,
@@ -155,7 +155,7 @@ func TestLeechersOfATrial(t *testing.T) {
 		}
 	}
 	rows := r.Frame.Entities(first, "leecher_time")
-	if len(rows) != 3 { // the cancelled one was not to finish
+	if len(rows) != 3 { // the cancelled one does not count
 		t.Fatalf("%d leechers were to finish", len(rows))
 	}
 	for _, row := range rows {
@@ -185,7 +185,7 @@ func TestLeechersOfATrial(t *testing.T) {
 	}
 }
 
-// Every figure over the cells has a panel for each level that is not on its axis.
+// Every figure over cells has a panel for each level of the factors that are not on its axis.
 func TestFiguresKeepEveryFactor(t *testing.T) {
 	r := analysed(t, regexp.MustCompile(`disseminate: .*`).ReplaceAllString(file,
 		"disseminate: {nodes: [5, 9], seeders: [1, 2]}"))

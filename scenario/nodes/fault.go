@@ -14,18 +14,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// Fault is a fault of a trial, with whom it strikes.
+// Fault is a fault of a trial with its victims.
 type Fault struct {
 	experiment.Fault
 	Victims []*Node
 
-	killed []*Node // whom it has killed
+	killed []*Node // nodes that it has killed
 	begun  bool
 	start  time.Duration
-	undone time.Duration // all that it had done; 0: it is not, or not before the load was over
+	undone time.Duration // when it was completely undone; 0: not, or not before the end of the load
 }
 
-// Victims draws whom each fault strikes, by place, from the groups of nodes.
+// Victims draws the victims of each fault, by place, from the groups of nodes.
 func Victims(faults []experiment.Fault, trial uint64, groups map[string][]int) (all [][]int) {
 	for i, f := range faults {
 		from := groups[f.Who()]
@@ -34,7 +34,7 @@ func Victims(faults []experiment.Fault, trial uint64, groups map[string][]int) (
 	return all
 }
 
-// AddFaults lets each fault strike its victims, by place.
+// AddFaults adds faults with their victims by place.
 func (t *Trial) AddFaults(faults []experiment.Fault, victims [][]int) {
 	for i, f := range faults {
 		fault := &Fault{Fault: f}
@@ -45,8 +45,8 @@ func (t *Trial) AddFaults(faults []experiment.Fault, victims [][]int) {
 	}
 }
 
-// plan lets faults by time happen at their moments. A trial waits for those; one that comes
-// with progress may never come. With the lock.
+// plan schedules the faults that have a time. A trial waits for these; a fault that depends on
+// progress may never begin. The caller holds the lock.
 func (t *Trial) plan() {
 	for _, f := range t.Faults {
 		if f.At.Timed {
@@ -55,7 +55,7 @@ func (t *Trial) plan() {
 	}
 }
 
-// reached lets faults happen whose share the load has. With the lock.
+// reached begins faults whose share of progress the load has reached. The caller holds the lock.
 func (t *Trial) reached() {
 	for _, f := range t.Faults {
 		if !f.At.Timed && !f.begun && t.share() >= float64(f.At.Share) {
@@ -65,7 +65,7 @@ func (t *Trial) reached() {
 	}
 }
 
-// happen lets a fault happen at a moment, and be undone at its end. With the lock.
+// happen begins a fault at a moment, and undoes it at its end. The caller holds the lock.
 func (t *Trial) happen(f *Fault, moment time.Duration) {
 	t.pending++
 	t.group.Go(func() {
@@ -84,7 +84,7 @@ func (t *Trial) happen(f *Fault, moment time.Duration) {
 	})
 }
 
-// begin lets a fault happen.
+// begin begins a fault.
 func (t *Trial) begin(f *Fault) {
 	at := t.Now()
 	var err error
@@ -103,8 +103,7 @@ func (t *Trial) begin(f *Fault) {
 	t.concluded(f, "begins", at, took, t.stall, err)
 }
 
-// undo takes a fault back. Those that it had killed recover each from when they run
-// again.
+// undo undoes a fault. The recovery of a node that it had killed begins when the node runs again.
 func (t *Trial) undo(f *Fault) {
 	at := t.Now()
 	var err error
@@ -116,11 +115,11 @@ func (t *Trial) undo(f *Fault) {
 	now := t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if t.Load.Err() != nil { // it came to its end without this
+	if t.Load.Err() != nil { // the load ended before the fault was undone
 		return
 	}
 	if err == nil && f.Kind() != experiment.FaultCrash {
-		t.awaitUndoing(f) // of those that came meanwhile, too
+		t.awaitUndoing(f) // for nodes that were released meanwhile, too
 		t.awaitRecovery(now, t.struck(f)...)
 	}
 	if err == nil {
@@ -129,13 +128,13 @@ func (t *Trial) undo(f *Fault) {
 	t.concluded(f, "ends", at, now-at, afterUndoing*t.stall, err)
 }
 
-// afterUndoing is how many times limits.stall nodes that have stalled are waited
-// for when a fault was undone: once for noticing that the others are back, which
-// systems ask for at intervals of their own, and once for going on.
+// afterUndoing is the time for stalled nodes to continue after a fault was undone, in units of
+// limits.stall: one for noticing that the others are back, for which systems poll at their own
+// intervals, and one for continuing.
 const afterUndoing = 2
 
-// concluded records the beginning or the end of a fault, and for how long those
-// that have stalled may go on now. With the lock.
+// concluded records the beginning or the end of a fault, and gives stalled nodes more time
+// (patience) to continue. The caller holds the lock.
 func (t *Trial) concluded(f *Fault, what string, at, took, patience time.Duration, err error) {
 	if err != nil {
 		if t.Load.Err() == nil {
@@ -147,8 +146,8 @@ func (t *Trial) concluded(f *Fault, what string, at, took, patience time.Duratio
 	t.Event("fault", string(f.Kind())+" "+what, f.String()+": "+strings.Join(NamesOf(f.Victims), ", "), at, took)
 }
 
-// crash kills nodes, all at once: that is what a rack without power looks like. One that
-// is down already, or has left, is none of the fault's.
+// crash kills the victims all at once, like a power failure of a rack. Nodes that are already
+// down or have left are not affected.
 func (t *Trial) crash(f *Fault) error {
 	t.Mu.Lock()
 	for _, n := range f.Victims {
@@ -184,9 +183,8 @@ func (t *Trial) crash(f *Fault) error {
 	return nil
 }
 
-// revive starts the nodes that a fault has killed again, a few at a time; those that are
-// timed and have not got all get their task again. What goes wrong with one is its own
-// affair.
+// revive restarts the nodes that a fault has killed, a few at a time, and gives unfinished timed
+// nodes their task again. A failure affects only the node itself.
 func (t *Trial) revive(f *Fault) {
 	_ = t.Each(t.Load, f.killed, "start it again", t.Starting+t.deadline, func(ctx context.Context, n *Node) error {
 		begun := t.Now()
@@ -216,18 +214,18 @@ func (t *Trial) notBack(n *Node, now, took time.Duration, err error) {
 	t.wake()
 }
 
-// back lets a node take part again, and says whether it is to be given its task.
+// back marks a node as running again, and reports whether it must be given its task.
 func (t *Trial) back(n *Node, f *Fault, now time.Duration) (task bool) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	n.down, n.Stale = false, false
 	t.watchProcesses(n)
-	waited := t.struck(f) // all that lacked this one
+	waited := t.struck(f) // all that needed this node
 	if n.timed {
 		waited = []*Node{n}
 		n.again(f.WithoutData, t.Lasting)
 	}
-	t.awaitUndoing(f) // of those that came meanwhile, too
+	t.awaitUndoing(f) // for nodes that were released meanwhile, too
 	t.awaitRecovery(now, waited...)
 	return n.Started > 0 && n.Ended == 0
 }

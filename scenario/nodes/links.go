@@ -12,15 +12,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// Links are the links of a trial: what the cell says, rates of single nodes,
-// and the faults that are under way, composed. Of two faults that change the rate
-// of one node, that which began later counts; nodes that are cut away at the same
-// time, by whichever fault, are on one side together.
+// Links are the links of a trial: those of the cell, combined with rates of single nodes and
+// with active faults. If two faults change the rate of a node, the later one wins. All nodes
+// that are cut off at the same time, by whichever fault, are on one side together.
 type Links struct {
 	network  scenario.Network       // nil: the nodes have no links of their own
-	Rates    map[int]scenario.Rates // of nodes whose links differ from what the cell says, by place
-	changing sync.Mutex             // one change at a time
-	faults   []*Fault               // under way
+	Rates    map[int]scenario.Rates // rates of nodes that differ from the cell's, by place
+	changing sync.Mutex             // serializes changes
+	faults   []*Fault               // active faults
 }
 
 func (l *Links) emulated() (bool, string) {
@@ -30,10 +29,10 @@ func (l *Links) emulated() (bool, string) {
 	return l.network.Emulated()
 }
 
-// linkLimit is what a change of all links may take.
+// linkLimit limits a change of all links.
 const linkLimit = time.Minute
 
-// set puts a fault into force, or takes it back.
+// set applies or reverts a fault.
 func (l *Links) set(ctx context.Context, f *Fault, on bool) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -44,7 +43,7 @@ func (l *Links) set(ctx context.Context, f *Fault, on bool) error {
 	return l.change(ctx)
 }
 
-// Apply makes the links what they are when no fault is under way.
+// Apply applies Rates.
 func (l *Links) Apply(ctx context.Context) error {
 	if len(l.Rates) == 0 {
 		return nil
@@ -52,7 +51,7 @@ func (l *Links) Apply(ctx context.Context) error {
 	return l.change(ctx)
 }
 
-// change makes the links what they are with the faults under way.
+// change applies Rates and the active faults.
 func (l *Links) change(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
@@ -71,7 +70,7 @@ func (l *Links) change(ctx context.Context) error {
 	return l.network.Change(ctx, c)
 }
 
-// restore takes back everything that the trial has changed.
+// restore reverts all changes of the trial.
 func (l *Links) restore(ctx context.Context) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -82,7 +81,7 @@ func (l *Links) restore(ctx context.Context) error {
 	return l.change(ctx)
 }
 
-// traffic is what has crossed the nodes' links; nil: not known.
+// traffic returns the traffic of the nodes' links, or nil if it is unknown.
 func (l *Links) traffic(ctx context.Context) []scenario.Traffic {
 	if l.network == nil {
 		return nil
@@ -92,8 +91,8 @@ func (l *Links) traffic(ctx context.Context) []scenario.Traffic {
 	return l.network.Traffic(ctx)
 }
 
-// Correction is what was measured of a rate over what was asked for, and the round
-// trip; 1, and the one that was asked for, where it was not.
+// Correction returns the measured rate as a multiple of the configured one (1 if not measured),
+// and the measured round trip (asked if not measured).
 func Correction(c record.LinkCheck, asked float64) (factor, rtt float64) {
 	factor, rtt = 1, asked
 	if c.WantRate > 0 && c.Rate > 0 {

@@ -13,45 +13,44 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
-// Answer is what a node says when it is asked how far it is. The mark lacks the node and
-// the times.
+// Answer is a node's answer to a poll. The mark lacks the node and the times.
 type Answer struct {
 	record.Mark
 	All   bool // it has all
-	Done  bool // and nothing is left to do with it
-	Wrong bool // it has come to its end with something else
+	Done  bool // it has all, and nothing remains to be done with it
+	Wrong bool // it has ended with wrong content
 	Own   any  // the answer of the system, for the scenario
 }
 
-// Progress is how far a node that is timed is. Times are since the trial's epoch; 0: not yet.
+// Progress is the progress of a timed node. Times are since the trial's epoch; 0: not yet.
 type Progress struct {
-	Released time.Duration // when it is to begin
-	Started  time.Duration // it is to be given its task
-	Called   time.Duration // its first task began to be given
+	Released time.Duration // scheduled time of its release
+	Started  time.Duration // actual time of its release; it gets its task next, if it serves
+	Called   time.Duration // start of its first call to Actions.Start
 
 	First, All, DoneAt time.Duration // ends of the polls that first reported them
 	Verified           int64
-	Opening            int64         // what was verified at the first answer, or at the first that reported anything
-	MostPeers          int           // that it was connected to
-	Last               Answer        // the latest
+	Opening            int64         // verified in the first answer, or in the first that reported anything
+	MostPeers          int           // largest number of connected peers
+	Last               Answer        // the latest answer
 	Gap                time.Duration // longest time in which something could have happened unseen
 
-	Ended   time.Duration // it is decided what becomes of it
+	Ended   time.Duration // when its outcome was decided
 	Outcome record.Outcome
 	Class   string
 
-	tasked  bool          // it has its task, in its daemon's present life
-	Polled  bool          // there was an answer
-	given   time.Duration // its task in that life began to be given
-	asked   time.Duration // start of the latest poll that was answered, or when it got its task
-	silent  error         // why the latest poll had no answer; nil: it had
-	percent int64         // of the goal, when it last left a mark
-	news    time.Duration // end of the latest poll that reported something new, or what else its patience counts from
+	tasked  bool          // it has its task since its daemon's latest start
+	Polled  bool          // it has answered a poll
+	given   time.Duration // start of the latest call to Actions.Start
+	asked   time.Duration // start of the latest answered poll, or when it got its task
+	silent  error         // why the latest poll had no answer; nil: it had one
+	percent int64         // percentage of the goal at its latest mark
+	news    time.Duration // the stall limit counts from here: end of the latest poll with news, or start of its task
 	stalled bool
 }
 
-// Classes of nodes that the experiment itself has ended, which are no failures of the
-// system, and of those that ended by themselves.
+// Classes of nodes that the experiment itself ended, which are no failures of the system, and of
+// nodes that failed.
 const (
 	ClassCrashed = "crashed on purpose"
 	ClassCut     = "cut away on purpose"
@@ -61,15 +60,14 @@ const (
 	ClassLate    = "not started in time"
 )
 
-// end decides what becomes of a node, once.
+// end sets the outcome of a node, unless it is decided already.
 func (p *Progress) end(at time.Duration, outcome record.Outcome, class string) {
 	if p.Ended == 0 {
 		p.Ended, p.Outcome, p.Class = at, outcome, class
 	}
 }
 
-// lost ends a node that is gone for good. One that was still to come has come to
-// nothing at the moment at which it would have.
+// lost ends a node that is gone for good. A node that was not released yet ends at its release.
 func (p *Progress) lost(at time.Duration, outcome record.Outcome, class string) {
 	if p.Started == 0 {
 		p.Started = p.Released
@@ -77,8 +75,8 @@ func (p *Progress) lost(at time.Duration, outcome record.Outcome, class string) 
 	p.end(max(at, p.Released), outcome, class)
 }
 
-// again lets a node go on that was started again; empty: it has lost what it had. lasting:
-// one that had all and has kept it need not get it again.
+// again resets the progress of a restarted node. empty means that it lost its data; lasting means
+// that a node that had all and kept its data need not get it again.
 func (p *Progress) again(empty, lasting bool) {
 	p.Last = Answer{}
 	if empty {
@@ -92,7 +90,7 @@ func (p *Progress) again(empty, lasting bool) {
 	}
 }
 
-// why is what a node that does not go on says of itself.
+// why returns why a node makes no progress, as far as it reports that.
 func (p *Progress) why() string {
 	if p.silent != nil {
 		return classSilent
@@ -107,18 +105,18 @@ func (t *Trial) leavesMark(p *Progress, a *Answer) bool {
 		a.Trouble != "" && a.Trouble != p.Last.Trouble
 }
 
-// percent is what an answer says that a node has of its goal.
+// percent returns the percentage of the goal in an answer.
 func (t *Trial) percent(a *Answer) int64 { return 100 * min(a.Verified, t.Goal) / max(1, t.Goal) }
 
-// accompany takes a node through the trial, from its arrival on. All nodes are polled at
-// the same interval, at moments of one absolute schedule over which they are spread evenly, so
-// that the polls of many do not meet. Those that come while one is under way drop out.
+// accompany waits for a node's release, gives it its task, and polls it. All nodes are polled at
+// the same interval, at times of one absolute schedule over which they are spread evenly, so
+// that their polls do not coincide. Polls that are due while one is running are skipped.
 func (t *Trial) accompany(i int, n *Node) {
 	if n.Offset > 0 && !t.Until(n.Released) {
 		return
 	}
 	t.Mu.Lock()
-	if n.Ended > 0 { // it was lost before it came
+	if n.Ended > 0 { // it was lost before its release
 		t.Mu.Unlock()
 		return
 	}
@@ -140,7 +138,7 @@ func (t *Trial) accompany(i int, n *Node) {
 			return
 		}
 		t.Mu.Lock()
-		// One that has all may lose it and begin anew, while a fault is to come.
+		// As long as there are faults, a node that has all may lose it and begin anew.
 		over = n.Ended > 0 && (n.Outcome != record.OK || len(t.Faults) == 0)
 		ask, starts := n.Serving() && n.tasked && n.Ended == 0, n.starts
 		t.Mu.Unlock()
@@ -150,7 +148,7 @@ func (t *Trial) accompany(i int, n *Node) {
 	}
 }
 
-// start gives a node its task, and says whether it has it.
+// start gives a node its task, and reports whether that succeeded.
 func (t *Trial) start(n *Node) bool {
 	t.Mu.Lock()
 	starts, begun := n.starts, t.Now()
@@ -164,13 +162,13 @@ func (t *Trial) start(n *Node) bool {
 	late, now := ctx.Err() != nil, t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if n.starts != starts || !n.Serving() || err != nil && t.Load.Err() != nil { // it ended meanwhile, or the trial did
+	if n.starts != starts || !n.Serving() || err != nil && t.Load.Err() != nil { // the node or the trial ended meanwhile
 		return false
 	}
 	if err != nil {
 		outcome, class, _ := scenario.OutcomeOf(err, nil)
 		if late {
-			outcome, class = record.Error, ClassLate // our limit, not the system's
+			outcome, class = record.Error, ClassLate // the trial's limit, not the system's
 		}
 		if n.Killed() && outcome == record.Error {
 			class = ClassAgain
@@ -185,7 +183,7 @@ func (t *Trial) start(n *Node) bool {
 	return err == nil
 }
 
-// poll asks a node how far it is.
+// poll asks a node for its progress.
 func (t *Trial) poll(n *Node, starts int) {
 	ctx, cancel := context.WithTimeout(t.Load, t.patience)
 	defer cancel()
@@ -195,7 +193,7 @@ func (t *Trial) poll(n *Node, starts int) {
 	t.Mu.Lock()
 	measure := t.Measured && err == nil && t.leavesMark(&n.Progress, &a)
 	t.Mu.Unlock()
-	if measure { // after the poll, which it must not make longer
+	if measure { // after the poll, so as not to prolong it
 		a.Received, a.Sent = t.moved(n.Place)
 	}
 	t.Mu.Lock()
@@ -203,7 +201,7 @@ func (t *Trial) poll(n *Node, starts int) {
 	if err != nil && t.Load.Err() != nil || n.starts != starts || !n.Serving() || n.Ended > 0 {
 		return
 	}
-	if err == nil && !n.Polled && a.Verified > 0 { // it may have come while the node was given its task
+	if err == nil && !n.Polled && a.Verified > 0 { // the progress may have come while the node was given its task
 		n.asked = n.given
 	}
 	n.Gap = max(n.Gap, end-n.asked)
@@ -221,7 +219,7 @@ func (t *Trial) poll(n *Node, starts int) {
 	t.wake()
 }
 
-// saw takes the answer of a poll. With the lock.
+// saw processes the answer to a poll. The caller holds the lock.
 func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 	if t.leavesMark(&n.Progress, &a) {
 		t.mark(n, start, end, a)
@@ -262,14 +260,14 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 	}
 }
 
-// mark keeps what a poll reported. With the lock.
+// mark keeps the answer to a poll as a mark. The caller holds the lock.
 func (t *Trial) mark(n *Node, start, end time.Duration, a Answer) {
 	m := a.Mark
 	m.Node, m.Before, m.Start, m.End = n.Place, min(start, n.asked), start, end
 	t.marks = append(t.marks, m)
 }
 
-// moved is what has crossed a node's link since the load began; −1: not known.
+// moved returns the bytes over a node's link since the load began, or −1 if unknown.
 func (t *Trial) moved(place int) (received, sent int64) {
 	ctx, cancel := context.WithTimeout(t.Load, t.patience)
 	defer cancel()
@@ -283,8 +281,8 @@ func (t *Trial) moved(place int) (received, sent int64) {
 	return bytes(moved.Received), bytes(moved.Sent)
 }
 
-// judge decides about nodes by the clock, and says whether the load is over; if not,
-// when to judge again. With the lock.
+// judge applies the stall limit and the deadline to nodes. It reports whether the load is over
+// and, if not, when to judge again. The caller holds the lock.
 func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
 	next = now + time.Hour
 	at := func(moment time.Duration) { next = min(next, moment) }
@@ -294,7 +292,7 @@ func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
 		switch {
 		case n.Ended > 0:
 			continue
-		case n.Started == 0: // its arrival is to come
+		case n.Started == 0: // not yet released
 			unfinished, waiting = true, true
 			continue
 		case now >= deadline:
@@ -305,7 +303,7 @@ func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
 		unfinished = true
 		limit := n.news + t.stall
 		switch {
-		case n.down || !n.tasked: // its patience begins when it has its task
+		case n.down || !n.tasked: // the stall limit counts from when it has its task
 			waiting = true
 		case !n.stalled && now < limit:
 			at(limit)
@@ -323,10 +321,10 @@ func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
 	return !unfinished || !waiting, next
 }
 
-// cutOff reports whether a fault has taken a node away from every node that has what it
-// is to get: one that serves is left on the other side, alone. Where those were taken
-// away from all that are timed, it is for the system to go on without them, as when they
-// are dead. With the lock.
+// cutOff reports whether faults have cut a node off from all sources (nodes that are not timed
+// and serve): the node is apart, and all sources are on the other side. If instead the sources
+// are apart, the system has to continue without them, as if they were dead. The caller holds the
+// lock.
 func (t *Trial) cutOff(n *Node) bool {
 	var apart []*Node
 	for _, f := range t.Faults {
@@ -342,7 +340,7 @@ func (t *Trial) cutOff(n *Node) bool {
 	return slices.Contains(apart, n) && serving(false) && !serving(true)
 }
 
-// decide ends a node that has come to a standstill, or to its deadline. With the lock.
+// decide ends a node that has stalled or reached its deadline. The caller holds the lock.
 func (t *Trial) decide(n *Node, at time.Duration) {
 	switch {
 	case t.cutOff(n):
@@ -357,8 +355,8 @@ func (t *Trial) decide(n *Node, at time.Duration) {
 	}
 }
 
-// conclude decides about the nodes that are left when the load is over. whole: it has
-// come to its end, and was not cut short.
+// conclude decides the outcome of the remaining nodes when the load is over. whole means that
+// the load was not cut short.
 func (t *Trial) conclude(whole bool) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()

@@ -10,18 +10,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// recovery is a node that is timed and that a fault has struck which is to be undone.
+// recovery is the recovery of a timed node from a fault that will be undone.
 type recovery struct {
 	fault  *Fault
 	node   *Node
-	undone time.Duration // the fault, for this node; 0: not yet
-	beyond int64         // what it had verified then
+	undone time.Duration // when the fault was undone for this node; 0: not yet
+	beyond int64         // what the node had verified then
 	after  time.Duration // from then until it had verified more; 0: it has not
 }
 
-// struck are the nodes that a fault stops: those that it kills, and those that
-// it keeps from one that has what they are to get, by killing that or by a cut that runs
-// between the two. A change of rate stops no node.
+// struck returns the timed nodes that a fault stops: nodes that it kills, and nodes that it
+// separates from a source (a node that is not timed) by killing the source or by a cut between
+// the two. A change of rate stops no node.
 func (t *Trial) struck(f *Fault) (all []*Node) {
 	hits := func(n *Node) bool {
 		return slices.Contains(f.killed, n) || slices.ContainsFunc(f.killed, func(k *Node) bool { return !k.timed })
@@ -44,8 +44,8 @@ func (t *Trial) struck(f *Fault) (all []*Node) {
 	return all
 }
 
-// awaitUndoing notes whom a fault that is to be undone has struck before they had
-// all. With the lock.
+// awaitUndoing notes the unfinished nodes that a fault has struck, if it will be undone. The
+// caller holds the lock.
 func (t *Trial) awaitUndoing(f *Fault) {
 	if f.For == 0 {
 		return
@@ -60,7 +60,8 @@ func (t *Trial) awaitUndoing(f *Fault) {
 	}
 }
 
-// awaitRecovery counts from now on for nodes: what kept them is undone. With the lock.
+// awaitRecovery starts the clock of the nodes' recoveries, since the fault is undone for them.
+// The caller holds the lock.
 func (t *Trial) awaitRecovery(now time.Duration, of ...*Node) {
 	for _, n := range of {
 		if r := n.recovery; r != nil && n.Ended == 0 && !n.down {
@@ -69,16 +70,17 @@ func (t *Trial) awaitRecovery(now time.Duration, of ...*Node) {
 	}
 }
 
-// recover notes that a node has more than before. With the lock.
+// recover ends the recovery of a node that has verified more than before. The caller holds the
+// lock.
 func (n *Node) recover(at time.Duration) {
 	if r := n.recovery; r != nil && r.undone > 0 && at > r.undone && n.Verified > r.beyond {
 		r.after, n.recovery = at-r.undone, nil
 	}
 }
 
-// held reports whether a node was unfinished when a fault that had struck it
-// was undone, or failed before: one that got all from others meanwhile was not
-// held up, and one that another fault has taken away for good says nothing.
+// held reports whether a fault held up its node: the node was unfinished when the fault was
+// undone, or failed before. A node that meanwhile got all from others was not held up, and one
+// that another fault took away for good does not count.
 func (r *recovery) held() bool {
 	switch r.node.Outcome {
 	case record.Cancelled:
@@ -89,8 +91,8 @@ func (r *recovery) held() bool {
 	return true
 }
 
-// faultDetails are how long faults lasted that were undone, and how long the nodes that
-// they had held up took to go on.
+// faultDetails returns the durations of faults that were undone, and the times that the nodes
+// that they had held up took to continue.
 func (t *Trial) faultDetails() (all []record.Detail) {
 	for i, f := range t.Faults {
 		fault := fmt.Sprintf("fault %d", i+1)
@@ -100,7 +102,7 @@ func (t *Trial) faultDetails() (all []record.Detail) {
 		}
 		for _, r := range t.affected {
 			if r.fault == f && r.held() {
-				took := cmp.Or(r.after, -time.Second) // it did not
+				took := cmp.Or(r.after, -time.Second) // −1 s: it did not continue
 				all = append(all, record.Detail{Kind: record.DetailRecovery, Name: fault + ", " + r.node.Name,
 					Value: took.Seconds()})
 			}

@@ -1,5 +1,5 @@
-// Package nodes is what trials have in common whose nodes are polled for how far they are
-// while faults come and go: a node's life, its polls, faults, links and recovery.
+// Package nodes contains the common parts of trials that poll the progress of nodes while faults
+// begin and end: the life of a node, polls, faults, links and recovery.
 package nodes
 
 import (
@@ -23,103 +23,102 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Actions are what a scenario does with a node of its trial.
+// Actions are the actions of a scenario on a node of its trial.
 type Actions interface {
-	// Start gives a node that is timed its task: from when it returns it is polled.
+	// Start gives a timed node its task. The node is polled once Start has returned.
 	Start(ctx context.Context, n *Node) error
-	// Poll asks a node that is timed how far it is.
+	// Poll asks a timed node for its progress.
 	Poll(ctx context.Context, n *Node) (Answer, error)
 	// Kill ends a node's daemon at once.
 	Kill(ctx context.Context, n *Node) error
-	// Restart brings a node back that was killed, or that died: on its data, or
-	// without. One that is timed is given its task again afterwards.
+	// Restart restarts a node that was killed or died, with its data or empty. A timed node
+	// gets its task again afterwards.
 	Restart(ctx context.Context, n *Node, empty bool) error
 }
 
-// Trial is a trial in which nodes are polled for how far they are while faults
-// come and go. What changes in the load is under its lock.
+// Trial is a trial that polls the progress of nodes while faults begin and end. Mu protects
+// everything that changes during the load.
 type Trial struct {
 	Site     scenario.Site
 	Sink     scenario.Sink
 	Links    *Links
-	Nodes    []*Node // that take part
-	Timed    []*Node // of them, in the order in which they come
+	Nodes    []*Node // nodes that take part
+	Timed    []*Node // the timed ones, in the order of their releases
 	Faults   []*Fault
-	Goal     int64       // what each that is timed is to get, in the unit of its answers; 0: not known before
-	Bytes    int64       // that the goals of all timed nodes amount to
-	Done     func(*Node) // is called with the lock when one has all that it is to get; nil: nothing follows from it
-	Lasting  bool        // a node that had all before it was ended has it, unless it lost its data
-	Measured bool        // marks say what has crossed a node's link, and not what the node itself says
+	Goal     int64       // what each timed node has to get, in the unit of its answers; 0: not known in advance
+	Bytes    int64       // bytes of the goals of all timed nodes together
+	Done     func(*Node) // called with Mu held when a node has reached its goal; may be nil
+	Lasting  bool        // a node that had all before it was killed still has it, unless it lost its data
+	Measured bool        // marks have the traffic of a node's link rather than the node's own numbers
 
 	Mu       sync.Mutex
 	Load     context.Context // ends with the load
-	Released time.Duration   // since the epoch: the load begins
-	Ended    time.Duration   // of the load
+	Released time.Duration   // start of the load, since the epoch
+	Ended    time.Duration   // end of the load
 	Notes    []string
 
 	actions  Actions
-	every    time.Duration // from poll to poll of a node
-	patience time.Duration // for the answer to one
+	every    time.Duration // interval of a node's polls
+	patience time.Duration // limit for the answer to a poll
 	stall    time.Duration
 	deadline time.Duration
-	Starting time.Duration // what a node may take to start
+	Starting time.Duration // limit for the start of a node
 	group    sync.WaitGroup
-	changed  chan struct{}      // something to judge has happened
-	traffic  []scenario.Traffic // what had crossed each node's link when the load began
-	after    []scenario.Traffic // likewise when it was over
-	pending  int                // faults that have a moment and are not over, and their undoings
-	hope     time.Duration      // until when those that stall may go on: a fault came or was undone
+	changed  chan struct{}      // signals a change to judge
+	traffic  []scenario.Traffic // traffic of each node's link at the start of the load
+	after    []scenario.Traffic // likewise at its end
+	pending  int                // scheduled faults that are not over, including their undoing
+	hope     time.Duration      // until when stalled nodes may continue, after a fault began or was undone
 	marks    []record.Mark
-	progress time.Time // of the last report
+	progress time.Time // time of the last progress report
 	stalls   int
 	affected []*recovery
-	failure  atomic.Pointer[error] // why the trial cannot go on
+	failure  atomic.Pointer[error] // why the trial cannot continue
 }
 
-// Node is a node of the deployment. What is not set before the load is under the
-// trial's lock.
+// Node is a node of the deployment. The trial's lock protects the fields that change during the
+// load.
 type Node struct {
 	Place  int
 	Name   string
 	System system.Node
-	Stale  bool // its daemon was killed, died or did not start: it has to be started anew before it is used again
+	Stale  bool // its daemon was killed, died or did not start, and needs a restart before further use
 
-	Offset time.Duration // of one that is timed, from the release of all to its own
-	Left   bool          // it went on purpose: it serves nothing any more
+	Offset time.Duration // of a timed node: from the release of the trial to its own
+	Left   bool          // it left on purpose and serves nothing any more
 	Progress
 
 	timed   bool
-	starts  int  // of its daemon in this trial: answers of an earlier one are void
-	down    bool // killed on purpose, and not back
+	starts  int  // increases with each kill in this trial; answers with an older value are void
+	down    bool // killed on purpose, not yet back
 	died    error
 	watched map[testbed.Process]bool
-	// recovery is what is under way of its recovery: one that two faults strike at a time recovers
-	// once, from the last that is undone.
+	// recovery is the node's pending recovery. A node that two faults strike at a time recovers
+	// once, from the one that is undone last.
 	recovery *recovery
 }
 
-// Serving reports whether the node can be asked. With the lock.
+// Serving reports whether the node can be polled. The caller holds the lock.
 func (n *Node) Serving() bool { return !n.down && n.died == nil && !n.Left }
 
-// Killed reports whether a fault has killed the node in this trial. With the lock.
+// Killed reports whether a fault has killed the node in this trial. The caller holds the lock.
 func (n *Node) Killed() bool { return n.starts > 0 }
 
-// longestQuestion is how long an answer to how far a node is may take at most.
+// longestQuestion is the upper limit for the answer to a poll.
 const longestQuestion = 10 * time.Second
 
-// startMargin is what a node may take to end and to clear its store, beside
-// limits.start.
+// startMargin is the time for a node to end and to clear its store, in addition to limits.start.
 const startMargin = 15 * time.Second
 
-// New lays out a trial whose nodes are polled at an interval. rates are those
-// of nodes whose links differ from what the cell says, by place.
+// New returns a trial whose nodes are polled at an interval. rates holds the rates of nodes
+// whose links differ from the cell's, by place.
 func New(site scenario.Site, sink scenario.Sink, every time.Duration, rates map[int]scenario.Rates,
 	actions Actions) *Trial {
 	limits := site.Limits
 	t := &Trial{
 		Site: site, Sink: sink, Links: &Links{network: site.Network, Rates: rates}, actions: actions,
 		changed: make(chan struct{}, 1), every: every,
-		// Nothing can be said of less time than a few polls take.
+		// A stall can only be noticed over several polls.
 		stall: max(limits.Stall.Std(), 3*every), deadline: limits.Deadline.Std(), Starting: limits.Start.Std() +
 			startMargin,
 	}
@@ -127,7 +126,7 @@ func New(site scenario.Site, sink scenario.Sink, every time.Duration, rates map[
 	return t
 }
 
-// Add makes nodes take part, as they are at the beginning of a trial.
+// Add adds nodes in the state of a trial's beginning.
 func (t *Trial) Add(all ...*Node) {
 	for _, n := range all {
 		*n = Node{Place: n.Place, Name: n.Name, System: n.System, Stale: n.Stale, watched: map[testbed.Process]bool{}}
@@ -135,17 +134,16 @@ func (t *Trial) Add(all ...*Node) {
 	}
 }
 
-// Time makes a node of the trial one that is timed, from some time after the release on.
+// Time makes a node timed, starting at an offset from the release.
 func (t *Trial) Time(n *Node, offset time.Duration) {
 	n.timed, n.Offset = true, offset
 	t.Timed = append(t.Timed, n)
 }
 
-// Now is the time since the epoch. It is never 0, which says of a moment that it
-// has not come.
+// Now returns the time since the epoch. It is never 0, which means "not yet" in fields.
 func (t *Trial) Now() time.Duration { return max(1, time.Since(t.Sink.Epoch)) }
 
-// Event records something that happened in the trial, at a moment since the epoch.
+// Event records an event of the trial, at a time since the epoch.
 func (t *Trial) Event(kind, what, detail string, at, took time.Duration) {
 	err := t.Sink.Event(record.Event{At: t.Sink.Epoch.Add(at), Kind: kind, What: what, Detail: detail, Took: took})
 	if err != nil {
@@ -153,24 +151,24 @@ func (t *Trial) Event(kind, what, detail string, at, took time.Duration) {
 	}
 }
 
-// Note keeps a sentence for the report. With the lock.
+// Note adds a sentence to the report. The caller holds the lock.
 func (t *Trial) Note(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
-// Failed is why the trial cannot be executed.
+// Failed returns an error that names the system and the failed step.
 func (t *Trial) Failed(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", t.Site.Use.Name, what, err)
 }
 
-// fail ends the trial: it could not be executed, or not be recorded. It may be
-// called with the lock or without.
+// fail ends the trial because it could not be executed or recorded. It may be called with or
+// without the lock.
 func (t *Trial) fail(err error) {
 	t.failure.CompareAndSwap(nil, &err)
 	t.wake()
 }
 
-// wake lets the trial be judged anew.
+// wake makes await judge the trial again.
 func (t *Trial) wake() {
 	select {
 	case t.changed <- struct{}{}:
@@ -178,11 +176,11 @@ func (t *Trial) wake() {
 	}
 }
 
-// ErrOver ends what goes on beside the load when that is over.
+// ErrOver ends all concurrent work when the load is over.
 var ErrOver = errors.New("the trial's load is over")
 
-// Run executes the load: it releases the nodes that are timed and returns when it is
-// decided what becomes of each. cpu is what it took of this process, in seconds.
+// Run executes the load: it releases the timed nodes and returns when the outcome of each is
+// decided. cpu is the CPU time of this process during the load, in seconds.
 func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 	t.traffic = t.Links.traffic(ctx)
 	t.Sink.Begin()
@@ -219,13 +217,13 @@ func (t *Trial) run(ctx context.Context) error {
 	return err
 }
 
-// Go does something beside the load; with the lock, before the load is over.
+// Go calls do concurrently with the load. The caller holds the lock, and the load is not over.
 func (t *Trial) Go(do func()) { t.group.Go(do) }
 
-// progressEvery is how often the user learns how far the nodes are.
+// progressEvery is the interval of progress reports to the user.
 const progressEvery = 200 * time.Millisecond
 
-// await returns when the load is over.
+// await waits until the load is over.
 func (t *Trial) await() error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -261,7 +259,7 @@ func (t *Trial) await() error {
 	}
 }
 
-// Until waits for a moment of the trial; false: the load was over before.
+// Until waits for a moment of the trial. It returns false if the load is over before.
 func (t *Trial) Until(moment time.Duration) bool {
 	timer := time.NewTimer(moment - t.Now())
 	defer timer.Stop()
@@ -273,7 +271,8 @@ func (t *Trial) Until(moment time.Duration) bool {
 	}
 }
 
-// share is what the nodes have got of all that they are to get. With the lock.
+// share returns the share of their common goal that the nodes have reached. The caller holds the
+// lock.
 func (t *Trial) share() float64 {
 	if t.Goal <= 0 {
 		return 0
@@ -285,7 +284,8 @@ func (t *Trial) share() float64 {
 	return has / (float64(t.Goal) * float64(len(t.Timed)))
 }
 
-// watchProcesses notes it when a node's daemon ends by itself. With the lock.
+// watchProcesses watches a node's daemon, and notes if it ends by itself. The caller holds the
+// lock.
 func (t *Trial) watchProcesses(n *Node) {
 	starts := n.starts
 	for _, p := range n.System.Processes() {
@@ -294,7 +294,7 @@ func (t *Trial) watchProcesses(n *Node) {
 		}
 		n.watched[p] = true
 		if n.timed && !n.tasked && Ended([]testbed.Process{p}) != nil {
-			continue // of an earlier trial: its task starts another
+			continue // process of an earlier trial: the node's task will start another
 		}
 		t.group.Go(func() {
 			select {
@@ -321,8 +321,8 @@ func (t *Trial) watchProcesses(n *Node) {
 	}
 }
 
-// NeedLinks is why a trial is left out whose links are changed, by slow (empty: they are
-// not) or by a fault; nil: it is not.
+// NeedLinks returns a SkipError if the trial changes links that are not emulated, else nil. slow
+// names the option behind Links.Rates.
 func (t *Trial) NeedLinks(slow string) error {
 	ok, why := t.Links.emulated()
 	what := ""
@@ -340,10 +340,10 @@ func (t *Trial) NeedLinks(slow string) error {
 	return &scenario.SkipError{Why: fmt.Sprintf("%s changes links, and they are not emulated here: %s", what, why)}
 }
 
-// cleanLimit is what cleaning all nodes may take.
+// cleanLimit limits the cleanup of all nodes.
 const cleanLimit = 5 * time.Minute
 
-// Clean restores the links, whatever has become of the trial, and lets clean do the rest.
+// Clean restores the links, even if ctx has ended, and calls clean.
 func (t *Trial) Clean(ctx context.Context, clean func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
@@ -353,12 +353,12 @@ func (t *Trial) Clean(ctx context.Context, clean func(context.Context)) {
 	clean(ctx)
 }
 
-// atOnce is how many nodes are prepared, verified or cleaned at a time: they are
+// atOnce limits the nodes that are prepared, verified or cleaned concurrently, since they are
 // processes of one machine.
 const atOnce = 4
 
-// Each does something with nodes, a few at a time, each within a limit. Its error is the
-// first failure, after all have ended.
+// Each calls do for nodes, atOnce at a time, each with a time limit. After all have ended, it
+// returns the first failure.
 func (t *Trial) Each(ctx context.Context, all []*Node, what string, limit time.Duration,
 	do func(context.Context, *Node) error) error {
 	var group errgroup.Group
@@ -377,14 +377,14 @@ func (t *Trial) Each(ctx context.Context, all []*Node, what string, limit time.D
 	return group.Wait()
 }
 
-// Within does something that may take no longer than limit.
+// Within calls do with a time limit.
 func Within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return do(ctx)
 }
 
-// Take are the nodes of a deployment: as many as the engine made hosts for.
+// Take returns the nodes of a deployment, one for each host that the engine created.
 func Take(site scenario.Site) (all []*Node) {
 	for i, n := range site.Cluster.Nodes() {
 		all = append(all, &Node{Place: i, Name: fmt.Sprintf("%s-%02d", site.Use.Name, i+1), System: n})
@@ -392,7 +392,7 @@ func Take(site scenario.Site) (all []*Node) {
 	return all
 }
 
-// NamesOf are the names of nodes.
+// NamesOf returns the names of nodes.
 func NamesOf(all []*Node) []string {
 	names := make([]string, len(all))
 	for i, n := range all {
@@ -401,7 +401,7 @@ func NamesOf(all []*Node) []string {
 	return names
 }
 
-// Ended is how one of a node's processes ended; nil: all run.
+// Ended returns how one of a node's processes ended, or nil if all run.
 func Ended(all []testbed.Process) error {
 	for _, p := range all {
 		select {
@@ -413,7 +413,7 @@ func Ended(all []testbed.Process) error {
 	return nil
 }
 
-// Op is what became of a node that is timed, of a kind of operation. With the lock.
+// Op returns the result of a timed node as an operation of a kind. The caller holds the lock.
 func (t *Trial) Op(n *Node, kind record.OpKind) record.Op {
 	op := record.Op{
 		Kind: kind, Worker: uint32(n.Place), Intended: scenario.Nanos(n.Released), Start: scenario.Nanos(n.Started),
@@ -424,7 +424,7 @@ func (t *Trial) Op(n *Node, kind record.OpKind) record.Op {
 	return op
 }
 
-// Record hands over operations and marks.
+// Record sends operations and marks to the sink.
 func (t *Trial) Record(ops []record.Op) error {
 	slices.SortStableFunc(ops, func(a, b record.Op) int { return int(a.LastByte - b.LastByte) })
 	var errs []error
@@ -435,8 +435,8 @@ func (t *Trial) Record(ops []record.Op) error {
 	return errors.Join(append(errs, t.Sink.Marks(t.marks))...)
 }
 
-// Loaded is what the trial says of itself: what all such trials have in common. With the
-// lock.
+// Loaded returns the facts about the load that are common to all such trials. The caller holds
+// the lock.
 func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	load := scenario.Load{Seconds: (t.Ended - t.Released).Seconds(), CPU: cpu}
 	load.Details = slices.Concat(
@@ -451,7 +451,7 @@ func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	return load
 }
 
-// since is what has crossed the link of the node at a place since the load began; NaN: not known.
+// since returns the traffic of a node's link since the load began, or NaN if it is unknown.
 func (t *Trial) since(now []scenario.Traffic, place int) scenario.Traffic {
 	if place >= min(len(t.traffic), len(now)) {
 		return scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
@@ -460,8 +460,8 @@ func (t *Trial) since(now []scenario.Traffic, place int) scenario.Traffic {
 	return scenario.Traffic{Received: now[place].Received - then.Received, Sent: now[place].Sent - then.Sent}
 }
 
-// Details are numbers of all nodes, in their order, those of which nothing is
-// known as −1. A kind of which nothing is known of any node is left out.
+// Details returns a detail for each node in their order, with −1 for unknown values. If all
+// values are unknown, it returns none.
 func Details(kind string, names []string, of func(place int) float64) []record.Detail {
 	known := false
 	each := make([]record.Detail, len(names))
@@ -477,7 +477,7 @@ func Details(kind string, names []string, of func(place int) float64) []record.D
 	return each
 }
 
-// Draw takes n of some places, in an order of chance.
+// Draw returns n of the places in random order.
 func Draw(from []int, n int, seed uint64) []int {
 	out := make([]int, 0, n)
 	for _, i := range Shuffled(len(from), seed)[:n] {
@@ -486,5 +486,5 @@ func Draw(from []int, n int, seed uint64) []int {
 	return out
 }
 
-// Shuffled are the first n numbers in an order of chance.
+// Shuffled returns the numbers from 0 to n−1 in random order.
 func Shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, 1)).Perm(n) }

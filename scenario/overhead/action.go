@@ -21,18 +21,18 @@ type action struct {
 	object uint32
 	offset int64
 	length int64                           // bytes that must move
-	do     func(*scenario.Operation) error // what is timed
-	after  func(context.Context) error     // what follows, untimed, when it ended well; nil: nothing
+	do     func(*scenario.Operation) error // timed
+	after  func(context.Context) error     // untimed, after success; nil: nothing
 }
 
-// action prepares, untimed, the n-th operation of a worker; n = -1 primes. What the
-// operation asks of the node was checked when it was prepared, see unfit.
+// action prepares, untimed, the n-th operation of a worker; n = -1 is for prime. The function
+// scenario.Prepare has checked that the node has the required abilities.
 func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 	c := t.content(worker, n)
 	needed, _ := wantOf(t.cell)
 	set := t.sets[needed]
 	i := 0
-	if len(set) > t.o.Concurrency { // else each worker has one of its own, or there is none
+	if len(set) > t.o.Concurrency { // else each worker has its own object, or there is none
 		i = pick(len(set), t.o.Concurrency, worker, n)
 	}
 	switch t.o.Operation {
@@ -73,10 +73,9 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 	return action{}, fmt.Errorf("overhead: there is no operation %q", t.o.Operation)
 }
 
-// pick has each of the workers go around its own share of the objects. The last
-// ones, one for each worker, are there to prime with (n = -1) and are never
-// timed: what a system remembers of the object that it read last must not
-// help it with the next.
+// pick returns the index of the object for a worker's n-th operation: each worker cycles through
+// its own share. The last objects, one per worker, are only for prime (n = -1) and never timed,
+// so that a system's memory of the object that it read last does not help it with the next.
 func pick(objects, workers, worker, n int) int {
 	timed := objects - workers
 	if n < 0 {
@@ -86,7 +85,7 @@ func pick(objects, workers, worker, n int) int {
 	return worker + n%share*workers
 }
 
-// put prepares the storing of an object with store.
+// put prepares storing an object with store.
 func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) action {
 	var ref system.Ref
 	return action{
@@ -98,7 +97,7 @@ func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) act
 		},
 		after: func(ctx context.Context) error {
 			t.stored(object{ref, c})
-			if kind == record.OpPutDurable || t.o.Operation == "fill" { // which waits for all of them together
+			if kind == record.OpPutDurable || t.o.Operation == "fill" { // durable already, or fill waits for all together
 				return nil
 			}
 			return t.settle(ctx, object{ref, c})
@@ -106,12 +105,12 @@ func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) act
 	}
 }
 
-// get prepares a read of the whole object.
+// get prepares reading a whole object.
 func (t *trial) get(ctx context.Context, o object, index int) (action, error) {
 	return t.read(ctx, record.OpGet, o, index, 0, o.content.Size)
 }
 
-// cool makes whatever is near the client forget an object, and prove that.
+// cool makes caches near the client forget an object; the system must prove it.
 func (t *trial) cool(ctx context.Context, ref system.Ref) error {
 	c, ok := t.node.(system.Cooler)
 	if !ok {
@@ -143,7 +142,7 @@ func (t *trial) stat(ctx context.Context, o object, index int) (action, error) {
 	}}, t.cool(ctx, o.ref)
 }
 
-// remover prepares the removal of an object that it stores for it.
+// remover stores an object and prepares its removal.
 func (t *trial) remover(ctx context.Context, c workload.Content) (action, error) {
 	var ref system.Ref
 	err := t.within(ctx, "store an object to remove", func(ctx context.Context) (err error) {
@@ -163,21 +162,21 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 	}, err
 }
 
-// fill adds objects to those that are there, then asks for some of them. The
-// objects stay: the trials of later blocks find more. A deployment that is
-// brought up anew begins at none, and stored_objects says so.
+// fill adds objects to the existing ones, then reads some of them. The objects remain, so that
+// the trials of later blocks find more. A new deployment begins without objects, which
+// stored_objects takes into account.
 func (t *trial) fill(ctx context.Context) (before *inventory, err error) {
 	size := int64(t.cell.Data.Size)
 	t.details = append(t.details, scenario.Fact(scenario.LoadHeld, float64(t.held.Load())))
-	defer func() { // also those of a trial that came to nothing
+	defer func() { // objects of a failed trial remain, too
 		t.filled[size] = append(t.filled[size], t.made...)
 		t.made = nil
 	}()
 	err = t.loop(ctx, t.o.Objects, 0, func(_ context.Context, worker, n int) (action, error) {
 		return t.put(record.OpPut, t.content(worker, n), t.node.Put), nil
 	})
-	// All that was added is waited for, in earlier trials too: the reads that follow shall have
-	// the link for themselves, and the inventory shall hold all of it.
+	// Wait for all objects, including those of earlier trials: the following reads need the link
+	// for themselves, and the inventory must contain all objects.
 	t.pending = append(t.pending, t.made...)
 	if err == nil {
 		t.pending, err = t.runner.settle(ctx, t.pending...)
@@ -189,8 +188,7 @@ func (t *trial) fill(ctx context.Context) (before *inventory, err error) {
 	return t.before, err
 }
 
-// operationMetrics are the metrics that follow from the operations one by one, of which
-// there are few.
+// operationMetrics puts the metrics that are computed from single operations, which are few.
 func operationMetrics(in *scenario.Measured, put func(string, float64)) {
 	o, c := in.Cell.Overhead, in.Summary.Counts()
 	var busy time.Duration
@@ -198,19 +196,19 @@ func operationMetrics(in *scenario.Measured, put func(string, float64)) {
 		busy += time.Duration(op.LastByte - op.Start)
 	}
 	put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
-	if o.Operation != "fill" { // operations of several kinds have no common number of bytes
+	if o.Operation != "fill" { // bytes per operation make no sense for several kinds
 		if in.LoadDetail(scenario.LoadGaveUp) == 0 {
 			put("wire_bytes", in.Detail(record.DetailLoad, scenario.LoadWire)/float64(c.Ops))
 		}
 		return
 	}
 	for kind, s := range scenario.ByKind(in.Ops) {
-		put(kind.String()+"_p50", s.KaplanMeier(record.Duration, 0.5)) // cut-off ones are longer than they were watched
+		put(kind.String()+"_p50", s.KaplanMeier(record.Duration, 0.5)) // cut-off operations are censored
 	}
 	put("stored_objects", in.Detail(record.DetailLoad, scenario.LoadHeld)+float64(o.Objects)/2)
 }
 
-// probe reads some of the objects that are there, and asks about some.
+// probe reads some of the stored objects and, if the system can, stats some.
 func (t *trial) probe(ctx context.Context, there []object) error {
 	kinds := []func(context.Context, object, int) (action, error){t.get}
 	if _, ok := t.node.(system.Stater); ok {

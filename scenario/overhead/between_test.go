@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// scripted is a node that writes down what is done with it, and of which a test changes calls.
+// scripted is a node that records calls, some of which a test can replace.
 type scripted struct {
 	*mem.Node
 	mu    sync.Mutex
@@ -50,7 +50,7 @@ func newScripted(t *testing.T, client testbed.Host, opt system.Options, limits e
 	return b, n
 }
 
-// settled are the refs of objects that were asked about until they were durable.
+// settled returns the refs of objects for which settle was called.
 func (n *scripted) settled() map[system.Ref]bool {
 	all := map[system.Ref]bool{}
 	for _, call := range n.calls {
@@ -61,7 +61,7 @@ func (n *scripted) settled() map[system.Ref]bool {
 	return all
 }
 
-// tripled is a system whose servers get two thirds of an object's bytes once it settles.
+// tripled is a system whose servers receive two thirds of an object's bytes when it settles.
 type tripled struct{ *scripted }
 
 func (n tripled) Stats(ctx context.Context) (h system.Holdings, err error) {
@@ -74,8 +74,8 @@ func (n tripled) Stats(ctx context.Context) (h system.Holdings, err error) {
 	return h, err
 }
 
-// Bytes that servers get only once an object settles belong to that object: not
-// to the inventory before the next, and not to the link of the next.
+// Bytes that servers receive only when an object settles belong to that object. They neither
+// appear in the inventory before the next one nor share the link with it.
 func TestOverheadSettlesBetween(t *testing.T) {
 	for operation, connections := range map[string]string{"put": "keep", "put-dir": "keep", "fill": "keep",
 		"delete": "fresh"} {
@@ -115,7 +115,7 @@ func TestOverheadSettlesWhatItPrepares(t *testing.T) {
 	})
 }
 
-// What never settles costs a deadline once, not in each trial, and is no failure.
+// Objects that never settle cost a deadline once, not in each trial, and are no failures.
 func TestOverheadGivesUpSettling(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		put := cell("put", 1000)
@@ -137,7 +137,7 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 				t.Errorf("trial %d: %v, %v", i, y.M, y.Load.Notes)
 			}
 		}
-		// It may have been the moment's fault.
+		// The problem may be temporary.
 		delete(n.on, "settle")
 		n.calls = nil
 		for _, c := range []experiment.Cell{put, fill} {
@@ -157,8 +157,7 @@ func TestOverheadGivesUpSettling(t *testing.T) {
 	})
 }
 
-// Each read begins cold, asking about an object included, and what a trial was
-// primed with is not what it times.
+// Each read begins cold, including stat, and trials do not time the objects used by prime.
 func TestOverheadReadsAreColdAndOfOthers(t *testing.T) {
 	for _, operation := range []string{"get", "stat", "fill"} {
 		t.Run(operation, func(t *testing.T) {
@@ -197,7 +196,7 @@ func TestOverheadReadsAreColdAndOfOthers(t *testing.T) {
 	}
 }
 
-// Operations that were cut off are longer than they were watched, by kind.
+// Operations that were cut off are censored, by kind.
 func TestOverheadFillCensors(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		limits := synthetic.Limits()
@@ -216,7 +215,7 @@ func TestOverheadFillCensors(t *testing.T) {
 		}
 		n.on["get"] = hang
 		y := b.must(what)
-		// 1 to 5 s, and five of more than 5.5 s.
+		// 1 to 5 s, and five longer than 5.5 s.
 		if got := y.M["put_p50"]; !synthetic.Near(got, 5) || y.M["duration_p50"] != got {
 			t.Errorf("put_p50 is %g", got)
 		}
@@ -229,7 +228,7 @@ func TestOverheadFillCensors(t *testing.T) {
 	})
 }
 
-// counter is a client whose interface counts.
+// counter is a client whose interface counts bytes.
 type counter struct {
 	testbed.Host
 	bytes atomic.Int64
@@ -237,12 +236,12 @@ type counter struct {
 
 func (c *counter) Traffic() (rx, tx float64) { return 0, float64(c.bytes.Load()) }
 
-// Bytes on the wire are those of the timed operations, or none are told.
+// Bytes on the wire cover exactly the timed operations, or are not reported.
 func TestOverheadWireBytes(t *testing.T) {
 	for _, c := range []struct {
 		operation   string
 		concurrency int
-		want        float64 // 0: not told
+		want        float64 // 0: not reported
 	}{{"get", 1, 1100}, {"get", 4, 0}, {"put", 1, 1200}, {"put", 4, 0}, {"put-durable", 1, 1207},
 		{"put-durable", 4, 1207}, {"delete", 4, 0}, {"fill", 1, 0}} {
 		synthetic.Virtual(t, func(t *testing.T) {
@@ -260,7 +259,7 @@ func TestOverheadWireBytes(t *testing.T) {
 	}
 }
 
-// What surrounds operations ends too, and says what it was.
+// Steps around operations have a deadline, too, and their errors name the step.
 func TestOverheadPreparationHasDeadlines(t *testing.T) {
 	for operation, c := range map[string]struct{ call, want string }{
 		"get":     {"cool", "cold: it took longer than 10m0s"},
@@ -284,7 +283,7 @@ func TestOverheadPreparationHasDeadlines(t *testing.T) {
 	}
 }
 
-// A generator that is the limit says so: its CPU fills the time of what it times.
+// A generator that limits a trial is reported: its CPU time fills the time of the operations.
 func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		const each = 60 * time.Millisecond // virtual; CPU is real
@@ -311,7 +310,7 @@ func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 		workers, cores int
 		want           bool
 	}{
-		{0.9, 1, 1, 2, true}, {0.7, 1, 1, 2, false}, {0.09, 0.09, 1, 2, false}, // too short to tell
+		{0.9, 1, 1, 2, true}, {0.7, 1, 1, 2, false}, {0.09, 0.09, 1, 2, false}, // too short to judge
 		{1.5, 4, 4, 2, false}, {1.7, 4, 4, 2, true}, {1.7, 2, 2, 8, true}, {0, 0, 1, 2, false},
 	} {
 		if got := scenario.Saturated(c.cpu, c.busy, c.workers, c.cores); got != c.want {

@@ -15,22 +15,22 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// fit is what an operation costs, t = A + R·RTT + B·size, over the valid trials with one
-// operation under way at a time.
+// fit is the cost of an operation, t = A + R·RTT + B·size, over the valid trials without
+// concurrent operations.
 type fit struct {
 	task
 	trials    []*analysis.Trial
-	cells     map[*analysis.Cell]int // of the trials, numbered
+	cells     map[*analysis.Cell]int // number of each of the trials' cells
 	model     stats.CostModel        // Points 0: nothing was fitted
 	notes     []string
-	tested    bool // there are trials and cells enough to say whether the model holds
+	tested    bool // there are enough trials and cells to test the model
 	misfit    float64
 	lineShare analysis.Value
 	inline    inline
 }
 
-// timed are the valid trials of a task whose sizes cross the link, and how many took longer
-// than their deadline. Where all sizes stay, all count.
+// timed returns the valid trials of a task whose bytes cross the link, and how many more took
+// longer than their deadline. If no size crosses the link, it returns the trials of all sizes.
 func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) {
 	for _, row := range r.Rows {
 		c := row.Trial.Info
@@ -47,7 +47,7 @@ func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) 
 	return trials, late
 }
 
-// fit is nil where no trial of a task is valid.
+// fit fits the trials of a task. It returns nil if the task has no valid trial.
 func (r *reading) fit(k task) *fit {
 	f := &fit{task: k, cells: map[*analysis.Cell]int{}, misfit: math.NaN(), lineShare: analysis.Text(""), inline: r.inlines[k]}
 	late := 0
@@ -60,7 +60,7 @@ func (r *reading) fit(k task) *fit {
 	}
 	checked := func(t *analysis.Trial) bool { _, ok := r.checks[t.ID]; return ok }
 	all := len(f.trials)
-	if slices.ContainsFunc(f.trials, checked) { // else the round trip is left out
+	if slices.ContainsFunc(f.trials, checked) { // else fit without round trips
 		f.trials = slices.DeleteFunc(f.trials, func(t *analysis.Trial) bool { return !checked(t) })
 	}
 	var points []stats.CostPoint
@@ -86,7 +86,7 @@ func (r *reading) fit(k task) *fit {
 	return f
 }
 
-// judge says what the model leaves open, and by how much it is off.
+// judge notes which parameters the trials cannot separate, and computes the misfit.
 func (f *fit) judge() {
 	m, parameters := f.model, 3
 	f.note(m.Why)
@@ -125,7 +125,7 @@ func (f *fit) noteTrials(n int, why string) {
 	}
 }
 
-// rate is 1/B; an end that B does not keep from 0 is unknown.
+// rate returns 1/B; bounds are unknown where B may be 0.
 func (f *fit) rate() analysis.Value {
 	b := analysis.Estimate(f.model.B)
 	inverse := func(v analysis.Num) analysis.Num {
@@ -137,8 +137,8 @@ func (f *fit) rate() analysis.Value {
 	return analysis.Value{Number: inverse(b.Number), Lo: inverse(b.Hi), Hi: inverse(b.Lo)}
 }
 
-// lineShare is the rate of a file's bytes as a share of what the link, as measured, can
-// carry of them: its rate, divided for a write by the expansion at the largest size.
+// lineShare returns the rate of file bytes as a share of the rate at which the link can carry
+// them: its measured rate, divided for writes by the expansion at the largest size.
 func (r *reading) lineShare(f *fit) analysis.Value {
 	largest := 0.0
 	for _, t := range f.trials {
@@ -166,8 +166,8 @@ func (r *reading) lineShare(f *fit) analysis.Value {
 
 func (f *fit) rounds() bool { return !math.IsNaN(f.model.R.Mid) }
 
-// base is the baseline's fit that an operation's is compared with, of the same operation or,
-// for another write, of put, which moves the same bytes; nil: there is none.
+// base returns the baseline's fit to compare f with, or nil. It is the fit of the same operation
+// or, for a write that the baseline lacks, of put, which moves the same bytes.
 func (r *reading) base(f *fit, fits []*fit) *fit {
 	find := func(operation string) *fit {
 		i := slices.IndexFunc(fits, func(b *fit) bool {
@@ -183,21 +183,22 @@ func (r *reading) base(f *fit, fits []*fit) *fit {
 		base = find("put")
 	}
 	if base == nil || f.system == r.Baseline || f.model.Points == 0 || f.inline.whole || base.inline.whole ||
-		base.rounds() != f.rounds() { // else two models of one link
+		base.rounds() != f.rounds() { // only models with the same terms can be compared
 		return nil
 	}
 	return base
 }
 
-// byBlock is by how much a block's trials took longer than their cells' medians, in the
-// mean of logarithms, beside that of all blocks; NaN for a block without trials. What a
-// cell as such is off the fit by is no effect of a block that lacks the cell.
+// byBlock returns a function for the effect of a block: by how much its trials took longer than
+// their cells' medians, as a mean of logarithms relative to the mean of all blocks; NaN for a
+// block without trials. Residuals are relative to their cell's median, so that a cell's misfit
+// is no effect of the blocks that have the cell.
 func (f *fit) byBlock() func(block int) float64 {
 	all := map[*analysis.Cell][]float64{}
 	logs := make([]float64, len(f.trials))
 	for i, t := range f.trials {
 		logs[i] = math.NaN()
-		if x := f.model.Residual[i]; x > -1 { // a fit may give less than nothing
+		if x := f.model.Residual[i]; x > -1 { // a fit may predict a negative time
 			logs[i] = math.Log1p(x)
 			all[t.Info] = append(all[t.Info], logs[i])
 		}
@@ -216,9 +217,9 @@ func (f *fit) byBlock() func(block int) float64 {
 	return func(b int) float64 { return stat.Mean(blocks[b], nil) - mean }
 }
 
-// against is an operation's time divided by what the baseline's fit gives for the same
-// absolute bytes and round trip: the geometric mean over cells of each cell's median.
-// Its interval is over blocks, in which the baseline may have been slow or fast, too.
+// against returns an operation's time divided by the prediction of the baseline's fit for the
+// same absolute bytes and round trip: the geometric mean over cells of each cell's median.
+// The interval is over blocks, corrected for the baseline's own effect of the block.
 func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 	base := r.base(f, fits)
 	if base == nil {
@@ -226,7 +227,7 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 	}
 	off := base.byBlock()
 	ratios := make([][]float64, len(f.cells)) // by cell
-	logs := make([][]float64, len(f.cells))   // by cell and block, less what the block's baseline is off by
+	logs := make([][]float64, len(f.cells))   // by cell and block, less the baseline's effect of the block
 	for _, t := range f.trials {
 		rtt, expansion := 0.0, 1.0
 		if f.rounds() {
@@ -259,8 +260,8 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 	return v
 }
 
-// unsettled is the misfit of a cell from which on a test that rejects nothing shows
-// nothing either: the trials are too noisy.
+// unsettled is the misfit above which a model that was not rejected is not confirmed either: the
+// trials are too noisy.
 const unsettled = 0.25
 
 func (f *fit) holds(fits int) analysis.Value {
@@ -279,7 +280,7 @@ func (f *fit) holds(fits int) analysis.Value {
 	return no
 }
 
-// costTable is what every operation costs.
+// costTable returns the cost of every operation.
 func (r *reading) costTable() analysis.Table {
 	t := r.View.Head("cost")
 	against := slices.IndexFunc(t.Head, func(c analysis.TableColumn) bool { return c.Key == "against" })
@@ -299,7 +300,7 @@ func (r *reading) costTable() analysis.Table {
 		a, rounds, b, rate, half, stays, from, to := none, none, none, none, none, none, none, none
 		if m.Points > 0 {
 			rounds, b, rate = analysis.Estimate(m.R), analysis.Estimate(m.B), f.rate()
-			if f.rounds() || b.Number.Known() { // else it would be the whole duration
+			if f.rounds() || b.Number.Known() { // else A would be the whole duration
 				a = analysis.Estimate(m.A)
 			}
 			if a.Number > 0 && b.Lo > 0 {
@@ -326,21 +327,21 @@ func (r *reading) costTable() analysis.Table {
 	return t
 }
 
-// phase is one of an operation on objects of a size.
+// phase is one phase of an operation on objects of a size.
 type phase struct {
 	task
 	size float64
 	name string
 }
 
-// phasePoint is what a phase took in one trial; an unknown round trip is NaN.
+// phasePoint is the time of a phase in one trial; an unknown round trip is NaN.
 type phasePoint struct {
 	rtt, took float64
 	block     int
 }
 
-// phaseTable is what each phase of an operation takes by the system's own account, and
-// its round trips by ours: the slope of its time over the measured round trip.
+// phaseTable returns the time of each phase of an operation as reported by the system, and its
+// number of round trips: the slope of its time over the measured round trip.
 func (r *reading) phaseTable() analysis.Table {
 	points := map[phase][]phasePoint{}
 	var order []phase
@@ -375,7 +376,8 @@ func (r *reading) phaseTable() analysis.Table {
 	return t
 }
 
-// phaseTimes is what a phase took at the shortest round trip, and its round trips.
+// phaseTimes returns the shortest round trip, the time of a phase there, and the number of round
+// trips.
 func phaseTimes(points []phasePoint) (rtt, took float64, rounds analysis.Value) {
 	var at, first, slopes []float64
 	shortest := math.Inf(1)
@@ -391,8 +393,8 @@ func phaseTimes(points []phasePoint) (rtt, took float64, rounds analysis.Value) 
 			at, first = append(at, p.rtt), append(first, p.took)
 		}
 	}
-	for b, x := range rtts { // a disturbance of a block changes all of it
-		if slices.Max(x)-slices.Min(x) > leastRTT { // else its long delay is missing
+	for b, x := range rtts { // by block, since a disturbance affects a whole block
+		if slices.Max(x)-slices.Min(x) > leastRTT { // else the block lacks long delays
 			slopes = append(slopes, stats.Slope(x, times[b]))
 		}
 	}

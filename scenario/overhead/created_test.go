@@ -15,18 +15,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
-// onlyNode hides all that a node can do beyond storing and reading.
+// onlyNode hides all abilities of a node except storing and reading.
 type onlyNode struct{ system.Store }
 
-// Whatever a run has stored in an attached system is gone when it is closed:
-// what was prepared, what fill added, directories, and what was accepted before
-// its operation failed. A started system goes as a whole.
+// Close removes all objects of a run from an attached system: prepared ones, those of fill,
+// directories, and those that were accepted before their operation failed. A started system is
+// removed as a whole.
 func TestCloseRemovesWhatWasStored(t *testing.T) {
 	cells := []experiment.Cell{cell("get", 1000), cell("range", 1000), cell("update", 1000), cell("put-dir", 1000),
 		cell("fill", 1000), cell("delete", 1000), cell("put-durable", 1000)}
 	for _, mode := range []system.Mode{system.Attach, system.Start} {
 		synthetic.Virtual(t, func(t *testing.T) {
-			// Nothing is durable before the deadline of the operation.
+			// No object is durable before the deadline of its operation.
 			n := synthetic.MemNode(t, system.Options{"settle": "1h", "a": "1ms"})
 			runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(mode, n), cells)
 			must(t, err)
@@ -36,8 +36,8 @@ func TestCloseRemovesWhatWasStored(t *testing.T) {
 					t.Fatalf("%s: %v, %+v", c.Overhead.Operation, err, load)
 				}
 			}
-			// Two to get and two to take ranges of, as one of each primes; one to update;
-			// a directory; those of fill; and five and the first that never became durable.
+			// Two for get and two for range, one of them for prime; one to update; a directory;
+			// those of fill; and six that never became durable, one of them from prime.
 			const stay = 2 + 2 + 1 + 1 + 100 + 6
 			if h := synthetic.Objects(t, n); h != stay {
 				t.Errorf("%s: %d objects are there before Close, want %d", mode, h, stay)
@@ -76,7 +76,7 @@ func TestCloseSaysWhatStays(t *testing.T) {
 			!strings.Contains(err.Error(), "8 of 8 objects of ours stay") {
 			t.Errorf("a node that fails: %v", err)
 		}
-		// A server that hangs is not waited for with every object anew.
+		// The wait for a hanging server is not repeated for every object.
 		n.Change(func(m *mem.Model) { m.Errors, m.Hangs = 0, 1 })
 		begun := time.Now()
 		if err := runner.(scenario.Closer).Close(t.Context()); err == nil || !strings.Contains(err.Error(),
@@ -93,7 +93,7 @@ func TestCloseSaysWhatStays(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != time.Second {
 			t.Errorf("bounded by a second: %v after %s", err, time.Since(begun))
 		}
-		// Later it may be well again.
+		// Later, it may work again.
 		n.Change(func(m *mem.Model) { m.Hangs = 0 })
 		if err := runner.(scenario.Closer).Close(t.Context()); err != nil || synthetic.Objects(t, n) != 0 {
 			t.Errorf("well again: %v, %d objects", err, synthetic.Objects(t, n))
@@ -101,8 +101,8 @@ func TestCloseSaysWhatStays(t *testing.T) {
 	})
 }
 
-// What puts that failed have left is removed where names alone say what it is; else it is
-// said that something may be left.
+// Objects of failed puts are removed if refs follow from names; otherwise the error reports that
+// objects may remain.
 func TestCloseAfterFailedPuts(t *testing.T) {
 	for _, named := range []bool{true, false} {
 		synthetic.Virtual(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestCloseAfterFailedPuts(t *testing.T) {
 	}
 }
 
-// A preparation that fails leaves nothing in an attached system.
+// A failed preparation leaves no objects in an attached system.
 func TestFailedPrepareLeavesNothing(t *testing.T) {
 	c := cell("get", 1000, func(o *experiment.Overhead) { o.Concurrency = 4 })
 	synthetic.Virtual(t, func(t *testing.T) {

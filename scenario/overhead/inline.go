@@ -10,30 +10,30 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// task is one operation of one system.
+// task is one operation of one system with a kind of connections.
 type task struct{ system, operation, connections string }
 
 func taskOf(c *analysis.Cell) task {
 	return task{c.System, c.Plan.Overhead.Operation, c.Plan.Overhead.Connections}
 }
 
-// size is that of a cell's objects, in bytes.
+// size returns the size of a cell's objects in bytes.
 func size(c *analysis.Cell) float64 { return float64(c.Plan.Data.Size) }
 
-// sequential reports whether a cell's times are those of single operations.
+// sequential reports whether a cell times single operations of one kind.
 func sequential(c *analysis.Cell) bool {
 	o := c.Plan.Overhead
 	return o.Concurrency <= 1 && o.Operation != "fill"
 }
 
-// view remembers what several of its functions need of the same frame.
+// view caches the reading of the last frame, which several of its functions need.
 type view struct{ last *reading }
 
-// reading is a frame with its links by trial, and what never crosses them.
+// reading is a frame with its links by trial, and the sizes that never cross them.
 type reading struct {
 	*analysis.Frame
 	checks  map[int64]record.LinkCheck
-	inlines map[task]inline // of those of which some sizes stay
+	inlines map[task]inline
 }
 
 func (v *view) read(f *analysis.Frame) *reading {
@@ -57,7 +57,7 @@ func (v *view) read(f *analysis.Frame) *reading {
 	return r
 }
 
-// tasks are the operations that are fitted, by operation, connections and system.
+// tasks returns the tasks to fit, ordered by operation, connections and system.
 func (r *reading) tasks() []task {
 	var all []task
 	operation := map[string]int{}
@@ -77,31 +77,30 @@ func (r *reading) tasks() []task {
 	return all
 }
 
-// place is that of a system in the run.
+// place returns the index of a system in the run.
 func (r *reading) place(system string) int {
 	return slices.IndexFunc(r.Systems, func(s analysis.System) bool { return s.Name == system })
 }
 
-// inline is up to which size an operation's bytes never cross the link; 0: all cross.
+// inline holds the size up to which an operation's bytes never cross the link; 0: all cross.
 type inline struct {
 	stays float64
 	whole bool // no size of the plan crosses: the operation is local
 }
 
 const (
-	noRound    = 0.5   // share of its round trip within which an operation waited for no answer
+	noRound    = 0.5   // an operation that took a smaller share of the round trip waited for no answer
 	leastRTT   = 0.004 // seconds: the shortest round trip, or difference of two, that shows in a time
-	idleBytes  = 128   // on the link: the noise of connections that stay open
-	quietShare = 0.5   // of an object's bytes on the link is not the object
-	// absentShare of an object of tellingSize or more is the talk of daemons: the object
-	// stayed, however long that took.
+	idleBytes  = 128   // on the link: noise of idle connections
+	quietShare = 0.5   // the object did not cross if the link carried at most this share of its bytes
+	// absentShare is the share of an object of tellingSize or more below which the traffic is
+	// communication of daemons: the object did not cross, no matter how long the operation took.
 	absentShare, tellingSize = 0.1, 10_000
 )
 
-// inline finds the sizes whose bytes never cross the link. At the longest round trip,
-// where waiting for one shows best, either the operation ended sooner than that allows
-// while the link carried nothing to speak of, or the link carried too little of a large
-// object.
+// inline finds the sizes whose bytes never cross the link. Either the operation at the longest
+// round trip, where a wait shows best, took too little time to wait for an answer while the link
+// carried almost nothing, or the link carried too little of a large object.
 func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (in inline) {
 	stays, longest := map[float64]bool{}, map[float64]float64{}
 	carried := map[float64]float64{} // by size: the most bytes on the link
@@ -128,7 +127,7 @@ func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (in inline) 
 		crossed := measured && moves && float64(wire.Median) > max(idleBytes, quietShare*n)
 		longest[n], stays[n] = rtt, float64(took.Median) < noRound*rtt && !crossed
 	}
-	absent := 0.0 // smaller sizes stay with it
+	absent := 0.0 // smaller sizes do not cross either
 	for n, bytes := range carried {
 		if bytes < absentShare*n {
 			absent, stays[n] = max(absent, n), true
@@ -144,16 +143,17 @@ func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (in inline) 
 	return in
 }
 
-// local reports whether the bytes of a cell's objects stay where they are.
+// local reports whether the bytes of a cell's objects never cross the link.
 func (r *reading) local(c *analysis.Cell) bool {
 	k := taskOf(c)
 	if k.operation == "fill" {
-		k.operation = "put" // what it times first
+		k.operation = "put" // the operation that it times first
 	}
 	return size(c) <= r.inlines[k].stays
 }
 
-// alike: the time of what crosses the link says nothing of one that does not.
+// alike reports whether two cells are comparable in a metric: times of operations that cross the
+// link are not comparable with times of local ones.
 func (v *view) alike(f *analysis.Frame, metric string, a, b *analysis.Cell) bool {
 	r := v.read(f)
 	return metric == "system_rss_peak" || r.local(a) == r.local(b)

@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// object is one of ours in a system, with what it holds.
+// object is a stored object of the run with its content.
 type object struct {
 	ref     system.Ref
 	content workload.Content
@@ -26,27 +26,27 @@ type runner struct {
 	site scenario.Site
 	node system.Store
 
-	sets   map[set][]object   // what cells read or change
-	filled map[int64][]object // by size, what fill has added
-	before *inventory         // before the first fill; nil: there is no fill, or the system does not report it
-	held   atomic.Int64       // objects of ours that are there
+	sets   map[set][]object   // objects that cells read or change
+	filled map[int64][]object // objects that fill added, by size
+	before *inventory         // before the first fill; nil: no fill, or not reported by the system
+	held   atomic.Int64       // number of the run's objects in the system
 	bytes  atomic.Int64       // their file bytes
 
-	inVain  atomic.Bool // the last wait until an object was durable
-	pending []object    // added by fill, and not known to be durable
+	inVain  atomic.Bool // the last wait for durability was in vain
+	pending []object    // added by fill, not known to be durable
 }
 
-// set names objects of one size that cells read or change.
+// set identifies a set of objects of one size that cells read or change.
 type set struct {
 	purpose string // "read", "range", "mutable"
 	size    experiment.Bytes
 }
 
-// wantOf is the set that a cell needs, and how many objects of it; 0: none.
+// wantOf returns the set that a cell needs, and how many objects of it; 0: none.
 func wantOf(c experiment.Cell) (s set, n int) {
 	o := c.Overhead
-	// Operations under way at once have an object each: what one makes cold, the
-	// other must not read. As many again are there to prime with, see pick.
+	// Concurrent operations use different objects, since one must not read what another makes
+	// cold. As many again are for prime, see pick.
 	n = max(c.Data.Objects, o.Concurrency) + o.Concurrency
 	switch o.Operation {
 	case "get", "stat":
@@ -59,7 +59,7 @@ func wantOf(c experiment.Cell) (s set, n int) {
 	return set{}, 0
 }
 
-// wants are the sets that cells need, each with as many objects as any of them does.
+// wants returns the sets that cells need, each with the largest number of objects of any cell.
 func wants(cells []experiment.Cell) map[set]int {
 	all := map[set]int{}
 	for _, c := range cells {
@@ -79,8 +79,8 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	return objects, bytes
 }
 
-// Prepare stores what the cells read and change, in the quickest way that the
-// system has: nothing of it is measured.
+// Prepare stores the objects that the cells read and change, in the system's quickest way, since
+// this is not measured.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	node := site.Cluster.Nodes()[0].(system.Store)
 	r := &runner{
@@ -89,14 +89,14 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	}
 	begun := time.Now()
 	needed := wants(cells)
-	for _, c := range cells { // in their order
+	for _, c := range cells { // in the order of cells, not of the map
 		s, _ := wantOf(c)
 		if err := r.prepare(ctx, s, needed[s]); err != nil {
 			return r, err
 		}
 		delete(needed, s)
 	}
-	for _, set := range r.sets { // so that none of it is on the link in a trial
+	for _, set := range r.sets { // so that no upload uses the link in a trial
 		if _, err := r.settle(ctx, set...); err != nil {
 			return r, err
 		}
@@ -111,7 +111,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	return r, nil
 }
 
-// storeFunc stores an object in one of the ways that a system has.
+// storeFunc stores an object in one of the system's ways.
 type storeFunc func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
 
 // store stores an object untimed, with [system.Seed] or [system.PutMutable].
@@ -132,7 +132,7 @@ func (r *runner) prepare(ctx context.Context, s set, n int) error {
 	if s.purpose == "mutable" {
 		store = system.PutMutable
 	}
-	seed := scenario.MixSeed(r.site.Seed, s.purpose, int64(s.size)) // two sets have no byte in common
+	seed := scenario.MixSeed(r.site.Seed, s.purpose, int64(s.size)) // different content in each set
 	for i := range n {
 		c := workload.Content{Seed: seed, Index: uint64(i), Size: int64(s.size)}
 		name := fmt.Sprintf("plimsoll-%s-%d-%d-%06d", s.purpose, r.site.Seed, c.Size, i)
@@ -145,19 +145,19 @@ func (r *runner) prepare(ctx context.Context, s set, n int) error {
 	return nil
 }
 
-// keep counts objects of ours that are there from now on, or, negative, no longer.
+// keep adds to the counts of the run's objects and bytes in the system; negative: removes.
 func (r *runner) keep(objects, bytes int64) {
 	r.held.Add(objects)
 	r.bytes.Add(bytes)
 }
 
-// removed notes that an object is there no longer.
+// removed notes that an object was removed.
 func (r *runner) removed(o system.Object) {
 	r.Removed(o.Ref)
 	r.keep(-1, -o.Size)
 }
 
-// stored notes what the trial has stored.
+// stored notes an object that the trial stored.
 func (t *trial) stored(o object) {
 	t.keep(1, o.content.Size)
 	t.mu.Lock()
@@ -165,7 +165,7 @@ func (t *trial) stored(o object) {
 	t.made = append(t.made, o)
 }
 
-// remove deletes what the trial has stored.
+// remove deletes the objects of the trial.
 func (t *trial) remove(ctx context.Context) {
 	made := make([]system.Object, len(t.made))
 	for i, o := range t.made {
@@ -174,9 +174,8 @@ func (t *trial) remove(ctx context.Context) {
 	t.site.RemoveMade(ctx, t.node, made, t.removed)
 }
 
-// within does one step that surrounds operations, under a deadline of its own as
-// long as that of an operation. Its error says which step it was, and when the
-// deadline ended it, so.
+// within executes a step outside of operations, under the deadline of an operation. Its error
+// names the step, and the deadline if that ended it.
 func (r *runner) within(ctx context.Context, what string, do func(context.Context) error) error {
 	limit := r.site.Limits.Deadline.Std()
 	step, cancel := context.WithTimeout(ctx, limit)

@@ -11,10 +11,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// What a system, or its options, cannot do is said before anything is stored, all of it at once, with
-// the conditions that leave the cells out.
+// All missing abilities of a system or its options are reported together before anything is stored,
+// with the conditions that leave out the cells.
 func TestProblems(t *testing.T) {
-	always := map[string]string{"connections": "fresh"} // a system without lasting connections has no kept ones
+	always := map[string]string{"connections": "fresh"} // a system without persistent connections cannot keep any
 	for _, c := range []struct {
 		name     string
 		identity map[string]string
@@ -56,7 +56,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Prepares says what Prepare then does.
+// Prepares agrees with Prepare.
 func TestPrepares(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		four := func(o *experiment.Overhead) { o.Concurrency = 4 }

@@ -12,10 +12,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Scenario asks what an object costs before its bytes count. It follows
-// Tahoe-LAFS's performance notes: one operation after the other, over a ladder of
-// sizes and of round trips, so that the time can be split into a constant,
-// so many round trips, and so much for each byte.
+// Scenario measures the cost of an object beyond the transfer of its bytes. It follows
+// Tahoe-LAFS's performance notes: one operation after the other, over a ladder of sizes and
+// round trips, so that the time can be split into a constant, a number of round trips, and a
+// time per byte.
 type Scenario struct{}
 
 func (Scenario) Name() string { return "overhead" }
@@ -23,12 +23,12 @@ func (Scenario) Name() string { return "overhead" }
 //go:embed metrics.txt
 var definitions string
 
-// Metrics of a trial.
+// Metrics implements Scenario.
 func (Scenario) Metrics() []record.Metric {
 	return append(scenario.Definitions(definitions, "overhead"), scenario.Machine()...)
 }
 
-// abilities that an operation asks of a node, where it has not the same name.
+// abilities maps operations to the required ability of a node if its name differs.
 var abilities = map[string]string{"fill": "put", "put-durable": "durable", "put-dir": "directory", "get": "put"}
 
 // Problems implements Scenario.
@@ -65,7 +65,7 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 	return problems
 }
 
-// Measure computes a trial's metrics; see Metrics for their definitions.
+// Measure computes the metrics of a trial; Metrics defines them.
 func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := scenario.Numbers(m)
@@ -75,7 +75,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	storedMetrics(&in, put)
 	put("success_rate", float64(c.Outcomes[record.OK])/float64(c.Finished())) // without operations there is no rate
 	switch {
-	case o.Operation == "fill": // several kinds of operations in one trial
+	case o.Operation == "fill": // has several kinds of operations in one trial
 		if v, ok := m["put_p50"]; ok {
 			put("duration_p50", v)
 		}
@@ -94,14 +94,14 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	return m
 }
 
-// leastWire is the least of bytes, beyond those of the object, that an operation
-// which crosses the link puts on it: frames of a request and its answer, and what
-// a protocol says in them. Less is the noise of connections that stay open.
+// leastWire is the least number of bytes, beyond the object's, that an operation puts on the
+// link if it crosses it: frames of a request and its answer, with the protocol's content. Less
+// is noise of idle connections.
 const leastWire = 200
 
-// loadLines are the load lines of a trial, of operations that cross the link.
-// Slow start is not in them: a system may spread an object over connections to many
-// servers, each with a window of its own.
+// loadLines adds the load lines of a trial whose operations cross the link. They do not include
+// slow start, since a system may spread an object over connections to many servers, each with
+// its own window.
 func loadLines(in scenario.Measured, m map[string]float64) {
 	p, ok := scenario.PathOf(in.Link)
 	wire, counted := m["wire_bytes"]
@@ -114,7 +114,7 @@ func loadLines(in scenario.Measured, m map[string]float64) {
 		size = float64(in.Cell.Data.Size)
 	}
 	if wire < size+leastWire {
-		return // it is answered on this side of the link, or accepted before it crosses
+		return // answered on this side of the link, or accepted before crossing it
 	}
 	// Redundancy that servers make among themselves does not cross the client's link.
 	moved := size

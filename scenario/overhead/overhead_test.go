@@ -34,7 +34,7 @@ func newBench(t *testing.T, opt system.Options, limits experiment.Limits, cells 
 	return newBenchOn(t, nil, n, n, limits, cells...)
 }
 
-// newBenchOn has the scenario work on something else than the node itself.
+// newBenchOn returns a bench on which the scenario sees another node than mem's own.
 func newBenchOn(t *testing.T, client testbed.Host, node *mem.Node, seen system.Node, limits experiment.Limits,
 	cells ...experiment.Cell) *bench {
 	t.Helper()
@@ -48,7 +48,7 @@ func newBenchOn(t *testing.T, client testbed.Host, node *mem.Node, seen system.N
 	return &bench{t: t, node: node, runner: runner}
 }
 
-// cell of an operation; set changes it.
+// cell returns a cell of an operation; set changes it.
 func cell(operation string, size int64, set ...func(*experiment.Overhead)) experiment.Cell {
 	o := &experiment.Overhead{
 		Operation: operation, Connections: "keep", Concurrency: 1, Count: 5, Time: experiment.Duration(time.Hour),
@@ -77,7 +77,7 @@ func (b *bench) must(c experiment.Cell) *synthetic.Recorded {
 	return y
 }
 
-// What mem is told that its operations take comes back, for each of them.
+// The configured times of mem's operations are recovered for each operation.
 func TestOverheadRecoversKnownTimes(t *testing.T) {
 	const a, r, dial, rate, rtt, size = 0.010, 9.0, 3.0, 1e6, 0.014, 50_000.0
 	opt := system.Options{"a": "10ms", "r": "9", "dial": "3", "rate": "1000000", "rtt": "14ms", "settle": "3s",
@@ -91,7 +91,7 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 		{"put", a + r*rtt + size/rate, record.OpPut, false, true},
 		{"put-durable", a + r*rtt + size/rate + 3, record.OpPutDurable, false, true},
 		{"put-dir", 2*(a+r*rtt) + size/rate, record.OpPutDir, false, true},
-		{"get", a + r*rtt + size/rate, record.OpGet, true, false}, // cold, although it has a cache
+		{"get", a + r*rtt + size/rate, record.OpGet, true, false}, // cold in spite of a cache
 		{"range", a + r*rtt + size/rate, record.OpRange, true, false},
 		{"stat", a + r*rtt, record.OpStat, false, false},
 		{"update", a + r*rtt + size/rate, record.OpUpdate, false, false},
@@ -141,7 +141,7 @@ func TestOverheadRecoversKnownTimes(t *testing.T) {
 	}
 }
 
-// Every fault has its outcome, within the limits.
+// Every fault has its outcome within the limits.
 func TestOverheadOutcomes(t *testing.T) {
 	limits := synthetic.Limits()
 	soon := synthetic.Limits()
@@ -152,7 +152,7 @@ func TestOverheadOutcomes(t *testing.T) {
 		limits    experiment.Limits
 		want      record.Outcome
 		class     string
-		within    time.Duration // of one operation
+		within    time.Duration // limit of one operation
 	}{
 		"error": {"get", func(m *mem.Model) { m.Errors = 1 }, limits, record.Error, mem.ErrInjected.Error(),
 			time.Second},
@@ -190,7 +190,7 @@ func TestOverheadOutcomes(t *testing.T) {
 	}
 }
 
-// A read that cannot be made cold is no measurement of a cold read.
+// If an object cannot be made cold, its read is no measurement.
 func TestOverheadColdOrNotAtAll(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		what := cell("get", 1000)
@@ -233,7 +233,7 @@ func TestOverheadBounds(t *testing.T) {
 	})
 }
 
-// Objects of fill stay; a deployment brought up anew begins at none.
+// Objects of fill remain; a new deployment begins without objects.
 func TestOverheadFill(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		fill := cell("fill", 2000, func(o *experiment.Overhead) { o.Objects, o.Count, o.Concurrency = 100, 7, 3 })
@@ -271,8 +271,7 @@ func TestOverheadFill(t *testing.T) {
 	})
 }
 
-// What is stored is never what was stored before: a system that finds the same
-// content again would have nothing to do.
+// Stored content is always new: a system that already has the content would have nothing to do.
 func TestOverheadContentIsFresh(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		fill := cell("fill", 64, func(o *experiment.Overhead) { o.Concurrency, o.Count = 4, 1 })
@@ -333,7 +332,7 @@ func TestPickSharesObjects(t *testing.T) {
 	}
 }
 
-// The load line is of what crossed the link, and of nothing where that is not known.
+// The load line covers the bytes that crossed the link; if they are unknown, there is none.
 func TestOverheadLines(t *testing.T) {
 	const size = 1e6
 	base := func(op, connections string, wire, expansion float64) map[string]float64 {

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// load is what the trial says of itself.
+// load returns the facts about the load generator.
 func (t *trial) load() scenario.Load {
 	load := t.tally.Load(scenario.SelfCPU()-t.begun, t.cpu, t.o.Concurrency)
 	load.Details = t.details
@@ -29,15 +29,15 @@ func (t *trial) load() scenario.Load {
 	return load
 }
 
-// inventory is what the storage servers held at a moment at which so many
-// objects of ours were there.
+// inventory is what the storage servers held at a moment, with the number and bytes of the run's
+// objects at that moment.
 type inventory struct {
 	system.Holdings
 	objects, bytes int64
 }
 
-// inventory asks the system; nil when it does not say. It may walk disks, so it
-// is never called while something is timed.
+// inventory returns what the servers hold, or nil if the system does not report it. It may walk
+// disks, so it is never called while an operation is timed.
 func (r *runner) inventory(ctx context.Context) (*inventory, error) {
 	s, ok := r.node.(system.Stats)
 	if !ok {
@@ -54,8 +54,9 @@ func (r *runner) inventory(ctx context.Context) (*inventory, error) {
 	return &inventory{h, r.held.Load(), r.bytes.Load()}, nil
 }
 
-// inventoried adds to a load what the servers held before it, unless that is nil, and after
-// it. What failed may have left something behind: then what one object takes is not known.
+// inventoried adds to a load what the servers held before and after the trial, unless before is
+// nil. It adds nothing after failures or unsettled objects, since they make the bytes per object
+// unknown.
 func (t *trial) inventoried(ctx context.Context, load *scenario.Load, before *inventory) error {
 	if before == nil || t.tally.Failed > 0 || t.unsettled.Load() {
 		return nil
@@ -68,7 +69,7 @@ func (t *trial) inventoried(ctx context.Context, load *scenario.Load, before *in
 	return err
 }
 
-// details are what is known of an inventory.
+// details returns the known values of an inventory.
 func (i *inventory) details(kind string) (all []record.Detail) {
 	add := func(name string, v int64) {
 		if v >= 0 { // else the system did not report it
@@ -84,8 +85,8 @@ func (i *inventory) details(kind string) (all []record.Detail) {
 	return all
 }
 
-// storedMetrics are the metrics of what each object that was added between two
-// inventories cost the servers.
+// storedMetrics puts the cost to the servers of each object that was added between the two
+// inventories.
 func storedMetrics(in *scenario.Measured, put func(string, float64)) {
 	grown := func(name string) float64 {
 		return in.Detail(record.DetailHeldAfter, name) - in.Detail(record.DetailHeldBefore, name)

@@ -13,30 +13,30 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// tables are what several cells say together.
+// tables returns the tables that combine several cells.
 func (v *view) tables(f *analysis.Frame) []analysis.Table {
 	r := v.read(f)
 	return []analysis.Table{r.costTable(), r.memoryTable(), r.objectsTable(), r.phaseTable()}
 }
 
 const (
-	// falseAlpha is the share of runs in which nothing is wrong, and in which a rule may
-	// fire all the same, whatever the number of tests.
+	// falseAlpha is the share of faultless runs in which a rule may fire nevertheless, for any
+	// number of tests.
 	falseAlpha = 0.01
-	// misfitAlpha is that of the cost model, whose small p-values are too small where
-	// noise is heavy-tailed.
+	// misfitAlpha is the level for the cost model. It is lower, since the model's small p-values
+	// are too small with heavy-tailed noise.
 	misfitAlpha = falseAlpha / 30
-	// assumedAutocorrelation is of trials that follow each other. The number of objects
-	// grows with time, so what drifts for a while looks like a slope. With 0.25 the
-	// interval covers 94 to 98 % in the simulations, by the kind of noise.
+	// assumedAutocorrelation is the autocorrelation of successive trials. The number of objects
+	// grows with time, so a temporary drift looks like a slope. With 0.25, the interval covers 94
+	// to 98 % in simulations, depending on the kind of noise.
 	assumedAutocorrelation = 0.25
 )
 
-// objectsTable is how the time of an operation changes with the number of objects that
-// the servers hold.
+// objectsTable returns how the time of an operation changes with the number of objects on the
+// servers.
 func (r *reading) objectsTable() analysis.Table {
 	t := r.View.Head("objects")
-	stat := map[string]bool{} // systems that can be asked for their objects
+	stat := map[string]bool{} // systems with successful stat operations
 	for _, row := range r.Rows {
 		if row.Metric == "stat_p50" && row.Trial.Valid() && !row.Censored {
 			stat[row.Trial.Info.System] = true
@@ -65,7 +65,7 @@ func (r *reading) objectsTable() analysis.Table {
 		}
 	}
 	for _, s := range sloped {
-		for i, v := range s.y { // noise is a share of the time
+		for i, v := range s.y { // noise is proportional to the time
 			s.y[i] = math.Log(v)
 		}
 		p, change, alpha := stats.Rising(s.x, s.y, assumedAutocorrelation), "not significant", falseAlpha/float64(len(sloped))
@@ -80,11 +80,11 @@ func (r *reading) objectsTable() analysis.Table {
 	return t
 }
 
-// overObjects are times of an operation over thousands of objects stored.
+// overObjects holds the times of an operation (y) over thousands of stored objects (x).
 type overObjects struct {
 	x, y []float64
-	cut  int // trials that were cut off
-	row  int // of the table
+	cut  int // number of trials that were cut off
+	row  int // in the table
 }
 
 func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects) {
@@ -100,10 +100,10 @@ func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects) {
 	return s
 }
 
-// memory is what a system's processes of one kind take.
+// memory is the memory use of a system's processes of one kind.
 type memory struct {
 	system, process    string
-	operation          string // of the peaks
+	operation          string // operation of the peaks
 	processes          int
 	rest, pss, between []float64
 	peaks              []peak
@@ -118,8 +118,8 @@ type peak struct {
 
 var numbered = regexp.MustCompile(`-[0-9]+$`)
 
-// details are a trial's values of one kind, by kind of process: "tahoe/storage-2" is of
-// the kind "storage".
+// details returns a trial's values of one kind, by kind of process: "tahoe/storage-2" has the
+// kind "storage".
 func details(t *analysis.Trial, kind string) map[string][]float64 {
 	all := map[string][]float64{}
 	for _, d := range t.Details {
@@ -132,7 +132,7 @@ func details(t *analysis.Trial, kind string) map[string][]float64 {
 	return all
 }
 
-// upload is the operation whose memory is reported of a system; empty: it has none.
+// upload returns the operation whose peak memory is reported for a system, or "".
 func (r *reading) upload(system string) string {
 	for _, op := range []string{"put", "put-durable"} {
 		if slices.ContainsFunc(r.Cells, func(c *analysis.Cell) bool {
@@ -144,8 +144,8 @@ func (r *reading) upload(system string) string {
 	return ""
 }
 
-// memories gathers what the processes take: at rest, before anything was stored;
-// between loads; and at the peak of uploads.
+// memories returns the memory of processes at rest (before anything was stored), between loads,
+// and at the peak of uploads.
 func (r *reading) memories() []*memory {
 	var all []*memory
 	each := func(t *analysis.Trial, do func(m *memory, v float64), kinds ...string) {
@@ -162,7 +162,7 @@ func (r *reading) memories() []*memory {
 				do(all[i], stats.Median(xs))
 			}
 			if len(values) > 0 {
-				return // the kinds that follow stand in for it
+				return // the other kinds are substitutes
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func (r *reading) memories() []*memory {
 	return all
 }
 
-// fresh are the first trials with numbers of new processes of a system.
+// fresh returns, for each set of new processes of a system, the first trial with values.
 func (r *reading) fresh() map[*analysis.Trial]bool {
 	type process struct {
 		system string
@@ -206,7 +206,7 @@ func (r *reading) fresh() map[*analysis.Trial]bool {
 		}
 		pids := slices.Concat(slices.Collect(maps.Values(details(t, record.DetailPID)))...)
 		if len(pids) == 0 {
-			pids = []float64{0} // an older version recorded none
+			pids = []float64{0} // older versions did not record them
 		}
 		fresh[t] = !slices.ContainsFunc(pids, func(pid float64) bool { return known[process{t.Info.System, pid}] })
 		for _, pid := range pids {
@@ -216,7 +216,7 @@ func (r *reading) fresh() map[*analysis.Trial]bool {
 	return fresh
 }
 
-// largest are the peaks at so many uploads at once, of their largest size.
+// largest returns the peaks of the largest size at a number of concurrent uploads, and the size.
 func (m *memory) largest(concurrency int) (peaks []float64, of float64) {
 	for _, p := range m.peaks {
 		if p.concurrency != concurrency || p.size < of {
@@ -231,13 +231,14 @@ func (m *memory) largest(concurrency int) (peaks []float64, of float64) {
 }
 
 const (
-	growthFloor = 0.1  // of each file byte that a process must keep for its memory to grow with the file
-	growthSizes = 0.01 // of the largest size from which on objects enter the slope
+	growthFloor = 0.1  // least share of each file byte in memory that counts as growth with the file
+	growthSizes = 0.01 // smaller shares of the largest size are left out of the slope
 )
 
-// growth is the slope of the peak of one upload over its size. What a process still holds
-// of an earlier, larger object makes it too flat: so it shows growth, but no absence of it.
-// That the largest upload took little more than rest does.
+// growth returns the slope of the peak memory of single uploads over their size, and whether
+// memory grows with size. Memory that a process retains from an earlier, larger object flattens
+// the slope, so a flat slope does not prove the absence of growth. It is proven if the largest
+// upload takes little more memory than the process at rest.
 func (m *memory) growth(one []float64, largest, confidence float64) (slope analysis.Value, grows string) {
 	switch {
 	case len(one) == 0 || !(largest > 0):
@@ -250,8 +251,8 @@ func (m *memory) growth(one []float64, largest, confidence float64) (slope analy
 	return analysis.Text(""), "unknown"
 }
 
-// slope leaves objects out that are far smaller than the largest, unless there are no
-// others.
+// slope returns the slope over the sizes from growthSizes of the largest on or, if these are all
+// the same, over all sizes.
 func (m *memory) slope(largest, confidence float64) analysis.Value {
 	for _, from := range []float64{growthSizes * largest, 0} {
 		var x, y []float64
@@ -285,7 +286,7 @@ func (r *reading) memoryTable() analysis.Table {
 		if len(one) > 0 {
 			size = analysis.Number(largest)
 		}
-		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // tested upwards
+		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // one-sided test
 		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), m.operation,
 			median(one), size,
 			several, atOnce, slope, grows)
@@ -293,7 +294,7 @@ func (r *reading) memoryTable() analysis.Table {
 	return t
 }
 
-// median has its exact interval, or the range of too few values for one.
+// median returns the median with its exact interval or, for too few values, the range.
 func median(xs []float64) analysis.Value {
 	v := analysis.Estimate(stats.MedianCI(xs, analysis.Confidence))
 	if len(xs) > 1 && !v.Lo.Known() {

@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// trial is one trial under way.
+// trial is one running trial.
 type trial struct {
 	*runner
 	cell experiment.Cell
@@ -27,17 +27,17 @@ type trial struct {
 
 	directories []system.Ref // one for each worker, for put-dir
 	tally       *scenario.Tally
-	begun       float64         // CPU seconds of this process when the trial, then its operations, began
-	details     []record.Detail // beside those that every trial has
+	begun       float64         // CPU seconds of this process at the start of the trial, then of its operations
+	details     []record.Detail // in addition to those of every trial
 
 	mu     sync.Mutex
-	cpu    float64              // seconds of this process, in all operations
-	wire   float64              // bytes through the client's interface likewise; NaN: not counted, or not theirs alone
+	cpu    float64              // CPU seconds of this process in all operations
+	wire   float64              // bytes through the client's interface in them; NaN: not counted or mixed with others
 	made   []object             // stored in this trial
 	phases map[string][]float64 // seconds, by phase
 	order  []string             // of the phases
 
-	unsettled atomic.Bool // the trial has given up waiting until objects are durable
+	unsettled atomic.Bool // the trial gave up waiting until objects are durable
 }
 
 // Trial implements Runner.
@@ -48,8 +48,8 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 		tally: scenario.NewTally(sink), phases: map[string][]float64{}, begun: scenario.SelfCPU(),
 	}
 	if r.site.Use.Attached() {
-		// An attached system outlives the run: what an earlier run of the same
-		// experiment has stored there must not be found again.
+		// An attached system outlives the run: it must not find the content that an earlier run of
+		// the same experiment stored.
 		t.seed = scenario.MixSeed(seed, "content", sink.Epoch.UnixNano())
 	}
 	defer t.remove(ctx)
@@ -67,7 +67,8 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 
 func (t *trial) now() time.Duration { return time.Since(t.sink.Epoch) }
 
-// repeat does the cell's operation again and again. before is what the servers held, where it adds objects.
+// repeat executes the cell's operation repeatedly. If the operation adds objects, before is what
+// the servers held before.
 func (t *trial) repeat(ctx context.Context) (before *inventory, err error) {
 	if err = t.directory(ctx); err == nil {
 		err = t.prime(ctx)
@@ -82,8 +83,8 @@ func (t *trial) repeat(ctx context.Context) (before *inventory, err error) {
 	return before, t.loop(ctx, t.o.Count*t.o.Concurrency, t.o.Time.Std(), t.action)
 }
 
-// directory makes a fresh one for each worker: what entering an object costs may
-// depend on how many are there, and two at once would be in each other's way.
+// directory creates a fresh directory for each worker: the cost of adding an object may depend
+// on the number of entries, and concurrent workers would block each other.
 func (t *trial) directory(ctx context.Context) error {
 	if t.o.Operation != "put-dir" {
 		return nil
@@ -103,9 +104,8 @@ func (t *trial) directory(ctx context.Context) error {
 	return nil
 }
 
-// prime does each worker's operation once, untimed, so that the connections
-// that it keeps are there. How it ends does not matter: what is wrong shows in
-// the operations that are timed.
+// prime executes each worker's operation once, untimed, so that the connections to keep exist.
+// Failures do not matter here: they will show in the timed operations.
 func (t *trial) prime(ctx context.Context) error {
 	if t.o.Connections != "keep" {
 		return nil
@@ -123,7 +123,7 @@ func (t *trial) prime(ctx context.Context) error {
 	})
 }
 
-// content of the n-th action of a worker, never the same twice; -1: to prime.
+// content returns the unique content of a worker's n-th action; n = -1 is for prime.
 func (t *trial) content(worker, n int) workload.Content {
 	return workload.Content{Seed: t.seed, Index: uint64(worker)<<32 | uint64(n+1), Size: int64(t.cell.Data.Size)}
 }
@@ -132,9 +132,10 @@ func (t *trial) name(c workload.Content) string {
 	return fmt.Sprintf("plimsoll-%016x-%x", c.Seed, c.Index)
 }
 
-// loop has the workers do so many actions together, each its share one after the other; none
-// begins later than limit (0: no limit) after the loop, except for each worker's first.
-// Its error is of what surrounds the operations, which have outcomes instead.
+// loop divides a number of actions among the workers, each of which does its share one after the
+// other. None begins later than limit (0: no limit) after the start of the loop, except for each
+// worker's first. A failed operation is no error but has an outcome; errors come from the steps
+// around operations.
 func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	next func(ctx context.Context, worker, n int) (action, error)) error {
 	alone := t.o.Concurrency == 1
@@ -159,7 +160,7 @@ func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 		return nil
 	})
 	if !alone {
-		// What lies between the operations of one worker is beside those of the others.
+		// While one worker is between operations, others are within theirs: count the whole loop.
 		t.cpu += scenario.SelfCPU() - cpu
 		if t.silentBetween() {
 			t.wire += t.traffic() - wire
@@ -170,8 +171,8 @@ func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	return err
 }
 
-// silentBetween reports whether nothing crosses the link between the operations
-// of a worker: nothing is made cold, stored to be removed, or waited for.
+// silentBetween reports whether nothing crosses the link between the operations of a worker: no
+// object is made cold, stored in order to be removed, or waited for.
 func (t *trial) silentBetween() bool {
 	_, settles := t.node.(system.Settler)
 	_, cools := t.node.(system.Cooler)
@@ -184,21 +185,20 @@ func (t *trial) silentBetween() bool {
 	return t.o.Operation == "put-durable"
 }
 
-// redial makes the next operation begin with fresh connections, where that is asked for.
+// redial makes the next operation open new connections, if the cell asks for it.
 func (t *trial) redial(ctx context.Context) error {
 	if t.o.Connections != "fresh" {
 		return nil
 	}
 	d, ok := t.node.(system.Redialer)
-	if !ok { // it does anyway
+	if !ok { // every operation opens new connections
 		return nil
 	}
 	return t.within(ctx, "make it connect anew", d.Redial)
 }
 
-// do times one action and records it. alone: nothing else crosses the client's
-// interface meanwhile, and the system's account of its latest operation is this
-// one's.
+// do times one action and records it. alone means that nothing else crosses the client's
+// interface meanwhile, and that the system's report on its latest operation is about this one.
 func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error {
 	op := record.Op{Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length}
 	wire, cpu := 0.0, 0.0
@@ -226,7 +226,7 @@ func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error 
 	return a.after(ctx)
 }
 
-// account asks where the system says that the time of its latest operation went.
+// account adds the times of the phases that the system reports for its latest operation.
 func (t *trial) account(ctx context.Context) {
 	p, ok := t.node.(system.Phaser)
 	if !ok {
@@ -249,11 +249,11 @@ func (t *trial) account(ctx context.Context) {
 	}
 }
 
-// phasesTimeout bounds asking a system for its account of an operation.
+// phasesTimeout limits asking a system for the phases of an operation.
 const phasesTimeout = 10 * time.Second
 
-// traffic is what the client's interface has carried, both ways; NaN where it is
-// not ours alone.
+// traffic returns the bytes through the client's interface in both directions, or NaN if the run
+// has no interface of its own.
 func (t *trial) traffic() float64 {
 	if t.site.Client == nil {
 		return math.NaN()
@@ -262,10 +262,10 @@ func (t *trial) traffic() float64 {
 	return rx + tx
 }
 
-// settle waits until objects have their full redundancy, where accepted is less than that, one
-// after the other, and returns those that are left when it was in vain: after that it waits briefly.
-// Else what still goes out for them would share the link with the next operation, and be found in its
-// inventory. An error is the end of ctx: that something does not settle is none.
+// settle waits until objects have their full redundancy, one after the other, if the system does
+// that only after accepting them. Otherwise, their upload would share the link with the next
+// operation and be part of its inventory. If a wait fails, settle returns the remaining objects,
+// and the next wait is only brief. The error is non-nil only if ctx ended.
 func (r *runner) settle(ctx context.Context, all ...object) (left []object, err error) {
 	s, ok := r.node.(system.Settler)
 	for i := 0; ok && i < len(all); i++ {
@@ -286,7 +286,7 @@ func (r *runner) settle(ctx context.Context, all ...object) (left []object, err 
 	return nil, nil
 }
 
-// settle is the runner's, until it was in vain once in this trial.
+// settle calls the runner's settle, unless that was in vain before in this trial.
 func (t *trial) settle(ctx context.Context, o object) error {
 	if t.unsettled.Load() {
 		return nil
@@ -298,6 +298,6 @@ func (t *trial) settle(ctx context.Context, o object) error {
 	return err
 }
 
-// noteUnsettled is what a trial says that has given up waiting.
+// noteUnsettled is the note of a trial that gave up waiting.
 const noteUnsettled = "accepted objects did not become durable: their upload may share the link with later " +
 	"operations, and neither bytes on the wire nor what the servers hold are reported"

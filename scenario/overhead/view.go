@@ -1,4 +1,5 @@
-// Package overhead is the question what an object costs before its bytes count.
+// Package overhead contains the scenario overhead, which measures the cost of an object beyond
+// the transfer of its bytes.
 package overhead
 
 import (
@@ -13,7 +14,7 @@ import (
 //go:embed view.yaml
 var viewText string
 
-// View is how the numbers of overhead are read.
+// View returns the view of the results of overhead.
 func (Scenario) View() *analysis.View {
 	var own view
 	v := analysis.ParseView(viewText)
@@ -36,12 +37,12 @@ func (Scenario) View() *analysis.View {
 	return v
 }
 
-// verdictWords say what the operations of a system cost.
+// verdictWords is the template for the costs of a system's operations.
 const verdictWords = "{{.System}}: {{range $i, $o := .Costs}}{{if $i}}, {{end}}{{.Operation}} takes {{.Rounds}} round " +
 	"trips{{with .A}} and {{.}}{{end}}{{end}}."
 
-// verdict is what operations cost where no system is compared with another; nil: the trials
-// do not say it.
+// verdict summarizes the costs of operations if no systems are compared. It is nil if the trials
+// do not determine them.
 func verdict(r *analysis.Result) *analysis.Verdict {
 	if r.Baseline != "" {
 		return nil
@@ -76,11 +77,11 @@ func valueWords(v analysis.Value, unit string) string {
 	return words.Range(float64(v.Number), float64(v.Lo), float64(v.Hi), unit)
 }
 
-// misfit is the median residual of a cell from which on a model that does not hold is
-// no fair description.
+// misfit is the median residual of a cell from which a rejected model is no fair description.
 const misfit = 0.1
 
-// rows makes a case of each row of a table for which holds says so; its value is that of a column.
+// rows returns a condition with a case for each row of a table for which holds is true. The
+// case has the value of a column.
 func rows(id, column string, holds func(t analysis.Table, row int,
 	x *analysis.Case) bool) func(*analysis.Result) []analysis.Case {
 	return func(r *analysis.Result) []analysis.Case {

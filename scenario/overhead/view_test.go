@@ -27,17 +27,18 @@ where:
 repetitions: 6
 `
 
-// spent is what a synthetic operation takes: seconds, round trips, bytes per second.
+// cost is the cost of a synthetic operation: seconds, round trips, bytes per second.
 type cost struct{ a, rounds, rate float64 }
 
-// truths of the systems' operations. Of tahoe's, put leaves objects of 40 bytes at the client and sends 1.5 times as
-// many bytes, each store takes a millisecond longer for every 1,000 objects, and the client keeps half of the file.
+// truths holds the true costs of the systems' operations. In addition, tahoe's put leaves objects of
+// 40 bytes at the client and otherwise sends 1.5 times as many bytes; each store takes a
+// millisecond longer for every 1,000 objects, and the client keeps half of the file in memory.
 var truths = map[string]map[string]cost{
 	"tahoe": {"put": {0.050, 9, 5e6}, "get": {0.020, 4, 8e6}},
 	"sftp":  {"put": {0.004, 3, 11e6}, "get": {0.003, 2, 11e6}},
 }
 
-// analysed is the result of a run whose trials have these costs.
+// analysed returns the result of a run whose trials have these costs.
 func analysed(t *testing.T, file string) *analysis.Result {
 	t.Helper()
 	e, err := experiment.Parse("synthetic.yaml", []byte(file), nil, experiment.Catalog{
@@ -122,7 +123,8 @@ func trialOf(c experiment.Cell, rng *rand.Rand, stored map[string]float64) (reco
 	return trial, check
 }
 
-// within allows for the one interval of twenty that misses the truth.
+// within reports whether truth is in an interval twice as wide as that of v, since one in twenty
+// intervals misses it, and whether that of v is narrow.
 func within(v analysis.Value, truth float64) bool {
 	return float64(2*v.Lo-v.Number) <= truth && truth <= float64(2*v.Hi-v.Number) && float64(v.Hi-v.Lo) < 0.5*truth
 }
@@ -134,7 +136,7 @@ func TestSyntheticRun(t *testing.T) {
 	t.Run("memory and objects", func(t *testing.T) { testMemoryAndObjects(t, r) })
 }
 
-// Where neither the round trip nor the size varied, no part of a duration can be called A.
+// If neither the round trip nor the size varied, A cannot be separated from the duration.
 func TestOneSizeAndOneDelay(t *testing.T) {
 	one := strings.NewReplacer("[0s, 40ms]", "40ms", "[40B, 10kB, 1MB, 10MB]", "10kB").Replace(file)
 	costs := analysed(t, one).Table("cost")
@@ -224,8 +226,8 @@ func testMemoryAndObjects(t *testing.T, r *analysis.Result) {
 	}
 }
 
-// A run of one system says what its operations cost, also where the system is one that others
-// are compared with.
+// The verdict of a run of one system contains the costs of its operations, even if the system is a
+// baseline.
 func TestVerdictOfOneSystem(t *testing.T) {
 	r := analysed(t, strings.NewReplacer("[tahoe, sftp]", "[sftp]", "baseline: sftp\n", "", " && system == tahoe", "").
 		Replace(file))
@@ -239,7 +241,7 @@ func TestVerdictOfOneSystem(t *testing.T) {
 	}
 }
 
-// What intervals that reach 0 would say is no number.
+// Numbers derived from intervals that reach 0 are unknown.
 func TestNoNumberWhereTheIntervalSaysNothing(t *testing.T) {
 	head := []analysis.TableColumn{{Key: "a", Unit: "s", Positive: true}, {Key: "slope", Unit: "s"}}
 	for _, c := range []struct {

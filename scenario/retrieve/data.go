@@ -11,22 +11,22 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// object is an object that can be fetched, with what is needed to tell
-// whether the right bytes came: its seeded content, or a reference copy.
+// object is an object to fetch, with the seeded content or the reference copy for verifying
+// received bytes.
 type object struct {
 	name      string
 	ref       system.Ref
-	size      int64 // as it is served; -1: unknown
-	payload   int64 // where ranges belong; 0: everywhere
+	size      int64 // as served; -1: unknown
+	payload   int64 // ranges are drawn from the first payload bytes; 0: from all
 	content   *workload.Content
 	reference string
-	checks    string // the note that says how the reference was checked
-	begins    bool   // the reference is of its beginning only
+	checks    string // note on how the reference was checked
+	begins    bool   // the reference contains only the beginning
 	moved     bool   // its URL redirects to another
-	whole     string // why only the whole can be fetched; empty: ranges can be, too
+	whole     string // why only the whole object can be fetched; empty: ranges are possible
 }
 
-// span is how many bytes ranges are drawn from; -1: unknown.
+// span returns the number of bytes from which ranges are drawn; -1: unknown.
 func (o object) span() int64 {
 	if o.payload > 0 {
 		return o.payload
@@ -34,7 +34,7 @@ func (o object) span() int64 {
 	return o.size
 }
 
-// fits reports why ranges of a size cannot be fetched of the object.
+// fits returns why ranges of a size cannot be fetched from the object.
 func (o object) fits(size experiment.Bytes) error {
 	span := o.span()
 	switch {
@@ -51,8 +51,8 @@ func (o object) fits(size experiment.Bytes) error {
 	return nil
 }
 
-// dataSet stores the objects of a data set in the system or, when the system
-// has objects of its own, finds them.
+// dataSet stores the objects of a data set in the system or, if the system has its own objects,
+// finds them.
 func (r *runner) dataSet(ctx context.Context, data experiment.Data, cells []experiment.Cell) ([]object, error) {
 	if log := cells[0].Retrieve.Replays(); log != nil {
 		return r.replayed(ctx, log, data.Objects > 0)
@@ -74,13 +74,13 @@ func (r *runner) dataSet(ctx context.Context, data experiment.Data, cells []expe
 	return r.ownObjects(ctx, verify, int64(largest))
 }
 
-// content of the i-th object of a size. The seed is mixed with the size, so that two data
-// sets have no byte in common.
+// content returns the content of the i-th object of a size. The seed is mixed with the size, so
+// that data sets do not share content.
 func (r *runner) content(i int, size int64) *workload.Content {
 	return &workload.Content{Seed: r.site.Seed ^ uint64(size), Index: uint64(i), Size: size}
 }
 
-// stored stores objects of these sizes.
+// stored stores objects of the given sizes.
 func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 	store, ok := r.node.(system.Store)
 	if !ok {
@@ -105,8 +105,7 @@ func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
 		if target.Encoded != "" {
-			// What is served is not the object's bytes, and its size is not known
-			// before it was fetched.
+			// The served bytes are not the object's, and their number is unknown before a fetch.
 			o.whole = "it is served as " + target.Encoded
 			o.content = nil
 			if err := r.refer(ctx, &o, target, "", 0); err != nil {
@@ -118,8 +117,8 @@ func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 	return set, nil
 }
 
-// replayed are the objects of a log that is replayed: one for each of its paths, of the
-// size that the log says, or the server of others, whose paths are asked for as they are.
+// replayed returns the objects for replaying a log: one object for each of its paths, with the
+// size from the log, or a single one for an existing server, which gets the paths unchanged.
 func (r *runner) replayed(ctx context.Context, log *experiment.Arrivals, store bool) ([]object, error) {
 	found, sizes, err := scenario.ReadRequestLog(scenario.InBase(r.site.Base, log.Log))
 	if err != nil {
@@ -145,7 +144,7 @@ func (r *runner) replayed(ctx context.Context, log *experiment.Arrivals, store b
 	return []object{{name: "replay", ref: objects[0].Ref, size: -1}}, nil
 }
 
-// listed are the objects that were there before us, at least one.
+// listed returns the objects that existed before the run, at least one.
 func (r *runner) listed(ctx context.Context) ([]system.Object, error) {
 	var objects []system.Object
 	var err error
@@ -162,10 +161,10 @@ func (r *runner) listed(ctx context.Context) ([]system.Object, error) {
 	return objects, nil
 }
 
-// ownObjects lists the objects that were there before us. To compare what comes
-// later, each is fetched once before anything is measured, of large ones only the beginning.
-// verify says whether any cell compares what it receives, largest is the largest range; 0:
-// some cell fetches the whole.
+// ownObjects returns the objects that existed before the run. If verify is set (some cell
+// compares the received bytes) or the size is unknown, it fetches a reference copy of each before
+// anything is measured, see refer. largest is the size of the largest range; 0 means that some
+// cell fetches whole objects.
 func (r *runner) ownObjects(ctx context.Context, verify bool, largest int64) ([]object, error) {
 	objects, err := r.listed(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
-// A server that answers, and cannot serve ranges, is told what to write instead.
+// If a server cannot serve ranges, the error has a hint what to write instead.
 func TestRangesThatAServerDoesNotServe(t *testing.T) {
 	err := object{name: "own", size: 1 << 20, whole: "the server answers ranges with the whole"}.fits(1000)
 	var hint interface{ Hint() string }
@@ -26,7 +26,7 @@ func TestRangesThatAServerDoesNotServe(t *testing.T) {
 	}
 }
 
-// served is a node that takes so many objects, which have URLs that nobody fetches.
+// served is a node that accepts a limited number of objects, whose URLs are not fetched.
 type served struct {
 	*mem.Node
 	room int
@@ -49,7 +49,7 @@ func cellOf(objects int) experiment.Cell {
 		Retrieve: &experiment.Retrieve{Concurrency: 1}}
 }
 
-// A preparation that fails leaves nothing in an attached system.
+// A failed preparation leaves no objects in an attached system.
 func TestFailedPrepareLeavesNothing(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		n := &served{synthetic.MemNode(t, nil), 3}

@@ -19,8 +19,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// mixed is a trial of reads, writes and removals by ratio. Reads are of the objects of the
-// data set, removals of what the trial has written, so that every trial begins alike.
+// mixed is a trial of reads, writes and removals by ratio. It reads objects of the data set, and
+// removes only objects that it has written, so that every trial begins with the same objects.
 type mixed struct {
 	*runner
 	spec    *experiment.Retrieve
@@ -29,25 +29,25 @@ type mixed struct {
 	size    int64 // of each object
 	popular workload.Zipf
 	seed    uint64
-	names   string // what the names of what it writes begin with
+	names   string // prefix of the names of written objects
 	sink    scenario.Sink
 	tally   *scenario.Tally
-	begun   atomic.Int64 // operations
+	begun   atomic.Int64 // number of operations
 
 	mu   sync.Mutex
-	puts []system.Object // stored by the trial and still there, the oldest first
+	puts []system.Object // stored by the trial and not removed, oldest first
 }
 
-// mixed executes such a trial.
+// mixed executes a trial of a mix.
 func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink,
 ) (scenario.Load, error) {
 	t := &mixed{
 		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed,
 		names: fmt.Sprintf("plimsoll-%d-%x-", r.site.Seed, sink.Epoch.UnixNano()), sink: sink,
-		tally: scenario.NewTally(sink), store: r.node.(system.Store), // Problems has looked
+		tally: scenario.NewTally(sink), store: r.node.(system.Store), // Problems has checked this
 	}
 	t.popular = workload.NewZipf(len(t.set), t.spec.Zipf)
-	defer func() { // what is left of the trial's objects
+	defer func() { // remove the remaining objects of the trial
 		r.site.RemoveMade(ctx, r.node, t.puts, func(o system.Object) { r.Removed(o.Ref) })
 	}()
 	n := t.spec.Concurrency
@@ -66,8 +66,8 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 
 func (t *mixed) now() time.Duration { return time.Since(t.sink.Epoch) }
 
-// work does operations until all are done, or none may begin any more. Those under way come
-// to their end: of a put that is cut off it is not known what it leaves.
+// work executes operations until all are done or the time is over. Running operations continue
+// to their end, since it is unknown what an interrupted put leaves.
 func (t *mixed) work(ctx context.Context, worker uint32, first time.Duration) error {
 	most := t.spec.Duration.Std()
 	for ctx.Err() == nil && (most == 0 || t.now()-first < most) {
@@ -80,7 +80,7 @@ func (t *mixed) work(ctx context.Context, worker uint32, first time.Duration) er
 		if err := t.tally.Add(op); err != nil {
 			return err
 		}
-		if failed != nil { // asking again at once would be a busy loop
+		if failed != nil { // avoid a busy loop
 			time.Sleep(failurePause)
 		}
 	}
@@ -89,8 +89,8 @@ func (t *mixed) work(ctx context.Context, worker uint32, first time.Duration) er
 
 const failurePause = 10 * time.Millisecond
 
-// operate does operation k, which depends on the seed and k. A removal that finds nothing of
-// the trial's stores an object instead. Its error is why the operation is not ok.
+// operate executes operation k, which depends on the seed and k. A removal stores an object
+// instead if the trial has none to remove. The error is why the operation is not ok.
 func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
 	timed := func(kind record.OpKind, length int64, do func(*scenario.Operation) error) error {
 		op.Kind, op.Length = kind, length
@@ -114,7 +114,7 @@ func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
 			return t.node.(system.Deleter).Delete(w.Ctx, old)
 		})
 		if err != nil {
-			t.keep(old) // it may still be there
+			t.keep(old) // it may still exist
 		} else {
 			t.Removed(old)
 		}
@@ -134,7 +134,7 @@ func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
 	return err
 }
 
-// oldest takes the object that was stored first from those to be removed; empty: there is none.
+// oldest takes the oldest object to remove from t.puts; empty: there is none.
 func (t *mixed) oldest() (ref system.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,7 +150,7 @@ func (t *mixed) keep(ref system.Ref) {
 	t.puts = append(t.puts, system.Object{Ref: ref, Size: t.size})
 }
 
-// readKinds are the metrics of each kind of operation of a mix.
+// readKinds returns the metrics of each kind of operation of a mix.
 func readKinds(t *analysis.Trial, facts *record.Reader, failed *error) (rows []analysis.Row) {
 	kinds := scenario.ByKind(scenario.Sound(facts.Ops(t.ID), failed))
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
@@ -163,7 +163,7 @@ func readKinds(t *analysis.Trial, facts *record.Reader, failed *error) (rows []a
 	return rows
 }
 
-// kindTable shows each kind of operation of a mix: medians over the valid trials.
+// kindTable returns the medians over the valid trials for each kind of operation of a mix.
 func kindTable(f *analysis.Frame) []analysis.Table {
 	t := f.View.Head("operations")
 	type of struct{ kind, metric string }

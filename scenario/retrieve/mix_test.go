@@ -26,15 +26,15 @@ func (n *kept) Delete(ctx context.Context, ref system.Ref) error {
 	return n.served.Delete(ctx, ref)
 }
 
-// Operations come in their ratio, the same with the same seed; what is removed was stored by
-// the trial, and at its end the data set is all there is.
+// Operations have their ratio, and are reproducible with a seed. Only objects of the trial are
+// removed, and only the data set remains at its end.
 func TestMixedOperations(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		n := &kept{served{synthetic.MemNode(t, nil), 10}, map[system.Ref]bool{}}
 		cell := cellOf(10)
 		cell.Retrieve = &experiment.Retrieve{Concurrency: 4, Requests: 2000, Zipf: 1,
 			Mix: &experiment.OperationMix{Get: 80, Put: 12, Delete: 8}}
-		// One data set is stored once for all cells: there is room for no more.
+		// A data set is stored once for all cells: there is no room for more.
 		runner, err := Scenario{}.Prepare(t.Context(), synthetic.Site(system.Attach, n), []experiment.Cell{cell, cell})
 		must(t, err)
 		all, _ := system.All(t.Context(), n)
@@ -76,7 +76,7 @@ func TestMixedOperations(t *testing.T) {
 		if again, same := trial(); same != objects || again[record.OpGet] != kinds[record.OpGet] {
 			t.Errorf("with the same seed %v, %v; before %v, %v", again, same, kinds, objects)
 		}
-		// Each finds nothing, or what the one before it has stored.
+		// Each removal finds nothing, or the object that the previous one stored instead.
 		cell.Retrieve.Mix, cell.Retrieve.Requests, cell.Retrieve.Concurrency = &experiment.OperationMix{Delete: 1}, 20,
 			1
 		if kinds, _ := trial(); kinds[record.OpDelete] != kinds[record.OpPut] || len(kinds) != 2 {

@@ -27,13 +27,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// wrongBytes says that what a server sent before anything was measured cannot be right.
+// wrongBytes returns an error for wrong content that a server sent before anything was measured.
 func wrongBytes(format string, args ...any) error {
 	return ui.WithHint(fmt.Errorf("wrong bytes: "+format, args...), "the server, or the list of its objects, is wrong: "+
 		"compare with a copy that you trust before you measure this server")
 }
 
-// Notes of trials that compare with what the server sent before.
+// Notes of trials whose answers are compared with a copy from the same server.
 const (
 	noteCommP      = "content: verified against a full copy whose piece commitment (CommP) was checked"
 	noteBlocks     = "content: verified against a CAR whose blocks match their hashes (its header has none)"
@@ -42,7 +42,7 @@ const (
 	noteBeginning  = "ranges are drawn from the beginning of the large objects, so that no full copy is needed"
 )
 
-// verifiedBy says what answers were compared with, where it came from the same server.
+// verifiedBy returns notes on the copies from the same server with which answers were compared.
 func verifiedBy(set []object, receive string) (notes []string) {
 	for _, o := range set {
 		if o.checks != "" && receive != "drop" {
@@ -56,13 +56,13 @@ func verifiedBy(set []object, receive string) (notes []string) {
 	return slices.Compact(notes)
 }
 
-// copyMost bytes are fetched of a larger object of others, where all cells fetch ranges.
+// copyMost limits the bytes fetched of an object that the run did not store, if all cells fetch
+// ranges.
 const copyMost = 256 << 20
 
-// refer fetches an object once, before anything is measured, to compare with: all of it
-// or, where largest says how large ranges are at most, no more than the beginning of a
-// large one, from which ranges are then drawn. wantHash, when not empty, is the SHA-256 of
-// the object's payload.
+// refer fetches a reference copy of an object before anything is measured. If largest, the size
+// of the largest range, is not 0, it fetches only the beginning of a large object, and ranges are
+// then drawn from there. wantHash, if not empty, is the SHA-256 of the object's payload.
 func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget, wantHash string, largest int64) error {
 	fail := func(err error) error { return fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.name, err) }
 	part := int64(0)
@@ -116,7 +116,7 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 	return f.Close()
 }
 
-// cameWhole takes the size of a whole copy, after it was held against what its list says.
+// cameWhole sets the size to that of a whole copy, and compares size and hash with the list's.
 func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
 	said := o.size
 	o.size = n
@@ -129,7 +129,8 @@ func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
 	return nil
 }
 
-// checkBlocks checks the n bytes that came of an object, if they are a CAR, by its blocks.
+// checkBlocks checks the n bytes fetched of an object by their blocks, if they are a CAR, and
+// sets how the reference was checked.
 func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how string, err error) {
 	o.checks = noteFullCopy
 	part := n < o.size
@@ -142,7 +143,7 @@ func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how stri
 	blocks, end, whole, err := carBlocks(f, n)
 	switch {
 	case err != nil || blocks == 0:
-	case part && end >= max(largest, n/2): // a range lies in blocks that were checked, or in the header
+	case part && end >= max(largest, n/2): // all ranges lie in checked blocks or in the header
 		o.checks, o.payload = noteBlocks, end
 		how = fmt.Sprintf(", the first %d blocks of the CAR agree with their CIDs", blocks)
 	case !part && whole:
@@ -152,11 +153,11 @@ func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how stri
 	return how, err
 }
 
-// maxCARHeader is how long the header of a CAR may be.
+// maxCARHeader limits the length of a CAR's header.
 const maxCARHeader = 1 << 20
 
-// carBlocks reads the first n bytes of f as a CAR of version 1 or 2 and checks each block
-// against its CID. end is where the last of them ends; whole says that nothing follows it.
+// carBlocks reads the first n bytes of f as a CAR of version 1 or 2, and checks each block
+// against its CID. end is the end of the last checked block; whole means that nothing follows it.
 func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return 0, 0, false, err
@@ -172,7 +173,7 @@ func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err erro
 			return blocks, end, errors.Is(err, io.EOF), nil
 		}
 		sum, err := b.Cid().Prefix().Sum(b.RawData())
-		if err != nil { // by a hash that is not known here
+		if err != nil { // unknown hash function
 			return blocks, end, false, nil
 		}
 		if !sum.Equals(b.Cid()) {
@@ -186,8 +187,8 @@ func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err erro
 	}
 }
 
-// fetch reads a target, or so many of its first bytes, from the client's host, as the load
-// generator will. of is how many there are.
+// fetch reads a target, or its first part bytes if part is not 0, from the client's host, as the
+// load generator will. of is the size of the target.
 func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part, of int64, w io.Writer) (int64, error) {
 	config, err := httpload.TLSConfig(target.CAFile, target.Insecure)
 	if err != nil {

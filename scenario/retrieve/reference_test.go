@@ -62,7 +62,7 @@ func (c counted) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// ignored is a sink of operations.
+// ignored discards operations.
 type ignored struct{}
 
 func (ignored) Ops([]record.Op) error { return nil }
@@ -74,7 +74,7 @@ func seeded(size int64) []byte {
 	return b
 }
 
-// carOf is a CAR of data in blocks of so many bytes; every eighth has another codec.
+// carOf returns a CAR of data in blocks of a given size; every eighth has another codec.
 func carOf(t *testing.T, data []byte, block int, opts ...car.Option) []byte {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "car"))
@@ -109,7 +109,7 @@ func pieceName(data []byte) string {
 	return c.String()
 }
 
-// spoilt is b with some of its bytes changed.
+// spoilt returns b with some bytes changed.
 func spoilt(b []byte, from, to int) []byte {
 	b = bytes.Clone(b)
 	for i := from; i < to; i++ {
@@ -118,8 +118,8 @@ func spoilt(b []byte, from, to int) []byte {
 	return b
 }
 
-// What a provider serves is checked by its piece commitment or by the hashes of its blocks,
-// and the trial says by which.
+// A provider's content is checked by its piece commitment or by the hashes of its blocks, and the
+// trial's notes name the method.
 func TestHowAProvidersBytesAreChecked(t *testing.T) {
 	const most, length, size = 4 << 20, 50_000, 16 << 20
 	v1 := car.WriteAsCarV1(true)
@@ -132,10 +132,10 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		data    []byte
 		path    string
 		padding int
-		largest int64  // range; 0: length, −1: whole objects, too
-		late    []byte // what the trial gets; nil: data
+		largest int64  // largest range; 0: length, −1: whole objects, too
+		late    []byte // content served during the trial; nil: data
 		by      string
-		fetched int64 // bytes, before anything is measured; 0: not looked at
+		fetched int64 // bytes fetched before anything is measured; 0: not checked
 		event   string
 		refused string
 	}{

@@ -15,10 +15,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Scenario asks how retrieval over HTTP holds up under concurrency. It follows
-// "HTTP Retrieval Benchmarks with Boost": whole objects and ranges of them, at
-// rising concurrency, over links of known rate and delay, beside a raw baseline
-// over the same link.
+// Scenario measures how retrieval over HTTP holds up under concurrency. It follows "HTTP
+// Retrieval Benchmarks with Boost": whole objects and ranges, at rising concurrency, over links
+// of known rate and delay, compared with a raw baseline over the same link.
 type Scenario struct{}
 
 func (Scenario) Name() string { return "retrieve" }
@@ -26,8 +25,8 @@ func (Scenario) Name() string { return "retrieve" }
 //go:embed metrics.txt
 var definitions string
 
-// Metrics of a trial. Times of operations are from the intended start, which in
-// a closed loop is the start.
+// Metrics implements Scenario. Times of operations count from the intended start, which in a
+// closed loop is the actual start.
 func (Scenario) Metrics() []record.Metric {
 	return append(scenario.Definitions(definitions, "retrieve"), scenario.Machine()...)
 }
@@ -68,7 +67,7 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 		if a := c.Retrieve.Replays(); a != nil && a.Found != nil && c.Data.Objects > 0 {
 			return int64(a.Found.Paths), a.Found.Stored
 		}
-		if data := c.Data; data.Size > 0 && !sets[data.Key()] { // else it has its own objects
+		if data := c.Data; data.Size > 0 && !sets[data.Key()] { // else the system has its own objects
 			sets[data.Key()] = true
 			objects += int64(data.Objects)
 			bytes += int64(data.Objects) * int64(data.Size)
@@ -77,7 +76,7 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	return objects, bytes
 }
 
-// Prepare stores the data sets of the cells, or finds the objects that are there.
+// Prepare stores the data sets of the cells, or finds the existing objects.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	first := site.Cluster.Nodes()[0]
 	r := &runner{site: site, node: first, server: first.(system.HTTPServer), copyMost: copyMost,
@@ -104,7 +103,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	return r, nil
 }
 
-// Measure computes a trial's metrics; see Metrics for their definitions.
+// Measure computes the metrics of a trial; Metrics defines them.
 func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := scenario.Numbers(m)
@@ -116,9 +115,9 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("achieved_share", in.Load.AchievedRate/in.Load.OfferedRate)
 	}
 	loadLines(in, m, put)
-	// Bytes of operations that came to nothing cost as much as the others.
+	// Bytes of failed operations cost as much as the others.
 	if received := float64(c.Bytes); received > 0 {
-		// What the processes used is of the whole trial, warm-up included.
+		// The system's CPU time covers the whole trial, including the warm-up.
 		put("system_cpu_per_gb", in.Usage.SystemCPU/((received+in.Load.Warmed)/1e9))
 		put("generator_cpu_per_gb", in.Load.CPU/(received/1e9))
 	}
@@ -128,10 +127,10 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	return m
 }
 
-// ofOperations are the metrics of the operations of a trial, all or those of a kind.
+// ofOperations puts the metrics of a trial's operations, of all or of one kind.
 func ofOperations(s *record.Summary, seconds float64, put func(string, float64)) {
 	c := s.Counts()
-	put("success_rate", float64(c.Outcomes[record.OK])/float64(c.Finished())) // of none there is none
+	put("success_rate", float64(c.Outcomes[record.OK])/float64(c.Finished())) // NaN, and so omitted, if none finished
 	for key, q := range map[string]float64{"p50": 0.50, "p90": 0.90, "p99": 0.99} {
 		for name, of := range map[string]record.Measure{"ttfb_": record.TTFB, "duration_": record.Duration} {
 			if enough(s.Count(of), q) {
@@ -143,14 +142,13 @@ func ofOperations(s *record.Summary, seconds float64, put func(string, float64))
 	put("ops_rate", float64(c.Outcomes[record.OK])/seconds)
 }
 
-// enough reports whether n operations support quantile q; the median always is
-// given, because the trial, not the operation, is what intervals are built on.
+// enough reports whether n operations support quantile q. The median needs only one, because
+// intervals are computed over trials, not operations.
 func enough(n int64, q float64) bool {
 	return n >= stats.PercentileN(q) || q <= 0.5 && n > 0
 }
 
-// loadLines are the load lines of the trial, and the shares of what was
-// measured in them.
+// loadLines puts the load lines of the trial, and their ratios to the measured values.
 func loadLines(in scenario.Measured, m map[string]float64, put func(string, float64)) {
 	p, ok := scenario.PathOf(in.Link)
 	if !ok {
@@ -162,11 +160,11 @@ func loadLines(in scenario.Measured, m map[string]float64, put func(string, floa
 		q.Size = float64(in.Cell.Data.Size)
 	}
 	scenario.PutLine(m, "ttfb_line", p.Wait(q), "ttfb_p50")
-	if spec.Replays() != nil || spec.Mix != nil { // of many sizes, or in both directions
+	if spec.Replays() != nil || spec.Mix != nil { // many sizes, or both directions
 		return
 	}
 	scenario.PutLine(m, "duration_line", p.Time(q), "duration_p50")
-	// In an open loop it is the offered load that bounds the throughput.
+	// In an open loop, the offered load limits the throughput.
 	if line := p.LoadLine(spec.Concurrency, q); spec.Arrivals == nil && !math.IsNaN(line) {
 		put("load_line", line)
 		put("load_line_share", m["throughput"]/line)

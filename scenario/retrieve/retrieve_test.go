@@ -20,7 +20,7 @@ func get(outcome record.Outcome, bytes, first, last int64) record.Op {
 		LastByte: last * ms}
 }
 
-// What trials of one second measure, by what is known of them; NaN: left out.
+// TestMeasure checks the metrics of trials of one second; NaN: left out.
 func TestMeasure(t *testing.T) {
 	none, one := math.NaN(), []record.Op{get(record.OK, 100_000, 10, 20)}
 	cutOff := get(record.Deadline, 70_000, 0, 900)
@@ -40,22 +40,22 @@ func TestMeasure(t *testing.T) {
 			get(record.OK, 100_000, 10, 20),
 			get(record.OK, 100_000, 20, 40),
 			get(record.OK, 100_000, 30, 60),
-			get(record.Error, 50_000, 5, 6),        // counts against the server, its bytes for nothing
-			get(record.Deadline, 70_000, 50, 900),  // our limit: in no rate, censored in the times
-			get(record.InFlight, 25_000, 100, 990), // work of this window all the same
+			get(record.Error, 50_000, 5, 6),        // counts against the server, with its bytes received in vain
+			get(record.Deadline, 70_000, 50, 900),  // the experiment's limit: in no rate, censored in the times
+			get(record.InFlight, 25_000, 100, 990), // its bytes count in the throughput
 		}, want: map[string]float64{
 			"success_rate":         0.75,
 			"throughput":           325_000,
 			"ops_rate":             3,
-			"system_cpu_per_gb":    0.004 / 445_000e-9, // of all bytes that came: those for nothing cost as much
+			"system_cpu_per_gb":    0.004 / 445_000e-9, // over all received bytes: those of failures cost as much
 			"generator_cpu_per_gb": 0.002 / 445_000e-9,
 			"system_rss_peak":      5e6,
 			"ttfb_p50":             0.030, // of 10, 20, 30, 50, 100 ms
-			"duration_p50":         0.060, // three of five have ended by then, two were cut off later
+			"duration_p50":         0.060, // three of five ended by then, two were cut off later
 			"ttfb_p90":             none, "ttfb_p99": none, "duration_p90": none, "load_line": none,
 			"load_line_share": none, "offered_rate": none, "others_busy": none,
 		}},
-		// Three of four never ended. Deadlines do not count against the server.
+		// Three of four did not end. Deadlines do not count against the server.
 		"a median that was cut off": {ops: []record.Op{one[0], cutOff, cutOff, cutOff},
 			want: map[string]float64{"duration_p50": none, "success_rate": 1}},
 		"nothing": {set: func(in *scenario.Measured) { in.Load.Seconds = 0 },
@@ -63,8 +63,8 @@ func TestMeasure(t *testing.T) {
 		// Two connections, each 0.1 s of waiting and 0.1 s of receiving: 1 MB/s, the link's rate.
 		"load line": {ops: one, link: link(8e6, 8e6, 0.1),
 			want: map[string]float64{"load_line": 1e6, "load_line_share": 0.1}},
-		// Three round trips, and two more in which slow start waits: 29.2 and 58.4 kB come
-		// before the last 12.4 kB.
+		// Three round trips, and two pauses of slow start: 29.2 and 58.4 kB come before the last
+		// 12.4 kB.
 		"one fresh TLS connection": {ops: one, link: link(8e6, 8e6, 0.1), set: fresh,
 			want: map[string]float64{"load_line": 100_000 / 0.5124, "duration_line": 0.5124,
 				"duration_line_share": 0.5124 / 0.020, "ttfb_line": 0.3, "ttfb_line_share": 0.3 / 0.010}},
@@ -72,7 +72,7 @@ func TestMeasure(t *testing.T) {
 			fresh(in)
 			in.Cell.Retrieve.Arrivals = &experiment.Arrivals{Process: "constant", Rate: 1}
 		}, want: map[string]float64{"load_line": none, "duration_line": 0.5124}},
-		// The rate that a link reached without having one asked for is no limit of it.
+		// The rate measured over a link without a rate limit is no limit.
 		"delay alone": {ops: one, link: link(0, 3e9, 0.04), want: map[string]float64{"load_line": 2 * 100_000 / 0.04}},
 		"not shaped":  {ops: one, link: link(0, 3e9, 0), want: map[string]float64{"load_line": none}},
 	} {
@@ -99,7 +99,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Whole objects that cannot come to every connection within the stall limit warm up nothing.
+// There is no warm-up if whole objects cannot reach every connection within the stall limit.
 func TestTooLongToWarm(t *testing.T) {
 	for _, c := range []struct {
 		size, rate float64
@@ -124,8 +124,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A load that begins 0.8 s after the epoch brings a kilobyte in each ms for four seconds: each whole second
-// of it shows that rate, and the first and the last, which are cut off, are no points.
+// A load that begins 0.8 s after the epoch transfers a kilobyte per ms for four seconds: each whole
+// second shows this rate, and the partial first and last seconds are no points.
 func TestThroughputOverTime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	run, err := record.Create(dir, []byte("{}"), map[string]string{"plimsoll": "test"}, Scenario{}.Metrics())

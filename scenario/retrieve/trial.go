@@ -27,16 +27,16 @@ type runner struct {
 	*scenario.CreatedObjects
 	site   scenario.Site
 	node   system.Node
-	server system.HTTPServer // the same
+	server system.HTTPServer // the same node
 	sets   map[string][]object
 
-	references int               // copies made so far
-	brought    map[copyOf]string // where the copies are
-	copyMost   int64             // bytes of an object that are fetched for reference, unless cells fetch the whole
+	references int               // number of reference copies so far
+	brought    map[copyOf]string // paths of the copies on other machines
+	copyMost   int64             // limits the bytes of a reference copy, unless cells fetch whole objects
 }
 
-// Trial runs the load generator as a process of its own on the client's host, or as
-// several, so that what it costs is measured apart and its sockets are behind the link.
+// Trial runs the load generator in one or several separate processes on the clients' hosts, so
+// that its CPU is measured separately and its sockets are behind the link.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load,
 	error) {
 	if cell.Retrieve.Mix != nil {
@@ -67,9 +67,10 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 			return scenario.Load{}, err
 		}
 		defer proc.Stop(context.WithoutCancel(ctx))
-		defer stream.Close() // before Stop, which waits until the output has been taken
+		defer stream.Close() // before Stop, which waits until the output has been read
 		procs = append(procs, proc)
-		// The generator watches the pipe that it reads: should we die, it closes and the load ends.
+		// The generator watches the pipe that it reads: if this process dies, the pipe is closed and
+		// the load ends.
 		generators = append(generators, httpload.Generator{In: feed, Out: stream,
 			Elsewhere: hosts[i].Machine().Name() != ""})
 	}
@@ -93,7 +94,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	return load, ctx.Err()
 }
 
-// whoDied adds to the failure of a generator how its process ended.
+// whoDied adds to a generator's failure how its process ended.
 func whoDied(err error, procs []testbed.Process) error {
 	var failed *httpload.GeneratorError
 	if !errors.As(err, &failed) {
@@ -111,14 +112,15 @@ func whoDied(err error, procs []testbed.Process) error {
 	return err
 }
 
-// followLink gives a load the rate of its link, and the warm-up that fills it. cold is why there is none.
+// followLink sets the rate of the link in spec, and the warm-up that fills the link. cold is why
+// there is no warm-up.
 func followLink(spec *httpload.Spec, l *record.LinkCheck) (cold string) {
 	p, _ := scenario.PathOf(l)
 	if !math.IsInf(p.Rate, 1) {
 		spec.Rate = p.Rate
 	}
 	if l != nil && l.Emulator == record.RealLink {
-		p = scenario.Path{Rate: l.Rate / 8, RTT: l.RTT} // no limit, but what windows have to fill
+		p = scenario.Path{Rate: l.Rate / 8, RTT: l.RTT} // no load line, but the path to fill with windows
 	}
 	if spec.Arrivals == nil && spec.Connections == "keep" {
 		if cold = tooLongToWarm(*spec, p.Rate); cold == "" {
@@ -128,9 +130,9 @@ func followLink(spec *httpload.Spec, l *record.LinkCheck) (cold string) {
 	return cold
 }
 
-// tooLongToWarm is why connections are not warmed up: a server that does not serve ranges
-// sends each the whole object, and the link cannot carry so much within the stall limit.
-// Such a warm-up would be cut off, and its connections with it.
+// tooLongToWarm returns why connections cannot be warmed up, or "". A server that does not serve
+// ranges sends the whole object on each connection, which the link may not be able to carry
+// within the stall limit. Such a warm-up would be cut off together with its connections.
 func tooLongToWarm(spec httpload.Spec, rate float64) string {
 	known := rate > 0 && !math.IsInf(rate, 1)
 	for _, o := range spec.Objects {
@@ -143,7 +145,7 @@ func tooLongToWarm(spec httpload.Spec, rate float64) string {
 	return ""
 }
 
-// generatorName names the process of a generator, as it is in samples and logs.
+// generatorName returns the name of a generator's process in samples and logs.
 func generatorName(i int) string {
 	if i == 0 {
 		return "load"
@@ -151,14 +153,15 @@ func generatorName(i int) string {
 	return fmt.Sprintf("load-%d", i+1)
 }
 
-// bring copies the files that a generator on another machine reads into our directory there.
+// bring copies the files that a generator on another machine reads into the scratch directory
+// there.
 func (r *runner) bring(ctx context.Context, host testbed.Host, spec *httpload.Spec) error {
 	if host.Machine().Name() == "" {
 		return nil
 	}
 	var paths []*string
 	if spec.Arrivals != nil {
-		arrivals := *spec.Arrivals // that of the other generators
+		arrivals := *spec.Arrivals // shared with the other generators: change a copy
 		spec.Arrivals = &arrivals
 		paths = append(paths, &arrivals.Log)
 	}
@@ -189,13 +192,13 @@ func (r *runner) bring(ctx context.Context, host testbed.Host, spec *httpload.Sp
 	return nil
 }
 
-// copyOf is a file that a host has a copy of.
+// copyOf identifies a copy of a file on a host.
 type copyOf struct {
 	host testbed.Host
 	path string
 }
 
-// clockShare is the share of a trial's window that the error of a generator's clock may be.
+// clockShare is the largest error of a generator's clock as a share of a trial's window.
 const clockShare = 0.01
 
 func loadOf(res httpload.Result) scenario.Load {
@@ -216,7 +219,7 @@ func loadOf(res httpload.Result) scenario.Load {
 	}
 	limit := time.Duration(clockShare * float64(res.Ended-res.Started))
 	for i, c := range res.Clocks {
-		if c == (httpload.ClockOffset{}) { // ours
+		if c == (httpload.ClockOffset{}) { // on this machine
 			continue
 		}
 		name := generatorName(i)
@@ -239,7 +242,7 @@ func loadOf(res httpload.Result) scenario.Load {
 	return l
 }
 
-// spec is what the load generator is to do in one trial.
+// spec returns the load generator's task in one trial.
 func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) {
 	c := cell.Retrieve
 	limits := r.site.Limits
@@ -271,7 +274,7 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		if err != nil {
 			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
-		spec.CAFile, spec.Insecure = t.CAFile, t.Insecure // as those of all objects of a system
+		spec.CAFile, spec.Insecure = t.CAFile, t.Insecure // the same for all objects of a system
 		spec.Objects = append(spec.Objects, httpload.Object{
 			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header,
 			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
@@ -280,8 +283,8 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 	return spec, nil
 }
 
-// burst converts a bound in bytes to a number of requests for whole objects: at least
-// one for every worker, as the plan has it where it knows the sizes.
+// burst converts a limit in bytes to a number of requests for whole objects: at least one for
+// every worker, as in plans with known sizes.
 func burst(set []object, spec httpload.Spec) int64 {
 	var sum int64
 	for _, o := range set {

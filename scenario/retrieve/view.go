@@ -1,4 +1,5 @@
-// Package retrieve is the question how retrieval over HTTP holds up under concurrency.
+// Package retrieve contains the scenario retrieve, which measures how retrieval over HTTP holds up
+// under concurrency.
 package retrieve
 
 import (
@@ -14,12 +15,12 @@ import (
 //go:embed view.yaml
 var viewText string
 
-// View is how the numbers of retrieve are read.
+// View returns the view of the results of retrieve.
 func (Scenario) View() *analysis.View {
 	v := analysis.ParseView(viewText)
 	v.Headline = func(p *experiment.Plan) string {
 		for _, c := range p.Cells {
-			// the offered load decides an open loop's throughput
+			// the offered load determines an open loop's throughput
 			if c.Retrieve != nil && c.Retrieve.Arrivals != nil {
 				return "duration_p50"
 			}
@@ -30,17 +31,17 @@ func (Scenario) View() *analysis.View {
 	return v
 }
 
-// mostPoints is how many points a trial's throughput has: longer ones have wider steps.
+// mostPoints limits the points of a trial's throughput: longer trials have wider steps.
 const mostPoints = 120
 
-// read reads the operations of a mix by kind, and the bytes that came in each second of a
-// trial. Seconds in which nothing came are points, too; the first and the last second of the
-// load, which are cut off, are none.
+// read returns the metrics of a mix by kind of operation, and the bytes received in each second
+// of a trial. Seconds without bytes are points, too; the partial first and last seconds of the
+// load are not.
 func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err error) {
 	if t.Info.Plan.Retrieve.Mix != nil {
 		out.Rows = readKinds(t, facts, &err)
 	}
-	begin := 0.0 // of the load, in seconds after the epoch: connections are warmed up before it
+	begin := 0.0 // start of the load after the warm-up, in seconds since the epoch
 	for op := range scenario.Sound(facts.Ops(t.ID), &err) {
 		if op.Kind != record.OpWarmup {
 			begin = float64(op.Start) / 1e9

@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// limits are what the effects of knobs do not say: those that lost trials mix
-// with each other, and where the model does not describe the trials.
+// limits finds limitations of the effects of knobs: effects that are confounded because of lost
+// trials, and models that do not describe the trials.
 func (v *view) limits(*analysis.Result) (cases []analysis.Case) {
 	for _, t := range v.tunings {
 		for _, w := range t.Warnings {
@@ -20,7 +20,7 @@ func (v *view) limits(*analysis.Result) (cases []analysis.Case) {
 	return cases
 }
 
-// tables are the effects of the knobs and the best configurations.
+// tables returns the best configurations and the effects of the knobs.
 func (v *view) tables(f *analysis.Frame) []analysis.Table {
 	v.tunings = analysis.Tune(f, "sync_time", knob, defaults(f))
 	best, effects := f.View.Head("best"), f.View.Head("effects")
@@ -44,7 +44,7 @@ func (v *view) tables(f *analysis.Frame) []analysis.Table {
 	return []analysis.Table{best, effects}
 }
 
-// verdictWords say of one system and set of conditions which configuration is best.
+// verdictWords is the template for the best configuration of a system under a set of conditions.
 const verdictWords = "{{with .Where}}{{.}}: {{end}}{{if .Time}}{{.Best}} is fastest: {{.Time}} of the default's time" +
 	"{{else if .Why}}{{.Best}} is fastest; {{.Why}}{{else}}no configuration is significantly faster than the " +
 	"default{{end}}{{range $i, $e := .Effects}}{{if $i}},{{else}}; over all configurations{{end}} {{.}} the " +
@@ -65,7 +65,7 @@ func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
 			if t.Best != t.Base {
 				said["Why"] = t.NoGain()
 			}
-			said["Effects"] = mainEffects(t) // else the verdict would contradict their table
+			said["Effects"] = mainEffects(t) // without them, the verdict would contradict the effects table
 		}
 		parts = append(parts, analysis.Fill(verdictWords, said))
 	}
@@ -80,7 +80,7 @@ func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
 	return &analysis.Verdict{Text: text, Tone: tone}
 }
 
-// mainEffects are the knobs that matter over all configurations.
+// mainEffects describes the knobs with an effect over all configurations.
 func mainEffects(t *analysis.Tuning) (all []string) {
 	for _, e := range t.Effects {
 		if e.Kind == stats.MainEffect && e.Result().Tone != "" {

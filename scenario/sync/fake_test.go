@@ -23,8 +23,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// The chain of the tests: 1000 blocks of 10 kB, of which a peer sends 1 MB/s and a
-// node validates no more than 1000 blocks a second.
+// The chain of the tests: 1000 blocks of 10 kB. A peer sends 1 MB/s, and a node validates at most
+// 1000 blocks per second.
 const (
 	fakeBlocks   = 1000
 	fakeBytes    = 10_000_000
@@ -33,47 +33,47 @@ const (
 	fakePoll     = 50 * time.Millisecond
 )
 
-// fakeChains is a cluster whose nodes follow a chain as a fluid: from its first
-// block on a node gets what its honest, reachable peers send together.
+// fakeChains is a cluster with a fluid model of following a chain: from its first block on, a node
+// receives the combined rate of its honest, reachable peers.
 type fakeChains struct {
 	mu    sync.Mutex
 	nodes []*fakeFollower
 
-	opens time.Duration // Follow takes it
+	opens time.Duration // duration of Follow
 	waits time.Duration // from Follow's return to the first request
-	lag   time.Duration // of what subscribes; negative: nothing does
+	lag   time.Duration // of a subscriber; negative: there is none
 	links scenario.NetworkChange
 	down  float64 // bytes per second of the fresh node; 0: no limit
 
-	replay float64 // seconds; 0: a thousandth for each block
+	replay float64 // seconds; 0: one millisecond per block
 	check  func(from, to int) (record.LinkCheck, error)
 
-	refuse  error // of Chain
+	refuse  error // returned by Chain
 	chains  []system.ChainSpec
 	replays []system.FollowTask
 }
 
-// fakeFollower is a node of it. All is under the cluster's lock.
+// fakeFollower is a node of fakeChains. The cluster's lock protects all fields.
 type fakeFollower struct {
 	c     *fakeChains
 	place int
 
 	serves  *system.ServeTask
-	started int // times that it was
+	started int // number of starts
 	halted  int
 
 	runs      *system.FollowTask
 	have      float64 // blocks
 	since     time.Time
-	requests  time.Time // when the first goes out
+	requests  time.Time // time of the first request
 	complete  time.Time
 	delivered map[string]float64
 
 	follow  func(system.FollowTask) error
 	answer  func(context.Context, *system.Following) error
 	asked   int
-	moved   atomic.Bool     // it has another address
-	process testbed.Process // nil: it has none
+	moved   atomic.Bool     // its address changes
+	process testbed.Process // nil: none
 }
 
 func newFakeChains(nodes int) *fakeChains {
@@ -119,7 +119,7 @@ func (c *fakeChains) Replay(ctx context.Context, task system.FollowTask) (system
 	return system.Replayed{Seconds: seconds, CPU: seconds / 2, Blocks: fakeBlocks}, ctx.Err()
 }
 
-// advance moves every node to now. The lock is the caller's.
+// advance moves every node to now. The caller holds the lock.
 func (c *fakeChains) advance() {
 	now := time.Now()
 	n := c.nodes[0]
@@ -163,7 +163,7 @@ func (c *fakeChains) advance() {
 	}
 }
 
-// peers are those that the fresh node gets blocks from now.
+// peers returns the peers that currently send blocks to the fresh node.
 func (c *fakeChains) peers() (all []*fakeFollower) {
 	apart := func(place int) bool { return slices.Contains(c.links.Apart, place) }
 	for _, p := range c.nodes[1:] {
@@ -278,7 +278,7 @@ func (n *fakeFollower) Kill(context.Context) error {
 	return nil
 }
 
-// Change, Check, Traffic and Emulated make it its own [Network].
+// Change, Check, Traffic and Emulated implement [Network].
 func (c *fakeChains) Change(_ context.Context, change scenario.NetworkChange) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -309,7 +309,7 @@ func (c *fakeChains) Traffic(context.Context) []scenario.Traffic {
 
 func (c *fakeChains) Emulated() (bool, string) { return true, "" }
 
-// syncTest is a runner on such a cluster, and what a trial gave.
+// syncTest is a runner on a fake cluster, with the results of a trial.
 type syncTest struct {
 	synthetic.Recorded
 	t      *testing.T
@@ -319,11 +319,11 @@ type syncTest struct {
 	cell   experiment.Cell
 	number int
 
-	said   []string // events and words of the preparation
-	stores int      // made, and not removed
+	said   []string // events and messages of the preparation
+	stores int      // number of stores not removed
 }
 
-// cellOf is a cell of a section; what it does not say: one peer, a disk, a replay.
+// cellOf returns a cell with a section. The defaults are one peer, a disk and a replay.
 func cellOf(t *testing.T, section string) experiment.Cell {
 	cell := experiment.Cell{ID: "c001", System: "fake", Sync: &experiment.Sync{Blocks: fakeBlocks, Transactions: 1,
 		Form: "v2", Peers: 1, Storage: "disk", Replay: true, Poll: experiment.Duration(fakePoll)}}
@@ -331,7 +331,7 @@ func cellOf(t *testing.T, section string) experiment.Cell {
 	return cell
 }
 
-// follow makes a cluster for the cell of a section.
+// follow creates a cluster for the cell of a section.
 func follow(t *testing.T, section string) *syncTest {
 	t.Helper()
 	w := &syncTest{t: t, cell: cellOf(t, section)}
@@ -367,7 +367,7 @@ func (w *syncTest) prepare(cells ...experiment.Cell) error {
 	return err
 }
 
-// trial executes one; the cell is prepared for it where that was not done.
+// trial executes a trial, and prepares its cell first if needed.
 func (w *syncTest) trial(ctx context.Context) error {
 	w.t.Helper()
 	if w.runner == nil {
@@ -387,8 +387,8 @@ func (w *syncTest) trial(ctx context.Context) error {
 	return err
 }
 
-// run executes a trial that must not fail, and has these outcomes: of the way to the chain,
-// and until the node serves.
+// run executes a trial that must not fail, and must have two given outcomes: of the way to the
+// chain, and of the way until the node serves.
 func (w *syncTest) run(outcomes string) {
 	w.t.Helper()
 	must(w.t, w.trial(w.t.Context()))
@@ -405,7 +405,7 @@ func (w *syncTest) outcomes() string {
 	return strings.Join(all, ", ")
 }
 
-// exact holds metrics; −1: absent.
+// exact checks metrics; −1: absent.
 func (w *syncTest) exact(want map[string]float64) {
 	w.t.Helper()
 	w.Holds(w.t, nil, want, 0)

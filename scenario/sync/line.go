@@ -10,12 +10,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// manners of peers as record.DetailPeerManner encodes them.
+// manners maps the manners of peers to the values of record.DetailPeerManner.
 var manners = map[string]float64{system.Honest: 0, system.Silent: 1, system.Stranger: 2}
 
-// loadLines are the least times in which a fresh node can come to serve, of trials without
-// faults. That of the links is the time of so many bytes of a chain over its peers' links and
-// its own:
+// loadLines puts the least times in which a fresh node can come to serve, for trials without
+// faults. The line of the links is the time for a chain's bytes over the links of the peers and
+// of the node:
 //
 //	bytes / min(Σ up of the peers that have the chain, down of the node) + one round trip
 func loadLines(in *scenario.Measured, bytes float64, m map[string]float64, put func(string, float64)) {
@@ -29,10 +29,10 @@ func loadLines(in *scenario.Measured, bytes float64, m map[string]float64, put f
 	scenario.PutLine(m, "line", max(m["link_line"], m["replay"]), "sync_time")
 }
 
-// towardsNode is the rate on the wire, in bit/s, at which a chain can come to a
-// fresh node, and the round trip in seconds; +Inf: nothing is limited. Rates are corrected by
-// what was measured before the trial, beside what was asked for: the cell's through a link
-// as the cell says, those of speeds and trouble from one of these peers.
+// towardsNode returns the rate on the wire, in bit/s, at which a fresh node can receive a chain
+// (+Inf: unlimited), and the round trip in seconds. Rates are corrected by the ratio of measured
+// and configured rates before the trial: the cell's rate by the check of a link of the cell,
+// rates from speeds and trouble by the check of such a peer.
 func towardsNode(in *scenario.Measured) (wire, rtt float64) {
 	cell := in.Cell.Link
 	rtt = 2 * cell.Delay.Seconds()
@@ -64,7 +64,7 @@ func towardsNode(in *scenario.Measured) (wire, rtt float64) {
 		wire = math.Min(wire, ours*down)
 	}
 	if cell.Regions != nil {
-		rtt = 0 // each peer has its own, and the nearest may send everything
+		rtt = 0 // peers have different round trips, and the nearest may send everything
 	}
 	return wire, rtt
 }

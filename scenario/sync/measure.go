@@ -12,28 +12,28 @@ import (
 //go:embed metrics.txt
 var definitions string
 
-// Metrics of a trial.
+// Metrics implements Scenario.
 func (Scenario) Metrics() []record.Metric {
 	return append(scenario.Definitions(definitions, "sync"), scenario.Machine()...)
 }
 
-// Names of details of the kind [record.DetailFollower]. A value that the node does not report has none.
+// Names of details of the kind [record.DetailFollower]. Values that the node does not report are
+// missing.
 const (
-	followerChainBytes = "chain_bytes"    // of the chain that it is to have
-	followerChain      = "chain_blocks"   // likewise
-	followerOpening    = "opening_height" // in the first poll that reported a block beyond those of its making
+	followerChainBytes = "chain_bytes"    // size of the chain to sync
+	followerChain      = "chain_blocks"   // number of its blocks
+	followerOpening    = "opening_height" // height in the first poll that reported a block beyond the initial ones
 	followerGap        = "gap"            // seconds: longest time in which something could have happened unseen
-	followerWire       = "link_received"  // bytes that crossed its link towards it until it could serve
-	followerConnected  = "connected"      // peers, most at a poll
-	followerCommits    = "commits"        // over all its starts, as those that follow
-	followerTimedOut   = "timed_out"      // requests for blocks
-	followerFailed     = "failed"         // requests for blocks, for other reasons
+	followerWire       = "link_received"  // bytes over its link towards it until it could serve
+	followerConnected  = "connected"      // largest number of peers in a poll
+	followerCommits    = "commits"        // over all its starts, like the next two
+	followerTimedOut   = "timed_out"      // requests for blocks that timed out
+	followerFailed     = "failed"         // requests for blocks that failed otherwise
 	followerReplay     = "replay"         // seconds
-	followerReplayCPU  = "replay_cpu"     // seconds
+	followerReplayCPU  = "replay_cpu"     // CPU seconds
 )
 
-// syncFacts are the metrics that follow from the node's operations and from what it
-// said of itself.
+// syncFacts puts the metrics of the node's operations and of its own reports.
 func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	none := record.Op{Outcome: record.Cancelled}
 	chain, serve := none, none
@@ -64,7 +64,7 @@ func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	}
 }
 
-// ofPeers are the metrics that follow from the blocks of each peer; none where those of one are not known.
+// ofPeers puts the metrics of the blocks of each peer, unless those of a peer are unknown.
 func ofPeers(blocks []float64, whole bool, chain float64, put func(string, float64)) {
 	useful, delivered, most := 0.0, 0.0, slices.Max(blocks)
 	for _, n := range blocks {
@@ -83,12 +83,12 @@ func ofPeers(blocks []float64, whole bool, chain float64, put func(string, float
 	}
 }
 
-// follower is what the node said of itself; NaN, which is no metric, where it did not.
+// follower returns a number that the node reported, or NaN, which put omits.
 func follower(in *scenario.Measured, name string) float64 {
 	return in.Detail(record.DetailFollower, name)
 }
 
-// syncTimes are the times, of a node that came to them.
+// syncTimes puts the times that the node reached.
 func syncTimes(in *scenario.Measured, chain, serve record.Op, put func(string, float64)) {
 	took := func(from, to int64) float64 { return float64(to-from) / 1e9 }
 	followed := follower(in, followerChain) - follower(in, followerOpening)

@@ -14,15 +14,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// peerPlan is what a peer of a trial is like.
+// peerPlan holds the properties of a peer in a trial.
 type peerPlan struct {
 	manner string
-	rate   experiment.BitRate // at which it sends; 0: as the cell's link says
+	rate   experiment.BitRate // upload rate; 0: that of the cell's link
 }
 
-// planPeers draws what the peers of a trial are like, in their order, by the
-// experiment's seed and the number of the trial's block alone: all cells of a block
-// with as many peers, and the same words, see the same ones.
+// planPeers draws the properties of a trial's peers in their order. They depend only on the
+// experiment's seed and the number of the trial's block, so that all cells of a block with the
+// same number of peers, speeds and trouble have the same peers.
 func planPeers(s *experiment.Sync, seed uint64, block int) []peerPlan {
 	peers := make([]peerPlan, s.Peers)
 	rng := rand.New(rand.NewPCG(scenario.MixSeed(seed, "speeds", int64(block)), 1))
@@ -40,9 +40,9 @@ func planPeers(s *experiment.Sync, seed uint64, block int) []peerPlan {
 	return peers
 }
 
-// checkPeer measures the path of one of the peers whose rate is not the cell's:
-// what the engine measures are the links as the cell says. Which one the block
-// draws, the same for all cells that have the same peers.
+// checkPeer measures the path of one of the peers whose rate is not the cell's, since the engine
+// measures only links of the cell. The choice depends on the block, and is the same for all cells
+// with the same peers.
 func (t *trial) checkPeer(ctx context.Context) error {
 	own := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Links.Rates)), func(place int) bool {
 		p := t.peers[place-1]
@@ -53,7 +53,7 @@ func (t *trial) checkPeer(ctx context.Context) error {
 	}
 	place := nodes.Draw(own, 1, scenario.MixSeed(t.site.Seed, "check", int64(t.Sink.Number)))[0]
 	check, err := t.site.Network.Check(ctx, place, 0)
-	if err != nil && ctx.Err() == nil { // as the engine does: a starved moment of the machine can swallow a measurement
+	if err != nil && ctx.Err() == nil { // like the engine: a moment without CPU can spoil a measurement
 		check, err = t.site.Network.Check(ctx, place, 0)
 	}
 	if err != nil {

@@ -14,19 +14,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// runner is one prepared deployment: its chains are there. Peers live from
-// trial to trial.
+// runner is one prepared deployment with its chains. Peers run from trial to trial.
 type runner struct {
 	site    scenario.Site
 	cluster system.Chains
 	nodes   []*nodes.Node
 	chains  map[system.ChainSpec]system.Chain
-	replays map[string]*system.Replayed // by replayKey; nil: tried in vain
-	serving map[int]string              // the chain that each host serves, by place
+	replays map[string]*system.Replayed // by replayKey; nil: left out
+	serving map[int]string              // ID of the chain that each host serves, by place
 }
 
-// Prepare implements Scenario: it makes the chains. They are replayed cell by cell,
-// see Ready.
+// Prepare implements Scenario: it makes the chains. Ready replays them cell by cell.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	r := &runner{
 		site: site, cluster: site.Cluster.(system.Chains), nodes: nodes.Take(site),
@@ -40,7 +38,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	return r, nil
 }
 
-// settingsOf are the options of a cell's nodes.
+// settingsOf returns the options of a cell's nodes.
 func (r *runner) settingsOf(s *experiment.Sync) system.Options {
 	opt := system.Options{}
 	maps.Copy(opt, r.site.Use.With)
@@ -48,7 +46,7 @@ func (r *runner) settingsOf(s *experiment.Sync) system.Options {
 	return opt
 }
 
-// makeChain makes the chain of a cell, unless it is there.
+// makeChain makes the chain of a cell, unless it exists.
 func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
 	spec := chainSpec(s, r.site.Seed)
 	if _, there := r.chains[spec]; there {
@@ -77,8 +75,8 @@ func (r *runner) tell(kind, what, detail string, took time.Duration) {
 	r.site.Event(kind, what, r.site.Use.Name+": "+detail, took)
 }
 
-// unfit is why something that a cell asks for could not be done. Settings that the
-// system refuses make it unfit; all of them name the option (see system.Options).
+// unfit returns why a step that a cell requires failed. If the system refuses an option, it is
+// unfit; such errors name the option (see system.Options).
 func (r *runner) unfit(what string, err error) error {
 	if strings.Contains(err.Error(), `option "`) {
 		return scenario.Unfit(r.site.Use.Name, system.Problem{What: fmt.Sprintf("%s: %v", what, err), Hint: "change the " +
@@ -87,8 +85,8 @@ func (r *runner) unfit(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", r.site.Use.Name, what, err)
 }
 
-// store makes the directory of a fresh node's store. Where there is no memory for
-// it the trial is left out.
+// store creates the directory of a fresh node's store. The error is a SkipError if there is not
+// enough memory for it.
 func (r *runner) store(ctx context.Context, chain system.Chain, storage string) (dir scenario.StoreDir, err error) {
 	if storage != "ram" {
 		if dir, err = r.site.Disk(ctx); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// TestSyncDeaths: a process that ends by itself is an outcome where it is the fresh
-// node's, and a note where it is a peer's. In real time, as processes are.
+// TestSyncDeaths checks that a process that ends by itself makes an outcome if it is the fresh
+// node's, and a note if it is a peer's. It runs in real time, since it uses processes.
 func TestSyncDeaths(t *testing.T) {
 	for place, want := range map[int]string{
 		0: "error daemon died, error daemon died",
@@ -42,7 +42,7 @@ func TestSyncDeaths(t *testing.T) {
 		if op := w.Ops[1]; op.Bytes == 0 || op.Bytes > fakeBytes/2 {
 			t.Errorf("%+v", op)
 		}
-		if place == 0 { // the process of an earlier trial is no death in the next
+		if place == 0 { // the process of an earlier trial does not count in the next
 			must(t, w.trial(t.Context()))
 			if strings.Contains(w.outcomes(), nodes.ClassDied) {
 				t.Errorf("the next trial: %s", w.outcomes())

@@ -14,26 +14,26 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// A replay that is over soon is done a few times, of which the median counts.
+// A replay shorter than soon is repeated soonReplays times, and the median counts.
 const (
 	soon        = 2 * time.Second
 	soonReplays = 3
 )
 
-// replayedWith are the options that decide about a cell's replay.
+// replayedWith returns the options that affect a cell's replay.
 func (r *runner) replayedWith(s *experiment.Sync) system.Options {
 	opt := r.settingsOf(s)
 	maps.DeleteFunc(opt, func(name, _ string) bool { return slices.Contains(s.Network, name) })
 	return opt
 }
 
-// replayKey is the same for cells that have the same replay.
+// replayKey returns a key that is the same for cells with the same replay.
 func (r *runner) replayKey(s *experiment.Sync) string {
 	return fmt.Sprintf("%s in %s with %q", r.chains[chainSpec(s, r.site.Seed)].ID, s.Storage, r.replayedWith(s))
 }
 
-// Ready implements Readier: it validates the chain of a cell locally, unless that
-// was done for this cell or for one that differs in nothing that matters to it.
+// Ready implements Readier: it replays the chain of a cell (validates it locally), unless it did
+// so before for this cell or one with the same replay.
 func (r *runner) Ready(ctx context.Context, c experiment.Cell) error {
 	if !c.Sync.Replay {
 		return nil
@@ -49,9 +49,9 @@ func (r *runner) Ready(ctx context.Context, c experiment.Cell) error {
 	return err
 }
 
-// replay is the median of a few replays, where they are short. One that does not
-// fit into memory is left out, as the trials are that need it; so is that of a
-// system which has none.
+// replay replays the chain of a cell, and returns the median of several replays if they are
+// short. It returns nil if the store does not fit into memory (the cell's trials are left out,
+// too), or if the system has no replay.
 func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replayed, error) {
 	if _, ok := r.cluster.(system.Replayer); !ok {
 		r.tell("note", "replay left out", r.site.Use.Name+" cannot validate a chain without a network", 0)
@@ -92,7 +92,7 @@ func (r *runner) replay(ctx context.Context, c experiment.Cell) (*system.Replaye
 	return median, nil
 }
 
-// replayOnce does it into a store that is removed at once.
+// replayOnce replays a chain into a store, and removes the store.
 func (r *runner) replayOnce(ctx context.Context, chain system.Chain, s *experiment.Sync) (out system.Replayed,
 	err error) {
 	store, err := r.store(ctx, chain, s.Storage)

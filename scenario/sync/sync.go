@@ -9,15 +9,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Sync starts a fresh node and times it until it has the whole chain of its peers
-// and can serve. It follows the study of Sia's synchronization of 2018 (which of a
-// few settings buys how much), and goes on to peers of different speeds, peers of
-// no use, and faults.
+// Scenario starts a fresh node and times it until it has the whole chain of its peers and can
+// serve. It follows the study of Sia's synchronization of 2018 (the effects of a few settings),
+// and extends it to peers of different speeds, useless peers, and faults.
 type Scenario struct{}
 
 func (Scenario) Name() string { return "sync" }
 
-// Problems implements Scenario: which of the cells' chains and peers a system cannot have.
+// Problems implements Scenario. It includes chains and peers of the cells that the system cannot
+// provide.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) (all []system.Problem) {
 	all = scenario.Unmet(info.Can, []scenario.Need{{Ability: "follow", By: "the scenario sync",
 		Hint: "take it out of the experiment"}})
@@ -35,9 +35,9 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 	return all
 }
 
-// Prepares implements Scenario. No objects are stored. The bytes are those of the
-// chains, by the estimate of their cells, each twice (what is served from, and what
-// is replayed), and of the largest store of a fresh node.
+// Prepares implements Scenario. No objects are stored. The bytes are the estimated sizes of the
+// chains, each twice (one copy to serve from, one to replay), and the largest store of a fresh
+// node.
 func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	chains := map[system.ChainSpec]int64{}
 	var largest int64
@@ -52,12 +52,12 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	return 0, bytes + largest
 }
 
-// chainSpec is the chain of a cell. All cells that ask for the same have the same.
+// chainSpec returns the chain of a cell. Cells with equal specs share a chain.
 func chainSpec(s *experiment.Sync, seed uint64) system.ChainSpec {
 	return system.ChainSpec{Blocks: s.Blocks, Transactions: s.Transactions, Form: s.Form, Seed: seed}
 }
 
-// Measure computes a trial's metrics; see Metrics for their definitions.
+// Measure computes the metrics of a trial; Metrics defines them.
 func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	m := map[string]float64{}
 	put := scenario.Numbers(m)

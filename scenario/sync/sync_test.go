@@ -32,8 +32,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestSyncTimes: the store is open after 0.2 s, the first block is requested 1 s
-// later, and p peers send the chain in 10/p s, or the node takes 1 s to validate it.
+// TestSyncTimes checks times: the store is open after 0.2 s, the first block is requested 1 s later,
+// and p peers send the chain in 10/p s, or the node takes 1 s to validate it.
 func TestSyncTimes(t *testing.T) {
 	for _, c := range []struct {
 		peers int
@@ -61,7 +61,7 @@ func TestSyncTimes(t *testing.T) {
 				"node_rss_peak": 4, "disk_written": 2 * fakeBytes, "write_amplification": 2, "overhead": 1.1,
 				"wire_bytes": 1.1 * fakeBytes, "net_time": w.M["sync_time"] - w.M["first_block"],
 				"byte_rate": w.M["block_rate"] * fakeBytes / fakeBlocks,
-				// No link is limited: the line is the replay.
+				// No link limits: the line is the replay.
 				"link_line": -1, "line": 1, "line_share": 1 / w.M["sync_time"],
 			})
 			w.wantMarks()
@@ -78,7 +78,7 @@ func TestSyncTimes(t *testing.T) {
 	}
 }
 
-// wantMarks holds marks to their contract.
+// wantMarks checks the contract of marks.
 func (w *syncTest) wantMarks() {
 	w.t.Helper()
 	if n := len(w.Marks); n < 20 || n > 105 {
@@ -97,9 +97,10 @@ func (w *syncTest) wantMarks() {
 	}
 }
 
-// Trials in virtual time: what goes wrong, and what a node says of itself.
+// Trials in virtual time with problems and with reports of the node.
 func TestSyncs(t *testing.T) {
-	// The chain takes 10 s from one peer, 5 s from two, after 1.2 s. A fault by share comes a poll late at most.
+	// After 1.2 s, the chain takes 10 s from one peer, 5 s from two. A fault by share comes at most one
+	// poll late.
 	says := func(change func(*system.Following)) func(*syncTest) {
 		return func(w *syncTest) {
 			w.c.nodes[0].answer = func(_ context.Context, f *system.Following) error {
@@ -115,7 +116,7 @@ func TestSyncs(t *testing.T) {
 			}
 		})
 	}
-	hangs := func(from, to time.Duration) func(*syncTest) { // a question that hangs is given up, and asked again
+	hangs := func(from, to time.Duration) func(*syncTest) { // polls that hang are given up and repeated
 		return func(w *syncTest) {
 			var begun time.Time
 			w.c.nodes[0].answer = func(ctx context.Context, _ *system.Following) error {
@@ -193,7 +194,7 @@ func TestSyncs(t *testing.T) {
 		"no program": {set: starts(func(system.FollowTask) error { return errors.New("fake: no such program") }),
 			outcomes: "error fake: no such program, error fake: no such program"},
 
-		// A node is not taken at its word, from the third poll on that says so.
+		// The node counts as being on a wrong chain from the third such poll on.
 		"another tip": {set: atTheEnd(fakeBlocks, "another"), outcomes: "wrong-bytes, wrong-bytes",
 			exact: values{"ok_rate": 0}, then: func(w *syncTest) {
 				if at := float64(w.Ops[0].LastByte-w.Ops[0].Intended) / 1e9; at < 11.3 || at > 11.4 ||
@@ -222,12 +223,12 @@ func TestSyncs(t *testing.T) {
 					"resolution": w.M["sync_time"]})
 			}},
 
-		// What peers delivered beyond the chain came twice.
+		// Blocks delivered beyond the chain are duplicates.
 		"twice":              {section: "peers: 2", set: delivered(600), exact: values{"duplicates": 200}},
 		"twice, one unknown": {section: "peers: 2", set: delivered(-1), exact: values{"duplicates": -1}},
 		"not all": {section: half + "crash: peers}]", set: delivered(600), outcomes: "stalled, stalled",
 			exact: values{"duplicates": -1}},
-		// Requests are counted in all lives of the node.
+		// Requests count over all daemons of the node.
 		"requests": {section: "peers: 2", set: counts(5, 1), exact: values{"timeouts": 5, "rerequests": 6}},
 		"requests of two lives": {section: half + "crash: node, for: 2}]", set: counts(5, 1),
 			exact: values{"timeouts": 10, "rerequests": 12}},
@@ -253,7 +254,7 @@ func TestSyncs(t *testing.T) {
 	}
 }
 
-// TestSyncSourceDies: the only one, at half height; the second trial finds it alive.
+// TestSyncSourceDies kills the only source at half height; it is alive again in the second trial.
 func TestSyncSourceDies(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "faults: [{crash: peers, at: 50%}]")
@@ -269,7 +270,7 @@ func TestSyncSourceDies(t *testing.T) {
 			}
 			w.exact(map[string]float64{"ok_rate": 0, "sync_time": -1, "chain_time": -1, "net_time": -1,
 				"block_rate": -1, "wire_bytes": -1, "line_share": -1, "link_line": -1})
-			if w.Took < 36*time.Second || w.Took > 37*time.Second { // 6.2 s until the half, limits.stall
+			if w.Took < 36*time.Second || w.Took > 37*time.Second { // 6.2 s until half height, and limits.stall
 				t.Errorf("the trial took %v", w.Took)
 			}
 			if e := w.Happened("crash begins"); len(e) != 1 || e[0].Detail != "crash peers at 50%: fake-02" {
@@ -282,17 +283,17 @@ func TestSyncSourceDies(t *testing.T) {
 	})
 }
 
-// Over links of a rate no chain is faster than its bytes at that rate; peers that have nothing
-// to give do not count. Of peers whose rates are their own one path, the same in a block, is
-// measured before each trial, here at half its rate; the cell's is measured at three quarters.
+// Over links with a rate, no chain is faster than its bytes at that rate; useless peers do not
+// count. Before each trial, the path of one peer whose rate is not the cell's is measured, the
+// same in a block: here at half of its rate. The cell's link is measured at three quarters.
 func TestSyncLines(t *testing.T) {
 	const ibm = "ibm-cloud"
 	for _, c := range []struct {
 		section       string
 		rate, up      experiment.BitRate // of the cell
 		regions       string
-		wire          float64 // the least of what limits, bit/s, as asked for
-		measured, rtt float64 // and as measured, with the round trip
+		wire          float64 // the smallest limit in bit/s, as configured
+		measured, rtt float64 // the same as measured, and the round trip in seconds
 		checked       bool
 	}{
 		{"peers: 1", 4e6, 0, "", 4e6, 3e6, 0.05, false},
@@ -305,8 +306,8 @@ func TestSyncLines(t *testing.T) {
 		{"peers: 4, speeds: {list: [1_000_000]}, trouble: [{silent: '1'}, {stranger: '1'}]", 0, 0, "", 2e6, 1e6, 0.05, true},
 		{"peers: 4, trouble: [{slow: '2', rate: 500_000}]", 8e6, 0, "", 8e6, 6e6, 0.05, true},
 		{"peers: 2, trouble: [{slow: '2', rate: 500_000}]", 8e6, 0, "", 1e6, 0.5e6, 0.05, true},
-		// Peers send at the links' rate up, the fresh node receives at its rate down; peers in
-		// several regions have no common round trip.
+		// Peers send at the links' upload rate, and the fresh node receives at its download rate;
+		// peers in several regions have no common round trip.
 		{"peers: 2", 6e6, 2e6, "", 4e6, 3e6, 0.05, false},
 		{"peers: 4", 6e6, 2e6, "", 6e6, 4.5e6, 0.05, false},
 		{"peers: 4", 6e6, 2e6, ibm, 6e6, 4.5e6, 0, false},
@@ -324,7 +325,7 @@ func TestSyncLines(t *testing.T) {
 				var paths [][2]int
 				w.c.check = func(from, to int) (record.LinkCheck, error) {
 					if paths = append(paths, [2]int{from, to}); len(paths) == 1 {
-						return record.LinkCheck{}, errors.New("no answer") // and is asked again
+						return record.LinkCheck{}, errors.New("no answer") // and is repeated
 					}
 					rate := w.c.links.Rates[from].Up
 					return record.LinkCheck{WantRate: rate, Rate: rate / 2, RTT: 0.05, OK: true}, nil
@@ -377,8 +378,8 @@ func TestSyncLines(t *testing.T) {
 	})
 }
 
-// TestSyncDraws: what peers are like depends on the seed and the block alone, so
-// that all cells of a block see the same ones; the first of many are those of few.
+// TestSyncDraws checks that the properties of peers depend only on the seed and the block, so that
+// all cells of a block have the same peers, and that fewer peers are the first of many.
 func TestSyncDraws(t *testing.T) {
 	const drawn, trouble = "speeds: {lognormal: 8_000_000, spread: 3}",
 		"trouble: [{silent: 25%}, {stranger: '1'}, {slow: '1', rate: 500_000}]"
@@ -408,7 +409,7 @@ func TestSyncDraws(t *testing.T) {
 	if many, few := plan("peers: 16, "+drawn, 1, 3), plan("peers: 4, "+drawn, 1, 3); !reflect.DeepEqual(many[:4], few) {
 		t.Errorf("16 peers %v, 4 peers %v", many, few)
 	}
-	// Trouble changes no speeds, speeds no trouble.
+	// Trouble does not change speeds, and speeds do not change trouble.
 	healthy, even := plan("peers: 8, "+drawn, 1, 3), plan("peers: 8, "+trouble, 1, 3)
 	for i, p := range first {
 		if p.rate != 500_000 && p.rate != healthy[i].rate || p.manner != even[i].manner {
@@ -417,7 +418,8 @@ func TestSyncDraws(t *testing.T) {
 	}
 }
 
-// TestSyncCancelled: it ends at once, cleans up, and the next trial is none the worse.
+// TestSyncCancelled checks that a cancelled trial ends at once, cleans up, and does not affect the
+// next trial.
 func TestSyncCancelled(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "faults: [{cut: node, at: 1s, for: 60}]")
@@ -434,8 +436,8 @@ func TestSyncCancelled(t *testing.T) {
 	})
 }
 
-// TestSyncPeersGoOn: from trial to trial, while they serve the same; those that are
-// not needed are halted when they serve another chain, and not for a setting.
+// TestSyncPeersGoOn checks that peers run from trial to trial while they serve the same. Peers that
+// are not needed are halted if they serve another chain, but not for another setting.
 func TestSyncPeersGoOn(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "peers: 3")
@@ -466,9 +468,9 @@ func TestSyncPeersGoOn(t *testing.T) {
 	})
 }
 
-// TestSyncPrepare: every chain is made once, and nothing is replayed before a cell's
-// first trial; each that is replayed with something that matters to it, or elsewhere,
-// is so once in all sessions, in three runs where they are short.
+// TestSyncPrepare checks that every chain is made once, and that nothing is replayed before a
+// cell's first trial. A chain is replayed once for each combination of relevant options and
+// storage, in three runs if they are short.
 func TestSyncPrepare(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		const base = "network: [interval], "
@@ -505,7 +507,7 @@ func TestSyncPrepare(t *testing.T) {
 		}
 		w.cell = cells[2]
 		w.run("ok, ok")
-		w.exact(map[string]float64{"replay": 1}) // that of another cell
+		w.exact(map[string]float64{"replay": 1}) // the replay of another cell
 		w.c.replays, w.c.replay, w.cell = nil, 5, cells[0]
 		must(t, w.prepare())
 		if err := w.runner.Ready(t.Context(), w.cell); err != nil || len(w.c.replays) != 1 {
@@ -541,7 +543,7 @@ func TestSyncPrepare(t *testing.T) {
 	})
 }
 
-// What a system cannot have is refused before anything is started, once for all cells.
+// Chains that a system cannot provide are refused before anything is started, once for all cells.
 func TestSyncProblemsOfChains(t *testing.T) {
 	limits := system.ChainLimits{Forms: []string{"v1"}, Blocks: 100, Transactions: -1,
 		Without: []string{system.Stranger}}

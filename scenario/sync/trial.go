@@ -16,8 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// trial is one trial under way: a fresh node, at place 0, and its peers, at the
-// places that follow.
+// trial is one running trial: a fresh node at place 0, and its peers at the following places.
 type trial struct {
 	*runner
 	*nodes.Trial
@@ -31,8 +30,8 @@ type trial struct {
 	store    scenario.StoreDir
 	checks   []record.LinkCheck
 
-	strays int                // answers in turn that reported another tip at the height of the chain's
-	lives  []system.Following // last answers of earlier daemons of the fresh node; under the lock
+	strays int                // consecutive answers with another tip at the chain's height
+	lives  []system.Following // last answers of earlier daemons of the fresh node; protected by Mu
 }
 
 // peer is a peer of a trial.
@@ -54,7 +53,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink
 	return t.loaded(cpu), errors.Join(err, t.Record([]record.Op{chain, serve}), ctx.Err())
 }
 
-// trial lays out a trial: what its peers are like, and what is to go wrong.
+// trial sets up a trial: its peers and faults.
 func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) *trial {
 	s := cell.Sync
 	rates := map[int]scenario.Rates{}
@@ -81,8 +80,8 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) *trial {
 	return t
 }
 
-// ready brings everything to where the clock can start: the peers serve, the links
-// are what they are to be, and there is an empty directory for the store.
+// ready prepares the trial for the start of the clock: the peers serve, the links are shaped, and
+// there is an empty directory for the store.
 func (t *trial) ready(ctx context.Context) error {
 	if err := t.NeedLinks("a speed of peers (sync.speeds, sync.trouble)"); err != nil {
 		return err
@@ -108,10 +107,10 @@ func (t *trial) ready(ctx context.Context) error {
 
 func chainNode(n *nodes.Node) system.ChainNode { return n.System.(system.ChainNode) }
 
-// serve makes the peers of the trial serve, a few at a time. Those that serve the
-// same already go on; whether a setting matters to them the system knows. Others,
-// of earlier trials, that serve another chain are halted: they would take memory
-// for nothing; those that serve this one wait for trials to come.
+// serve makes the peers of the trial serve, a few at a time. Peers that already serve the same
+// continue; the system decides whether a changed setting matters to them. Peers of earlier
+// trials that are not needed now are halted if they serve another chain, since they would waste
+// memory; those that serve this chain remain for later trials.
 func (t *trial) serve(ctx context.Context) error {
 	begun := t.Now()
 	var idle []*nodes.Node
@@ -137,7 +136,7 @@ func (t *trial) serve(ctx context.Context) error {
 	return nil
 }
 
-// serveOne makes one peer serve, and learns its address.
+// serveOne makes one peer serve, and queries its address.
 func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	p := t.peers[n.Place-1]
 	err := chainNode(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner, Settings: t.settings})
@@ -156,10 +155,10 @@ func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	return nil
 }
 
-// dir is the directory of the store itself.
+// dir returns the directory of the store itself.
 func (t *trial) dir() string { return filepath.Join(t.store.Path, "store") }
 
-// Start starts the fresh node, and implements Actions.
+// Start implements Actions: it starts the fresh node.
 func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	var from []string
 	for _, p := range t.peers {
@@ -168,9 +167,9 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	return chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
 }
 
-// strays is how many answers in turn have to report another tip at the height of the
-// chain's before the node is taken at its word: height and tip of one answer may be
-// from either side of a block.
+// strays is the number of consecutive answers with another tip at the chain's height from which
+// the node counts as being on a wrong chain. A single answer may combine the height and the tip
+// of successive blocks.
 const strays = 3
 
 // Poll implements Actions.
@@ -197,8 +196,8 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 // Kill implements Actions.
 func (t *trial) Kill(ctx context.Context, n *nodes.Node) error { return chainNode(n).Kill(ctx) }
 
-// Restart implements Actions: peers serve what they had, the fresh node is started
-// by its task.
+// Restart implements Actions. Peers serve again with their data; the fresh node is started later,
+// with its task.
 func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	if n != t.fresh {
 		return nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return t.serveOne(ctx, n) })
@@ -206,7 +205,7 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	t.Mu.Lock()
 	t.lives = t.allLives()
 	t.strays = 0
-	n.Last.Own = nil // what the next daemon counts it counts anew
+	n.Last.Own = nil // the next daemon counts from 0
 	t.Mu.Unlock()
 	if drop {
 		if err := t.store.Files.RemoveAll(t.dir()); err != nil {
@@ -217,7 +216,7 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	return nil
 }
 
-// allLives are the last answers of all daemons of the fresh node. With the lock.
+// allLives returns the last answers of all daemons of the fresh node. The caller holds the lock.
 func (t *trial) allLives() []system.Following {
 	if f, ok := t.fresh.Last.Own.(system.Following); ok {
 		return append(slices.Clip(t.lives), f)
@@ -225,8 +224,8 @@ func (t *trial) allLives() []system.Following {
 	return t.lives
 }
 
-// counted adds up what all daemons of the fresh node have counted; NaN: one did not say.
-// With the lock.
+// counted returns the sum of a counter over all daemons of the fresh node, or NaN if one did not
+// report it. The caller holds the lock.
 func (t *trial) counted(of func(system.Following) int64) float64 {
 	sum := 0.0
 	for _, f := range t.allLives() {
@@ -235,7 +234,7 @@ func (t *trial) counted(of func(system.Following) int64) float64 {
 	return sum
 }
 
-// known is a number that is negative where it is not known; NaN then.
+// known returns n, or NaN if it is negative, which means unknown.
 func known(n float64) float64 {
 	if n < 0 {
 		return math.NaN()
@@ -243,7 +242,8 @@ func known(n float64) float64 {
 	return n
 }
 
-// blocks are what each peer has delivered to all of them, by address; NaN: not known.
+// blocks returns the number of blocks that each peer has delivered to all daemons of the fresh
+// node, by address; NaN: unknown.
 func (t *trial) blocks() map[string]float64 {
 	all := map[string]float64{}
 	for _, f := range t.allLives() {
@@ -254,8 +254,8 @@ func (t *trial) blocks() map[string]float64 {
 	return all
 }
 
-// ops are the node's operation until it had the chain, and the same until all that
-// subscribes to it had followed.
+// ops returns the node's operation until it had the chain, and the same until all subscribers,
+// such as indexes, had followed.
 func (t *trial) ops() (chain, serve record.Op) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -272,7 +272,7 @@ func (t *trial) ops() (chain, serve record.Op) {
 	return chain, serve
 }
 
-// loaded is what the trial says of itself. cpu is that of this process in the load.
+// loaded returns the facts about the load. cpu is the CPU time of this process during the load.
 func (t *trial) loaded(cpu float64) scenario.Load {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
@@ -282,7 +282,7 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 	return load
 }
 
-// peerDetails are the numbers of the peers, in their order. With the lock.
+// peerDetails returns the numbers of the peers in their order. The caller holds the lock.
 func (t *trial) peerDetails() (all []record.Detail) {
 	names := nodes.NamesOf(t.Nodes[1:])
 	add := func(kind string, of func(*peer) float64) {
@@ -290,7 +290,7 @@ func (t *trial) peerDetails() (all []record.Detail) {
 	}
 	blocks := t.blocks()
 	add(record.DetailPeerBlocks, func(p *peer) float64 {
-		if len(blocks) == 0 { // it said nothing
+		if len(blocks) == 0 { // the node reported nothing
 			return math.NaN()
 		}
 		return blocks[p.address]
@@ -300,12 +300,12 @@ func (t *trial) peerDetails() (all []record.Detail) {
 	return all
 }
 
-// followed are the facts about the fresh node that its operations do not tell. With the
-// lock.
+// followed returns the facts about the fresh node that its operations do not contain. The caller
+// holds the lock.
 func (t *trial) followed() (all []record.Detail) {
 	n := t.fresh
 	add := func(name string, v float64) {
-		if v >= 0 { // not NaN, nor −1: unknown
+		if v >= 0 { // unknown values are NaN or −1
 			all = append(all, record.Detail{Kind: record.DetailFollower, Name: name, Value: v})
 		}
 	}
@@ -329,8 +329,8 @@ func (t *trial) followed() (all []record.Detail) {
 	return all
 }
 
-// clean takes back what the trial has done, whatever has become of it: the node is
-// ended and its store removed, also when the user has cancelled the run.
+// clean reverts the trial's changes, even after a failure or if the user has cancelled the run:
+// it halts the node and removes its store.
 func (t *trial) clean(ctx context.Context) {
 	t.Clean(ctx, func(ctx context.Context) {
 		for _, p := range t.peers {
@@ -340,7 +340,7 @@ func (t *trial) clean(ctx context.Context) {
 		}
 		if err := nodes.Within(ctx, t.Starting, chainNode(t.fresh).Halt); err != nil {
 			t.Event("node", "not halted", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
-			_ = nodes.Within(ctx, t.Starting, chainNode(t.fresh).Kill) // what hangs goes with the deployment
+			_ = nodes.Within(ctx, t.Starting, chainNode(t.fresh).Kill) // if it hangs, the deployment's end will end it
 		}
 		if t.store.Remove == nil {
 			return

@@ -1,5 +1,5 @@
-// Package sync is the question how long a fresh node takes until it is in sync and can
-// serve, and what each knob buys.
+// Package sync contains the scenario sync, which measures how long a fresh node takes until it is
+// in sync and can serve, and the effect of each knob on that.
 package sync
 
 import (
@@ -17,10 +17,10 @@ import (
 //go:embed view.yaml
 var viewText string
 
-// view keeps what is computed once of a frame: findings and verdict follow the tables.
+// view keeps the tunings that tables computes, for the findings and the verdict.
 type view struct{ tunings []*analysis.Tuning }
 
-// View is how the numbers of sync are read.
+// View returns the view of the results of sync.
 func (Scenario) View() *analysis.View {
 	own, v := &view{}, analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "sync_time" }
@@ -30,14 +30,14 @@ func (Scenario) View() *analysis.View {
 	return v
 }
 
-// knob reports whether a factor is one that whoever runs a node can choose. The others
-// are the conditions: links, chain, peers, faults.
+// knob reports whether the operator of a node can choose a factor. The other factors are
+// conditions: links, chain, kinds of peers, faults.
 func knob(path string) bool {
 	return path == "sync.storage" || path == "sync.peers" || strings.HasPrefix(path, "sync.vary.")
 }
 
-// defaults are the values of the default configuration: the first of every knob as the
-// experiment lists them, also where `where` leaves out the cells that have them all.
+// defaults returns the values of the default configuration: the first value of every knob in the
+// experiment, even if `where` leaves out the cells that have all of them.
 func defaults(f *analysis.Frame) map[string]string {
 	listed := map[string]string{}
 	for _, path := range []string{"sync.storage", "sync.peers"} {
@@ -81,7 +81,7 @@ func arrange(f *analysis.Frame) {
 	}
 }
 
-// outcome makes one operation of each trial: the way until the node serves.
+// outcome sets a trial's outcome to that of one operation: the way until the node serves.
 func outcome(t *record.Trial, facts *record.Reader) (err error) {
 	if t.State != record.Done {
 		return nil
@@ -100,10 +100,10 @@ func outcome(t *record.Trial, facts *record.Reader) (err error) {
 	return nil
 }
 
-// mostPoints is how many points of a trial are drawn.
+// mostPoints limits the points of a trial's series.
 const mostPoints = 200
 
-// heights is the height of the chain over time.
+// heights returns the height of the chain over time.
 func heights(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err error) {
 	var points []analysis.Point
 	for m := range scenario.Sound(facts.Marks(t.ID), &err) {

@@ -22,15 +22,14 @@ import (
 
 var errCrash = errors.New("killed")
 
-// crash ends a session at a step: from then on nothing that it does has an
-// effect, as after kill -9.
+// crash kills a session at a step: from then on, its actions have no effect, as after kill -9.
 type crash struct {
 	at    int
-	mu    sync.Mutex // a session's parts run side by side
+	mu    sync.Mutex // parts of a session run concurrently
 	steps int
 	dead  bool
 	kill  context.CancelCauseFunc
-	path  []string // what the steps were
+	path  []string // the steps so far
 }
 
 // step reports whether the session is still alive after one more step.
@@ -49,7 +48,7 @@ func (c *crash) step(what string) bool {
 	return true
 }
 
-// around does something between two steps. Its error is errCrash once the session is dead.
+// around calls do between two steps. It returns errCrash once the session is dead.
 func (c *crash) around(what string, do func() error) error {
 	if !c.step("before " + what) {
 		return errCrash
@@ -67,8 +66,8 @@ func (c *crash) alive() bool {
 	return !c.dead
 }
 
-// mortal is a node whose client may be killed before and after what it changes. put is called
-// before each put of a session that is alive; nil: nothing is.
+// mortal returns a node whose client may be killed before and after each change. put, if not nil,
+// is called before each put of a living session.
 func (c *crash) mortal(n *mem.Node, put func(name string)) *mem.Node {
 	hook := func(when string) func(context.Context, string, string) error {
 		return func(_ context.Context, call, of string) error {
@@ -84,7 +83,7 @@ func (c *crash) mortal(n *mem.Node, put func(name string)) *mem.Node {
 	return n.Hooked(hook("before "), hook("after "))
 }
 
-// unsettled is what a node can do of which accepted is all there is to know.
+// unsettled is the interface of a node that does not report durability.
 type unsettled interface {
 	system.Store
 	system.Namer
@@ -112,13 +111,12 @@ func (l mortalLedger) Event(e record.Event) error {
 	return l.c.around("event "+e.What, func() error { return l.ledger.Event(e) })
 }
 
-// A session is killed at each of its steps, then the next one at each of its
-// first steps; the one after that leaves each object there exactly once, byte
-// for byte, and knows it. Between the sessions the system loses an accepted
-// object, or has stored half of one that was in doubt, or nothing happens. So it
-// is where accepted objects become durable and where they are not asked about.
+// A session is killed at each of its steps, and the next one at each of its first steps; the
+// third leaves each object in the system exactly once, byte for byte, and its records say so.
+// Between the sessions, the system loses an accepted object, or has stored half of one in doubt,
+// or nothing happens. This holds with and without reports of durability.
 func TestUploadSurvivesAnyCrash(t *testing.T) {
-	// stored leaves a part of an object that was being put, of other bytes.
+	// stored leaves a part of an object that was being put, with other bytes.
 	stored := func(divided int64) func(*testing.T, *uploadBench) {
 		return func(t *testing.T, b *uploadBench) {
 			for _, j := range b.ledger.jobs {
@@ -165,7 +163,7 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 							}
 							return
 						}
-						// Over all first steps, each second one comes up.
+						// Over all first steps, every second step is covered.
 						if second += 3; second == 3 {
 							second = 1 + first%3
 						}
@@ -177,8 +175,7 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 	}
 }
 
-// crashTwice says whether the first, and the second session was over before it
-// was killed.
+// crashTwice reports whether the first and the second session ended before they were killed.
 func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*testing.T, *uploadBench)) (firstOver,
 	secondOver bool, steps []string) {
 	cell := uploadCell(3, 100, func(u *experiment.Upload) { u.Concurrency = 1; u.Verify = 1 })
@@ -187,8 +184,8 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 		options["settle"], done = "5s", record.JobDurable
 	}
 	b := newUploadBench(t, options, cell)
-	// A put begins when the journal says so, and knows of all that is stored, or that it is in
-	// doubt since a session was killed.
+	// A put begins only after the journal records its start. By then, every stored object is
+	// recorded as stored or, after a session was killed, as in doubt.
 	doubted := map[string]bool{}
 	before := func(name string) {
 		recorded := map[string]record.JobState{}
@@ -260,7 +257,7 @@ func crashTwice(t *testing.T, settles bool, first, second int, sabotage func(*te
 	return false, secondOver, c.path
 }
 
-// What was in doubt and stored whole is not put again.
+// An object in doubt that was stored whole is not put again.
 func TestUploadAdoptsWhatIsThere(t *testing.T) {
 	t.Run("by its name", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) system.Store { return n }) })
 	t.Run("by its ref", func(t *testing.T) { adoptsWhatIsThere(t, func(n *mem.Node) system.Store { return hashing{n} }) })
@@ -306,13 +303,13 @@ func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) system.Store) {
 	})
 }
 
-// An object that an earlier session gave up stays given up, though a part of it, or
-// something else, is listed; whole, it is accepted.
+// An object that an earlier session gave up remains given up if a part of it or something else is
+// listed. If it is whole, it is accepted.
 func TestUploadResumeKeepsWhatWasGivenUp(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		get  error // of the question what is there
-		size int64 // of what is
+		get  error // error of fetching the object
+		size int64 // size of the stored object
 		want map[string]float64
 	}{
 		{"a part", nil, 50, map[string]float64{"failed": 1, "accepted": 1}},
@@ -343,8 +340,8 @@ func TestUploadResumeKeepsWhatWasGivenUp(t *testing.T) {
 	}
 }
 
-// A data set that is another one than the trial began with is refused, and the
-// error says what is another.
+// A data set that differs from the one that the trial began with is refused, and the error names
+// the difference.
 func TestUploadRefusesAnotherDataSet(t *testing.T) {
 	for want, change := range map[string]func(*experiment.Cell){
 		"is 6 objects": func(c *experiment.Cell) { c.Data.Objects = 6 },
@@ -372,8 +369,8 @@ func TestUploadRefusesAnotherDataSet(t *testing.T) {
 	}
 }
 
-// marked is a system whose attached node puts a mark of the session before the
-// names of what it stores, as that of a Sia renter does, and tells no ref by name.
+// marked is a system whose attached node prefixes names of objects with a mark of the session,
+// like that of a Sia renter, and cannot derive refs from names.
 type marked struct {
 	system.Store
 	of   *mem.Node
@@ -391,7 +388,7 @@ func (n marked) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	return n.of.Get(ctx, ref, w)
 }
 
-// What an earlier session has stored under names with another mark is found.
+// Objects that an earlier session stored under names with another mark are found.
 func TestUploadFindsMarkedNames(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(6, 100))
@@ -401,7 +398,7 @@ func TestUploadFindsMarkedNames(t *testing.T) {
 		if _, err := b.session(ctx); err == nil {
 			t.Fatal("it is done")
 		}
-		// What was cut off was stored nevertheless.
+		// The interrupted put had stored its object nevertheless.
 		j := b.ledger.jobs[2]
 		from, err := b.set().Open(2)
 		if err != nil || j.State != record.JobPutting {

@@ -34,8 +34,8 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// A file that vanishes, or changes, while the others are stored is ours, not the
-// system's failure; nothing of it stays in the system, and the rest is stored.
+// A file that vanishes or changes while others are stored is no failure of the system. Nothing of
+// it remains in the system, and the other files are stored.
 func TestUploadUnreadableData(t *testing.T) {
 	for what, spoil := range map[string]func(path string) error{
 		"vanished": os.Remove,
@@ -47,7 +47,7 @@ func TestUploadUnreadableData(t *testing.T) {
 			cell := uploadCell(0, 0)
 			cell.Data = experiment.Data{Directory: dir, Copies: 1}
 			b := newUploadBench(t, system.Options{"a": "1s"}, cell)
-			during := "b" // whose file is open then
+			during := "b" // whose file is open at that time
 			if what == "vanished" {
 				during = "a"
 			}
@@ -74,7 +74,7 @@ func TestUploadUnreadableData(t *testing.T) {
 			if b.ledger.happened("data unreadable") == "" {
 				t.Errorf("%s: it is not said", what)
 			}
-			// The trial began with another data set than there is now.
+			// The data set differs from the one that the trial began with.
 			if _, err := b.session(t.Context()); err == nil || !strings.Contains(err.Error(),
 				"the data set has changed") {
 				t.Errorf("%s: %v", what, err)
@@ -83,8 +83,8 @@ func TestUploadUnreadableData(t *testing.T) {
 	}
 }
 
-// Errors, hangs and a system that loses its bytes: in the end each object is
-// there once, and what was wrong is in the operations.
+// Errors, hangs and a system that loses bytes: in the end, each object is stored once, and the
+// operations contain the failures.
 func TestUploadThroughTrouble(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "100ms", "seed": "5"},
@@ -114,8 +114,8 @@ func TestUploadThroughTrouble(t *testing.T) {
 	})
 }
 
-// Objects that come back as other bytes, short, or not at all, are found by
-// verify, each as what it is.
+// Verify finds objects that come back with wrong bytes, truncated, or not at all, and reports
+// each as such.
 func TestUploadVerifies(t *testing.T) {
 	for outcome, spoil := range map[record.Outcome]func(*mem.Model){
 		record.WrongBytes: func(m *mem.Model) { m.Corrupt = 1 },
@@ -151,8 +151,8 @@ func TestUploadVerifies(t *testing.T) {
 	}
 }
 
-// In an attached system what was stored is removed in the end where that was
-// asked for, by the session that ends the trial; an interrupted one removes nothing.
+// If the experiment asks for it, the session that ends the trial removes the stored objects from
+// an attached system. An interrupted session removes nothing.
 func TestUploadRemoves(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s"}, uploadCell(10, 10,
@@ -195,7 +195,7 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 		sink := scenario.Sink{Epoch: epoch, Recorded: l.Recorded, Jobs: l.Jobs, Poll: l.Poll, Event: l.Event,
 			Now:   func() time.Duration { return time.Since(epoch) },
 			State: func(scenario.State) { states++ }}
-		// Four minutes, then a pause of two, then what is left of the ten.
+		// Four minutes, a pause of two, then the rest of the ten.
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute+time.Second)
 		defer cancel()
 		if _, err := runner.Trial(ctx, cell, 1, sink); !errors.Is(err, context.DeadlineExceeded) {
@@ -219,7 +219,7 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 		if all, _ := system.All(t.Context(), cluster.Nodes()[0].(*mem.Node)); len(all) != 0 {
 			t.Errorf("it stored %v", all)
 		}
-		// An exit condition ends it well.
+		// An exit condition ends it without an error.
 		stop, end := context.WithCancelCause(t.Context())
 		end(&scenario.Stop{Condition: "max_runtime", Why: "it is late"})
 		cell.Collect.For = 0
@@ -230,8 +230,8 @@ func TestCollectPollsAndStoresNothing(t *testing.T) {
 	})
 }
 
-// A load test that is beyond its load line is invalid by the rule of all scenarios. What
-// need not have crossed the link in the time that is known is not held against it.
+// A load test beyond its load line is invalid by the common rule of all scenarios. Objects that
+// need not have crossed the link in the known time do not count.
 func TestUploadBeyondItsLine(t *testing.T) {
 	const line, size = 1e6, 1e6
 	second := func(s float64) time.Duration { return time.Duration(s * 1e9) }
@@ -251,7 +251,7 @@ func TestUploadBeyondItsLine(t *testing.T) {
 		settles bool
 		resumed bool
 		copies  int
-		want    float64 // 0: not known
+		want    float64 // 0: unknown
 		valid   bool
 	}{
 		{"at its line", []record.Job{job(0, 0, 1, 0), job(1, 1, 2, 0)}, false, false, 1, 1, true},
@@ -290,8 +290,8 @@ func TestUploadBeyondItsLine(t *testing.T) {
 	}
 }
 
-// Of more accepted objects than are kept one by one, sums by any moment and the series are those of
-// each by itself, but for the few that became one.
+// With more accepted objects than entries, sums up to any moment and series are the same as with
+// an entry per object, except within merged entries.
 func TestManyObjectsTakeBoundedMemory(t *testing.T) {
 	const n = 2*mostAccepted + 1
 	jobs := func(yield func(record.Job) bool) {

@@ -23,8 +23,8 @@ type forgetful struct{ *mem.Node }
 
 func (forgetful) List(context.Context, func(system.Object) error) error { return nil }
 
-// A put whose answer was lost has stored its object. That the question what it
-// left is not answered either is no proof against it: nothing is deleted.
+// A put whose answer was lost has stored its object. If the lookup of the object is not answered
+// either, this proves nothing: the object is not deleted.
 func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(3, 1000))
@@ -58,8 +58,7 @@ func TestUploadUnansweredQuestionDeletesNothing(t *testing.T) {
 	})
 }
 
-// What is proven to be wrong is removed; our own data that cannot be read proves
-// nothing.
+// An object that is proven to be wrong is broken; unreadable own data proves nothing.
 func TestInspect(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(2, 1000))
@@ -102,7 +101,7 @@ func TestInspect(t *testing.T) {
 			}
 			trial.set = good
 		}
-		// However large it is, it is asked for no longer than an operation may take.
+		// Even for a large object, the comparison takes no longer than an operation may.
 		begun := time.Now()
 		fails = nil
 		b.mem.Change(func(m *mem.Model) { m.A = 11 * time.Minute })
@@ -113,20 +112,20 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-// unreadableSet is one whose files are gone.
+// unreadableSet is a set whose files are gone.
 type unreadableSet struct{ workload.Set }
 
 func (unreadableSet) Open(int) (io.ReadSeekCloser, error) { return nil, errors.New("no such file") }
 
-// A list without most of what was accepted is not believed: nothing is put, and paid, again,
-// unless it is few that are not there when asked for, either.
+// A list without most accepted objects is not trusted: nothing is put and paid for again, unless
+// there are only a few such objects, and lookups of each confirm that they are gone.
 func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		objects int
 		noStat  bool
 		lose    bool
-		want    string // in the error; empty: what is missing is put again
+		want    string // in the error; empty: missing objects are put again
 	}{
 		{"many", 20, false, true, "20 of 20 accepted objects are not in its list, and nothing"},
 		{"a few are there", 4, false, false, "4 of 4 accepted objects are not in its list, and nothing"},
@@ -160,14 +159,14 @@ func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 	}
 }
 
-// statless is what a node can do that lists, and cannot be asked for one object.
+// statless is the interface of a node that lists objects but cannot look up a single one.
 type statless interface {
 	system.Store
 	system.Namer
 	system.Lister
 }
 
-// A daemon that is not there when it is asked makes no object less durable.
+// Objects are durable even if the daemon is down when it is asked.
 func TestUploadSettleIsAskedAgain(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"settle": "10s"}, uploadCell(5, 10))
@@ -187,8 +186,8 @@ func TestUploadSettleIsAskedAgain(t *testing.T) {
 	})
 }
 
-// A later session counts what the operations say: our own deadlines are no
-// failures of the server, and what could not be read was never put.
+// A later session counts from the recorded operations: the experiment's deadlines are no failures
+// of the server, and objects that could not be read were never put.
 func TestUploadCountsGoOn(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(30, 10))
@@ -221,8 +220,8 @@ func TestUploadCountsGoOn(t *testing.T) {
 	})
 }
 
-// A verification that is interrupted goes on where it was: only what was under way
-// then, and what had to be put again since, is fetched twice.
+// An interrupted verification continues where it was: only objects that were being fetched then,
+// or were put again since, are fetched twice.
 func TestUploadVerificationGoesOn(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(20, 1000, func(u *experiment.Upload) { u.Verify = 1 }))

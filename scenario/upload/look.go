@@ -18,18 +18,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// finding is what is known of an object whose put may or may not have succeeded.
+// finding is the state of an object whose put may or may not have succeeded.
 type finding int
 
 const (
-	unknown finding = iota // the system cannot be asked, or does not answer
+	unknown finding = iota // the system cannot be asked or does not answer
 	absent
-	broken // there, and not as it should be
+	broken // there, but not whole
 	whole
 	findings
 )
 
-// find asks the system for an object: a list that was read since says it, or its name.
+// find looks for an object in the list that was read, else by its name.
 func (t *trial) find(ctx context.Context, object int) (finding, system.Object) {
 	t.mu.Lock()
 	o, listed := t.listed[object]
@@ -56,17 +56,17 @@ func (t *trial) find(ctx context.Context, object int) (finding, system.Object) {
 	return t.inspect(ctx, object, o), o
 }
 
-// byName is the node, when it can be asked for an object by its name.
+// byName returns the node if it can look up objects by name.
 func (t *trial) byName() (system.Namer, system.Stater, bool) {
 	n, named := t.node.(system.Namer)
 	s, stats := t.node.(system.Stater)
 	return n, s, named && stats
 }
 
-// inspect finds out whether a stored object is the set's: by its size, then by its bytes, for
-// which it has as long as an operation. It is broken only when that is proven: what is
-// not answered, or cannot be compared, is not known, and put again. That there are too few
-// servers to rebuild it from is the system's own word that it is not whole.
+// inspect compares a stored object with the set's: first the size, then the bytes, within the
+// limits of an operation. The object is broken only if that is proven; without an answer or a
+// comparison it is unknown, and will be put again. A system that reports too few servers to
+// rebuild the object thereby reports that it is not whole.
 func (t *trial) inspect(ctx context.Context, object int, o system.Object) finding {
 	if o.Size >= 0 && o.Size != t.set.Object(object).Size {
 		return broken
@@ -83,8 +83,8 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 	return unknown
 }
 
-// look finds out what an attempt that seemed to fail has left. What is there and
-// whole is accepted now; what is not whole goes.
+// look finds out what a seemingly failed attempt has left. It adopts an object that is whole,
+// and removes one that is broken.
 func (t *trial) look(ctx context.Context, object int) (finding, error) {
 	found, o := t.find(ctx, object)
 	switch found {
@@ -101,10 +101,10 @@ func (t *trial) look(ctx context.Context, object int) (finding, error) {
 	return found, nil
 }
 
-// adopt makes a found object one of ours, as if a put had succeeded now.
+// adopt accepts a found object as if its put had succeeded now.
 func (t *trial) adopt(object int, o system.Object) error {
 	job, now := t.job(object), t.sink.Now()
-	job.Attempts = max(1, job.Attempts) // the record of it was lost with the power
+	job.Attempts = max(1, job.Attempts) // a power failure may have lost the attempt's record
 	job.Adopted = true
 	scenario.Adopt(t.node, o)
 	if job.Began == 0 {
@@ -113,20 +113,20 @@ func (t *trial) adopt(object int, o system.Object) error {
 	return t.accept(object, job, o.Ref, now)
 }
 
-// discard removes what an attempt has left that we cut off for our own reasons.
+// discard removes what an attempt left that failed because its data could not be read.
 func (t *trial) discard(ctx context.Context, name string, ref system.Ref) {
 	if n, ok := t.node.(system.Namer); ok && ref == "" {
 		ref = n.Named(name)
 	}
 	if ref != "" {
-		// That it fails, or nothing was there, changes nothing: it is not counted as stored.
+		// Errors do not matter: the object does not count as stored.
 		_ = scenario.Remove(context.WithoutCancel(ctx), t.node, system.Object{Ref: ref, Size: -1})
 	}
 }
 
-// resolve looks at each object that is in doubt at the end: those that were
-// given up, and those that an exit condition cut off. What is there is adopted
-// or removed; where this cannot be decided, the object stays in doubt in the journal.
+// resolve looks at the objects that are in doubt at the end: those that were given up, and
+// those that an exit condition cut off. It adopts or removes them; if it cannot decide, the
+// object stays in doubt in the journal.
 func (t *trial) resolve(ctx context.Context) error {
 	doubted := t.those(func(j *job) bool { return j.doubt })
 	if len(doubted) == 0 {
@@ -145,7 +145,7 @@ func (t *trial) resolve(ctx context.Context) error {
 	var n [findings]int
 	for _, object := range doubted {
 		found := absent
-		if t.job(object).doubt { // else it is not in the list
+		if t.job(object).doubt { // else clearUnlisted has cleared it: it is not in the list
 			var err error
 			if found, err = t.look(ctx, object); err != nil {
 				return err
@@ -163,7 +163,7 @@ func (t *trial) resolve(ctx context.Context) error {
 	return t.event("note", "in doubt", what)
 }
 
-// clearUnlisted ends the doubt about objects that a complete list does not have.
+// clearUnlisted ends the doubt about objects that are not in a complete list.
 func (t *trial) clearUnlisted() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,10 +174,10 @@ func (t *trial) clearUnlisted() {
 	}
 }
 
-// resolveTimeout bounds the questions about what is in doubt at the end.
+// resolveTimeout limits the inspection of objects that are in doubt at the end.
 const resolveTimeout = time.Minute
 
-// verify fetches its share of the stored objects and compares every byte.
+// verify fetches the share upload.verify of the stored objects, and compares every byte.
 func (t *trial) verify(ctx context.Context) error {
 	if t.u.Verify == 0 {
 		return nil
@@ -187,7 +187,7 @@ func (t *trial) verify(ctx context.Context) error {
 	err := t.eachJob(func(_ int, job *record.Job) error {
 		if t.toVerify(job) {
 			group.Go(func() error {
-				if within.Err() != nil { // ended while it waited for its turn
+				if within.Err() != nil { // ended while this one waited for its turn
 					return nil
 				}
 				return t.verifyOne(within, job)
@@ -199,8 +199,8 @@ func (t *trial) verify(ctx context.Context) error {
 	return cmp.Or(fetched, context.Cause(ctx), err)
 }
 
-// toVerify reports whether an object is stored, among those that are fetched at the end (the
-// same ones in all sessions), and was not fetched by an earlier session since it was accepted.
+// toVerify reports whether an object is stored, is in the sample to fetch (the same in all
+// sessions), and was not fetched by an earlier session since its acceptance.
 func (t *trial) toVerify(job *record.Job) bool {
 	last, fetched := t.fetched[int(job.Object)]
 	share := rand.New(rand.NewPCG(t.seed, uint64(job.Object))).Float64()
@@ -222,11 +222,11 @@ func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 	return t.named("violation", "object not verified", object, why)
 }
 
-// errOwnData is data of ours that an object cannot be compared with.
+// errOwnData means that the set's data could not be read, so that nothing can be compared.
 var errOwnData = errors.New("its own data could not be read")
 
-// compare fetches an object, as one operation under the limits, and compares every byte with the set's. sum is
-// the SHA-256 of what came, in hex.
+// compare fetches an object, as one operation under the limits, and compares every byte with
+// the set's. sum is the SHA-256 of the bytes received, in hex.
 func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op record.Op, sum string, err error) {
 	check, err := workload.Check(t.set, object)
 	if err != nil {
@@ -245,7 +245,7 @@ func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op rec
 	return op, hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// named is an event of an object in trouble, of as many in the same as mostNamed.
+// named records an event for an object in trouble, for at most mostNamed objects per trouble.
 func (t *trial) named(kind, what string, object int, why string) error {
 	t.mu.Lock()
 	t.troubled[what]++
@@ -257,11 +257,11 @@ func (t *trial) named(kind, what string, object int, why string) error {
 	return t.event(kind, what, fmt.Sprintf("object %d, %s: %.300s", object, t.name(object), why))
 }
 
-// mostNamed is how many objects in the same trouble are named one by one.
+// mostNamed limits the events for objects in the same trouble.
 const mostNamed = 20
 
-// clear removes what the trial has stored from an attached system, where that was asked
-// for. A started one goes as a whole.
+// clear removes the trial's objects from an attached system, if the experiment asks for it. A
+// started system is removed as a whole.
 func (t *trial) clear(ctx context.Context) error {
 	if t.u.After != "remove" || !t.site.Use.Attached() {
 		return nil

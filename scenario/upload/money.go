@@ -14,19 +14,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// usualPeriod is the period of an allowance, in blocks of ten minutes, where the system
-// does not report it: 84 days, as in the study.
+// usualPeriod is the period of an allowance, in blocks of ten minutes, for systems that do not
+// report it: 84 days, as in the study.
 const (
 	usualPeriod  = 84 * blocksPerDay
 	blocksPerDay = 144
 	daysPerMonth = 365.0 / 12
 )
 
-// purposes are in the order of the study; the first two are its cost of storing.
+// purposes lists the purposes in the order of the study; the first two are its storage cost.
 var purposes = []string{"fees", "storage", "upload", "download"}
 
-// amount adds a row of an amount of the smallest unit, for each of something, and one at the
-// stated price. A nil amount is not known.
+// amount adds a row of an amount (in the smallest unit) divided by each, and one at the stated
+// price. A nil amount is unknown and adds nothing.
 func (l *loadTest) amount(metric, entity string, amount *big.Int, each *big.Rat) {
 	if amount == nil || l.decimals < 0 || each.Sign() <= 0 {
 		return
@@ -48,14 +48,14 @@ func (l *loadTest) amount(metric, entity string, amount *big.Int, each *big.Rat)
 
 var one = big.NewRat(1, 1)
 
-// unnamed is the purpose of money that the system names none of.
+// unnamed is the purpose of money for which the system reports none.
 const unnamed = "unexplained"
 
-// priced ends the keys of amounts in the currency of the price.
+// priced is the suffix of keys of amounts in the currency of the price.
 const priced = "_priced"
 
-// since is an amount as it grew in the test. Where nothing was stored or paid before, all
-// of the system's own totals belong to it.
+// since returns the growth of an amount during the test. If nothing was stored or paid before,
+// the system's totals belong to the test and are returned as they are.
 func (l *loadTest) since(name string) *big.Int {
 	v := l.readings.last[name]
 	if v == nil || l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute, system.ReadContractBytes,
@@ -65,7 +65,7 @@ func (l *loadTest) since(name string) *big.Int {
 	return minus(v, l.readings.first[name])
 }
 
-// money is what the test cost, from the exact amounts of its first and its last poll.
+// money adds the cost of the test, from the exact amounts of its first and last poll.
 func (l *loadTest) money() {
 	if len(l.readings.last) == 0 || l.decimals < 0 {
 		return
@@ -78,7 +78,7 @@ func (l *loadTest) money() {
 		add(strings.TrimPrefix(name, system.ReadSpentPrefix), l.since(name))
 		named = plus(named, l.since(name))
 	}
-	if storage := by[purposes[1]]; storage != nil { // else it is charged within another purpose, such as uploads
+	if storage := by[purposes[1]]; storage != nil { // else it is part of another purpose, such as uploads
 		store = plus(by[purposes[0]], storage)
 	}
 	spent, unspent := l.since(system.ReadSpent), l.since(system.ReadUnspent)
@@ -104,7 +104,7 @@ func (l *loadTest) money() {
 	l.totals(spent, used, unspent, store)
 }
 
-// totals adds what the test cost in all, and for each of what it stored.
+// totals adds the total cost of the test, and the cost per file and per TB and month.
 func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
 	if used != nil {
 		l.used = float(used) / math.Pow(10, float64(l.decimals))
@@ -122,7 +122,7 @@ func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
 	}
 }
 
-// kinds are the readings of spending by purpose.
+// kinds returns the names of the readings of spending by purpose, in the order of purposes.
 func (l *loadTest) kinds() []string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(l.readings.last)),
 		func(name string) bool { return !isPurpose(name) })
@@ -136,7 +136,7 @@ func (l *loadTest) kinds() []string {
 	return names
 }
 
-// months is for how long contracts are bought; 0: the system has none.
+// months returns the period of contracts in months, or 0 if the system has none.
 func (l *loadTest) months() float64 {
 	if l.values[system.ReadContracts] == nil {
 		return 0
@@ -148,14 +148,14 @@ func (l *loadTest) months() float64 {
 	return blocks / blocksPerDay / daysPerMonth
 }
 
-// Kinds of spans that say what did not hold, between which polls.
+// Kinds of spans for violated invariants; they extend between the polls that show it.
 const (
 	moneyMissing = "money missing"
 	counterFell  = "counter fell"
 )
 
-// invariants are what must hold: wallet and contracts together are constant, totals only
-// grow. What ended contracts had not used comes back later.
+// invariants checks that the sum of wallet and contracts is constant, and that totals only
+// grow. Unused money of ended contracts may come back later.
 func (l *loadTest) invariants() {
 	if amount, from, to := l.readings.lost(); amount != nil {
 		value := float(amount) / math.Pow(10, float64(l.decimals))
@@ -164,7 +164,7 @@ func (l *loadTest) invariants() {
 			l.amount("money_missing", "", amount, one)
 			note := words.Money(value, l.currency)
 			for _, of := range [][2]string{{system.ReadContracts, "1"}, {system.ReadContractBytes, "B"}} {
-				// a poll more, since its calls are not made at one moment
+				// one poll more on either side, since the calls of a poll are not simultaneous
 				if v := l.values[of[0]]; len(v) > 0 {
 					was, is := v[max(v.find(from.start)-1, 0)], v[min(v.find(to.start)+2, len(v)-1)]
 					note += fmt.Sprintf("; %s %s → %s", of[0], words.Show(was.Value, of[1]), words.Show(is.Value, of[1]))

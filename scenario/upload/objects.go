@@ -15,50 +15,50 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// accepted is an object that the system accepted or, of very many, some that followed each
-// other. Times are seconds since the trial's epoch; NaN: not known.
+// accepted is an object that the system accepted or, if there are very many, a few successive
+// ones. Times are in seconds since the trial's epoch; NaN: unknown.
 type accepted struct {
-	at, took float64 // of the last acceptance, and since the last put of that object began
-	settled  float64 // until its full redundancy
-	stored           // they alone and, once all are in their order, with all before them
+	at, took float64 // time of the last acceptance; seconds from the start of that object's last put
+	settled  float64 // seconds from the start of the put to full redundancy
+	stored           // totals of these objects and, once sorted, of all before them
 }
 
-// mostAccepted is how many are kept one by one: of ten times as many, each is ten objects, and
-// a report of any number takes no more than 50 MB.
+// mostAccepted limits the entries of objects.all: with more objects, each entry covers several,
+// so that a report takes no more than 50 MB for any number.
 const mostAccepted = 1 << 20
 
-// objects is what became of the objects of a trial.
+// objects summarizes the fate of a trial's objects.
 type objects struct {
-	all    []accepted // in that order
+	all    []accepted // in order of acceptance
 	states map[record.JobState]int64
 
-	limit float64 // seconds that an object may take to its full redundancy
+	limit float64 // seconds that an object may take to reach full redundancy
 
 	n, touched, attempts, retried, adopted int64
-	sent                                   int64           // bytes that a put is known to have brought
+	sent                                   int64           // bytes stored by puts that are known to have succeeded
 	verified, unverified                   int64           // objects fetched at the end
-	missing                                int64           // times that an accepted object was not there later
-	late                                   int64           // at their full redundancy, and not in time
+	missing                                int64           // times that an accepted object was found missing later
+	late                                   int64           // reached full redundancy, but not in time
 	noRoom                                 int64           // not stored because the system had no room
-	accept, settle                         *record.Summary // times of those that a put is known to have brought
+	accept, settle                         *record.Summary // times of puts that are known to have succeeded
 	resumed                                bool
 
-	// Bytes of objects at their full redundancy, the moment of the last of them, that of
-	// the last acceptance, and the latest of all.
+	// Bytes of objects at full redundancy, and the times of the last of these, of the last
+	// acceptance and of the last record.
 	full, fullAt, lastAt, latest float64
 	putCounts
 }
 
-// putCounts are the attempts of all sessions of a trial.
+// putCounts counts the attempts of all sessions of a trial.
 type putCounts struct {
-	finished int64         // that came to an end of their own
-	failures int64         // of them, through the server
-	first    time.Duration // when the first began; negative: none did
+	finished int64         // attempts that ended by themselves
+	failures int64         // of these, failures of the server
+	first    time.Duration // start of the first attempt; negative: none
 }
 
 var noPuts = putCounts{first: -1}
 
-// read takes the operations of earlier sessions, and says how objects were last fetched.
+// read counts the puts among ops, and returns the last fetch of each object.
 func (p *putCounts) read(ops iter.Seq[record.Op]) map[int]fetch {
 	fetched := map[int]fetch{}
 	for op := range ops {
@@ -70,7 +70,7 @@ func (p *putCounts) read(ops iter.Seq[record.Op]) map[int]fetch {
 	return fetched
 }
 
-// ended takes an operation; only puts are attempts.
+// ended counts an operation if it is a put.
 func (p *putCounts) ended(op record.Op) {
 	if op.Kind != record.OpPut {
 		return
@@ -84,18 +84,18 @@ func (p *putCounts) ended(op record.Op) {
 	}
 }
 
-// begun notes when an attempt began: jobs know the latest at an object, operations
-// those of the last second of a killed session not.
+// begun notes the start of an attempt. Both sources are needed: jobs have only an object's
+// latest attempt, and operations of a killed session's last second are not recorded.
 func (p *putCounts) begun(at time.Duration) {
 	if p.first < 0 || at < p.first {
 		p.first = at
 	}
 }
 
-// stored is what was accepted up to a moment.
+// stored holds the totals of objects accepted up to a moment.
 type stored struct {
 	objects        int64
-	bytes, rounded float64 // file bytes, and those in whole sectors
+	bytes, rounded float64 // file bytes; the same rounded up to whole sectors
 }
 
 func (s stored) plus(other stored) stored {
@@ -106,14 +106,15 @@ func (s stored) less(other stored) stored {
 	return stored{s.objects - other.objects, s.bytes - other.bytes, s.rounded - other.rounded}
 }
 
-// fetch is how an object was fetched at the end.
+// fetch is the result of an object's fetch at the end.
 type fetch struct {
 	at time.Duration
 	ok bool
 }
 
-// readObjects reads a trial's jobs, operations and events. latest is a moment up to which
-// something was recorded; rounded is what an object of a size takes on the servers.
+// readObjects reads a trial's jobs, operations and events. latest is the time of the last
+// record known so far; rounded returns the bytes that one copy of an object of a given size
+// takes in whole sectors.
 func readObjects(in *scenario.Measured, latest float64, rounded func(int64) int64) *objects {
 	s := &objects{states: map[record.JobState]int64{}, latest: latest, putCounts: noPuts, accept: record.NewSummary(),
 		settle: record.NewSummary()}
@@ -125,7 +126,7 @@ func readObjects(in *scenario.Measured, latest float64, rounded func(int64) int6
 		s.job(&j, rounded)
 		got, was := fetched[int(j.Object)]
 		switch {
-		case !was || got.at < j.Accepted: // it was missing then, and was put again
+		case !was || got.at < j.Accepted: // not fetched, or put again since
 		case got.ok:
 			s.verified++
 		default:
@@ -154,7 +155,7 @@ func (s *objects) sort() {
 	slices.SortStableFunc(s.all, func(a, b accepted) int { return cmp.Compare(a.at, b.at) })
 }
 
-// add keeps what was accepted. Where that is too much, each two that follow each other become one.
+// add appends an entry. At mostAccepted entries, it merges each two successive ones.
 func (s *objects) add(x accepted) {
 	if s.all = append(s.all, x); len(s.all) < mostAccepted {
 		return
@@ -168,7 +169,7 @@ func (s *objects) add(x accepted) {
 	s.all = s.all[:len(s.all)/2]
 }
 
-// upTo is what the first n of all brought together.
+// upTo returns the totals of the first n entries.
 func (s *objects) upTo(n int) stored {
 	if n == 0 {
 		return stored{}
@@ -176,15 +177,15 @@ func (s *objects) upTo(n int) stored {
 	return s.all[n-1].stored
 }
 
-// by is what was accepted by a moment.
+// by returns the totals of the objects accepted by a moment.
 func (s *objects) by(at float64) stored {
 	return s.upTo(sort.Search(len(s.all), func(i int) bool { return s.all[i].at > at }))
 }
 
-// accepted is all that was.
+// accepted returns the totals of all accepted objects.
 func (s *objects) accepted() stored { return s.upTo(len(s.all)) }
 
-// notDurable is how many accepted objects are not at their full redundancy in time.
+// notDurable returns how many accepted objects did not reach full redundancy in time.
 func (s *objects) notDurable(in *scenario.Measured) (n int64) {
 	for j := range in.Jobs {
 		if j.State == record.JobAccepted && s.latest-j.Accepted.Seconds() > s.limit {
@@ -194,14 +195,14 @@ func (s *objects) notDurable(in *scenario.Measured) (n int64) {
 	return n
 }
 
-// job takes what became of an object.
+// job adds an object.
 func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
 	s.n++
 	s.states[j.State]++
 	s.latest = max(s.latest, began, at, full)
 	if j.State == record.JobMissing {
-		return // it is to be put again
+		return // to be put again
 	}
 	if j.Attempts > 0 {
 		s.touched++
@@ -218,7 +219,7 @@ func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 		return
 	}
 	x := accepted{at, nan, nan, stored{1, float64(j.Size), float64(rounded(j.Size))}}
-	if j.Adopted { // its times are those of the finding
+	if j.Adopted { // its times are those when it was found
 		s.adopted++
 	} else {
 		x.took = at - began
@@ -242,15 +243,16 @@ func add(s *record.Summary, from, to time.Duration) {
 	_ = s.Ops([]record.Op{{Start: scenario.Nanos(from), Intended: scenario.Nanos(from), LastByte: scenario.Nanos(to)}})
 }
 
-// began is when the first put did.
+// began returns the start of the first put.
 func (s *objects) began() float64 { return max(0, s.first.Seconds()) }
 
-// carried is the least rate, in file bytes per second, at which the link carried objects.
-// A system that says when an object is durable may accept it into a buffer on this side
-// of the link, and goes on between sessions, when the trial's clock may not.
+// carried returns a lower bound of the rate, in file bytes per second, at which the link
+// carried objects, or NaN. A system that reports durability may accept objects into a buffer on
+// this side of the link, so that only durable ones count. It also continues between sessions,
+// while the trial's clock may stand still.
 func (s *objects) carried(in *scenario.Measured) float64 {
 	if math.IsNaN(in.Detail(record.DetailLoad, scenario.LoadObjects)) {
-		return math.NaN() // an unfinished or old trial does not say whether its system buffers
+		return math.NaN() // an unfinished or old trial has not recorded whether its system buffers
 	}
 	bytes, at := float64(s.sent), s.lastAt
 	if in.LoadDetail(scenario.LoadSettles) > 0 {
@@ -260,12 +262,12 @@ func (s *objects) carried(in *scenario.Measured) float64 {
 		bytes, at = s.full, s.fullAt
 	}
 	if d := in.Cell.Data; d.Copies > 1 || d.Directory != "" {
-		return math.NaN() // what the system has already need not be sent
+		return math.NaN() // content that the system already has need not be sent
 	}
 	return bytes / (at - s.began())
 }
 
-// measure puts the numbers of what became of objects, and of what that cost.
+// measure puts the metrics of objects, and of the load generator.
 func (s *objects) measure(in *scenario.Measured, put func(string, float64)) {
 	put("objects", in.Detail(record.DetailLoad, scenario.LoadObjects))
 	all := s.accepted()

@@ -16,18 +16,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// polls asks a system how it is beside a trial, and knows of all sessions of the trial
-// what exit conditions judge by.
+// polls polls a system during a trial, and keeps the values that exit conditions need, over all
+// sessions of the trial.
 type polls struct {
 	*collect.Collector
 	sink     scenario.Sink
 	polled   func()        // called after each poll
-	restored time.Duration // end of the last poll of earlier sessions that reported absolute bytes; negative: none did
+	restored time.Duration // end of earlier sessions' last poll with absolute bytes; negative: none
 
 	mu      sync.Mutex
-	first   float64 // absolute bytes that the first poll reported, and the last
-	last    float64
-	lastEnd time.Duration // negative: there is none
+	first   float64       // absolute bytes of the first poll that reported them
+	last    float64       // likewise of the last one
+	lastEnd time.Duration // end of the last one; negative: none
 	used    collect.Used
 }
 
@@ -37,7 +37,7 @@ func newPolls(node system.Node, sink scenario.Sink, every time.Duration) *polls 
 	return p
 }
 
-// add takes one poll.
+// add adds a poll.
 func (p *polls) add(poll record.Poll) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,23 +64,23 @@ func (p *polls) restore() error {
 	return in.Err()
 }
 
-// stopOf is the exit condition that ended a context; nil: none did.
+// stopOf returns the exit condition that ended a context, or nil.
 func stopOf(ctx context.Context) (stop *scenario.Stop) {
 	errors.As(context.Cause(ctx), &stop)
 	return stop
 }
 
-// during polls before work, beside it and after it, unless it is to end at once; stop is the
-// exit condition that ended it. What goes wrong with recording polls ends the work; what the
-// system does not answer is a gap.
+// during polls before, during and after work. The final poll is omitted after an error. stop is
+// the exit condition that ended the work, if any. An error in recording polls ends the work; a
+// call that the system does not answer is only a gap.
 func (p *polls) during(outer context.Context, work func(ctx context.Context,
 	fail context.CancelCauseFunc) error) (stop *scenario.Stop, err error) {
 	ctx, fail := context.WithCancelCause(outer)
 	defer fail(nil)
-	// Polls go on to the very end, that of an interrupted trial, too.
+	// Polls continue to the very end, even if the trial is interrupted.
 	going, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	if err := p.once(ctx); err != nil && ctx.Err() == nil { // nothing is stored before it is over
+	if err := p.once(ctx); err != nil && ctx.Err() == nil { // nothing is stored before this poll ends
 		return nil, err
 	}
 	over := make(chan error, 1)
@@ -102,7 +102,7 @@ func (p *polls) during(outer context.Context, work func(ctx context.Context,
 	return stop, cmp.Or(err, <-over)
 }
 
-// once polls beyond the schedule, while polls go on.
+// once polls in addition to the schedule.
 func (p *polls) once(ctx context.Context) error {
 	one, cancel := p.Bounded(ctx)
 	defer cancel()
@@ -119,8 +119,8 @@ func (p *polls) keep(poll record.Poll) error {
 	return err
 }
 
-// sofar fills in what servers hold more since the trial's first poll, and the money that was used up; nil: it is not
-// known.
+// sofar fills in the absolute bytes gained since the trial's first poll, and the money used up,
+// which stays nil if unknown.
 func (p *polls) sofar(s *scenario.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +136,7 @@ func (p *polls) sofar(s *scenario.State) {
 	}
 }
 
-// measure puts the numbers of polls but the bandwidth.
+// measure puts the metrics of polls, except for the bandwidth.
 func (w *readings) measure(put func(string, float64)) {
 	put("polls", float64(w.polls))
 	put("polls_missed", float64(w.missed))
@@ -154,23 +154,23 @@ func (w *readings) measure(put func(string, float64)) {
 	put("poll_last_quarter", stats.Median(took[len(took)-quarter:]))
 }
 
-// Collect only asks a system how it is, again and again, and changes nothing
-// there: what to run beside a load test that another program does.
+// Collect polls a system repeatedly and changes nothing in it, for use alongside a load test by
+// another program.
 type Collect struct{ Scenario }
 
 func (Collect) Name() string { return "collect" }
 
-// Metrics of a trial.
+// Metrics implements Scenario.
 func (Collect) Metrics() []record.Metric {
 	return append(scenario.Definitions(definitions, "polls", "system"), scenario.Machine()...)
 }
 
-// Problems implements Scenario: whatever a system reports can be collected.
+// Problems implements Scenario. There are none: collect takes whatever a system reports.
 func (Collect) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
 	return nil
 }
 
-// Prepares implements Scenario: nothing.
+// Prepares implements Scenario. Collect stores nothing.
 func (Collect) Prepares([]experiment.Cell) (objects, bytes int64) { return 0, 0 }
 
 // Prepare implements Scenario.
@@ -183,8 +183,8 @@ type collectRunner struct {
 	node system.Node
 }
 
-// Trial implements Runner: it polls for as long as was asked for, counted from
-// the trial's epoch, or until ctx ends.
+// Trial implements Runner. It polls for collect.for, counted from the trial's epoch, or without
+// limit if that is 0, and stops when ctx ends.
 func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink,
 ) (scenario.Load, error) {
 	p := newPolls(r.node, sink, cell.Collect.Every.Std())

@@ -15,12 +15,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// What a coin is comes from the readings: that the account did not answer once
-// makes no amount another one; what the trial spent before is not known.
+// The currency's decimals come from the readings: an account that once does not answer changes
+// no amount; money spent before that is unknown.
 func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "10s"}, uploadCell(30, 1000, func(u *experiment.Upload) {
-			u.Poll = experiment.Duration(7 * time.Second) // never as an object is accepted
+			u.Poll = experiment.Duration(7 * time.Second) // never coincides with an acceptance
 		}))
 		asked := 0
 		b.node = b.mem.Hooked(on("costs", func() error {
@@ -44,8 +44,8 @@ func TestSpentOfASystemThatWasNotReady(t *testing.T) {
 	})
 }
 
-// Latencies are of polls that made all calls. A call that was not answered in
-// time took as long at least.
+// Only polls that made all calls have a latency. The time of a call that timed out is a lower
+// bound.
 func TestPollLatency(t *testing.T) {
 	call := func(name string, seconds float64, why string) record.PollCall {
 		return record.PollCall{Name: name, End: time.Duration(seconds * float64(time.Second)), Error: why}
@@ -82,7 +82,7 @@ func TestPollLatency(t *testing.T) {
 	}
 }
 
-// Both bandwidths of a test are of the same time: that in which it stored.
+// Both bandwidths of a test cover the same time, in which it stored objects.
 func TestBandwidthsHaveOneWindow(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "3", "settle": "2h"},
@@ -95,7 +95,7 @@ func TestBandwidthsHaveOneWindow(t *testing.T) {
 	})
 }
 
-// Months of trouble are a few spans: one for each kind.
+// Months of trouble make only a few spans, one for each kind.
 func TestTroubleIsOneSpanForEachKind(t *testing.T) {
 	var polls []record.Poll
 	for hour := range 5000 {

@@ -18,11 +18,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// attempt does one attempt to store an object, which is under way, and says what
-// becomes of it then. Its error is of what surrounds the operation.
+// attempt tries once to store an object that the worker has taken, and records the result. A
+// failed put is no error; errors come from recording.
 func (t *trial) attempt(ctx context.Context, worker, object int) error {
 	job := t.job(object)
-	if job.doubt { // the attempt before this one may have left it
+	if job.doubt { // the previous attempt may have stored it
 		switch found, err := t.look(ctx, object); {
 		case err != nil:
 			return err
@@ -40,7 +40,7 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 		return t.unreadable(object, job, err)
 	}
 	defer from.Close()
-	if job.State != record.JobPutting { // an attempt that a killed session left open is made again, and counts once
+	if job.State != record.JobPutting { // an attempt that a killed session left open counts once
 		job.Attempts++
 	}
 	job.State, job.Began = record.JobPutting, t.sink.Now()
@@ -50,7 +50,7 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 	return t.store(ctx, worker, object, job, from)
 }
 
-// store puts an object that is recorded as being put, and says what becomes of it.
+// store puts an object that is recorded as being put, and records the result.
 func (t *trial) store(ctx context.Context, worker, object int, job *job, from *source) error {
 	job.Began = t.sink.Now()
 	t.mu.Lock()
@@ -79,7 +79,7 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 		}
 		return t.settle(ctx, worker, object)
 	case ctx.Err() != nil:
-		// Whether the system has it is found out by resolve, or by the next session.
+		// resolve or the next session finds out whether the system has it.
 		job.doubt = true
 		t.queue.set(object, record.JobWaiting)
 		return nil
@@ -87,7 +87,7 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 	return t.failed(object, job, op.Outcome, err)
 }
 
-// job is what is known of an object that is not done.
+// job returns the state of an unfinished object, which it creates if needed.
 func (t *trial) job(object int) *job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +98,7 @@ func (t *trial) job(object int) *job {
 	return t.jobs[object]
 }
 
-// becomes records what becomes of an object, and forgets it when that is all, unless it is in doubt.
+// becomes records an object's new state, and forgets the object if it is done and not in doubt.
 func (t *trial) becomes(object int, job *job, state record.JobState) error {
 	job.State = state
 	if err := t.sink.Jobs(job.Job); err != nil {
@@ -113,7 +113,7 @@ func (t *trial) becomes(object int, job *job, state record.JobState) error {
 	return nil
 }
 
-// accept notes that the system has an object.
+// accept records that the system has an object.
 func (t *trial) accept(object int, job *job, ref system.Ref, at time.Duration) error {
 	job.Ref, job.Accepted, job.Error = string(ref), at, ""
 	t.mu.Lock()
@@ -124,7 +124,7 @@ func (t *trial) accept(object int, job *job, ref system.Ref, at time.Duration) e
 	return t.becomes(object, job, record.JobAccepted)
 }
 
-// failed has an object tried again later, or gives it up.
+// failed queues an object for a later attempt, or gives it up.
 func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) error {
 	job.Error = scenario.ShortError(why)
 	givenUp := job.Attempts > t.u.Retries
@@ -133,9 +133,9 @@ func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) 
 	if errors.Is(why, system.ErrQuota) {
 		t.quotas++
 	}
-	// Not at the first refusal, and not while others are taken: a Tahoe-LAFS
-	// server calls itself full to an object of which an upload that was cut off
-	// still holds the place, for half an hour.
+	// The system is full only if it refuses repeatedly and accepts nothing in between: a
+	// Tahoe-LAFS server reports for half an hour that it is full if an interrupted upload still
+	// holds the place of the object.
 	if givenUp && t.quotas > t.u.Retries {
 		t.full = job.Error
 	}
@@ -154,7 +154,7 @@ func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) 
 	return t.becomes(object, job, record.JobFailed)
 }
 
-// unreadable gives an object up whose data is not to be had.
+// unreadable gives up an object whose data cannot be read.
 func (t *trial) unreadable(object int, job *job, why error) error {
 	job.doubt, job.Error = false, scenario.ShortError(why)
 	if err := t.becomes(object, job, record.JobUnreadable); err != nil {
@@ -163,7 +163,7 @@ func (t *trial) unreadable(object int, job *job, why error) error {
 	return t.named("note", "data unreadable", object, job.Error)
 }
 
-// backoff is the pause after so many failed attempts: five times as long each
+// backoff returns the pause after a number of failed attempts: it grows by backoffFactor each
 // time, up to backoffMost.
 func backoff(first time.Duration, failed int) time.Duration {
 	return time.Duration(min(float64(first)*math.Pow(backoffFactor, float64(failed-1)), float64(backoffMost)))
@@ -174,13 +174,13 @@ const (
 	backoffMost   = 10 * time.Minute
 )
 
-// source is the content of an object while it is sent: hashed, and with what
-// went wrong on our side, which is no failure of the system.
+// source reads the content of an object to be sent. It hashes the content, and keeps read
+// errors, which are no failures of the system.
 type source struct {
 	io.ReadSeekCloser
 	left int64
-	hash hash.Hash // of all that was read
-	err  error     // why our data could not be read
+	hash hash.Hash // of the bytes read
+	err  error     // why the content could not be read
 }
 
 func openSource(set workload.Set, object int) (*source, error) {
@@ -208,15 +208,15 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// settle waits until an accepted object is durable, for upload.settle since it
-// was accepted. One that is not durable by then is asked about again at the end.
+// settle waits until an accepted object is durable, at most upload.settle since its acceptance.
+// settleLate asks again about objects that are not durable by then.
 func (t *trial) settle(ctx context.Context, worker, object int) error {
 	if t.settler() == nil {
 		return nil
 	}
 	limit := t.u.Settle.Std()
 	waited := t.sink.Now() - t.job(object).Accepted
-	// It may be durable long since: it is asked about once, whatever was waited.
+	// It may have become durable long ago, so ask at least once.
 	return t.settleWithin(ctx, max(limit-waited, min(limit, scenario.SettleBriefly)), worker, object)
 }
 
@@ -232,22 +232,22 @@ func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, o
 		if errors.Is(err, system.ErrNotFound) || step.Err() != nil {
 			return nil
 		}
-		pause(step, scenario.SettleBriefly) // a daemon that restarts does not make it less durable
+		pause(step, scenario.SettleBriefly) // the daemon may be restarting
 	}
 	job.Durable = t.sink.Now()
 	if err := t.becomes(object, job, record.JobDurable); err != nil {
 		return err
 	}
 	return t.done(record.Op{
-		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), // its bytes are the put's
+		Kind: record.OpPutDurable, Worker: uint32(worker), Object: uint32(object), // its bytes count in the put
 		Start: scenario.Nanos(job.Began), Intended: scenario.Nanos(job.Began), LastByte: scenario.Nanos(job.Durable),
 	})
 }
 
-// settleLate asks again about objects that were not durable when the wait for them
-// ended: about each for a moment, because it may long be durable, and once more about
-// those that are not. Together they have as long as one of them had; where all is done
-// once every object is accepted, those that were waited for are asked about once.
+// settleLate asks again about objects that were not durable when the wait for them ended. It
+// asks about each only briefly, since it may have become durable long ago, and repeats this for
+// the others. All together get as much time as a single object had. If the trial ends once
+// every object is accepted, it asks only once, about the objects that had their full wait.
 func (t *trial) settleLate(ctx context.Context) error {
 	if t.settler() == nil {
 		return nil
@@ -267,13 +267,13 @@ func (t *trial) settleLate(ctx context.Context) error {
 		if once {
 			break
 		}
-		pause(within, scenario.SettleBriefly) // the wait for an object that is gone ends at once
+		pause(within, scenario.SettleBriefly) // for an object that is gone, settleWithin returns at once
 	}
 	return context.Cause(ctx)
 }
 
-// notDurable are the objects that are accepted and no more, in the set's order; where all
-// is done once every object is accepted, only those that had upload.settle.
+// notDurable returns the objects that are accepted but not durable, in the set's order. If the
+// trial ends once every object is accepted, these are only those that had upload.settle.
 func (t *trial) notDurable() []int {
 	latest := time.Duration(math.MaxInt64)
 	if t.u.Until == "accepted" {
@@ -282,7 +282,7 @@ func (t *trial) notDurable() []int {
 	return t.those(func(j *job) bool { return j.State == record.JobAccepted && max(j.Accepted, t.began) <= latest })
 }
 
-// those are the objects that are not done and of which has says so, in the set's order.
+// those returns the unfinished objects for which has is true, in the set's order.
 func (t *trial) those(has func(*job) bool) (all []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

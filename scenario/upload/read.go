@@ -23,7 +23,7 @@ import (
 type loadTest struct {
 	*readings
 	*objects
-	metrics  map[string]float64 // by their keys
+	metrics  map[string]float64 // by key
 	trial    *analysis.Trial
 	up       *experiment.Upload // nil: collect
 	coding   coding
@@ -32,13 +32,13 @@ type loadTest struct {
 	out      analysis.Facts
 
 	files     int64   // stored
-	fileBytes float64 // of them; NaN: not known
-	used      float64 // money; NaN: not known
+	fileBytes float64 // of these files; NaN: unknown
+	used      float64 // money; NaN: unknown
 }
 
 var nan = math.NaN()
 
-// measure computes what follows from what a trial recorded.
+// measure computes the metrics from what a trial recorded.
 func (l *loadTest) measure(in *scenario.Measured) {
 	l.up, l.metrics = in.Cell.Upload, map[string]float64{}
 	l.readings = readPolls(in)
@@ -63,8 +63,8 @@ func (l *loadTest) measure(in *scenario.Measured) {
 	scenario.PutMachine(in, put)
 }
 
-// bandwidth adds that of absolute bytes between two moments, in seconds, where polls leave too
-// little of it open, with its bounds.
+// bandwidth adds the bandwidth of absolute bytes between two moments (in seconds) and its
+// bounds, if the polls determine it well enough.
 func (l *loadTest) bandwidth(from, to float64, put func(string, float64)) {
 	v := l.values[system.ReadAbsolute]
 	value, least, most, ok := collect.Rate(v, from, to)
@@ -72,7 +72,7 @@ func (l *loadTest) bandwidth(from, to float64, put func(string, float64)) {
 		return
 	}
 	put("absolute_bandwidth", value)
-	if l.up == nil { // no time within the polls is meant
+	if l.up == nil { // the moments are infinite: all polls count
 		p := v.rate()
 		least, most = p.Lo, p.Hi
 	}
@@ -80,15 +80,15 @@ func (l *loadTest) bandwidth(from, to float64, put func(string, float64)) {
 	l.row("absolute_bandwidth_most", "", most)
 }
 
-// Measure computes a trial's metrics; see Metrics for their definitions.
+// Measure computes the metrics of a trial; Metrics defines them.
 func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	l := loadTest{trial: &analysis.Trial{}}
 	l.measure(&in)
 	return l.metrics
 }
 
-// read adds what polls, jobs and events say of a trial beyond its metrics and, of one that
-// has none yet, these.
+// read returns what the polls, jobs and events of a trial show beyond its metrics. It computes
+// the metrics that the trial does not have yet.
 func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	if t.State == record.Skipped {
 		return analysis.Facts{}, nil
@@ -102,7 +102,7 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 		return analysis.Facts{}, err
 	}
 	l.measure(&in)
-	maps.Copy(l.metrics, t.Metrics) // as it was measured then
+	maps.Copy(l.metrics, t.Metrics) // recorded metrics take precedence
 	l.emit(&in)
 	l.money()
 	l.invariants()
@@ -112,8 +112,8 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	return l.out, cmp.Or(err, in.Err())
 }
 
-// systemOf fills in what is known of the trial's system: how it spreads objects over its
-// servers, by its own word or its options; and what it is paid in.
+// systemOf fills in the properties of the trial's system: its coding, from its identity or
+// else its options, its currency, and the stated price.
 func (l *loadTest) systemOf(facts *record.Reader) error {
 	plan, err := analysis.ReadPlan(facts)
 	if err != nil {
@@ -126,7 +126,7 @@ func (l *loadTest) systemOf(facts *record.Reader) error {
 	case cell.Collect != nil:
 		text = string(cell.Collect.Price)
 	}
-	l.price, _ = experiment.ParsePrice(text) // none is stated
+	l.price, _ = experiment.ParsePrice(text) // fails if none is stated
 	var use experiment.SystemUse
 	for _, s := range plan.Experiment.Systems {
 		if s.Name == l.trial.Info.System {
@@ -138,7 +138,7 @@ func (l *loadTest) systemOf(facts *record.Reader) error {
 	return nil
 }
 
-// identityOf is what is known of a system: what it said, else its options.
+// identityOf returns the properties of a system: its options, overridden by what it reported.
 func identityOf(use experiment.SystemUse, said map[string]string) map[string]string {
 	known := map[string]string{"currency": "units"}
 	maps.Copy(known, use.With)
@@ -146,7 +146,7 @@ func identityOf(use experiment.SystemUse, said map[string]string) map[string]str
 	return known
 }
 
-// codingOf is the coding of a system by its identity and options.
+// codingOf derives a system's coding from its identity and options.
 func codingOf(known map[string]string) (c coding) {
 	number := func(key string) int64 {
 		n, _ := strconv.ParseInt(known[key], 10, 64)
@@ -158,7 +158,7 @@ func codingOf(known map[string]string) (c coding) {
 		c.needed, c.servers = a, a+b
 	} else if n, _ := fmt.Sscanf(known["redundancy"], "%d of %d shards", &a, &b); n == 2 {
 		c.needed, c.servers = a, b
-	} else { // by its options
+	} else { // from its options
 		c.needed, c.servers = number("data_pieces")+number("needed"),
 			number("data_pieces")+number("parity_pieces")+number("total")
 	}
@@ -168,14 +168,14 @@ func codingOf(known map[string]string) (c coding) {
 	return c
 }
 
-// coding is how a system spreads an object over its servers; zero: not known.
+// coding is how a system spreads an object over its servers; zero: unknown.
 type coding struct {
-	sector  int64 // a piece is rounded up to it; 0: nothing is known to be
-	needed  int64 // pieces that make the object again
-	servers int64 // pieces altogether
+	sector  int64 // pieces are rounded up to a multiple of it; 0: no rounding is known
+	needed  int64 // pieces needed to rebuild the object
+	servers int64 // pieces in all
 }
 
-// padded is what an object of a size takes once: pieces of whole sectors.
+// padded returns the bytes that one copy of an object takes in whole sectors.
 func (c coding) padded(size int64) int64 {
 	unit := c.sector * c.needed
 	if unit == 0 {
@@ -184,7 +184,7 @@ func (c coding) padded(size int64) int64 {
 	return max(1, (size+unit-1)/unit) * unit
 }
 
-// spread is absolute bytes for each file byte, as the client makes them.
+// spread returns the absolute bytes that the client makes of each file byte.
 func (c coding) spread() float64 {
 	if c.needed == 0 {
 		return 1
@@ -192,7 +192,7 @@ func (c coding) spread() float64 {
 	return float64(c.servers) / float64(c.needed)
 }
 
-// now is the last value of a reading; NaN: none.
+// now returns the last value of a reading, or NaN if there is none.
 func (l *loadTest) now(name string) float64 { return l.values[name].upTo(math.Inf(1)) }
 
 // fresh reports whether nothing was stored at the first poll.
@@ -200,10 +200,11 @@ func (l *loadTest) fresh() bool {
 	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute)
 }
 
-// empty reports whether readings were zero at the first poll, or are of objects of ours.
+// empty reports whether readings were zero at the first poll or came only from the test's own
+// objects.
 func (l *loadTest) empty(names ...string) bool {
 	if l.up == nil {
-		return true // what was there is what is watched
+		return true // collect watches whatever is there
 	}
 	for _, name := range names {
 		v := l.values[name]
@@ -218,8 +219,8 @@ func (l *loadTest) empty(names ...string) bool {
 	return true
 }
 
-// efficient adds where the absolute bytes come from: file bytes on the servers / absolute
-// bytes = padding / copies. What was accepted and is in buffers yet counts in none of them.
+// efficient adds the storage efficiency and its parts: file bytes on the servers / absolute
+// bytes = padding / copies. Accepted bytes that are still in buffers do not count.
 func (l *loadTest) efficient(put func(string, float64)) {
 	v := l.values[system.ReadAbsolute]
 	if len(v) == 0 {
@@ -239,8 +240,8 @@ func (l *loadTest) efficient(put func(string, float64)) {
 	}
 	l.row("absolute", "", absolute)
 	lo, hi := l.by(last.Start).bytes-before.bytes, l.by(last.End).bytes-before.bytes
-	// Where the system reports its file bytes with the absolute bytes, these count, without what
-	// waits in buffers. A list is summed up at another moment.
+	// File bytes that the system reports in the same poll as the absolute bytes are better: they
+	// count, less those in buffers. A list is summed up at another moment and does not qualify.
 	reported := func(poll collect.Reported) float64 {
 		buffered := l.values["buffered_bytes"].upTo(poll.Start)
 		if math.IsNaN(buffered) {
@@ -254,16 +255,16 @@ func (l *loadTest) efficient(put func(string, float64)) {
 		}
 		lo, hi = min(v, lo), min(v, hi)
 	}
-	if !(absolute >= 0 && hi > 0) { // sectors are taken, and nothing is accepted yet
+	if !(absolute >= 0 && hi > 0) { // sectors may be taken before anything is accepted
 		return
 	}
 	there, now := (lo+hi)/2, l.by(last.End).less(before)
-	share := min(1, there/now.bytes) // of what was accepted, on servers
+	share := min(1, there/now.bytes) // of the accepted bytes that are on servers
 	put("absolute_per_file", absolute/(float64(now.objects)*share))
 	put("expansion", absolute/there)
 	put("storage_efficiency", there/absolute)
 	if l.coding.sector > 0 && absolute < 0.99*now.rounded*share {
-		l.coding = coding{} // another build, or packed objects: the rounding is not known
+		l.coding = coding{} // another build or packed objects: the rounding is unknown
 	}
 	if l.coding.needed > 0 && now.rounded > 0 && now.bytes > 0 {
 		padding := now.bytes / now.rounded
@@ -273,7 +274,7 @@ func (l *loadTest) efficient(put func(string, float64)) {
 	}
 }
 
-// row adds a number of the trial, unless it is not known or recorded already.
+// row adds a number of the trial, unless it is unknown, not supported or already recorded.
 func (l *loadTest) row(metric, entity string, v float64) {
 	if _, recorded := l.trial.Metrics[metric]; math.IsNaN(v) || math.IsInf(v, 0) || recorded && entity == "" ||
 		!analysis.Supported(metric, l.trial.Trial) {
@@ -282,7 +283,7 @@ func (l *loadTest) row(metric, entity string, v float64) {
 	l.out.Rows = append(l.out.Rows, analysis.Row{Trial: l.trial, Entity: entity, Metric: metric, Value: v})
 }
 
-// emit adds the metrics, and what is not among them of objects and polls.
+// emit adds the metrics, and further numbers of objects and polls.
 func (l *loadTest) emit(in *scenario.Measured) {
 	for _, key := range slices.Sorted(maps.Keys(l.metrics)) {
 		l.row(key, "", l.metrics[key])
@@ -303,7 +304,7 @@ func (l *loadTest) emit(in *scenario.Measured) {
 		}
 		l.row("objects_by_state", "adopted", float64(l.adopted))
 		l.row("objects_by_state", "retried", float64(l.retried))
-		// whether the system says when an object is at its full redundancy
+		// whether the system reports when an object has its full redundancy
 		settles := l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil ||
 			l.values[system.ReadRedundancyMin] != nil
 		if l.up != nil && settles {
@@ -316,7 +317,7 @@ func (l *loadTest) emit(in *scenario.Measured) {
 	if l.up != nil && storing > 0 {
 		l.row("storing", "", storing)
 	}
-	// The load line: what the link carries, less the redundancy that the client makes.
+	// The load line is the rate of the link divided by the redundancy that the client makes.
 	line, known := l.metrics["bandwidth_line"]
 	if line /= l.coding.spread(); !known {
 		return
@@ -324,21 +325,21 @@ func (l *loadTest) emit(in *scenario.Measured) {
 	l.row("load_line", "", line)
 	if l.fullAt > l.began() {
 		l.row("load_line_share", "", l.full/(l.fullAt-l.began())/line)
-	} else if share := l.fileBytes / storing / line; share <= 1 { // what is accepted need not have crossed the link
+	} else if share := l.fileBytes / storing / line; share <= 1 { // accepted bytes need not have crossed the link
 		l.row("load_line_share", "", share)
 	}
 }
 
-// span adds one to the trial's life.
+// span adds a span to the trial's life.
 func (l *loadTest) span(kind, entity string, from, to float64, note string) {
 	l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: entity, Kind: kind, From: from, To: to,
 		Note: note})
 }
 
-// lateState is of objects that were accepted and not at their full redundancy in time.
+// lateState is the state of accepted objects that did not reach full redundancy in time.
 const lateState = "not durable in time"
 
-// Kinds of spans of a load test's life.
+// Kinds of spans in a load test's life.
 const (
 	sessionSpan = "session"
 	endedMark   = "ended"
@@ -347,8 +348,8 @@ const (
 	killed      = "killed"
 )
 
-// sessions adds how often the trial was taken up again, what died under it, and what
-// ended it. A session that was killed ended with the last that it recorded.
+// sessions adds the sessions of the trial, crashes, faults and its end. A killed session ends
+// at the last thing that it recorded.
 func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader) error {
 	begun, left, down := 0.0, -1.0, 0.0
 	n, cut, crashes := 1, 0, 0
@@ -395,10 +396,10 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 	return nil
 }
 
-// mostPoints is how many a series has.
+// mostPoints limits the points of a series.
 const mostPoints = 200
 
-// overObjects is what series of objects are over.
+// overObjects is the x-axis of series over objects.
 const overObjects = "objects stored"
 
 func (l *loadTest) addSeries(metric, over string, points []analysis.Point) {
@@ -407,7 +408,7 @@ func (l *loadTest) addSeries(metric, over string, points []analysis.Point) {
 	}
 }
 
-// series adds what changes within the trial.
+// series adds the values that change within the trial.
 func (l *loadTest) series() {
 	absolute, bytes := l.values[system.ReadAbsolute], l.values[system.ReadFileBytes]
 	l.addSeries("api_latency", "", l.latency.points(series.around))
@@ -423,8 +424,8 @@ func (l *loadTest) series() {
 	l.addSeries("file_bandwidth", "", bytes.points(series.rate))
 }
 
-// usedByPoll is the money used up by each poll. Of a system whose own totals all belong to
-// the test, what was used before the first poll is in it.
+// usedByPoll returns the money used up by the time of each poll. If the system's totals all
+// belong to the test, money used before the first poll is included.
 func (l *loadTest) usedByPoll() series {
 	all := slices.Clone(l.values[moneyUsed])
 	if before := l.used - l.now(moneyUsed); !math.IsNaN(before) {
@@ -435,7 +436,7 @@ func (l *loadTest) usedByPoll() series {
 	return all
 }
 
-// ofObjects adds the series of objects, each point of an equal number of them.
+// ofObjects adds the series of objects. Each point covers an equal number of objects.
 func (l *loadTest) ofObjects() {
 	all := map[string][]analysis.Point{}
 	add := func(metric string, at, v float64) {
@@ -471,11 +472,11 @@ func (l *loadTest) ofObjects() {
 	}
 }
 
-// define says what the rows and series are that no definition of the run covers.
+// define adds the definitions of rows and series that the run does not define.
 func (l *loadTest) define() {
 	l.out.Metrics = append(l.out.Metrics, scenario.Definitions(definitions, "derived", "servers")...)
 	if len(l.readings.last) == 0 || l.decimals < 0 {
-		return // without money, its unit is for another system of the run to say
+		return // without money, another system of the run determines the unit
 	}
 	for _, m := range scenario.Definitions(definitions, "money") {
 		m.Unit = l.currency

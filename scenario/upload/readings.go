@@ -15,13 +15,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// series are the values of one reading, as polls read them: each is the state at some
-// moment between the start and the end of its poll, in seconds since the trial's epoch.
+// series holds the values of one reading. Each is the state at some moment between the start
+// and the end of its poll, in seconds since the trial's epoch.
 type series []collect.Reported
 
 func mid(r collect.Reported) float64 { return (r.Start + r.End) / 2 }
 
-// upTo is the last value of the polls that began up to a moment; NaN: there is none.
+// upTo returns the last value of the polls that began at or before start, or NaN.
 func (s series) upTo(start float64) float64 {
 	for _, r := range slices.Backward(s) {
 		if r.Start <= start {
@@ -31,12 +31,12 @@ func (s series) upTo(start float64) float64 {
 	return nan
 }
 
-// find is the place of the first poll that began at a moment, or later.
+// find returns the index of the first poll that began at or after start.
 func (s series) find(start float64) int {
 	return sort.Search(len(s), func(i int) bool { return s[i].Start >= start })
 }
 
-// at is the value of the poll that began at a moment; NaN: it has none.
+// at returns the value of the poll that began exactly at start, or NaN.
 func (s series) at(start float64) float64 {
 	if i := s.find(start); i < len(s) && s[i].Start == start {
 		return s[i].Value
@@ -44,14 +44,14 @@ func (s series) at(start float64) float64 {
 	return nan
 }
 
-// level is what a stretch of a series ends at.
+// level returns the last value of a series.
 func (s series) level() analysis.Point {
 	last := s[len(s)-1]
 	return analysis.Point{At: mid(last), Value: last.Value, Lo: nan, Hi: nan}
 }
 
-// rate is the change per second over a stretch, with the bounds that the unknown moments of
-// reading leave.
+// rate returns the change per second over a series, with the bounds that follow from the
+// unknown moments of reading.
 func (s series) rate() analysis.Point {
 	if len(s) < 2 {
 		return analysis.Point{At: nan, Value: nan, Lo: nan, Hi: nan}
@@ -68,7 +68,7 @@ func (s series) rate() analysis.Point {
 	return p
 }
 
-// around is the median of a stretch, and its range.
+// around returns the median and the range of a series.
 func (s series) around() analysis.Point {
 	v := s.values()
 	return analysis.Point{At: mid(s[len(s)-1]), Value: stats.Median(v), Lo: slices.Min(v), Hi: slices.Max(v)}
@@ -81,10 +81,11 @@ func (s series) values() (all []float64) {
 	return all
 }
 
-// gapPolls is how many times the usual distance of two values breaks a line.
+// gapPolls is the multiple of the median interval above which two values are a gap in a line.
 const gapPolls = 3
 
-// points are mostPoints of a series: one for each stretch of it, and one without a value in each gap.
+// points reduces a series to about mostPoints: one for each stretch, and one without a value
+// for each gap.
 func (s series) points(of func(series) analysis.Point) (all []analysis.Point) {
 	var apart []float64
 	for i := 1; i < len(s); i++ {
@@ -105,36 +106,37 @@ func (s series) points(of func(series) analysis.Point) (all []analysis.Point) {
 	return all
 }
 
-// readings is what the polls of a trial read.
+// readings holds what the polls of a trial read.
 type readings struct {
 	values      map[string]series
-	latency     series // of all calls of a poll together, where each was made
+	latency     series // total time of a poll's calls, for polls that made all calls
 	calls       map[string]bool
 	polls       int
 	end         float64 // of the last poll
 	missed      int64   // polls of the schedule that were left out
 	failed      int64   // calls without an answer
-	timedOut    int64   // polls with a call that timed out: they took that long at least
+	timedOut    int64   // polls with a call that timed out: their latency is a lower bound
 	trouble     []*trouble
-	decimals    int                 // of the currency; −1: not known
+	decimals    int                 // of the currency; −1: unknown
 	first, last map[string]*big.Int // amounts of money
 	used        collect.Used
 	wealth      []entry
 }
 
-// entry is wallet and contracts at a poll: their sum is constant in a closed system.
+// entry is the sum of wallet and contracts at a poll, which is constant in a closed system.
 type entry struct {
 	start, end float64
 	level      *big.Int // smallest unit
-	moved      float64  // by how much its parts changed since the poll before, without their signs
+	moved      float64  // sum of the absolute changes of its parts since the previous poll
 }
 
-// trouble is one kind of what polls met that stays a gap, so that months of it are one span.
+// trouble is one kind of problem that leaves gaps in polls. All its occurrences make one span,
+// even over months.
 type trouble struct {
 	what, subject, class string // "call failed", "/renter/files", "timeout"
 	count                int64
 	from, to             float64
-	detail               string // of the first time
+	detail               string // of the first occurrence
 }
 
 func (w *readings) met(what, subject, class, detail string, at float64) {
@@ -206,7 +208,7 @@ func (w *readings) add(p *record.Poll) {
 	}
 }
 
-// answers adds how the calls of a poll went, and how long they took together.
+// answers adds the results of a poll's calls, and their total time.
 func (w *readings) answers(p *record.Poll) {
 	took, timed, open := 0.0, 0, false
 	for _, c := range p.Calls {
@@ -223,40 +225,40 @@ func (w *readings) answers(p *record.Poll) {
 	if open {
 		w.timedOut++
 	}
-	// A poll that left out an expensive call, or was refused one, is no faster.
+	// A poll that skipped an expensive call or was refused one only looks faster: leave it out.
 	if timed > 0 && timed >= len(w.calls) {
 		w.latency = append(w.latency, collect.Reported{Start: p.Start.Seconds(), End: p.End.Seconds(), Value: took})
 	}
 }
 
-// partsOfWealth are the amounts that a closed system neither makes nor loses, and the
-// sign with which they count.
+// partsOfWealth holds the amounts whose sum is constant in a closed system, with their signs.
 var partsOfWealth = map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1,
 	system.ReadSpent: 1}
 
-// moneyUsed is the money used up since the beginning, as a reading of each poll.
+// moneyUsed is the derived reading of each poll for the money used up since the beginning.
 const moneyUsed = "money_used"
 
 func isPurpose(name string) bool { return strings.HasPrefix(name, system.ReadSpentPrefix) }
 
 const (
-	// A change counts when it lasts for so many polls and so long: a transaction waits
-	// for its block, and the calls of a poll are not made at once.
+	// A change counts once it has held for heldPolls polls and heldSeconds: a transaction waits
+	// for its block, and the calls of a poll are not simultaneous.
 	heldPolls   = 5
 	heldSeconds = 30 * 60
-	// slack is how much of what moved between neighbouring polls one poll may see twice,
-	// or not at all; rounding is the share of the amounts that is never a change.
+	// slack is the tolerance as a multiple of the amount moved between neighbouring polls, since
+	// a poll may see an amount twice or not at all. rounding is the tolerance as a share of the
+	// amounts.
 	slack    = 2
 	rounding = 1e-9
-	// noisy is how many times the usual movement a poll may have and still show a level.
+	// noisy is the multiple of the median tolerance above which a poll shows no level.
 	noisy = 3
-	// fallShare is the share by which a counter may fall: systems round.
+	// fallShare is the share by which a counter may fall, since systems round.
 	fallShare = 1e-3
 )
 
-// lost is by how much wallet and contracts together are less at the end than at the
-// beginning, for long enough to be no money under way, and between which polls they left
-// that level; nil: they are not.
+// lost returns by how much the sum of wallet and contracts is lower at the end than at the
+// beginning, and the polls between which it left its first level. The amount is nil if nothing
+// was lost, or not for long enough to rule out money in transit.
 func (w *readings) lost() (amount *big.Int, from, to entry) {
 	scale, off := 0.0, make([]float64, len(w.wealth))
 	for _, v := range w.last {
@@ -269,7 +271,7 @@ func (w *readings) lost() (amount *big.Int, from, to entry) {
 		}
 	}
 	usual := stats.Median(off)
-	var calm []entry // while more moves than usual, there is no level
+	var calm []entry // polls during unusual movement show no level
 	var within []float64
 	for i, e := range w.wealth {
 		if off[i] <= noisy*usual {
@@ -294,13 +296,13 @@ func (w *readings) lost() (amount *big.Int, from, to entry) {
 	return amount, calm[i-1], calm[i]
 }
 
-// typical is the median level.
+// typical returns the median level.
 func typical(all []entry) *big.Int {
 	all = slices.SortedFunc(slices.Values(all), func(a, b entry) int { return a.level.Cmp(b.level) })
 	return all[len(all)/2].level
 }
 
-// falls reports between which polls a counter fell, and stayed below for long enough.
+// falls returns the polls between which a counter fell and then stayed lower for heldPolls polls.
 func (s series) falls() (from, to collect.Reported, fell bool) {
 	top, below := math.Inf(-1), 0
 	for _, r := range s {

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siasim"
 )
 
-// renter is what the node of a Sia renter can do.
+// renter is the interface of a Sia renter's node.
 type renter interface {
 	unsettled
 	system.Adopter
@@ -24,7 +24,7 @@ type renter interface {
 	system.Monitored
 }
 
-// mortalRenter is one whose client may be killed before and after what it changes.
+// mortalRenter is a renter whose client may be killed before and after each change.
 type mortalRenter struct {
 	renter
 	c *crash
@@ -43,10 +43,10 @@ func (n mortalRenter) Delete(ctx context.Context, ref system.Ref) error {
 	return n.c.around("delete", func() error { return n.renter.Delete(ctx, ref) })
 }
 
-// Each session of a load test on an attached renter attaches anew. One is killed
-// at each of its steps, between a put and the journal among them, and so is the
-// next; the third leaves each object in the renter once, and no byte of it was
-// sent to hosts twice but of puts that the kill itself cut off.
+// Each session of a load test on an attached renter attaches anew. The first is killed at each of
+// its steps, including between a put and the journal, and so is the second. The third leaves each
+// object in the renter once, and no bytes were sent to hosts twice, except by puts that a kill
+// interrupted.
 func TestUploadToARenterSurvivesAnyCrash(t *testing.T) {
 	t.Setenv(simPassword, siasim.Password)
 	adopted := 0
@@ -77,8 +77,8 @@ type renterSessions struct {
 	t     *testing.T
 	sim   *siasim.Sim
 	bench *uploadBench
-	node  renter // of the latest session
-	cut   bool   // a put was under way when a session was killed: its bytes were sent for nothing
+	node  renter // node of the latest session
+	cut   bool   // a session was killed during a put, whose bytes were sent in vain
 }
 
 // underWay reports whether the killed session was within a put.
@@ -97,7 +97,7 @@ func (c *crash) underWay() bool {
 
 const renterObjects = 3
 
-// run is one session, killed at a step; 0: at none.
+// run runs one session that is killed at a step; 0: never.
 func (s *renterSessions) run(at int) (*crash, yield, error) {
 	cluster, err := system.Begin(s.t.Context(), siad.System{}, system.Attach, system.Deployment{Client: s.sim.Host(),
 		Write: true, Run: "0123abcd", Options: system.Options{"url": s.sim.URL(), "password": simPassword}})
@@ -121,7 +121,7 @@ func (s *renterSessions) run(at int) (*crash, yield, error) {
 	return c, y, err
 }
 
-// stats holds the node's own count to the truth: nothing of earlier sessions is left out.
+// stats checks the node's own counts, which must include the objects of earlier sessions.
 func (s *renterSessions) stats() {
 	s.t.Helper()
 	h, err := s.node.Stats(s.t.Context())
@@ -140,7 +140,7 @@ func (s *renterSessions) adopted() (n int) {
 	return n
 }
 
-// crashTwice says whether the first session was over before it was killed.
+// crashTwice reports whether the first session ended before it was killed.
 func (s *renterSessions) crashTwice(first, second int) (over bool) {
 	t := s.t
 	c, _, err := s.run(first)

@@ -16,7 +16,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// What an event of a trial is found again by.
+// Kinds and names of events that later sessions and reports look for.
 const (
 	eventData      = "data"
 	whatSet        = "data set"
@@ -25,25 +25,24 @@ const (
 	whatMissing    = "objects missing"
 )
 
-// restored is what earlier sessions have left.
+// restored summarizes the state that earlier sessions left.
 type restored struct {
-	recorded int   // objects that something was recorded of
-	accepted int   // of them
-	doubt    int   // a put had begun, and nothing says how it ended
-	known    index // by the refs of accepted objects
+	recorded int   // objects with a record
+	accepted int   // recorded as accepted
+	doubt    int   // a put had begun, and its end is not recorded
+	known    index // accepted objects by ref
 }
 
-// restore brings the trial to where its earlier sessions have left it: to what they
-// recorded, compared with what the system lists, because the two can differ.
+// restore restores the state of the trial's earlier sessions from their records, and compares
+// it with the system's list, because the two can differ.
 //
 //   - recorded as accepted, listed: done
-//   - recorded as accepted, not listed, or with another size: missing, put again
-//   - not recorded as accepted, listed: looked at; done if whole, else removed and put
+//   - recorded as accepted, not listed or with another size: missing, put again
+//   - not recorded as accepted, listed: inspected; done if whole, else removed and put
 //   - else: put, or put again
 //
-// A system that does not list is believed what was accepted; of what is in doubt
-// it is asked by name, and where it cannot be asked either, that is put again: the
-// names are the same, and so are the bytes.
+// Without a list, objects recorded as accepted count as done. Objects in doubt are looked up by
+// name or, where that is impossible, too, put again under the same name with the same bytes.
 func (t *trial) restore(ctx context.Context) error {
 	r := restored{known: index{}}
 	err := cmp.Or(t.polls.restore(), t.sameData())
@@ -68,7 +67,8 @@ func (t *trial) restore(ctx context.Context) error {
 		time.Since(begun).Seconds()))
 }
 
-// sameData holds the data set against the one that the trial began with.
+// sameData compares the data set with the one that the trial began with. A trial's first
+// session records it.
 func (t *trial) sameData() error {
 	now := fmt.Sprintf("%d objects, fingerprint %s", t.set.Len(), t.set.Fingerprint())
 	in := t.sink.Recorded()
@@ -94,10 +94,10 @@ func (t *trial) dataChanged(how string) error {
 	return ui.WithHint(fmt.Errorf("%s: %w: %s", t.site.Use.Name, ErrDataChanged, how), hint)
 }
 
-// ErrDataChanged is of a session that cannot go on.
+// ErrDataChanged means that a session cannot continue its trial.
 var ErrDataChanged = errors.New("the data set has changed since the trial began")
 
-// eachJob calls do for each object that something is recorded of.
+// eachJob calls do for each object that has a record.
 func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
 	in := t.sink.Recorded()
 	for job := range in.Jobs {
@@ -108,7 +108,7 @@ func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
 	return in.Err()
 }
 
-// replay reads what earlier sessions have recorded.
+// replay reads the records of earlier sessions.
 func (t *trial) replay(r *restored) error {
 	err := t.eachJob(func(i int, job *record.Job) error {
 		if i < 0 || i >= t.set.Len() || job.Name != t.name(i) || job.Size != t.set.Object(i).Size {
@@ -125,7 +125,7 @@ func (t *trial) replay(r *restored) error {
 	return in.Err()
 }
 
-// givenUp reports whether no further put follows.
+// givenUp reports whether an object gets no further put.
 func givenUp(s record.JobState) bool { return s == record.JobFailed || s == record.JobRefused }
 
 func (t *trial) replayJob(r *restored, i int, j *record.Job) {
@@ -148,14 +148,14 @@ func (t *trial) replayJob(r *restored, i int, j *record.Job) {
 		}
 	case record.JobPutting:
 		r.doubt++
-	case record.JobUnreadable, record.JobMissing: // perhaps it can be read now
+	case record.JobUnreadable, record.JobMissing: // start anew; its data may be readable now
 		j.Attempts, j.Ref, j.SHA256 = 0, "", ""
 	}
 	t.jobs[i] = &job{*j, j.State == record.JobPutting || j.State == record.JobWaiting}
 }
 
-// enqueue gives out what is left of earlier sessions. What may be there already, and
-// what was cut off, comes first.
+// enqueue queues the unfinished objects of earlier sessions before all new ones; those that
+// wait for a retry follow when their pause is over.
 func (t *trial) enqueue() {
 	for i := range t.listed {
 		t.job(i).doubt = true
@@ -167,8 +167,7 @@ func (t *trial) enqueue() {
 		case isStored(t.queue.of(i)):
 			t.queue.again(i)
 		case j.State == record.JobWaiting && !listed:
-			// When the attempt ended is not recorded; it took part of the pause
-			// at most. So retries are as far apart as if the session had not ended.
+			// The end of the attempt is not recorded, so count the pause from its start.
 			t.queue.later(i, j.Began+backoff(t.u.Backoff.Std(), j.Attempts))
 		default:
 			t.queue.later(i, 0)
@@ -176,8 +175,8 @@ func (t *trial) enqueue() {
 	}
 }
 
-// reconcile compares what was recorded with what is there, has what is missing put
-// again, and says how many objects that is.
+// reconcile compares the records with the system's list, and queues missing objects to be put
+// again. It returns their number.
 func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	step, cancel := context.WithTimeout(ctx, t.site.Limits.Deadline.Std()+time.Duration(t.set.Len())*time.Millisecond)
 	defer cancel()
@@ -192,7 +191,7 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	err = t.eachJob(func(i int, j *record.Job) error {
 		_, listed := t.listed[i]
 		switch {
-		case listed && givenUp(j.State): // it may be whole all the same
+		case listed && givenUp(j.State): // it may be whole nevertheless
 			t.jobs[i] = &job{Job: *j}
 		case isStored(j.State) && !seen[i]:
 			missing = append(missing, *j)
@@ -228,12 +227,13 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	return len(missing), nil
 }
 
-// leastUnlisted is from how many accepted objects on, if they are most of all, a list
-// without them is not believed. Fewer are asked for one by one.
+// leastUnlisted is the number of missing accepted objects from which a list that lacks most of
+// them is not trusted. Fewer are looked up one by one.
 const leastUnlisted = 5
 
-// confirm holds a list without most accepted objects against the objects themselves: the
-// system may not be ready yet, and to put them again is to pay for them again.
+// confirm checks a list that lacks most accepted objects by looking up the objects themselves:
+// the system may not be ready yet, and putting objects again costs money again. It returns an
+// error unless all of them are gone.
 func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int) error {
 	if 2*len(unlisted) <= accepted {
 		return nil
@@ -255,13 +255,13 @@ func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int
 	return nil
 }
 
-// list reads all that the system has, and returns which accepted objects are among it, of
-// the right size. What it has of the others is kept, to be looked at.
+// list lists the objects of the system, and returns which stored objects are there with the
+// right size. It keeps the other objects of the set in t.listed, to be inspected.
 func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) {
 	namer, named := t.node.(system.Namer)
 	for i := range t.set.Len() {
 		known.add(t.name(i), i)
-		if named { // a name that is too long for the system is listed as its hash
+		if named { // a system may list a name that is too long for it as a hash
 			known.add(string(namer.Named(t.name(i))), i)
 		}
 	}
@@ -274,7 +274,7 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 			case whole && isStored(t.queue.of(i)):
 				seen[i] = true
 				delete(t.listed, i)
-				scenario.Adopt(t.node, o) // an earlier session's is ours: it counts, and may be removed
+				scenario.Adopt(t.node, o) // stored by an earlier session: the node may count and remove it
 			default:
 				t.listed[i] = o
 			}
@@ -283,9 +283,9 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 	})
 }
 
-// objectsOf are the objects of the set that a listed one is: by its ref (more than one
-// where refs come from content, and some have the same), or by its name, before which a
-// system may put a mark of its own.
+// objectsOf returns the objects of the set that match a listed object. It looks them up by
+// ref (several objects share one if refs are derived from content), else by name, which a
+// system may prefix.
 func (t *trial) objectsOf(o system.Object, known index) []int32 {
 	if found := known[hashOf(string(o.Ref))]; len(found) > 0 {
 		return found
@@ -296,7 +296,7 @@ func (t *trial) objectsOf(o system.Object, known index) []int32 {
 	return nil
 }
 
-// index finds objects by their refs and names, of which it keeps 64 bits: there may be millions.
+// index finds objects by 64-bit hashes of their refs and names, since there may be millions.
 type index map[uint64][]int32
 
 func (x index) add(text string, object int) {

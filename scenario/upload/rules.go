@@ -13,15 +13,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/stats"
 )
 
-// conditions are those of the rules of load tests.
+// conditions holds the conditions of the rules of load tests.
 var conditions = map[string]func(*analysis.Result) []analysis.Case{"money-unexplained": each(unexplained),
 	"objects-lost": each(objectsThat(lost...)), "not-durable": each(objectsThat(notDurable...)),
 	"storage-full": each(full), "slows-down": each(slowing), "poll-gaps": each(pollGaps)}
 
-// key names a row of a trial.
+// key identifies a row of a trial.
 type key struct{ metric, entity string }
 
-// test is a load test of a frame, with its rows and a case of it.
+// test is a load test of a frame, with its rows and a template of its cases.
 type test struct {
 	*analysis.Trial
 	f    *analysis.Frame
@@ -49,10 +49,10 @@ func tests(f *analysis.Frame) (all []test) {
 	return all
 }
 
-// of is a number of the whole test; 0: it has none.
+// of returns a number of the whole test, or 0 if there is none.
 func (t *test) of(metric string) float64 { return t.rows[key{metric, ""}].Value }
 
-// spans are those of some kinds.
+// spans returns the test's spans of some kinds.
 func (t *test) spans(kinds ...string) (all []analysis.Span) {
 	for _, s := range t.f.Spans {
 		if s.Trial == t.Trial && slices.Contains(kinds, s.Kind) {
@@ -62,7 +62,7 @@ func (t *test) spans(kinds ...string) (all []analysis.Span) {
 	return all
 }
 
-// ended is what ended it, "storage_full: why"; empty: it goes on.
+// ended returns what ended the test ("storage_full: why"), or "" while it continues.
 func (t *test) ended() (why string) {
 	for _, s := range t.spans(endedMark) {
 		why = s.Note
@@ -70,7 +70,7 @@ func (t *test) ended() (why string) {
 	return why
 }
 
-// each makes cases of each load test by itself.
+// each returns a condition that examines each load test separately.
 func each(of func(t *test, add func(analysis.Case))) func(*analysis.Result) []analysis.Case {
 	return func(r *analysis.Result) (cases []analysis.Case) {
 		for _, t := range tests(r.Frame) {
@@ -80,7 +80,7 @@ func each(of func(t *test, add func(analysis.Case))) func(*analysis.Result) []an
 	}
 }
 
-// unexplained is money that is in no account, and totals that fell.
+// unexplained finds money that is missing or has no purpose, and totals that fell.
 func unexplained(t *test, add func(analysis.Case)) {
 	x := t.x
 	for _, s := range t.spans(moneyMissing, counterFell) {
@@ -94,7 +94,7 @@ func unexplained(t *test, add func(analysis.Case)) {
 	}
 }
 
-// mostUnnamed is the most of the money used that a system may enter under no purpose.
+// mostUnnamed is the largest share of the money used that may have no purpose.
 const mostUnnamed = 0.25
 
 // fate is something that happened to objects.
@@ -114,7 +114,7 @@ var (
 		{key{"below_redundancy", ""}, "had their full redundancy and no longer have it"}}
 )
 
-// objectsThat finds objects that something happened to.
+// objectsThat finds objects that met one of the fates.
 func objectsThat(fates ...fate) func(*test, func(analysis.Case)) {
 	return func(t *test, add func(analysis.Case)) {
 		x := t.x
@@ -127,7 +127,7 @@ func objectsThat(fates ...fate) func(*test, func(analysis.Case)) {
 	}
 }
 
-// full is storage that takes no more by the system's own word.
+// full finds tests in which the system reported that its storage is full.
 func full(t *test, add func(analysis.Case)) {
 	x := t.x
 	if n := int64(t.of("no_room")); n > 0 {
@@ -142,20 +142,21 @@ func full(t *test, add func(analysis.Case)) {
 }
 
 const (
-	// leastChange from the first to the last quarter is worth a warning.
+	// leastChange is the least relative change from the first to the last quarter for a warning.
 	leastChange = 0.1
-	// slopeBlocks medians of neighbours are what a slope is of: neighbours are alike.
+	// slopeBlocks is the number of blocks whose medians are tested for a slope. Single points
+	// would not do, since neighbours are correlated.
 	slopeBlocks = 10
 	leastPoints = 24
-	// slopeAlpha, with blocks that are so much alike, is such that of load tests that do
-	// not change, with four series each, fewer than 1 % are said to slow down.
+	// slopeAlpha and alike (the correlation of blocks) are chosen such that fewer than 1 % of
+	// steady load tests, with four series each, are reported as slowing down.
 	slopeAlpha, alike = 0.001, 0.25
 )
 
-// worsens says which series may get worse: with 1 when they rise, with −1 when they fall.
+// worsens holds the series that can get worse: 1 if they do so by rising, −1 by falling.
 var worsens = map[string]float64{"api_latency": 1, "accept_time": 1, "durable_time": 1, "throughput": -1}
 
-// slowing are series that get worse: medians of blocks rise or fall significantly, and the
+// slowing finds series that get worse: medians of blocks rise or fall significantly, and the
 // last quarter is worse than the first.
 func slowing(t *test, add func(analysis.Case)) {
 	x := t.x
@@ -171,7 +172,7 @@ func slowing(t *test, add func(analysis.Case)) {
 	}
 }
 
-// gets compares the first quarter of a series with its last.
+// gets returns the medians of a series' first and last quarter, and whether it gets worse.
 func gets(points []analysis.Point, sign float64) (first, last float64, worse bool) {
 	var x, y, at, values []float64
 	for _, p := range points {
@@ -191,7 +192,7 @@ func gets(points []analysis.Point, sign float64) (first, last float64, worse boo
 	return first, last, stats.Rising(at, values, alike) <= slopeAlpha && sign*(last-first) >= leastChange*first
 }
 
-// pollGaps are gaps of at least a hundredth of the polls: fewer show in no figure.
+// pollGaps finds tests in which at least 1 % of the polls are gaps: fewer show in no figure.
 func pollGaps(t *test, add func(analysis.Case)) {
 	x, missed := t.x, t.of("polls_missed")
 	x.N, x.Of = int64(missed+t.of("poll_gaps")), int64(t.of("polls")+missed)
@@ -200,19 +201,19 @@ func pollGaps(t *test, add func(analysis.Case)) {
 	}
 }
 
-// natural are the ends of a load test that stored what it was to store; the last is that of older records.
+// natural lists how a load test ends that stored all its objects; the last is from older records.
 var natural = []string{"all done", "all durable", "durable too"}
 
-// watchedWords say what was watched of a system that others use.
+// watchedWords is the verdict's template for collect, which watches a system that others use.
 const watchedWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Polls `poll` `polls`}} in {{.Took}}" +
 	"{{if .Objects}}, {{plural .Objects `object` `objects`}} ({{.Bytes}}) stored{{end}}."
 
-// storedWords say what came of a load test.
+// storedWords is the verdict's template for upload.
 const storedWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Objects `object` `objects`}} ({{.Bytes}}) " +
 	"stored in {{.Took}}{{with .Efficiency}} at an efficiency of {{.}} %{{end}}{{with .Used}}, {{.}} " +
 	"used{{end}}{{with .Priced}} ({{.}}){{end}}{{with .Ended}}; ended by {{.}}{{end}}."
 
-// verdict says in these words what came of each load test, and what is wrong with it.
+// verdict summarizes the result of each load test with a template, and adds its problems.
 func verdict(r *analysis.Result, verdictWords string) *analysis.Verdict {
 	v := analysis.Verdict{Tone: analysis.Good}
 	var parts []string
@@ -251,7 +252,7 @@ func verdict(r *analysis.Result, verdictWords string) *analysis.Verdict {
 	return &v
 }
 
-// money is an amount in its currency; empty: it is not known.
+// money returns an amount with its currency, or an empty value if it is unknown.
 func (t *test) money(k key) analysis.Value {
 	row, ok := t.rows[k]
 	if !ok {
@@ -263,7 +264,8 @@ func (t *test) money(k key) analysis.Value {
 	return v
 }
 
-// tables are money by purpose, objects by state, and sessions with what did not hold.
+// tables returns money by purpose, objects by state, and sessions with crashes, faults and
+// violated invariants.
 func tables(f *analysis.Frame) []analysis.Table {
 	money, states, life := f.View.Head("money"), f.View.Head("objects"), f.View.Head("sessions")
 	for _, t := range tests(f) {

@@ -18,7 +18,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// wallets are polls ten minutes apart of a system whose wallet and contracts add up to these.
+// wallets returns the readings of polls every ten minutes whose sums of wallet and contracts are
+// levels.
 func wallets(moved float64, levels ...[]int64) *readings {
 	w := &readings{last: map[string]*big.Int{system.ReadBalance: big.NewInt(1000)}}
 	for i, v := range slices.Concat(levels...) {
@@ -34,7 +35,7 @@ func TestMoneyThatDoesNotComeBackIsMissing(t *testing.T) {
 		name     string
 		polls    *readings
 		amount   int64
-		from, to float64 // polls
+		from, to float64 // indexes of polls
 	}{
 		{"constant", wallets(0, times10(1000), times10(1000)), 0, 0, 0},
 		{"lost", wallets(0, times10(1000), times10(960)), 40, 9, 10},
@@ -77,7 +78,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// line is n points of a line with autocorrelated noise of 5 %.
+// line returns n points of a line with autocorrelated noise of 5 %.
 func line(n int, from, to float64, seed uint64) []analysis.Point {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var all []analysis.Point
@@ -89,7 +90,7 @@ func line(n int, from, to float64, seed uint64) []analysis.Point {
 	return all
 }
 
-// Of load tests that do not change, with four series each, at most 1 % slow down.
+// At most 1 % of steady load tests, with four series each, are reported as slowing down.
 func TestSlowingDownIsSeldomFalse(t *testing.T) {
 	const runs, spread = 1000, 0.5
 	for name, noise := range map[string]func(*rand.Rand) func() float64{
@@ -153,7 +154,7 @@ func TestPointsStopAtGaps(t *testing.T) {
 			s = append(s, collect.Reported{Start: float64(60 * i), End: float64(60*i + 2), Value: float64(120 * i)})
 		}
 	}
-	s = slices.Delete(s, 10, 12) // two polls that failed are no gap
+	s = slices.Delete(s, 10, 12) // two failed polls make no gap
 	points := s.points(series.rate)
 	none := 0
 	for _, p := range points {
@@ -168,7 +169,7 @@ func TestPointsStopAtGaps(t *testing.T) {
 	}
 }
 
-// TestEveryRule executes the words of each rule on a load test that has all troubles.
+// TestEveryRule executes the texts of each rule on a load test that has all problems.
 func TestEveryRule(t *testing.T) {
 	cell := &analysis.Cell{ID: "c001", System: "siad", Plan: experiment.Cell{Upload: &experiment.Upload{}}}
 	trial := &analysis.Trial{Trial: record.Trial{ID: 1, State: record.Done}, Info: cell}

@@ -20,7 +20,7 @@ import (
 
 const day = 24 * time.Hour
 
-// weeks are a load test of 25 days against a simulated siad.
+// weeks is a load test of 25 days against a simulated siad.
 type weeks struct {
 	*uploadBench
 	sim     *siasim.Sim
@@ -29,8 +29,8 @@ type weeks struct {
 
 const weeksPoll = 2 * time.Hour
 
-// newWeeks makes one of so many objects of a byte, which the uplink is just
-// fast enough for.
+// newWeeks returns a load test of a number of objects of one byte, for which the uplink is just
+// fast enough.
 func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experiment.Upload)) *weeks {
 	t.Helper()
 	const each = 30 * 4 << 20
@@ -56,18 +56,18 @@ func newWeeks(t *testing.T, objects int, c siasim.Config, set ...func(*experimen
 	b := &uploadBench{t: t, cell: cell, ledger: newLedger(), limits: synthetic.Limits(), mode: system.Attach}
 	b.limits.Deadline, b.limits.Stall = experiment.Duration(30*day), experiment.Duration(30*day)
 	b.node, b.epoch = cluster.Nodes()[0].(system.Store), time.Now()
-	b.reports = 10 * time.Minute // one a second of 25 days would be most of the test's work
+	b.reports = 10 * time.Minute // one per second for 25 days would dominate the test's work
 	return &weeks{b, sim, cluster}
 }
 
 const simPassword = "PLIMSOLL_TEST_WEEKS"
 
-// polls are what the scenario reads of them.
+// polls returns the readings of the recorded polls.
 func (w *weeks) polls() *readings {
 	return readPolls(&scenario.Measured{Polls: slices.Values(w.ledger.polls)})
 }
 
-// near holds the last reading of each name to the truth.
+// near compares the last reading of each name with the truth.
 func (w *weeks) near(tolerance float64, truth map[string]float64) {
 	w.t.Helper()
 	polls := w.polls()
@@ -78,7 +78,7 @@ func (w *weeks) near(tolerance float64, truth map[string]float64) {
 	}
 }
 
-// moneySteps are the changes of wallet and contracts together, from poll to poll.
+// moneySteps returns the changes of the sum of wallet and contracts from poll to poll.
 func (w *weeks) moneySteps() (all []moneyStep) {
 	polls := w.polls().wealth
 	for i := 1; i < len(polls); i++ {
@@ -94,14 +94,14 @@ type moneyStep struct {
 	by *big.Int
 }
 
-// check holds the journal to what the simulator knows: what is called stored is
-// stored, with these bytes, once, and nothing else is.
+// check compares the journal with the simulator: objects recorded as stored are stored once, with
+// the right bytes, and nothing else is.
 func (w *weeks) check() {
 	w.t.Helper()
-	time.Sleep(max(time.Until(w.epoch.Add(12*day)), weeksPoll)) // by then a daemon that was down is back
+	time.Sleep(max(time.Until(w.epoch.Add(12*day)), weeksPoll)) // by then, a daemon that was down runs again
 	objects, err := system.All(w.t.Context(), w.node.(system.Lister))
 	if err == nil {
-		err = w.cluster.Stop(w.t.Context()) // what failed puts left is deleted
+		err = w.cluster.Stop(w.t.Context()) // deletes what failed puts left
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -117,8 +117,8 @@ func (w *weeks) check() {
 		}
 		delete(stored, string(j.Ref))
 	}
-	// An attempt whose fate could not be looked into, because the daemon did not
-	// answer to the end, may have stored something: of those that were under way.
+	// An attempt in progress whose result could not be inspected, because the daemon did not
+	// answer any more, may have stored something.
 	doubts := 0
 	for _, o := range objects {
 		for _, j := range w.ledger.jobs {
@@ -144,9 +144,8 @@ func (w *weeks) stored() int {
 	return w.ledger.count(record.JobAccepted) + w.ledger.count(record.JobDurable)
 }
 
-// TestUploadWeeksOnSia: load tests of 25 days against a simulated siad with
-// faults of which amount and moment are known. What the journal and the polls say
-// must be the truth.
+// TestUploadWeeksOnSia runs load tests of 25 days against a simulated siad with faults of known
+// amount and time. The journal and the polls must agree with the simulator.
 func TestUploadWeeksOnSia(t *testing.T) {
 	t.Setenv(simPassword, siasim.Password)
 	const objects = 60
@@ -199,7 +198,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			for i, p := range w.ledger.polls {
 				hosts, below := hosts[i].Value, below[i].Value
 				if p.Start < 10*day && (hosts != 60 || below != 0) || p.Start > 10*day+time.Hour && hosts != 59 ||
-					p.Start < 12*day && below != 0 || p.Start > 12*day+time.Hour && below == 0 { // and it stays so
+					p.Start < 12*day && below != 0 || p.Start > 12*day+time.Hour && below == 0 { // permanently
 					w.t.Fatalf("at %v: %v hosts, %v files below their redundancy", p.Start, hosts, below)
 				}
 			}
@@ -207,7 +206,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 		{"overshoot", siasim.Faults{Overshoot: &siasim.Overshoot{Mean: 5.3, Max: 11.3}}, objects, func(w *weeks) {
 			constant(w)
 			truth := w.sim.Truth()
-			w.near(0.02, map[string]float64{system.ReadRedundancyMean: truth.RedundancyMean, // some are under way
+			w.near(0.02, map[string]float64{system.ReadRedundancyMean: truth.RedundancyMean, // some objects are being uploaded
 				system.ReadRedundancyMax: truth.RedundancyMax, system.ReadRedundancyMin: truth.RedundancyMin})
 			if truth.RedundancyMean < 4.5 || truth.RedundancyMax < 9 {
 				w.t.Errorf("truth %+v", truth)
@@ -220,7 +219,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 				w.t.Errorf("gaps %+v", all)
 			}
 		}},
-		// No object is accepted in the first two: they come ten hours apart.
+		// No object is accepted during the first two faults: objects come ten hours apart.
 		{"a daemon in trouble", siasim.Faults{
 			Down:      siasim.Window{From: 5*day - time.Minute, For: 2 * time.Minute},
 			HTML:      siasim.Window{From: 10*day - 2*time.Hour, For: 4 * time.Hour},
@@ -280,7 +279,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 				if _, err := w.session(ctx); err != nil && test.name != "storage full" {
 					t.Fatal(err)
 				}
-				test.look(w) // before check: the simulator goes on while that waits
+				test.look(w) // before check, which waits while the simulator continues
 				w.check()
 				if n := w.stored(); test.stored >= 0 && n != test.stored || test.stored < 0 && n >= objects {
 					t.Errorf("%d objects are stored", n)

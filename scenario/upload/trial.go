@@ -24,7 +24,7 @@ type trial struct {
 	seed uint64
 	sink scenario.Sink
 	set  workload.Set
-	pre  string // what names begin with
+	pre  string // prefix of object names
 
 	queue     *queue
 	polls     *polls
@@ -32,25 +32,25 @@ type trial struct {
 	reporting sync.Mutex // one report at a time, in order
 
 	mu       sync.Mutex
-	jobs     map[int]*job          // of objects that are not done, once a put began, and of those not yet durable
-	listed   map[int]system.Object // what a list had of objects that are not stored whole, by what is recorded
-	fetched  map[int]fetch         // how earlier sessions fetched objects at their end
-	unread   int                   // objects that were to be fetched and could not be asked for
-	troubled map[string]int        // objects in trouble in this session, by what it is
+	jobs     map[int]*job          // unfinished objects: their put began, or they are not yet durable
+	listed   map[int]system.Object // listed objects that are not recorded as stored whole
+	fetched  map[int]fetch         // results of earlier sessions' final fetches
+	unread   int                   // objects not fetched because their own data could not be read
+	troubled map[string]int        // objects in trouble in this session, by kind of trouble
 	tally    putCounts             // over all sessions
 	session  int64                 // attempts of this session
-	last     time.Duration         // the last acceptance
-	began    time.Duration         // of this session, since the epoch
+	last     time.Duration         // time of the last acceptance
+	began    time.Duration         // start of this session, since the epoch
 	full     string
-	quotas   int // attempts in a row that it had no room for
+	quotas   int // consecutive attempts that the system had no room for
 	idle     bool
 	notes    []string
 }
 
-// job is what is known of an object that is not done. Who has the object under way owns it.
+// job is the state of an unfinished object. It belongs to the worker that handles the object.
 type job struct {
 	record.Job
-	doubt bool // its latest attempt may have left something in the system
+	doubt bool // the latest attempt may have left something in the system
 }
 
 // Trial implements Runner.
@@ -81,8 +81,8 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 	return t
 }
 
-// run does what is left of the trial. Its error is nil when that is done, or
-// an exit condition ended it.
+// run does what is left of the trial. It returns nil when all is done or an exit condition
+// ended the trial.
 func (t *trial) run(ctx context.Context) error {
 	stop, err := t.polls.during(ctx, func(during context.Context, fail context.CancelCauseFunc) error {
 		defer t.reports(during, fail)()
@@ -93,7 +93,7 @@ func (t *trial) run(ctx context.Context) error {
 		return err
 	})
 	clearing, cancel := ctx, context.CancelFunc(func() {})
-	if stop != nil { // what was asked to go is not to be paid for
+	if stop != nil { // remove objects even so: they would cost money
 		t.note(stop.Error())
 		clearing, cancel = context.WithTimeout(context.WithoutCancel(ctx), clearStopped)
 	}
@@ -105,11 +105,11 @@ func (t *trial) run(ctx context.Context) error {
 	return err
 }
 
-// clearStopped bounds the removal after an exit condition: who set it waits.
+// clearStopped limits the removal after an exit condition, since the user is waiting.
 const clearStopped = 30 * time.Minute
 
-// work stores the objects, waits until they are durable, and verifies some. Polls may be
-// far apart: one more when all is stored gives the bandwidth of that time.
+// work stores the objects, waits until they are durable, and verifies some. Since polls may be
+// far apart, it polls once more when all objects are stored, for the bandwidth up to then.
 func (t *trial) work(ctx context.Context) (err error) {
 	steps := []func(context.Context) error{t.put, t.resolve, t.polls.once, t.rest, t.settleLate, t.verify}
 	for i := 0; i < len(steps) && err == nil; i++ {
@@ -118,7 +118,7 @@ func (t *trial) work(ctx context.Context) (err error) {
 	return err
 }
 
-// rest says that no object is left to be stored: that none is, is no lack of progress.
+// rest marks the trial as idle: with no object left to store, nothing lacks progress.
 func (t *trial) rest(context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,8 +126,9 @@ func (t *trial) rest(context.Context) error {
 	return nil
 }
 
-// put stores what is left of the objects, so many at a time, and asks about those that earlier
-// sessions have stored. Each is under way until it is durable, or its time for that is over.
+// put stores the remaining objects, upload.concurrency at a time, and waits for the durability
+// of those that earlier sessions stored. A worker keeps an object until it is durable or its
+// time to become so is over.
 func (t *trial) put(ctx context.Context) error {
 	return scenario.Workers(ctx, min(t.u.Concurrency, max(1, t.set.Len())), func(ctx context.Context, worker int) error {
 		for {
@@ -148,7 +149,7 @@ func (t *trial) put(ctx context.Context) error {
 
 func (t *trial) name(object int) string { return t.pre + t.set.Object(object).Name }
 
-// event records something that happened in the trial.
+// event records an event of the trial.
 func (t *trial) event(kind, what, detail string) error {
 	return t.sink.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
 }
@@ -159,7 +160,7 @@ func (t *trial) note(text string) {
 	t.notes = append(t.notes, text)
 }
 
-// done takes an operation that has ended.
+// done counts and logs an ended operation.
 func (t *trial) done(op record.Op) error {
 	t.mu.Lock()
 	t.tally.ended(op)
@@ -167,7 +168,7 @@ func (t *trial) done(op record.Op) error {
 	return t.log.Add(op)
 }
 
-// report passes on the progress of the trial.
+// report sends the state of the trial to the sink.
 func (t *trial) report() {
 	t.reporting.Lock()
 	defer t.reporting.Unlock()
@@ -188,7 +189,7 @@ func (t *trial) state() scenario.State {
 	return s
 }
 
-// reports calls report periodically. The function that it returns ends that.
+// reports calls report periodically until end is called.
 func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -204,7 +205,8 @@ func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end 
 	return func() { cancel(); group.Wait() }
 }
 
-// load is what the trial says of itself. cpu is this process's at its beginning.
+// load returns the facts about the load generator. cpu is this process's CPU time at the start
+// of the trial.
 func (t *trial) load(cpu float64) scenario.Load {
 	n := t.queue.counts()
 	used, peak := scenario.Self()
@@ -226,31 +228,31 @@ func (t *trial) load(cpu float64) scenario.Load {
 	return load
 }
 
-// counts are how many objects are in each state, and the bytes of the accepted ones. The
-// state of an object that nothing was done with is empty, that of one that was given out to
-// be put is [record.JobPutting].
+// counts holds the number of objects in each state, and the bytes of the accepted ones. The
+// state of an untouched object is empty; that of an object that a worker took to put it is
+// [record.JobPutting].
 type counts struct {
 	in    map[record.JobState]int64
 	bytes int64
 }
 
-// accepted are all of them, durable or not.
+// accepted returns the number of accepted objects, durable or not.
 func (c *counts) accepted() int64 { return c.in[record.JobAccepted] + c.in[record.JobDurable] }
 
 func isStored(s record.JobState) bool { return s == record.JobAccepted || s == record.JobDurable }
 
-// queue knows the state of each object of a data set, and gives out those that are to
-// be put, or asked about: those that are given back first, else in the set's order.
+// queue keeps the state of each object of a data set, and hands out the objects to put or to
+// settle: first those that were queued again, then new ones in the order of the set.
 type queue struct {
 	now  func() time.Duration
 	size func(object int) int64
 
 	mu      sync.Mutex
-	changed *sync.Cond // a state, or what is due
+	changed *sync.Cond // signals a change of state or due
 	state   []record.JobState
 	total   counts
-	next    int   // none before it is new
-	due     []int // given back
+	next    int   // no object before it is new
+	due     []int // queued again
 }
 
 func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
@@ -260,8 +262,8 @@ func newQueue(n int, size func(object int) int64, now func() time.Duration) *que
 	return q
 }
 
-// take gives the next object, which is then under way, unless it is stored. It waits while one
-// may come; ok is false when none does, or ctx has ended.
+// take returns the next object, and marks it as being put unless it is stored. It waits while
+// other objects may be queued again; ok is false when none is left or ctx has ended.
 func (q *queue) take(ctx context.Context) (object int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -293,7 +295,7 @@ func (q *queue) take(ctx context.Context) (object int, ok bool) {
 	return 0, false
 }
 
-// move changes a state and what is counted by states; q.mu is held.
+// move changes the state of an object and updates the counts. The caller holds q.mu.
 func (q *queue) move(object int, to record.JobState) {
 	from := q.state[object]
 	if isStored(from) {
@@ -314,7 +316,7 @@ func (q *queue) set(object int, state record.JobState) {
 	q.move(object, state)
 }
 
-// again gives an object out before all new ones.
+// again queues an object before all new ones.
 func (q *queue) again(object int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -322,7 +324,7 @@ func (q *queue) again(object int) {
 	q.changed.Broadcast()
 }
 
-// later gives an object out again to be put, when that is due.
+// later queues an object for another put at the time due.
 func (q *queue) later(object int, due time.Duration) {
 	q.set(object, record.JobWaiting)
 	if wait := due - q.now(); wait > 0 {
@@ -344,7 +346,7 @@ func (q *queue) counts() counts {
 	return counts{maps.Clone(q.total.in), q.total.bytes}
 }
 
-// pause waits for d, or for the end of ctx.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

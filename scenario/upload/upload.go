@@ -12,13 +12,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Scenario asks what it takes to store a whole data set, and whether that changes
-// the more there is. It follows the load test of Sia of 2018: so many objects
-// under way at once, for weeks, with the system polled beside it.
+// Scenario measures what it takes to store a whole data set, and whether that changes as the
+// set grows. It follows the load test of Sia of 2018: a fixed number of concurrent puts, for
+// weeks, while the system is polled.
 //
-// One trial is one load test. Before each put the journal says so, and after it
-// what came of it, so that a later session knows of every object that it is
-// done, not begun, or in doubt; see restore.
+// One trial is one load test. The journal records the start and the result of each put, so that
+// a later session knows of every object whether it is done, not begun, or in doubt; see restore.
 type Scenario struct{}
 
 var _ scenario.Scenario = Scenario{}
@@ -28,7 +27,7 @@ func (Scenario) Name() string { return "upload" }
 //go:embed metrics.txt
 var definitions string
 
-// Metrics of a trial.
+// Metrics implements Scenario.
 func (Scenario) Metrics() []record.Metric {
 	own := scenario.Definitions(definitions, "upload", "servers", "polls", "generator", "system")
 	return append(own, scenario.Machine()...)
@@ -44,12 +43,12 @@ func (Scenario) Problems(_ experiment.SystemUse, info system.Info, _ []experimen
 type runner struct {
 	site scenario.Site
 	node system.Store
-	// How often progress is reported, and operations are written.
+	// interval for reporting progress and writing operations
 	reportEvery time.Duration
 }
 
-// Prepares implements Scenario. Nothing is stored before the trials, but what
-// they store needs room, too. Of a directory nothing is known here.
+// Prepares implements Scenario. Nothing is stored before the trials, but their objects need
+// room, too. The size of a directory is unknown here.
 func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 	for _, c := range cells {
 		n, size := c.Data.Total()
@@ -64,21 +63,22 @@ func (Scenario) Prepare(_ context.Context, site scenario.Site, _ []experiment.Ce
 	return &runner{site, site.Cluster.Nodes()[0].(system.Store), time.Second}, nil
 }
 
-// settler is the node when accepted is less than durable there; nil: it is not,
-// or the system does not say.
+// settler returns the node if accepted objects become durable only later; nil if they are
+// durable at once, or the system does not report it.
 func (r *runner) settler() system.Settler {
 	s, _ := r.node.(system.Settler)
 	return s
 }
 
-// trialNames is what the names of a trial's objects begin with: the run, so that
-// a later session finds them, and the trial, so that no other one of the run does.
+// trialNames returns the prefix of the names of a trial's objects. It contains the run, so that
+// a later session finds them, and the trial, so that no other trial does.
 func (r *runner) trialNames(cell experiment.Cell, seed uint64) string {
 	return fmt.Sprintf("%s/%s-%08x/", r.site.Run, cell.ID, uint32(scenario.MixSeed(seed, "upload names", 0)))
 }
 
-// dataSeed is that of the content: the same in all sessions of a trial. In an
-// attached system, which outlives the run, nothing of another run is found again.
+// dataSeed returns the seed of the content, the same in all sessions of a trial. In an attached
+// system, which outlives the run, it differs between runs, so that no run finds the content of
+// another.
 func (r *runner) dataSeed(seed uint64) uint64 {
 	purpose := "upload content"
 	if r.site.Use.Attached() {

@@ -22,7 +22,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// journal is what a session records in.
+// journal is the journal of a session.
 type journal interface {
 	Recorded() scenario.Measured
 	Jobs(...record.Job) error
@@ -34,7 +34,7 @@ type journal interface {
 type ledger struct {
 	mu     sync.Mutex
 	jobs   map[int64]record.Job
-	all    []record.Job // in the order in which they were written
+	all    []record.Job // in the order of writing
 	polls  []record.Poll
 	events []record.Event
 	ops    []record.Op  // of all sessions
@@ -69,7 +69,7 @@ func (l *ledger) Recorded() scenario.Measured {
 	}
 }
 
-// measuredFrom is what the metrics of a load test are computed from.
+// measuredFrom returns the records from which a load test's metrics are computed.
 func measuredFrom(j journal, cell experiment.Cell, load scenario.Load) *scenario.Measured {
 	unknown, in := math.NaN(), j.Recorded()
 	in.Cell, in.Load, in.Usage = cell, load, scenario.Usage{SystemCPU: unknown, SystemRSSPeak: unknown,
@@ -91,7 +91,7 @@ func (l *ledger) Event(e record.Event) error {
 	return nil
 }
 
-// happened finds an event by what it is.
+// happened returns the detail of an event.
 func (l *ledger) happened(what string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +103,7 @@ func (l *ledger) happened(what string) string {
 	return ""
 }
 
-// count of jobs in a state.
+// count returns the number of jobs in a state.
 func (l *ledger) count(state record.JobState) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +118,8 @@ func (l *ledger) count(state record.JobState) (n int) {
 // uploadBench runs sessions of one trial on system mem.
 type uploadBench struct {
 	t       testing.TB
-	mem     *mem.Node    // what there is
-	node    system.Store // what the scenario sees
+	mem     *mem.Node    // the real node
+	node    system.Store // the node that the scenario sees
 	cell    experiment.Cell
 	ledger  *ledger
 	limits  experiment.Limits
@@ -127,7 +127,7 @@ type uploadBench struct {
 	epoch   time.Time
 	states  []scenario.State
 	state   func(scenario.State)
-	reports time.Duration // one in so long, if not each second
+	reports time.Duration // interval; 0: a second
 }
 
 func uploadCell(objects int, size int64, set ...func(*experiment.Upload)) experiment.Cell {
@@ -149,7 +149,7 @@ func newUploadBench(t *testing.T, opt system.Options, cell experiment.Cell) *upl
 		mode: system.Start, epoch: time.Now()}
 }
 
-// prepared is the runner of a session.
+// prepared returns the runner of a session.
 func (b *uploadBench) prepared() *runner {
 	b.t.Helper()
 	site := synthetic.Site(b.mode, b.node)
@@ -159,7 +159,7 @@ func (b *uploadBench) prepared() *runner {
 	return r.(*runner)
 }
 
-// session runs one, until ctx ends or the trial does.
+// session runs a session until ctx or the trial ends.
 func (b *uploadBench) session(ctx context.Context) (yield, error) {
 	return b.sessionWith(ctx, b.ledger)
 }
@@ -201,7 +201,7 @@ func (b *uploadBench) must() yield {
 	return y
 }
 
-// set is the trial's.
+// set returns the trial's data set.
 func (b *uploadBench) set() workload.Set {
 	b.t.Helper()
 	set, err := scenario.DataSet(b.t.Context(), b.cell.Data, b.prepared().dataSeed(42), "")
@@ -209,8 +209,8 @@ func (b *uploadBench) set() workload.Set {
 	return set
 }
 
-// holds says what is wrong with what the system has: it is to have each of the
-// set's objects but those named, once, byte for byte, and nothing else.
+// holds returns an error unless the system has each object of the set, except for the given ones,
+// once, byte for byte, and nothing else.
 func (b *uploadBench) holds(except ...int) error {
 	b.t.Helper()
 	set, pre := b.set(), b.prepared().trialNames(b.cell, 42)
@@ -252,7 +252,7 @@ func (b *uploadBench) holds(except ...int) error {
 	return nil
 }
 
-// puts is how often each object was put, by operations that were ok.
+// puts returns the number of successful puts of each object.
 func puts(ops []record.Op) map[uint32]int {
 	n := map[uint32]int{}
 	for _, op := range ops {
@@ -283,7 +283,7 @@ func TestUploadStoresAll(t *testing.T) {
 				t.Errorf("%s is %v (%v), want %v", key, got, ok, want)
 			}
 		}
-		// The journal says of each object that its put begins, before it does.
+		// The journal records each put before it begins.
 		for i, j := range b.ledger.all {
 			if j.State == record.JobAccepted && !slices.ContainsFunc(b.ledger.all[:i],
 				func(e record.Job) bool { return e.Object == j.Object && e.State == record.JobPutting }) {
@@ -315,10 +315,10 @@ func has(text string, parts ...string) error {
 	return nil
 }
 
-// faulty is a node whose puts fail as a test has it; nil: as mem has it.
+// faulty is a node whose puts fail as a test defines; nil: as mem defines.
 type faulty struct {
 	*mem.Node
-	puts       map[string]int // by the name's last part
+	puts       map[string]int // by the last part of the name
 	begun      []time.Duration
 	put, after func(name string, n int) error
 }
@@ -356,7 +356,7 @@ func (b *uploadBench) faulty(put func(name string, n int) error) *faulty {
 	return f
 }
 
-// on is a hook of one call.
+// on returns a hook for one kind of call.
 func on(what string, do func() error) func(context.Context, string, string) error {
 	return func(_ context.Context, call, _ string) error {
 		if call != what {
@@ -366,8 +366,8 @@ func on(what string, do func() error) func(context.Context, string, string) erro
 	}
 }
 
-// Sessions that are killed again and again do not use retries up: the pauses
-// between attempts are those of one session.
+// Killed sessions do not use up retries, and the pauses between attempts are the same as in a
+// single session.
 func TestUploadBacksOffAcrossSessions(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(1, 100, func(u *experiment.Upload) {
@@ -408,8 +408,8 @@ func TestUploadBacksOffAcrossSessions(t *testing.T) {
 	})
 }
 
-// Refused, failed and unreadable objects are given up apart from each other, and
-// the others are stored meanwhile.
+// Refused, failed and unreadable objects are given up independently, and the others are stored
+// meanwhile.
 func TestUploadGivesUp(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(6, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
@@ -451,12 +451,12 @@ func TestUploadGivesUp(t *testing.T) {
 		if fmt.Sprint(classes) != "map[error locked:1 error quota or disk full:3 refused status 503:3]" {
 			t.Errorf("classes %v", classes)
 		}
-		// others were taken meanwhile
+		// others were accepted meanwhile
 		if last := b.states[len(b.states)-1]; last.Failed != 1 || last.Refused != 1 || last.Failures != 7 ||
 			last.Finished != 11 || last.Full != "" {
 			t.Errorf("state %+v", last)
 		}
-		// Given up is given up: another session has nothing to do.
+		// Objects remain given up: another session has nothing to do.
 		before := len(b.ledger.all)
 		b.must()
 		if len(b.ledger.all) != before {
@@ -465,8 +465,7 @@ func TestUploadGivesUp(t *testing.T) {
 	})
 }
 
-// A system is full when attempts in a row find no room, and is not any more once
-// it takes an object.
+// A system is full when consecutive attempts find no room, until it accepts an object.
 func TestUploadFull(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, nil, uploadCell(12, 10, func(u *experiment.Upload) { u.Retries, u.Concurrency = 2, 2 }))
@@ -493,12 +492,12 @@ func TestUploadFull(t *testing.T) {
 	})
 }
 
-// An attempt that seems to fail may have stored its object: then it is not put
-// again, and one that was given up counts as accepted.
+// A seemingly failed attempt may have stored its object: then the object is not put again, and
+// counts as accepted even if it was given up.
 func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 	for _, c := range []struct {
 		retries int
-		listing bool // the system lists, and cannot be asked by name
+		listing bool // the system lists but cannot look up names
 	}{{0, false}, {3, false}, {0, true}} {
 		synthetic.Virtual(t, func(t *testing.T) {
 			retries := c.retries
@@ -533,8 +532,8 @@ func TestUploadLooksBeforeItTriesAgain(t *testing.T) {
 	}
 }
 
-// An object is under way until it is durable. All times are those of the trial's clock, whatever
-// the wall clock says.
+// A worker keeps an object until it is durable. All times are by the trial's clock, regardless of
+// the wall clock.
 func TestUploadSlots(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "1s", "settle": "10s"},
@@ -556,9 +555,9 @@ func TestUploadSlots(t *testing.T) {
 	})
 }
 
-// An object that does not become durable is under way for upload.settle, is asked about
-// again at the end, and is counted. Where all is done once every object is accepted, it is
-// asked about once more.
+// A worker waits upload.settle for an object that does not become durable; the trial asks about
+// it again at the end, and counts it. If the trial ends once every object is accepted, it asks
+// only once more.
 func TestUploadNeverDurable(t *testing.T) {
 	settle := 30 * time.Minute
 	for _, c := range []struct {
@@ -582,8 +581,8 @@ func TestUploadNeverDurable(t *testing.T) {
 	}
 }
 
-// An exit condition ends a trial: what was under way is looked into, a last poll
-// is made, and there is a result. What was to be removed at the end is removed.
+// An exit condition ends a trial: interrupted objects are inspected, a last poll is made, and
+// there is a result. Objects that should be removed at the end are removed.
 func TestUploadStops(t *testing.T) {
 	t.Run("keep", func(t *testing.T) { testStop(t, "keep") })
 	t.Run("remove", func(t *testing.T) { testStop(t, "remove") })

@@ -1,5 +1,5 @@
-// Package upload is the question what it takes to store a data set, and when it slows
-// down; and that of collect, which only watches a system.
+// Package upload contains the scenario upload, which measures what it takes to store a data set
+// and when that slows down, and the scenario collect, which only watches a system.
 package upload
 
 import (
@@ -16,11 +16,11 @@ var viewText string
 //go:embed collect.yaml
 var collectText string
 
-// View is how the numbers of upload are read.
+// View returns the view of the results of upload.
 func (Scenario) View() *analysis.View { return viewOf(viewText, storedWords) }
 
-// View is how the numbers of collect are read, with the tables, rules and figures of upload, but
-// for that of times of objects.
+// View returns the view of the results of collect, with the tables, rules and figures of
+// upload, except for the figure of object times.
 func (Collect) View() *analysis.View {
 	v, of := viewOf(collectText, watchedWords), Scenario{}.View()
 	v.Heads, v.Rules = of.Heads, of.Rules

@@ -46,8 +46,8 @@ func result(t *testing.T, name string) *analysis.Result {
 	return r
 }
 
-// TestRows holds the numbers of committed load tests: those of the whole trial, and of
-// its entities. A change is accepted with -update and explained in its commit.
+// TestRows compares the numbers of committed load tests, of whole trials and of entities, with
+// the recorded ones. Accept a change with -update, and explain it in the commit.
 func TestRows(t *testing.T) {
 	for _, name := range []string{"upload", "upload-killed", "upload-leak", "collect"} {
 		var lines []string
@@ -77,8 +77,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// What was spent by purpose, the unexplained part included, adds up to the money used in
-// every digit, and with the unspent part to the money spent.
+// The amounts by purpose, including the unexplained part, add up exactly to the money used, and
+// together with the unspent part to the money spent.
 func TestPurposesAddUp(t *testing.T) {
 	for _, name := range []string{"upload", "upload-killed", "upload-leak"} {
 		total, purposes := map[string]*big.Rat{}, new(big.Rat)
@@ -104,7 +104,7 @@ func TestPurposesAddUp(t *testing.T) {
 	}
 }
 
-// A trial without metrics of its own has each number once.
+// A trial without recorded metrics has each number once.
 func TestNumbersOfAnUnfinishedTrial(t *testing.T) {
 	for _, name := range []string{"upload", "collect"} {
 		run := unpack(t, name)
@@ -120,7 +120,7 @@ func TestNumbersOfAnUnfinishedTrial(t *testing.T) {
 			}
 			values[k] = row.Value
 		}
-		// What is in buffers counts in neither.
+		// Bytes in buffers count in neither.
 		size := values[key{"stored_bytes", ""}] / values[key{"files", ""}]
 		each, efficiency := values[key{"absolute_per_file", ""}], values[key{"storage_efficiency", ""}]
 		if !(math.Abs(each*efficiency-size) < 0.02*size) {
@@ -129,7 +129,7 @@ func TestNumbersOfAnUnfinishedTrial(t *testing.T) {
 	}
 }
 
-// What a system says of itself goes before its options.
+// A system's reports take precedence over its options.
 func TestCodingOfIdentities(t *testing.T) {
 	use := experiment.SystemUse{Use: "garage", With: map[string]string{"redundancy": "10 of 30 shards", "sector": "7"}}
 	for _, c := range []struct {
@@ -144,7 +144,7 @@ func TestCodingOfIdentities(t *testing.T) {
 	}
 }
 
-// The series of money ends at the money used: what was used before the first poll is in it.
+// The series of money ends at the money used, including money used before the first poll.
 func TestMoneyOverTime(t *testing.T) {
 	for _, c := range []struct{ used, first, last float64 }{{510, 500, 510}, {10, 0, 10}, {nan, 0, 10}} {
 		l := &loadTest{readings: &readings{values: map[string]series{
@@ -155,8 +155,8 @@ func TestMoneyOverTime(t *testing.T) {
 	}
 }
 
-// Ten objects are accepted; four of them are in the client's buffers at the last poll and
-// have taken no room on the servers. A finished test does not count these.
+// Ten objects are accepted; four of them are in the client's buffers at the last poll and take no
+// room on the servers. The efficiency of a finished test does not include these.
 func TestBufferedObjectsTookNothing(t *testing.T) {
 	const size = 1000
 	jobs := make([]record.Job, 10)
@@ -169,7 +169,7 @@ func TestBufferedObjectsTookNothing(t *testing.T) {
 			Readings: []record.Reading{{Name: system.ReadAbsolute, Value: absolute},
 				{Name: system.ReadFileBytes, Value: file}, {Name: "buffered_bytes", Value: buffered}}}
 	}
-	for _, before := range []float64{0, 5 * size} { // what others had stored
+	for _, before := range []float64{0, 5 * size} { // bytes stored by others
 		in := newLedger().Recorded()
 		in.Cell, in.Jobs = uploadCell(10, size), slices.Values(jobs)
 		in.Polls = slices.Values([]record.Poll{

@@ -1,4 +1,4 @@
-// Package synthetic helps the tests of scenarios: nodes in memory, and time that passes at once.
+// Package synthetic helps tests of scenarios with nodes in memory and virtual time.
 package synthetic
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/mem"
 )
 
-// Virtual runs do in a bubble, with record's coder made outside of it.
+// Virtual runs do in a synctest bubble. It creates record's coder outside of the bubble first.
 func Virtual(t *testing.T, do func(t *testing.T)) {
 	if _, err := record.DecodeBlock(record.AppendBlock(nil, []record.Op{{}}), nil); err != nil {
 		t.Fatal(err)
@@ -50,10 +50,10 @@ func (c Cluster) Nodes() []system.Node        { return []system.Node{c.Node} }
 func (c Cluster) Identity() map[string]string { return c.Details }
 func (Cluster) Stop(context.Context) error    { return nil }
 
-// Near allows for what a histogram rounds.
+// Near reports whether got equals want within the rounding of a histogram.
 func Near(got, want float64) bool { return math.Abs(got-want) <= 0.002*want }
 
-// Site is a deployment of one node, called "it".
+// Site returns a deployment of one node, called "it".
 func Site(mode system.Mode, node system.Node) scenario.Site {
 	return scenario.Site{
 		Use: experiment.SystemUse{Name: "it", Use: "mem", Mode: string(mode)}, Cluster: Cluster{Node: node}, Seed: 1,
@@ -62,13 +62,13 @@ func Site(mode system.Mode, node system.Node) scenario.Site {
 	}
 }
 
-// Limits of operations: 10 minutes, and 30 seconds without a byte.
+// Limits returns limits of operations: a deadline of 10 minutes, and a stall of 30 seconds.
 func Limits() experiment.Limits {
 	return experiment.Limits{Deadline: experiment.Duration(10 * time.Minute),
 		Stall: experiment.Duration(30 * time.Second)}
 }
 
-// Sink is s with functions that keep nothing in place of those that it lacks.
+// Sink returns s with functions that discard their arguments in place of missing ones.
 func Sink(s scenario.Sink) scenario.Sink {
 	none := func() {}
 	all := scenario.Sink{
@@ -85,7 +85,7 @@ func Sink(s scenario.Sink) scenario.Sink {
 	return all
 }
 
-// Objects counts the objects that a node holds.
+// Objects returns the number of objects that a node holds.
 func Objects(t *testing.T, n *mem.Node) int {
 	t.Helper()
 	all, err := system.All(t.Context(), n)
@@ -107,19 +107,19 @@ func Decode(t testing.TB, text string, into any) {
 	}
 }
 
-// Recorded is what a trial has handed over.
+// Recorded holds the results of a trial.
 type Recorded struct {
 	Ops    []record.Op
 	Marks  []record.Mark
 	Events []record.Event
 	Load   scenario.Load
 	Took   time.Duration
-	M      map[string]float64 // metrics, of this usage
+	M      map[string]float64 // metrics
 
 	mu sync.Mutex
 }
 
-// Run executes a trial, and computes its metrics.
+// Run executes a trial and computes its metrics with the usage, without the system's CPU and memory.
 func (r *Recorded) Run(ctx context.Context, s scenario.Scenario, runner scenario.Runner, cell experiment.Cell,
 	seed uint64, sink scenario.Sink, usage scenario.Usage) error {
 	*r = Recorded{}
@@ -145,7 +145,7 @@ func (r *Recorded) Run(ctx context.Context, s scenario.Scenario, runner scenario
 	return err
 }
 
-// Happened are the events of this name.
+// Happened returns the events of a name.
 func (r *Recorded) Happened(what string) (all []record.Event) {
 	for _, e := range r.Events {
 		if e.What == what {
@@ -155,8 +155,8 @@ func (r *Recorded) Happened(what string) (all []record.Event) {
 	return all
 }
 
-// Holds checks metrics: those that follow from polls are never too early, and late by slack at most;
-// a negative one of exact is not there.
+// Holds checks metrics: polled ones must not be too early, and late by slack at most; a negative
+// value in exact means that the metric must be missing.
 func (r *Recorded) Holds(t testing.TB, polled, exact map[string]float64, slack time.Duration) {
 	t.Helper()
 	for key, want := range polled {
