@@ -1,6 +1,9 @@
 package record
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Outcome is how an operation ended. The set is closed: every operation of every scenario
 // ends in exactly one of these. Only the server's failures count against the server (see
@@ -51,10 +54,8 @@ func Outcomes() []Outcome {
 
 // ParseOutcome is the inverse of String.
 func ParseOutcome(s string) (Outcome, error) {
-	for i, n := range outcomeNames {
-		if n == s {
-			return Outcome(i), nil
-		}
+	if i := slices.Index(outcomeNames[:], s); i >= 0 {
+		return Outcome(i), nil
 	}
 	return 0, fmt.Errorf("unknown outcome %q", s)
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -155,8 +155,7 @@ func readPlan(dir string) ([]byte, error) {
 }
 
 func planHash(plan []byte) string {
-	sum := sha256.Sum256(plan)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(plan))
 }
 
 func openRun(dir string, lock *os.File) (*Run, error) {
@@ -186,7 +185,8 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 		if err := r.exec(schema); err != nil {
 			return err
 		}
-		own := map[string]string{keySchema: strconv.Itoa(schemaVersion), keyPlan: planHash(plan), keyID: newID()}
+		own := map[string]string{keySchema: strconv.Itoa(schemaVersion), keyPlan: planHash(plan),
+			keyID: fmt.Sprintf("%016x", rand.Uint64())}
 		for _, all := range []map[string]string{meta, own} {
 			for k, v := range all {
 				if err := r.setMeta(k, v); err != nil {
