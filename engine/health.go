@@ -112,14 +112,6 @@ func (r *run) redeploy(ctx context.Context, s *site, goesOn bool) error {
 // nodes of a swarm are restarted here; those of chains are restarted by the scenario, which
 // checks its peers at the beginning of each trial.
 
-// trace follows the processes on the hosts of nodes; it lists none for other systems.
-func (s *site) trace() func() []testbed.Process {
-	if s.network == nil {
-		return testbed.Trace()
-	}
-	return testbed.Trace(s.hosts...)
-}
-
 // deaths returns the processes that ended by themselves. Others may have replaced them by now.
 func deaths(procs []testbed.Process) []testbed.Process {
 	return slices.DeleteFunc(procs, func(p testbed.Process) bool { return p.Err() == nil })
