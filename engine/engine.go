@@ -402,14 +402,8 @@ func (r *run) result() Result {
 		if t.Valid() {
 			res.Valid++
 			cell, _ := r.cellAndUse(t.Cell)
-			for _, o := range record.Outcomes() {
-				switch n := t.Outcomes[o.String()]; {
-				case o == record.OK:
-					succeeded[cell.System] += n
-				case o.ServerFailure():
-					failed[cell.System] += n
-				}
-			}
+			succeeded[cell.System] += t.Outcomes[record.OK.String()]
+			failed[cell.System] += record.SumOutcomes(t.Outcomes, record.Outcome.ServerFailure)
 		}
 		res.WrongBytes += t.Outcomes[record.WrongBytes.String()]
 		res.Lost += r.lostObjects(t)

@@ -72,3 +72,13 @@ func (o Outcome) ServerFailure() bool {
 // Finished reports whether the operation ended by itself: finished operations are the
 // denominator of the success rate. Starved, Deadline, InFlight and Cancelled are censored.
 func (o Outcome) Finished() bool { return o == OK || o.ServerFailure() }
+
+// SumOutcomes sums the counts (by name) of the outcomes that are wanted.
+func SumOutcomes(counts map[string]int64, wanted func(Outcome) bool) (n int64) {
+	for i, name := range outcomeNames {
+		if wanted(Outcome(i)) {
+			n += counts[name]
+		}
+	}
+	return n
+}
