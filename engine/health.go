@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -64,11 +65,7 @@ func (r *run) probe(ctx context.Context, s *site) error {
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(healthPause):
-		}
+		timing.Pause(ctx, healthPause)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -145,10 +146,6 @@ func (w waiter) ready(ctx context.Context, goesOn bool) error {
 			said = text
 			w.say("waiting: " + strings.ReplaceAll(text, "\n", "; "))
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lookEvery):
-		}
+		timing.Pause(ctx, lookEvery)
 	}
 }

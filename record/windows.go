@@ -8,14 +8,12 @@ import (
 	"strings"
 )
 
-// WindowSeconds is the width of a window.
-const WindowSeconds = 1
-
-const windowNs = int64(WindowSeconds * 1e9)
+// windowNs is the width of a window: a second.
+const windowNs = int64(1e9)
 
 // Window is what happened in one second of a trial.
 type Window struct {
-	Second   int64              `db:"second"`   // begins Second × WindowSeconds after the epoch
+	Second   int64              `db:"second"`   // begins this many seconds after the epoch
 	Outcomes [numOutcomes]int64 `db:"outcomes"` // operations that ended in it, by Outcome
 	// Bytes are the body bytes received in it. An operation's bytes are spread evenly from
 	// its first byte to its last, so that a long transfer does not appear as a burst at its
