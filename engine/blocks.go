@@ -137,17 +137,12 @@ func invalidBlock(trials []record.Trial) *InvalidBlock {
 const failuresInARow = 5
 
 func (r *run) soFar(last record.Trial) progressSoFar {
-	p := progressSoFar{Seconds: r.earlier + time.Since(r.begun).Seconds(), Bytes: r.bytes}
-	for _, o := range record.Outcomes() {
-		n := last.Outcomes[o.String()]
-		if o.Finished() {
-			p.TrialFinished += n
-		}
-		if o.ServerFailure() {
-			p.TrialFailures += n
-		}
+	return progressSoFar{
+		Seconds:       r.earlier + time.Since(r.begun).Seconds(),
+		Bytes:         r.bytes,
+		TrialFinished: record.SumOutcomes(last.Outcomes, record.Outcome.Finished),
+		TrialFailures: record.SumOutcomes(last.Outcomes, record.Outcome.ServerFailure),
 	}
-	return p
 }
 
 // job is a trial to execute: the n-th of at most total.

@@ -34,17 +34,16 @@ func (r *run) keep(t record.Trial) bool {
 	if use.Attached() {
 		return true
 	}
-	if !r.cfg.revives(use) {
-		r.lost = append(r.lost, fmt.Sprintf("%s: it cannot be brought up again with its data, so its trial begins "+
-			"anew, with a fresh deployment", use.Name))
-		return false
+	why := "it cannot be brought up again with its data"
+	if r.cfg.revives(use) {
+		_, err := os.Stat(r.cfg.nodesDir(use.Name))
+		if err == nil {
+			return true
+		}
+		why = fmt.Sprintf("its data is gone (%v)", err)
 	}
-	if _, err := os.Stat(r.cfg.nodesDir(use.Name)); err != nil {
-		r.lost = append(r.lost, fmt.Sprintf("%s: its data is gone (%v), so its trial begins anew, with a fresh "+
-			"deployment", use.Name, err))
-		return false
-	}
-	return true
+	r.lost = append(r.lost, use.Name+": "+why+", so its trial begins anew, with a fresh deployment")
+	return false
 }
 
 // cellAndUse returns the cell of a recorded trial and its system; empty if a damaged record names a cell that is

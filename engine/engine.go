@@ -96,7 +96,8 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	r.end = end
 	if err := r.open(working); err != nil {
 		r.stillborn = ctx.Err() == nil && !cfg.Resume
-		return res, r.interrupted(ctx, &res, whyEnded(ctx, working, err))
+		err = res.ended(ctx, working, err)
+		return res, err
 	}
 	if r.complete() {
 		res = r.result()
@@ -105,23 +106,24 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 		return res, nil
 	}
 	stopped, err := r.blocks(working)
-	err = whyEnded(ctx, working, err)
-	var invalid *InvalidBlock
-	if errors.As(err, &invalid) {
+	res = r.result()
+	res.Stopped = stopped
+	err = res.ended(ctx, working, err)
+	if errors.As(err, &res.Invalid) {
 		err = nil
 	}
-	res = r.result()
-	res.Invalid = invalid
-	res.Stopped = stopped
 	// Nothing will continue the run, so the data of its deployments is no longer needed.
-	r.over = err == nil && invalid == nil && ctx.Err() == nil && (stopped != nil || r.complete())
-	return res, r.interrupted(ctx, &res, err)
+	r.over = err == nil && res.Invalid == nil && !res.Interrupt && (stopped != nil || r.complete())
+	return res, err
 }
 
-// whyEnded returns the cause if the work was ended by us, and otherwise the error that it
-// returned.
-func whyEnded(ctx, working context.Context, err error) error {
-	if err != nil && ctx.Err() == nil && working.Err() != nil {
+// ended returns the error of a session whose work returned err: none if the user stopped it, and
+// the cause if we ended the work.
+func (res *Result) ended(ctx, working context.Context, err error) error {
+	switch res.Interrupt = ctx.Err() != nil; {
+	case res.Interrupt && errors.Is(err, context.Canceled):
+		return nil
+	case !res.Interrupt && err != nil && working.Err() != nil:
 		return context.Cause(working)
 	}
 	return err
@@ -185,23 +187,11 @@ type run struct {
 	paused     int
 	over       bool // no session will follow
 	stillborn  bool // the run could not begin: nothing was executed
-
 }
 
 type trialKey struct {
 	cell  string
 	block int // warm-up blocks are negative
-}
-
-func (r *run) interrupted(ctx context.Context, res *Result, err error) error {
-	if ctx.Err() == nil {
-		return err
-	}
-	res.Interrupt = true
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }
 
 // open brings up everything that trials need. What can be checked without changing
@@ -412,14 +402,8 @@ func (r *run) result() Result {
 		if t.Valid() {
 			res.Valid++
 			cell, _ := r.cellAndUse(t.Cell)
-			for _, o := range record.Outcomes() {
-				switch n := t.Outcomes[o.String()]; {
-				case o == record.OK:
-					succeeded[cell.System] += n
-				case o.ServerFailure():
-					failed[cell.System] += n
-				}
-			}
+			succeeded[cell.System] += t.Outcomes[record.OK.String()]
+			failed[cell.System] += record.SumOutcomes(t.Outcomes, record.Outcome.ServerFailure)
 		}
 		res.WrongBytes += t.Outcomes[record.WrongBytes.String()]
 		res.Lost += r.lostObjects(t)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -64,11 +65,7 @@ func (r *run) probe(ctx context.Context, s *site) error {
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(healthPause):
-		}
+		timing.Pause(ctx, healthPause)
 	}
 }
 
@@ -111,14 +108,6 @@ func (r *run) redeploy(ctx context.Context, s *site, goesOn bool) error {
 // Nodes that the scenario itself stops or kills do not count. Before the next trial, dead
 // nodes of a swarm are restarted here; those of chains are restarted by the scenario, which
 // checks its peers at the beginning of each trial.
-
-// trace follows the processes on the hosts of nodes; it lists none for other systems.
-func (s *site) trace() func() []testbed.Process {
-	if s.network == nil {
-		return testbed.Trace()
-	}
-	return testbed.Trace(s.hosts...)
-}
 
 // deaths returns the processes that ended by themselves. Others may have replaced them by now.
 func deaths(procs []testbed.Process) []testbed.Process {

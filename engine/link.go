@@ -159,33 +159,34 @@ func (r *run) mendLink(ctx context.Context) error {
 // from each peer.
 func (r *run) measuredPaths(s *site, cell experiment.Cell, block int, apart bool) (paths [][2]testbed.Host) {
 	n := nodesOf(cell)
+	rng := rand.New(rand.NewPCG(trialSeed(r.plan.Experiment.Seed, cell.Group(), block), 0))
+	path := func(from, to testbed.Host) { paths = append(paths, [2]testbed.Host{from, to}) }
 	switch {
 	case pathOf(cell, apart).stores:
-		return [][2]testbed.Host{{r.client, s.hosts[0]}}
+		path(r.client, s.hosts[0])
 	case n == 0:
-		paths = [][2]testbed.Host{{s.hosts[0], r.client}}
-		for _, h := range r.generators {
-			paths = append(paths, [2]testbed.Host{s.hosts[0], h})
+		for _, client := range r.clientHosts() {
+			path(s.hosts[0], client)
 		}
-		return paths
 	case apart && cell.Sync != nil:
-		for peer := range cell.Sync.Peers {
-			paths = append(paths, [2]testbed.Host{s.hosts[1+peer], s.hosts[0]})
+		for _, peer := range s.hosts[1 : 1+cell.Sync.Peers] {
+			path(peer, s.hosts[0])
 		}
-		return paths
 	case apart:
 		for i := range n {
-			paths = append(paths, [2]testbed.Host{s.hosts[i], s.hosts[(i+1)%n]})
+			path(s.hosts[i], s.hosts[(i+1)%n])
 		}
-		return paths
+	case cell.Sync != nil:
+		path(s.hosts[1+rng.IntN(cell.Sync.Peers)], s.hosts[0])
+	default:
+		pair := rng.Perm(n)
+		path(s.hosts[pair[0]], s.hosts[pair[1]])
 	}
-	rng := rand.New(rand.NewPCG(trialSeed(r.plan.Experiment.Seed, cell.Group(), block), 0))
-	if cell.Sync != nil {
-		return [][2]testbed.Host{{s.hosts[1+rng.IntN(cell.Sync.Peers)], s.hosts[0]}}
-	}
-	pair := rng.Perm(n)
-	return [][2]testbed.Host{{s.hosts[pair[0]], s.hosts[pair[1]]}}
+	return paths
 }
+
+// clientHosts returns the hosts that systems in the testbed are loaded from.
+func (r *run) clientHosts() []testbed.Host { return append([]testbed.Host{r.client}, r.generators...) }
 
 // notEmulated reports whether a cell has a link that this machine cannot emulate.
 func (r *run) notEmulated(cell experiment.Cell) bool {
@@ -219,7 +220,7 @@ func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 				continue
 			}
 			access(s.hosts[0], way)
-			for _, client := range append([]testbed.Host{r.client}, r.generators...) {
+			for _, client := range r.clientHosts() {
 				pairsSpec(&spec, l, client, s.hosts[0])
 			}
 		}

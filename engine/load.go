@@ -42,7 +42,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	if err != nil {
 		return out, nil, fmt.Errorf("link emulator: %w", err)
 	}
-	trace := s.trace()
+	trace := testbed.Trace(s.hosts...)
 	meter, memory := newMeter(s, trace), startFootprint(s)
 	observed := func(take func([]record.Sample), samples []record.Sample) {
 		take(samples)
@@ -58,7 +58,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	stop := r.bed.Observe(parent, t.clock.epoch, t.observeEvery(), func(samples []record.Sample) {
 		observed(meter.add, samples)
 	})
-	watched := t.watch(ctx, cancel)
+	unwatch := t.watch(cancel)
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
 		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.link(),
 		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Jobs: t.w.Jobs, Poll: t.w.Poll,
@@ -71,7 +71,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		end = context.Cause(ctx)
 	}
 	cancel(nil)
-	<-watched
+	unwatch()
 	stop() // takes a last sample, so that differences cover the whole trial
 	_ = t.w.Link(load.Links...)
 	out = loaded{load: load, usage: meter.usage(), footprint: memory.details()}

@@ -349,42 +349,40 @@ func emulatorOn(s record.Sample) (machine string, ok bool) {
 // the next, so their memory before the first load is recorded, too. An attached system has no
 // footprint, because we cannot inspect its processes.
 type footprint struct {
-	procs   []testbed.Process
-	started map[testbed.ProcessID]testbed.Memory
-	rest    []testbed.Memory
-	peak    []bool // the peak was reset before the load
+	numbers []record.Detail
+	reset   []testbed.Process // those whose peak was reset before the load
 }
 
 // startFootprint measures the processes of a system before the load.
-func startFootprint(s *site) footprint {
-	f := footprint{procs: s.processes(), started: s.started}
-	for _, p := range f.procs {
-		f.rest = append(f.rest, p.Memory())
-		f.peak = append(f.peak, p.ResetPeak() == nil)
+func startFootprint(s *site) *footprint {
+	f := &footprint{}
+	for _, p := range s.processes() {
+		f.add(record.DetailPID, p, float64(p.ID().PID))
+		if m, ok := s.started[p.ID()]; ok {
+			f.add(record.DetailRSSStart, p, m.RSS)
+			f.add(record.DetailPSSStart, p, m.PSS)
+		}
+		rest := p.Memory()
+		f.add(record.DetailRSSRest, p, rest.RSS)
+		f.add(record.DetailPSSRest, p, rest.PSS)
+		if p.ResetPeak() == nil { // otherwise the peak would be of an earlier load
+			f.reset = append(f.reset, p)
+		}
 	}
 	return f
 }
 
-// details returns the numbers after the load, without those that the kernel does not report,
-// and without peaks that could not be reset, which would be of an earlier load.
-func (f footprint) details() []record.Detail {
-	var all []record.Detail
-	add := func(kind, name string, v float64) {
-		if !math.IsNaN(v) {
-			all = append(all, record.Detail{Kind: kind, Name: name, Value: v})
-		}
+// add adds a number of a process, unless the kernel does not report it.
+func (f *footprint) add(kind string, p testbed.Process, v float64) {
+	if !math.IsNaN(v) {
+		f.numbers = append(f.numbers, record.Detail{Kind: kind, Name: p.Name(), Value: v})
 	}
-	for i, p := range f.procs {
-		add(record.DetailPID, p.Name(), float64(p.ID().PID))
-		if m, ok := f.started[p.ID()]; ok {
-			add(record.DetailRSSStart, p.Name(), m.RSS)
-			add(record.DetailPSSStart, p.Name(), m.PSS)
-		}
-		add(record.DetailRSSRest, p.Name(), f.rest[i].RSS)
-		add(record.DetailPSSRest, p.Name(), f.rest[i].PSS)
-		if f.peak[i] {
-			add(record.DetailRSSPeak, p.Name(), p.Memory().Peak)
-		}
+}
+
+// details returns the numbers after the load.
+func (f *footprint) details() []record.Detail {
+	for _, p := range f.reset {
+		f.add(record.DetailRSSPeak, p, p.Memory().Peak)
 	}
-	return all
+	return f.numbers
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -27,30 +28,20 @@ const lookTimeout = 30 * time.Second
 
 // status is what a system reports about itself.
 type status struct {
-	readings map[string]system.Reading
-	err      error // why readings may be missing
+	readings map[string]system.Reading // the usable ones
+	err      error                     // why readings may be missing
 }
 
-func (s status) number(name string) (float64, bool) {
-	r, ok := s.readings[name]
-	return r.Value, ok && r.Bad == ""
-}
-
-// money returns an amount in the system's currency.
-func (s status) money(name string) (*big.Rat, bool) {
-	r, ok := s.readings[name]
-	if !ok || r.Bad != "" {
-		return nil, false
-	}
+// amount returns a reading in the system's currency; nil: it is not a number.
+func amount(r system.Reading) *big.Rat {
 	if r.Amount == nil {
-		v := new(big.Rat).SetFloat64(r.Value)
-		return v, v != nil
+		return new(big.Rat).SetFloat64(r.Value)
 	}
 	unit := big.NewInt(1)
 	if d, known := system.Decimals(r.Amount, r.Value); known { // unknown: the amount is zero
 		unit.Exp(big.NewInt(10), big.NewInt(int64(d)), nil)
 	}
-	return new(big.Rat).SetFrac(r.Amount, unit), true
+	return new(big.Rat).SetFrac(r.Amount, unit)
 }
 
 func shortMoney(r *big.Rat) string {
@@ -74,7 +65,9 @@ func lookAt(ctx context.Context, n system.Node) status {
 			s.err = errors.Join(s.err, fmt.Errorf("%s: %w", call.Name, err))
 		}
 		for _, r := range readings {
-			s.readings[r.Name] = r
+			if delete(s.readings, r.Name); r.Bad == "" {
+				s.readings[r.Name] = r
+			}
 		}
 	}
 	return s
@@ -93,31 +86,31 @@ func (w waiter) wanting(s status, goesOn bool) (all []Problem) {
 		}
 		all = append(all, Problem{Name: name, What: what, Hint: hint, Blocking: true})
 	}
-	if v, known := s.number(system.ReadSynced); known && v < 1 {
+	if synced, known := s.readings[system.ReadSynced]; known && synced.Value < 1 {
 		at := ""
-		if height, known := s.number(system.ReadHeight); known {
-			at = fmt.Sprintf("; it is at block %.0f", height)
+		if height, known := s.readings[system.ReadHeight]; known {
+			at = fmt.Sprintf("; it is at block %.0f", height.Value)
 		}
 		lacks("synced", "let it find its peers and catch up; skip: [synced] continues without", "not synced%s", at)
 	}
-	if v, known := s.number(system.ReadUnlocked); known && v < 1 {
+	if unlocked, known := s.readings[system.ReadUnlocked]; known && unlocked.Value < 1 {
 		lacks("unlocked", "unlock the wallet (siac wallet unlock); Plimsoll never asks for its password",
 			"its wallet is locked")
 	}
 	if want, asked := new(big.Rat).SetString(string(w.need.Balance)); asked && !goesOn {
 		const hint = "send it coins, or lower upload.need.balance"
-		if have, known := s.money(system.ReadBalance); !known {
+		if balance, known := s.readings[system.ReadBalance]; !known || amount(balance) == nil {
 			lacks("balance", hint, "it does not report its balance")
-		} else if have.Cmp(want) < 0 {
+		} else if have := amount(balance); have.Cmp(want) < 0 {
 			lacks("balance", hint, "its balance is %s, the experiment needs %s", shortMoney(have), w.need.Balance)
 		}
 	}
 	if want := w.need.Contracts; want > 0 && !goesOn {
 		const hint = "give it an allowance, more hosts or more time (upload.need.wait)"
-		if have, known := s.number(system.ReadContracts); !known {
+		if have, known := s.readings[system.ReadContracts]; !known {
 			lacks("contracts", hint, "it does not report its contracts")
-		} else if have < float64(want) {
-			lacks("contracts", hint, "it has %.0f of %d contracts", have, want)
+		} else if have.Value < float64(want) {
+			lacks("contracts", hint, "it has %.0f of %d contracts", have.Value, want)
 		}
 	}
 	return all
@@ -153,10 +146,6 @@ func (w waiter) ready(ctx context.Context, goesOn bool) error {
 			said = text
 			w.say("waiting: " + strings.ReplaceAll(text, "\n", "; "))
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lookEvery):
-		}
+		timing.Pause(ctx, lookEvery)
 	}
 }

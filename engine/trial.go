@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -214,38 +215,25 @@ func (t *execution) link() *record.LinkCheck {
 // a standstill is noticed.
 const judgeEvery = time.Second
 
-// watch checks exit conditions, the system and its link regularly until ctx ends. Trials that
-// do not continue are judged after their end.
-func (t *execution) watch(ctx context.Context, cancel context.CancelCauseFunc) (done chan struct{}) {
-	done = make(chan struct{})
+// watch checks exit conditions, the system and its link regularly until stop is called. Trials
+// that do not continue are judged after their end.
+func (t *execution) watch(cancel context.CancelCauseFunc) (stop func()) {
 	if !t.continues {
-		close(done)
-		return done
+		return func() {}
 	}
 	t.mu.Lock()
 	t.conditions, t.reported = exitsOf(t.r.plan.Experiment.Exit), false
 	t.mu.Unlock()
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(judgeEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			switch {
-			case t.s.died() != nil:
-				cancel(errDied)
-			case t.r.bed.EmulatorErr() != nil:
-				cancel(errLink)
-			default:
-				t.judge(cancel)
-			}
+	return timing.Every(judgeEvery, func() {
+		switch {
+		case t.s.died() != nil:
+			cancel(errDied)
+		case t.r.bed.EmulatorErr() != nil:
+			cancel(errLink)
+		default:
+			t.judge(cancel)
 		}
-	}()
-	return done
+	})
 }
 
 // seen receives a new state from the scenario.

@@ -93,8 +93,7 @@ func (l *loop) dial(c *conn, target netip.AddrPort) {
 		c.fd, c.state = fd, connecting
 	}
 	if errno == 0 || errno == unix.EINPROGRESS {
-		ev := unix.EpollEvent{Events: unix.EPOLLOUT, Fd: c.index, Pad: c.generation}
-		errno = errnoOf(unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, fd, &ev))
+		errno = l.listen(c, unix.EPOLL_CTL_ADD, unix.EPOLLOUT)
 	}
 	if errno != 0 {
 		l.dialFailed(c, errno)
@@ -115,9 +114,10 @@ func (l *loop) drop(c *conn) {
 	c.fd, c.state = -1, closed
 }
 
-func (l *loop) listen(c *conn, events uint32) {
+// listen sets which events of a connection epoll reports.
+func (l *loop) listen(c *conn, op int, events uint32) unix.Errno {
 	ev := unix.EpollEvent{Events: events, Fd: c.index, Pad: c.generation}
-	unix.EpollCtl(l.ep, unix.EPOLL_CTL_MOD, c.fd, &ev)
+	return errnoOf(unix.EpollCtl(l.ep, op, c.fd, &ev))
 }
 
 // request sends the operation's request on the slot's open connection.
@@ -150,7 +150,7 @@ func (l *loop) handle(c *conn, events uint32) {
 	if events&unix.EPOLLOUT == 0 {
 		return
 	}
-	l.listen(c, unix.EPOLLIN)
+	l.listen(c, unix.EPOLL_CTL_MOD, unix.EPOLLIN)
 	if l.window > 0 {
 		setLowat(c.fd, l.window)
 		setLowat(c.fd, 1)

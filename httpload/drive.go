@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -123,9 +121,9 @@ type drive struct {
 
 // each calls do for all generators in parallel. The first failure ends all of them.
 func (d *drive) each(do func(*shard) error) error {
-	var group errgroup.Group
+	var group sync.WaitGroup
 	for i, s := range d.shards {
-		group.Go(func() error {
+		group.Go(func() {
 			err := do(s)
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -134,10 +132,9 @@ func (d *drive) each(do func(*shard) error) error {
 				d.closeInputs()
 				d.closeOutputs()
 			}
-			return nil
 		})
 	}
-	_ = group.Wait()
+	group.Wait()
 	return d.err
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -92,9 +93,8 @@ func (l *loop) serve() {
 	defer func() { l.delay, l.ended = threadRunDelay()-delay, l.clock() }()
 
 	if l.open {
-		for i := len(l.conns) - 1; i >= 0; i-- {
-			l.free = append(l.free, l.conns[i])
-		}
+		l.free = slices.Clone(l.conns)
+		slices.Reverse(l.free)
 	} else {
 		l.live = len(l.conns)
 		for _, c := range l.conns {

@@ -37,13 +37,7 @@ func (t *trial) conclude(res *Result) {
 	if took <= 0 {
 		return
 	}
-	finished := int64(0)
-	for _, o := range record.Outcomes() {
-		if o.Finished() {
-			finished += res.Outcomes[o.String()]
-		}
-	}
-	res.AchievedRate = float64(finished) / took
+	res.AchievedRate = float64(record.SumOutcomes(res.Outcomes, record.Outcome.Finished)) / took
 	res.OfferedRate = res.AchievedRate
 	if res.Open {
 		res.OfferedRate = t.schedule.offered(res.Ended - res.Started)

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -80,7 +81,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	if s.Duration > 0 {
 		defer time.AfterFunc(time.Duration(r.started-r.now())+s.Duration, func() { cancel(errWindow) }).Stop()
 	}
-	stop := every(s.Window, func() {
+	stop := timing.Every(s.Window, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.tally.flush(r.now())
@@ -189,17 +190,9 @@ func (r *netRun) await() (req request, more bool) {
 		if ok || !more {
 			return req, ok
 		}
-		r.pause(time.Duration(r.started + at - r.now()))
+		timing.Pause(r.ctx, time.Duration(r.started+at-r.now()))
 	}
 	return req, false
-}
-
-// pause waits, at most until the window ends.
-func (r *netRun) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-r.ctx.Done():
-	}
 }
 
 // newTransport returns a transport for a worker.
@@ -271,7 +264,7 @@ func (w *netWorker) do(req request, possible int64) {
 		w.fails = 0
 		return
 	}
-	r.pause(backoff(w.fails))
+	timing.Pause(r.ctx, backoff(w.fails))
 	w.fails++
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -98,7 +99,7 @@ func run(
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.rec = newRecorder(sink, cancel)
-	stop := every(s.Window, func() {
+	stop := timing.Every(s.Window, func() {
 		onProgress(Progress{At: int64(time.Since(t.epoch)), Ops: link.ended.Load(), Bytes: link.bytes.Load()})
 	})
 	defer stop()
@@ -115,24 +116,4 @@ func run(
 	res.Counts = t.sum.Counts
 	t.conclude(&res)
 	return res, nil
-}
-
-// every calls f at intervals until stop returns. stop may be called twice.
-func every(d time.Duration, f func()) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(d)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				f()
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
 }

@@ -82,7 +82,11 @@ func newSchedule(s *Spec) *schedule {
 func (sc *schedule) at(k int64) request {
 	n := int64(len(sc.objects))
 	pick := func(salt uint64, n int64) int64 { return int64(workload.Mix(sc.seed^salt, uint64(k)) % uint64(n)) }
-	r := request{object: int(sc.object(k)), length: sc.rangeSize}
+	object := pick(1, n)
+	if sc.popular != nil {
+		object = int64(sc.popular.Pick(workload.Uniform(sc.seed^1, uint64(k))))
+	}
+	r := request{object: int(object), length: sc.rangeSize}
 	switch {
 	case sc.rangeSize == 0:
 		if sc.order == orderSequential {
@@ -104,14 +108,6 @@ func (sc *schedule) at(k int64) request {
 		r.off = pick(2, sc.objects[r.object].span()-sc.rangeSize+1)
 	}
 	return r
-}
-
-// object returns the object of operation k in random order.
-func (sc *schedule) object(k int64) int64 {
-	if sc.popular != nil {
-		return int64(sc.popular.Pick(workload.Uniform(sc.seed^1, uint64(k))))
-	}
-	return int64(workload.Mix(sc.seed^1, uint64(k)) % uint64(len(sc.objects)))
 }
 
 // warmup returns the warm-up request of a connection: the first bytes of a request that is far

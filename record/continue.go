@@ -2,9 +2,7 @@ package record
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -26,7 +24,7 @@ func (r *Run) interrupted(keep func(Trial) bool) (again []int64, err error) {
 // and windows of its recorded operations. Records of its pause (see [TrialWriter.End]) are
 // removed. last is its latest recorded time since its epoch.
 func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) {
-	w = &TrialWriter{run: r, summary: NewSummary()}
+	w = &TrialWriter{run: r, summary: NewSummary(), windows: windower{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.usable(); err != nil {
@@ -114,9 +112,3 @@ func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, e
 
 // ID identifies the run directory. It is random, set by [Create], and never changes.
 func (r *Reader) ID() string { return r.id }
-
-func newID() string {
-	var id [8]byte
-	rand.Read(id[:]) // never fails
-	return hex.EncodeToString(id[:])
-}

@@ -42,10 +42,8 @@ const (
 func (w *TrialWriter) Jobs(jobs ...Job) error {
 	return w.locked(func() error {
 		w.run.journal = true
-		for i := range jobs {
-			if err := put(w.run, jobTable, &jobs[i], w.trial.ID); err != nil {
-				return err
-			}
+		if err := putAll(w.run, jobTable, jobs, w.trial.ID); err != nil {
+			return err
 		}
 		return w.run.commit()
 	})

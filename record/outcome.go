@@ -1,6 +1,9 @@
 package record
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Outcome is how an operation ended. The set is closed: every operation of every scenario
 // ends in exactly one of these. Only the server's failures count against the server (see
@@ -51,10 +54,8 @@ func Outcomes() []Outcome {
 
 // ParseOutcome is the inverse of String.
 func ParseOutcome(s string) (Outcome, error) {
-	for i, n := range outcomeNames {
-		if n == s {
-			return Outcome(i), nil
-		}
+	if i := slices.Index(outcomeNames[:], s); i >= 0 {
+		return Outcome(i), nil
 	}
 	return 0, fmt.Errorf("unknown outcome %q", s)
 }
@@ -71,3 +72,13 @@ func (o Outcome) ServerFailure() bool {
 // Finished reports whether the operation ended by itself: finished operations are the
 // denominator of the success rate. Starved, Deadline, InFlight and Cancelled are censored.
 func (o Outcome) Finished() bool { return o == OK || o.ServerFailure() }
+
+// SumOutcomes sums the counts (by name) of the outcomes that are wanted.
+func SumOutcomes(counts map[string]int64, wanted func(Outcome) bool) (n int64) {
+	for i, name := range outcomeNames {
+		if wanted(Outcome(i)) {
+			n += counts[name]
+		}
+	}
+	return n
+}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 )
 
 // flushEvery is how long recorded data may stay in memory or in an open transaction before
@@ -46,8 +47,7 @@ type Run struct {
 	writers map[int64]*TrialWriter
 	journal bool // jobs or polls have been written that may not be on the disk yet
 
-	stop    context.CancelFunc
-	stopped chan struct{}
+	stop func() // ends the flushing
 }
 
 // Create creates the run directory with plan.json and run.db and opens it for writing. The
@@ -155,8 +155,7 @@ func readPlan(dir string) ([]byte, error) {
 }
 
 func planHash(plan []byte) string {
-	sum := sha256.Sum256(plan)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(plan))
 }
 
 func openRun(dir string, lock *os.File) (*Run, error) {
@@ -186,7 +185,8 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 		if err := r.exec(schema); err != nil {
 			return err
 		}
-		own := map[string]string{keySchema: strconv.Itoa(schemaVersion), keyPlan: planHash(plan), keyID: newID()}
+		own := map[string]string{keySchema: strconv.Itoa(schemaVersion), keyPlan: planHash(plan),
+			keyID: fmt.Sprintf("%016x", rand.Uint64())}
 		for _, all := range []map[string]string{meta, own} {
 			for k, v := range all {
 				if err := r.setMeta(k, v); err != nil {
@@ -261,25 +261,13 @@ func (r *Run) start() error {
 		return err
 	}
 	r.Reader = reader
-	ctx, cancel := context.WithCancel(context.Background())
-	r.stop = cancel
-	r.stopped = make(chan struct{})
-	go func() {
-		defer close(r.stopped)
-		tick := time.NewTicker(flushEvery)
-		defer tick.Stop()
-		for n := 1; ; n++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				// An error stays in r.err, and the next call returns it.
-				if r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
-					r.sync()
-				}
-			}
+	n := 0
+	r.stop = timing.Every(flushEvery, func() {
+		// An error stays in r.err, and the next call returns it.
+		if n++; r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
+			r.sync()
 		}
-	}()
+	})
 	return nil
 }
 
@@ -345,7 +333,6 @@ func (r *Run) Close() error {
 	r.mu.Unlock()
 
 	r.stop()
-	<-r.stopped
 	err = errors.Join(err, r.Reader.Close())
 	// Merge the log into run.db, which is then complete by itself. If readers are connected,
 	// an empty log file remains.

@@ -76,14 +76,7 @@ func (c Counts) OutcomeMap() map[string]int64 {
 
 // Finished returns the number of operations that ended by themselves, the denominator of the
 // success rate.
-func (c Counts) Finished() (n int64) {
-	for o, k := range c.Outcomes {
-		if Outcome(o).Finished() {
-			n += k
-		}
-	}
-	return n
-}
+func (c Counts) Finished() int64 { return SumOutcomes(c.OutcomeMap(), Outcome.Finished) }
 
 // NewSummary returns an empty summary.
 func NewSummary() *Summary {

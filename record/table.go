@@ -83,6 +83,16 @@ func put[T any](r *Run, t *table[T], v *T, given ...any) error {
 	return r.exec(t.insert, append(given, t.stored(v)...)...)
 }
 
+// putAll writes rows into the open transaction.
+func putAll[T any](r *Run, t *table[T], rows []T, given ...any) error {
+	for i := range rows {
+		if err := put(r, t, &rows[i], given...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // queryer is a database, a connection to it or a transaction.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

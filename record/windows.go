@@ -8,14 +8,12 @@ import (
 	"strings"
 )
 
-// WindowSeconds is the width of a window.
-const WindowSeconds = 1
-
-const windowNs = int64(WindowSeconds * 1e9)
+// windowNs is the width of a window: a second.
+const windowNs = int64(1e9)
 
 // Window is what happened in one second of a trial.
 type Window struct {
-	Second   int64              `db:"second"`   // begins Second × WindowSeconds after the epoch
+	Second   int64              `db:"second"`   // begins this many seconds after the epoch
 	Outcomes [numOutcomes]int64 `db:"outcomes"` // operations that ended in it, by Outcome
 	// Bytes are the body bytes received in it. An operation's bytes are spread evenly from
 	// its first byte to its last, so that a long transfer does not appear as a burst at its
@@ -28,40 +26,31 @@ type Window struct {
 const maxSpread = 24 * 3600
 
 // windower accumulates what has to be added to the stored windows of a trial.
-type windower struct {
-	open map[int64]*Window
-	last *Window // the one used last, which is usually used next
-}
+type windower map[int64]*Window // by second
 
-func (w *windower) at(second int64) *Window {
-	if w.last != nil && w.last.Second == second {
-		return w.last
-	}
-	o := w.open[second]
+func (w windower) at(second int64) *Window {
+	o := w[second]
 	if o == nil {
-		if w.open == nil {
-			w.open = make(map[int64]*Window)
-		}
 		o = &Window{Second: second}
-		w.open[second] = o
+		w[second] = o
 	}
 	return o
 }
 
-func (w *windower) add(op *Op) {
+func (w windower) add(op *Op) {
 	if op.Kind == OpWarmup {
 		return
 	}
-	w.last = w.at(floorDiv(op.LastByte, windowNs))
-	w.last.Outcomes[op.Outcome]++
+	end := w.at(floorDiv(op.LastByte, windowNs))
+	end.Outcomes[op.Outcome]++
 	if op.Bytes != 0 {
-		w.spread(op, w.last)
+		w.spread(op, end)
 	}
 }
 
 // spread adds the operation's bytes to the windows from its first byte (or its start, if it
 // has none) to its last.
-func (w *windower) spread(op *Op, end *Window) {
+func (w windower) spread(op *Op, end *Window) {
 	from := op.FirstByte
 	if from == 0 {
 		from = op.Start

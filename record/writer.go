@@ -30,6 +30,7 @@ func (r *Run) Begin(cell string, block int, warmup bool, epoch time.Time) (*Tria
 	w := &TrialWriter{
 		run:     r,
 		summary: NewSummary(),
+		windows: windower{},
 		trial:   Trial{Cell: cell, Block: block, Warmup: warmup, State: Running, Epoch: epoch},
 	}
 	err := r.locked(func() error {
@@ -128,12 +129,12 @@ func (w *TrialWriter) count(ops []Op) {
 
 // flushWindows adds the content of the windower to the table.
 func (w *TrialWriter) flushWindows() error {
-	for _, second := range slices.Sorted(maps.Keys(w.windows.open)) {
-		if err := put(w.run, windowTable, w.windows.open[second], w.trial.ID); err != nil {
+	for _, second := range slices.Sorted(maps.Keys(w.windows)) {
+		if err := put(w.run, windowTable, w.windows[second], w.trial.ID); err != nil {
 			return err
 		}
 	}
-	w.windows = windower{}
+	clear(w.windows)
 	return nil
 }
 
@@ -181,27 +182,16 @@ func (w *TrialWriter) insertBlock(ops []Op) error {
 
 // Samples records samples of processes.
 func (w *TrialWriter) Samples(samples []Sample) error {
-	return w.locked(func() error {
-		for i := range samples {
-			if err := put(w.run, sampleTable, &samples[i], w.trial.ID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return w.locked(func() error { return putAll(w.run, sampleTable, samples, w.trial.ID) })
 }
 
 // Link records link checks. It sets their Trial.
 func (w *TrialWriter) Link(checks ...LinkCheck) error {
-	return w.locked(func() error {
-		for _, l := range checks {
-			l.Trial = w.trial.ID
-			if err := put(w.run, linkTable, &l); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	checks = slices.Clone(checks)
+	for i := range checks {
+		checks[i].Trial = w.trial.ID
+	}
+	return w.locked(func() error { return putAll(w.run, linkTable, checks) })
 }
 
 // Event records an event of the trial. It sets its Trial.

@@ -135,25 +135,20 @@ func TestCollectGoesOn(t *testing.T) {
 	url := recordedSiad(t)
 	t.Setenv("SIA_API_PASSWORD", "x")
 	dir := filepath.Join(t.TempDir(), "run")
-	session := func(begin func(p *program, ctx context.Context) error) {
+	session := func(args ...string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		var out bytes.Buffer
 		p := &program{ui: ui.New(&out, &out), stdin: strings.NewReader(""), stdout: &out, stderr: &out}
-		if err := begin(p, ctx); ui.ExitCode(err) != ui.CodeInterrupted {
+		root := p.root()
+		root.SetArgs(args)
+		if err := root.ExecuteContext(ctx); ui.ExitCode(err) != ui.CodeInterrupted {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
 	}
-	session(func(p *program, ctx context.Context) error {
-		return p.collect(ctx, collection{system: "siad", with: []string{"url=" + url}, every: "200ms", length: "none"},
-			dir, "127.0.0.1:0", false)
-	})
-	session(func(p *program, ctx context.Context) error {
-		root := p.root()
-		root.SetArgs([]string{"resume", dir})
-		return root.ExecuteContext(ctx)
-	})
+	session("collect", "siad", "--with", "url="+url, "--every", "200ms", "--out", dir, "--listen", "127.0.0.1:0")
+	session("resume", dir)
 	r, err := record.Open(dir)
 	must(t, err)
 	defer r.Close()

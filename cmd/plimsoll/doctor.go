@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
@@ -27,40 +26,36 @@ func (p *program) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if on.On == "" {
-				return p.doctor(c.Context(), arg, cfg)
+			if on.On != "" {
+				// What a run on other machines needs before it is started there, where the rest is checked.
+				place, err := on.open(p.note)
+				if err != nil {
+					return ui.Exit(ui.CodeUsage, err)
+				}
+				cfg.Clients = 1
+				return p.sayProblems(arg, remote.Check(c.Context(), place, cfg))
 			}
-			// What a run on other machines needs before it is started there, where the rest is checked.
-			place, err := on.open(p.note)
+			if os.Getenv(testbed.EnteredVariable) == "" { // inside the namespaces, no registry can be reached
+				if err := p.sayMissingImages(c.Context(), cfg.Plan); err != nil {
+					return err
+				}
+			}
+			if code, done, err := enterNamespace(cfg.Plan); done || err != nil {
+				return exitWith(code, err)
+			}
+			removed, err := testbed.CleanDead()
 			if err != nil {
-				return ui.Exit(ui.CodeUsage, err)
+				p.ui.Say("note: cannot remove all that dead runs left: %v", err)
 			}
-			cfg.Clients = 1
-			return p.sayProblems(arg, remote.Check(c.Context(), place, cfg))
+			for _, r := range removed {
+				p.ui.Say("removed what a dead run left: %s", r)
+			}
+			return p.sayProblems(arg, append(engine.Preconditions(c.Context(), cfg), engine.Busy(c.Context(), cfg)...))
 		},
 	}
 	setFlag(c, &set)
 	on.placeFlags(c)
 	return c
-}
-
-func (p *program) doctor(ctx context.Context, arg string, cfg engine.Config) error {
-	if os.Getenv(testbed.EnteredVariable) == "" { // inside the namespaces, no registry can be reached
-		if err := p.sayMissingImages(ctx, cfg.Plan); err != nil {
-			return err
-		}
-	}
-	if code, done, err := enterNamespace(cfg.Plan); done || err != nil {
-		return exitWith(code, err)
-	}
-	removed, err := testbed.CleanDead()
-	if err != nil {
-		p.ui.Say("note: cannot remove all that dead runs left: %v", err)
-	}
-	for _, r := range removed {
-		p.ui.Say("removed what a dead run left: %s", r)
-	}
-	return p.sayProblems(arg, append(engine.Preconditions(ctx, cfg), engine.Busy(ctx, cfg)...))
 }
 
 // sayProblems lists problems, and returns an error if one of them is blocking.

@@ -137,36 +137,32 @@ func (p *program) exportCommand() *cobra.Command {
 		Use:  "export DIR",
 		Args: exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.export(args[0], format, out, sets)
+			r, err := openRun(args[0])
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			result := func(to func(*analysis.Result, io.Writer) error) func(io.Writer) error {
+				return func(w io.Writer) error {
+					rep, err := report.Build(r, sets...)
+					if err != nil {
+						return err
+					}
+					return to(rep, w)
+				}
+			}
+			return p.writeAs(format, exportFormats, out, map[string]func(io.Writer) error{
+				"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
+				"json":        result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
+				"ops-csv":     func(w io.Writer) error { return export.OperationsCSV(r, w) },
+				"ops-parquet": func(w io.Writer) error { return export.OperationsParquet(r, w) },
+			})
 		},
 	}
 	c.Flags().StringVar(&format, "format", "csv", exportFormats)
 	c.Flags().StringVar(&out, "out", "", "file to write (default standard output)")
 	setLimitsFlag(c, &sets)
 	return c
-}
-
-func (p *program) export(dir, format, out string, sets []string) error {
-	r, err := openRun(dir)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	result := func(to func(*analysis.Result, io.Writer) error) func(io.Writer) error {
-		return func(w io.Writer) error {
-			rep, err := report.Build(r, sets...)
-			if err != nil {
-				return err
-			}
-			return to(rep, w)
-		}
-	}
-	return p.writeAs(format, exportFormats, out, map[string]func(io.Writer) error{
-		"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
-		"json":        result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
-		"ops-csv":     func(w io.Writer) error { return export.OperationsCSV(r, w) },
-		"ops-parquet": func(w io.Writer) error { return export.OperationsParquet(r, w) },
-	})
 }
 
 // writeAs writes one of several formats to a file or, without a name, to standard output.

@@ -84,14 +84,6 @@ func (m *manner) runFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&m.serve, "serve", false, "serve the page live on loopback while it runs, as plimsoll serve does")
 }
 
-func (m *manner) apply(c *cobra.Command, u *ui.UI, cfg engine.Config) engine.Config {
-	cfg.WaitQuiet, cfg.StopInvalid, cfg.Clients = m.waitQuiet, !m.keepGoing, m.clients
-	if !c.Flags().Changed(waitQuiet) && u.Terminal() {
-		cfg.WaitQuiet = time.Minute
-	}
-	return cfg
-}
-
 func (p *program) resumeCommand() *cobra.Command {
 	var manner manner
 	var retryInvalid bool
@@ -137,7 +129,10 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		out = outOr("", name)
 		os.Args = append(os.Args, "--out", out) // the command may run again in namespaces
 	}
-	cfg.Dir = out
+	cfg.Dir, cfg.WaitQuiet, cfg.StopInvalid, cfg.Clients = out, m.waitQuiet, !m.keepGoing, m.clients
+	if !c.Flags().Changed(waitQuiet) && p.ui.Terminal() {
+		cfg.WaitQuiet = time.Minute
+	}
 	e := cfg.Plan.Experiment
 	if undivided := e.Retrieve == nil || e.Retrieve.Mix != nil; m.clients < 0 || m.clients > 1 && undivided {
 		return usage(fmt.Errorf("--clients %d: the load of %s cannot be divided so", m.clients, e.Scenario),
@@ -167,7 +162,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		code, done, err = enterNamespace(cfg.Plan)
 	}
 	if !done && err == nil {
-		err = p.execute(c.Context(), m.apply(c, p.ui, cfg), m.on)
+		err = p.execute(c.Context(), cfg, m.on)
 	}
 	if page := filepath.Join(out, "report.html"); m.open && !m.serve {
 		if _, missing := os.Stat(page); missing == nil {

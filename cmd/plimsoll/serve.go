@@ -26,7 +26,29 @@ func (p *program) serveCommand() *cobra.Command {
 		Use:  "serve DIR",
 		Args: exactly(1, "one run directory, or a directory of them"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.serve(c.Context(), args[0], address, open)
+			if err := loopbackOnly(address); err != nil {
+				return ui.Exit(ui.CodeUsage, err)
+			}
+			handler := report.Live(args[0])
+			where := "the page: http://ADDRESS/TOKEN\nmetrics: http://ADDRESS/metricsTOKEN"
+			if n := runsIn(args[0]); n > 0 {
+				handler, where = report.Runs(args[0]), fmt.Sprintf("index of %d runs: http://ADDRESS/TOKEN", n)
+			} else if r, err := openRun(args[0]); err != nil {
+				return err
+			} else {
+				r.Close()
+			}
+			s, err := p.listen(c.Context(), handler, address, open, where+"\n(Ctrl-C ends)")
+			if err != nil {
+				return err
+			}
+			defer s.stop()
+			select {
+			case <-c.Context().Done():
+				return nil
+			case err := <-s.failed:
+				return fmt.Errorf("serve at %s: %w", address, err)
+			}
 		},
 	}
 	c.Flags().StringVar(&address, "listen", "127.0.0.1:7117", "loopback address to listen on")
@@ -40,31 +62,6 @@ const tokenVariable = "PLIMSOLL_TOKEN"
 
 func noTokenFlag(c *cobra.Command, open *bool) {
 	c.Flags().BoolVar(open, "no-token", false, "ask for no token: every user of this machine can read what is served")
-}
-
-func (p *program) serve(ctx context.Context, dir, address string, open bool) error {
-	if err := loopbackOnly(address); err != nil {
-		return ui.Exit(ui.CodeUsage, err)
-	}
-	handler, where := report.Live(dir), "the page: http://ADDRESS/TOKEN\nmetrics: http://ADDRESS/metricsTOKEN"
-	if n := runsIn(dir); n > 0 {
-		handler, where = report.Runs(dir), fmt.Sprintf("index of %d runs: http://ADDRESS/TOKEN", n)
-	} else if r, err := openRun(dir); err != nil {
-		return err
-	} else {
-		r.Close()
-	}
-	s, err := p.listen(ctx, handler, address, open, where+"\n(Ctrl-C ends)")
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-s.failed:
-		return fmt.Errorf("serve at %s: %w", address, err)
-	}
 }
 
 // listening is a running server. failed receives its error if it ends before stop is called.
