@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -194,11 +196,7 @@ func direction(significant bool, ratio Num, better record.Better) int {
 func Pooled(rows [][]float64, centres []float64) (v Value, p float64, blocks int) {
 	means := stats.BlockMeans(rows, centres)
 	i, p := stats.PairedRatio(means, Confidence)
-	sum := 0.0
-	for _, c := range centres {
-		sum += c
-	}
-	v = Number(math.Exp(sum / float64(len(centres))))
+	v = Number(math.Exp(stat.Mean(centres, nil)))
 	if i.Bounded() {
 		v.Lo, v.Hi = min(Num(i.Lo), v.Number), max(Num(i.Hi), v.Number)
 	}

@@ -480,14 +480,9 @@ func (r *Result) gateVerdict(add func(t Tone, text string)) {
 	if r.Run.State == "running" && GateState(r.Gates) != GateFail {
 		return // it may still be decided
 	}
-	switch text := SayGates(r.Gates); {
-	case text == "":
-	case GateState(r.Gates) == GateFail:
-		add(Bad, text)
-	case GateState(r.Gates) == GateInconclusive:
-		add(Warn, text)
-	default:
-		add(Good, text)
+	if text := SayGates(r.Gates); text != "" {
+		tones := map[string]Tone{GateFail: Bad, GateInconclusive: Warn, GatePass: Good}
+		add(tones[GateState(r.Gates)], text)
 	}
 }
 

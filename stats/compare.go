@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // exactLimit is the number of values up to which the permutation distribution of the rank sum is
@@ -106,17 +108,14 @@ func rankSumExact(ranks []int, n, w int) float64 {
 
 func rankSumNormal(ranks []int, n, w int) float64 {
 	N := float64(len(ranks))
-	mean, squares := 0.0, 0.0
-	for _, r := range ranks {
-		mean += float64(r) / 2 / N
-	}
-	for _, r := range ranks {
-		d := float64(r)/2 - mean
-		squares += d * d
+	single := make([]float64, len(ranks))
+	for i, r := range ranks {
+		single[i] = float64(r) / 2
 	}
 	// The variance of the sum of n ranks drawn without replacement; the ranks already
 	// account for ties.
-	variance := float64(n) * (N - float64(n)) / N * squares / (N - 1)
+	mean, variance := stat.MeanVariance(single, nil)
+	variance *= float64(n) * (N - float64(n)) / N
 	if variance == 0 {
 		return 1
 	}

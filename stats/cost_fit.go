@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -144,7 +145,7 @@ func (f *costFit) misfit() float64 {
 	if left <= 0 {
 		return 0
 	}
-	return math.Sqrt(dot(f.residual, f.residual) / float64(left))
+	return math.Sqrt(floats.Dot(f.residual, f.residual) / float64(left))
 }
 
 // holds reports whether the model holds, and what the reader must know.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -212,7 +213,7 @@ func leastSquares(columns [][]float64, target, weights []float64) ([]float64, bo
 	for j := range beta {
 		unit := make([]float64, len(columns))
 		unit[j] = 1
-		beta[j] = dot(s.weights(unit), s.y)
+		beta[j] = floats.Dot(s.weights(unit), s.y)
 	}
 	return beta, true
 }
@@ -311,9 +312,9 @@ func (f *costFit) standardError(s *linearFit, parameter int) (standardError, fre
 	unit[parameter] = 1
 	w := s.weights(unit)
 	if s.freedom == 0 {
-		return math.Sqrt(dot(w, w)), float64(f.noise.freedom)
+		return math.Sqrt(floats.Dot(w, w)), float64(f.noise.freedom)
 	}
-	share, mean, pseudo := ownShare, dot(w, w)/float64(s.freedom), f.pseudoResiduals()
+	share, mean, pseudo := ownShare, floats.Dot(w, w)/float64(s.freedom), f.pseudoResiduals()
 	if f.noise.unsure > 0 {
 		share = 1
 	}

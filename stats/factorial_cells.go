@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -67,11 +68,11 @@ func (m *cellModel) cell(levels []int) []float64 {
 }
 
 // lowest returns the combination with the lowest value, the first of equal ones.
-func (m *cellModel) lowest() int {
-	best, least := 0, math.Inf(1)
-	for k, levels := range m.cells {
-		if v := dot(m.cell(levels), m.y); v < least-negligible {
-			best, least = k, v
+func (m *cellModel) lowest() (best []int) {
+	least := math.Inf(1)
+	for _, levels := range m.cells {
+		if v := floats.Dot(m.cell(levels), m.y); v < least-negligible {
+			best, least = levels, v
 		}
 	}
 	return best
@@ -79,11 +80,7 @@ func (m *cellModel) lowest() int {
 
 // difference of two weights.
 func difference(a, b []float64) []float64 {
-	w := make([]float64, len(a))
-	for i := range w {
-		w[i] = a[i] - b[i]
-	}
-	return w
+	return floats.SubTo(make([]float64, len(a)), a, b)
 }
 
 // outlier returns the most outlying trial, and the p-value that there is no outlier: that of

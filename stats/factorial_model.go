@@ -14,8 +14,6 @@ type factorModel struct {
 	at      map[string]int // first column of a term
 }
 
-func termKey(t term) string { return cellKey(t) }
-
 // model returns a model with blocks, unless they would cost a main effect or all degrees
 // of freedom.
 func (d *design) model() *factorModel {
@@ -37,10 +35,7 @@ func (m *factorModel) estimated() int {
 			continue
 		}
 		c := m.combine(e.Factors, e.Levels)
-		if c == nil {
-			continue
-		}
-		if len(m.foreign(c, m.weights(c))) == 0 {
+		if c != nil && !m.confounded(c, m.weights(c)) {
 			n++
 		}
 	}
@@ -58,7 +53,7 @@ func (d *design) modelWith(blocked bool) *factorModel {
 		columns = append(columns, column)
 	}
 	for _, t := range d.terms() {
-		m.at[termKey(t)] = len(columns)
+		m.at[cellKey(t)] = len(columns)
 		switch len(t) {
 		case 0:
 			add(func(int) float64 { return 1 })
@@ -119,7 +114,7 @@ func (m *factorModel) combine(factors, levels []int) []float64 {
 			step[i] = append(step[i], m.coded(to, f, k)-m.coded(from, f, k))
 		}
 	}
-	first := m.at[termKey(factors)]
+	first := m.at[cellKey(factors)]
 	for k, v := range step[0] {
 		if len(factors) == 1 {
 			c[first+k] = v
@@ -141,11 +136,10 @@ func (m *factorModel) effect(e FactorialEffect, conf float64) FactorialEffect {
 		return e
 	}
 	w := m.weights(c)
-	if len(m.foreign(c, w)) > 0 {
+	if m.confounded(c, w) {
 		e.Ratio = unknown(len(m.y), "mixed with other effects")
 		return e
 	}
-	r := m.ratio(w)
-	e.Ratio, e.P = r.interval(conf, (1-conf)/2), r.differs()
+	e.Ratio, e.P = m.ratio(w).test(conf)
 	return e
 }
