@@ -438,9 +438,10 @@ func (d *CellRuling) unsupported(trials []*Trial, m record.Metric) {
 	}
 }
 
-// GateState returns the worst state of gates, ignoring goals and gates that need a base run.
+// GateState returns the worst state of gates, ignoring goals; empty: none. Gates that need a base
+// run count only if there are no others.
 func GateState(all []Ruling) string {
-	state := GatePass
+	state := ""
 	for _, g := range all {
 		if !g.Goal {
 			state = graverState(state, g.State)
@@ -481,7 +482,7 @@ func (r *Result) gateVerdict(add func(t Tone, text string)) {
 		return // it may still be decided
 	}
 	if text := SayGates(r.Gates); text != "" {
-		tones := map[string]Tone{GateFail: Bad, GateInconclusive: Warn, GatePass: Good}
+		tones := map[string]Tone{GateFail: Bad, GateInconclusive: Warn, GatePass: Good, GateBase: Good}
 		add(tones[GateState(r.Gates)], text)
 	}
 }

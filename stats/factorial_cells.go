@@ -27,13 +27,7 @@ func (d *design) cellModel(blocked bool) *cellModel {
 		columns[k][i] = 1
 	}
 	if blocked {
-		for b := 1; b < len(d.blocks); b++ {
-			column := make([]float64, len(d.obs))
-			for i := range column {
-				column[i] = deviation(d.block[i], b)
-			}
-			columns = append(columns, column)
-		}
+		columns = append(columns, d.blockColumns()...)
 	}
 	m.linearFit = fitLinear(columns, d.logs)
 	return m
@@ -62,9 +56,7 @@ func (m *cellModel) cell(levels []int) []float64 {
 	if !ok {
 		return nil
 	}
-	c := make([]float64, len(m.columns))
-	c[k] = 1
-	return m.weights(c)
+	return m.parameter(k)
 }
 
 // lowest returns the combination with the lowest value, the first of equal ones.

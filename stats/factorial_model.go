@@ -45,22 +45,14 @@ func (m *factorModel) estimated() int {
 func (d *design) modelWith(blocked bool) *factorModel {
 	m := &factorModel{design: d, blocked: blocked, at: map[string]int{}}
 	var columns [][]float64
-	add := func(value func(i int) float64) {
-		column := make([]float64, len(d.obs))
-		for i := range column {
-			column[i] = value(i)
-		}
-		columns = append(columns, column)
-	}
+	add := func(value func(i int) float64) { columns = append(columns, d.column(value)) }
 	for _, t := range d.terms() {
 		m.at[cellKey(t)] = len(columns)
 		switch len(t) {
 		case 0:
 			add(func(int) float64 { return 1 })
 			if blocked {
-				for b := 1; b < len(d.blocks); b++ {
-					add(func(i int) float64 { return deviation(d.block[i], b) })
-				}
+				columns = append(columns, d.blockColumns()...)
 			}
 		case 1:
 			for k := 1; k < len(d.seen[t[0]]); k++ {
@@ -78,6 +70,23 @@ func (d *design) modelWith(blocked bool) *factorModel {
 	}
 	m.linearFit = fitLinear(columns, d.logs)
 	return m
+}
+
+// column returns a column of a model, with a value for each trial.
+func (d *design) column(value func(trial int) float64) []float64 {
+	column := make([]float64, len(d.obs))
+	for i := range column {
+		column[i] = value(i)
+	}
+	return column
+}
+
+// blockColumns returns the columns of the blocks.
+func (d *design) blockColumns() (all [][]float64) {
+	for b := 1; b < len(d.blocks); b++ {
+		all = append(all, d.column(func(i int) float64 { return deviation(d.block[i], b) }))
+	}
+	return all
 }
 
 // deviation returns column k of levels in deviation coding, where the levels sum to 0: 1 at

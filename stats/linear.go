@@ -105,6 +105,13 @@ func (s *linearFit) weights(c []float64) []float64 {
 	return w
 }
 
+// parameter returns the weights of y in the estimate of one β.
+func (s *linearFit) parameter(j int) []float64 {
+	unit := make([]float64, len(s.columns))
+	unit[j] = 1
+	return s.weights(unit)
+}
+
 // confounded reports whether other columns contribute to the estimate of Σ c·β with weights w if
 // they have an effect.
 func (s *linearFit) confounded(c, w []float64) bool {

@@ -14,8 +14,7 @@ import (
 func Write(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
-		var at *os.PathError // it names our temporary file, which means nothing to the caller
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*os.PathError](err); ok { // it names our temporary file: not for the caller
 			err = at.Err
 		}
 		return fmt.Errorf("write %s: %w", path, err)

@@ -311,7 +311,7 @@ func (r *rpc) Fetch(ctx context.Context, t *member.Content) error {
 
 // measure learns from the root, once it is there, how large content and graph are.
 func (r *rpc) measure(ctx context.Context, t *member.Content) error {
-	if t.Known() {
+	if t.State().Size >= 0 {
 		return nil
 	}
 	var s struct{ Size, CumulativeSize int64 }

@@ -220,7 +220,7 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 	}
 	before := n.keep(ref, t) // first: a process that is killed now gets it again
 	err = n.of(ctx, http.MethodPost, ref, t, nil)
-	if refused := new(web.StatusError); errors.As(err, &refused) {
+	if web.Status(err) != 0 { // it was refused
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if n.tasks[ref] = before; before.Said == nil {

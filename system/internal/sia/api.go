@@ -46,8 +46,8 @@ func (a *API) Close() { a.Client.Close() }
 
 // explain adds to an error what is behind it: what a status means, or a process that has ended.
 func (a *API) explain(err error) error {
-	var e *web.StatusError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*web.StatusError](err)
+	if !ok {
 		return member.Explain(a.alive, err)
 	}
 	for _, m := range a.Meanings {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // The pause between two questions: a share of what was waited, 2 %, or the shortest. Ten
@@ -30,10 +32,8 @@ func Poll(ctx context.Context, system, what string, done func(ctx context.Contex
 		case ctx.Err() == nil:
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !member.Sleep(ctx, max(time.Since(from)/share, shortest)) {
 			return fmt.Errorf("%s: %s: %w (last: %s)", system, what, context.Cause(ctx), last)
-		case <-time.After(max(time.Since(from)/share, shortest)):
 		}
 	}
 }
