@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -58,11 +60,8 @@ func (f *Frame) compare() []Overall {
 		if !slices.Contains(f.View.Compared, m.Key) {
 			continue
 		}
-		type comparison struct {
-			cell *Cell
-			logs []float64
-		}
-		var family []comparison
+		var cells []*Cell
+		var family [][]float64 // logarithms of each cell's ratios
 		tested := 0
 		for _, c := range f.Cells {
 			base := f.base(c)
@@ -70,21 +69,21 @@ func (f *Frame) compare() []Overall {
 				continue
 			}
 			if logs, _ := f.pairs(m.Key, c, base); len(logs) > 0 {
-				family = append(family, comparison{c, logs})
+				cells, family = append(cells, c), append(family, logs)
 				if len(logs) >= FewestPairs {
 					tested++
 				}
 			}
 		}
 		all, ps := make([]Ratio, len(family)), make([]float64, len(family))
-		for i, p := range family {
-			all[i], ps[i] = ratioOf(p.logs, tested), math.NaN()
+		for i, logs := range family {
+			all[i], ps[i] = ratioOf(logs, tested), math.NaN()
 			if all[i].N >= FewestPairs {
 				ps[i] = float64(all[i].P)
 			}
 		}
 		for i, p := range stats.Holm(ps) {
-			q, c := all[i], family[i].cell
+			q, c := all[i], cells[i]
 			q.PHolm = Num(p)
 			q.Significant = q.N >= FewestPairs && p <= alpha
 			q.Better = direction(q.Significant, q.Value, m.Better)
@@ -194,11 +193,7 @@ func direction(significant bool, ratio Num, better record.Better) int {
 func Pooled(rows [][]float64, centres []float64) (v Value, p float64, blocks int) {
 	means := stats.BlockMeans(rows, centres)
 	i, p := stats.PairedRatio(means, Confidence)
-	sum := 0.0
-	for _, c := range centres {
-		sum += c
-	}
-	v = Number(math.Exp(sum / float64(len(centres))))
+	v = Number(math.Exp(stat.Mean(centres, nil)))
 	if i.Bounded() {
 		v.Lo, v.Hi = min(Num(i.Lo), v.Number), max(Num(i.Hi), v.Number)
 	}

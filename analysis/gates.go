@@ -438,9 +438,10 @@ func (d *CellRuling) unsupported(trials []*Trial, m record.Metric) {
 	}
 }
 
-// GateState returns the worst state of gates, ignoring goals and gates that need a base run.
+// GateState returns the worst state of gates, ignoring goals; empty: none. Gates that need a base
+// run count only if there are no others.
 func GateState(all []Ruling) string {
-	state := GatePass
+	state := ""
 	for _, g := range all {
 		if !g.Goal {
 			state = graverState(state, g.State)
@@ -480,14 +481,9 @@ func (r *Result) gateVerdict(add func(t Tone, text string)) {
 	if r.Run.State == "running" && GateState(r.Gates) != GateFail {
 		return // it may still be decided
 	}
-	switch text := SayGates(r.Gates); {
-	case text == "":
-	case GateState(r.Gates) == GateFail:
-		add(Bad, text)
-	case GateState(r.Gates) == GateInconclusive:
-		add(Warn, text)
-	default:
-		add(Good, text)
+	if text := SayGates(r.Gates); text != "" {
+		tones := map[string]Tone{GateFail: Bad, GateInconclusive: Warn, GatePass: Good, GateBase: Good}
+		add(tones[GateState(r.Gates)], text)
 	}
 }
 

@@ -147,7 +147,7 @@ func (t *Trial) finished(inTime bool) (ok, of, censored int64) {
 // minimum.
 func Supported(metric string, t record.Trial) bool {
 	at := strings.LastIndex(metric, "_p")
-	if at < 0 || !overOperations(metric[:at]) {
+	if at < 0 || !slices.Contains(overOperations, metric[:at]) {
 		return true
 	}
 	q, err := strconv.ParseFloat("0."+metric[at+2:], 64)
@@ -157,12 +157,9 @@ func Supported(metric string, t record.Trial) bool {
 	return t.Outcomes[record.OK.String()] >= stats.PercentileN(q)
 }
 
-// overOperations reports whether percentiles of this name are over the operations of a trial.
-// Percentiles over nodes are over all nodes, however few.
-func overOperations(name string) bool {
-	return slices.Contains([]string{"ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable",
-		"poll"}, name)
-}
+// overOperations are the names of percentiles over the operations of a trial. Percentiles over
+// nodes are over all nodes, however few.
+var overOperations = []string{"ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable", "poll"}
 
 // unreached reports whether a trial lacks a metric of View.Censored because some of its
 // operations were not ok.

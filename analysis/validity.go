@@ -128,11 +128,11 @@ func LineShares(c experiment.Cell, t record.Trial) []LineShare {
 // emulator if they were more. NaN if not recorded.
 func MachineShare(t record.Trial) float64 {
 	share, ok := t.Metrics["box_cpu"]
-	if thread, has := t.Metrics["emulator_thread"]; has && (!ok || thread > share) {
-		return thread
-	}
 	if !ok {
-		return math.NaN()
+		share = math.NaN()
+	}
+	if thread, has := t.Metrics["emulator_thread"]; has && (math.IsNaN(share) || thread > share) {
+		return thread
 	}
 	return share
 }

@@ -122,15 +122,11 @@ func rowOf(dir string) (row page.IndexRow, err error) {
 	}
 	row = page.IndexRow{Title: r.Title, Scenario: r.Scenario, Run: r.Run, Verdict: r.Verdict,
 		Plimsoll: r.Environ("plimsoll")}
-	switch gates := slices.DeleteFunc(slices.Clone(r.Gates), func(g analysis.Ruling) bool { return g.Goal }); {
-	case r.Run.State == "running":
+	if r.Run.State == "running" {
 		row.Verdict = analysis.Verdict{Text: fmt.Sprintf("%d of %d trials done so far.", r.Run.Done, r.Run.Planned),
 			Tone: analysis.Neutral}
-	case len(gates) == 0:
-	case !slices.ContainsFunc(gates, func(g analysis.Ruling) bool { return g.State != analysis.GateBase }):
-		row.Gates = analysis.GateBase
-	default:
-		row.Gates = analysis.GateState(gates)
+	} else {
+		row.Gates = analysis.GateState(r.Gates)
 	}
 	for _, s := range r.Systems {
 		row.Systems = append(row.Systems, s.Name)

@@ -29,7 +29,7 @@ func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) ([]BestCe
 		return nil, err
 	}
 	m := d.paired()
-	lowest := m.cells[m.lowest()]
+	lowest := m.lowest()
 	others := max(1, len(m.cells)-1)
 	trials := map[string]int{}
 	for _, o := range d.obs {
@@ -50,11 +50,9 @@ func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) ([]BestCe
 	}
 	// Tied combinations come first, although one with few trials may be higher than one with
 	// many that is not tied.
+	order := map[bool]int{true: 0, false: 1}
 	slices.SortStableFunc(all, func(a, b BestCell) int {
-		if a.Tied != b.Tied {
-			return map[bool]int{true: -1, false: 1}[a.Tied]
-		}
-		return cmp.Compare(a.Ratio.Mid, b.Ratio.Mid)
+		return cmp.Or(order[a.Tied]-order[b.Tied], cmp.Compare(a.Ratio.Mid, b.Ratio.Mid))
 	})
 	return all, nil
 }
@@ -71,7 +69,7 @@ func BestGain(factors []FactorialFactor, obs []FactorialObs, conf float64) (Inte
 		return Interval{}, err
 	}
 	cells := d.paired()
-	from, to := cells.cell(make([]int, len(factors))), cells.cell(cells.cells[cells.lowest()])
+	from, to := cells.cell(make([]int, len(factors))), cells.cell(cells.lowest())
 	if from == nil {
 		return Interval{}, errors.New("factorial: the default combination has no trial")
 	}

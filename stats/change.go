@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 const (
@@ -41,17 +43,9 @@ func Change(values []float64, seed uint64) (change, p float64) {
 
 // alongLine returns the change from the first position to the last on the line through ys.
 func alongLine(at, ys []float64) float64 {
-	n := float64(len(at))
-	var sx, sy, xy, xx float64
-	for i := range at {
-		sx, sy = sx+at[i], sy+ys[i]
-	}
-	for i := range at {
-		d := at[i] - sx/n
-		xy, xx = xy+d*(ys[i]-sy/n), xx+d*d
-	}
-	if xx == 0 {
+	if len(at) < 2 {
 		return 0
 	}
-	return xy / xx * (at[len(at)-1] - at[0])
+	_, slope := stat.LinearRegression(at, ys, nil, false)
+	return slope * (at[len(at)-1] - at[0])
 }

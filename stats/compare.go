@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // exactLimit is the number of values up to which the permutation distribution of the rank sum is
@@ -43,27 +46,17 @@ func MinP(nx, ny int) float64 {
 // doubledRanks returns twice the mid-rank of every value of both samples, which
 // is an integer, and the sum of those of xs.
 func doubledRanks(xs, ys []float64) (ranks []int, w int) {
-	type value struct {
-		v     float64
-		first bool
-	}
-	all := make([]value, 0, len(xs)+len(ys))
-	for _, v := range xs {
-		all = append(all, value{v, true})
-	}
-	for _, v := range ys {
-		all = append(all, value{v, false})
-	}
-	slices.SortFunc(all, func(a, b value) int { return cmp.Compare(a.v, b.v) })
-	ranks = make([]int, len(all))
+	all := slices.Concat(xs, ys)
+	from, ranks := make([]int, len(all)), make([]int, len(all))
+	floats.Argsort(all, from)
 	for i := 0; i < len(all); {
 		j := i
-		for j < len(all) && all[j].v == all[i].v {
+		for j < len(all) && all[j] == all[i] {
 			j++
 		}
 		for k := i; k < j; k++ {
 			ranks[k] = i + 1 + j // twice the mean of the ranks i+1 … j
-			if all[k].first {
+			if from[k] < len(xs) {
 				w += ranks[k]
 			}
 		}
@@ -106,17 +99,14 @@ func rankSumExact(ranks []int, n, w int) float64 {
 
 func rankSumNormal(ranks []int, n, w int) float64 {
 	N := float64(len(ranks))
-	mean, squares := 0.0, 0.0
-	for _, r := range ranks {
-		mean += float64(r) / 2 / N
-	}
-	for _, r := range ranks {
-		d := float64(r)/2 - mean
-		squares += d * d
+	single := make([]float64, len(ranks))
+	for i, r := range ranks {
+		single[i] = float64(r) / 2
 	}
 	// The variance of the sum of n ranks drawn without replacement; the ranks already
 	// account for ties.
-	variance := float64(n) * (N - float64(n)) / N * squares / (N - 1)
+	mean, variance := stat.MeanVariance(single, nil)
+	variance *= float64(n) * (N - float64(n)) / N
 	if variance == 0 {
 		return 1
 	}

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -144,7 +144,7 @@ func (f *costFit) misfit() float64 {
 	if left <= 0 {
 		return 0
 	}
-	return math.Sqrt(dot(f.residual, f.residual) / float64(left))
+	return math.Sqrt(floats.Dot(f.residual, f.residual) / float64(left))
 }
 
 // holds reports whether the model holds, and what the reader must know.
@@ -158,19 +158,15 @@ func (f *costFit) holds(p float64) (bool, string) {
 	case p >= lackOfFit:
 		return true, ""
 	}
-	relative := make([]float64, len(f.cells)) // of the cell's location
-	order := make([]int, len(f.cells))
-	for g, c := range f.cells {
-		order[g] = g
-		relative[g] = f.noise.time(c.at)/f.expectation(g, f.beta) - 1
+	size, order := make([]float64, len(f.cells)), make([]int, len(f.cells))
+	for g, r := range f.residual {
+		size[g] = -math.Abs(r)
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		return int(math.Copysign(1, math.Abs(f.residual[b])-math.Abs(f.residual[a])))
-	})
+	floats.Argsort(size, order)
 	var worst []string
 	for _, g := range order[:min(3, len(order))] {
-		worst = append(worst, fmt.Sprintf("%s at %.3g ms: %+.1f %%", bytesText(f.cells[g].size), 1e3*f.cells[g].rtt,
-			100*relative[g]))
+		c, relative := f.cells[g], f.noise.time(f.cells[g].at)/f.expectation(g, f.beta)-1
+		worst = append(worst, fmt.Sprintf("%s at %.3g ms: %+.1f %%", bytesText(c.size), 1e3*c.rtt, 100*relative))
 	}
 	return false, fmt.Sprintf("cells miss the model by %.2g times as much as repeated trials allow (%s); worst: %s",
 		f.misfit(), formatP(p), strings.Join(worst, ", "))

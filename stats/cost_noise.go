@@ -152,7 +152,7 @@ func (c costNoise) unlikelihood(cells []costCell, most float64) float64 {
 
 // pairSpread is a robust standard deviation from all differences between replicates:
 // the root of their mean square, each truncated at three times their median absolute
-// value.
+// value; 0 if half of them are ties, because the timer is coarser than the noise.
 func pairSpread(c costNoise, cells []costCell) float64 {
 	var pairs []float64
 	for _, cell := range cells {
@@ -169,10 +169,6 @@ func pairSpread(c costNoise, cells []costCell) float64 {
 	for _, d := range pairs {
 		d = min(d, 3*first)
 		squares += d * d
-	}
-	// Half of the differences are ties: the timer is coarser than the noise.
-	if first == 0 {
-		return 0
 	}
 	return math.Sqrt(squares / float64(len(pairs)))
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -13,47 +14,35 @@ import (
 // costForm says which parameters a model has besides A, in the order R, B.
 type costForm struct{ hasR, hasB bool }
 
-func (f costForm) parameters() int {
-	p := 1
+// factors returns the factor of each parameter in a time.
+func (f costForm) factors(rtt, size float64) []float64 {
+	all := append(make([]float64, 0, 3), 1)
 	if f.hasR {
-		p++
+		all = append(all, rtt)
 	}
 	if f.hasB {
-		p++
+		all = append(all, size)
 	}
-	return p
+	return all
 }
+
+func (f costForm) parameters() int { return len(f.factors(0, 0)) }
 
 // columns returns the columns of the linear model of cell times, multiplied by a scale
 // for each cell.
 func (f costForm) columns(cells []costCell, scale []float64) [][]float64 {
-	by := func(factor func(costCell) float64) []float64 {
-		column := make([]float64, len(cells))
-		for g, cell := range cells {
-			column[g] = factor(cell) * scale[g]
+	all := make([][]float64, f.parameters())
+	for g, cell := range cells {
+		for j, factor := range f.factors(cell.rtt, cell.size) {
+			all[j] = append(all[j], factor*scale[g])
 		}
-		return column
-	}
-	all := [][]float64{scale}
-	if f.hasR {
-		all = append(all, by(func(c costCell) float64 { return c.rtt }))
-	}
-	if f.hasB {
-		all = append(all, by(func(c costCell) float64 { return c.size }))
 	}
 	return all
 }
 
 // time returns the model's time, which may be negative.
 func (f costForm) time(beta []float64, rtt, size float64) float64 {
-	t := beta[0]
-	if f.hasR {
-		t += beta[1] * rtt
-	}
-	if f.hasB {
-		t += beta[len(beta)-1] * size
-	}
-	return t
+	return floats.Dot(beta, f.factors(rtt, size))
 }
 
 // costFit is a fitted form.
@@ -210,9 +199,7 @@ func leastSquares(columns [][]float64, target, weights []float64) ([]float64, bo
 	}
 	beta := make([]float64, len(columns))
 	for j := range beta {
-		unit := make([]float64, len(columns))
-		unit[j] = 1
-		beta[j] = dot(s.weights(unit), s.y)
+		beta[j] = floats.Dot(s.parameter(j), s.y)
 	}
 	return beta, true
 }
@@ -307,13 +294,11 @@ func (f *costFit) intervals(conf float64, points []CostPoint) []Interval {
 // widens it. With as many cells as parameters there are no residuals, and the
 // differences between replicates are used.
 func (f *costFit) standardError(s *linearFit, parameter int) (standardError, freedom float64) {
-	unit := make([]float64, len(f.beta))
-	unit[parameter] = 1
-	w := s.weights(unit)
+	w := s.parameter(parameter)
 	if s.freedom == 0 {
-		return math.Sqrt(dot(w, w)), float64(f.noise.freedom)
+		return math.Sqrt(floats.Dot(w, w)), float64(f.noise.freedom)
 	}
-	share, mean, pseudo := ownShare, dot(w, w)/float64(s.freedom), f.pseudoResiduals()
+	share, mean, pseudo := ownShare, floats.Dot(w, w)/float64(s.freedom), f.pseudoResiduals()
 	if f.noise.unsure > 0 {
 		share = 1
 	}

@@ -125,7 +125,11 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
 		if !(o.Value > 0) || math.IsInf(o.Value, 0) {
 			return nil, fmt.Errorf("factorial: trial %d has the value %v, which has no logarithm", i, o.Value)
 		}
-		d.add(o)
+		d.logs = append(d.logs, math.Log(o.Value))
+		d.blocks = including(d.blocks, o.Block)
+		for f, l := range o.Levels {
+			d.seen[f] = including(d.seen[f], l)
+		}
 	}
 	for _, o := range obs {
 		b, _ := slices.BinarySearch(d.blocks, o.Block)
@@ -146,17 +150,13 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
 	return d, nil
 }
 
-// add adds a trial.
-func (d *design) add(o FactorialObs) {
-	for f, l := range o.Levels {
-		if at, ok := slices.BinarySearch(d.seen[f], l); !ok {
-			d.seen[f] = slices.Insert(d.seen[f], at, l)
-		}
+// including inserts a number into ascending ones, unless they have it.
+func including(all []int, v int) []int {
+	at, has := slices.BinarySearch(all, v)
+	if has {
+		return all
 	}
-	d.logs = append(d.logs, math.Log(o.Value))
-	if at, ok := slices.BinarySearch(d.blocks, o.Block); !ok {
-		d.blocks = slices.Insert(d.blocks, at, o.Block)
-	}
+	return slices.Insert(all, at, v)
 }
 
 // term is one part of the model: nothing, one factor, or two.

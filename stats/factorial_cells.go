@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -26,13 +27,7 @@ func (d *design) cellModel(blocked bool) *cellModel {
 		columns[k][i] = 1
 	}
 	if blocked {
-		for b := 1; b < len(d.blocks); b++ {
-			column := make([]float64, len(d.obs))
-			for i := range column {
-				column[i] = deviation(d.block[i], b)
-			}
-			columns = append(columns, column)
-		}
+		columns = append(columns, d.blockColumns()...)
 	}
 	m.linearFit = fitLinear(columns, d.logs)
 	return m
@@ -61,17 +56,15 @@ func (m *cellModel) cell(levels []int) []float64 {
 	if !ok {
 		return nil
 	}
-	c := make([]float64, len(m.columns))
-	c[k] = 1
-	return m.weights(c)
+	return m.parameter(k)
 }
 
 // lowest returns the combination with the lowest value, the first of equal ones.
-func (m *cellModel) lowest() int {
-	best, least := 0, math.Inf(1)
-	for k, levels := range m.cells {
-		if v := dot(m.cell(levels), m.y); v < least-negligible {
-			best, least = k, v
+func (m *cellModel) lowest() (best []int) {
+	least := math.Inf(1)
+	for _, levels := range m.cells {
+		if v := floats.Dot(m.cell(levels), m.y); v < least-negligible {
+			best, least = levels, v
 		}
 	}
 	return best
@@ -79,11 +72,7 @@ func (m *cellModel) lowest() int {
 
 // difference of two weights.
 func difference(a, b []float64) []float64 {
-	w := make([]float64, len(a))
-	for i := range w {
-		w[i] = a[i] - b[i]
-	}
-	return w
+	return floats.SubTo(make([]float64, len(a)), a, b)
 }
 
 // outlier returns the most outlying trial, and the p-value that there is no outlier: that of

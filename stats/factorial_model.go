@@ -14,8 +14,6 @@ type factorModel struct {
 	at      map[string]int // first column of a term
 }
 
-func termKey(t term) string { return cellKey(t) }
-
 // model returns a model with blocks, unless they would cost a main effect or all degrees
 // of freedom.
 func (d *design) model() *factorModel {
@@ -37,10 +35,7 @@ func (m *factorModel) estimated() int {
 			continue
 		}
 		c := m.combine(e.Factors, e.Levels)
-		if c == nil {
-			continue
-		}
-		if len(m.foreign(c, m.weights(c))) == 0 {
+		if c != nil && !m.confounded(c, m.weights(c)) {
 			n++
 		}
 	}
@@ -50,22 +45,14 @@ func (m *factorModel) estimated() int {
 func (d *design) modelWith(blocked bool) *factorModel {
 	m := &factorModel{design: d, blocked: blocked, at: map[string]int{}}
 	var columns [][]float64
-	add := func(value func(i int) float64) {
-		column := make([]float64, len(d.obs))
-		for i := range column {
-			column[i] = value(i)
-		}
-		columns = append(columns, column)
-	}
+	add := func(value func(i int) float64) { columns = append(columns, d.column(value)) }
 	for _, t := range d.terms() {
-		m.at[termKey(t)] = len(columns)
+		m.at[cellKey(t)] = len(columns)
 		switch len(t) {
 		case 0:
 			add(func(int) float64 { return 1 })
 			if blocked {
-				for b := 1; b < len(d.blocks); b++ {
-					add(func(i int) float64 { return deviation(d.block[i], b) })
-				}
+				columns = append(columns, d.blockColumns()...)
 			}
 		case 1:
 			for k := 1; k < len(d.seen[t[0]]); k++ {
@@ -83,6 +70,23 @@ func (d *design) modelWith(blocked bool) *factorModel {
 	}
 	m.linearFit = fitLinear(columns, d.logs)
 	return m
+}
+
+// column returns a column of a model, with a value for each trial.
+func (d *design) column(value func(trial int) float64) []float64 {
+	column := make([]float64, len(d.obs))
+	for i := range column {
+		column[i] = value(i)
+	}
+	return column
+}
+
+// blockColumns returns the columns of the blocks.
+func (d *design) blockColumns() (all [][]float64) {
+	for b := 1; b < len(d.blocks); b++ {
+		all = append(all, d.column(func(i int) float64 { return deviation(d.block[i], b) }))
+	}
+	return all
 }
 
 // deviation returns column k of levels in deviation coding, where the levels sum to 0: 1 at
@@ -119,7 +123,7 @@ func (m *factorModel) combine(factors, levels []int) []float64 {
 			step[i] = append(step[i], m.coded(to, f, k)-m.coded(from, f, k))
 		}
 	}
-	first := m.at[termKey(factors)]
+	first := m.at[cellKey(factors)]
 	for k, v := range step[0] {
 		if len(factors) == 1 {
 			c[first+k] = v
@@ -141,11 +145,10 @@ func (m *factorModel) effect(e FactorialEffect, conf float64) FactorialEffect {
 		return e
 	}
 	w := m.weights(c)
-	if len(m.foreign(c, w)) > 0 {
+	if m.confounded(c, w) {
 		e.Ratio = unknown(len(m.y), "mixed with other effects")
 		return e
 	}
-	r := m.ratio(w)
-	e.Ratio, e.P = r.interval(conf, (1-conf)/2), r.differs()
+	e.Ratio, e.P = m.ratio(w).test(conf)
 	return e
 }

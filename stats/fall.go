@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Load is one trial with N concurrent users and X operations per second.
@@ -68,16 +67,21 @@ func Fall(trials []Load) ([]Level, float64, error) {
 func welchBelow(a, b []float64) float64 {
 	ma, va := stat.MeanVariance(a, nil)
 	mb, vb := stat.MeanVariance(b, nil)
-	va, vb = va/float64(len(a)), vb/float64(len(b))
-	d := ma - mb
-	if va+vb == 0 {
-		if d < 0 {
-			return 0
-		}
+	na, nb := float64(len(a)), float64(len(b))
+	if va+vb == 0 && ma == mb {
 		return 1
 	}
-	freedom := sq(va+vb) / (sq(va)/float64(len(a)-1) + sq(vb)/float64(len(b)-1))
-	return distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(d / math.Sqrt(va+vb))
+	return welch(mb-ma, va/na, na, vb/nb, nb).above()
+}
+
+// welch returns the difference of two means with the standard error and the degrees of freedom of
+// Welch (1947), from the squared standard error and the number of values of each.
+func welch(difference, va, na, vb, nb float64) logRatio {
+	r := logRatio{mid: difference, se: math.Sqrt(va + vb), freedom: na + nb - 2}
+	if r.se > 0 {
+		r.freedom = sq(va+vb) / (sq(va)/(na-1) + sq(vb)/(nb-1))
+	}
+	return r
 }
 
 func sq(x float64) float64 { return x * x }

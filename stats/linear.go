@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -41,13 +42,13 @@ func fitLinear(columns [][]float64, y []float64) *linearFit {
 		r := make([]float64, len(s.q), len(s.q)+1)
 		for range 2 { // twice is enough (Giraud, Langou and Rozložník 2005)
 			for j, q := range s.q {
-				by := dot(q, rest)
+				by := floats.Dot(q, rest)
 				r[j] += by
-				subtract(rest, by, q)
+				floats.AddScaled(rest, -by, q)
 			}
 		}
-		length := math.Sqrt(dot(rest, rest))
-		if length <= dependent*math.Sqrt(dot(column, column)) {
+		length := math.Sqrt(floats.Dot(rest, rest))
+		if length <= dependent*math.Sqrt(floats.Dot(column, column)) {
 			continue
 		}
 		for i := range rest {
@@ -56,12 +57,12 @@ func fitLinear(columns [][]float64, y []float64) *linearFit {
 		s.kept, s.q, s.r = append(s.kept, c), append(s.q, rest), append(s.r, append(r, length))
 	}
 	for _, q := range s.q {
-		subtract(s.residual, dot(q, s.residual), q)
+		floats.AddScaled(s.residual, -floats.Dot(q, s.residual), q)
 		for i, v := range q {
 			s.leverage[i] += v * v
 		}
 	}
-	s.squares = dot(s.residual, s.residual)
+	s.squares = floats.Dot(s.residual, s.residual)
 	s.freedom = len(y) - len(s.kept)
 	if s.freedom > 0 {
 		s.sigma = math.Sqrt(s.squares / float64(s.freedom))
@@ -72,7 +73,7 @@ func fitLinear(columns [][]float64, y []float64) *linearFit {
 // determined reports whether no column nearly depends on others (up to a millionth).
 func (s *linearFit) determined() bool {
 	for k, c := range s.kept {
-		if s.r[k][k] < 3e-6*math.Sqrt(dot(s.columns[c], s.columns[c])) {
+		if s.r[k][k] < 3e-6*math.Sqrt(floats.Dot(s.columns[c], s.columns[c])) {
 			return false
 		}
 	}
@@ -88,21 +89,6 @@ func (s *linearFit) hat(i, k int) float64 {
 	return h
 }
 
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		sum += v * b[i]
-	}
-	return sum
-}
-
-// subtract subtracts by·b from a.
-func subtract(a []float64, by float64, b []float64) {
-	for i, v := range b {
-		a[i] -= by * v
-	}
-}
-
 // weights returns the weights of y in the estimate of Σ c·β, assuming that dropped columns have
 // no effect.
 func (s *linearFit) weights(c []float64) []float64 {
@@ -114,32 +100,37 @@ func (s *linearFit) weights(c []float64) []float64 {
 			z[k] -= s.r[k][j] * z[j]
 		}
 		z[k] /= s.r[k][k]
-		subtract(w, -z[k], s.q[k])
+		floats.AddScaled(w, z[k], s.q[k])
 	}
 	return w
 }
 
-// foreign returns the other columns that contribute to the estimate of Σ c·β with weights w if
+// parameter returns the weights of y in the estimate of one β.
+func (s *linearFit) parameter(j int) []float64 {
+	unit := make([]float64, len(s.columns))
+	unit[j] = 1
+	return s.weights(unit)
+}
+
+// confounded reports whether other columns contribute to the estimate of Σ c·β with weights w if
 // they have an effect.
-func (s *linearFit) foreign(c, w []float64) []int {
-	var all []int
-	size := math.Sqrt(dot(c, c))
+func (s *linearFit) confounded(c, w []float64) bool {
 	for j, column := range s.columns {
-		if math.Abs(dot(w, column)-c[j]) > 1e-6*size {
-			all = append(all, j)
+		if math.Abs(floats.Dot(w, column)-c[j]) > 1e-6*math.Sqrt(floats.Dot(c, c)) {
+			return true
 		}
 	}
-	return all
+	return false
 }
 
 // manyTrials is the number of trials above which the correlation of residuals does not matter.
 const manyTrials = 1000
 
-// error returns the standard error of the sum with weights w, and its degrees of freedom; false
-// if the trials do not determine it.
-func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
+// error returns the standard error of the sum with weights w, and its degrees of freedom; 0 of
+// them if the trials do not determine it.
+func (s *linearFit) error(w []float64) (se, freedom float64) {
 	if s.freedom == 0 {
-		return math.Inf(1), 0, false
+		return math.Inf(1), 0
 	}
 	n := len(s.y)
 	a := make([]float64, n)
@@ -152,14 +143,14 @@ func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
 		if free < 1e-8 {
 			// If the model fits a trial exactly, its residual contains no information
 			// about its noise: use that of all trials.
-			return max(s.sigma*math.Sqrt(dot(w, w)), negligible), float64(s.freedom), true
+			return max(s.sigma*math.Sqrt(floats.Dot(w, w)), negligible), float64(s.freedom)
 		}
 		a[i] = v * v / free
 		variance += a[i] * s.residual[i] * s.residual[i]
 		total += v * v
 	}
 	if total == 0 {
-		return 0, float64(s.freedom), true
+		return 0, float64(s.freedom)
 	}
 	spread := 0.0
 	for i := range n {
@@ -177,27 +168,26 @@ func (s *linearFit) error(w []float64) (se, freedom float64, ok bool) {
 			spread += 2 * a[i] * a[j] * sq(s.hat(i, j))
 		}
 	}
-	return max(math.Sqrt(variance), negligible), total * total / spread, true
+	return max(math.Sqrt(variance), negligible), total * total / spread
 }
 
-// logRatio is a weighted sum of logarithms with Student's t and its degrees of freedom, which
-// gives a ratio with an interval. tail is the share to cut off at each end.
+// logRatio is the logarithm of a ratio with its standard error and the degrees of freedom of
+// Student's t; 0 of them if the trials do not determine the error.
 type logRatio struct {
 	mid, se, freedom float64
-	ok               bool
 	n                int
 }
 
 func (s *linearFit) ratio(w []float64) logRatio {
-	r := logRatio{mid: dot(w, s.y), n: len(s.y)}
-	r.se, r.freedom, r.ok = s.error(w)
+	r := logRatio{mid: floats.Dot(w, s.y), n: len(s.y)}
+	r.se, r.freedom = s.error(w)
 	return r
 }
 
 // interval cuts off a tail at each end.
 func (r logRatio) interval(conf, tail float64) Interval {
 	i := Interval{Mid: math.Exp(r.mid), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: r.n}
-	if !r.ok {
+	if r.freedom == 0 {
 		i.Warn = "nothing was repeated: no interval"
 		return i
 	}
@@ -209,10 +199,10 @@ func (r logRatio) interval(conf, tail float64) Interval {
 // above is the p-value of the hypothesis that the ratio is 1 or less; NaN if the trials do not
 // determine it.
 func (r logRatio) above() float64 {
-	if !r.ok {
+	switch {
+	case r.freedom == 0:
 		return math.NaN()
-	}
-	if r.se == 0 {
+	case r.mid == 0: // also without a standard error
 		return 0.5
 	}
 	return distuv.StudentsT{Sigma: 1, Nu: r.freedom}.Survival(r.mid / r.se)
@@ -220,5 +210,10 @@ func (r logRatio) above() float64 {
 
 // differs is the p-value of the hypothesis that the ratio is 1.
 func (r logRatio) differs() float64 {
-	return min(1, 2*logRatio{mid: math.Abs(r.mid), se: r.se, freedom: r.freedom, ok: r.ok}.above())
+	return min(1, 2*logRatio{mid: math.Abs(r.mid), se: r.se, freedom: r.freedom}.above())
+}
+
+// test returns the ratio with its interval at conf, and the p-value that it is 1.
+func (r logRatio) test(conf float64) (Interval, float64) {
+	return r.interval(conf, (1-conf)/2), r.differs()
 }

@@ -81,11 +81,8 @@ func RangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 // medianOrder is the largest k for which the confidence reaches conf; 0: none.
 func medianOrder(n int, conf float64) int {
 	k := 0
-	for j := 1; 2*j <= n; j++ {
-		if orderConfidence(n, j) < conf {
-			break
-		}
-		k = j
+	for 2*(k+1) <= n && orderConfidence(n, k+1) >= conf {
+		k++
 	}
 	return k
 }

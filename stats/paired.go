@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -115,38 +116,19 @@ func walsh(d []float64, k int) float64 {
 // on their logarithms: it assumes normal noise, and so works with too few pairs for
 // [PairedRatio]. Equal logarithms give an interval without width.
 func StudentRatio(logs []float64, conf float64) (ratio Interval, p float64) {
-	n := float64(len(logs))
-	if n < 2 || slices.ContainsFunc(logs, math.IsNaN) {
+	if len(logs) < 2 || slices.ContainsFunc(logs, math.IsNaN) {
 		return unknown(len(logs), "one pair has no spread"), math.NaN()
 	}
-	mean, squares := 0.0, 0.0
-	for _, v := range logs {
-		mean += v / n
-	}
-	for _, v := range logs {
-		squares += (v - mean) * (v - mean)
-	}
+	n := float64(len(logs))
+	mean, variance := stat.MeanVariance(logs, nil)
 	switch {
 	case math.IsInf(mean, 0):
 		return Interval{Mid: math.Exp(mean), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: len(logs),
 			Warn: "some of the values are 0"}, math.NaN()
-	case slices.Min(logs) == slices.Max(logs):
-		return studentRatio(logs[0], 0, n-1, conf, len(logs))
+	case slices.Min(logs) == slices.Max(logs): // without rounding errors
+		mean, variance = logs[0], 0
 	}
-	return studentRatio(mean, math.Sqrt(squares/(n-1)/n), n-1, conf, len(logs))
-}
-
-// studentRatio returns a ratio from its logarithm, with Student's interval and test. Without a
-// standard error the interval has no width.
-func studentRatio(log, se, freedom, conf float64, n int) (ratio Interval, p float64) {
-	ratio = Interval{Mid: math.Exp(log), Lo: math.Exp(log), Hi: math.Exp(log), Conf: conf, N: n}
-	if se == 0 {
-		return ratio, map[bool]float64{true: 1, false: 0}[log == 0]
-	}
-	t := distuv.StudentsT{Sigma: 1, Nu: freedom}
-	reach := t.Quantile((1+conf)/2) * se
-	ratio.Lo, ratio.Hi = math.Exp(log-reach), math.Exp(log+reach)
-	return ratio, 2 * t.Survival(math.Abs(log)/se)
+	return logRatio{mean, math.Sqrt(variance / n), n - 1, len(logs)}.test(conf)
 }
 
 // BlockMeans returns an estimate over all cells for each block: the mean of the cells' centres
@@ -202,10 +184,7 @@ func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 		for _, c := range centres[side] {
 			mean[side] += c / float64(n)
 		}
-		middle, _ := meanKnown(blocks)
-		for _, v := range blocks {
-			variance[side] += (v - middle) * (v - middle) / (count[side] - 1) / count[side]
-		}
+		variance[side] = stat.Variance(blocks, nil) / count[side]
 	}
 	d := mean[0] - mean[1]
 	if min(count[0], count[1]) < LeastBlocks {
@@ -213,9 +192,9 @@ func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 			Warn: fmt.Sprintf("%g and %g blocks: all cells together need %d on either side", count[1], count[0],
 				LeastBlocks)}, math.NaN()
 	}
-	both := variance[0] + variance[1]
-	lower := variance[0]*variance[0]/(count[0]-1) + variance[1]*variance[1]/(count[1]-1)
-	return studentRatio(d, math.Sqrt(both), both*both/lower, conf, n)
+	r := welch(d, variance[0], count[0], variance[1], count[1])
+	r.n = n
+	return r.test(conf)
 }
 
 // meanKnown returns the mean of the values that are not NaN, and their number.

@@ -19,14 +19,9 @@ type Lifetime struct {
 // censored at the time of another's event counts as observed at that time.
 func ProductLimit(all []Lifetime, q float64) float64 {
 	all = slices.Clone(all)
+	order := map[bool]int{true: 0, false: 1}
 	slices.SortFunc(all, func(a, b Lifetime) int {
-		switch c := cmp.Compare(a.Time, b.Time); {
-		case c != 0 || a.Happened == b.Happened:
-			return c
-		case a.Happened:
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.Time, b.Time), order[a.Happened]-order[b.Happened])
 	})
 	longer := 1.0
 	for i, l := range all {

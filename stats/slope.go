@@ -97,13 +97,13 @@ func trend(x, y []float64, autocorrelation float64) (slope, se float64) {
 	}
 	ones, xs, ys := free(slices.Repeat([]float64{1}, n)), free(x), free(y)
 	for _, v := range [][]float64{xs, ys} {
-		subtract(v, dot(ones, v)/dot(ones, ones), ones)
+		floats.AddScaled(v, -floats.Dot(ones, v)/floats.Dot(ones, ones), ones)
 	}
-	spread := dot(xs, xs)
-	if !(spread > negligible*dot(ones, ones)) {
+	spread := floats.Dot(xs, xs)
+	if !(spread > negligible*floats.Dot(ones, ones)) {
 		return math.NaN(), math.NaN()
 	}
-	slope = dot(xs, ys) / spread
-	subtract(ys, slope, xs)
-	return slope, math.Sqrt(dot(ys, ys) / float64(n-2) / spread)
+	slope = floats.Dot(xs, ys) / spread
+	floats.AddScaled(ys, -slope, xs)
+	return slope, math.Sqrt(floats.Dot(ys, ys) / float64(n-2) / spread)
 }

@@ -150,7 +150,7 @@ func explain(c *cobra.Command) {
 func exitStatusTopic() *cobra.Command {
 	var b strings.Builder
 	b.WriteString("What the program's exit status means; see docs/scripting.md.\n\n")
-	for _, m := range ui.Meanings() {
+	for _, m := range ui.Meanings {
 		fmt.Fprintf(&b, "%5d  %s\n", m.Code, m.Words)
 	}
 	return &cobra.Command{Use: "exit-status", Short: "what each exit status means", Long: b.String()}

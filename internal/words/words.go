@@ -128,11 +128,9 @@ func Percent(share float64) string {
 		return "−" + Percent(-share)
 	case p < 0.1:
 		return "< 0.1 %"
-	case p < 10 && math.Abs(p-math.Round(p)) > 0.05:
-		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
 	case p > 99.9 && p < 100:
 		return "> 99.9 %"
-	case p > 99 && p < 100:
+	case p < 10 && math.Abs(p-math.Round(p)) > 0.05, p > 99 && p < 100:
 		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
 	default:
 		return strconv.FormatFloat(p, 'f', 0, 64) + " %"

@@ -38,7 +38,7 @@ func trialColumns(r *analysis.Result) []trialColumn {
 		{"invalid", text, func(t *analysis.Trial) any { return strings.Join(t.Invalid, " ") }, nil},
 		{"epoch", parquet.Timestamp(parquet.Nanosecond), func(t *analysis.Trial) any { return t.Epoch.UnixNano() },
 			func(t *analysis.Trial) string { return t.Epoch.UTC().Format(time.RFC3339Nano) }},
-		{"seconds", number, func(t *analysis.Trial) any { return known(t.Seconds) }, nil},
+		{"seconds", number, func(t *analysis.Trial) any { return known(t.Seconds, true) }, nil},
 		{"error", text, func(t *analysis.Trial) any { return t.Error }, nil},
 	}
 	words := map[string]bool{}
@@ -50,10 +50,8 @@ func trialColumns(r *analysis.Result) []trialColumn {
 	for _, p := range r.Frame.FactorPaths() {
 		c := trialColumn{name: p, kind: number, text: func(t *analysis.Trial) string { return t.Info.Value(p) }}
 		c.of = func(t *analysis.Trial) any {
-			if f, ok := t.Info.Factor(p); ok {
-				return known(f.Number)
-			}
-			return (*float64)(nil)
+			f, has := t.Info.Factor(p)
+			return known(f.Number, has)
 		}
 		if words[p] {
 			c.kind = text
@@ -63,10 +61,8 @@ func trialColumns(r *analysis.Result) []trialColumn {
 	}
 	for _, m := range r.Metrics {
 		all = append(all, trialColumn{m.Key, number, func(t *analysis.Trial) any {
-			if v, ok := t.Metrics[m.Key]; ok && analysis.Supported(m.Key, t.Trial) {
-				return known(v)
-			}
-			return (*float64)(nil)
+			v, has := t.Metrics[m.Key]
+			return known(v, has && analysis.Supported(m.Key, t.Trial))
 		}, nil})
 	}
 	for _, o := range record.Outcomes() {
@@ -77,9 +73,9 @@ func trialColumns(r *analysis.Result) []trialColumn {
 	return all
 }
 
-// known returns nil for NaN and infinities.
-func known(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+// known returns nil for a number that there is not, and for NaN and infinities.
+func known(v float64, has bool) *float64 {
+	if !has || math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
 	return &v

@@ -427,11 +427,8 @@ func spread(panels []*panel) bool {
 
 // show formats a number with its unit; large amounts of a currency are in words.
 func show(v float64, unit string) string {
-	switch unit {
-	case "ratio", "s", "s/GB", "1/s", "B", "B/s", "bit/s", "×", "1":
-		return words.Show(v, unit)
-	}
-	if math.Abs(v) >= 1e4 && !math.IsInf(v, 0) {
+	currency := !slices.Contains([]string{"ratio", "s", "s/GB", "1/s", "B", "B/s", "bit/s", "×", "1"}, unit)
+	if currency && math.Abs(v) >= 1e4 && !math.IsInf(v, 0) {
 		return words.Money(v, unit)
 	}
 	return words.Show(v, unit)

@@ -171,7 +171,7 @@ func merged(points []analysis.Point, n int) []analysis.Point {
 	}
 	var all []analysis.Point
 	for chunk := range slices.Chunk(points, step) {
-		p := analysis.Point{Lo: math.NaN(), Hi: math.NaN()}
+		p := analysis.Point{Lo: math.Inf(1), Hi: math.Inf(-1)}
 		known := 0.0
 		for _, x := range chunk {
 			p.At += x.At / float64(len(chunk))
@@ -179,21 +179,13 @@ func merged(points []analysis.Point, n int) []analysis.Point {
 				p.Value, known = p.Value+x.Value, known+1
 			}
 			if x.Lo < x.Hi {
-				p.Lo, p.Hi = min(orElse(p.Lo, x.Lo), x.Lo), max(orElse(p.Hi, x.Hi), x.Hi)
+				p.Lo, p.Hi = min(p.Lo, x.Lo), max(p.Hi, x.Hi)
 			}
 		}
 		p.Value /= known // none: NaN, a gap
 		all = append(all, p)
 	}
 	return all
-}
-
-// orElse returns v, or other if v is NaN.
-func orElse(v, other float64) float64 {
-	if math.IsNaN(v) {
-		return other
-	}
-	return v
 }
 
 // mostSpans is the largest number of spans in a panel.

@@ -281,10 +281,6 @@ func (t *text) table(all table, title string, most int) int {
 // mostWords is the largest number of characters of a text column in a table that is too wide.
 const mostWords = 32
 
-func isInterval(note string) bool {
-	return strings.HasPrefix(note, "±") || strings.HasPrefix(note, "(")
-}
-
 // align formats columns of a table as lines, with narrow without intervals and long texts, and
 // returns their width.
 func align(t table, columns []int, narrow bool) (lines []string, wide int) {
@@ -300,8 +296,8 @@ func align(t table, columns []int, narrow bool) (lines []string, wide int) {
 			if narrow && !t.Head[c].Numeric {
 				s = words.Clip(s, mostWords)
 			}
-			if !narrow && isInterval(r[c].Note) {
-				s += " " + r[c].Note
+			if note := r[c].Note; !narrow && (strings.HasPrefix(note, "±") || strings.HasPrefix(note, "(")) {
+				s += " " + note // an interval
 			}
 			fmt.Fprint(w, s, "\t")
 		}

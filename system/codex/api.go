@@ -231,8 +231,8 @@ func (a *api) Fetch(ctx context.Context, t *member.Content) error {
 	if err := a.request(ctx, t); err != nil {
 		return err
 	}
-	for last := int64(-1); t.Verified() != last; {
-		last = t.Verified()
+	for last := int64(-1); t.State().Verified != last; {
+		last = t.State().Verified
 		if !member.Sleep(ctx, a.quiet) {
 			return ctx.Err()
 		}
@@ -240,7 +240,7 @@ func (a *api) Fetch(ctx context.Context, t *member.Content) error {
 		if err != nil {
 			return err
 		}
-		if t.Hold(now); t.Complete() {
+		if t.Hold(now); t.State().Complete {
 			return nil
 		}
 	}

@@ -67,7 +67,7 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 	})
 	defer task.Stop()
 	defer cancel()
-	for end := time.Now().Add(brief); !task.Known(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(brief); task.State().Size < 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the size was never known")
 		}
@@ -79,9 +79,9 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 			t.Fatalf("%+v, %v", now, err)
 		}
 		task.Hold(now)
-		verified = append(verified, task.Verified())
-		if task.Complete() != (task.Verified() == size) {
-			t.Errorf("complete at %d of %d bytes: %v", task.Verified(), int64(size), task.Complete())
+		verified = append(verified, task.State().Verified)
+		if task.State().Complete != (task.State().Verified == size) {
+			t.Errorf("complete at %d of %d bytes: %v", task.State().Verified, int64(size), task.State().Complete)
 		}
 	}
 	if want := []int64{0, 236 * blockSize, size}; !slices.Equal(verified, want) {

@@ -46,7 +46,7 @@ func (b *backend) Fetch(ctx context.Context, c *member.Content) error {
 		return err
 	}
 	for turn := 0; d.next < d.blocks(); {
-		sources := d.From()
+		sources := d.State().From
 		if len(sources) > 0 {
 			err := d.get(ctx, sources[turn%len(sources)])
 			if err == nil {

@@ -85,12 +85,11 @@ func Find(name string) (bin string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	if _, err := os.Stat(filepath.Join(dir, done)); err != nil {
-		return "", false
-	}
 	bin = filepath.Join(dir, "bin")
-	if _, err := os.Stat(filepath.Join(bin, p.Command)); err != nil {
-		return "", false // someone took it away
+	for _, file := range []string{filepath.Join(dir, done), filepath.Join(bin, p.Command)} {
+		if _, err := os.Stat(file); err != nil {
+			return "", false // not ended, or someone took it away
+		}
 	}
 	return bin, true
 }

@@ -308,7 +308,7 @@ func (r *rpc) Fetch(ctx context.Context, t *member.Content) error {
 
 // measure gets the sizes of content and graph from the root, once the root is there.
 func (r *rpc) measure(ctx context.Context, t *member.Content) error {
-	if t.Known() {
+	if t.State().Size >= 0 {
 		return nil
 	}
 	var s struct{ Size, CumulativeSize int64 }

@@ -11,32 +11,38 @@ type Content struct {
 	Ref system.Ref
 	Background
 
-	mu             sync.Mutex
-	from           []string
-	size, verified int64 // size −1: unknown
-	overhead       int64 // bytes of its blocks that are not content
-	complete       bool
-	trouble        string
-	before         Counts // counters when the fetch began
+	mu       sync.Mutex
+	state    State
+	overhead int64 // bytes of its blocks that are not content
+}
+
+// State is the progress of a content.
+type State struct {
+	From           []string // addresses of the peers to fetch from
+	Size, Verified int64    // bytes; Size −1: unknown
+	Complete       bool
+
+	trouble string
+	before  Counts // counters when the fetch began
 }
 
 // NewContent returns a content that the node is to fetch; before are the node's counters.
 func NewContent(ref system.Ref, before Counts) *Content {
-	return &Content{Ref: ref, size: -1, before: before}
+	return &Content{Ref: ref, state: State{Size: -1, before: before}}
+}
+
+// State returns the current state.
+func (t *Content) State() State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state
 }
 
 // Know records the size of the content and the overhead of its blocks.
 func (t *Content) Know(size, overhead int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.size, t.overhead = size, overhead
-}
-
-// Known reports whether the size is known.
-func (t *Content) Known() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.size >= 0
+	t.state.Size, t.overhead = size, overhead
 }
 
 // Blocks records the number of bytes of blocks present. The whole overhead is subtracted at once,
@@ -48,8 +54,8 @@ func (t *Content) Blocks(bytes int64) {
 }
 
 func (t *Content) blocks(bytes int64) {
-	if now := min(t.size, bytes-t.overhead); now > t.verified {
-		t.verified, t.trouble = now, ""
+	if now := min(t.state.Size, bytes-t.overhead); now > t.state.Verified {
+		t.state.Verified, t.state.trouble = now, ""
 	}
 }
 
@@ -58,63 +64,35 @@ func (t *Content) blocks(bytes int64) {
 func (t *Content) Hold(now Counts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now.Held >= 0 && t.size >= 0 && !t.complete {
-		t.blocks(now.Held - t.before.Held)
-		t.complete = t.verified == t.size
+	if now.Held >= 0 && t.state.Size >= 0 && !t.state.Complete {
+		t.blocks(now.Held - t.state.before.Held)
+		t.state.Complete = t.state.Verified == t.state.Size
 	}
-}
-
-// Verified returns the number of bytes present.
-func (t *Content) Verified() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.verified
-}
-
-// Complete reports whether the content is complete.
-func (t *Content) Complete() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.complete
 }
 
 func (t *Content) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.complete, t.verified, t.trouble = true, t.size, ""
-}
-
-// From returns the addresses of the peers to fetch from.
-func (t *Content) From() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.from
+	t.state.Complete, t.state.Verified, t.state.trouble = true, t.state.Size, ""
 }
 
 // Note records what prevents progress, until the next block arrives.
 func (t *Content) Note(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.trouble = err.Error()
-}
-
-// base returns the counters when the fetch began.
-func (t *Content) base() Counts {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.before
+	t.state.trouble = err.Error()
 }
 
 // restarted adjusts the content to a new process, whose counters start at 0.
 func (t *Content) restarted() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.before.Received, t.before.Sent = min(t.before.Received, 0), min(t.before.Sent, 0)
+	before := &t.state.before
+	before.Received, before.Sent = min(before.Received, 0), min(before.Sent, 0)
 }
 
 func (t *Content) progress(now Counts) system.Progress {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	s := t.State()
 	since := func(now, before int64) int64 {
 		if before < 0 {
 			return -1
@@ -122,11 +100,11 @@ func (t *Content) progress(now Counts) system.Progress {
 		return now - before
 	}
 	f := system.Progress{
-		Size: t.size, Verified: t.verified, Written: t.verified, Complete: t.complete,
-		Received: since(now.Received, t.before.Received), Sent: since(now.Sent, t.before.Sent), Peers: now.Peers,
+		Size: s.Size, Verified: s.Verified, Written: s.Verified, Complete: s.Complete,
+		Received: since(now.Received, s.before.Received), Sent: since(now.Sent, s.before.Sent), Peers: now.Peers,
 	}
 	if !f.Complete {
-		if f.Trouble = t.trouble; f.Trouble == "" && f.Peers == 0 {
+		if f.Trouble = s.trouble; f.Trouble == "" && f.Peers == 0 {
 			f.Trouble = "no peers"
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
 
 const (
@@ -96,7 +97,7 @@ func (n *Contents) Fetch(ctx context.Context, ref system.Ref, from []string) err
 	}
 	c := n.content(ref, before)
 	c.mu.Lock()
-	c.from = Merge(c.from, from)
+	c.state.From = Merge(c.state.From, from)
 	c.mu.Unlock()
 	n.begin(c)
 	return nil
@@ -123,7 +124,7 @@ func (n *Contents) busy(but system.Ref) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for ref, c := range n.all {
-		if n.Abandon != nil && ref != but && !c.Complete() {
+		if n.Abandon != nil && ref != but && !c.State().Complete {
 			return fmt.Errorf("%s: %s is still fetching %s: it does not say whose the blocks are that come, so there "+
 				"is one content at a time",
 				n.Name, n.Title, ref)
@@ -134,7 +135,7 @@ func (n *Contents) busy(but system.Ref) error {
 
 // begin starts to fetch an incomplete content, unless a fetch is running.
 func (n *Contents) begin(c *Content) {
-	if !c.Complete() && !c.Begun() { // a running fetch gets new peers at its next redial
+	if !c.State().Complete && !c.Begun() { // a running fetch gets new peers at its next redial
 		c.Begin(func(ctx context.Context) { n.keepConnected(ctx, c) }, func(ctx context.Context) {
 			n.keepFetching(ctx, c)
 		})
@@ -144,7 +145,7 @@ func (n *Contents) begin(c *Content) {
 // keepConnected connects the node repeatedly to the peers that it fetches from, because a missing
 // peer may appear later.
 func (n *Contents) keepConnected(ctx context.Context, c *Content) {
-	for !c.Complete() {
+	for !c.State().Complete {
 		n.dial(ctx, c)
 		if !Sleep(ctx, n.Redial) {
 			return
@@ -153,27 +154,23 @@ func (n *Contents) keepConnected(ctx context.Context, c *Content) {
 }
 
 func (n *Contents) dial(ctx context.Context, c *Content) {
-	others := slices.DeleteFunc(slices.Clone(c.From()), func(a string) bool { return a == n.Self })
+	others := slices.DeleteFunc(slices.Clone(c.State().From), func(a string) bool { return a == n.Self })
 	within, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
 	apart, err := n.Backend.Apart(within, others)
 	if err != nil {
 		return // the node has ended, which is reported elsewhere
 	}
-	var wg sync.WaitGroup
-	for _, a := range apart {
-		wg.Go(func() {
-			within, cancel := context.WithTimeout(ctx, dialTime)
-			defer cancel()
-			_ = n.Backend.Connect(within, a) // retried later
-		})
-	}
-	wg.Wait()
+	_ = group.Each(apart, func(_ int, address string) error { // retried later
+		within, cancel := context.WithTimeout(ctx, dialTime)
+		defer cancel()
+		return n.Backend.Connect(within, address)
+	})
 }
 
 // keepFetching makes the node fetch until the content is complete. Errors may be temporary.
 func (n *Contents) keepFetching(ctx context.Context, c *Content) {
-	for !c.Complete() {
+	for !c.State().Complete {
 		err := n.Runs()
 		if err == nil {
 			err = n.Backend.Fetch(ctx, c)
@@ -213,8 +210,8 @@ func (n *Contents) Progress(ctx context.Context, ref system.Ref) (f system.Progr
 	if err != nil {
 		return f, err
 	}
-	now := c.base()
-	if !c.Complete() || now.Sent >= 0 {
+	now := c.State().before
+	if !c.State().Complete || now.Sent >= 0 {
 		if now, err = n.count(ctx); err != nil {
 			return f, err
 		}
@@ -241,7 +238,7 @@ func (n *Contents) Forget(ctx context.Context, ref system.Ref) error {
 	delete(n.all, ref)
 	last := len(n.all) == 0
 	n.mu.Unlock()
-	if n.Abandon != nil && !c.Complete() {
+	if n.Abandon != nil && !c.State().Complete {
 		if err := n.Abandon(ctx); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func fakeContents(f *fake) (*Contents, *Content) {
 func TestDeadPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c := fakeContents(&fake{})
-		c.from = []string{"dead", "alive"}
+		c.state.From = []string{"dead", "alive"}
 		begin := time.Now()
 		n.dial(t.Context(), c)
 		if took := time.Since(begin); took > dialTime {

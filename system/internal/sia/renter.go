@@ -111,10 +111,9 @@ func (r *Renter) Add(ref system.Ref, size int64) { r.sizes.Store(ref, size) }
 
 // Stored returns the size of an object that was put here.
 func (r *Renter) Stored(ref system.Ref) (size int64, ours bool) {
-	if v, ours := r.sizes.Load(ref); ours {
-		return v.(int64), true
-	}
-	return 0, false
+	v, ours := r.sizes.Load(ref)
+	size, _ = v.(int64)
+	return size, ours
 }
 
 // Len returns how many objects were put here.

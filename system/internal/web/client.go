@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -258,12 +259,8 @@ func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, hea
 			req.Body = http.NoBody
 		}
 	}
-	for k, v := range t.Header {
-		req.Header[k] = v
-	}
-	for k, v := range head {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, t.Header)
+	maps.Copy(req.Header, head)
 	if host := req.Header.Get("Host"); host != "" {
 		req.Host = host
 		req.Header.Del("Host")
