@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
 // The pause between two calls is 2 % of the time waited so far (1/share), and at least shortest. 10
@@ -29,10 +31,8 @@ func Poll(ctx context.Context, system, what string, done func(ctx context.Contex
 		case ctx.Err() == nil:
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !member.Sleep(ctx, max(time.Since(from)/share, shortest)) {
 			return fmt.Errorf("%s: %s: %w (last: %s)", system, what, context.Cause(ctx), last)
-		case <-time.After(max(time.Since(from)/share, shortest)):
 		}
 	}
 }
