@@ -46,8 +46,8 @@ func (a *API) Close() { a.Client.Close() }
 
 // explain adds the cause to an error: the meaning of a status, or the end of a process.
 func (a *API) explain(err error) error {
-	var e *web.StatusError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*web.StatusError](err)
+	if !ok {
 		return member.Explain(a.alive, err)
 	}
 	for _, m := range a.Meanings {

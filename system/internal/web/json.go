@@ -41,8 +41,7 @@ func (e *StatusError) StatusCode() int { return e.Status }
 
 // Status returns the status of the StatusError in err, or 0.
 func Status(err error) int {
-	var e *StatusError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*StatusError](err); ok {
 		return e.Status
 	}
 	return 0

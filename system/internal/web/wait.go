@@ -83,8 +83,7 @@ func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, 
 
 // ours returns the reason if Wait cancelled the request, else err.
 func ours(ctx context.Context, err error) error {
-	var r reason
-	if errors.As(context.Cause(ctx), &r) {
+	if r, ok := errors.AsType[reason](context.Cause(ctx)); ok {
 		return r.error
 	}
 	return err
