@@ -88,7 +88,8 @@ func Check(ctx context.Context, i system.Info, opt system.Options, plan func(sys
 
 // Attach connects to the renter that the options name. node checks it and fills in its identity.
 func Attach(ctx context.Context, name string, d system.Deployment, plan func(system.Options) (Plan, error),
-	connect Connector, node func(a *API, p Plan, identity map[string]string) (group.Node, error)) (system.Cluster, error) {
+	connect Connector, node func(a *API, p Plan, identity map[string]string) (group.Node, error),
+) (system.Cluster, error) {
 	p, err := plan(d.Options)
 	if err != nil {
 		return nil, err
