@@ -15,11 +15,6 @@ func connect(base *url.URL, password string, from testbed.Host) *sia.API {
 		Meanings: meanings()}, password, from)
 }
 
-// connectHost is connect for a hostd.
-func connectHost(base *url.URL, password string, from testbed.Host) *sia.API {
-	return sia.Connect(sia.API{System: name, Base: base.JoinPath("/api"), Consensus: "/consensus/tip"}, password, from)
-}
-
 func meanings() []sia.Meaning {
 	return []sia.Meaning{
 		{Status: http.StatusUnauthorized, Means: system.ErrAuth,

@@ -8,7 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.sia.tech/core/gateway"
@@ -41,8 +41,7 @@ type privateChain struct {
 	peers   []string // addresses of the daemons
 
 	making member.Background
-	mu     sync.Mutex
-	err    error // why the last block was not made
+	err    atomic.Pointer[error] // why the last block was not made; nil before the first one
 }
 
 // newChain returns a chain that pays the wallets. It connects to its peers from the host from.
@@ -160,18 +159,17 @@ func (c *privateChain) goOn(every time.Duration) {
 	c.making.Begin(func(ctx context.Context) {
 		for member.Sleep(ctx, every) {
 			err := c.block(ctx)
-			c.mu.Lock()
-			c.err = err
-			c.mu.Unlock()
+			c.err.Store(&err)
 		}
 	})
 }
 
 // Err returns why the last block was not made, or nil if it was.
 func (c *privateChain) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
+	if err := c.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (c *privateChain) stop() {

@@ -62,10 +62,11 @@ func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (s
 // Target implements system.HTTPServer.
 func (n *node) Target(ref system.Ref) (system.HTTPTarget, error) {
 	key, err := n.Path(ref)
-	if err != nil {
-		return system.HTTPTarget{}, err
-	}
-	return system.HTTPTarget{URL: n.API.URL("/worker/object/"+key, n.query()), Header: n.API.Header.Clone()}, nil
+	return n.target(key), err
+}
+
+func (n *node) target(key string) system.HTTPTarget {
+	return system.HTTPTarget{URL: n.API.URL("/worker/object/"+key, n.query()), Header: n.API.Header.Clone()}
 }
 
 // Get implements system.Getter.
@@ -80,12 +81,8 @@ func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 // GetRange implements system.Ranger. renterd supports bytes=a-b within the object and answers 400
 // to all other forms, so the size must be known first.
 func (n *node) GetRange(ctx context.Context, ref system.Ref, off, count int64, w io.Writer) error {
-	return n.Range(ctx, ref, off, count, func(_ string, there int64) error {
-		t, err := n.Target(ref)
-		if err != nil {
-			return err
-		}
-		return n.API.Client.GetRange(ctx, t, off, there, w)
+	return n.Range(ctx, ref, off, count, func(key string, there int64) error {
+		return n.API.Client.GetRange(ctx, n.target(key), off, there, w)
 	})
 }
 
@@ -118,13 +115,11 @@ func (n *node) List(ctx context.Context, visit func(system.Object) error) error 
 	}
 }
 
-func (n *node) object(ctx context.Context, ref system.Ref) (object, error) {
+func (n *node) object(ctx context.Context, ref system.Ref) (o object, err error) {
 	key, err := n.Path(ref)
-	if err != nil {
-		return object{}, err
+	if err == nil {
+		err = n.API.Get(ctx, "/bus/object/"+key, n.query(), &o)
 	}
-	var o object
-	err = n.API.Get(ctx, "/bus/object/"+key, n.query(), &o)
 	return o, err
 }
 

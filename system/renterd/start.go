@@ -45,16 +45,13 @@ const (
 )
 
 func newDaemon(ctx context.Context, d system.Deployment, h testbed.Host, program, role string) (one daemon, err error) {
-	to := connect
-	if program == hostd {
-		to = connectHost
+	one.Daemon, err = sia.NewDaemon(ctx, name, program, role, h, filepath.Join(d.DirOf(h), role), all, connect)
+	if err == nil && program == hostd {
+		one.API.Consensus, one.API.Meanings = "/consensus/tip", nil
 	}
-	one.Daemon, err = sia.NewDaemon(ctx, name, program, role, h, filepath.Join(d.DirOf(h), role), all, to)
 	one.phrase = wallet.NewSeedPhrase()
 	var seed [32]byte
-	if err == nil {
-		err = wallet.SeedFromPhrase(&seed, one.phrase)
-	}
+	_ = wallet.SeedFromPhrase(&seed, one.phrase) // the phrase is valid
 	one.address = types.StandardUnlockHash(wallet.KeyFromSeed(&seed, 0).PublicKey())
 	return one, err
 }
@@ -93,14 +90,14 @@ func startNetwork(ctx context.Context, d system.Deployment, renterProgram, hostP
 	identity map[string]string) (*node, error) {
 	renter, err := newDaemon(ctx, d, d.Client, name, "client-1")
 	if err != nil {
-		return nil, fmt.Errorf("renterd: %w", err)
+		return nil, err
 	}
 	wallets := []types.Address{renter.address}
 	var hosts []daemon
 	for i := range p.Hosts {
 		h, err := newDaemon(ctx, d, d.Hosts[0], hostd, "storage-"+strconv.FormatInt(i+1, 10))
 		if err != nil {
-			return nil, fmt.Errorf("renterd: %w", err)
+			return nil, err
 		}
 		hosts, wallets = append(hosts, h), append(wallets, h.address)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"time"
 
@@ -60,13 +59,10 @@ func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(str
 		return s, err
 	}
 	for said := ""; ; {
-		s = state{}
-		if err := n.Call(ctx, http.MethodGet, statePath, nil, &s); err != nil {
+		if s, err = stateOf(ctx, n); err != nil {
 			return s, err
 		}
 		switch {
-		case s.Failed != "":
-			return s, errors.New(s.Failed)
 		case s.Chain != nil || s.Replayed != nil:
 			return s, nil
 		case s.Say != said:

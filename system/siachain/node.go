@@ -41,15 +41,20 @@ func (n *node) run(ctx context.Context, t task) error {
 	if err := n.RunNode(ctx, t.flag()); err != nil {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
-	var s state
-	err := n.Call(ctx, http.MethodGet, statePath, nil, &s)
-	if err == nil && s.Failed == "" {
-		return nil
+	_, err := stateOf(ctx, n.Controlled)
+	if err != nil {
+		err = errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
-	if err == nil {
+	return err
+}
+
+// stateOf asks a process for its state. It is an error if the process cannot do its task.
+func stateOf(ctx context.Context, process *member.Controlled) (s state, err error) {
+	err = process.Call(ctx, http.MethodGet, statePath, nil, &s)
+	if s.Failed != "" {
 		err = errors.New(s.Failed)
 	}
-	return errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
+	return s, err
 }
 
 // Serve implements system.ChainNode.
@@ -70,15 +75,14 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) error {
 
 // Follow implements system.ChainNode.
 func (n *node) Follow(ctx context.Context, what system.FollowTask) error {
-	t := task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers,
-		Settings: what.Settings}
-	return n.run(ctx, t)
+	return n.run(ctx, task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers,
+		Settings: what.Settings})
 }
 
 // Following implements system.Follower.
 func (n *node) Following(ctx context.Context) (system.Following, error) {
-	var s state
-	if err := n.Call(ctx, http.MethodGet, statePath, nil, &s); err != nil {
+	s, err := stateOf(ctx, n.Controlled)
+	if err != nil {
 		return system.Following{}, err
 	}
 	if s.Following == nil {

@@ -168,13 +168,10 @@ func (n *follower) Address(context.Context) (string, error) { return n.At[peers]
 
 // Halt implements system.ChainNode.
 func (n *follower) Halt(ctx context.Context) error {
-	n.joining.Stop()
 	if n.frozen {
-		if err := n.Process.Kill(ctx); err != nil {
-			return err
-		}
-		n.frozen = false
+		return n.Kill(ctx)
 	}
+	n.joining.Stop()
 	return n.daemon.Stop(ctx)
 }
 

@@ -1,7 +1,6 @@
 package siad
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"encoding/binary"
@@ -38,20 +37,13 @@ func (c consensusAnswer) template(to types.Address) types.Block {
 // solve sets the smallest nonce with which b meets target.
 func solve(ctx context.Context, b *types.Block, target types.Hash256) error {
 	header := b.Header()
-	var buf [80]byte
-	copy(buf[:32], header.ParentID[:])
-	binary.LittleEndian.PutUint64(buf[40:], uint64(header.Timestamp.Unix()))
-	copy(buf[48:], header.Commitment[:])
-	for nonce := uint64(0); ; nonce += nonceUnit {
-		if nonce%(nonceUnit<<16) == 0 && ctx.Err() != nil {
+	for header.Nonce = 0; header.ID().CmpWork(types.BlockID(target)) < 0; header.Nonce += nonceUnit {
+		if header.Nonce%(nonceUnit<<16) == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		binary.LittleEndian.PutUint64(buf[32:], nonce)
-		if id := types.HashBytes(buf[:]); bytes.Compare(target[:], id[:]) >= 0 {
-			b.Nonce = nonce
-			return nil
-		}
 	}
+	b.Nonce = header.Nonce
+	return nil
 }
 
 // cheap is the height above which a block takes about ten thousand hashes or fewer. Below it, the
@@ -85,6 +77,5 @@ func nonces(first types.BlockID) (all []uint64) {
 
 // solved reports whether the block's nonce meets target.
 func solved(b *types.Block, target types.Hash256) bool {
-	id := b.ID()
-	return bytes.Compare(target[:], id[:]) >= 0
+	return b.ID().CmpWork(types.BlockID(target)) >= 0
 }

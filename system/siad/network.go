@@ -163,23 +163,20 @@ func (n *node) contracts(ctx context.Context, hosts []daemon, p sia.Plan) error 
 	if err := n.awaitKnown(ctx, hosts, announceAgain); err != nil {
 		return err
 	}
-	if err := n.API.Post(ctx, "/renter", allowance(p)); err != nil {
-		return err
-	}
-	return sia.Poll(ctx, name, "contracts were not formed", func(ctx context.Context) (bool, string, error) {
-		r, err := n.uploadReady(ctx)
-		return r.Ready, fmt.Sprintf("%d of %d contracts", r.Active, r.Needed), err
-	})
-}
-
-// allowance is generous, so that no experiment ends for lack of money. All hosts are on one subnet,
-// and by default siad forms only one contract per subnet.
-func allowance(p sia.Plan) url.Values {
-	return url.Values{
+	// The allowance is generous, so that no experiment ends for lack of money. All hosts are on one
+	// subnet, and by default siad forms only one contract per subnet.
+	allowance := url.Values{
 		"funds": {hastings(5_000).String()}, "hosts": {strconv.FormatInt(p.Hosts, 10)},
 		"period": {"200"}, "renewwindow": {"50"},
 		"expectedstorage": {"1000000000"}, "expectedupload": {"10000000"}, "expecteddownload": {"10000000"},
 		"expectedredundancy": {"2.0"}, "maxperiodchurn": {"10000000000"},
 		"checkforipviolation": {"false"},
 	}
+	if err := n.API.Post(ctx, "/renter", allowance); err != nil {
+		return err
+	}
+	return sia.Poll(ctx, name, "contracts were not formed", func(ctx context.Context) (bool, string, error) {
+		r, err := n.uploadReady(ctx)
+		return r.Ready, fmt.Sprintf("%d of %d contracts", r.Active, r.Needed), err
+	})
 }

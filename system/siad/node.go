@@ -1,6 +1,7 @@
 package siad
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -149,17 +150,14 @@ func (n *node) removeAside(ctx context.Context) error {
 
 // file returns the renter's report on a file.
 func (n *node) file(ctx context.Context, ref system.Ref) (file, error) {
-	path, err := n.Path(ref)
-	if err != nil {
-		return file{}, err
-	}
 	var answer struct {
 		File file `json:"file"`
 	}
-	if err := n.API.Get(ctx, "/renter/file/"+path, nil, &answer); err != nil {
-		return file{}, err
+	path, err := n.Path(ref)
+	if err == nil {
+		err = n.API.Get(ctx, "/renter/file/"+path, nil, &answer)
 	}
-	return answer.File, answer.File.absurd()
+	return answer.File, cmp.Or(err, answer.File.absurd())
 }
 
 // fromHosts returns parameters that force a download to fetch its bytes from hosts: without them,

@@ -57,11 +57,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 
 // Attach implements system.System.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	p, err := planOf(d.Options)
-	if err != nil {
-		return nil, err
-	}
-	return sia.Attach(ctx, name, d, connect, func(a *sia.API, identity map[string]string) (group.Node, error) {
+	return sia.Attach(ctx, name, d, planOf, connect, func(a *sia.API, p sia.Plan,
+		identity map[string]string) (group.Node, error) {
 		n := newNode(a, d.Options, p)
 		n.Write, n.Mark = d.Write, d.Mark()
 		return n, n.attach(ctx, identity)

@@ -97,12 +97,9 @@ func (n *Network) Form(ctx context.Context, limit time.Duration, start, form fun
 	if err == nil {
 		alive, end := member.WhileAlive(within, n.Processes()...)
 		defer end()
-		if err = form(alive); err != nil && alive.Err() == nil {
-			select { // a daemon that dies may close a connection before its end is noticed
-			case <-alive.Done():
-				err = errors.Join(context.Cause(alive), err)
-			case <-time.After(time.Second):
-			}
+		// A daemon that dies may close a connection before its end is noticed.
+		if err = form(alive); err != nil && alive.Err() == nil && !member.Sleep(alive, time.Second) {
+			err = errors.Join(context.Cause(alive), err)
 		}
 	}
 	if err == nil {

@@ -87,8 +87,13 @@ func Check(ctx context.Context, i system.Info, opt system.Options, plan func(sys
 }
 
 // Attach connects to the renter that the options name. node checks it and fills in its identity.
-func Attach(ctx context.Context, name string, d system.Deployment, connect Connector,
-	node func(a *API, identity map[string]string) (group.Node, error)) (system.Cluster, error) {
+func Attach(ctx context.Context, name string, d system.Deployment, plan func(system.Options) (Plan, error),
+	connect Connector, node func(a *API, p Plan, identity map[string]string) (group.Node, error),
+) (system.Cluster, error) {
+	p, err := plan(d.Options)
+	if err != nil {
+		return nil, err
+	}
 	base, password, err := Endpoint(name, d.Options)
 	if err != nil {
 		return nil, err
@@ -96,7 +101,7 @@ func Attach(ctx context.Context, name string, d system.Deployment, connect Conne
 	a := connect(base, password, d.Client)
 	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(Sector)}
 	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		n, err := node(a, identity)
+		n, err := node(a, p, identity)
 		if err != nil {
 			a.Close()
 		}

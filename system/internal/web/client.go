@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -99,18 +100,14 @@ func resolveAndDial(ctx context.Context, dial Dial, network, address string) (ne
 		return dial(ctx, network, address)
 	}
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-	if err != nil {
-		return nil, err
-	}
-	var errs []error
 	for _, a := range addrs {
-		c, err := dial(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
-		if err == nil {
+		c, failed := dial(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
+		if failed == nil {
 			return c, nil
 		}
-		errs = append(errs, err)
+		err = errors.Join(err, failed)
 	}
-	return nil, errors.Join(errs...)
+	return nil, err
 }
 
 // Close closes idle connections.
@@ -125,14 +122,11 @@ func (c *Client) HTTP() *http.Client { return c.http }
 
 // Get writes the whole object to w.
 func (c *Client) Get(ctx context.Context, t system.HTTPTarget, w io.Writer) error {
-	resp, err := c.do(ctx, http.MethodGet, t, nil, 0, nil)
+	resp, err := c.ask(ctx, http.MethodGet, t, "", http.StatusOK)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return c.status(resp)
-	}
 	_, err = c.Copy(resp, w)
 	return err
 }
@@ -142,20 +136,17 @@ func (c *Client) GetRange(ctx context.Context, t system.HTTPTarget, off, n int64
 	if n == 0 {
 		return nil
 	}
-	resp, err := c.do(ctx, http.MethodGet, t, http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", off, off+n-1)}}, 0, nil)
+	resp, err := c.ask(ctx, http.MethodGet, t, fmt.Sprintf("bytes=%d-%d", off, off+n-1), rangeStatuses...)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	where := fmt.Sprintf("%s: bytes %d-%d of %s", c.name, off, off+n-1, public(resp.Request.URL))
 	switch resp.StatusCode {
-	case http.StatusPartialContent:
 	case http.StatusOK:
 		return fmt.Errorf("%s: %w (it answered 200)", where, system.ErrNoRange)
 	case http.StatusRequestedRangeNotSatisfiable:
 		return fmt.Errorf("%s: the object ends before it (416): %w", where, io.ErrUnexpectedEOF)
-	default:
-		return c.status(resp)
 	}
 	first, last, total, ok := contentRange(resp.Header.Get("Content-Range"))
 	if !ok || first != off || last > off+n-1 {
@@ -187,7 +178,7 @@ func (c *Client) Send(
 // Accept-Ranges but ignore Range.
 func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange, moved bool, head http.Header,
 	err error) {
-	one, err := c.do(ctx, http.MethodGet, t, http.Header{"Range": {"bytes=0-0"}}, 0, nil)
+	one, err := c.ask(ctx, http.MethodGet, t, "bytes=0-0", rangeStatuses...)
 	if err != nil {
 		return -1, false, false, nil, err
 	}
@@ -200,25 +191,19 @@ func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noR
 				public(t.URL), one.Header.Get("Content-Range"))
 		}
 		size = total
-	case http.StatusRequestedRangeNotSatisfiable: // an empty object
 	case http.StatusOK:
 		noRange, size = true, one.ContentLength
-	default:
-		return -1, false, false, nil, c.status(one)
 	}
 	return size, noRange, one.Request.URL.String() != t.URL.String(), one.Header, nil
 }
 
 // Head returns an object's header and its size, or -1 if the header has none.
 func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (head http.Header, size int64, err error) {
-	resp, err := c.do(ctx, http.MethodHead, t, nil, 0, nil)
+	resp, err := c.ask(ctx, http.MethodHead, t, "", http.StatusOK)
 	if err != nil {
 		return nil, -1, err
 	}
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, -1, c.status(resp)
-	}
 	return resp.Header, resp.ContentLength, nil
 }
 
@@ -247,7 +232,23 @@ func (c *Client) Fresh(ctx context.Context, do func(context.Context, *Client) er
 	return do(ctx, newClient(c.name, tr))
 }
 
-func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, head http.Header, size int64,
+// rangeStatuses are those that answer a request for a range. An empty object may be answered with
+// the last one.
+var rangeStatuses = []int{http.StatusPartialContent, http.StatusOK, http.StatusRequestedRangeNotSatisfiable}
+
+// ask makes a request without a body; rangeHeader may be empty. A status other than those
+// in want is a *StatusError with the meaning of the status.
+func (c *Client) ask(ctx context.Context, method string, t system.HTTPTarget, rangeHeader string,
+	want ...int) (*http.Response, error) {
+	resp, err := c.do(ctx, method, t, rangeHeader, 0, nil)
+	if err != nil || slices.Contains(want, resp.StatusCode) {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	return nil, Meaning(resp.StatusCode, c.refusal(resp))
+}
+
+func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, rangeHeader string, size int64,
 	body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, t.URL.String(), body)
 	if err != nil {
@@ -260,7 +261,9 @@ func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, hea
 		}
 	}
 	maps.Copy(req.Header, t.Header)
-	maps.Copy(req.Header, head)
+	if rangeHeader != "" {
+		req.Header.Set("Range", rangeHeader)
+	}
 	if host := req.Header.Get("Host"); host != "" {
 		req.Host = host
 		req.Header.Del("Host")
@@ -294,11 +297,6 @@ func (c *Client) Copy(resp *http.Response, w io.Writer) (n int64, err error) {
 		err = fmt.Errorf("%s: %s %s: after %d bytes: %w", c.name, resp.Request.Method, public(resp.Request.URL), n, err)
 	}
 	return n, err
-}
-
-// status returns an unexpected answer as an error: a *StatusError with the meaning of the status.
-func (c *Client) status(resp *http.Response) error {
-	return Meaning(resp.StatusCode, c.refusal(resp))
 }
 
 // Meaning wraps err with the meaning of a status.

@@ -132,7 +132,7 @@ func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 			return nil, fmt.Errorf("%s: %s %s: %w", c.name, call.Method, public(call.URL), err)
 		}
 	}
-	resp, err := c.do(ctx, call.Method, system.HTTPTarget{URL: call.URL}, call.Header, call.Size, body)
+	resp, err := c.do(ctx, call.Method, system.HTTPTarget{URL: call.URL, Header: call.Header}, "", call.Size, body)
 	if err != nil {
 		return nil, err
 	}

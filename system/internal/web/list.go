@@ -28,7 +28,16 @@ func (c *Client) List(ctx context.Context, u *url.URL, header http.Header, field
 	}
 	d := json.NewDecoder(body)
 	d.UseNumber()
-	if err := elements(d, field, each); err != nil {
+	if err := members(d, '{', func() error {
+		key, err := d.Token()
+		switch {
+		case err != nil:
+			return err
+		case key == field:
+			return members(d, '[', func() error { return each(d) })
+		}
+		return d.Decode(new(json.RawMessage))
+	}); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
@@ -38,41 +47,21 @@ func (c *Client) List(ctx context.Context, u *url.URL, header http.Header, field
 	return err
 }
 
-func elements(d *json.Decoder, field string, each func(d *json.Decoder) error) error {
-	if there, err := begins(d, '{'); !there {
+// members reads an object or list from its opening to its closing delimiter, and calls read for each
+// of its members. The word null has none.
+func members(d *json.Decoder, open json.Delim, read func() error) error {
+	first, err := d.Token()
+	if err != nil || first == nil {
 		return err
 	}
+	if first != open {
+		return fmt.Errorf("%v where %v should be", first, open)
+	}
 	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		if key != field {
-			if err := d.Decode(new(json.RawMessage)); err != nil {
-				return err
-			}
-			continue
-		}
-		there, err := begins(d, '[')
-		for err == nil && there && d.More() {
-			err = each(d)
-		}
-		if err == nil && there {
-			_, err = d.Token()
-		}
-		if err != nil {
+		if err := read(); err != nil {
 			return err
 		}
 	}
-	_, err := d.Token()
+	_, err = d.Token()
 	return err
-}
-
-// begins reads the opening delimiter of an object or list. It returns false for the word null.
-func begins(d *json.Decoder, want json.Delim) (bool, error) {
-	is, err := d.Token()
-	if err == nil && is != nil && is != want {
-		err = fmt.Errorf("%v where %v should be", is, want)
-	}
-	return is == want, err
 }

@@ -25,13 +25,7 @@ func (c *Chain) OpenReadOnly() (_ *chain.Manager, shut func() error, err error) 
 		release()
 		return db.Close()
 	}
-	genesis := c.Spec.Genesis()
-	var m *chain.Manager
-	store, err := chain.NewDBStore(r, c.Spec.Network(), genesis, nil)
-	if err == nil {
-		m = chain.NewManager(store)
-		err = begins(m, genesis)
-	}
+	_, m, err := manage(r, c.Spec.Network(), c.Spec.Genesis())
 	if err == nil && m.Tip() != c.Tip {
 		err = fmt.Errorf("its last block is %v instead of %v", m.Tip(), c.Tip)
 	}

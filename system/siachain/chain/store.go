@@ -43,11 +43,7 @@ func OpenStore(dir string, n *consensus.Network, genesis types.Block, noSync boo
 		return nil, fmt.Errorf("sia-chain: open %s: %w", s.path, err)
 	}
 	s.db = coreutils.NewBoltChainDB(s.bolt)
-	if s.store, err = chain.NewDBStore(counted{s.db, &s.commits}, n, genesis, nil); err == nil {
-		s.manager = chain.NewManager(s.store)
-		err = begins(s.manager, genesis)
-	}
-	if err != nil {
+	if s.store, s.manager, err = manage(counted{s.db, &s.commits}, n, genesis); err != nil {
 		s.db.Scratchpad().Cancel() // a pending transaction, for which Close would wait
 		return nil, errors.Join(fmt.Errorf("sia-chain: %s: %w", s.path, err), s.bolt.Close())
 	}
@@ -87,12 +83,17 @@ func File(n *consensus.Network, genesis types.Block, blocks []types.Block) ([]by
 	return os.ReadFile(s.path)
 }
 
-// begins checks that a chain begins with genesis.
-func begins(m *chain.Manager, genesis types.Block) error {
-	if first, _ := m.BestIndex(0); first.ID != genesis.ID() {
-		return fmt.Errorf("it is of another chain: its first block is %v instead of %v", first.ID, genesis.ID())
+// manage returns the store and the manager of a database whose chain must begin with genesis.
+func manage(db chain.DB, n *consensus.Network, genesis types.Block) (*chain.DBStore, *chain.Manager, error) {
+	store, err := chain.NewDBStore(db, n, genesis, nil)
+	if err != nil {
+		return nil, nil, err
 	}
-	return nil
+	m := chain.NewManager(store)
+	if first, _ := m.BestIndex(0); first.ID != genesis.ID() {
+		err = fmt.Errorf("it is of another chain: its first block is %v instead of %v", first.ID, genesis.ID())
+	}
+	return store, m, err
 }
 
 // counted is a database that counts its committed transactions.
