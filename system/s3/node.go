@@ -25,14 +25,14 @@ import (
 
 // node is a bucket.
 type node struct {
-	web.Reader     // over the client's link
-	at             endpoint
-	s3             *minio.Client // uses web.Reader's client
-	near           *web.Client   // from the server's host to the server; attached: from the client
-	local          *minio.Client // uses near
-	member.Process               // attached: never started
-	attached       bool
-	write          bool
+	// its Reader uses the client's link; its Process is never started if attached
+	member.Served
+	at       endpoint
+	s3       *minio.Client // uses the Reader's client
+	near     *web.Client   // from the server's host to the server; attached: from the client
+	local    *minio.Client // uses near
+	attached bool
+	write    bool
 	// begins, after the prefix, the keys of objects that an attached node stores: it changes no
 	// others
 	mark string
@@ -65,6 +65,7 @@ func (s started) Stats(ctx context.Context) (system.Holdings, error) {
 // connect returns a node without contacting the server.
 func connect(e endpoint, client, local testbed.Host) (*node, error) {
 	n := &node{at: e}
+	n.Probe = func(context.Context) (system.HTTPTarget, error) { return n.Target(disk.Probe) }
 	var err error
 	if n.Reader, err = web.NewReader(name, client.Dial, n.base(), n.Target); err != nil {
 		return nil, err
@@ -274,18 +275,7 @@ func (n *node) Health(ctx context.Context) error {
 		_, err := n.reachable(ctx)
 		return err
 	}
-	if err := n.Alive(); err != nil {
-		return err
-	}
-	return n.serves(ctx)
-}
-
-func (n *node) serves(ctx context.Context) error {
-	t, err := n.Target(disk.Probe)
-	if err != nil {
-		return err
-	}
-	return n.Client.Probe(ctx, t, disk.ProbeContent)
+	return n.Served.Health(ctx)
 }
 
 // prepare creates the bucket and the probe object.

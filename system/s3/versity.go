@@ -65,7 +65,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 				}
 				prepared = true
 			}
-			return n.serves(ctx)
+			return n.Serves(ctx)
 		},
 	})
 	if err != nil {

@@ -31,9 +31,8 @@ type Place struct {
 
 // Node is a running file server.
 type Node struct {
-	web.Reader
+	member.Served
 	disk.Dir
-	member.Process
 	place Place
 }
 
@@ -56,7 +55,7 @@ func start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 		return nil, err
 	}
 	root := d.DirOf(h)
-	n := &Node{Process: member.Process{System: name, Label: name + "-" + h.Name(), Host: h},
+	n := &Node{Served: member.Served{Process: member.Process{System: name, Label: name + "-" + h.Name(), Host: h}},
 		place: Place{Host: h, Root: root, Data: filepath.Join(root, "data"), Address: system.JoinPort(h, port)}}
 	if n.Dir, err = disk.NewDir(ctx, h.Files(), n.place.Data); err != nil {
 		return nil, err
@@ -72,14 +71,15 @@ func start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	if err != nil {
 		return nil, err
 	}
-	base, err := n.Target(disk.Probe)
+	n.Probe = func(context.Context) (system.HTTPTarget, error) { return n.Target(disk.Probe) }
+	base, err := n.Probe(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if n.Reader, err = web.NewReader(name, d.Client.Dial, base, n.Target); err != nil {
 		return nil, err
 	}
-	cmd.Dir, cmd.Ready = root, n.serves
+	cmd.Dir, cmd.Ready = root, n.Serves
 	if err = n.Run(ctx, cmd); err != nil {
 		n.Client.Close()
 		return nil, fmt.Errorf("start: %w", err)
@@ -131,26 +131,4 @@ func (n *Node) Update(ctx context.Context, ref system.Ref, size int64, r io.Read
 // Delete implements system.Deleter by HTTP DELETE.
 func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 	return n.send(ctx, http.MethodDelete, ref, 0, http.NoBody)
-}
-
-// Health implements system.Healther with a fetch of the probe over a new connection.
-func (n *Node) Health(ctx context.Context) error {
-	if err := n.Alive(); err != nil {
-		return err
-	}
-	return n.serves(ctx)
-}
-
-func (n *Node) serves(ctx context.Context) error {
-	t, err := n.Target(disk.Probe)
-	if err != nil {
-		return err
-	}
-	return n.Client.Probe(ctx, t, disk.ProbeContent)
-}
-
-// Stop implements group.Node.
-func (n *Node) Stop(ctx context.Context) error {
-	n.Client.Close()
-	return n.Process.Stop(ctx)
 }
