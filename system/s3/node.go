@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -41,18 +40,17 @@ type node struct {
 // started is a bucket whose files are accessible.
 type started struct {
 	*node
-	files      testbed.Files
-	data, side string // directories of objects and of their metadata
+	data, side disk.Dir // directories of objects and of their metadata
 }
 
 // Stats implements system.Stats. Extended attributes of versitygw are not part of the disk blocks.
 func (s started) Stats(ctx context.Context) (system.Holdings, error) {
-	h, err := disk.Usage(disk.Dir{Files: s.files, Path: s.data}, disk.Dir{Files: s.files, Path: s.side})
+	h, err := disk.Usage(s.data, s.side)
 	if err != nil {
 		return h, fmt.Errorf("s3: %w", err)
 	}
 	h.Objects = 0
-	err = s.files.Walk(filepath.Join(s.data, s.at.bucket), func(e testbed.Entry) error {
+	err = s.data.Files.Walk(s.data.Sub(s.at.bucket).Path, func(e testbed.Entry) error {
 		// Directories whose names no object can have belong to the server.
 		if disk.ValidPath(e.Path) == nil && path.Base(e.Path) != disk.Probe && e.Mode.IsRegular() {
 			h.Objects++

@@ -37,7 +37,7 @@ type Kind struct {
 	Leaf bool
 
 	mu        sync.Mutex
-	published map[system.Ref]*publication
+	published map[system.Ref]publication
 }
 
 // publication is the information that leechers need, like a .torrent file.
@@ -51,15 +51,9 @@ func (k *Kind) publish(ref system.Ref, said json.RawMessage, address string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.published == nil {
-		k.published = map[system.Ref]*publication{}
+		k.published = map[system.Ref]publication{}
 	}
-	p := k.published[ref]
-	if p == nil {
-		p = &publication{}
-		k.published[ref] = p
-	}
-	p.said = said
-	p.by = Merge(p.by, []string{address})
+	k.published[ref] = publication{said, Merge(k.published[ref].by, []string{address})}
 }
 
 // drop removes a node from the publishers of ref, or of all contents if ref is empty.
@@ -69,6 +63,7 @@ func (k *Kind) drop(ref system.Ref, address string) {
 	for known, p := range k.published {
 		if ref == "" || ref == known {
 			p.by = slices.DeleteFunc(p.by, func(a string) bool { return a == address })
+			k.published[known] = p
 		}
 	}
 }
@@ -77,8 +72,8 @@ func (k *Kind) drop(ref system.Ref, address string) {
 func (k *Kind) task(ref system.Ref, from []string) (t Task[json.RawMessage], err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	p := k.published[ref]
-	if p == nil {
+	p, known := k.published[ref]
+	if !known {
 		return t, fmt.Errorf("%s: %s was published by no node here: %w", k.Name, ref, system.ErrNotFound)
 	}
 	t = Task[json.RawMessage]{Said: p.said, From: from}
