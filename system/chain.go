@@ -1,8 +1,6 @@
 package system
 
-import (
-	"context"
-)
+import "context"
 
 // Chains is a cluster of nodes that hold a blockchain and download it from each other. Its nodes
 // are [ChainNode]s, one on each of Deployment.Hosts, in the same order; nothing runs on a host

@@ -111,8 +111,7 @@ func (d Deployment) Node(name string, args ...string) ([]string, error) {
 		}
 		self = []string{exe}
 	}
-	cmd := append([]string{}, self...)
-	return append(append(cmd, "node", name), args...), nil
+	return slices.Concat(self, []string{"node", name}, args), nil
 }
 
 // Port returns the TCP port that option "port" requests, or a free one on h. It fails if the port

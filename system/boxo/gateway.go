@@ -29,8 +29,7 @@ var (
 // gatewayNode is a node that is accessed over HTTP. Get, GetRange and Redial come from web.Reader,
 // and run on the client.
 type gatewayNode struct {
-	web.Reader
-	member.Process
+	member.Served
 	local   *web.Client // from the server's host to the server
 	address string
 	format  string
@@ -47,9 +46,10 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host, chun
 	}
 	label := name + "-" + h.Name()
 	n := &gatewayNode{
-		Process: member.Process{System: name, Label: label, Host: h},
+		Served:  member.Served{Process: member.Process{System: name, Label: label, Host: h}},
 		address: system.JoinPort(h, port), format: d.Options["format"], dir: disk.Of(d, h, label),
 	}
+	n.Probe = n.stored
 	if n.Reader, err = web.NewReader(name, d.Client.Dial, n.at("/"), n.file); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host, chun
 	if err != nil {
 		return nil, err
 	}
-	if err := n.Run(ctx, testbed.Command{Args: command, Dir: n.dir.Path, Ready: n.serves}); err != nil {
+	if err := n.Run(ctx, testbed.Command{Args: command, Dir: n.dir.Path, Ready: n.Serves}); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	return n, nil
@@ -122,36 +122,23 @@ func (n *gatewayNode) Stats(ctx context.Context) (system.Holdings, error) {
 	return h, ctx.Err()
 }
 
-// Health implements system.Healther.
-func (n *gatewayNode) Health(ctx context.Context) error {
-	if err := n.Alive(); err != nil {
-		return err
-	}
-	return n.serves(ctx)
-}
-
-// serves reads a block from the store through the whole gateway, over a new connection. The first
-// call stores that block.
-func (n *gatewayNode) serves(ctx context.Context) error {
+// stored returns the location of the probe: a block that is read from the store through the whole
+// gateway. The first call stores it.
+func (n *gatewayNode) stored(ctx context.Context) (system.HTTPTarget, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.probe == "" {
 		ref, err := n.add(ctx, n.Client, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent))
 		if err != nil {
-			return err
+			return system.HTTPTarget{}, err
 		}
 		n.probe = ref
 	}
-	t, err := n.file(n.probe)
-	if err != nil {
-		return err
-	}
-	return n.Client.Probe(ctx, t, disk.ProbeContent)
+	return n.file(n.probe)
 }
 
 // Stop implements group.Node.
 func (n *gatewayNode) Stop(ctx context.Context) error {
-	n.Client.Close()
 	n.local.Close()
-	return n.Process.Stop(ctx)
+	return n.Served.Stop(ctx)
 }

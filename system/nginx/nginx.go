@@ -55,8 +55,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, err
 	}
 	identity := map[string]string{
-		"version": build.version, "binary": bin, "workers": opt["workers"], "tls": opt["tls"],
-		"h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "sendfile": "on", "put": "webdav",
+		"version": build.version, "binary": bin, "workers": opt["workers"], "sendfile": "on",
+		"put": "webdav",
 	}
 	return fileserver.Cluster(ctx, name, d, identity, func(p fileserver.Place) (testbed.Command, error) {
 		conf, err := writeConfig(ctx, p, opt, build)

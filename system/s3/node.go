@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -25,14 +24,14 @@ import (
 
 // node is a bucket.
 type node struct {
-	web.Reader     // over the client's link
-	at             endpoint
-	s3             *minio.Client // uses web.Reader's client
-	near           *web.Client   // from the server's host to the server; attached: from the client
-	local          *minio.Client // uses near
-	member.Process               // attached: never started
-	attached       bool
-	write          bool
+	// its Reader uses the client's link; its Process is never started if attached
+	member.Served
+	at       endpoint
+	s3       *minio.Client // uses the Reader's client
+	near     *web.Client   // from the server's host to the server; attached: from the client
+	local    *minio.Client // uses near
+	attached bool
+	write    bool
 	// begins, after the prefix, the keys of objects that an attached node stores: it changes no
 	// others
 	mark string
@@ -41,18 +40,17 @@ type node struct {
 // started is a bucket whose files are accessible.
 type started struct {
 	*node
-	files      testbed.Files
-	data, side string // directories of objects and of their metadata
+	data, side disk.Dir // directories of objects and of their metadata
 }
 
 // Stats implements system.Stats. Extended attributes of versitygw are not part of the disk blocks.
 func (s started) Stats(ctx context.Context) (system.Holdings, error) {
-	h, err := disk.Usage(disk.Dir{Files: s.files, Path: s.data}, disk.Dir{Files: s.files, Path: s.side})
+	h, err := disk.Usage(s.data, s.side)
 	if err != nil {
 		return h, fmt.Errorf("s3: %w", err)
 	}
 	h.Objects = 0
-	err = s.files.Walk(filepath.Join(s.data, s.at.bucket), func(e testbed.Entry) error {
+	err = s.data.Files.Walk(s.data.Sub(s.at.bucket).Path, func(e testbed.Entry) error {
 		// Directories whose names no object can have belong to the server.
 		if disk.ValidPath(e.Path) == nil && path.Base(e.Path) != disk.Probe && e.Mode.IsRegular() {
 			h.Objects++
@@ -65,6 +63,7 @@ func (s started) Stats(ctx context.Context) (system.Holdings, error) {
 // connect returns a node without contacting the server.
 func connect(e endpoint, client, local testbed.Host) (*node, error) {
 	n := &node{at: e}
+	n.Probe = func(context.Context) (system.HTTPTarget, error) { return n.Target(disk.Probe) }
 	var err error
 	if n.Reader, err = web.NewReader(name, client.Dial, n.base(), n.Target); err != nil {
 		return nil, err
@@ -274,18 +273,7 @@ func (n *node) Health(ctx context.Context) error {
 		_, err := n.reachable(ctx)
 		return err
 	}
-	if err := n.Alive(); err != nil {
-		return err
-	}
-	return n.serves(ctx)
-}
-
-func (n *node) serves(ctx context.Context) error {
-	t, err := n.Target(disk.Probe)
-	if err != nil {
-		return err
-	}
-	return n.Client.Probe(ctx, t, disk.ProbeContent)
+	return n.Served.Health(ctx)
 }
 
 // prepare creates the bucket and the probe object.

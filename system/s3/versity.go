@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"debug/buildinfo"
 	"net/url"
-	"path/filepath"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/selfsigned"
@@ -23,9 +23,9 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 		return nil, "", err
 	}
 	root := d.DirOf(h)
-	data, side := filepath.Join(root, "data"), filepath.Join(root, "metadata")
-	for _, dir := range []string{data, side} {
-		if err := h.Files().MkdirAll(dir, 0o755); err != nil {
+	data, side := disk.Of(d, h, "data"), disk.Of(d, h, "metadata")
+	for _, dir := range []disk.Dir{data, side} {
+		if err := dir.Files.MkdirAll(dir.Path, 0o755); err != nil {
 			return nil, "", err
 		}
 	}
@@ -45,8 +45,8 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 		e.url.Scheme, e.ca = "https", files.CA
 	}
 	args, meta = append(args, "posix"), "extended attributes"
-	if !h.Files().Attributes(data) {
-		args, meta = append(args, "--sidecar", side), "files beside the objects (no extended attributes here)"
+	if !h.Files().Attributes(data.Path) {
+		args, meta = append(args, "--sidecar", side.Path), "files beside the objects (no extended attributes here)"
 	}
 	n, err := connect(e, d.Client, h)
 	if err != nil {
@@ -56,7 +56,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 	n.Process = member.Process{System: name, Label: name + "-" + h.Name(), Host: h}
 	err = n.Run(ctx, testbed.Command{
 		Dir:  root,
-		Args: append(args, data),
+		Args: append(args, data.Path),
 		Env:  []string{"ROOT_ACCESS_KEY=" + e.access, "ROOT_SECRET_KEY=" + e.secret},
 		Ready: func(ctx context.Context) error {
 			if !prepared {
@@ -65,14 +65,14 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 				}
 				prepared = true
 			}
-			return n.serves(ctx)
+			return n.Serves(ctx)
 		},
 	})
 	if err != nil {
 		n.close()
 		return nil, "", err
 	}
-	return started{n, h.Files(), data, side}, meta, nil
+	return started{n, data, side}, meta, nil
 }
 
 func program(opt system.Options) (string, error) {

@@ -70,7 +70,9 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 		n.slots.give(slot)
 		return fmt.Errorf("scp: %s: %w", what, err)
 	}
-	said := sizeOf(p.LogPath()) // by earlier processes of that name
+	log, _ := os.Open(p.LogPath()) // without a log, the error has no text
+	defer log.Close()
+	_, _ = log.Seek(0, io.SeekEnd) // after the output of earlier processes of that name
 	// The search for processes left behind takes longer than the copy. The next operation does not
 	// wait for it, but uses another name.
 	tidy := func() {
@@ -86,7 +88,8 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 	}
 	err = p.Err()
 	if err != nil {
-		err = fmt.Errorf("scp: %s: %w", what, n.explain(err, textFrom(p.LogPath(), said)))
+		said, _ := io.ReadAll(io.LimitReader(log, 4<<10))
+		err = fmt.Errorf("scp: %s: %w", what, n.explain(err, string(said)))
 	}
 	n.tidying.Go(tidy)
 	return err
@@ -140,23 +143,4 @@ func (n *node) explain(err error, said string) error {
 func (n *node) full() bool {
 	on, err := n.server.Host.Machine().Filesystem(n.server.Path)
 	return err == nil && on.Free == 0
-}
-
-func sizeOf(file string) int64 {
-	info, err := os.Stat(file)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
-// textFrom returns up to 4 KiB of a file, from an offset.
-func textFrom(file string, off int64) string {
-	f, err := os.Open(file)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	b, _ := io.ReadAll(io.NewSectionReader(f, off, 4<<10))
-	return string(b)
 }

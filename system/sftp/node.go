@@ -44,7 +44,7 @@ type node struct {
 
 func newNode(login sshd.Login, client testbed.Host, dir string) *node {
 	n := &node{login: login, client: client, dir: dir}
-	n.pool = &pool{open: n.open, used: map[*sshd.Session]bool{}}
+	n.pool = newPool(n.open)
 	return n
 }
 

@@ -2,99 +2,84 @@ package sftp
 
 import (
 	"context"
-	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 	"sync"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 )
 
 // pool keeps sessions between operations. Each operation has its own session, so that an aborted
 // operation does not affect others.
 type pool struct {
-	open func(ctx context.Context) (*sshd.Session, error)
+	open  func(ctx context.Context) (*sshd.Session, error)
+	ctx   context.Context         // ends when the pool is closed
+	close context.CancelCauseFunc // ends all sessions for good, including those in use
 
-	mu     sync.Mutex
-	idle   []*sshd.Session
-	used   map[*sshd.Session]bool
-	armed  int // number of operations that must open a new connection
-	closed error
+	mu    sync.Mutex
+	idle  []*sshd.Session
+	armed int // number of operations that must open a new connection
+}
+
+func newPool(open func(ctx context.Context) (*sshd.Session, error)) *pool {
+	p := &pool{open: open}
+	p.ctx, p.close = context.WithCancelCause(context.Background())
+	return p
 }
 
 // take returns an idle session or opens a new one.
 func (p *pool) take(ctx context.Context) (*sshd.Session, error) {
-	p.mu.Lock()
-	if p.closed != nil {
-		p.mu.Unlock()
-		return nil, p.closed
+	if err := p.why(); err != nil {
+		return nil, err
 	}
-	if p.armed > 0 {
-		p.armed--
-	} else {
-		for len(p.idle) > 0 {
-			s := p.idle[len(p.idle)-1]
-			p.idle = p.idle[:len(p.idle)-1]
-			if s.Alive() {
-				p.used[s] = true
-				p.mu.Unlock()
-				return s, nil
-			}
-		}
+	if s := p.reuse(); s != nil {
+		return s, nil
 	}
-	p.mu.Unlock()
 	s, err := p.open(ctx)
 	if err != nil {
 		return nil, err
 	}
+	stop := context.AfterFunc(p.ctx, s.Abort)
+	context.AfterFunc(s.Life, func() { stop() })
+	return s, nil
+}
+
+// reuse returns an idle session, or nil if a new one must be opened.
+func (p *pool) reuse() *sshd.Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed != nil {
-		s.Abort()
-		return nil, p.closed
+	if p.armed > 0 {
+		p.armed--
+		return nil
 	}
-	p.used[s] = true
-	return s, nil
+	for len(p.idle) > 0 {
+		s := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if s.Alive() {
+			return s
+		}
+	}
+	return nil
 }
 
 // give returns a session to the pool.
 func (p *pool) give(s *sshd.Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.used, s)
-	if p.closed == nil && s.Alive() {
+	if s.Alive() {
 		p.idle = append(p.idle, s)
 	}
 }
 
-// redial makes one operation per call open a new connection, even if others are running.
+// redial makes one operation per call open a new connection, even if others are running. It closes
+// the idle sessions.
 func (p *pool) redial() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.armed++
-	p.drop()
-}
-
-// drop closes the idle sessions; the caller holds the lock.
-func (p *pool) drop() {
 	for _, s := range p.idle {
 		s.Abort()
 	}
 	p.idle = nil
 }
 
-// close ends all sessions for good, including those in use.
-func (p *pool) close(why error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed == nil {
-		p.closed = why
-	}
-	p.drop()
-	for s := range p.used {
-		s.Abort()
-	}
-}
-
 // why returns the reason why the pool was closed, or nil.
-func (p *pool) why() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.closed
-}
+func (p *pool) why() error { return context.Cause(p.ctx) }

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -35,26 +33,18 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	if *listen == "" || *dir == "" || flags.NArg() > 0 {
 		return errors.New("static: give --listen ADDRESS and --dir DIRECTORY, and nothing else")
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
-	if err != nil {
-		return fmt.Errorf("static: %w", err)
-	}
-	srv := &http.Server{Handler: handler(*dir), ReadHeaderTimeout: time.Minute}
-	if !*h2 {
-		srv.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
-	}
-	fmt.Fprintf(stdout, "static: serving %s on %s\n", *dir, l.Addr())
-	stop := context.AfterFunc(ctx, func() { srv.Close() })
-	defer stop()
+	server := member.Server{What: "files", Address: *listen, Handler: handler(*dir)}
 	if *cert != "" {
-		err = srv.ServeTLS(l, *cert, *key)
-	} else {
-		err = srv.Serve(l)
+		pair, err := tls.LoadX509KeyPair(*cert, *key)
+		if err != nil {
+			return fmt.Errorf("static: %w", err)
+		}
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
+		if *h2 {
+			server.TLS.NextProtos = []string{"h2", "http/1.1"}
+		}
 	}
-	if errors.Is(err, http.ErrServerClosed) && ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return member.Serve(ctx, name, stdout, server)
 }
 
 // handler serves the regular files of dir: GET and HEAD with ranges, PUT, DELETE.

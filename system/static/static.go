@@ -34,15 +34,11 @@ func (System) Check(context.Context, system.Options) []system.Problem { return n
 
 // Start implements system.Starter: it starts one server on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt := d.Options
-	identity := map[string]string{
-		"version": runtime.Version(), "server": "net/http", "tls": opt["tls"],
-		"h2": strconv.FormatBool(opt.Bool("tls") && opt.Bool("h2")), "put": "http",
-	}
+	identity := map[string]string{"version": runtime.Version(), "server": "net/http", "put": "http"}
 	return fileserver.Cluster(ctx, name, d, identity, func(p fileserver.Place) (testbed.Command, error) {
 		args := []string{"--listen", p.Address, "--dir", p.Data}
 		if p.TLS != nil {
-			args = append(args, "--cert", p.TLS.Cert, "--key", p.TLS.Key, "--h2="+strconv.FormatBool(opt.Bool("h2")))
+			args = append(args, "--cert", p.TLS.Cert, "--key", p.TLS.Key, "--h2="+strconv.FormatBool(d.Options.Bool("h2")))
 		}
 		cmd, err := d.Node(name, args...)
 		return testbed.Command{Args: cmd}, err

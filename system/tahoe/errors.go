@@ -31,29 +31,24 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 	var s *web.StatusError
 	switch {
 	case ctx.Err() != nil:
-		err = fmt.Errorf("tahoe: %s: gave up waiting for the client's answer: %w", doing, err)
-	case !errors.As(err, &s):
-		err = fmt.Errorf("tahoe: %s: %w", doing, err)
+		err = fmt.Errorf("gave up waiting for the client's answer: %w", err)
+	case !errors.As(err, &s): // no answer
 	case strings.Contains(s.Text, "UploadUnhappinessError"):
 		if m := full.FindStringSubmatch(s.Text); m != nil && m[1] != "0" {
-			err = fmt.Errorf("tahoe: %s: %w, or an upload of the same bytes that was cut off still holds the place, "+
-				"for up to 30 minutes: %s", doing, system.ErrQuota, message(s))
+			err = fmt.Errorf("%w, or an upload of the same bytes that was cut off still holds the place, for up to 30 "+
+				"minutes: %s", system.ErrQuota, message(s))
 		} else {
-			err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
+			err = fmt.Errorf("%s: %w", message(s), system.ErrTooFew)
 		}
 	// NoSharesError with a failure: shares exist, but none is valid, because they are damaged or
 	// belong to another cap.
 	case strings.Contains(s.Text, "NotEnoughSharesError"), strings.Contains(s.Text, "NotEnoughServersError"),
 		strings.Contains(s.Text, "NoSharesError") && !strings.Contains(s.Text, noneFound):
-		err = fmt.Errorf("tahoe: %s: %s: %w", doing, message(s), system.ErrTooFew)
+		err = fmt.Errorf("%s: %w", message(s), system.ErrTooFew)
 	case strings.Contains(s.Text, "NoSharesError"), strings.Contains(s.Text, "UnrecoverableFileError"):
-		err = n.absent(ctx, fmt.Errorf("tahoe: %s: %s", doing, message(s)))
-	default:
-		err = fmt.Errorf("tahoe: %s: %w", doing, err)
+		err = n.absent(ctx, errors.New(message(s)))
 	}
-	if n.grid == nil {
-		return err
-	}
+	err = fmt.Errorf("tahoe: %s: %w", doing, err)
 	if end := errors.Join(member.Ended(n.proc), n.grid.died()); end != nil {
 		return fmt.Errorf("%w; %w", err, end)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,6 +18,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+const clientLabel = "client-1"
+
 // readyTimeout is long enough for daemons that start together on a busy machine: each takes about a
 // second of CPU time before it listens.
 const readyTimeout = 2 * time.Minute
@@ -30,36 +31,28 @@ type grid struct {
 	dirs  []disk.Dir // one for each storage node
 }
 
-// startGrid starts all storage nodes concurrently.
-func startGrid(ctx context.Context, d system.Deployment, bin string, c config) (g *grid, err error) {
-	g = &grid{config: c, procs: make([]testbed.Process, c.nodes), dirs: make([]disk.Dir, c.nodes)}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, g.stop(context.WithoutCancel(ctx)))
-		}
-	}()
-	ports, err := storagePorts(ctx, d, c.nodes)
+// start starts all storage nodes concurrently, and gives the client in dir the list of them.
+func (g *grid) start(ctx context.Context, d system.Deployment, bin string, client disk.Dir) error {
+	ports, err := storagePorts(ctx, d, g.nodes)
 	if err != nil {
-		return g, err
+		return err
 	}
-	announced := make([]announcement, c.nodes)
+	announced := make([]announcement, g.nodes)
 	if err := group.Each(ports, func(i, port int) (err error) {
 		g.dirs[i] = storageDir(d, i)
-		g.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, g.dirs[i], port, c)
+		g.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, g.dirs[i], port, g.config)
 		return err
 	}); err != nil {
-		return g, err
+		return err
 	}
-	private := clientDir(d).Sub("private")
-	return g, errors.Join(private.Files.MkdirAll(private.Path, 0o700),
-		private.Files.Write(ctx, private.Sub("servers.yaml").Path, 0o600, strings.NewReader(c.serversYAML(announced))))
+	private := client.Sub("private")
+	return errors.Join(private.Files.MkdirAll(private.Path, 0o700),
+		private.Files.Write(ctx, private.Sub("servers.yaml").Path, 0o600, strings.NewReader(g.serversYAML(announced))))
 }
 
 func storageDir(d system.Deployment, i int) disk.Dir {
 	return disk.Of(d, d.Hosts[0], fmt.Sprintf("storage-%d", i+1))
 }
-
-func clientDir(d system.Deployment) disk.Dir { return disk.Of(d, d.Client, "client-1") }
 
 // storagePorts returns the ports of the storage nodes. Restarted nodes keep the ports that the
 // clients already know.
@@ -110,35 +103,29 @@ func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir,
 	return p, a, err
 }
 
-// startClient starts the client daemon, whose directory already has the list of servers, waits
-// until it is connected to all of them, and stores the object for health probes. If it fails,
-// everything is stopped, including the storage nodes.
-func startClient(ctx context.Context, d system.Deployment, bin string, g *grid) (_ *started, err error) {
-	stop := g.stop
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, stop(context.WithoutCancel(ctx)))
-		}
-	}()
+// start starts the grid and the client, waits until the client is connected to all storage nodes, and
+// stores the object for health probes.
+func (s *started) start(ctx context.Context, d system.Deployment, bin string) error {
+	dir := disk.Of(d, d.Client, clientLabel)
+	if err := s.grid.start(ctx, d, bin, dir); err != nil {
+		return err
+	}
 	port, err := d.Client.Port(ctx, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	dir := clientDir(d)
-	label := filepath.Base(dir.Path)
-	if err := makeDirectory(ctx, dir, g.fill(clientConfig, label, d.Client.Addr(), port)); err != nil {
-		return nil, err
+	s.base.Host = system.JoinPort(d.Client, port)
+	err = makeDirectory(ctx, dir, s.grid.fill(clientConfig, clientLabel, d.Client.Addr(), port))
+	if err != nil {
+		return err
 	}
-	s := &started{node: newNode(name+"/"+label, &url.URL{Scheme: "http", Host: system.JoinPort(d.Client, port)}, d.Client)}
-	stop = s.Stop
-	s.format, s.grid = d.Options["mutable"], g
-	if s.proc, err = d.Client.Start(ctx, command(bin, dir.Path, label, func(ctx context.Context) error {
-		return s.joined(ctx, g.config)
+	if s.proc, err = d.Client.Start(ctx, command(bin, dir.Path, clientLabel, func(ctx context.Context) error {
+		return s.joined(ctx, s.grid.config)
 	})); err != nil {
-		return nil, err
+		return err
 	}
 	s.probe, err = s.Put(ctx, "probe", int64(len(probeContent)), strings.NewReader(probeContent))
-	return s, err
+	return err
 }
 
 // command runs the node in dir in the foreground; it ends when its standard input is closed, so it

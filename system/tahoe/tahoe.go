@@ -15,9 +15,11 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/install"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 const name = "tahoe"
@@ -39,21 +41,15 @@ var (
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	mend := func(err error) []system.Problem {
-		return system.WrongOptions("tahoe", err)
-	}
 	if opt["url"] != "" {
-		u, err := webAPI(opt)
+		u, _, err := attached(opt)
 		if err != nil {
-			return mend(err)
-		}
-		if _, err := caps(opt); err != nil {
-			return mend(err)
+			return system.WrongOptions(name, err)
 		}
 		return web.Unreachable(ctx, name, []string{web.HostPort(u)})
 	}
 	if _, err := parseConfig(opt); err != nil {
-		return mend(err)
+		return system.WrongOptions(name, err)
 	}
 	bin, err := program(opt)
 	if err == nil {
@@ -96,13 +92,13 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		parts = append(parts, k+" "+libraries[k])
 	}
 	identity["libraries"] = strings.Join(parts, ", ")
-	g, err := startGrid(ctx, d, bin, c)
-	if err != nil {
-		return nil, err
+	n := &started{node: newNode(name+"/"+clientLabel, &url.URL{Scheme: "http"}, d.Client)}
+	n.format = opt["mutable"]
+	n.grid = &grid{config: c, procs: make([]testbed.Process, c.nodes), dirs: make([]disk.Dir, c.nodes)}
+	if err := n.start(ctx, d, bin); err != nil {
+		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
-	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-		return startClient(ctx, d, bin, g)
-	})
+	return group.One(identity, n), nil
 }
 
 // program returns the path of tahoe.
@@ -116,11 +112,7 @@ func versions(ctx context.Context, bin string) (python string, found map[string]
 // Attach implements system.Attacher.
 func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
-	u, err := webAPI(opt)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := caps(opt)
+	u, entries, err := attached(opt)
 	if err != nil {
 		return nil, err
 	}
@@ -145,28 +137,24 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	return group.One(identity, n), nil
 }
 
-// webAPI returns the URL of an attached client.
-func webAPI(opt system.Options) (*url.URL, error) {
-	return web.Base(name, "url", opt["url"], "http://127.0.0.1:3456")
-}
-
-// caps returns the objects that an attached grid already has.
-func caps(opt system.Options) ([]listed.Entry, error) {
-	if opt["caps"] == "" {
-		return nil, nil
+// attached returns the URL of an attached client, and the objects that its grid already has.
+func attached(opt system.Options) (u *url.URL, all []listed.Entry, err error) {
+	u, err = web.Base(name, "url", opt["url"], "http://127.0.0.1:3456")
+	if err != nil || opt["caps"] == "" {
+		return u, nil, err
 	}
-	all, err := listed.Parse(strings.NewReader(opt["caps"]), "option \"caps\"", "cap")
+	all, err = listed.Parse(strings.NewReader(opt["caps"]), "option \"caps\"", "cap")
 	if err != nil {
-		return nil, fmt.Errorf("tahoe: %w", err)
+		return u, nil, fmt.Errorf("tahoe: %w", err)
 	}
 	for i, e := range all {
 		c, err := parseCap(system.Ref(e.What))
 		if err != nil {
-			return nil, err
+			return u, nil, err
 		}
-		if all[i].Size < 0 {
+		if e.Size < 0 {
 			all[i].Size = c.size
 		}
 	}
-	return all, nil
+	return u, all, nil
 }

@@ -6,6 +6,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -170,11 +171,20 @@ func Check(ctx context.Context, s system.System, opt system.Options, program fun
 // Swarm starts an independent daemon on each host.
 func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
 	return group.Start(ctx, len(d.Hosts), about, func(ctx context.Context, i int) (group.Node, error) {
-		p, err := k.peer(ctx, d, i)
+		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
 			return nil, err
 		}
-		if about["version"], err = p.API.Version(ctx); err != nil {
+		var none A
+		n, err := k.start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), port, none)
+		if err != nil {
+			return nil, err
+		}
+		p := k.Peered(n)
+		if p.Self, err = n.API.Address(ctx); err == nil {
+			about["version"], err = n.API.Version(ctx)
+		}
+		if err != nil {
 			return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 		}
 		return p, nil

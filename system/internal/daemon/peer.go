@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -15,23 +14,6 @@ type Peer[A API] struct {
 	*Daemon[A]
 	member.Contents
 	kind *Kind[A]
-}
-
-func (k *Kind[A]) peer(ctx context.Context, d system.Deployment, i int) (*Peer[A], error) {
-	port, err := d.Port(ctx, d.Hosts[i])
-	if err != nil {
-		return nil, err
-	}
-	var none A
-	n, err := k.start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), port, none)
-	if err != nil {
-		return nil, err
-	}
-	p := k.Peered(n)
-	if p.Self, err = n.API.Address(ctx); err != nil {
-		return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
-	}
-	return p, nil
 }
 
 // Peered returns a running daemon as a member of a swarm.

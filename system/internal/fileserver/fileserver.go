@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -22,72 +23,63 @@ import (
 // Place is a server's location and address, from which its configuration is made.
 type Place struct {
 	Host    testbed.Host
-	Name    string // unique among the deployment's nodes: "nginx-s1"
 	Root    string // the node's own directory, on its host
 	Data    string // the served directory, within Root; it contains the probe
 	Address string // IP:port
 	TLS     *selfsigned.Files
 }
 
+// Node is a running file server.
+type Node struct {
+	member.Served
+	disk.Dir
+	place Place
+}
+
 // Cluster starts a server on each host; command returns how to start it.
 func Cluster(ctx context.Context, name string, d system.Deployment, identity map[string]string,
 	command func(Place) (testbed.Command, error)) (system.Cluster, error) {
+	identity["tls"] = d.Options["tls"]
+	identity["h2"] = strconv.FormatBool(d.Options.Bool("tls") && d.Options.Bool("h2"))
 	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		p, err := prepare(ctx, name, d, d.Hosts[i])
-		if err != nil {
-			return nil, err
-		}
-		cmd, err := command(p)
-		if err != nil {
-			return nil, err
-		}
-		return start(ctx, name, d, p, cmd)
+		return start(ctx, name, d, d.Hosts[i], command)
 	})
 }
 
-// prepare creates the directories, picks the port, and creates the certificate if the deployment's
-// option "tls" is set.
-func prepare(ctx context.Context, name string, d system.Deployment, h testbed.Host) (Place, error) {
+// start creates the directories and, if the deployment's option "tls" is set, the certificate. It
+// starts the server and waits until the client's host can fetch the probe.
+func start(ctx context.Context, name string, d system.Deployment, h testbed.Host,
+	command func(Place) (testbed.Command, error)) (*Node, error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
-		return Place{}, err
+		return nil, err
 	}
-	p := Place{Host: h, Name: name + "-" + h.Name(), Address: system.JoinPort(h, port)}
-	p.Root = d.DirOf(h)
-	p.Data = filepath.Join(p.Root, "data")
-	if _, err := disk.NewDir(ctx, h.Files(), p.Data); err != nil {
-		return Place{}, err
+	root := d.DirOf(h)
+	n := &Node{Served: member.Served{Process: member.Process{System: name, Label: name + "-" + h.Name(), Host: h}},
+		place: Place{Host: h, Root: root, Data: filepath.Join(root, "data"), Address: system.JoinPort(h, port)}}
+	if n.Dir, err = disk.NewDir(ctx, h.Files(), n.place.Data); err != nil {
+		return nil, err
 	}
 	if d.Options.Bool("tls") {
 		files, err := selfsigned.Write(ctx, d, h)
 		if err != nil {
-			return Place{}, err
+			return nil, err
 		}
-		p.TLS = &files
+		n.place.TLS = &files
 	}
-	return p, nil
-}
-
-// Node is a running file server.
-type Node struct {
-	web.Reader
-	disk.Dir
-	member.Process
-	place Place
-}
-
-// start runs cmd and waits until the client's host can fetch the probe.
-func start(ctx context.Context, name string, d system.Deployment, p Place, cmd testbed.Command) (*Node, error) {
-	n := &Node{Process: member.Process{System: name, Label: p.Name, Host: p.Host}, place: p,
-		Dir: disk.Dir{Files: p.Host.Files(), Path: p.Data}}
-	base, err := n.Target(disk.Probe)
+	cmd, err := command(n.place)
+	if err != nil {
+		return nil, err
+	}
+	n.Probe = func(context.Context) (system.HTTPTarget, error) { return n.Target(disk.Probe) }
+	base, err := n.Probe(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if n.Reader, err = web.NewReader(name, d.Client.Dial, base, n.Target); err != nil {
 		return nil, err
 	}
-	cmd.Dir, cmd.Ready = p.Root, n.serves
+	cmd.Dir, cmd.Ready = root, n.Serves
 	if err = n.Run(ctx, cmd); err != nil {
 		n.Client.Close()
 		return nil, fmt.Errorf("start: %w", err)
@@ -139,26 +131,4 @@ func (n *Node) Update(ctx context.Context, ref system.Ref, size int64, r io.Read
 // Delete implements system.Deleter by HTTP DELETE.
 func (n *Node) Delete(ctx context.Context, ref system.Ref) error {
 	return n.send(ctx, http.MethodDelete, ref, 0, http.NoBody)
-}
-
-// Health implements system.Healther with a fetch of the probe over a new connection.
-func (n *Node) Health(ctx context.Context) error {
-	if err := n.Alive(); err != nil {
-		return err
-	}
-	return n.serves(ctx)
-}
-
-func (n *Node) serves(ctx context.Context) error {
-	t, err := n.Target(disk.Probe)
-	if err != nil {
-		return err
-	}
-	return n.Client.Probe(ctx, t, disk.ProbeContent)
-}
-
-// Stop implements group.Node.
-func (n *Node) Stop(ctx context.Context) error {
-	n.Client.Close()
-	return n.Process.Stop(ctx)
 }

@@ -70,11 +70,6 @@ func Ended(p testbed.Process) error {
 	if p == nil || !testbed.Ended(p) {
 		return nil
 	}
-	return ended(p)
-}
-
-// ended returns the error of a process that has ended.
-func ended(p testbed.Process) error {
 	err := p.Err()
 	if err == nil {
 		err = errors.New("without an error")
@@ -91,7 +86,7 @@ func WhileAlive(ctx context.Context, processes ...testbed.Process) (context.Cont
 			select {
 			case <-ctx.Done():
 			case <-p.Done():
-				cancel(ended(p))
+				cancel(Ended(p))
 			}
 		}()
 	}

@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -111,6 +112,7 @@ func ServeFile(w http.ResponseWriter, r *http.Request, path string) error {
 type Server struct {
 	What, Address string
 	Handler       http.Handler
+	TLS           *tls.Config // nil: plain HTTP
 }
 
 // Serve serves until ctx ends, which is not an error; name is the prefix of other errors.
@@ -123,7 +125,11 @@ func Serve(ctx context.Context, name string, stdout io.Writer, servers ...Server
 		}
 		srv := &http.Server{Handler: s.Handler, ReadHeaderTimeout: time.Minute}
 		defer srv.Close()
-		fmt.Fprintf(stdout, "%s: %s at http://%s/\n", name, s.What, l.Addr())
+		scheme := "http"
+		if s.TLS != nil {
+			l, scheme = tls.NewListener(l, s.TLS), "https"
+		}
+		fmt.Fprintf(stdout, "%s: %s at %s://%s/\n", name, s.What, scheme, l.Addr())
 		go func() { ended <- srv.Serve(l) }()
 	}
 	select {

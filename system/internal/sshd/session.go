@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/pkg/sftp"
@@ -31,9 +30,9 @@ type Login struct {
 // Session is an SSH connection with one SFTP session on it.
 type Session struct {
 	*sftp.Client
-	conn    ssh.Conn
-	gone    chan struct{} // closed when the connection ends
-	aborted atomic.Bool
+	Life context.Context // ends with the connection
+	conn ssh.Conn
+	end  context.CancelFunc
 }
 
 // Open logs in. Its error wraps ErrAuth if the server rejects the login, or the context's error if
@@ -72,9 +71,10 @@ func (l Login) open(tcp net.Conn, opt []sftp.ClientOption) (*Session, error) {
 		client.Close()
 		return nil, fmt.Errorf("open an SFTP session: %w", err)
 	}
-	s := &Session{Client: files, conn: conn, gone: make(chan struct{})}
+	s := &Session{Client: files, conn: conn}
+	s.Life, s.end = context.WithCancel(context.Background())
 	go func() {
-		defer close(s.gone)
+		defer s.end()
 		_ = conn.Wait()
 	}()
 	return s, nil
@@ -122,18 +122,11 @@ func (noKey) Marshal() []byte                     { return nil }
 func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") }
 
 // Alive reports whether the connection is open, as far as known.
-func (s *Session) Alive() bool {
-	select {
-	case <-s.gone:
-		return false
-	default:
-		return !s.aborted.Load()
-	}
-}
+func (s *Session) Alive() bool { return s.Life.Err() == nil }
 
 // Abort closes the connection at once; pending requests fail.
 func (s *Session) Abort() {
-	s.aborted.Store(true)
+	s.end()
 	s.conn.Close()
 }
 

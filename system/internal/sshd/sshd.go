@@ -68,8 +68,10 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	if err != nil {
 		return nil, err
 	}
-	if err := who.prepare(h); err != nil {
-		return nil, err
+	if who.root {
+		if err := h.Files().MkdirAll(privsep, 0o755); err != nil {
+			return nil, fmt.Errorf("sshd as root needs the directory %s: %w", privsep, err)
+		}
 	}
 	s.Process, err = h.Start(ctx, testbed.Command{
 		Name: name + "/server", Role: "system", Dir: root,
@@ -101,13 +103,3 @@ func (s *Server) Ended() error { return member.Ended(s.Process) }
 // privsep is the directory to which sshd confines its unprivileged process. The path is compiled
 // in; the machine's own service creates the directory when it starts.
 const privsep = "/run/sshd"
-
-func (a who) prepare(h testbed.Host) error {
-	if !a.root {
-		return nil
-	}
-	if err := h.Files().MkdirAll(privsep, 0o755); err != nil {
-		return fmt.Errorf("sshd as root needs the directory %s: %w", privsep, err)
-	}
-	return nil
-}
