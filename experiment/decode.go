@@ -81,6 +81,7 @@ type decoder struct {
 	at      map[string]*node // the value given for a path; list elements have [i]
 	dropped []string         // systems that --set removed
 	factors map[string]json.RawMessage
+	owners  map[string]string // the factor of sync.vary that each option belongs to
 }
 
 // fail reports a mistake at the value of a path or, if no value was given, at the nearest enclosing

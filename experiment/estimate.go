@@ -73,10 +73,7 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	if c.Stores() {
 		rate = c.Link.DownRate()
 	}
-	goodput := float64(rate) / 8 * tcpShare
-	if goodput == 0 {
-		goodput = unlimitedRate
-	}
+	goodput := cmp.Or(float64(rate)/8*tcpShare, unlimitedRate)
 	var est CellEstimate
 	switch {
 	case c.Overhead != nil:

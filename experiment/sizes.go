@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 )
 
@@ -99,17 +100,10 @@ func (d Data) Given() bool { return d.Source() != "" }
 // Source returns the key that determines the sizes: "size", "mix", "spread", "directory" or
 // "trace"; empty if there is none.
 func (d Data) Source() string {
-	switch {
-	case d.Mix != nil:
-		return "mix"
-	case d.Spread != SizeRange{}:
-		return "spread"
-	case d.Directory != "":
-		return "directory"
-	case d.Trace != "":
-		return "trace"
-	case d.Size > 0:
-		return "size"
+	for _, key := range []string{"mix", "spread", "directory", "trace", "size"} {
+		if !cellField(reflect.ValueOf(d), key).IsZero() {
+			return key
+		}
 	}
 	return ""
 }

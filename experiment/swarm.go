@@ -12,7 +12,7 @@ func SlowLeechers(l int, share Fraction) int { return shareOf(l, float64(share))
 
 // LoadLine returns the least time, in seconds, in which all leechers can have the content, if every
 // node sends and receives without pause and nothing is sent in vain. payload returns the payload of
-// a rate on the wire, both in bit/s; it is not called for unlimited links. The line is valid for
+// a rate on the wire, both in bit/s; that of an unlimited link is infinite. The line is valid for
 // trials without faults in which all leechers begin together. It is 0 if nothing is limited.
 func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
 	return c.LoadLineOf(c.Disseminate.Leechers(), payload)
@@ -28,12 +28,7 @@ func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
 // in the fluid limit).
 func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	d, l := c.Disseminate, c.Disseminate.Leechers()
-	rate := func(rates ...BitRate) float64 {
-		if r := cmp.Or(rates...); r != 0 { // the first one given
-			return payload(float64(r))
-		}
-		return math.Inf(1)
-	}
+	rate := func(rates ...BitRate) float64 { return payload(unlimited(float64(cmp.Or(rates...)))) } // the first one given
 	seed, all, downs := 0.0, 0.0, make([]float64, l)
 	for range d.Seeders {
 		seed += rate(c.Link.UpRate())

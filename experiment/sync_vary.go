@@ -81,7 +81,7 @@ func (d *decoder) vary(e *Experiment) {
 		return
 	}
 	e.Sync.Vary = map[string]Varied{}
-	owners := map[string]string{} // the factor that each option belongs to
+	d.owners = map[string]string{}
 	for _, factor := range n.entries {
 		name, path := factor.key.text, join(varyPath, factor.key.text)
 		d.at[path] = factor.value
@@ -91,7 +91,7 @@ func (d *decoder) vary(e *Experiment) {
 		for i, item := range items {
 			p, failed := fmt.Sprintf("%s[%d]", path, i), len(d.errs)
 			d.at[p] = item
-			level := d.variedLevel(e, owners, name, item, p, &v)
+			level := d.variedLevel(e, name, item, p, &v)
 			same := func(l VariedLevel) bool { return l.Value == level.Value || maps.Equal(l.Options, level.Options) }
 			switch {
 			case len(d.errs) > failed:
@@ -112,16 +112,14 @@ func (d *decoder) vary(e *Experiment) {
 
 // variedLevel reads one level of a factor: a value of the option with the factor's name, or a name
 // with options.
-func (d *decoder) variedLevel(
-	e *Experiment, owners map[string]string, name string, item *node, path string, v *Varied,
-) VariedLevel {
+func (d *decoder) variedLevel(e *Experiment, name string, item *node, path string, v *Varied) VariedLevel {
 	level, set := VariedLevel{item.text, map[string]string{}}, []entry{{item.scalar(name), item}}
 	bare := item.kind != mappingNode || len(item.entries) != 1
 	if !bare {
 		level.Value, set = item.entries[0].key.text, item.entries[0].value.entries
 	}
 	for _, o := range set {
-		spec, opt := d.factorOption(e, owners, name, o.key.text, path)
+		spec, opt := d.factorOption(e, name, o.key.text, path)
 		if opt == nil {
 			continue
 		}
@@ -156,9 +154,7 @@ func typeOfAll(texts []string) string {
 
 // factorOption returns the option for a factor if all systems have it and allow that, and nil
 // otherwise.
-func (d *decoder) factorOption(
-	e *Experiment, owners map[string]string, name, key, path string,
-) (spec *SystemSpec, opt *option.Option) {
+func (d *decoder) factorOption(e *Experiment, name, key, path string) (spec *SystemSpec, opt *option.Option) {
 	for _, use := range e.Systems {
 		spec = d.cat.find(use.Use)
 		o := spec.option(key)
@@ -169,15 +165,15 @@ func (d *decoder) factorOption(
 			d.fail(path, "make two experiments", "option `%s` is not the same in all systems", key)
 		case o.Secret:
 			d.fail(path, "give it in `with`", "option `%s` is a secret and cannot be a factor", key)
-		case owners[key] != "" && owners[key] != name:
-			d.fail(path, "let one of them have it", "option `%s` is in the factor `%s`, too", key, owners[key])
+		case d.owners[key] != "" && d.owners[key] != name:
+			d.fail(path, "let one of them have it", "option `%s` is in the factor `%s`, too", key, d.owners[key])
 		default:
 			opt = o
 			continue
 		}
 		return nil, nil
 	}
-	owners[key] = name
+	d.owners[key] = name
 	return spec, opt
 }
 

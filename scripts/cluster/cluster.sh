@@ -12,7 +12,8 @@
 #   cluster.sh down                  all of it away, whatever state it is in
 #
 # K8S_BIN is where the programs are (default: .tools/cluster of the project), K8S_STATE where the cluster lives.
-# Needs root, 2 CPUs, 1.3 GB and Debian's iproute2 openssl containerd runc containernetworking-plugins busybox-static.
+# Needs root, 2 CPUs, 1.3 GB and Debian's iproute2 openssl curl containerd runc containernetworking-plugins
+# busybox-static.
 # Everything runs in a PID, a mount and a network namespace of its own: ending their first process ends all of it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -58,7 +59,7 @@ possible() {
 
 up() {
 	local n=${1:-3} t
-	for t in unshare nsenter ip openssl containerd runc ctr busybox; do
+	for t in unshare nsenter ip openssl curl containerd runc ctr busybox; do
 		command -v $t >/dev/null || die "$t is missing; $0 says which packages are needed"
 	done
 	[ -x "$bin/kube" ] || die "$bin/kube is missing: cluster.sh build"
@@ -75,8 +76,9 @@ up() {
 }
 settled() { [ -e "$1" ] || ! alive; }
 ready() {
-	[ "$(run "$bin/kube" get /api/v1/nodes | grep -o '"type":"Ready","status":"True"' | wc -l)" = "$1" ] &&
-		run "$bin/kube" get /api/v1/namespaces/default/serviceaccounts/default
+	[ "$(run curl -sfK "$state/pki/curl" "https://$api:6443/api/v1/nodes" |
+		grep -o '"type":"Ready","status":"True"' | wc -l)" = "$1" ] &&
+		run curl -sfK "$state/pki/curl" "https://$api:6443/api/v1/namespaces/default/serviceaccounts/default"
 }
 
 # inside is the first process of the cluster's namespaces.
@@ -96,7 +98,7 @@ inside() {
 		--endpoint-reconciler-type=none --allow-privileged=true
 	for i in $(seq "$n"); do network "$i" "$n"; done
 	for i in $(seq "$n"); do engine "$i" & done
-	await "the API server" 300 "$bin/kube" get /readyz
+	await "the API server" 300 curl -sfK "$p/curl" "https://$api:6443/readyz"
 	start controllers "$bin/kube" controllers --kubeconfig="$KUBECONFIG" --bind-address=127.0.0.1 --leader-elect=false \
 		--service-account-private-key-file="$p/sa.key" --root-ca-file="$p/ca.crt"
 	start scheduler "$bin/kube" scheduler --kubeconfig="$KUBECONFIG" --bind-address=127.0.0.1 --leader-elect=false
@@ -123,6 +125,8 @@ keys() {
 	openssl genrsa -out $p/sa.key 2048
 	echo "$token,admin,admin,\"system:masters\"" >$p/tokens.csv
 	kubeconfig "$token" >"$KUBECONFIG"
+	printf '%s = "%s"\n' header "Authorization: Bearer $token" cacert "$p/ca.crt" noproxy '*' max-time 30 \
+		user-agent plimsoll >"$p/curl" # the API server indents its answers to curl
 	for i in $(seq "$1"); do
 		mkdir -p "$state/node$i"/{cri,cni,kubelet,logs}
 		token=$(openssl rand -hex 16)

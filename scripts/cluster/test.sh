@@ -14,7 +14,7 @@ part() { printf -- '-- %s (%ss)\n' "$1" "$SECONDS"; }
 [ "$(id -u)" = 0 ] || skip "its nodes are network namespaces with containers, which only root can make"
 part "packages"
 missing=()
-for p in iproute2:ip openssl:openssl containerd:containerd runc:runc busybox-static:busybox; do
+for p in iproute2:ip openssl:openssl curl:curl containerd:containerd runc:runc busybox-static:busybox; do
   command -v "${p#*:}" >/dev/null || missing+=("${p%:*}")
 done
 [ -x /usr/lib/cni/bridge ] || missing+=(containernetworking-plugins)
