@@ -24,13 +24,9 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	if s := conditions.met(r.soFar(record.Trial{})); s != nil {
 		return s, nil
 	}
-	var met *scenario.Stop // ended a trial, but not the run, in an earlier session
-	if r.cfg.Resume {
-		if s := r.earlierStop(); s != nil && endsTrialOnly(s) {
-			met = s
-		} else if err := r.rec.Meta("stopped", ""); err != nil { // the run continues
-			return nil, err
-		}
+	met, err := r.continued()
+	if err != nil {
+		return nil, err
 	}
 	consecutive := 0
 	var first []record.Trial // trials of the first measured block of this session
@@ -83,6 +79,17 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		}
 	}
 	return met, nil
+}
+
+// continued returns the exit condition that ended a trial, but not the run, in an earlier session.
+func (r *run) continued() (met *scenario.Stop, err error) {
+	if !r.cfg.Resume {
+		return nil, nil
+	}
+	if s := r.earlierStop(); s != nil && endsTrialOnly(s) {
+		return s, nil
+	}
+	return nil, r.rec.Meta("stopped", "")
 }
 
 // alone waits until nothing of ours disturbs a trial on the client's machine, and keeps it so

@@ -18,7 +18,8 @@ type module struct{ path, version, dir string }
 // modules are those of the binary for an architecture, without our own folders.
 func modules(ctx context.Context, arch string) (all []module) {
 	text := output(ctx, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch}, "go", "list", "-deps",
-		"-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{with .Replace}}{{else}}{{.Dir}}{{end}}{{end}}{{end}}", "./cmd/plimsoll")
+		"-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{with .Replace}}{{else}}{{.Dir}}{{end}}{{end}}{{end}}",
+		"./cmd/plimsoll")
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(f) == 3 && f[2] != "" { // a replaced one is a folder of this repository

@@ -12,7 +12,8 @@ func manual(ctx context.Context, binary, version string, when time.Time) entry {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH PLIMSOLL 1 %q %q\n.SH NAME\nplimsoll \\- measures decentralized storage\n.SH SYNOPSIS\n",
 		when.Format(time.DateOnly), "plimsoll "+version)
-	fmt.Fprintf(&b, ".B plimsoll\nCOMMAND [ARGUMENT]...\n.SH DESCRIPTION\n%s.SH COMMANDS\n", verbatim(output(ctx, nil, binary, "--help")))
+	fmt.Fprintf(&b, ".B plimsoll\nCOMMAND [ARGUMENT]...\n.SH DESCRIPTION\n%s.SH COMMANDS\n",
+		verbatim(output(ctx, nil, binary, "--help")))
 	for line := range strings.Lines(output(ctx, nil, binary, "__complete", "")) {
 		name, _, is := strings.Cut(strings.TrimSpace(line), "\t")
 		if !is || name == "help" || name == "completion" {

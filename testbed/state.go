@@ -46,7 +46,8 @@ func newState(self string) (s *state, err error) {
 	return s, nil
 }
 
-// groupsDir has an empty file for each process group of a run. Its name is the boot id, because process ids are meaningless after a reboot.
+// groupsDir has an empty file for each process group of a run. Its name is the boot id, because
+// process ids are meaningless after a reboot.
 func groupsDir(state string) string {
 	return filepath.Join(state, readLine("/proc/sys/kernel/random/boot_id"))
 }

@@ -162,7 +162,8 @@ func compareTables(c *analysis.Comparison) (all []compareTable) {
 // every row: the run if there is only one, and inconclusive cells if there are none.
 func overTable(c *analysis.Comparison) compareTable {
 	t := compareTable{Title: "All cells together (new / base, geometric mean over cells and trials)", Asked: true}
-	t.Head = heads("metric", "run", "#ratio", "#95 %", "#p (Holm)", "#better", "#worse", "#not significant", "#inconclusive")
+	t.Head = heads("metric", "run", "#ratio", "#95 %", "#p (Holm)", "#better", "#worse", "#not significant",
+		"#inconclusive")
 	open := false
 	for _, o := range c.Overall {
 		m := c.Metrics[slices.IndexFunc(c.Metrics, func(m record.Metric) bool { return m.Key == o.Metric })]

@@ -49,7 +49,8 @@ func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) 
 
 // fit fits the trials of a task. It returns nil if the task has no valid trial.
 func (r *reading) fit(k task) *fit {
-	f := &fit{task: k, cells: map[*analysis.Cell]int{}, misfit: math.NaN(), lineShare: analysis.Text(""), inline: r.inlines[k]}
+	f := &fit{task: k, cells: map[*analysis.Cell]int{}, misfit: math.NaN(), lineShare: analysis.Text(""),
+		inline: r.inlines[k]}
 	late := 0
 	if f.trials, late = r.timed(k, f.inline); len(f.trials)+late == 0 {
 		if f.inline.stays == 0 {

@@ -57,7 +57,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := map[string]string{
 		"version": "deluge " + v["deluge"], "binary": bin,
-		"libraries":                      "libtorrent " + v["libtorrent"] + ", Twisted " + v["Twisted"] + ", Python " + v["Python"],
+		"libraries": "libtorrent " + v["libtorrent"] + ", Twisted " + v["Twisted"] +
+			", Python " + v["Python"],
 		"peers":                          "named by us; no tracker, DHT, PEX or local discovery; private torrents",
 		"ignore_limits_on_local_network": "false", "allow_multiple_connections_per_ip": "false",
 		"max_failcount": "none",
