@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
@@ -141,7 +142,7 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 
 // reach connects to an agent, and retries at an interval within a time limit.
 func reach(ctx context.Context, within, every time.Duration, options func() agent.Options) (*agent.Host, error) {
-	for deadline := time.Now().Add(within); ; Pause(ctx, every) {
+	for deadline := time.Now().Add(within); ; timing.Pause(ctx, every) {
 		h, err := agent.Reach(ctx, options())
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return h, err

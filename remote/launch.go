@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -348,7 +349,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 			return last, ui.WithHint(fmt.Errorf("the run can no longer be followed: %w", err),
 				"it continues on its machines; to follow it again: plimsoll resume "+l.cfg.Dir)
 		}
-		Pause(following, tryAgain)
+		timing.Pause(following, tryAgain)
 	}
 }
 
@@ -356,7 +357,7 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 func (l *Launcher) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, returnTime)
 	defer cancel()
-	for known := l.machines; ctx.Err() == nil; Pause(ctx, tryAgain) {
+	for known := l.machines; ctx.Err() == nil; timing.Pause(ctx, tryAgain) {
 		all, err := l.Place.Find(ctx, l.where.Run, l.machines[0])
 		if err != nil || len(all) < len(known) || slices.Equal(all, known) {
 			continue
@@ -380,7 +381,7 @@ func (l *Launcher) interrupt(ctx context.Context) {
 		if first && ctx.Err() == nil {
 			l.say.Note(fmt.Sprintf("the engine could not be interrupted; trying again: %v", err))
 		}
-		Pause(ctx, tryAgain)
+		timing.Pause(ctx, tryAgain)
 	}
 }
 
@@ -442,7 +443,7 @@ func (l *Launcher) sync(ctx context.Context) {
 	if l.Sync <= 0 {
 		return
 	}
-	for Pause(ctx, l.Sync); ctx.Err() == nil; Pause(ctx, l.Sync) {
+	for timing.Pause(ctx, l.Sync); ctx.Err() == nil; timing.Pause(ctx, l.Sync) {
 		if err := l.fetch(ctx); err != nil && ctx.Err() == nil {
 			l.say.Note(fmt.Sprintf("the run directory was not brought here: %v", err))
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net/netip"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -82,11 +81,3 @@ func needs(plan *experiment.Plan, clients int) Spec {
 
 // ErrGone means that nothing of the run is left in its place.
 var ErrGone = errors.New("nothing of the run is there any more")
-
-// Pause waits for a time or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}

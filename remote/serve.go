@@ -24,6 +24,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -163,7 +164,7 @@ func awaitLock(ctx context.Context, path string) (unlock func(), err error) {
 		if unlock, err = testbed.LockFile(path); !errors.Is(err, unix.EWOULDBLOCK) {
 			return unlock, err
 		}
-		Pause(ctx, 20*time.Millisecond)
+		timing.Pause(ctx, 20*time.Millisecond)
 	}
 	return nil, ctx.Err()
 }
@@ -263,7 +264,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	if err := os.WriteFile(filepath.Join(dir, overMark), nil, 0o600); err != nil {
 		return err
 	}
-	if Pause(ctx, lingering); ctx.Err() != nil {
+	if timing.Pause(ctx, lingering); ctx.Err() != nil {
 		return nil
 	}
 	return os.RemoveAll(filepath.Join(dir, RunDir))
@@ -362,7 +363,7 @@ type tail struct {
 }
 
 func (t *tail) Read(b []byte) (int, error) {
-	for last := false; t.ctx.Err() == nil; Pause(t.ctx, followEvery) {
+	for last := false; t.ctx.Err() == nil; timing.Pause(t.ctx, followEvery) {
 		n, err := t.file.Read(b)
 		if n > 0 || err != nil && err != io.EOF {
 			return n, err

@@ -26,10 +26,14 @@ func Every(d time.Duration, f func()) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// Pause waits for d, or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
+// Pause waits for d. It returns false if ctx ends before.
+func Pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
 	select {
 	case <-ctx.Done():
-	case <-time.After(d):
+		return false
+	case <-t.C:
+		return true
 	}
 }

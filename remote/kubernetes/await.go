@@ -13,6 +13,7 @@ import (
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
@@ -30,7 +31,7 @@ func (c *Cluster) await(ctx context.Context, run string, n, need int) ([]remote.
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	said, why := "", obstacle{}
-	for begun := time.Now(); ctx.Err() == nil; remote.Pause(ctx, 300*time.Millisecond) {
+	for begun := time.Now(); ctx.Err() == nil; timing.Pause(ctx, 300*time.Millisecond) {
 		pods, err := c.living(ctx, run)
 		why = obstacle{what: "the API server does not answer"}
 		if err == nil {

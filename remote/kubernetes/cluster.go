@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/remote"
 )
 
@@ -215,7 +216,7 @@ func (c *Cluster) Delete(ctx context.Context, run string) error {
 	}
 	err := ignoreMissing(c.call(ctx, http.MethodDelete, c.owner(run), how, nil))
 	forced := false
-	for begun := time.Now(); err == nil && c.left(ctx, run); remote.Pause(ctx, 200*time.Millisecond) {
+	for begun := time.Now(); err == nil && c.left(ctx, run); timing.Pause(ctx, 200*time.Millisecond) {
 		switch {
 		case ctx.Err() != nil:
 			err = errors.New("what it had does not go away")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -200,7 +201,7 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	stop, err := p.during(outer, func(ctx context.Context, _ context.CancelCauseFunc) error {
 		begun := sink.Now()
 		if lasts := cell.Collect.For.Std(); lasts > 0 {
-			pause(ctx, lasts-begun)
+			timing.Pause(ctx, lasts-begun)
 		} else {
 			<-ctx.Done()
 		}

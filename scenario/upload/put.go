@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -232,7 +233,7 @@ func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, o
 		if errors.Is(err, system.ErrNotFound) || step.Err() != nil {
 			return nil
 		}
-		pause(step, scenario.SettleBriefly) // the daemon may be restarting
+		timing.Pause(step, scenario.SettleBriefly) // the daemon may be restarting
 	}
 	job.Durable = t.sink.Now()
 	if err := t.becomes(object, job, record.JobDurable); err != nil {
@@ -267,7 +268,7 @@ func (t *trial) settleLate(ctx context.Context) error {
 		if once {
 			break
 		}
-		pause(within, scenario.SettleBriefly) // for an object that is gone, settleWithin returns at once
+		timing.Pause(within, scenario.SettleBriefly) // for an object that is gone, settleWithin returns at once
 	}
 	return context.Cause(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -196,7 +197,7 @@ func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end 
 	group.Go(func() {
 		for ctx.Err() == nil {
 			t.report()
-			pause(ctx, t.reportEvery)
+			timing.Pause(ctx, t.reportEvery)
 			if err := t.log.Flush(); err != nil {
 				fail(err)
 			}
@@ -344,11 +345,4 @@ func (q *queue) counts() counts {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return counts{maps.Clone(q.total.in), q.total.bytes}
-}
-
-// pause waits for d or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-ctx.Done()
 }

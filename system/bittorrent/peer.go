@@ -22,6 +22,7 @@ import (
 	"github.com/anacrolix/torrent/metainfo"
 	"github.com/anacrolix/torrent/storage"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -107,7 +108,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 
 // redial goes on naming their peers to incomplete torrents.
 func (p *peer) redial(ctx context.Context) {
-	for member.Sleep(ctx, redial) {
+	for timing.Pause(ctx, redial) {
 		p.mu.Lock()
 		for _, h := range p.tasks {
 			if !h.t.Complete().Bool() {

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -130,7 +130,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return unlock, err
 		}
-		if !member.Sleep(ctx, 50*time.Millisecond) {
+		if !timing.Pause(ctx, 50*time.Millisecond) {
 			return nil, fmt.Errorf("another process is making this chain and holds %s: %w", path, context.Cause(ctx))
 		}
 	}

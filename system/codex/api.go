@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/daemon"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -233,7 +234,7 @@ func (a *api) Fetch(ctx context.Context, t *member.Content) error {
 	}
 	for last := int64(-1); t.State().Verified != last; {
 		last = t.State().Verified
-		if !member.Sleep(ctx, a.quiet) {
+		if !timing.Pause(ctx, a.quiet) {
 			return ctx.Err()
 		}
 		now, err := a.Count(ctx)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
@@ -55,7 +56,7 @@ func (b *backend) Fetch(ctx context.Context, c *member.Content) error {
 			d.Note(err)
 			turn++
 		}
-		if (len(sources) == 0 || turn%len(sources) == 0) && !member.Sleep(ctx, pause) {
+		if (len(sources) == 0 || turn%len(sources) == 0) && !timing.Pause(ctx, pause) {
 			return ctx.Err()
 		}
 	}

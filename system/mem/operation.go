@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -79,7 +79,7 @@ func (op *operation) reach(done int64) error {
 // wait waits until a time, or until ctx ends.
 func wait(ctx context.Context, until time.Time) error {
 	if d := time.Until(until); d > 0 {
-		member.Sleep(ctx, d)
+		timing.Pause(ctx, d)
 	}
 	return ctx.Err()
 }

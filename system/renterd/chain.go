@@ -17,6 +17,7 @@ import (
 	"go.sia.tech/coreutils/chain"
 	"go.sia.tech/coreutils/syncer"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	siachain "github.com/plimsoll-project/plimsoll/system/siachain/chain"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -157,7 +158,7 @@ func (c *privateChain) join(ctx context.Context) error {
 // goOn makes a block at each interval until stop.
 func (c *privateChain) goOn(every time.Duration) {
 	c.making.Begin(func(ctx context.Context) {
-		for member.Sleep(ctx, every) {
+		for timing.Pause(ctx, every) {
 			err := c.block(ctx)
 			c.err.Store(&err)
 		}

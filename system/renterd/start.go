@@ -13,9 +13,9 @@ import (
 	"go.sia.tech/core/types"
 	"go.sia.tech/coreutils/wallet"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/sia"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -156,7 +156,7 @@ func (n *node) form(ctx context.Context, hosts []daemon, p sia.Plan, packing boo
 		{"accounts with hosts, which pay for uploads, were not funded", n.funded},
 	} {
 		if err := sia.Poll(ctx, name, wait.what, func(ctx context.Context) (bool, string, error) {
-			if !member.Sleep(ctx, pace) {
+			if !timing.Pause(ctx, pace) {
 				return false, "", context.Cause(ctx)
 			}
 			if err := block(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
@@ -69,7 +70,7 @@ func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(str
 			said = s.Say
 			say(said)
 		}
-		if !member.Sleep(ctx, workPoll) {
+		if !timing.Pause(ctx, workPoll) {
 			return s, context.Cause(ctx)
 		}
 	}

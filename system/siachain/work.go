@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
@@ -73,7 +73,7 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	began, cpu := time.Now(), cpuSeconds()
 	err = chain.Replay(ctx, c, store.Manager(), cmp.Or(len(t.Peers), runtime.GOMAXPROCS(0)))
 	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
-		if !member.Sleep(ctx, time.Millisecond) {
+		if !timing.Pause(ctx, time.Millisecond) {
 			err = context.Cause(ctx)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/chaincache"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -126,7 +127,7 @@ func (n *follower) connect(ctx context.Context, i int, peer string) {
 			n.troubles[i] = err.Error()
 		}
 		n.mu.Unlock()
-		if err == nil || !member.Sleep(ctx, retry) {
+		if err == nil || !timing.Pause(ctx, retry) {
 			return
 		}
 	}

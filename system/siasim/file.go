@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 )
 
 // file is an object that was put. Its sectors pass through the uplink in order: first those that
@@ -108,7 +108,7 @@ func (s *Sim) accepted(ctx context.Context, f *file) bool {
 			return there
 		}
 		wait := time.Duration(max(left, sector/100) / s.conf.Rate * float64(time.Second))
-		if !member.Sleep(ctx, min(wait, blockTime)) {
+		if !timing.Pause(ctx, min(wait, blockTime)) {
 			return false
 		}
 	}

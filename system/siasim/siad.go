@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 )
 
 // object is a JSON object.
@@ -67,7 +67,7 @@ func (s *Sim) Siad() http.Handler {
 // outer handles what all requests have in common: latency, faults and the password.
 func (s *Sim) outer(inner http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !member.Sleep(r.Context(), latency) {
+		if !timing.Pause(r.Context(), latency) {
 			return
 		}
 		unlock := s.lock()

@@ -3,7 +3,6 @@ package member
 import (
 	"context"
 	"sync"
-	"time"
 )
 
 // Background is the work for a content in the background, until it is stopped. The zero value is
@@ -43,16 +42,4 @@ func (b *Background) Stop() {
 		cancel()
 	}
 	b.wg.Wait()
-}
-
-// Sleep waits for d. It returns false if ctx ends before.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
 )
@@ -147,7 +148,7 @@ func (n *Contents) begin(c *Content) {
 func (n *Contents) keepConnected(ctx context.Context, c *Content) {
 	for !c.State().Complete {
 		n.dial(ctx, c)
-		if !Sleep(ctx, n.Redial) {
+		if !timing.Pause(ctx, n.Redial) {
 			return
 		}
 	}
@@ -183,7 +184,7 @@ func (n *Contents) keepFetching(ctx context.Context, c *Content) {
 			return
 		}
 		c.Note(err)
-		if !Sleep(ctx, again) {
+		if !timing.Pause(ctx, again) {
 			return
 		}
 	}

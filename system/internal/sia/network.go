@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -98,7 +99,7 @@ func (n *Network) Form(ctx context.Context, limit time.Duration, start, form fun
 		alive, end := member.WhileAlive(within, n.Processes()...)
 		defer end()
 		// A daemon that dies may close a connection before its end is noticed.
-		if err = form(alive); err != nil && alive.Err() == nil && !member.Sleep(alive, time.Second) {
+		if err = form(alive); err != nil && alive.Err() == nil && !timing.Pause(alive, time.Second) {
 			err = errors.Join(context.Cause(alive), err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 )
 
 // The pause between two calls is 2 % of the time waited so far (1/share), and at least shortest. 10
@@ -31,7 +31,7 @@ func Poll(ctx context.Context, system, what string, done func(ctx context.Contex
 		case ctx.Err() == nil:
 			return err
 		}
-		if !member.Sleep(ctx, max(time.Since(from)/share, shortest)) {
+		if !timing.Pause(ctx, max(time.Since(from)/share, shortest)) {
 			return fmt.Errorf("%s: %s: %w (last: %s)", system, what, context.Cause(ctx), last)
 		}
 	}
