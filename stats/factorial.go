@@ -238,7 +238,7 @@ func (m *factorModel) warnings() []string {
 	return all
 }
 
-// lackOfFit is the F test of the model against one number for each combination
+// lackOfFit returns the p-value of the F test of the model against one number for each combination
 // (Draper and Smith, Applied Regression Analysis, 3rd ed., 1998, §2.1).
 func (d *design) lackOfFit(m *factorModel) float64 {
 	full := d.cellModel(m.blocked)
