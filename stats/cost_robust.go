@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// costForm says which parameters a model has besides A, in the order R, B.
+// costForm specifies which parameters a model has besides A, in the order R, B.
 type costForm struct{ hasR, hasB bool }
 
 // factors returns the factor of each parameter in a time.

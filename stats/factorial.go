@@ -150,7 +150,7 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
 	return d, nil
 }
 
-// including inserts a number into ascending ones, unless they have it.
+// including inserts a number into an ascending list unless the list contains it.
 func including(all []int, v int) []int {
 	at, has := slices.BinarySearch(all, v)
 	if has {

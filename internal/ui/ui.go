@@ -6,11 +6,11 @@ package ui
 // Rules of the interface:
 //
 //   - Results go to standard output, everything else to standard error.
-//   - An error says what failed, on what, and what to do; the hint is a line of
-//     its own. No stack traces, no capital letter, no full stop.
-//   - Progress is one line, redrawn at most five times a second, only on a
-//     terminal. Elsewhere each finished step is one plain line.
-//   - What others may have written (a title, a server's error) commands no terminal.
+//   - An error states what failed, on what, and what to do; the hint is on a separate line. No
+//     stack traces, no capital letter, no full stop.
+//   - Progress is one line, redrawn at most five times a second, and only on a terminal. Elsewhere
+//     each finished step is one plain line.
+//   - Text that others may have written (a title, a server's error) cannot control the terminal.
 //   - With --json every message is one JSON object per line on standard output.
 
 import (
