@@ -19,9 +19,9 @@ func Span(seconds float64) string {
 	return Duration(time.Duration(seconds * float64(time.Second)))
 }
 
-// Moment formats a time since the start of a test, or the difference of two such times: in seconds
-// below two hours and in minutes above, so that it can be found in a log: "2 min 59 s", "3 d 4 h 5
-// min".
+// Moment formats a time since the start of a test, or the difference of two such times, rounded to
+// seconds below two hours and to minutes above, so that it can be found in a log: "2 min 59 s", "3
+// d 4 h 5 min".
 func Moment(seconds float64) string {
 	if !(seconds >= 60 && seconds <= longest) {
 		return Span(seconds)
