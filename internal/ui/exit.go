@@ -19,7 +19,7 @@ const (
 	CodeExit          Code = 7   // an exit condition ended the run early
 	CodeLost          Code = 8   // a load test finished without all of its objects
 	CodeIncomplete    Code = 9   // some trials could not be executed
-	CodeUndecided     Code = 10  // no gate failed, but one is inconclusive; or no valid model can answer
+	CodeUndecided     Code = 10  // no gate failed, but one is inconclusive
 	CodeUnwritable    Code = 11  // the disk is full, or the run directory cannot be written
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )

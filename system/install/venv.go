@@ -31,8 +31,8 @@ func (p Program) venv(ctx context.Context, dir string, log io.Writer) error {
 }
 
 // pipInstall installs exactly the packages in lock into the virtual environment dir. It builds only
-// sources, with the packages in the lock file build: without --no-build-isolation, pip would fetch
-// the newest version of anything that a build requires.
+// the packages named in sources, with the packages in the lock file build: without
+// --no-build-isolation, pip would fetch the newest version of anything that a build requires.
 func pipInstall(ctx context.Context, dir string, log io.Writer, lock, build []byte, sources []string) error {
 	install := func(name string, lock []byte, more ...string) error {
 		list := filepath.Join(dir, name)
