@@ -6,23 +6,23 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// rest: calls that are made up from a node's abilities may be expensive for its
-// system (a listing of all objects, a walk over the servers' disks), which is
-// not to be slowed down by being looked at. After such a call, scheduled polls
-// leave it out until this many times its duration have passed since it began:
-// it takes a twentieth of the time at most. A node's own calls are made each time.
+// rest limits how often calls derived from a node's abilities are repeated. They may be expensive
+// for the system (a listing of all objects, a walk over the servers' disks), and observing must not
+// slow it down. After such a call, scheduled polls omit it until rest times its duration have
+// passed since it began, so it takes at most a twentieth of the time. A node's own calls are made
+// in every poll.
 const rest = 20
 
-// CallCosts is the name of the call that a Coster makes.
+// CallCosts is the name of the call for a Coster.
 const CallCosts = "costs"
 
-// Calls are the requests of one poll of a node: its own, or those that its
-// abilities allow.
+// Calls returns the requests of one poll of a node: its own or, if it has none, those derived from
+// its abilities.
 func Calls(node system.Node) []system.Call {
 	if m, ok := node.(system.Monitored); ok {
 		return m.Calls()
 	}
-	calls := []system.Call{} // not nil: there may be nothing to ask
+	calls := []system.Call{} // not nil, even if there is nothing to request
 	if s, ok := node.(system.Stats); ok {
 		calls = append(calls, system.Call{Name: "stats", Read: func(ctx context.Context) ([]system.Reading, error) {
 			h, err := s.Stats(ctx)
@@ -48,7 +48,7 @@ func Calls(node system.Node) []system.Call {
 	return calls
 }
 
-// holdings leaves out what the system does not tell.
+// holdings returns the readings that the system reports.
 func holdings(h system.Holdings) (out []system.Reading) {
 	for _, r := range []struct {
 		name  string
@@ -73,7 +73,7 @@ func money(c system.Costs) (out []system.Reading) {
 	return out
 }
 
-// listing counts objects and sums up their sizes; when one of them is unknown, there is no sum.
+// listing counts objects and adds up their sizes; if one size is unknown, it returns no sum.
 func listing(ctx context.Context, node system.Lister) ([]system.Reading, error) {
 	var files, bytes int64
 	known := true

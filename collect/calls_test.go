@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// able has every ability that a poll is made up from.
+// able has all abilities from which polls derive calls.
 type able struct {
 	plain
 	listing time.Duration
@@ -73,15 +73,15 @@ func TestCallsFromAbilities(t *testing.T) {
 	}
 }
 
-// TestListingRests: a listing of ten seconds is made every 200 seconds, a quick
-// one at each poll.
+// TestListingRests checks that a listing that takes ten seconds is repeated every 200 seconds, and
+// a quick one in each poll.
 func TestListingRests(t *testing.T) {
 	for listing, want := range map[time.Duration]int{time.Second: 61 + 1, 10 * time.Second: 16 + 1} {
 		synctest.Test(t, func(t *testing.T) {
 			lists, polls := 0, 0
 			c := &Collector{Node: able{lists: &lists, listing: listing}, Every: time.Minute, Now: since(time.Now()),
 				Keep: func(record.Poll) error { polls++; return nil }}
-			run(t, c, time.Hour+30*time.Second) // polls at 0:00 to 60:00, and the last one, which always lists
+			run(t, c, time.Hour+30*time.Second) // polls at 0:00 to 60:00, and the last poll, which always lists
 			if polls != 62 || lists != want {
 				t.Errorf("%v: %d listings, want %d, in %d polls", listing, lists, want, polls)
 			}

@@ -1,6 +1,6 @@
-// Package collect polls systems: read-only requests at an absolute schedule,
-// each with its start and end, its failures recorded as gaps. It keeps nothing:
-// it can go on for months in constant memory.
+// Package collect polls systems with read-only requests on an absolute schedule. It reports the
+// start and end of each request, and failures as gaps. It stores nothing, so it can run for months
+// in constant memory.
 package collect
 
 import (
@@ -13,10 +13,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// A call is waited for during callIntervals of the polls, but for no less than
-// callLeast (the interface of a Sia renter with 50,000 files has been seen to take
-// more than five minutes), and for no more than callMost: what a system does not
-// tell is a gap, and is not to keep all else from being known.
+// The time limit of a call is callIntervals intervals between polls, but at least callLeast (the
+// API of a Sia renter with 50,000 files has been seen to take more than five minutes) and at most
+// callMost: a call without an answer becomes a gap and must not block all other calls.
 const (
 	callIntervals = 10
 	callLeast     = 10 * time.Minute
@@ -27,33 +26,33 @@ const (
 type Collector struct {
 	Node    system.Node
 	Every   time.Duration           // the schedule: epoch, epoch + Every, …
-	Timeout time.Duration           // of one call; 0: ten times Every, ten minutes at least and an hour at most
+	Timeout time.Duration           // limit of one call; 0: ten times Every, but at least ten minutes and at most an hour
 	Now     func() time.Duration    // since the trial's epoch, monotonic
-	First   int64                   // number of the first poll: where an earlier session ended
-	Earlier time.Duration           // start of the last poll of earlier sessions; with First > 0
-	Keep    func(record.Poll) error // takes each poll
+	First   int64                   // number of the first poll, where an earlier session ended
+	Earlier time.Duration           // start of the last poll of earlier sessions; only if First > 0
+	Keep    func(record.Poll) error // called with each poll
 
 	once   sync.Once
-	turn   chan struct{} // held by whoever polls: one at a time
+	turn   chan struct{} // held during a poll, so that only one runs at a time
 	calls  []system.Call
-	next   int64         // number of the next poll, if none is missed before it
-	polled bool          // there was a poll, in this session or an earlier one
-	latest time.Duration // its moment, or its place in the schedule if that is later
+	next   int64         // number of the next poll if none is missed before it
+	polled bool          // there was a poll in this session or an earlier one
+	latest time.Duration // its start, or its scheduled time if that is later
 	rests  map[string]time.Duration
 	sane   sanity
 }
 
-// ErrAtOnce, as the cause of the end of Run's context, leaves out the last poll,
-// for a caller that must end soon.
+// ErrAtOnce, as the cause of the end of Run's context, omits the last poll, for callers that must
+// end quickly.
 var ErrAtOnce = errors.New("collect: ended at once")
 
-// Run polls until ctx ends, then once more (see Bounded), so that the last
-// state is known; it returns the first error of Keep.
+// Run polls until ctx ends, then once more (see Bounded), so that the last state is known. It
+// returns the first error of Keep.
 //
-// It begins at once, unless an earlier session has polled since the schedule's
-// last tick. A poll that lasts beyond ticks makes them missed: they are counted
-// and not made up for. One that ctx cuts off is not kept: the last poll, which
-// follows it, reads a later state.
+// The first poll begins at once, unless an earlier session has polled since the last tick of the
+// schedule. If a poll takes longer than the interval, the ticks in between are missed: they are
+// counted, but their polls are not made up for. A poll that is interrupted by the end of ctx is
+// discarded, because the last poll reads a later state.
 func (c *Collector) Run(ctx context.Context) error {
 	if c.Every <= 0 {
 		return errors.New("collect: the interval between polls is not positive")
@@ -76,12 +75,12 @@ func (c *Collector) Run(ctx context.Context) error {
 	return c.Once(last)
 }
 
-// Once is a single poll, beyond the schedule.
+// Once makes a single poll outside the schedule.
 func (c *Collector) Once(ctx context.Context) error { return c.poll(ctx, nil) }
 
-// take waits for the turn to poll and returns what gives it back. The turn is a
-// channel and not a mutex, because a poll may take long, and virtual time
-// (testing/synctest) does not advance while a goroutine waits for a mutex.
+// take waits for the turn to poll and returns a function that ends the turn. The turn is a channel
+// rather than a mutex, because a poll may take long and virtual time (testing/synctest) does not
+// advance while a goroutine waits for a mutex.
 func (c *Collector) take() (release func()) {
 	c.once.Do(func() {
 		c.turn = make(chan struct{}, 1)
@@ -92,8 +91,8 @@ func (c *Collector) take() (release func()) {
 	return func() { <-c.turn }
 }
 
-// begin is the tick of the first poll: the latest one that came, unless it was
-// polled since, or else the next.
+// begin returns the tick of the first poll: the latest tick or, if there was a poll since then, the
+// next one.
 func (c *Collector) begin() int64 {
 	defer c.take()()
 	tick := int64(c.Now() / c.Every)
@@ -103,8 +102,8 @@ func (c *Collector) begin() int64 {
 	return tick
 }
 
-// wait reports whether tick came before ctx ended. It never waits for longer
-// than one interval, whatever happens to the clock.
+// wait reports whether tick came before ctx ended. It never waits longer than one interval,
+// whatever happens to the clock.
 func (c *Collector) wait(ctx context.Context, tick int64) bool {
 	t := time.NewTimer(min(time.Duration(tick)*c.Every-c.Now(), c.Every))
 	defer t.Stop()
@@ -123,8 +122,8 @@ func (c *Collector) timeout() time.Duration {
 	return min(max(callIntervals*c.Every, callLeast), callMost)
 }
 
-// Bounded ends a poll as a whole after twice the time limit of one call, because
-// the caller waits for it. The calls that it had no time for are gaps.
+// Bounded returns a context that ends a poll after twice the time limit of one call, because the
+// caller waits for it. Calls that did not finish in time are gaps.
 func (c *Collector) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 2*c.timeout())
 }

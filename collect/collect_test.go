@@ -20,12 +20,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// plain is a node that nothing can be asked of.
+// plain is a node without any ability.
 type plain struct{}
 
 func (plain) Processes() []testbed.Process { return nil }
 
-// monitored is a node with calls of its own.
+// monitored is a node with its own calls.
 type monitored struct {
 	plain
 	calls []system.Call
@@ -33,7 +33,7 @@ type monitored struct {
 
 func (m monitored) Calls() []system.Call { return m.calls }
 
-// call takes a while and brings one reading.
+// call returns a call that takes some time and returns one reading.
 func call(name string, took func() time.Duration, value func() (float64, error)) system.Call {
 	return system.Call{Name: name, Read: func(ctx context.Context) ([]system.Reading, error) {
 		select {
@@ -69,7 +69,7 @@ func run(t *testing.T, c *Collector, d time.Duration) {
 	}
 }
 
-// wantOrder checks what must hold of any sequence of polls.
+// wantOrder checks the properties of every sequence of polls.
 func wantOrder(t *testing.T, all []record.Poll, first int64) {
 	t.Helper()
 	next := first
@@ -84,7 +84,7 @@ func wantOrder(t *testing.T, all []record.Poll, first int64) {
 	}
 }
 
-// TestMonths: 60 days of a poll each minute, each at its time, in constant memory.
+// TestMonths polls every minute for 60 days. Each poll must be on time, in constant memory.
 func TestMonths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const minutes = 60 * 24 * 60
@@ -116,14 +116,14 @@ func TestMonths(t *testing.T) {
 		if grew := int64(after.HeapAlloc) - int64(before.HeapAlloc); grew > 1<<20 {
 			t.Errorf("memory grew by %d KiB", grew>>10)
 		}
-		// The last one tells the state after the end.
+		// The last poll reports the state after the end.
 		if end := minutes*time.Minute - time.Second; last.Start != end || last.End != end+3*time.Second {
 			t.Errorf("last poll %+v", last)
 		}
 	})
 }
 
-// TestSlowPolls: ticks within a slow poll are missed, counted, and not made up for.
+// TestSlowPolls checks that ticks during a slow poll are missed and counted, and not made up for.
 func TestSlowPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		took := []time.Duration{1 * time.Second, 150 * time.Second, 60 * time.Second, time.Second, time.Second,
@@ -134,7 +134,7 @@ func TestSlowPolls(t *testing.T) {
 			Node:  monitored{calls: []system.Call{call("a", func() time.Duration { i++; return took[i] }, fine)}},
 			Every: time.Minute, Now: since(time.Now()), Keep: keep(&all),
 		}
-		run(t, c, 6*time.Minute+30*time.Second) // 0:00, 1:00 to 3:30, 4:00 to 5:00, 5:00, 6:00, and the last one
+		run(t, c, 6*time.Minute+30*time.Second) // 0:00, 1:00 to 3:30, 4:00 to 5:00, 5:00, 6:00, and the last poll
 		wantOrder(t, all, 0)
 		want := []struct {
 			at     time.Duration
@@ -152,8 +152,8 @@ func TestSlowPolls(t *testing.T) {
 	})
 }
 
-// TestFailures: a call that fails leaves a gap with its reason; the others are
-// made all the same.
+// TestFailures checks that a failed call leaves a gap with its reason, and that the other calls are
+// still made.
 func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []record.Poll
@@ -181,15 +181,15 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
-		// A slow call of the last poll does not take the others' time.
+		// A slow call in the last poll does not use the others' time.
 		if p := all[2]; p.End-p.Start != 12*time.Second || len(p.Readings) != 1 || p.Calls[2].Error != "" {
 			t.Errorf("the last poll: %+v", p)
 		}
 	})
 }
 
-// TestCutOff: the end comes within a poll. That poll is not kept: what it told
-// of the time before would be called the state at the end.
+// TestCutOff ends during a poll. That poll is discarded: otherwise, its earlier readings would be
+// reported as the final state.
 func TestCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []record.Poll
@@ -202,11 +202,11 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// TestLaterSession: the schedule goes on from the same epoch; what nobody was
-// there for is missed.
+// TestLaterSession checks that the schedule continues from the same epoch, and that polls between
+// the sessions count as missed.
 func TestLaterSession(t *testing.T) {
 	for _, now := range []struct {
-		after    time.Duration // since the epoch, when the second session begins
+		after    time.Duration // start of the second session since the epoch
 		at       time.Duration
 		missed   int
 		intended time.Duration
@@ -219,7 +219,7 @@ func TestLaterSession(t *testing.T) {
 			epoch := time.Now()
 			var all []record.Poll
 			c := &Collector{Node: on(time.Second), Every: time.Minute, Now: since(epoch), Keep: keep(&all)}
-			run(t, c, 90*time.Second) // at 0:00, 1:00 and, for the last time, 1:30
+			run(t, c, 90*time.Second) // at 0:00, 1:00 and, as the last poll, 1:30
 			last := all[len(all)-1]
 			time.Sleep(now.after - time.Since(epoch))
 			all = nil
@@ -234,7 +234,7 @@ func TestLaterSession(t *testing.T) {
 	}
 }
 
-// TestOnce: a poll beyond the schedule leaves the schedule as it is.
+// TestOnce checks that a poll outside the schedule does not affect the schedule.
 func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []record.Poll
@@ -262,7 +262,7 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-// TestAbsurd: what cannot be true is recorded as such, and never as a number.
+// TestAbsurd checks that an impossible reading is recorded as such, never as a number.
 func TestAbsurd(t *testing.T) {
 	heights := []float64{1000, 990, 3, 1001}
 	at := -1
@@ -311,7 +311,7 @@ func TestAbsurd(t *testing.T) {
 	}
 }
 
-// status is an error of an API, as systems make them.
+// status is an error of an API, like those that systems return.
 type status int
 
 func (s status) Error() string   { return fmt.Sprintf("GET /x: status %d: out of luck", int(s)) }
@@ -343,8 +343,8 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// The last poll is bounded as a whole, by twice the time of a call: what does not
-// fit into it is a gap.
+// TestLastPollIsBounded checks that the last poll ends after twice the time limit of a call, and
+// that calls that do not fit are gaps.
 func TestLastPollIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []record.Poll
@@ -367,8 +367,8 @@ func TestLastPollIsBounded(t *testing.T) {
 	})
 }
 
-// TestOnceBesideAPoll: a poll beyond the schedule that comes while another lasts
-// waits for it, in virtual time too.
+// TestOnceBesideAPoll checks that a poll outside the schedule waits for a running poll, also in
+// virtual time.
 func TestOnceBesideAPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var polls []record.Poll

@@ -11,7 +11,8 @@ import (
 
 var errCutOff = errors.New("collect: the poll was cut off")
 
-// poll makes one and has it kept. tick is its place in the schedule; nil: it is beyond that.
+// poll makes one poll and passes it to Keep. tick is its number in the schedule; nil: it is not
+// scheduled.
 func (c *Collector) poll(ctx context.Context, tick *int64) error {
 	defer c.take()()
 	p := record.Poll{Start: c.Now()}
@@ -37,7 +38,7 @@ func (c *Collector) poll(ctx context.Context, tick *int64) error {
 			c.rests[call.Name] = took.End + (rest-1)*(took.End-took.Start)
 		}
 		for _, r := range readings {
-			if !names[r.Name] { // where two calls return it, the first one counts
+			if !names[r.Name] { // if two calls return it, the first one counts
 				names[r.Name] = true
 				p.Readings = append(p.Readings, recorded(c.sane.check(r)))
 			}
@@ -52,7 +53,7 @@ func (c *Collector) poll(ctx context.Context, tick *int64) error {
 	return nil
 }
 
-// ask makes one call. One that fails brings no readings.
+// ask makes one call. A call that fails returns no readings.
 func (c *Collector) ask(ctx context.Context, call system.Call) ([]system.Reading, record.PollCall) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
@@ -66,8 +67,8 @@ func (c *Collector) ask(ctx context.Context, call system.Call) ([]system.Reading
 	return readings, took
 }
 
-// recorded is a reading as the record keeps it. An absurd one keeps its number
-// in its reason only, which a database can hold whatever it is.
+// recorded converts a reading for the record. The number of an impossible reading appears only in
+// its reason, as text, because a database can store any text.
 func recorded(r system.Reading) record.Reading {
 	out := record.Reading{Name: r.Name, Value: r.Value, Bad: r.Bad}
 	if r.Bad != "" {

@@ -5,33 +5,31 @@ import (
 	"slices"
 )
 
-// Reported is a number as one poll read it: the number had this value at some moment
-// between the poll's start and its end, in seconds.
+// Reported is a number read by one poll: it had this value at some moment between the poll's start
+// and its end, in seconds.
 type Reported struct{ Start, End, Value float64 }
 
-// LeastCertain is how much of a rate must be certain for [Rate] to return it. A rate that
-// may be up to a fifth lower is still useful, and its interval shows it.
+// LeastCertain is the share of a rate that must be certain for [Rate] to return it. A rate that may
+// be up to a fifth lower is still useful, and its interval shows that.
 const LeastCertain = 0.8
 
-// Rate is by how much a number grew per second while something was done, from one
-// moment to another, as polls read it, given in their order: from the last poll
-// that ended before it began to the first that began after it had ended. Where no
-// poll was before, or none after, the time is counted from the middle of the first
-// or to that of the last.
+// Rate returns the growth per second of a number during an activity between the times from and to,
+// as read by polls in temporal order. It compares the last poll that ended before from with the
+// first poll that began after to. If there is no such poll before (or after), the time is counted
+// from the middle of the first poll (or to the middle of the last).
 //
-// What the later of the two saw need not have come within the time: who takes data
-// first may send them on after it, up to that poll. lo is what came at least: what
-// the polls that ended within the time saw, or all of it over the time up to the end
-// of that poll, whichever is more. Below [LeastCertain] of the whole the polls cannot tell
-// a rate: then value is NaN, and it was hi at most, which is what came between those
-// two over the shortest time that it can have taken. False: there is no such pair of
-// polls.
+// Not everything that the later poll saw need have come within the time: a system that buffers data
+// may pass them on afterwards, until that poll. lo is the least that came: the growth seen by the
+// polls that ended within the time, or all growth divided by the time until the end of the later
+// poll, whichever is more. If it is below [LeastCertain] of the whole, the polls cannot determine a
+// rate, and value is NaN. hi is the most that it can be: the growth between the two polls divided
+// by the shortest time that it can have taken. ok is false if there is no such pair of polls.
 func Rate(reported []Reported, from, to float64) (value, lo, hi float64, ok bool) {
 	if len(reported) < 2 || !(to > from) {
 		return 0, 0, 0, false
 	}
 	before, after := reported[0], reported[len(reported)-1]
-	var within *Reported // the last that ended within the time, and is not after
+	var within *Reported // the last poll that ended within the time, except after
 	for i, p := range slices.Backward(reported) {
 		if p.End <= from {
 			before = p

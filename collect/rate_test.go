@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What came is of the time in which something was stored, however far apart the
-// polls are that saw it.
+// TestRate checks that growth is attributed to the time in which something was stored, however far
+// apart the polls are.
 func TestRate(t *testing.T) {
 	at := func(start, end, value float64) Reported { return Reported{start, end, value} }
 	inf, nan := math.Inf(1), math.NaN()
@@ -14,7 +14,7 @@ func TestRate(t *testing.T) {
 		name          string
 		reported      []Reported
 		from, to      float64
-		value, lo, hi float64 // NaN: not told; no bounds: nothing is
+		value, lo, hi float64 // value NaN: not determined; no bounds: no result
 	}{
 		{"a poll soon after a short test", []Reported{at(0, 1, 5), at(13, 13.5, 305)}, 10, 13, 100, 300 / 3.5, 100},
 		{"that of a minute later cannot tell when it came", []Reported{at(0, 1, 5), at(60, 61, 305)}, 10, 13, nan,

@@ -15,12 +15,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// mostReason bounds what is kept of a failure, in bytes: a year of failed polls
-// is half a million of them.
+// mostReason limits the size of a recorded failure, in bytes: a year of failed polls has half a
+// million of them.
 const mostReason = 300
 
-// Reason says in short words why a call failed that took so long: its class,
-// a colon, and what the system said.
+// Reason describes briefly why a call that took this long failed: its class, a colon, and the
+// system's message.
 func Reason(err error, took time.Duration) string {
 	class := classOf(err)
 	if class == "timeout" {
@@ -33,9 +33,9 @@ func Reason(err error, took time.Duration) string {
 	return class + ": " + text
 }
 
-// Class is the first part of a [Reason], of which there are few: "timeout",
-// "connection refused", "connection reset", "unreachable", "HTML instead of
-// JSON", "malformed answer", "cut off", "status 500", "failed".
+// Class returns the first part of a [Reason]. There are few classes: "timeout", "connection
+// refused", "connection reset", "unreachable", "HTML instead of JSON", "malformed answer", "cut
+// off", "status 500", "failed".
 func Class(reason string) string {
 	class, _, _ := strings.Cut(reason, ": ")
 	return class

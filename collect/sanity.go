@@ -8,17 +8,16 @@ import (
 )
 
 const (
-	mostCount = 1 << 62 // above it an unsigned counter of 64 bits has gone below zero
-	mostBits  = 127     // likewise one of 128 bits; all siacoins that will ever be take 117
-	reorg     = 100     // blocks by which a chain's height may fall: it took another branch
+	mostCount = 1 << 62 // above, a 64-bit unsigned counter has wrapped below zero
+	mostBits  = 127     // above, a 128-bit one has; all siacoins ever need 117
+	reorg     = 100     // blocks by which a chain's height may fall when it switches branches
 )
 
-// sanity keeps readings out that cannot be true. Nothing that is read is
-// negative. Of what is counted, only a chain's height never falls: files are
-// deleted, and what contracts cost leaves the sum when they end.
+// sanity marks readings that cannot be true. No reading is negative. Of all counts, only a chain's
+// height never falls: files can be deleted, and the cost of contracts leaves the sum when they end.
 type sanity struct{ height float64 }
 
-// check is r, with what is wrong with it in Bad.
+// check returns r with the reason in Bad if it cannot be true.
 func (s *sanity) check(r system.Reading) system.Reading {
 	if r.Bad != "" {
 		return r

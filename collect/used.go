@@ -10,22 +10,21 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Used adds up over polls the money that a system has used up: what its
-// contracts cost less what lies unspent in them or, where it reports no such
-// total, its spending by purpose. It is the sum of the increments: contracts
-// that end or are renewed leave the system's sums, and what was spent in them
-// stays spent. Where the system does not report such contracts, what was used
-// between the last poll with them and the first without them is not seen, and the
-// sum is a little too low. The zero value is ready.
+// Used computes, over polls, the money that a system has used: the cost of its contracts less the
+// money in them that is unspent or, if the system does not report that total, its spending by
+// purpose. It adds up increments, because contracts that end or are renewed leave the system's
+// sums, although the money spent in them stays spent. Unless the system reports ended contracts,
+// the money used between the last poll with a contract and the first without it is not seen, so the
+// sum is slightly too low. The zero value is ready for use.
 type Used struct {
 	total    risen
 	parts    map[string]*risen
-	purposes bool // an earlier poll read parts
+	purposes bool // an earlier poll has read parts
 	decimals int
-	money    bool // decimals are known
+	money    bool // decimals is known
 }
 
-// risen is the sum of the increments of an amount.
+// risen is the sum of the increases of an amount.
 type risen struct{ last, sum *big.Int }
 
 func (r *risen) add(v *big.Int) {
@@ -37,10 +36,10 @@ func (r *risen) add(v *big.Int) {
 	r.last = v
 }
 
-// Add takes the readings of one poll; the sum starts from those of the first.
+// Add adds the readings of one poll. The sum starts at the readings of the first poll.
 func (u *Used) Add(readings []record.Reading) {
 	reported := map[string]*big.Int{}
-	var untold []string // purposes of which the amount is not to be used
+	var untold []string // purposes whose amount must not be used
 	readings = WithEnded(readings)
 	for _, r := range readings {
 		amount, ok := new(big.Int).SetString(r.Exact, 10)
@@ -55,7 +54,7 @@ func (u *Used) Add(readings []record.Reading) {
 		}
 	}
 	spent, unspent := reported[system.ReadSpent], reported[system.ReadUnspent]
-	// All contracts at once are gone only to a daemon that has not read them yet.
+	// Only a daemon that has not read its contracts yet reports none at all after it had some.
 	hidden := spent != nil && spent.Sign() == 0 && u.total.last != nil && u.total.last.Sign() > 0
 	if spent != nil && unspent != nil && !hidden {
 		u.total.add(new(big.Int).Sub(spent, unspent))
@@ -76,7 +75,7 @@ func (u *Used) Add(readings []record.Reading) {
 		u.purposes = true
 		if u.parts[name] == nil {
 			u.parts[name] = &risen{}
-			if purposes { // the system reports a purpose once it has spent on it
+			if purposes { // a system reports a purpose once it has spent money on it
 				u.parts[name].add(new(big.Int))
 			}
 		}
@@ -84,9 +83,8 @@ func (u *Used) Add(readings []record.Reading) {
 	}
 }
 
-// WithEnded adds what contracts that are over had used to the account of those
-// in use, where the system reports both: nothing leaves the account then. It does
-// not change the readings that it is given.
+// WithEnded adds the amounts used by ended contracts to those of active ones, if the system reports
+// both, so that nothing leaves the sum. It does not modify readings.
 func WithEnded(readings []record.Reading) (all []record.Reading) {
 	ended := map[string]record.Reading{}
 	for _, r := range readings {
@@ -117,8 +115,8 @@ func WithEnded(readings []record.Reading) (all []record.Reading) {
 	return all
 }
 
-// Sum is in the currency's smallest unit, of which 10^decimals make one; false:
-// no poll has read it, or the currency's decimals.
+// Sum returns the sum in the currency's smallest unit, 10^-decimals of the currency. known is false
+// if no poll has read an amount or the currency's decimals.
 func (u *Used) Sum() (amount *big.Int, decimals int, known bool) {
 	if !u.money {
 		return nil, 0, false
@@ -138,7 +136,7 @@ func (u *Used) Sum() (amount *big.Int, decimals int, known bool) {
 	return amount, u.decimals, amount != nil
 }
 
-// Float is an amount in the currency, rounded.
+// Float returns an amount in the currency, rounded.
 func Float(amount *big.Int, decimals int) float64 {
 	return system.Money("", amount, decimals).Value
 }

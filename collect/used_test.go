@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// coins is a reading of so many coins of 24 decimals.
+// coins returns a reading of n coins with 24 decimals.
 func coins(name string, n int64) system.Reading {
 	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)),
 		24)
@@ -27,7 +27,7 @@ func TestUsed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		polls [][]record.Reading
-		want  float64 // −1: not known
+		want  float64 // −1: unknown
 	}{
 		{"contracts that exist are used up", [][]record.Reading{contracts(3600, 3000), contracts(3600, 1000),
 			contracts(3600, 3)}, 2997},

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// entry is a file of an archive: what lies at path or, without one, data.
+// entry is a file of an archive, with the content of the file at path or, without a path, data.
 type entry struct {
 	name string
 	path string
@@ -22,7 +22,7 @@ type entry struct {
 	mode int64 // 0: 0o644
 }
 
-// writeArchive packs files under one folder.
+// writeArchive writes a compressed archive of files in one folder.
 func writeArchive(path, folder string, files []entry, when time.Time) {
 	var b bytes.Buffer
 	zip := must(gzip.NewWriterLevel(&b, gzip.BestCompression))
@@ -31,8 +31,8 @@ func writeArchive(path, folder string, files []entry, when time.Time) {
 	check(os.WriteFile(path, b.Bytes(), 0o644))
 }
 
-// pack writes a tar archive of files, sorted, with one time and no owner: equal content gives
-// equal bytes.
+// pack writes a tar archive of files, sorted, all with the same time and without an owner: equal
+// content gives equal bytes.
 func pack(w io.Writer, prefix string, files []entry, when time.Time) {
 	files = slices.SortedFunc(slices.Values(files), func(a, b entry) int { return cmp.Compare(a.name, b.name) })
 	archive := tar.NewWriter(w)
@@ -49,7 +49,7 @@ func pack(w io.Writer, prefix string, files []entry, when time.Time) {
 	check(archive.Close())
 }
 
-// writeSums writes the SHA-256 of files as sha256sum -c reads them.
+// writeSums writes the SHA-256 of files in the format of sha256sum -c.
 func writeSums(path string, files []string) {
 	var b bytes.Buffer
 	for _, f := range slices.Sorted(slices.Values(files)) {

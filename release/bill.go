@@ -15,10 +15,9 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeBill writes the bill of materials of a binary in CycloneDX 1.6: the modules
-// that the linker recorded in it, the Go that built it, and the packages that the
-// page's bundle is made of. It carries the commit's time and no serial number, so
-// that the same binary has the same bill.
+// writeBill writes the bill of materials of a binary in CycloneDX 1.6: the modules that the linker
+// recorded in it, its version of Go, and the packages in the page's bundle. It contains the
+// commit's time and no serial number, so that the same binary has the same bill.
 func writeBill(path, binary, version string, when time.Time) {
 	info := must(buildinfo.ReadFile(binary))
 	std := strings.TrimPrefix(info.GoVersion, "go")
@@ -26,7 +25,7 @@ func writeBill(path, binary, version string, when time.Time) {
 		PackageURL: "pkg:golang/std@" + std}}
 	for _, m := range info.Deps {
 		if m.Replace != nil && m.Replace.Version == "" {
-			continue // a folder of this repository
+			continue // a directory of this repository
 		}
 		if m.Replace != nil {
 			m = m.Replace
@@ -50,17 +49,17 @@ func writeBill(path, binary, version string, when time.Time) {
 	check(os.WriteFile(path, b.Bytes(), 0o644))
 }
 
-// library is a part that the binary is made of, with its checksum.
+// library returns a component of the binary with its checksum.
 func library(url, name, version, checksum, value string) cdx.Component {
 	url += "@" + version
 	return cdx.Component{Type: cdx.ComponentTypeLibrary, BOMRef: url, Name: name, Version: version, PackageURL: url,
 		Properties: &[]cdx.Property{{Name: checksum, Value: value}}}
 }
 
-// npmPackage is a package of the page's bundle.
+// npmPackage is a package in the page's bundle.
 type npmPackage struct{ name, version, integrity string }
 
-// bundled are the packages of a package-lock.json that are not for building only.
+// bundled returns the packages in a package-lock.json, except those needed only for the build.
 func bundled(path string) (all []npmPackage) {
 	var lock struct {
 		Packages map[string]struct {

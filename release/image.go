@@ -17,10 +17,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// programDir is where plimsoll is in its container image, which has nothing else but licences.
+// programDir is the directory of plimsoll in its container image, which otherwise contains only
+// licences.
 const programDir = "/usr/local/bin"
 
-// addImage adds an architecture to a container image: its static program, and what belongs to it.
+// addImage adds an architecture to a container image: its static program and accompanying files.
 func addImage(index v1.ImageIndex, arch, program string, notices []entry, when time.Time) v1.ImageIndex {
 	files := []entry{{name: programDir[1:] + "/plimsoll", path: program, mode: 0o755}}
 	for _, n := range notices {
@@ -47,7 +48,7 @@ func addImage(index v1.ImageIndex, arch, program string, notices []entry, when t
 }
 
 // writeImage writes a container image as an OCI layout in a tar file, which skopeo, podman, docker
-// and containerd read.
+// and containerd can read.
 func writeImage(path, tag string, index v1.ImageIndex, when time.Time) {
 	dir := must(os.MkdirTemp("", "plimsoll-image-"))
 	defer os.RemoveAll(dir)

@@ -12,17 +12,18 @@ import (
 	"strings"
 )
 
-// module is one that the binary is linked from, and where its files lie.
+// module is a module linked into the binary; dir is the directory of its files.
 type module struct{ path, version, dir string }
 
-// modules are those of the binary for an architecture, without our own folders.
+// modules returns the modules of the binary for an architecture, without directories of this
+// repository.
 func modules(ctx context.Context, arch string) (all []module) {
 	text := output(ctx, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch}, "go", "list", "-deps",
 		"-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{with .Replace}}{{else}}{{.Dir}}{{end}}{{end}}{{end}}",
 		"./cmd/plimsoll")
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(f) == 3 && f[2] != "" { // a replaced one is a folder of this repository
+		if len(f) == 3 && f[2] != "" { // a replaced module is a directory of this repository
 			all = append(all, module{f[0], f[1], f[2]})
 		}
 	}
@@ -30,8 +31,8 @@ func modules(ctx context.Context, arch string) (all []module) {
 	return slices.Compact(all)
 }
 
-// bare are modules that are known to carry no licence file, with what there is
-// instead. Whoever publishes a release decides whether that is enough.
+// bare returns modules that are known to have no licence file, with the text to print instead. The
+// publisher of a release decides whether that is enough.
 func bare() map[string]string {
 	return map[string]string{
 		"github.com/whyrusleeping/base32": "Copyright 2011 The Go Authors, under Go's own licence (above), " +
@@ -41,10 +42,9 @@ func bare() map[string]string {
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|copyright)([-._].*)?$`)
 
-// licences are the texts that must go with the binary: those of its modules, of Go
-// itself and of the packages in the page's bundle (from web/node_modules, which
-// `make web` fills). A module without one that is not known to be [bare] is an
-// error: a person must check it.
+// licences returns the licence texts that must accompany the binary: those of its modules, of Go
+// itself and of the packages in the page's bundle (from web/node_modules, which `make web` fills).
+// A module without a licence that is not known to be [bare] is an error: a person must check it.
 func licences(mods []module, web string) []byte {
 	var b bytes.Buffer
 	add := func(what, dir string) {

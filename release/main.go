@@ -1,7 +1,7 @@
-// Command release builds what is handed to users: for each architecture a static
-// binary in an archive with its completions and all licences, a bill of materials
-// (CycloneDX); a container image of all architectures; and the checksums of
-// everything. The same commit, built with the same Go, gives the same bytes anywhere.
+// Command release builds the files of a release: for each architecture an archive with a static
+// binary, its completions and all licences, and a bill of materials (CycloneDX); a container image
+// of all architectures; and the checksums of all files. The same commit, built with the same Go,
+// gives the same bytes anywhere.
 //
 //	go run ./release -out dist
 //	go run ./release -image plimsoll.tar -of bin/plimsoll   # an image of this program alone, for tests
@@ -46,8 +46,7 @@ func main() {
 	}
 }
 
-// failure is an error that ends the program: there is nothing to do about any. Deferred calls
-// clean up behind it.
+// failure is an error that ends the program, because none can be handled. Deferred calls still run.
 type failure struct{ error }
 
 func check(err error) {
@@ -56,24 +55,24 @@ func check(err error) {
 	}
 }
 
-// must is the result of a call that ends the program when it fails.
+// must returns the result of a call, and ends the program if the call failed.
 func must[T any](result T, err error) T {
 	check(err)
 	return result
 }
 
-// attempt is the failure of what it does, if there is one.
+// attempt returns the failure of do, or nil.
 func attempt(do func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = p.(failure).error // what is none of ours panics on
+			err = p.(failure).error // any other panic goes on: the type assertion panics
 		}
 	}()
 	do()
 	return nil
 }
 
-// run builds every archive, then writes the checksums.
+// run builds all archives, then writes the checksums.
 func run(ctx context.Context, out string, arches []string) {
 	version, when := commit(ctx)
 	check(os.MkdirAll(out, 0o755))
@@ -104,19 +103,19 @@ func run(ctx context.Context, out string, arches []string) {
 	writeSums(filepath.Join(out, "SHA256SUMS"), append(made, path))
 }
 
-// commit is the version and the time of what is checked out. Files get that time,
-// so that an archive does not depend on when it was made.
+// commit returns the version and time of the commit that is checked out. Files get that time, so
+// that an archive does not depend on when it was built.
 func commit(ctx context.Context) (version string, when time.Time) {
 	if attempt(func() { version = output(ctx, nil, "git", "describe", "--tags", "--dirty") }) != nil {
-		// Before the first tag it is a semantic version, too.
+		// A semantic version even before the first tag.
 		version = "v0.0.0-g" + output(ctx, nil, "git", "describe", "--always", "--dirty")
 	}
 	seconds := must(strconv.ParseInt(output(ctx, nil, "git", "log", "-1", "--format=%ct"), 10, 64))
 	return version, time.Unix(seconds, 0).UTC()
 }
 
-// build makes a static binary without paths of this machine. Version control is
-// named by version alone: a source archive has no repository to stamp from.
+// build builds a static binary that contains no paths of this machine. The version is the only
+// version control information in it, because a source archive has no repository.
 func build(ctx context.Context, out, version, arch string) {
 	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0",
 		"GOEXPERIMENT="}
@@ -124,7 +123,7 @@ func build(ctx context.Context, out, version, arch string) {
 		"-s -w -buildid= -X main.version="+version, "-o", out, "./cmd/plimsoll")
 }
 
-// completions are the scripts for the shells and the man page, as the program itself writes them.
+// completions returns the shells' completion scripts and the man page, as printed by the program.
 func completions(ctx context.Context, binary, version string, when time.Time) (files []entry) {
 	build(ctx, binary, version, runtime.GOARCH)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
@@ -134,8 +133,7 @@ func completions(ctx context.Context, binary, version string, when time.Time) (f
 	return append(files, manual(ctx, binary, version, when))
 }
 
-// output runs a command in the repository and returns what it prints, without the
-// space around it.
+// output runs a command in the repository and returns its output without surrounding white space.
 func output(ctx context.Context, env []string, name string, args ...string) string {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()

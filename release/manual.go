@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// manual is the man page plimsoll.1: what the program says of itself and of each command.
+// manual returns the man page plimsoll.1, with the help texts of the program and of each command.
 func manual(ctx context.Context, binary, version string, when time.Time) entry {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH PLIMSOLL 1 %q %q\n.SH NAME\nplimsoll \\- measures decentralized storage\n.SH SYNOPSIS\n",
@@ -24,7 +24,7 @@ func manual(ctx context.Context, binary, version string, when time.Time) entry {
 	return entry{name: "man/plimsoll.1", data: []byte(b.String())}
 }
 
-// verbatim is text that troff prints as it is.
+// verbatim returns text in a form that troff prints unchanged.
 func verbatim(text string) string {
 	var b strings.Builder
 	b.WriteString(".in 0\n.nf\n")

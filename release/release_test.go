@@ -22,8 +22,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
-// Equal content is packed to equal bytes, in whichever order it is given and
-// whoever packs it when.
+// Equal content is packed to equal bytes, regardless of its order and of who packs it when.
 func TestArchiveIsReproducible(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
@@ -55,8 +54,8 @@ func TestArchiveIsReproducible(t *testing.T) {
 	}
 }
 
-// The bill of this test's own binary names its modules, with their checksums, and
-// what the page is made of; made twice it is the same.
+// The bill of this test's own binary names its modules, with their checksums, and the packages in
+// the page's bundle. Repeating it gives the same bill.
 func TestBill(t *testing.T) {
 	t.Chdir("..")
 	self, err := os.Executable()
@@ -94,8 +93,8 @@ func TestEveryModuleHasALicence(t *testing.T) {
 	}
 }
 
-// The container image is one index with an image for each architecture, equal for equal content;
-// what is in it is the program and its notices.
+// The container image is one index with an image for each architecture, equal for equal content. It
+// contains the program and its notices.
 func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
@@ -108,7 +107,7 @@ func TestImage(t *testing.T) {
 		}
 		writeImage(path, "v1", index, time.Unix(1e9, 0))
 	}), 0o600))
-	// The product's own store reads it, as users' container engines do.
+	// Plimsoll's own store reads it, as users' container engines do.
 	store := image.Store{Dir: filepath.Join(dir, "store"), Names: filepath.Join(dir, "names"), Limit: 1 << 20}
 	img, err := store.Load(t.Context(), "localhost/plimsoll:v1", packed)
 	noError(t, err)
@@ -122,7 +121,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// A man page has a section for each command, and nothing that troff would take for a request.
+// The man page has a section for each command, and no text that troff would execute.
 func TestManual(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "plimsoll")
 	script := "#!/bin/sh\ncase $1 in\n--help) echo 'Plimsoll.'; echo '.run';;\n" +
@@ -140,7 +139,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// twice is what is written to a file, which must be the same a second time.
+// twice returns what write writes to a file, and checks that a second call writes the same.
 func twice(t *testing.T, write func(path string)) []byte {
 	t.Helper()
 	var made [2][]byte

@@ -13,7 +13,7 @@ func TestBest(t *testing.T) {
 	w.blocks = 5
 	cells, err := Best(w.factors, w.run(rand.New(rand.NewPCG(1, 1))), 0.95)
 	must(t, err)
-	// 1,2,1 is 0.336, 1,1,1 is 0.36, 1,0,1 is 0.4.
+	// The values are 0.336 for 1,2,1; 0.36 for 1,1,1; 0.4 for 1,0,1.
 	if tied(cells) != 1 || len(cells) != 12 || !slices.Equal(cells[0].Levels, []int{1, 2, 1}) ||
 		!slices.Equal(cells[1].Levels, []int{1, 1, 1}) {
 		t.Errorf("%d tied: %+v", tied(cells), cells[:3])
@@ -28,7 +28,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// tied are the first cells.
+// tied returns the number of tied combinations, which come first.
 func tied(cells []BestCell) int {
 	n := 0
 	for n < len(cells) && cells[n].Tied {
@@ -37,7 +37,7 @@ func tied(cells []BestCell) int {
 	return n
 }
 
-// With one trial of each, all are tied.
+// With one trial of each combination, all are tied.
 func TestBestWithoutRepetition(t *testing.T) {
 	w := trio()
 	w.blocks = 1
@@ -47,8 +47,8 @@ func TestBestWithoutRepetition(t *testing.T) {
 	}
 }
 
-// A combination of which one trial is left does not differ from the best, however far
-// it is: that trial may be the one that went wrong.
+// A combination with only one trial left is tied with the best, however far away it is: that trial
+// may have been disturbed.
 func TestBestOfSingleTrials(t *testing.T) {
 	w := trio()
 	w.noise = lognormal(0.02)
@@ -62,8 +62,8 @@ func TestBestOfSingleTrials(t *testing.T) {
 	}
 }
 
-// TestBestKeepsTheLowest: the truly lowest is in the set as often as promised, and
-// the set is no longer than it has to be.
+// TestBestKeepsTheLowest checks that the set contains the truly lowest combination with the
+// promised confidence, and is not larger than necessary.
 func TestBestKeepsTheLowest(t *testing.T) {
 	for _, noise := range trialNoises {
 		t.Run(noise.name, func(t *testing.T) {

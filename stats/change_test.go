@@ -20,7 +20,7 @@ func TestChange(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
 		values       []float64
-		change, most float64 // p: at most so much; NaN: there is none
+		change, most float64 // most: upper limit of p; NaN: p is NaN
 	}{
 		{[]float64{0, -0.05, -0.11, -0.15, -0.19, -0.25, -0.3}, -0.3, 0.001},
 		{[]float64{0, 0.1, nan, 0.3, 0.4, 0.5, 0.6}, 0.6, 0.01},

@@ -13,7 +13,7 @@ import (
 // computed exactly; above it, the normal approximation is accurate to a few per mille.
 const exactLimit = 50
 
-// MannWhitney is the two-sided p-value of the hypothesis that both samples
+// MannWhitney returns the two-sided p-value of the hypothesis that both samples
 // come from the same distribution (Mann and Whitney 1947): the share of all
 // ways to divide the values into two groups of these sizes whose rank sum is
 // at least as far from its mean as the observed one. It is exact up to 50
@@ -31,7 +31,7 @@ func MannWhitney(xs, ys []float64) float64 {
 	return rankSumNormal(ranks, len(xs), w)
 }
 
-// MinP is the smallest possible p-value for samples of these sizes: if it is above
+// MinP returns the smallest possible p-value for samples of these sizes: if it is above
 // the level, no difference can be significant, however large.
 func MinP(nx, ny int) float64 {
 	if nx < 1 || ny < 1 {

@@ -22,12 +22,12 @@ func TestConcentrated(t *testing.T) {
 	}{
 		{of(0, 0, 0, 0, 0, 0), false},
 		{of(1, 0, 0, 0, 0, 0), false},
-		{of(2, 0, 0, 0, 0, 0), false}, // chance: 1 in 6
+		{of(2, 0, 0, 0, 0, 0), false}, // by chance: 1 in 6
 		{of(5, 0, 0, 0, 0, 0), true},
 		{of(5, 4, 6, 5, 4, 6), false},
 		{of(50, 3, 2, 4, 3, 2), true},
-		{of(50, 20, 20, 20, 20, 20), false},                                      // not most
-		{[]Count{{K: 9000, N: 9100}, {K: 100, N: 101}, {K: 100, N: 101}}, false}, // most operations
+		{of(50, 20, 20, 20, 20, 20), false},                                      // not most failures
+		{[]Count{{K: 9000, N: 9100}, {K: 100, N: 101}, {K: 100, N: 101}}, false}, // also has most operations
 	} {
 		if got := Concentrated(c.clusters); got != c.want {
 			t.Errorf("%v: %t", c.clusters, got)
@@ -35,8 +35,8 @@ func TestConcentrated(t *testing.T) {
 	}
 }
 
-// A pass is false where the truth is 98.9 % and the gate 99.1 %. Where trials differ in
-// a skewed way, those that hold most failures in one trial are taken back.
+// With a true rate of 98.9 % and a gate of 99.1 %, each pass is false. If trials differ in a skewed
+// way, passes with most failures in one trial must be withdrawn.
 func TestConcentratedTakesFalsePassesBack(t *testing.T) {
 	const n, failing, limit = 1000, 0.011, 0.991
 	rates := map[string]func(rng *rand.Rand) float64{

@@ -104,7 +104,7 @@ func (f *costFit) medianRTT() float64 {
 	return Median(rtts)
 }
 
-// robustSpread is the median absolute deviation from 0, as a standard deviation.
+// robustSpread returns the median absolute deviation from 0, as a standard deviation.
 func robustSpread(xs []float64) float64 {
 	absolute := make([]float64, len(xs))
 	for i, x := range xs {
@@ -117,7 +117,7 @@ func robustSpread(xs []float64) float64 {
 // hundred is rejected.
 const lackOfFit = 0.01
 
-// lackOfFitP is the p-value of the hypothesis that cells deviate from the model by no
+// lackOfFitP returns the p-value of the hypothesis that cells deviate from the model by no
 // more than replicates differ: the F test of lack of fit against pure error (Draper
 // and Smith, Applied Regression Analysis, 3rd ed., 1998, §2.1), with robust locations
 // and their robust variance. NaN if nothing was repeated or there are no cells left.
@@ -137,7 +137,7 @@ func (f *costFit) lackOfFitP() float64 {
 	return distuv.F{D1: freedom, D2: float64(f.noise.freedom)}.Survival(f.misfit() * f.misfit() / larger)
 }
 
-// misfit is the root of the residuals' mean square per degree of freedom, in standard
+// misfit returns the root of the residuals' mean square per degree of freedom, in standard
 // errors of the cells' locations; 0 without degrees of freedom.
 func (f *costFit) misfit() float64 {
 	left := len(f.cells) - len(f.beta)

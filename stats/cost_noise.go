@@ -40,7 +40,7 @@ func (c costNoise) scaled(times []float64) []float64 {
 	return on
 }
 
-// slope is the derivative of scale.
+// slope returns the derivative of scale.
 func (c costNoise) slope(t float64) float64 { return 1 / math.Hypot(t, c.floor) }
 
 func (c costNoise) time(v float64) float64 { return c.floor * math.Sinh(v) }
@@ -114,10 +114,10 @@ func fitNoise(cells []costCell) costNoise {
 	return best
 }
 
-// leastSpread is the constant of that name on the scale, at the largest time.
+// leastSpread returns the constant leastSpread on the scale, at the largest time.
 func (c costNoise) leastSpread(most float64) float64 { return leastSpread * most * c.slope(most) }
 
-// unlikelihood is the negative logarithm of the likelihood, except for a constant, at
+// unlikelihood returns the negative logarithm of the likelihood, except for a constant, at
 // the best spread.
 func (c costNoise) unlikelihood(cells []costCell, most float64) float64 {
 	var squares []float64
@@ -150,7 +150,7 @@ func (c costNoise) unlikelihood(cells []costCell, most float64) float64 {
 	return cost
 }
 
-// pairSpread is a robust standard deviation from all differences between replicates:
+// pairSpread returns a robust standard deviation from all differences between replicates:
 // the root of their mean square, each truncated at three times their median absolute
 // value; 0 if half of them are ties, because the timer is coarser than the noise.
 func pairSpread(c costNoise, cells []costCell) float64 {
@@ -278,7 +278,7 @@ func (c *costNoise) spreads(cells []costCell, values [][]float64, least float64)
 	}
 }
 
-// qn is the scale estimate of Rousseeuw and Croux (1993): roughly the lower quartile
+// qn returns the scale estimate of Rousseeuw and Croux (1993): roughly the lower quartile
 // of the differences between values, with their correction for small samples.
 func qn(sorted []float64) float64 {
 	n := len(sorted)
@@ -301,7 +301,7 @@ func qn(sorted []float64) float64 {
 	return 2.2219 * factor * differences[h*(h-1)/2-1]
 }
 
-// qnVariance is the variance of the logarithm of qn's square for normal values,
+// qnVariance returns the variance of the logarithm of qn's square for normal values,
 // within a seventh of what simulation gives for n up to 12.
 func qnVariance(n int) float64 { return 4 / float64(2*(n/2)-1) }
 
@@ -316,7 +316,7 @@ func tukeyWeight(u float64) float64 {
 	return v * v
 }
 
-// tukeySlope is the derivative of ψ(u) = u·tukeyWeight(u).
+// tukeySlope returns the derivative of ψ(u) = u·tukeyWeight(u).
 func tukeySlope(u float64) float64 {
 	if math.Abs(u) >= tukeyCut {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// costForm says which parameters a model has besides A, in the order R, B.
+// costForm specifies which parameters a model has besides A, in the order R, B.
 type costForm struct{ hasR, hasB bool }
 
 // factors returns the factor of each parameter in a time.
@@ -106,7 +106,7 @@ func (f *costFit) expectation(g int, beta []float64) float64 {
 	return f.form.time(beta, f.cells[g].rtt, f.cells[g].size)
 }
 
-// precision is one over the standard error of a cell's location.
+// precision returns one over the standard error of a cell's location.
 func (f *costFit) precision(g int) float64 {
 	return 1 / math.Sqrt(f.cells[g].variance)
 }
@@ -168,7 +168,7 @@ func (f *costFit) improve(weight, loss func(float64) float64) bool {
 	return true
 }
 
-// spread is the robust spread of the residuals in standard errors of the cells'
+// spread returns the robust spread of the residuals in standard errors of the cells'
 // locations, but at least what replicates show.
 func (f *costFit) spread() float64 {
 	left := len(f.cells) - len(f.beta)
@@ -238,7 +238,7 @@ func tukeyLoss(u float64) float64 {
 // residuals are used.
 const ownShare = 0.5
 
-// blockSpread is the standard error of the mean over blocks of the logarithm of the
+// blockSpread returns the standard error of the mean over blocks of the logarithm of the
 // factor by which a block's trials take longer than the fit: the median of its trials,
 // minus the noise of that median. freedom is 0 for a single block.
 func (f *costFit) blockSpread(points []CostPoint) (standardError, freedom float64) {

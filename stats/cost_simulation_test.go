@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// costTruth is a system with known costs, measured with known noise.
+// costTruth is a system with known costs and known noise.
 type costTruth struct {
 	a, r, b  float64
 	sizes    []float64
 	rtts     []float64
 	trials   int
 	noise    float64                         // relative: standard deviation of the logarithm
-	noiseOf  func(rtt, size float64) float64 // instead of noise
+	noiseOf  func(rtt, size float64) float64 // replaces noise
 	floor    float64                         // seconds, additive
 	outliers float64                         // share of trials that take 2 to 10 times as long
-	misfit   float64                         // relative, of a cell: shared by its replicates
-	block    float64                         // relative, of a block: shared by all of its cells
+	misfit   float64                         // relative, of a cell: shared by all its replicates
+	block    float64                         // relative, of a block: shared by all its cells
 }
 
 func (c costTruth) measure(rng *rand.Rand) []CostPoint {
@@ -56,7 +56,7 @@ func milliseconds(ms ...float64) []float64 {
 	return ms
 }
 
-// ladder is n sizes from 1 B to 10 MB, evenly spaced in their logarithm.
+// ladder returns n sizes from 1 B to 10 MB, evenly spaced in their logarithm.
 func ladder(n int) []float64 {
 	sizes := make([]float64, n)
 	for i := range sizes {
@@ -65,11 +65,11 @@ func ladder(n int) []float64 {
 	return sizes
 }
 
-// study is the ladder of round trips that most experiments have.
+// study returns the round trips of most experiments.
 func study() []float64 { return milliseconds(0, 10, 20, 40, 80) }
 
-// anyTruth draws one within what storage systems have shown: 0 to 800 ms, 0 to
-// 9 round trips, 23 kB/s to 1 GB/s.
+// anyTruth draws costs in the range observed in storage systems: 0 to 800 ms, 0 to 9 round trips,
+// 23 kB/s to 1 GB/s.
 func anyTruth(rng *rand.Rand) costTruth {
 	logUniform := func(from, to float64) float64 { return from * math.Pow(to/from, rng.Float64()) }
 	c := costTruth{
@@ -77,7 +77,7 @@ func anyTruth(rng *rand.Rand) costTruth {
 		sizes: ladder(5 + rng.IntN(6)), rtts: study(), trials: 6,
 		noise: 0.02 + 0.13*rng.Float64(), floor: 20e-6, outliers: 0.03,
 	}
-	if rng.IntN(5) == 0 && c.r > 0 { // no constant part at all; something must take time
+	if rng.IntN(5) == 0 && c.r > 0 { // no constant part; then a round trip must take time
 		c.a, c.rtts[0] = 0, 5e-3
 	}
 	return c
@@ -88,7 +88,8 @@ func TestCostIntervalsCover(t *testing.T) {
 	costsCover(t, "any truth", rng, func() costTruth { return anyTruth(rng) }, 0.93, 0.97)
 }
 
-// costsCover checks in how many of the repetitions the intervals of A, R and B cover them.
+// costsCover checks in which share of the repetitions the intervals of A, R and B contain the
+// truth.
 func costsCover(t *testing.T, name string, rng *rand.Rand, draw func() costTruth, lo, hi float64) {
 	t.Helper()
 	var a, r, b int
@@ -146,13 +147,13 @@ func TestCostIntervalsCoverWhenItIsHard(t *testing.T) {
 		truth.a, truth.r, truth.b, truth.outliers = 0.05, 3, 1e-7, 0.03
 		least := 0.91
 		if truth.noiseOf != nil {
-			least = 0.88 // a cell's spread is not well known from six trials
+			least = 0.88 // six trials do not determine a cell's spread well
 		}
 		costsCover(t, name, rand.New(rand.NewPCG(2, 2)), func() costTruth { return truth }, least, 0.98)
 	}
 }
 
-// Cells that are off for other reasons than the noise of trials are seen.
+// Cells that deviate for other reasons than the noise of trials are detected.
 func TestCostMisfitIsFound(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(4, 4))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// exactly measures a truth without noise.
+// exactly measures a system without noise.
 func exactly(c costTruth) []CostPoint {
 	c.noise, c.floor, c.outliers, c.misfit = 0, 0, 0, 0
 	return c.measure(rand.New(rand.NewPCG(1, 1)))
@@ -32,7 +32,7 @@ func TestCostOfExactTimes(t *testing.T) {
 	}
 }
 
-// Residuals are of the points, in their order, whatever their cells are called.
+// Residuals belong to the points in their order, regardless of the numbers of their cells.
 func TestCostResidualsAreInTheOrderOfThePoints(t *testing.T) {
 	points := exactly(costTruth{a: 0.02, r: 4, b: 1e-7, sizes: ladder(5), rtts: study(), trials: 6})
 	for i := range points {
@@ -54,7 +54,7 @@ func TestCostWithoutVariation(t *testing.T) {
 	truth := costTruth{a: 0.02, r: 4, b: 1e-7, sizes: ladder(5), rtts: milliseconds(10), trials: 6, noise: 0.03}
 	rng := rand.New(rand.NewPCG(6, 6))
 	points := truth.measure(rng)
-	for i := range points { // as measured: one round trip never quite equals the next
+	for i := range points { // as measured: no two round trips are exactly equal
 		points[i].RTT *= 1 + 0.01*rng.Float64()
 	}
 	m, err := FitCost(points, 0.95)
@@ -144,7 +144,7 @@ func TestCostSaysWhereItDoesNotHold(t *testing.T) {
 	if m.Holds || !strings.Contains(m.Why, "worst: 10 MB at 80 ms: +") {
 		t.Errorf("holds %v: %q", m.Holds, m.Why)
 	}
-	// One cell of forty does not carry the others away.
+	// One cell of forty does not affect the fit of the others.
 	if !m.A.Contains(0.05) || !m.R.Contains(3) || math.Abs(m.B.Mid/1e-7-1) > 0.03 {
 		t.Errorf("%+v", m)
 	}
@@ -156,8 +156,8 @@ func TestCostSaysWhereItDoesNotHold(t *testing.T) {
 	}
 }
 
-// Whatever is measured, in whatever design: an error in words or intervals
-// around their estimates, no panic.
+// For any measurements in any design, the result is an error message or intervals around their
+// estimates, never a panic.
 func TestCostOfAnything(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
 	fitted := 0

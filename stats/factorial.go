@@ -150,7 +150,7 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
 	return d, nil
 }
 
-// including inserts a number into ascending ones, unless they have it.
+// including inserts a number into an ascending list unless the list contains it.
 func including(all []int, v int) []int {
 	at, has := slices.BinarySearch(all, v)
 	if has {
@@ -238,7 +238,7 @@ func (m *factorModel) warnings() []string {
 	return all
 }
 
-// lackOfFit is the F test of the model against one number for each combination
+// lackOfFit returns the p-value of the F test of the model against one number for each combination
 // (Draper and Smith, Applied Regression Analysis, 3rd ed., 1998, §2.1).
 func (d *design) lackOfFit(m *factorModel) float64 {
 	full := d.cellModel(m.blocked)

@@ -70,7 +70,7 @@ func (m *cellModel) lowest() (best []int) {
 	return best
 }
 
-// difference of two weights.
+// difference returns the difference of two weights.
 func difference(a, b []float64) []float64 {
 	return floats.SubTo(make([]float64, len(a)), a, b)
 }

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// trialNoises are what a trial's value is multiplied with.
+// trialNoises are the factors by which noise multiplies a trial's value.
 var trialNoises = []struct {
 	name   string
-	lo, hi float64 // the share of 95 % intervals that must cover
+	lo, hi float64 // limits of the share of 95 % intervals that cover the truth
 	draw   func(r *rand.Rand, levels []int) float64
 }{
 	{"normal", 0.93, 0.97, func(r *rand.Rand, _ []int) float64 { return max(1+0.1*r.NormFloat64(), 0.1) }},
 	{"lognormal", 0.93, 0.97, lognormal(0.3)},
-	// Documented: wider than need be where noise differs much or has heavy tails.
+	// Documented: wider than necessary if noise differs much or has heavy tails.
 	{"unequal", 0.93, 0.99, func(r *rand.Rand, l []int) float64 {
 		return math.Exp([]float64{0.02, 0.3, 0.1}[l[1]] * r.NormFloat64())
 	}},
@@ -28,8 +28,8 @@ var trialNoises = []struct {
 		}},
 }
 
-// TestFactorialIntervalsCover: each effect in five blocks, of 2 × 2 × 2
-// combinations, and of 2 × 3 × 2 of whose trials a tenth is lost.
+// TestFactorialIntervalsCover tests the interval of each effect, with five blocks of 2 × 2 × 2
+// combinations, and of 2 × 3 × 2 with a tenth of the trials lost.
 func TestFactorialIntervalsCover(t *testing.T) {
 	for _, noise := range trialNoises {
 		for _, c := range []struct {
@@ -60,8 +60,8 @@ func TestFactorialIntervalsCover(t *testing.T) {
 	}
 }
 
-// TestFactorialAccusesNoInnocent: two effects are real, all others are not; in no
-// more than 5 % of the experiments one of these is significant after Holm.
+// TestFactorialAccusesNoInnocent has one real effect. In at most 5 % of the experiments, any of the
+// others may be significant after Holm.
 func TestFactorialAccusesNoInnocent(t *testing.T) {
 	for _, noise := range trialNoises {
 		t.Run(noise.name, func(t *testing.T) {

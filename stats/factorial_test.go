@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// world is an experiment whose truth is known.
+// world is an experiment with a known truth.
 type world struct {
 	factors []FactorialFactor
-	main    [][]float64                                      // by factor and level
-	pair    func(levels []int) float64                       // what levels together multiply by; nil: 1
-	noise   func(r *rand.Rand, levels []int) float64         // factor; nil: none
-	blocks  int                                              //
+	main    [][]float64                              // factor of the value, by factor and level
+	pair    func(levels []int) float64               // additional factor for a combination of levels; nil: 1
+	noise   func(r *rand.Rand, levels []int) float64 // factor of a trial's value; nil: none
+	blocks  int
 	block   float64                                          // standard deviation of ln between blocks
 	lost    func(r *rand.Rand, levels []int, block int) bool // nil: none
 	only    func(levels []int) bool                          // combinations that are executed; nil: all
@@ -32,7 +32,7 @@ func (w world) truth(levels []int) float64 {
 	return v
 }
 
-// combinations are those of all levels, in order.
+// combinations returns all combinations of levels, in order.
 func (w world) combinations() [][]int {
 	all := [][]int{{}}
 	for _, f := range w.factors {
@@ -66,7 +66,7 @@ func (w world) run(r *rand.Rand) (obs []FactorialObs) {
 	return obs
 }
 
-// expected is what an effect is by its definition, from the truth of each cell.
+// expected returns an effect according to its definition, from the true value of each cell.
 func (w world) expected(e FactorialEffect) float64 {
 	sum, n := 0.0, 0
 	for _, levels := range w.combinations() {
@@ -87,7 +87,7 @@ func (w world) expected(e FactorialEffect) float64 {
 			sum += at(1, 1) - at(1, 0) - at(0, 1) + at(0, 0)
 			continue
 		}
-		// Over all levels of the others, which include those that interact.
+		// Average over all levels of the other factors, including those that interact.
 		sum += at(1) - at(0)
 	}
 	return math.Exp(sum / float64(n))
@@ -105,7 +105,7 @@ func factorsOf(levels ...int) []FactorialFactor {
 	return all
 }
 
-// trio is 2 × 3 × 2 with an interaction of the first two factors.
+// trio returns a 2 × 3 × 2 experiment with an interaction of the first two factors.
 func trio() world {
 	return world{
 		factors: factorsOf(2, 3, 2),
@@ -156,8 +156,8 @@ func TestFactorialRecoversExactly(t *testing.T) {
 	}
 }
 
-// The classical example: three factors, two levels, replicated once, by hand
-// from the textbook's formula of effects and their standard error.
+// The classical example, three factors with two levels and repeated trials, agrees with the
+// textbook's formulas for effects and their standard error.
 func TestFactorialIsTheTextbooksWhereThatApplies(t *testing.T) {
 	w := world{factors: factorsOf(2, 2, 2), main: [][]float64{{1, 0.7}, {1, 1.1}, {1, 1}}, blocks: 5,
 		noise: lognormal(0.1)}
@@ -175,7 +175,7 @@ func TestFactorialIsTheTextbooksWhereThatApplies(t *testing.T) {
 			mean[o.Levels[e.Factors[0]]] += math.Log(o.Value) / 20
 		}
 		se := model.sigma * 2 / math.Sqrt(40)
-		const t29 = 2.045230 // of Student's t, 97.5 %
+		const t29 = 2.045230 // Student's t with 29 degrees of freedom, 97.5 %
 		lo, hi := math.Exp(mean[1]-mean[0]-t29*se), math.Exp(mean[1]-mean[0]+t29*se)
 		if math.Abs(e.Ratio.Lo/lo-1) > 1e-6 || math.Abs(e.Ratio.Hi/hi-1) > 1e-6 {
 			t.Errorf("%v: [%v, %v], want [%v, %v]", e.Factors, e.Ratio.Lo, e.Ratio.Hi, lo, hi)
@@ -190,7 +190,7 @@ func lognormal(sd float64) func(*rand.Rand, []int) float64 {
 func TestFactorialLostTrials(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost    func(l []int, b int) bool
-		effects string // those not estimated, or estimated with others
+		effects string // effects that are not estimated, or only together with others
 		warn    string
 	}{
 		"some":          {func(l []int, b int) bool { return b == 1 && l[0] == 1 && l[2] == 0 }, "", ""},
@@ -228,7 +228,7 @@ func TestFactorialSeesWhatTheModelLacks(t *testing.T) {
 	w.noise = lognormal(0.05)
 	w.pair = func(l []int) float64 {
 		if l[0] == 1 && l[1] == 1 && l[2] == 1 {
-			return 2 // three factors together
+			return 2 // interaction of three factors
 		}
 		return 1
 	}
@@ -263,7 +263,7 @@ func TestFactorialErrors(t *testing.T) {
 	}
 }
 
-// One trial of each combination: effects are estimated, their noise is not.
+// With one trial of each combination, effects are estimated, but not their noise.
 func TestFactorialWithoutRepetition(t *testing.T) {
 	w := world{factors: factorsOf(2, 2), main: [][]float64{{1, 0.5}, {1, 2}}, blocks: 1}
 	fit := w.fit(t)

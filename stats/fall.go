@@ -63,7 +63,7 @@ func Fall(trials []Load) ([]Level, float64, error) {
 	return levels, least, nil
 }
 
-// welchBelow is the one-sided p-value that the mean of a is not below that of b (Welch 1947).
+// welchBelow returns the one-sided p-value that the mean of a is not below that of b (Welch 1947).
 func welchBelow(a, b []float64) float64 {
 	ma, va := stat.MeanVariance(a, nil)
 	mb, vb := stat.MeanVariance(b, nil)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Where throughput levels off at most one run in a hundred says that it falls; where it
-// falls by a fifth at 4 % noise nearly every run does.
+// If throughput reaches a plateau, at most one run in a hundred reports a fall. If it falls by a
+// fifth, with 4 % noise, nearly every run does.
 func TestFall(t *testing.T) {
 	said := func(at64 float64) float64 {
 		return share(1, func(r *rand.Rand, _ int) bool {

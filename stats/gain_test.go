@@ -12,7 +12,7 @@ func TestBestGain(t *testing.T) {
 	var obs []FactorialObs
 	for b := range 4 {
 		for _, l := range [][]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
-			// A halves, B makes it 1.1 times as long; blocks differ by a factor each.
+			// A halves the time, B multiplies it by 1.1, and each block by its own factor.
 			v := math.Pow(0.5, float64(l[0])) * math.Pow(1.1, float64(l[1])) * math.Pow(3, float64(b)) * (1 +
 				0.001*float64((b*7+l[0]*3+l[1])%5))
 			obs = append(obs, FactorialObs{Levels: l, Block: b, Value: v})
@@ -27,8 +27,8 @@ func TestBestGain(t *testing.T) {
 	}
 }
 
-// The gain of whichever combination was seen lowest covers that combination's own, as often
-// as promised.
+// The interval of the gain contains the true gain of the combination that was observed as the
+// lowest, with the promised confidence.
 func TestBestGainCovers(t *testing.T) {
 	for _, noise := range trialNoises {
 		t.Run(noise.name, func(t *testing.T) {

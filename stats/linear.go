@@ -196,7 +196,7 @@ func (r logRatio) interval(conf, tail float64) Interval {
 	return i
 }
 
-// above is the p-value of the hypothesis that the ratio is 1 or less; NaN if the trials do not
+// above returns the p-value of the hypothesis that the ratio is 1 or less; NaN if the trials do not
 // determine it.
 func (r logRatio) above() float64 {
 	switch {
@@ -208,7 +208,7 @@ func (r logRatio) above() float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: r.freedom}.Survival(r.mid / r.se)
 }
 
-// differs is the p-value of the hypothesis that the ratio is 1.
+// differs returns the p-value of the hypothesis that the ratio is 1.
 func (r logRatio) differs() float64 {
 	return min(1, 2*logRatio{mid: math.Abs(r.mid), se: r.se, freedom: r.freedom}.above())
 }

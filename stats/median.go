@@ -67,18 +67,18 @@ func MedianCI(xs []float64, conf float64) Interval {
 	return i
 }
 
-// orderConfidence is the probability that the k-th smallest and the k-th largest of n
+// orderConfidence returns the probability that the k-th smallest and the k-th largest of n
 // values enclose the median.
 func orderConfidence(n, k int) float64 {
 	b := distuv.Binomial{N: float64(n), P: 0.5}
 	return 1 - 2*b.CDF(float64(k-1))
 }
 
-// RangeConfidence is the probability that the range of n values covers the median of their
+// RangeConfidence returns the probability that the range of n values covers the median of their
 // population: 1 − 2^(1−n).
 func RangeConfidence(n int) float64 { return 1 - math.Pow(2, float64(1-n)) }
 
-// medianOrder is the largest k for which the confidence reaches conf; 0: none.
+// medianOrder returns the largest k for which the confidence reaches conf; 0: none.
 func medianOrder(n int, conf float64) int {
 	k := 0
 	for 2*(k+1) <= n && orderConfidence(n, k+1) >= conf {

@@ -13,14 +13,13 @@ import (
 // LeastBlocks is the number of blocks that a signed-rank test needs to reach 5 %.
 const LeastBlocks = 6
 
-// PairedRatio returns the ratio within pairs, one pair of trials per block, from the
-// logarithms of the pairs' ratios: effects of a block on both sides cancel. The estimate is
-// that of Hodges and Lehmann, the interval contains the ratios that Wilcoxon's signed-rank
-// test does not reject, and p is from that test (Hollander, Wolfe and Chicken, Nonparametric
-// Statistical Methods, 3rd ed., 2014, ch. 3): the interval excludes 1 exactly if p is at most
-// 1−conf. Up to 50 pairs both are exact for any symmetric noise; ties make them
-// conservative. With fewer than 6 pairs the interval is unbounded at 95 %. −Inf is a ratio of
-// 0.
+// PairedRatio returns the ratio within pairs, one pair of trials per block, from the logarithms of
+// the pairs' ratios: effects of a block on both sides cancel. The estimate is that of Hodges and
+// Lehmann, the interval contains the ratios that Wilcoxon's signed-rank test does not reject, and p
+// is from that test (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed.,
+// 2014, ch. 3): the interval excludes 1 exactly if p is at most 1−conf. Up to 50 pairs both are
+// exact for any symmetric noise; ties make them conservative. With fewer than 6 pairs the interval
+// is unbounded at 95 %. A logarithm of −Inf stands for a ratio of 0.
 func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	d, ok := sorted(logs)
 	if !ok {
@@ -46,7 +45,7 @@ func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	return ratio, p
 }
 
-// LeastPairedP is the smallest p that [PairedRatio] can give with n pairs.
+// LeastPairedP returns the smallest p that [PairedRatio] can give with n pairs.
 func LeastPairedP(n int) float64 { return min(1, math.Pow(2, float64(1-n))) }
 
 // signedRankCDF returns the probability that the rank sum of n pairs is at most w if both signs

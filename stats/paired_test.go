@@ -15,8 +15,8 @@ func logs(ratios ...float64) []float64 {
 	return ratios
 }
 
-// The textbook's example (Hollander, Wolfe and Chicken, table 3.1: depression scores)
-// has p = 0.0391 two-sided, the estimate −0.46 and the interval −0.786 to −0.010 at 96.1 %.
+// The textbook's example (Hollander, Wolfe and Chicken, table 3.1: depression scores) has a
+// two-sided p of 0.0391, the estimate −0.46 and the interval −0.786 to −0.010 at 96.1 %.
 func TestPairedRatioOfTheTextbook(t *testing.T) {
 	x := []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
 	y := []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}
@@ -32,8 +32,7 @@ func TestPairedRatioOfTheTextbook(t *testing.T) {
 	near(t, "confidence", i.Conf, 1-20.0/512)
 }
 
-// The interval excludes 1 exactly when the test says so, with ties, zeros and any
-// number of pairs.
+// The interval excludes 1 exactly if the test rejects it, with ties, zeros and any number of pairs.
 func TestPairedIntervalAndTestAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	apart := 0
@@ -89,7 +88,7 @@ func TestPairedRatioOfFew(t *testing.T) {
 	}
 }
 
-// pairNoises are what values may scatter like.
+// pairNoises are distributions of the noise of values.
 var pairNoises = map[string]func(*rand.Rand) float64{
 	"lognormal": func(r *rand.Rand) float64 { return math.Exp(0.1 * r.NormFloat64()) },
 	"skewed":    func(r *rand.Rand) float64 { return 1 + r.ExpFloat64() },
@@ -97,8 +96,8 @@ var pairNoises = map[string]func(*rand.Rand) float64{
 	"uniform":   func(r *rand.Rand) float64 { return 0.5 + r.Float64() },
 }
 
-// Blocks vary by 25 %: a system that is 10 % slower in each is found, identical ones
-// seldom differ, and the interval covers the truth.
+// Blocks vary by 25 %: a system that is 10 % slower in each block is found, identical systems
+// seldom differ, and the interval contains the truth.
 func TestPairedRatioInBlocksThatVary(t *testing.T) {
 	for name, noise := range pairNoises {
 		for _, n := range []int{6, 8, 12} {
@@ -129,8 +128,8 @@ func TestPairedRatioInBlocksThatVary(t *testing.T) {
 	}
 }
 
-// effects are the logarithms of a system's ratios by cell and block, with an effect of
-// the block on all of its cells.
+// effects returns the logarithms of a system's ratios by cell and block, with an effect of each
+// block on all its cells.
 func effects(rng *rand.Rand, cells, blocks int, common float64) [][]float64 {
 	rows := make([][]float64, cells)
 	for b := range blocks {
@@ -146,15 +145,15 @@ func effects(rng *rand.Rand, cells, blocks int, common float64) [][]float64 {
 	return rows
 }
 
-// A system's blocks differ by 5 and 10 %, for all cells alike: over all cells, blocks
-// are what counts.
+// A system's blocks differ by 5 and 10 %, in the same way for all cells: only the number of blocks
+// counts, not that of cells.
 func TestOverCellsBlocksAreTheUnit(t *testing.T) {
 	const cells = 6
 	for _, common := range []float64{0.05, 0.1} {
 		for _, n := range []int{6, 8} {
 			rng := rand.New(rand.NewPCG(3, uint64(n)))
 			wrong, covered, wrongRuns, coveredRuns := 0, 0, 0, 0
-			truth := 0.0 // the mean of the cells' own
+			truth := 0.0 // mean of the cells' true values
 			for i := range cells {
 				truth += 0.1 * float64(i) / cells
 			}

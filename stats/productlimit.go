@@ -13,10 +13,10 @@ type Lifetime struct {
 	Happened bool
 }
 
-// ProductLimit returns the quantile q of lifetimes by Kaplan and Meier (Nonparametric
-// estimation from incomplete observations, J. Amer. Statist. Assoc. 53, 1958): the shortest
-// time by which the event has happened to the share q; +Inf if that is not reached. One
-// censored at the time of another's event counts as observed at that time.
+// ProductLimit returns the quantile q of lifetimes by Kaplan and Meier (Nonparametric estimation
+// from incomplete observations, J. Amer. Statist. Assoc. 53, 1958): the shortest time by which the
+// event has happened to the share q; +Inf if the share is not reached. A lifetime that is censored
+// at the time of another's event is still at risk at that time.
 func ProductLimit(all []Lifetime, q float64) float64 {
 	all = slices.Clone(all)
 	order := map[bool]int{true: 0, false: 1}

@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// The shapes that measurements have: symmetric, skewed, and heavy-tailed (its
-// variance is infinite).
+// shapes are distributions of measurements: symmetric, skewed, and heavy-tailed (with infinite
+// variance).
 var shapes = []struct {
 	name   string
 	median float64
@@ -24,7 +24,8 @@ var shapes = []struct {
 	{"pareto", math.Pow(2, 1/1.5), func(r *rand.Rand) float64 { return math.Pow(1-r.Float64(), -1/1.5) }},
 }
 
-// repetitions are those of an experiment: few, unless `make bench` asks for more.
+// repetitions is the number of repetitions of each experiment: small, unless `make bench` sets
+// more.
 var repetitions = func() int {
 	if n, err := strconv.Atoi(os.Getenv("PLIMSOLL_SIMULATIONS")); err == nil {
 		return n
@@ -40,7 +41,7 @@ func sample(r *rand.Rand, n int, draw func(*rand.Rand) float64) []float64 {
 	return xs
 }
 
-// share repeats an experiment and gives how often it was true.
+// share repeats an experiment and returns the share of repetitions in which it was true.
 func share(seed uint64, experiment func(r *rand.Rand, i int) bool) float64 {
 	r := rand.New(rand.NewPCG(seed, 7))
 	n := 0
@@ -50,7 +51,7 @@ func share(seed uint64, experiment func(r *rand.Rand, i int) bool) float64 {
 	return float64(n) / float64(repetitions)
 }
 
-// simulationError is three standard errors of a share of p.
+// simulationError returns three standard errors of an estimated share p.
 func simulationError(p float64) float64 { return 3 * math.Sqrt(p*(1-p)/float64(repetitions)) }
 
 // atMost, atLeast and about check a share of the repetitions.
@@ -74,10 +75,10 @@ func about(t testing.TB, what string, got, want float64) {
 	atLeast(t, what, got, want)
 }
 
-// slack is what bounds of a thousand repetitions are widened by where there are fewer.
+// slack returns by how much limits made for a thousand repetitions are widened for fewer.
 func slack() float64 { return max(0, simulationError(0.95)-3*math.Sqrt(0.95*0.05/1000)) }
 
-// within checks in how many of the repetitions something was the case.
+// within checks that n is between the shares lo and hi of the repetitions.
 func within(t *testing.T, what string, n int, lo, hi float64) {
 	t.Helper()
 	if got := float64(n) / float64(repetitions); got < lo-slack() || got > hi+slack() {
@@ -98,7 +99,7 @@ func TestMedianIntervalCoversAsItSays(t *testing.T) {
 				if said < 0.95 {
 					t.Errorf("confidence %.4f, below what was asked for", said)
 				}
-				about(t, "covers", covered, said) // exact, so neither less nor more
+				about(t, "covers", covered, said) // exact, so neither lower nor higher
 			})
 		}
 	}
@@ -161,8 +162,8 @@ func TestMannWhitneyRejectsAtMostAlpha(t *testing.T) {
 	atMost(t, "ties: true hypotheses are rejected", rejected, alpha)
 }
 
-// One of ten comparisons is of different things, nine are not: the chance to
-// accuse any of the nine must stay at alpha, and most findings must survive.
+// One of ten comparisons has a difference, nine have none: the probability of rejecting any of the
+// nine must stay at alpha, and most real findings must remain.
 func TestHolmKeepsTheFamilywiseError(t *testing.T) {
 	const alpha = 0.05
 	found := 0
@@ -203,8 +204,8 @@ func TestProportionCoversAtLeastAsItSays(t *testing.T) {
 	}
 }
 
-// Trials whose true failure rates differ, 1 % in the mean: the interval of the share
-// of successes covers 99 % as it says, and its lower end at 90 % seldom lies above.
+// The trials' true failure rates differ, with a mean of 1 %: the 95 % interval of the share of
+// successes contains 99 %, and the lower end of the 90 % interval is seldom above.
 func TestClusteredProportionCovers(t *testing.T) {
 	const operations = 1000
 	for name, failures := range map[string]func(r *rand.Rand) float64{
@@ -229,7 +230,7 @@ func TestClusteredProportionCovers(t *testing.T) {
 				count(&covered, ClusteredProportion(trials, false, 0.95).Contains(truth))
 				count(&above, ClusteredProportion(trials, false, 0.90).Lo >= truth+0.001)
 			}
-			// Skewed rates cost a little.
+			// Skewed rates reduce the coverage slightly.
 			within(t, fmt.Sprintf("%s, %d trials: covered", name, m), covered, 0.92, 1)
 			within(t, fmt.Sprintf("%s, %d trials: above", name, m), above, 0, 0.08)
 		}

@@ -11,7 +11,7 @@ func TestSlope(t *testing.T) {
 	for i := range x {
 		y[i] = 3 - 0.5*x[i]
 	}
-	y[4] = 1e9 // one point that is far off
+	y[4] = 1e9 // one outlier
 	for _, i := range []Interval{TrendSlope(x, y, 0.5, 0.95),
 		BlockSlope(x, y, []int{1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}, 0.95)} {
 		if i.Mid != -0.5 || !i.Contains(-0.5) || !i.Bounded() || i.Conf != 0.95 || i.N != 12 {
@@ -37,8 +37,8 @@ func TestSlope(t *testing.T) {
 	}
 }
 
-// The interval covers the truth where a block is incomplete and far from the others, and
-// is the same in each call.
+// The interval contains the truth if a block is incomplete and far from the others, and is the same
+// in each call.
 func TestBlockSlopeOfAnIncompleteBlock(t *testing.T) {
 	for _, left := range []int{1, 2} { // sizes of the last of eight blocks
 		covered := share(uint64(left), func(r *rand.Rand, _ int) bool {
@@ -67,7 +67,7 @@ func TestBlockSlopeOfAnIncompleteBlock(t *testing.T) {
 	}
 }
 
-// Of values with an autocorrelation that do not rise, few are said to; a rise is found.
+// Autocorrelated values without a trend seldom count as rising; a rise is found.
 func TestRising(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	series := func(slope float64) float64 {

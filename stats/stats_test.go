@@ -52,8 +52,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// The table of Conover (1999) and of every text book: ranks and confidence of
-// the 95 % interval of the median.
+// The table in Conover (1999) and other textbooks: ranks and confidence of the 95 % interval of the
+// median.
 func TestMedianIntervalTable(t *testing.T) {
 	for _, c := range []struct {
 		n, k int
@@ -74,7 +74,7 @@ func TestMedianIntervalOfTooFew(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		conf float64
-		says string // how many are needed
+		says string // number of values needed
 	}{{5, 0.95, "at least 6"}, {1, 0.95, "at least 6"}, {7, 0.99, "at least 8"}} {
 		if i := MedianCI(upTo(c.n), c.conf); i.Bounded() || !strings.Contains(i.Warn, c.says) {
 			t.Errorf("n=%d: %+v", c.n, i)
@@ -100,7 +100,7 @@ func TestMannWhitneyTable(t *testing.T) {
 		{[]float64{1, 2, 3, 4, 6}, []float64{5, 7, 8, 9, 10}, 4. / 252}, // U = 1
 		{[]float64{1, 4}, []float64{2, 3}, 1},
 		{[]float64{1, 1, 1}, []float64{1, 1, 1}, 1},
-		{[]float64{1, 1, 2}, []float64{2, 3, 3}, 0.2}, // ties: 4 of 20 ways are as far
+		{[]float64{1, 1, 2}, []float64{2, 3, 3}, 0.2}, // ties: 4 of 20 divisions are at least as far from the mean
 		{nil, []float64{1}, math.NaN()},
 		{[]float64{math.NaN()}, []float64{1}, math.NaN()},
 	} {
@@ -111,7 +111,7 @@ func TestMannWhitneyTable(t *testing.T) {
 	}
 }
 
-// Where both are defined they must agree.
+// For sizes at which both are defined, they must agree.
 func TestMannWhitneyApproximationMeetsTheExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
@@ -198,7 +198,7 @@ func TestRatio(t *testing.T) {
 			t.Errorf("%s: %+v", name, i)
 		}
 	}
-	// A few unbounded values do not make everything unknown.
+	// A few infinite values do not make the interval unbounded.
 	if i := Ratio([]float64{1, 1, 1, 1, 1, 1, 1, 1, math.Inf(1)}, upTo(9), 0.95); !i.Bounded() {
 		t.Errorf("one infinite value: %+v", i)
 	}

@@ -34,11 +34,11 @@ func TestConstantDoesNotDrift(t *testing.T) {
 func TestPoisson(t *testing.T) {
 	const rate, d = 1000.0, 100 * time.Second
 	at := times(Poisson{rate, 1}, d)
-	// The count has standard deviation sqrt(100,000) ≈ 316.
+	// The count has a standard deviation of sqrt(100,000) ≈ 316.
 	if n := float64(len(at)); math.Abs(n-rate*d.Seconds()) > 4*math.Sqrt(rate*d.Seconds()) {
 		t.Errorf("%v arrivals, want about %v", n, rate*d.Seconds())
 	}
-	// Gaps are exponential: chi-square over 20 classes of equal probability.
+	// Intervals are exponential: chi-square over 20 classes of equal probability.
 	const classes = 20
 	gaps, count, want := make([]float64, len(at)), make([]float64, classes), make([]float64, classes)
 	last := time.Duration(0)
@@ -54,13 +54,14 @@ func TestPoisson(t *testing.T) {
 	if p := 1 - (distuv.ChiSquared{K: classes - 1}).CDF(chi); p < 1e-4 {
 		t.Errorf("gaps are not exponential: chi-square %v, p = %v", chi, p)
 	}
-	// Successive gaps are independent: their correlation has deviation 1/sqrt(n).
+	// Successive intervals are independent: their correlation has a standard deviation of
+	// 1/sqrt(n).
 	if r := successive(gaps); math.Abs(r) > 4/math.Sqrt(float64(len(at))) {
 		t.Errorf("successive gaps correlate: %v", r)
 	}
 }
 
-// successive is the correlation of each value with the next.
+// successive returns the correlation of each value with the next.
 func successive(x []float64) float64 { return stat.Correlation(x[1:], x[:len(x)-1], nil) }
 
 func TestSteps(t *testing.T) {

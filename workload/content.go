@@ -11,19 +11,18 @@ import (
 	"slices"
 )
 
-// Content is one object of a seeded data set: Size bytes of an AES-128-CTR
-// keystream whose key comes from Seed and Index. It is incompressible, every
-// byte can be had without the bytes before it, and it costs a fraction of a
-// nanosecond per byte to make again, so that nothing has to be kept in order to
-// verify what a server sends.
+// Content is one object of a seeded data set: Size bytes of an AES-128-CTR keystream whose key is
+// derived from Seed and Index. It is incompressible, every byte can be computed without the bytes
+// before it, and generating it takes a fraction of a nanosecond per byte, so verifying a server's
+// answers requires no stored copy.
 type Content struct {
 	Seed  uint64 `json:"seed"`
 	Index uint64 `json:"index"`
 	Size  int64  `json:"size"` // bytes
 }
 
-// contentDomain separates these keys from any other use of the same seed and
-// names the version of the stream: a change of the bytes must change it.
+// contentDomain separates these keys from other uses of the same seed. It names the version of the
+// stream and must change whenever the bytes change.
 const contentDomain = "plimsoll content v1"
 
 func (c Content) cipher() cipher.Block {
@@ -34,7 +33,7 @@ func (c Content) cipher() cipher.Block {
 	key := sha256.Sum256(in[:])
 	b, err := aes.NewCipher(key[:16])
 	if err != nil {
-		panic(err) // only a wrong key length fails
+		panic(err) // fails only for a wrong key length
 	}
 	return b
 }
@@ -52,20 +51,18 @@ func (c Content) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Reader reads an object's content from any offset. It is not safe for use by
-// several goroutines.
+// Reader reads an object's content from any offset. It is not safe for concurrent use.
 type Reader struct {
 	block cipher.Block
 	size  int64
 	off   int64
-	ctr   cipher.Stream // nil: to be set up at off
+	ctr   cipher.Stream // nil: must be set up at off
 }
 
 // Reader returns a reader at the start of the object.
 func (c Content) Reader() *Reader { return &Reader{block: c.cipher(), size: c.Size} }
 
-// Seek implements [io.Seeker]. An offset beyond the end is allowed; reading
-// there gives io.EOF.
+// Seek implements [io.Seeker]. Offsets beyond the end are allowed; reading there returns io.EOF.
 func (r *Reader) Seek(off int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -91,13 +88,13 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// checkChunk keeps the pieces that Check works on within the first-level cache.
+// checkChunk is the size of the pieces that Check compares; they fit into the first-level cache.
 const checkChunk = 8 << 10
 
 var zeros [checkChunk]byte
 
-// Check reports whether p is the next len(p) bytes of the object, and moves past them; a
-// byte beyond the end of the object is wrong. It overwrites p, which spares a second buffer.
+// Check reports whether p is the next len(p) bytes of the object, and moves past them; bytes beyond
+// the end of the object are wrong. It overwrites p, which saves a second buffer.
 func (r *Reader) Check(p []byte) bool {
 	if r.off+int64(len(p)) > r.size {
 		return false
@@ -110,10 +107,10 @@ func (r *Reader) Check(p []byte) bool {
 	return true
 }
 
-// Close implements [io.Closer]: there is nothing to close.
+// Close implements [io.Closer]; it does nothing.
 func (*Reader) Close() error { return nil }
 
-// xor combines p with the keystream at the reader's place and moves on.
+// xor combines p with the keystream at the reader's position and advances it.
 func (r *Reader) xor(p []byte) {
 	if r.ctr == nil {
 		var iv [aes.BlockSize]byte

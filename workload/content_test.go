@@ -67,7 +67,7 @@ func TestRandomAccessEqualsSequential(t *testing.T) {
 	}
 }
 
-// Every single wrong bit must be found.
+// Every wrong bit must be found.
 func TestReaderFindsOneBit(t *testing.T) {
 	c := Content{Seed: 3, Index: 1, Size: 3*checkChunk + 100}
 	check := func(p []byte, off int64) bool {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Directory is the files of a directory tree, sorted by their paths.
+// Directory is a set of the files of a directory tree, sorted by path.
 type Directory struct {
 	root   string
 	copies int
@@ -21,19 +21,18 @@ type Directory struct {
 }
 
 type file struct {
-	path     string // with slashes, below the root
+	path     string // with slashes, relative to the root
 	size     int64  // bytes
 	modified int64  // Unix time in nanoseconds
 }
 
-// ReadDirectory lists the tree below root. Regular files belong to the set.
-// Symbolic links, to files or directories, and special files (devices, sockets,
-// pipes) do not: links may lead out of the tree or in circles, the others never
-// end. The root itself may be a link. A directory that cannot be listed and a file whose
-// name cannot be used is an error. No file is opened: one that cannot be read shows
-// when it is.
+// ReadDirectory lists the tree below root. The set contains its regular files. It does not contain
+// symbolic links, because they may lead out of the tree or in circles, or special files (devices,
+// sockets, pipes), because they may never end. The root itself may be a link. It fails for a
+// directory that cannot be listed and for a file whose name cannot be used. It opens no file, so an
+// unreadable file is an error only when it is opened.
 //
-// copies is how often the files are there: the same content under other names.
+// copies is how often the set contains the files: the same content under different names.
 func ReadDirectory(ctx context.Context, root string, copies int) (Set, error) {
 	d := &Directory{root: filepath.Clean(root), copies: copies}
 	if info, err := os.Stat(d.root); err != nil {
@@ -79,7 +78,7 @@ func (d *Directory) Object(i int) Object {
 	return Object{e.path, e.size}
 }
 
-// Open implements Set. Its error says so when the file is not the one that was listed.
+// Open implements Set. It fails if the file has changed since it was listed.
 func (d *Directory) Open(i int) (io.ReadSeekCloser, error) {
 	e := d.files[i%len(d.files)]
 	f, err := os.Open(filepath.Join(d.root, filepath.FromSlash(e.path)))
@@ -102,8 +101,8 @@ func (d *Directory) Open(i int) (io.ReadSeekCloser, error) {
 	return nil, fmt.Errorf("data set: %s has changed since the data set was read: %s", e.path, how)
 }
 
-// Fingerprint implements Set: of paths, sizes and times of the last change.
-// Where the tree lies is not in it.
+// Fingerprint implements Set. It covers paths, sizes and modification times, but not the location
+// of the tree.
 func (d *Directory) Fingerprint() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "plimsoll directory set v1\ncopies %d\nplimsoll manifest 1\n", d.copies)

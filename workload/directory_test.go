@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree writes files; a name that ends with a slash is a directory.
+// tree writes files; names that end with a slash are directories.
 func tree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func TestDirectory(t *testing.T) {
 	must(t, os.Symlink("..", filepath.Join(root, "a", "circle")))
 	must(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o644))
 	d := directory(t, root, 1)
-	// By whole paths: a.d comes before a/b/z.
+	// Sorted by whole paths: a.d comes before a/b/z.
 	if diff := cmp.Diff([]string{"a.d", "a/b/z", "a/c.txt", "b.txt"}, names(d)); diff != "" {
 		t.Error(diff)
 	}
@@ -70,8 +70,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// As in the study: the same bytes, a number before the extension, all of one
-// copy before the next.
+// As in the study: the same bytes, a number before the extension, and all files of one copy before
+// the next copy.
 func TestDirectoryCopies(t *testing.T) {
 	d := directory(t, tree(t, map[string]string{"b": "bb", "a/c.txt": "ccc"}), 2)
 	if diff := cmp.Diff([]string{"a/c-00000000.txt", "b-00000000", "a/c-00000001.txt", "b-00000001"},
@@ -89,7 +89,7 @@ func TestDirectoryCopies(t *testing.T) {
 	}
 }
 
-// A file that changes while the set is in use is never stored as what it was.
+// A file that changes while the set is in use is never stored as its earlier version.
 func TestDirectoryChanges(t *testing.T) {
 	root := tree(t, map[string]string{"a": "aaaa", "b": "bbbb", "c": "cccc"})
 	d := directory(t, root, 1)
@@ -125,7 +125,7 @@ func TestDirectoryErrors(t *testing.T) {
 	}
 }
 
-// What cannot be read is named, and nothing is swallowed.
+// Unreadable files are named, and no error is suppressed.
 func TestDirectoryUnreadable(t *testing.T) {
 	if os.Getuid() == 0 {
 		asNobody(t)

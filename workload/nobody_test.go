@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// asNobody runs the test again as an ordinary user: root can read everything.
+// asNobody runs the test again as an ordinary user, because root can read everything.
 func asNobody(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "plimsoll-nobody-")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	// The binary lies where only root may go.
+	// The binary is where only root may read it.
 	src, err := os.ReadFile(os.Args[0])
 	must(t, err)
 	bin := filepath.Join(dir, "test")

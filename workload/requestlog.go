@@ -13,54 +13,55 @@ import (
 	"time"
 )
 
-// LoggedRequest is a request that a server has logged.
+// LoggedRequest is a request from a server's log.
 type LoggedRequest struct {
 	At     time.Duration // since the first request of the log
-	Path   string        // with its query, as it was asked for
-	Head   bool          // no body came: HEAD, or a 304
+	Path   string        // with its query, as requested
+	Head   bool          // without a body: HEAD, or status 304
 	Offset int64
-	Length int64 // of a range; -1: the whole
-	Bytes  int64 // of the body that was sent
+	Length int64 // of a range; -1: the whole object
+	Bytes  int64 // of the body sent
 }
 
-// RequestLog reads a request log in constant memory, one request after the other: lines in
-// the common or combined format, of nginx and Apache among others, or one JSON object a line.
+// RequestLog reads a request log in constant memory, request by request: lines in the common or
+// combined format, which nginx, Apache and others write, or one JSON object per line.
 //
-// Most logs tell seconds: the requests of one are spread evenly over it. Lines that are
-// earlier than the one before them, as of servers that log the beginning of a request at its
-// end, count as of the same time, unless they are more than a minute earlier.
+// Most logs have a resolution of one second: requests of the same second are spread evenly over it.
+// A line that is earlier than its predecessor gets the predecessor's time, because some servers log
+// a request when it ends, with the time at which it began. A line that is more than a minute
+// earlier is an error.
 type RequestLog struct {
-	Skipped   map[string]int64 // lines that cannot be replayed, by why
-	Unplaced  int64            // ranges whose beginning is not logged: they begin at 0
-	Unordered int64            // requests earlier than the one before them
-	Back      time.Duration    // by which one is at most
+	Skipped   map[string]int64 // lines that cannot be replayed, by reason
+	Unplaced  int64            // ranges whose start is not logged: they are replayed from 0
+	Unordered int64            // requests earlier than their predecessor
+	Back      time.Duration    // the most by which a request is earlier
 
 	file  string
 	in    *bufio.Scanner
 	line  int
 	begun bool
 	over  bool
-	first time.Duration // since 1970, as those of all requests until they are given out
+	first time.Duration // since 1970, like all times before Next returns them
 	next  LoggedRequest
-	batch []LoggedRequest // of one moment
+	batch []LoggedRequest // with the same time
 	given int
 }
 
 const (
 	maxLogLine = 1 << 20
-	maxAtOnce  = 1 << 16 // requests of one moment
-	maxSkipped = 20      // reasons
+	maxAtOnce  = 1 << 16 // requests with the same time
+	maxSkipped = 20      // number of different reasons
 	maxBack    = time.Minute
 )
 
-// NewRequestLog reads from r; file is for messages.
+// NewRequestLog returns a log read from r; file is its name in error messages.
 func NewRequestLog(r io.Reader, file string) *RequestLog {
 	l := &RequestLog{Skipped: map[string]int64{}, file: file, in: bufio.NewScanner(r)}
 	l.in.Buffer(make([]byte, 64<<10), maxLogLine)
 	return l
 }
 
-// Next is the next request that can be replayed; io.EOF: there are no more.
+// Next returns the next request that can be replayed, or io.EOF.
 func (l *RequestLog) Next() (LoggedRequest, error) {
 	if l.given == len(l.batch) {
 		if err := l.fill(); err != nil {
@@ -71,7 +72,7 @@ func (l *RequestLog) Next() (LoggedRequest, error) {
 	return l.batch[l.given-1], nil
 }
 
-// fill reads the requests of one moment.
+// fill reads the next requests with the same time.
 func (l *RequestLog) fill() error {
 	l.batch, l.given = l.batch[:0], 0
 	if !l.begun {
@@ -110,13 +111,13 @@ func (l *RequestLog) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", l.file, l.line, fmt.Errorf(format, args...))
 }
 
-// read sets next, or over.
+// read sets next, or over at the end of the log.
 func (l *RequestLog) read() error {
 	before := l.next.At
 	for l.in.Scan() {
 		l.line++
 		text := strings.TrimSpace(l.in.Text())
-		if text == "" || text[0] == '#' { // a comment, as extended logs have
+		if text == "" || text[0] == '#' { // a comment: extended logs have them
 			continue
 		}
 		parse := common
@@ -147,7 +148,7 @@ func (l *RequestLog) read() error {
 	return nil
 }
 
-// order gives next, if it is earlier than the one before it, the same time.
+// order gives next the time of its predecessor if it is earlier.
 func (l *RequestLog) order(before time.Duration) error {
 	back := before - l.next.At
 	if !l.begun || back <= 0 {
@@ -167,27 +168,27 @@ type logEntry struct {
 	method, path string
 	status       int
 	bytes        int64
-	ranged       string // its Range header; empty: none, or not logged
+	ranged       string // Range header; empty: none, or not logged
 }
 
-// request is what an entry asks for, or why it cannot be replayed.
+// request returns the request of an entry, or why it cannot be replayed.
 func (l *RequestLog) request(e *logEntry) (r LoggedRequest, skip string) {
 	r = LoggedRequest{At: e.at, Path: e.path, Length: -1, Bytes: e.bytes}
 	if e.method != "GET" && e.method != "HEAD" {
 		return r, e.method
 	}
-	if e.status != 200 && e.status != 206 && e.status != 304 { // of others the answer is not known to be an object
+	if e.status != 200 && e.status != 206 && e.status != 304 { // other answers may not be an object
 		return r, "status " + strconv.Itoa(e.status)
 	}
 	u, err := url.ParseRequestURI(r.Path)
 	if err != nil || r.Path[0] != '/' {
 		return r, "no path"
 	}
-	r.Path = strings.ReplaceAll(u.RequestURI(), " ", "%20") // what goes into a request line
+	r.Path = strings.ReplaceAll(u.RequestURI(), " ", "%20") // as written in a request line
 	if r.Head = e.method == "HEAD" || e.status == 304; r.Head || e.status != 206 {
 		return r, ""
 	}
-	// A range is as long as what was sent of it.
+	// A range is as long as the part of it that was sent.
 	if r.Length = e.bytes; r.Length == 0 {
 		return r, "empty range"
 	}
@@ -202,7 +203,7 @@ func (l *RequestLog) request(e *logEntry) (r LoggedRequest, skip string) {
 	return r, ""
 }
 
-// common reads a line in the common or combined format. A quoted text after these may be
+// common parses a line in the common or combined format. A quoted text after these fields may be
 // the Range header.
 func common(line string) (e logEntry, err error) {
 	_, rest, _ := strings.Cut(line, "[")
@@ -237,8 +238,8 @@ func common(line string) (e logEntry, err error) {
 	return e, nil
 }
 
-// quoted is the text up to the next quote, and what follows. Servers write a quote within
-// as \x22 or \".
+// quoted returns the text up to the next quote, and the text after it. Servers write a quote inside
+// the text as \x22 or \".
 func quoted(s string) (text, rest string) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -251,7 +252,7 @@ func quoted(s string) (text, rest string) {
 	return s, ""
 }
 
-// requested splits "GET /path HTTP/1.1".
+// requested parses "GET /path HTTP/1.1".
 func requested(line string) (method, path string, ok bool) {
 	method, rest, _ := strings.Cut(line, " ")
 	path, proto, ok := strings.Cut(rest, " ")
@@ -282,8 +283,8 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// object reads a JSON object, by the names that nginx has for its variables or by those of
-// the logs of IPFS gateways.
+// object parses a JSON object with the names of nginx variables or those in the logs of IPFS
+// gateways.
 func object(line string) (e logEntry, err error) {
 	var v, headers map[string]text
 	if err := json.Unmarshal([]byte(line), &v); err != nil {
@@ -308,7 +309,7 @@ func object(line string) (e logEntry, err error) {
 		return e, errors.New("the object has no method, or no uri")
 	}
 	e.ranged = of("http_range", "range")
-	_ = json.Unmarshal([]byte(v["headers"]), &headers) // it may have none
+	_ = json.Unmarshal([]byte(v["headers"]), &headers) // headers are optional
 	for name, value := range headers {
 		if strings.EqualFold(name, "Range") {
 			e.ranged = string(value)
@@ -324,7 +325,7 @@ func object(line string) (e logEntry, err error) {
 	return e, nil
 }
 
-// loggedTime reads a time, as time since 1970.
+// loggedTime parses a time and returns the time since 1970.
 func loggedTime(stamp string) (time.Duration, error) {
 	if s, err := strconv.ParseFloat(stamp, 64); err == nil && s >= 0 && s < 1e10 {
 		return time.Duration(s*1e6+0.5) * time.Microsecond, nil
@@ -339,16 +340,16 @@ func loggedTime(stamp string) (time.Duration, error) {
 			stamp)
 }
 
-// Paths numbers different paths in the order in which they come, by their hashes.
+// Paths numbers different paths in the order of their first appearance. It stores only their
+// hashes.
 type Paths struct {
 	seed  maphash.Seed
 	index map[uint64]int32
 }
 
-// NewPaths has none.
 func NewPaths() *Paths { return &Paths{maphash.MakeSeed(), map[uint64]int32{}} }
 
-// Index is the number of a path: that of the last one and one more, if it is new.
+// Index returns the number of a path; a new path gets the next number.
 func (p *Paths) Index(path string) int {
 	h := maphash.String(p.seed, path)
 	i, known := p.index[h]

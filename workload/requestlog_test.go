@@ -25,7 +25,7 @@ func readLog(t *testing.T, text string) ([]LoggedRequest, *RequestLog) {
 	}
 }
 
-// Each format that servers write says the same.
+// All formats give the same requests.
 func TestRequestLogFormats(t *testing.T) {
 	want := LoggedRequest{Path: "/ipfs/bafy/a%20b?format=raw", Length: -1, Bytes: 2326}
 	for _, line := range []string{
@@ -84,7 +84,7 @@ func TestRequestLogLeavesOut(t *testing.T) {
 		`"GET /a HTTP/1.1" 202 5`, `"GET /a HTTP/1.1" 200 5`} {
 		fmt.Fprintf(&log, "h - - [10/Oct/2025:13:55:36 +0000] %s\n", request)
 	}
-	for i := range 30 { // methods that nobody has heard of
+	for i := range 30 { // unknown methods
 		fmt.Fprintf(&log, "h - - [10/Oct/2025:13:55:36 +0000] \"M%d /a HTTP/1.1\" 200 5\n", i)
 	}
 	got, l := readLog(t, log.String())
@@ -101,7 +101,7 @@ func TestRequestLogLeavesOut(t *testing.T) {
 	}
 }
 
-// Requests of one second are spread over it, exact times are kept, and no time goes back.
+// Requests of one second are spread evenly over it, exact times are kept, and time never decreases.
 func TestRequestLogTimes(t *testing.T) {
 	for name, c := range map[string]struct{ times, want string }{
 		"seconds":   {"10 10 10 10 12", "0s 250ms 500ms 750ms 2s"},
@@ -161,7 +161,7 @@ func TestRequestLogErrors(t *testing.T) {
 	}
 }
 
-// longLog is a log of so many lines, a thousand in each second, which lies nowhere.
+// longLog is a log with n lines, a thousand for each second, that is not stored anywhere.
 type longLog struct {
 	lines, n int
 	rest     []byte
@@ -182,7 +182,7 @@ func (l *longLog) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// However long a log is, reading it takes the memory of one second.
+// Reading a log takes the memory of one second, however long the log is.
 func TestRequestLogMemory(t *testing.T) {
 	const lines = 300_000
 	l, n := NewRequestLog(&longLog{lines: lines}, "long"), 0

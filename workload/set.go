@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// Set is a data set: objects in a fixed order, each of which can be made again
-// from the set's parameters (or read again from its directory), so that no copy
-// has to be kept in order to verify what a system returns.
+// Set is a data set: objects in a fixed order. Each can be generated again from the set's
+// parameters (or read again from its directory), so verifying what a system returns requires no
+// copy.
 type Set interface {
-	// Len is the number of objects.
+	// Len returns the number of objects.
 	Len() int
-	// Object describes the i-th; it reads no content.
+	// Object describes the i-th object; it reads no content.
 	Object(i int) Object
-	// Open reads the i-th object's content.
+	// Open returns a reader of the i-th object's content.
 	Open(i int) (io.ReadSeekCloser, error)
-	// Fingerprint identifies names, sizes and, as far as it is known without
-	// reading it, content: the same for two sets that are the same, in hex.
+	// Fingerprint identifies names, sizes and, as far as it is known without reading it, content.
+	// It is in hex, and equal for equal sets.
 	Fingerprint() string
 }
 
@@ -29,9 +29,9 @@ type Object struct {
 	Size int64  // bytes
 }
 
-// Check compares what is written to it with the i-th object of a set, byte by byte:
-// Write fails where a byte differs or lies beyond the end, Close
-// when the object was not complete.
+// Check returns a writer that compares what is written to it with the i-th object of a set, byte by
+// byte. Write fails at a byte that differs or lies beyond the end, Close if the object was
+// incomplete.
 func Check(s Set, i int) (io.WriteCloser, error) {
 	want, err := s.Open(i)
 	if err != nil {
@@ -43,10 +43,10 @@ func Check(s Set, i int) (io.WriteCloser, error) {
 type checker struct {
 	want io.ReadCloser
 	left int64
-	err  error // of an earlier Write
+	err  error // from an earlier Write
 }
 
-// chunks are buffers for what objects hold.
+// chunks are buffers for the contents of objects.
 var chunks = sync.Pool{New: func() any { return new([checkChunk]byte) }}
 
 // Write implements [io.Writer].
@@ -69,7 +69,7 @@ func (c *checker) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// ErrMissing is an object that ended too early.
+// ErrMissing means that an object ended too early.
 var ErrMissing = errors.New("the object is not complete")
 
 var errDiffers = errors.New("the bytes are not the object's")

@@ -9,16 +9,17 @@ import (
 	"strings"
 )
 
-// Sizes are the sizes of a number of objects. They take the same memory for a
-// million objects as for one: each size is computed when it is asked for.
+// Sizes are the sizes of a number of objects. Their memory does not depend on the number of
+// objects, because each size is computed on request.
 type Sizes interface {
 	Len() int
-	Size(i int) int64 // bytes of the i-th
-	// String says all that the sizes depend on: two that say the same are the same.
+	Size(i int) int64 // bytes of the i-th object
+	// String describes everything that the sizes depend on: if two descriptions are equal, so are
+	// the sizes.
 	String() string
 }
 
-// Fixed is one size for all objects.
+// Fixed gives all objects one size.
 type Fixed struct {
 	Objects int
 	Bytes   int64
@@ -28,18 +29,18 @@ func (f Fixed) Len() int       { return f.Objects }
 func (f Fixed) Size(int) int64 { return f.Bytes }
 func (f Fixed) String() string { return fmt.Sprintf("%d objects of %d B", f.Objects, f.Bytes) }
 
-// Bucket is a part of a data set: Weight of the sum of all weights of its
-// objects have sizes from From to To bytes, log-uniform between the two.
+// Bucket is a part of a data set: a share of the objects, Weight divided by the sum of all weights,
+// has sizes from From to To bytes, log-uniformly distributed.
 type Bucket struct {
 	Weight   float64
 	From, To int64 // bytes; both included
 }
 
-// Spread is sizes that are spread over buckets, exactly: of n objects a bucket
-// has its share, rounded so that the sum is n (largest remainder), and within a
-// bucket of m objects there is one in each m-th of the log-uniform distribution,
-// at a place in it that the seed chooses. So neither the shares nor the sum of
-// all sizes depends on luck; only the order does, which the seed chooses, too.
+// Spread distributes sizes over buckets, exactly: each bucket gets its share of the n objects,
+// rounded so that the sum is n (largest remainder). A bucket of m objects has one object in each
+// m-th of the log-uniform distribution, at a random position within it. So chance affects neither
+// the shares nor, noticeably, the sum of all sizes, only the order. The seed determines positions
+// and order.
 type Spread struct {
 	seed    uint64
 	buckets []Bucket
@@ -47,8 +48,8 @@ type Spread struct {
 	order   permutation
 }
 
-// NewSpread spreads the sizes of n objects, at least one, over buckets, whose weights and sizes
-// are above 0.
+// NewSpread distributes the sizes of n ≥ 1 objects over buckets, whose weights and sizes are above
+// 0.
 func NewSpread(n int, seed uint64, buckets ...Bucket) *Spread {
 	sum := 0.0
 	for _, b := range buckets {
@@ -63,7 +64,7 @@ func NewSpread(n int, seed uint64, buckets ...Bucket) *Spread {
 	counts, given := make([]int, len(buckets)), 0
 	for i, b := range buckets {
 		exact := b.Weight / sum * float64(n)
-		// What is a whole number but for rounding is one.
+		// Remove rounding errors from shares that are whole numbers.
 		if near := math.Round(exact); math.Abs(exact-near) < 1e-6 {
 			exact = near
 		}
@@ -83,7 +84,7 @@ func NewSpread(n int, seed uint64, buckets ...Bucket) *Spread {
 	return s
 }
 
-// Keys of the random sequences that a spread takes from its seed.
+// Keys of the random sequences that Spread derives from its seed.
 const (
 	orderKey = 0x6f72646572 // "order"
 	placeKey = 0x706c616365 // "place"
@@ -121,9 +122,9 @@ func (s *Spread) String() string {
 	return strings.Join(parts, ", ") + fmt.Sprintf(", seed %d", s.seed)
 }
 
-// permutation shuffles the numbers below n without a table of them: a Feistel
-// network over the next even number of bits, applied again while the result is
-// not below n (cycle walking; Black and Rogaway, CT-RSA 2002).
+// permutation shuffles the numbers below n without a table: it is a Feistel network over the next
+// even number of bits, applied again while the result is not below n (cycle walking; Black and
+// Rogaway, CT-RSA 2002).
 type permutation struct {
 	n    uint64
 	half int // bits of one half
@@ -150,11 +151,11 @@ func (p permutation) of(i int) int {
 	}
 }
 
-// Zipf is a popularity of objects: the k-th, from 1, is asked for in proportion to
-// 1/k^exponent. It holds the running sums of these weights.
+// Zipf is a distribution of requests over objects: the k-th object, counted from 1, is requested in
+// proportion to 1/k^exponent. It contains the running sums of these weights.
 type Zipf []float64
 
-// NewZipf is the popularity of n objects; with the exponent 0 all are alike.
+// NewZipf returns the distribution over n objects; with exponent 0 it is uniform.
 func NewZipf(n int, exponent float64) Zipf {
 	z, sum := make(Zipf, n), 0.0
 	for i := range z {
@@ -164,7 +165,7 @@ func NewZipf(n int, exponent float64) Zipf {
 	return z
 }
 
-// Pick is the index of an object, from a number between 0 and 1.
+// Pick returns the index of an object for a number between 0 and 1.
 func (z Zipf) Pick(u float64) int {
 	i, _ := slices.BinarySearch(z, u*z[len(z)-1])
 	return min(i, len(z)-1)

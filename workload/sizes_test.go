@@ -14,7 +14,7 @@ const (
 	GB  = 1_000_000_000
 )
 
-// The media library of the issue: the shares hold exactly, whatever the seed.
+// The media library of the issue: the shares are exact for every seed.
 func TestSpreadShares(t *testing.T) {
 	mix := []Bucket{{60, 2 * MiB, 6 * MiB}, {30, 20 * MiB, 20 * MiB}, {10, 700 * MiB, 700 * MiB}}
 	for _, c := range []struct {
@@ -48,8 +48,8 @@ func TestSpreadShares(t *testing.T) {
 	}
 }
 
-// Log-uniform: quantile q of the sizes is from·(to/from)^q, and because there is
-// one object in each n-th of the distribution, within one n-th of it.
+// Log-uniform: quantile q of the sizes is from·(to/from)^q, within one n-th of the distribution,
+// because each n-th has one object.
 func TestSpreadQuantiles(t *testing.T) {
 	const n = 10_000
 	s := NewSpread(n, 3, Bucket{1, kB, GB})
@@ -61,7 +61,7 @@ func TestSpreadQuantiles(t *testing.T) {
 	if slices.IsSorted(sizes) {
 		t.Error("the sizes are in order")
 	}
-	// Neighbours do not go together: the order is shuffled.
+	// Neighbours are not correlated: the order is shuffled.
 	if r := successive(logs); math.Abs(r) > 4/math.Sqrt(n) {
 		t.Errorf("successive sizes correlate: %v", r)
 	}
@@ -90,7 +90,8 @@ func TestSpreadPinned(t *testing.T) {
 	}
 }
 
-// Every number once, for sizes around the powers of two and of four.
+// TestPermutation checks that every number occurs once, for sizes around the powers of two and
+// four.
 func TestPermutation(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 15, 16, 17, 255, 256, 257, 1000, 65_537} {
 		for seed := range uint64(3) {
@@ -107,7 +108,8 @@ func TestPermutation(t *testing.T) {
 					fixed++
 				}
 			}
-			// A random permutation has one fixed point on average, Poisson.
+			// The number of fixed points of a random permutation has a Poisson distribution with
+			// mean one.
 			if n > 10 && fixed > 8 {
 				t.Errorf("%d of %d stay in their place, seed %d", fixed, n, seed)
 			}

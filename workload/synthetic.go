@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Synthetic is a set of seeded content: every object is computed when it is
-// asked for, so a million of them take no memory.
+// Synthetic is a set of seeded content. Every object is computed on request, so even a million of
+// them take no memory.
 type Synthetic struct {
 	Sizes
 	names  func(i int) string
@@ -18,8 +18,8 @@ type Synthetic struct {
 	copies int
 }
 
-// NewSynthetic makes a set of an object for each of the sizes, copies times, each time with other
-// content and under other names. names are unique; nil means numbers: 00000000.bin.
+// NewSynthetic returns a set with an object for each size, repeated copies times, each time with
+// different content and names. names must be unique; nil means numbers: 00000000.bin.
 func NewSynthetic(sizes Sizes, names func(i int) string, seed uint64, copies int) *Synthetic {
 	return &Synthetic{sizes, names, seed, copies}
 }
@@ -40,13 +40,13 @@ func (s *Synthetic) Object(i int) Object {
 	return o
 }
 
-// Open implements Set. Content is numbered over all copies.
+// Open implements Set. The objects of all copies are numbered consecutively.
 func (s *Synthetic) Open(i int) (io.ReadSeekCloser, error) {
 	content := Content{Seed: s.seed, Index: uint64(i), Size: s.Size(i % s.Sizes.Len())}
 	return content.Reader(), nil
 }
 
-// Fingerprint implements Set. It covers the content, too.
+// Fingerprint implements Set. It also covers the content.
 func (s *Synthetic) Fingerprint() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "plimsoll synthetic set v2\n%s\n%s\nobjects %d\nseed %d\ncopies %d\n",
@@ -59,8 +59,8 @@ func (s *Synthetic) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// copyName is the name of an object in the copy-th copy of a set: a number
-// before the extension, as in sia_load_tester. Different names stay different.
+// copyName returns the name of an object in the copy-th copy of a set: it inserts a number before
+// the extension, as sia_load_tester does. Different names stay different.
 func copyName(name string, copy int) string {
 	dir, base := path.Split(name)
 	ext := path.Ext(base)

@@ -23,7 +23,7 @@ func contentOf(t testing.TB, s Set, i int) []byte {
 	return b
 }
 
-// Copies of seeded content: other names, the same sizes, fresh bytes.
+// Copies of seeded content have different names, the same sizes and fresh bytes.
 func TestSyntheticCopies(t *testing.T) {
 	s := synthetic(NewSpread(4, 1, Bucket{1, 100, 1000}), 1, 3)
 	names, contents := map[string]bool{}, map[string]bool{}
@@ -55,7 +55,7 @@ func TestCopyName(t *testing.T) {
 	}
 }
 
-// Check finds every single wrong bit, wherever it is and however the bytes come.
+// Check finds every wrong bit, wherever it is and however the bytes are divided.
 func TestCheckFindsOneBit(t *testing.T) {
 	s := synthetic(Fixed{2, 3*checkChunk + 100}, 1, 1)
 	good := contentOf(t, s, 1)
@@ -82,7 +82,7 @@ func TestCheckFindsOneBit(t *testing.T) {
 	}
 }
 
-// check writes p in pieces and returns the first error; p must stay as it is.
+// check writes p in pieces and returns the first error; it must not change p.
 func check(t *testing.T, s Set, i int, p []byte, piece int) error {
 	t.Helper()
 	before := bytes.Clone(p)
@@ -104,7 +104,7 @@ func check(t *testing.T, s Set, i int, p []byte, piece int) error {
 	return err
 }
 
-// What differs shows in the fingerprint; where a process makes it does not.
+// The fingerprint shows all differences, and does not depend on the process.
 func TestFingerprint(t *testing.T) {
 	seen := map[string]string{}
 	for what, s := range map[string]*Synthetic{

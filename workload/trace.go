@@ -11,18 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// Trace is a list of sizes, and of names where they are given.
+// Trace is a list of sizes, optionally with names.
 type Trace struct {
 	sizes []int64
-	names []string // an empty one means the object's number
+	names []string // empty: the object's number
 }
 
-// ReadTrace reads one object per line: its size, and after a comma its name,
-// which may have commas itself. Empty lines and those that begin with # are
-// left out. size reads a size; file is for messages.
+// ReadTrace reads one object per line: its size and optionally a comma and its name, which may
+// contain commas. Empty lines and lines that begin with # are ignored. size parses a size; file is
+// the name in error messages.
 func ReadTrace(r io.Reader, file string, size func(string) (int64, error)) (*Trace, error) {
 	t := &Trace{}
-	lines := map[string]int{} // of names
+	lines := map[string]int{} // line on which each name appears
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 1<<20)
 	line := 0
@@ -66,18 +66,18 @@ func (t *Trace) Len() int { return len(t.sizes) }
 // Size implements Sizes.
 func (t *Trace) Size(i int) int64 { return t.sizes[i] }
 
-// String implements Sizes. The sizes themselves are part of a set's fingerprint
-// because a trace has names.
+// String implements Sizes. It omits the sizes: they are part of the set's fingerprint, because a
+// trace has names.
 func (t *Trace) String() string { return fmt.Sprintf("trace of %d objects", len(t.sizes)) }
 
-// Name is the name of the i-th object.
+// Name returns the name of the i-th object.
 func (t *Trace) Name(i int) string { return cmp.Or(t.names[i], number(i)) }
 
-// number is the name of the i-th object where nothing else names it.
+// number returns the name of the i-th object if it has no other name.
 func number(i int) string { return fmt.Sprintf("%08d.bin", i) }
 
-// checkName refuses names that could leave a directory or that not every system
-// can take.
+// checkName returns an error for names that could leave a directory or that some systems do not
+// accept.
 func checkName(name string) error {
 	switch {
 	case !utf8.ValidString(name):

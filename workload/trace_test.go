@@ -33,7 +33,7 @@ func TestTrace(t *testing.T) {
 	if err != nil || plain.Name(1) != "00000001.bin" {
 		t.Errorf("%v, %v", plain, err)
 	}
-	// A size alone changes the fingerprint.
+	// Even a change of one size changes the fingerprint.
 	f := func(text string) string {
 		trace, err := readTrace(text)
 		must(t, err)

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// The counts of objects follow the distribution: chi-square against its probabilities.
+// The numbers of requests follow the distribution: chi-square test against its probabilities.
 func TestZipf(t *testing.T) {
 	const objects, picks = 50, 200_000
 	for _, exponent := range []float64{0, 0.7, 1.1, 2} {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Write creates or replaces path with what write produces. Readers see the old file or the
-// new one, never a part; after an error the old one is unchanged.
+// Write creates or replaces path with the output of write. Readers see the old file or the new one,
+// never a part; after an error the old file is unchanged.
 func Write(path string, write func(io.Writer) error) error {
 	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644), renameio.WithTempDir(filepath.Dir(path)))
 	if err == nil {

@@ -1,4 +1,4 @@
-// Package commp computes the piece commitment (CommP) of Filecoin, by which a piece is named.
+// Package commp computes Filecoin's piece commitment (CommP), which identifies a piece.
 package commp
 
 import (
@@ -17,7 +17,7 @@ const (
 	mostLevels = 29     // over quads: the largest sector has 64 GiB
 )
 
-// Parse reads a path that ends in the CID of a piece.
+// Parse extracts the CID of a piece from the end of a path.
 func Parse(path string) (piece cid.Cid, ok bool) {
 	c, err := cid.Decode(path[strings.LastIndexByte(path, '/')+1:])
 	if err != nil || c.Type() != unsealed || c.Prefix().MhType != sha254 {
@@ -26,13 +26,13 @@ func Parse(path string) (piece cid.Cid, ok bool) {
 	return c, true
 }
 
-// Hash takes in a piece. The commitment is the root of a binary tree over all of it: there is
-// none of a part. The zero value is ready.
+// Hash hashes a piece. The commitment is the root of a binary tree over the whole piece; a part of
+// a piece has none. The zero value is ready for use.
 type Hash struct {
 	buf   [quad]byte
 	n     int // bytes in buf
 	count uint64
-	tree  [64][32]byte // roots of complete trees, where count has a one
+	tree  [64][32]byte // roots of complete trees, at the one bits of count
 }
 
 // Write implements io.Writer.
@@ -48,7 +48,7 @@ func (h *Hash) Write(p []byte) (int, error) {
 	return all, nil
 }
 
-// add takes in buf: each 254 bits become a leaf of 32 bytes (Fr32).
+// add hashes buf: every 254 bits become a leaf of 32 bytes (Fr32).
 func (h *Hash) add() {
 	b, leaf := &h.buf, [4][32]byte{}
 	for i := range 32 {
@@ -72,7 +72,8 @@ func (h *Hash) add() {
 	h.buf, h.n = [quad]byte{}, 0
 }
 
-// sum fills up with zeros to the next size of a piece, 127 bytes times a power of two.
+// sum pads with zeros to the next piece size, 127 bytes times a power of two, and returns the root
+// and that power.
 func (h Hash) sum() (root [32]byte, levels int) {
 	if h.n > 0 || h.count == 0 {
 		h.add()
@@ -90,15 +91,15 @@ func (h Hash) sum() (root [32]byte, levels int) {
 	return root, levels
 }
 
-// Piece returns the CID of the smallest piece that holds what was written, and its size
-// without Fr32 padding.
+// Piece returns the CID of the smallest piece that contains what was written, and its size without
+// Fr32 padding.
 func (h *Hash) Piece() (cid.Cid, int64) {
 	root, levels := h.sum()
 	return toCID(root), quad << levels
 }
 
-// Is reports whether what was written is a piece, or its beginning and the rest is zeros: the
-// CID does not say how large a piece is.
+// Is reports whether what was written is the piece, or the piece without zeros at its end: the CID
+// does not contain the piece's size.
 func (h *Hash) Is(piece cid.Cid) bool {
 	root, levels := h.sum()
 	for ; levels <= mostLevels; levels++ {
@@ -110,7 +111,7 @@ func (h *Hash) Is(piece cid.Cid) bool {
 	return false
 }
 
-// zeros is the root over 2^level quads of zeros.
+// zeros returns the root over 2^level quads of zeros.
 func zeros(level int) (root [32]byte) {
 	for range level + 2 {
 		root = node(root, root)
@@ -118,7 +119,7 @@ func zeros(level int) (root [32]byte) {
 	return root
 }
 
-// node is SHA-256 with the two highest bits cleared.
+// node returns SHA-256 with the two highest bits cleared.
 func node(l, r [32]byte) [32]byte {
 	var both [64]byte
 	copy(both[:], l[:])
@@ -131,7 +132,7 @@ func node(l, r [32]byte) [32]byte {
 func toCID(root [32]byte) cid.Cid {
 	hash, err := mh.Encode(root[:], sha254)
 	if err != nil {
-		panic(err) // only of an unknown hash function
+		panic(err) // fails only for an unknown hash function
 	}
 	return cid.NewCidV1(unsealed, hash)
 }

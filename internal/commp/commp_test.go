@@ -7,7 +7,7 @@ import (
 	"github.com/ipfs/go-cid"
 )
 
-// The computation agrees with published vectors, however the bytes come.
+// TestVectors compares with published vectors, with bytes written in different portions.
 func TestVectors(t *testing.T) {
 	for _, v := range []struct {
 		n, size int64
@@ -33,7 +33,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// A piece may be larger than its data, and the CID does not say by how much.
+// A piece may be larger than its data, and the CID does not contain its size.
 func TestPieceOfDataAndZeros(t *testing.T) {
 	empty, ok := Parse("/piece/baga6ea4seaqao7s73y24kcutaosvacpdjgfe5pw76ooefnyqw4ynr3d2y6x2mpq")
 	if !ok {
@@ -44,7 +44,7 @@ func TestPieceOfDataAndZeros(t *testing.T) {
 	if !h.Is(empty) {
 		t.Error("1000 zeros begin the empty sector of 32 GiB")
 	}
-	for n := range 40 { // every shape of the tree, filled up and not
+	for n := range 40 { // every shape of the tree, complete or padded
 		data := bytes.Repeat([]byte{1, 2, 3}, n*50+30)
 		var short, long Hash
 		short.Write(data)

@@ -1,5 +1,5 @@
-// Package facts gives tests the recorded runs that are committed beside the facts
-// harness of cmd/plimsoll.
+// Package facts provides tests with the recorded runs that are committed with the facts harness of
+// cmd/plimsoll.
 package facts
 
 import (
@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// dir is where the runs are committed, from where this file was compiled.
+// dir returns the directory of the committed runs, relative to this source file.
 func dir() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "../../cmd/plimsoll/testdata/facts")
 }
 
-// Names are the committed runs.
+// Names returns the names of the committed runs.
 func Names(t testing.TB) []string {
 	t.Helper()
 	plans, err := filepath.Glob(filepath.Join(dir(), "*", "plan.json"))
@@ -32,7 +32,7 @@ func Names(t testing.TB) []string {
 	return names
 }
 
-// Unpack makes a run directory of a committed run.
+// Unpack creates a run directory from a committed run.
 func Unpack(t testing.TB, name string) string {
 	t.Helper()
 	from, to := filepath.Join(dir(), name), filepath.Join(t.TempDir(), name)

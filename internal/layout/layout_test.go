@@ -1,9 +1,9 @@
-// Package layout holds the test that keeps dependencies pointing one way:
+// Package layout tests that dependencies point in one direction:
 //
 //	cmd → engine, report → scenario, system, testbed → httpload, workload, record, stats
 //
-// and three rules beside it: nothing is registered in init, every package says what it is
-// for, and systems write on hosts through these.
+// and three more rules: nothing is registered in init, every package has a comment with its
+// purpose, and systems write files on hosts through testbed.Files.
 package layout
 
 import (
@@ -20,8 +20,8 @@ import (
 
 const module = "github.com/plimsoll-project/plimsoll/"
 
-// allowed says what the files of a folder may import of ours; the first prefix
-// that fits counts. Folders below internal/ of a package are its own.
+// allowed lists the top-level folders of this module that the files of a folder may import; the
+// first matching prefix applies. Files may always import packages of their own top-level folder.
 var allowed = []struct {
 	folder string
 	may    []string
@@ -90,8 +90,8 @@ func TestNothingIsRegisteredInInit(t *testing.T) {
 	})
 }
 
-// onTheirHosts run on the host whose files they write, or write what is the tool's own;
-// a prefix is enough.
+// onTheirHosts are prefixes of files that run on the host whose files they write, or that write the
+// tool's own files.
 var onTheirHosts = []string{
 	"system/bittorrent/peer.go", "system/boxo/peer.go", "system/boxo/store.go",
 	"system/fanout/content.go", "system/fanout/peer.go", "system/static/serve.go",
@@ -99,7 +99,7 @@ var onTheirHosts = []string{
 	"system/install/", "system/siasim/", "system/systemtest/",
 }
 
-// A host may be elsewhere: what the tool writes there, it writes by testbed.Files.
+// Hosts may be remote, so the tool writes their files through testbed.Files.
 func TestSystemsWriteThroughTheirHosts(t *testing.T) {
 	writes := strings.Fields("Chmod Create CreateTemp Link Mkdir MkdirAll MkdirTemp OpenFile Remove RemoveAll Rename Symlink Truncate WriteFile")
 	each(t, func(path string, f *ast.File) {
@@ -131,7 +131,7 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
-// each parses every Go file of the repository.
+// each calls do for every parsed Go file of the repository.
 func each(t *testing.T, do func(path string, f *ast.File)) {
 	t.Helper()
 	root := "../.."

@@ -1,4 +1,5 @@
-// Package option is what a system says of one of its options, to whom reads experiment files and to whom starts it.
+// Package option describes the options of systems, for the parser of experiment files and for the
+// code that starts systems.
 package option
 
 // Option is one key of `with:`.
@@ -7,10 +8,10 @@ type Option struct {
 	Type     string // "string", "int", "bool", "size", "duration", "enum", "strings" (one per line)
 	Enum     []string
 	Default  string
-	Min, Max int64 // of an "int", a "size" or a "duration"; Max 0: no limit. The system checks them
-	Power    bool  // a power of two
+	Min, Max int64 // for "int", "size" and "duration"; Max 0: no limit. The system checks them
+	Power    bool  // must be a power of two
 	Required bool
-	Secret   bool // never recorded; give the name of an environment variable
-	Network  bool // concerns the network or the peers alone: validating a chain without them does not depend on it
+	Secret   bool // never recorded; the value is the name of an environment variable
+	Network  bool // affects only the network or peers, so not the validation of a chain without them
 	Help     string
 }

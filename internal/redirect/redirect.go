@@ -9,13 +9,13 @@ import (
 	"net/url"
 )
 
-// Most redirects are followed for one request.
+// Most is the largest number of redirects followed for one request.
 const Most = 5
 
-// ErrTooMany is the end of a chain that is longer.
+// ErrTooMany means that a chain of redirects is longer than Most.
 var ErrTooMany = errors.New("too many redirects")
 
-// Is reports whether an answer of a status redirects by its Location.
+// Is reports whether an answer with this status redirects to its Location.
 func Is(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
@@ -25,7 +25,7 @@ func Is(status int) bool {
 	return false
 }
 
-// Target is the URL that a Location of an answer from a URL means.
+// Target returns the URL that a Location refers to in an answer from a URL.
 func Target(from *url.URL, location string) (*url.URL, error) {
 	to, err := from.Parse(location)
 	if err != nil || to.Host == "" || to.Scheme != "https" && (to.Scheme != "http" || from.Scheme == "https") {
@@ -34,8 +34,8 @@ func Target(from *url.URL, location string) (*url.URL, error) {
 	return to, nil
 }
 
-// Do makes a GET or HEAD request with do and follows redirects. own are the headers that
-// the user gave: they may be credentials, and another host does not get them.
+// Do makes a GET or HEAD request with do and follows redirects. own are the user's headers: they
+// may be credentials, so they are not sent to another host.
 func Do(
 	req *http.Request, own http.Header, do func(*http.Request) (*http.Response, error),
 ) (resp *http.Response, followed int, err error) {
@@ -48,7 +48,7 @@ func Do(
 		if !Is(resp.StatusCode) || location == "" {
 			return resp, followed, nil
 		}
-		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // to its end, or the connection is not kept
+		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // a connection is only reused if the body is read to its end
 		resp.Body.Close()
 		if followed++; followed > Most {
 			return nil, followed, ErrTooMany

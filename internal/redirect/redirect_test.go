@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
 )
 
-// What the user gave goes to the host that it was given for, and no other.
+// The user's headers are sent to the host for which they were given, and to no other.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	seen := map[string]http.Header{}
 	note := func(name string, then http.HandlerFunc) *httptest.Server {

@@ -1,4 +1,4 @@
-// Package timing calls functions at intervals, and waits.
+// Package timing calls functions at intervals and waits.
 package timing
 
 import (
@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Every calls f at intervals until stop returns. stop may be called twice.
+// Every calls f at intervals until stop is called. stop waits for a running call and may be called
+// twice.
 func Every(d time.Duration, f func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

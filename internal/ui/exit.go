@@ -5,27 +5,26 @@ import (
 	"errors"
 )
 
-// Code is an exit status of the program. The table is part of the interface:
-// docs/scripting.md.
+// Code is an exit status of the program. The codes are part of the interface: docs/scripting.md.
 type Code int
 
 const (
 	CodeOK            Code = 0
-	CodeInternal      Code = 1   // something went wrong that is not one of the below
+	CodeInternal      Code = 1   // any error that is not listed below
 	CodeUsage         Code = 2   // the command line or the experiment file
-	CodePreconditions Code = 3   // something is missing on this machine or on the endpoint
+	CodePreconditions Code = 3   // something is missing on this machine or at the endpoint
 	CodeGate          Code = 4   // a gate failed
 	CodeInvalid       Code = 5   // no valid trial, no operation of a system succeeded, or no common cell
-	CodeCorruption    Code = 6   // bytes came back that are not the object's
+	CodeCorruption    Code = 6   // returned bytes differ from the object's
 	CodeExit          Code = 7   // an exit condition ended the run early
-	CodeLost          Code = 8   // a load test came to its end without all of its objects
+	CodeLost          Code = 8   // a load test finished without all of its objects
 	CodeIncomplete    Code = 9   // some trials could not be executed
-	CodeUndecided     Code = 10  // no gate failed, and one is inconclusive; or no model may answer
+	CodeUndecided     Code = 10  // no gate failed, but one is inconclusive
 	CodeUnwritable    Code = 11  // the disk is full, or the run directory cannot be written
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 
-// Meanings are all codes, with their words for `plimsoll help exit-status`.
+// Meanings lists all codes with their descriptions for `plimsoll help exit-status`.
 var Meanings = []struct {
 	Code  Code
 	Words string
@@ -60,7 +59,7 @@ type exitError struct {
 
 func (e *exitError) Unwrap() error { return e.error }
 
-// ExitCode is the status that an error ends the program with.
+// ExitCode returns the exit status for an error.
 func ExitCode(err error) Code {
 	if err == nil {
 		return CodeOK

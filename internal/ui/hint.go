@@ -2,7 +2,7 @@ package ui
 
 import "errors"
 
-// WithHint adds to an error what the user can do about it.
+// WithHint adds to an error a hint about what the user can do.
 func WithHint(err error, hint string) error {
 	if err == nil || hint == "" {
 		return err

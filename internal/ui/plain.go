@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Plain writes text to w without what would command a terminal: control characters
-// other than line feeds and tabs become question marks. Titles, names and errors of
-// a run that others made, or that a server answered with, may hold anything.
+// Plain returns a writer to w that replaces terminal commands: control characters other than line
+// feeds and tabs become question marks. Titles, names and errors in other people's runs or in
+// servers' answers may contain anything.
 func Plain(w io.Writer) io.Writer { return &plain{w: w} }
 
 type plain struct {
 	w    io.Writer
-	half bool // a write ended within what may be a character of the second control set
+	half bool // the last write ended inside a possible character of the second control set
 	buf  []byte
 }
 
-// lead begins the characters U+0080 to U+00BF in UTF-8, of which those up to U+009F
-// are controls, too: U+009B is Escape and a bracket in one.
+// lead is the first UTF-8 byte of the characters U+0080 to U+00BF. Those up to U+009F are control
+// characters, too: U+009B is Escape and a bracket in one.
 const lead = 0xc2
 
 func (p *plain) Write(b []byte) (int, error) {
@@ -46,7 +46,7 @@ func (p *plain) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Clean is a text as Plain writes it.
+// Clean returns a text as Plain writes it.
 func Clean(s string) string {
 	var b strings.Builder
 	Plain(&b).Write([]byte(s))

@@ -1,16 +1,16 @@
-// Package ui holds the manners of the terminal: what goes to standard output,
-// what to standard error, how an error and its hint look, and one progress
-// line that is redrawn on a terminal and becomes plain lines elsewhere.
+// Package ui implements the conventions of the terminal interface: standard output and standard
+// error, the form of errors and hints, and a progress line that is redrawn on a terminal and
+// becomes plain lines elsewhere.
 package ui
 
 // Rules of the interface:
 //
 //   - Results go to standard output, everything else to standard error.
-//   - An error says what failed, on what, and what to do; the hint is a line of
-//     its own. No stack traces, no capital letter, no full stop.
-//   - Progress is one line, redrawn at most five times a second, only on a
-//     terminal. Elsewhere each finished step is one plain line.
-//   - What others may have written (a title, a server's error) commands no terminal.
+//   - An error states what failed, on what, and what to do; the hint is on a separate line. No
+//     stack traces, no capital letter, no full stop.
+//   - Progress is one line, redrawn at most five times a second, and only on a terminal. Elsewhere
+//     each finished step is one plain line.
+//   - Text that others may have written (a title, a server's error) cannot control the terminal.
 //   - With --json every message is one JSON object per line on standard output.
 
 import (
@@ -28,21 +28,21 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
-// UI writes to one terminal, or to what replaces it.
+// UI writes to a terminal or its replacement.
 type UI struct {
 	Out, Err io.Writer
 	JSON     bool // one JSON object per line on Out instead of prose
 
 	mu       sync.Mutex
 	tty      bool
-	width    int // of the terminal on Err, for progress
-	results  int // of that on Out; 0: it is none
+	width    int // columns of the terminal on Err, for progress
+	results  int // columns of the terminal on Out; 0: it is none
 	line     string
 	lastDraw time.Time
 }
 
-// New returns the interface to the given streams; err is a terminal when it is
-// an *os.File that is one.
+// New returns the interface to the given streams. err is a terminal if it is an *os.File that
+// refers to one.
 func New(out, err io.Writer) *UI {
 	u := &UI{Out: out, Err: err, width: widest}
 	if w := columns(err); w > 0 {
@@ -52,10 +52,10 @@ func New(out, err io.Writer) *UI {
 	return u
 }
 
-// widest is how many columns there are where a terminal does not tell.
+// widest is the number of columns assumed if a terminal does not report it.
 const widest = 100
 
-// columns is the width of the terminal that w writes to; 0: it is none.
+// columns returns the width of the terminal that w writes to; 0: w is no terminal.
 func columns(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -67,8 +67,8 @@ func columns(w io.Writer) int {
 	return widest
 }
 
-// Width is the number of columns that results may use: the terminal's.
-// It is 0 where they go to none: then nothing is to be left out for want of room.
+// Width returns the number of columns available for results. It is 0 if they do not go to a
+// terminal: then nothing needs to be omitted to save space.
 func (u *UI) Width() int { return u.results }
 
 // Terminal reports whether progress is drawn.
@@ -87,7 +87,7 @@ func (u *UI) Say(format string, args ...any) {
 	u.draw()
 }
 
-// Error writes an error and, when it carries one, its hint.
+// Error writes an error and its hint, if it has one.
 func (u *UI) Error(err error) {
 	msg, hint := err.Error(), Hint(err)
 	if u.JSON {
@@ -103,8 +103,8 @@ func (u *UI) Error(err error) {
 	}
 }
 
-// wrapped breaks long lines at spaces for a terminal. Lines with a command or an
-// address stay as they are, so that they can be copied.
+// wrapped breaks long lines at spaces for a terminal. Lines with a command or an address stay
+// unbroken, so that they can be copied.
 func (u *UI) wrapped(text string) string {
 	if !u.tty {
 		return text

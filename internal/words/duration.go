@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Duration is a length of time in words for people, with three digits below a minute and
-// two units from there on: "1.53 ms", "10 s", "1 min 30 s", "2 h 5 min", "9 d 22 h".
+// Duration formats a duration for people, with three digits below a minute and two units above:
+// "1.53 ms", "10 s", "1 min 30 s", "2 h 5 min", "9 d 22 h".
 func Duration(d time.Duration) string {
 	if d < 0 {
-		return "−" + Duration(-max(d, math.MinInt64+1)) // the least has no opposite
+		return "−" + Duration(-max(d, math.MinInt64+1)) // the smallest duration has no negation
 	}
 	switch s := d.Seconds(); {
 	case d == 0:
@@ -30,10 +30,10 @@ func Duration(d time.Duration) string {
 	case d < 48*time.Hour-time.Minute/2:
 		return inUnits(d.Round(time.Minute), time.Hour)
 	}
-	return inUnits(d.Round(time.Hour).Truncate(time.Hour), 24*time.Hour) // the longest is not rounded
+	return inUnits(d.Round(time.Hour).Truncate(time.Hour), 24*time.Hour) // Round does not round the longest durations
 }
 
-// digits are three that count, without zeros at the end.
+// digits formats v with three significant digits, without trailing zeros.
 func digits(v float64) string {
 	if v >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -41,7 +41,7 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// inUnits writes whole seconds, in no larger unit than this one.
+// inUnits formats a number of whole seconds with units up to largest.
 func inUnits(d, largest time.Duration) string {
 	var parts []string
 	for _, u := range []struct {

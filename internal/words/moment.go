@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// longest is how many seconds are written in larger units: a century. A recording that
-// says more is broken.
+// longest is the largest number of seconds that is written in larger units: a century. A longer
+// time in a recording is an error.
 const longest = 100 * 365.25 * 86400
 
-// Span is a length of time in words: that of [Duration], with three digits below
-// ten seconds. What is no number of seconds, or beyond a century, is written as it is.
+// Span formats a duration like [Duration], but with three digits below ten seconds. Numbers that
+// are not finite or exceed a century stay in seconds.
 func Span(seconds float64) string {
 	if !(seconds >= 10 && seconds <= longest) {
 		return Show(seconds, "s")
@@ -19,9 +19,9 @@ func Span(seconds float64) string {
 	return Duration(time.Duration(seconds * float64(time.Second)))
 }
 
-// Moment is a time since the beginning of a test, or one between two of them: to the
-// second below two hours and to the minute from there on, by which it can be found in
-// a log: "2 min 59 s", "3 d 4 h 5 min".
+// Moment formats a time since the start of a test, or the difference of two such times, rounded to
+// seconds below two hours and to minutes above, so that it can be found in a log: "2 min 59 s", "3
+// d 4 h 5 min".
 func Moment(seconds float64) string {
 	if !(seconds >= 60 && seconds <= longest) {
 		return Span(seconds)
@@ -33,7 +33,7 @@ func Moment(seconds float64) string {
 	return inUnits(time.Duration(math.Round(seconds/step)*step)*time.Second, 24*time.Hour)
 }
 
-// Clip is the beginning of a text, of at most n letters; 0: all of it.
+// Clip returns the beginning of a text with at most n characters; 0: the whole text.
 func Clip(s string, n int) string {
 	if n == 0 || utf8.RuneCountInString(s) <= n {
 		return s

@@ -1,6 +1,6 @@
 package words
 
-// Money is an amount of a currency: "69.3 SC", "350 million $".
+// Money formats an amount of a currency: "69.3 SC", "350 million $".
 func Money(v float64, currency string) string {
 	switch size := max(v, -v); {
 	case size >= 1e9:

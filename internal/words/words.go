@@ -1,5 +1,5 @@
-// Package words prints numbers the way that reports say them: three significant
-// digits, SI prefixes, counts in groups of three.
+// Package words formats numbers for reports: three significant digits, SI prefixes, digits in
+// groups of three.
 package words
 
 import (
@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Quantity splits a value of a unit into a short number, of three significant
-// digits, and its unit with an SI prefix. Bytes are decimal (1 MB = 10^6 B),
-// because rates of links are.
+// Quantity formats a value as a short number with three significant digits, and returns it with its
+// unit and SI prefix. Bytes are decimal (1 MB = 10^6 B), like the rates of links.
 func Quantity(v float64, unit string) (number, suffix string) {
 	if math.IsNaN(v) {
 		return "–", ""
@@ -30,7 +29,7 @@ func Quantity(v float64, unit string) (number, suffix string) {
 		return Digits(v/p.Scale, 3), p.Name + strings.TrimPrefix(unit, "1")
 	case "1":
 		if v == math.Trunc(v) && math.Abs(v) < 1e6 { // a count
-			return strconv.FormatFloat(v+0, 'f', 0, 64), "" // of minus zero 0
+			return strconv.FormatFloat(v+0, 'f', 0, 64), "" // +0 turns minus zero into 0
 		}
 		return Digits(v, 3), ""
 	}
@@ -43,7 +42,7 @@ type Prefix struct {
 	Name  string
 }
 
-// Prefixes are those that values of a unit are written with, the largest first.
+// Prefixes returns the prefixes for values of a unit, the largest first.
 func Prefixes(unit string) []Prefix {
 	if unit == "s" {
 		return timePrefixes
@@ -56,10 +55,10 @@ var (
 	timePrefixes = []Prefix{{1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}}
 )
 
-// prefixOf is the one that a value is written with.
+// prefixOf returns the prefix for a value.
 func prefixOf(v float64, unit string) Prefix {
 	all := Prefixes(unit)
-	// 0.9995 keeps "1000 ms" from appearing where "1 s" is meant.
+	// 0.9995 prevents "1000 ms" instead of "1 s".
 	i := slices.IndexFunc(all, func(p Prefix) bool { return math.Abs(v) >= p.Scale*0.9995 })
 	switch {
 	case v == 0:
@@ -70,11 +69,11 @@ func prefixOf(v float64, unit string) Prefix {
 	return all[i]
 }
 
-// Digits prints v with n significant digits, never in exponent form within
-// 10^-6 … 10^12, and never fewer than its integer digits.
+// Digits formats v with n significant digits, never in exponent form within 10^-6 … 10^12, and
+// never with fewer than its integer digits.
 func Digits(v float64, n int) string {
 	if v == 0 {
-		return "0" // and no minus zero
+		return "0" // also for minus zero
 	}
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'g', -1, 64)
@@ -89,7 +88,7 @@ func Digits(v float64, n int) string {
 	return strconv.FormatFloat(v, 'f', max(0, n-1-e), 64)
 }
 
-// Show prints a value with its unit: "11.8 MB/s".
+// Show formats a value with its unit: "11.8 MB/s".
 func Show(v float64, unit string) string {
 	n, s := Quantity(v, unit)
 	switch s {
@@ -101,10 +100,10 @@ func Show(v float64, unit string) string {
 	return n + " " + s
 }
 
-// Bytes is a number of bytes: "11.8 MB".
+// Bytes formats a number of bytes: "11.8 MB".
 func Bytes(n float64) string { return Show(n, "B") }
 
-// Conversion is the factor from the base unit to the one in which v is written.
+// Conversion returns the factor from the base unit to the unit in which v is written.
 func Conversion(v float64, unit string) float64 {
 	switch unit {
 	case "ratio":
@@ -115,7 +114,7 @@ func Conversion(v float64, unit string) float64 {
 	return 1
 }
 
-// Percent prints a share: "12 %", "0.4 %", "< 0.1 %", a negative one as "−12 %".
+// Percent formats a share: "12 %", "0.4 %", "< 0.1 %"; negative: "−12 %".
 func Percent(share float64) string {
 	switch p := share * 100; {
 	case math.IsNaN(p):
@@ -137,7 +136,7 @@ func Percent(share float64) string {
 	}
 }
 
-// Count prints an integer in groups of three: "12,345".
+// Count formats an integer with its digits in groups of three: "12,345".
 func Count(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -146,7 +145,7 @@ func Count(n int64) string {
 	return s
 }
 
-// Plural counts things: "1 file", "1,200 files".
+// Plural formats a number of things: "1 file", "1,200 files".
 func Plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -165,7 +164,7 @@ func List(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// Capital is a text with a capital first letter.
+// Capital returns a text with a capital first letter.
 func Capital(s string) string {
 	if s == "" {
 		return s
@@ -173,8 +172,8 @@ func Capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Range prints a value with its interval, in one unit: "11.8 (11.6–12.0) MB/s".
-// What is not finite is left out.
+// Range formats a value with its interval in one unit: "11.8 (11.6–12.0) MB/s". An interval that is
+// not finite is omitted.
 func Range(v, lo, hi float64, unit string) string {
 	known := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	if !known(v) {
@@ -192,7 +191,7 @@ func Range(v, lo, hi float64, unit string) string {
 	return strings.TrimSpace(Digits(v*f, 3) + between + " " + suffix)
 }
 
-// Some names the first few of many.
+// Some lists the first three elements and the number of the others.
 func Some(all []string) string {
 	if len(all) > 3 {
 		return strings.Join(all[:3], "; ") + "; and " + Count(int64(len(all)-3)) + " more"
@@ -200,7 +199,8 @@ func Some(all []string) string {
 	return strings.Join(all, "; ")
 }
 
-// Wrap breaks text into lines of a width, the first and the later ones with something before them.
+// Wrap breaks text into lines of at most width characters, with the prefix first on the first line
+// and later on the others.
 func Wrap(first, later, text string, width int) []string {
 	var lines []string
 	line := first

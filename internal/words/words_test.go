@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Numbers in words: no text has a minus zero, no small negative share passes for a small one, and nothing that a
-// recording may hold, by a fault or on purpose, stops a report.
+// TestNumbers checks that no text contains a minus zero, that small negative shares differ from
+// small positive ones, and that no recorded number, faulty or malicious, stops a report.
 func TestNumbers(t *testing.T) {
 	zero := math.Copysign(0, -1)
 	for _, c := range [][2]string{

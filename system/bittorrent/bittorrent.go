@@ -1,7 +1,6 @@
-// Package bittorrent is a BitTorrent client made of the anacrolix/torrent
-// library, each node in a process of its own. Nodes know the peers that are
-// named to them and no others: no DHT, trackers, peer exchange, local discovery,
-// web seeds or port mapping.
+// Package bittorrent is a BitTorrent client based on the anacrolix/torrent library, with each node
+// in a separate process. Nodes know only the peers that Plimsoll names: there is no DHT, tracker,
+// peer exchange, local discovery, web seed or port mapping.
 package bittorrent
 
 import (
@@ -24,10 +23,10 @@ type System struct{}
 // Info implements system.System.
 func (System) Info() system.Info { return system.Describe(description) }
 
-// settings are the options that are flags of the process and part of its identity.
+// settings are the options that are passed to the process as flags and are part of its identity.
 var settings = []string{"transport", "piece", "max_connections"}
 
-// Check implements system.System: nothing can be missing.
+// Check implements system.System: it requires nothing.
 func (s System) Check(context.Context, system.Options) []system.Problem { return nil }
 
 // Start implements system.System: one node on each host.
@@ -48,7 +47,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	kind := &member.Kind{
 		Name: name,
 		Ref:  func(ref string) error { _, err := parse(ref); return err },
-		// the library has no option for it, and maps files by default
+		// the library has no option for this, and maps files by default
 		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"},
 	}
 	return kind.Cluster(ctx, d, identity, flags...)

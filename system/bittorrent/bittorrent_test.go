@@ -33,17 +33,17 @@ func TestSwarm(t *testing.T) {
 
 var must = systemtest.Must
 
-// TestLoadLine: one seeder fills the link of one leecher. The line is what TCP
-// carries of the content at the link's rate, and the round trips of a beginning:
-// connect, handshake, extensions and bitfield, interest and unchoke, the first
-// request. The best of a few runs counts: other work on the machine only delays,
-// and where it took the processors from the nodes, a run says nothing of them.
+// TestLoadLine lets one seeder fill the link of one leecher. The line is the time that TCP needs
+// for the content at the link's rate, plus the round trips at the start: connection, handshake,
+// extensions and bitfield, interest and unchoke, the first request. The best of a few runs counts,
+// because other work on the machine can only delay. A run in which the nodes lacked the processors
+// is not evaluated.
 //
-// The queue holds four times the bandwidth-delay product. The library asks for
-// pieces in batches, each only when the one before has come whole, so its sender
-// pauses for a round trip and then bursts a whole window: a queue of one product
-// loses much of the burst, TCP halves its rate several times, and the same fetch
-// takes 1.12 to 1.24 times the line. See docs/systems/bittorrent.md.
+// The queue holds four times the bandwidth-delay product. The library requests pieces in batches,
+// each only after the previous one has arrived completely, so the sender pauses for a round trip
+// and then sends a whole window in a burst. A queue of one product loses much of the burst, TCP
+// halves its rate several times, and the same fetch takes 1.12 to 1.24 times the line. See
+// docs/systems/bittorrent.md.
 func TestLoadLine(t *testing.T) {
 	const (
 		rate = 100e6 // bit/s on the wire
@@ -102,8 +102,8 @@ func TestLoadLine(t *testing.T) {
 	}
 }
 
-// waited is how long the threads of a node were ready to run and did not: the
-// second figure of schedstat, in nanoseconds.
+// waited returns how long the threads of a node were ready to run but did not run: the second
+// number in schedstat, in nanoseconds.
 func waited(t *testing.T, n *member.Daemon) (sum time.Duration) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", n.Processes()[0].ID().PID))
@@ -111,7 +111,7 @@ func waited(t *testing.T, n *member.Daemon) (sum time.Duration) {
 	for _, path := range paths {
 		b, err := os.ReadFile(path)
 		if err != nil {
-			continue // a thread that ended, or a kernel that does not count
+			continue // the thread has ended, or the kernel does not count
 		}
 		var run, wait int64
 		if _, err := fmt.Sscan(string(b), &run, &wait); err == nil {

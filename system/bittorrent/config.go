@@ -13,7 +13,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// config is a node's settings, as its flags give them.
+// config holds a node's settings, from its flags.
 type config struct {
 	listen, dir, transport string
 	piece                  int64
@@ -21,8 +21,8 @@ type config struct {
 	log                    *slog.Logger
 }
 
-// client is the library's client. What reaches out by itself is off; the rest is
-// the library's default unless a comment says why not.
+// client returns the library's client. Everything that contacts others by itself is off. Other
+// settings are the library's defaults, except where a comment gives the reason.
 func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	at, err := netip.ParseAddrPort(c.listen)
 	if err != nil {
@@ -41,8 +41,8 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 
 	conf.Seed = true
 	conf.EstablishedConnsPerTorrent = c.connections
-	conf.DialRateLimiter = rate.NewLimiter(rate.Inf, 0) // ten a second by default: a swarm of 32 would be seconds late
-	conf.DropDuplicatePeerIds = true                    // peers that know each other connect twice
+	conf.DialRateLimiter = rate.NewLimiter(rate.Inf, 0) // default: ten a second, so a swarm of 32 is seconds late
+	conf.DropDuplicatePeerIds = true                    // peers that know each other both connect
 
 	conf.HeaderObfuscationPolicy = torrent.HeaderObfuscationPolicy{RequirePreferred: true} // no encryption
 	conf.UploadRateLimiter = rate.NewLimiter(rate.Inf, 0)
@@ -63,8 +63,7 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	return torrent.NewClient(conf)
 }
 
-// awake is how long the writer of a connection sleeps at most. The library's
-// writer looks for something to send and then begins to listen for being woken:
-// what comes between the two (a request, an answer, the end of a limiter's pause)
-// waits for the next keep-alive, which is a minute away by default.
+// awake is the longest sleep of a connection's writer. The library's writer looks for something to
+// send and only then starts to listen for wake-ups: an event between the two (a request, an answer,
+// the end of a limiter's pause) waits for the next keep-alive, by default up to a minute.
 const awake = 500 * time.Millisecond

@@ -31,7 +31,7 @@ import (
 // hash is an info-hash (BEP 3).
 type hash = metainfo.Hash
 
-// parse reads an info-hash in the one form that is a ref: 40 digits, lower case.
+// parse parses an info-hash in the only form that is a ref: 40 hex digits, lower case.
 func parse(ref string) (h hash, err error) {
 	if err := h.FromHexString(ref); err != nil {
 		return h, err
@@ -42,22 +42,22 @@ func parse(ref string) (h hash, err error) {
 	return h, nil
 }
 
-// redial is how often the known peers of an incomplete torrent are
-// dialled again when they are not connected. The library forgets the address of
-// a peer that is gone; a tracker would give it again.
+// redial is the interval at which an incomplete torrent connects again to known peers without a
+// connection. The library forgets the address of a peer that has gone, which a tracker would supply
+// again.
 const redial = 2 * time.Second
 
-// contentFile is a torrent's file, in a directory of its own named by the info-hash.
+// contentFile is the name of a torrent's file, in a separate directory named by the info-hash.
 const contentFile = "content"
 
-// task is a torrent to fetch: its info dictionary, bencoded.
+// task is a torrent to fetch, with its bencoded info dictionary.
 type task = member.Task[[]byte]
 
-// peer is a node: the library's client and its tasks.
+// peer is a node: the library's client and the node's tasks.
 type peer struct {
 	config
 	cl   *torrent.Client
-	done storage.PieceCompletion // what an earlier process left is not in it, and checked anew
+	done storage.PieceCompletion // pieces from an earlier process are missing in it, so they are verified again
 
 	mu    sync.Mutex
 	tasks map[hash]*held
@@ -106,7 +106,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		Handler: member.Handler[[]byte](p)})
 }
 
-// redial goes on naming their peers to incomplete torrents.
+// redial repeatedly passes the peers of incomplete torrents to the library.
 func (p *peer) redial(ctx context.Context) {
 	for timing.Pause(ctx, redial) {
 		p.mu.Lock()
@@ -119,7 +119,7 @@ func (p *peer) redial(ctx context.Context) {
 	}
 }
 
-// introduce names its peers to a torrent.
+// introduce passes a torrent's peers to the library.
 func (p *peer) introduce(h *held) {
 	var peers []torrent.PeerInfo
 	for _, a := range h.From {
@@ -133,7 +133,8 @@ func (p *peer) introduce(h *held) {
 
 func (p *peer) at(h hash, file string) string { return filepath.Join(p.dir, h.HexString(), file) }
 
-// Fetch implements member.Node: a torrent, whose file is checked anew, or more peers for one that is there.
+// Fetch implements member.Node. It adds a torrent, whose file is verified again, or adds peers to
+// an existing one.
 func (p *peer) Fetch(_ context.Context, ref system.Ref, t task) error {
 	h, err := parse(string(ref))
 	if err != nil {
@@ -144,7 +145,7 @@ func (p *peer) Fetch(_ context.Context, ref system.Ref, t task) error {
 	now, there := p.tasks[h]
 	if !there {
 		now = &held{task: task{Said: t.Said}}
-		if _, err := os.Stat(p.at(h, contentFile)); errors.Is(err, fs.ErrNotExist) { // there is nothing to check
+		if _, err := os.Stat(p.at(h, contentFile)); errors.Is(err, fs.ErrNotExist) { // there is nothing to verify
 			if err := p.mark(h, t.Said, false); err != nil {
 				return err
 			}
@@ -154,7 +155,7 @@ func (p *peer) Fetch(_ context.Context, ref system.Ref, t task) error {
 	return p.add(h, now)
 }
 
-// add hands a task's torrent to the library, which fetches all of it.
+// add passes a task's torrent to the library, which fetches all of it.
 func (p *peer) add(h hash, now *held) (err error) {
 	opts := torrent.AddTorrentOpts{InfoHash: h, InfoBytes: now.Said}
 	if now.t, _, err = p.cl.AddTorrentSpec(&torrent.TorrentSpec{AddTorrentOpts: opts}); err != nil {
@@ -166,8 +167,8 @@ func (p *peer) add(h hash, now *held) (err error) {
 	return nil
 }
 
-// Publish implements member.Node. The info dictionary that it returns, bencoded,
-// depends on the name, the bytes and the size of a piece alone.
+// Publish implements member.Node. The bencoded info dictionary that it returns depends only on the
+// name, the content and the piece size.
 func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, []byte, error) {
 	info := metainfo.Info{Name: title, PieceLength: p.piece, Length: size}
 	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, p.piece, r, func(piece []byte) {
@@ -177,7 +178,7 @@ func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reade
 	if err != nil {
 		return "", nil, err
 	}
-	defer os.Remove(file) // fails when renamed, as it should
+	defer os.Remove(file) // fails after the rename, which is fine
 	b, err := bencode.Marshal(info)
 	if err != nil {
 		return "", nil, err
@@ -186,7 +187,7 @@ func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reade
 	return system.Ref(h.HexString()), b, p.seed(h, b, file)
 }
 
-// seed puts a file in its place and adds its torrent, unless it is complete.
+// seed moves a file to its path and adds its torrent, unless the torrent is already complete.
 func (p *peer) seed(h hash, info []byte, file string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +208,7 @@ func (p *peer) seed(h hash, info []byte, file string) error {
 	return p.add(h, now)
 }
 
-// mark says of all pieces of a torrent whether they are on disk and good.
+// mark records for all pieces of a torrent whether they are on disk and verified.
 func (p *peer) mark(h hash, b []byte, good bool) error {
 	var info metainfo.Info
 	if err := bencode.Unmarshal(b, &info); err != nil {
@@ -221,7 +222,7 @@ func (p *peer) mark(h hash, b []byte, good bool) error {
 	return nil
 }
 
-// of is a torrent of this peer.
+// of returns a torrent of this peer.
 func (p *peer) of(ref system.Ref) (*held, hash, error) {
 	h, err := parse(string(ref))
 	if err != nil {
@@ -236,8 +237,8 @@ func (p *peer) of(ref system.Ref) (*held, hash, error) {
 	return t, h, nil
 }
 
-// counts are the library's, and whether the last piece, which may be shorter than
-// the others, is among those that are complete.
+// counts returns the library's counts, and whether the last piece, which may be shorter than the
+// others, is one of the complete pieces.
 func (h *held) counts() (s torrent.TorrentStats, last bool) {
 	have := func() bool { return h.t.PieceState(h.t.NumPieces() - 1).Complete }
 	for last = have(); ; last = !last {
@@ -247,7 +248,7 @@ func (h *held) counts() (s torrent.TorrentStats, last bool) {
 	}
 }
 
-// Progress implements member.Node. The library keeps all of it as counts.
+// Progress implements member.Node with the library's counts.
 func (p *peer) Progress(_ context.Context, ref system.Ref) (f system.Progress, err error) {
 	t, _, err := p.of(ref)
 	if err != nil {
@@ -257,12 +258,12 @@ func (p *peer) Progress(_ context.Context, ref system.Ref) (f system.Progress, e
 	f.Received, f.Sent, f.Peers = stats.BytesReadData.Int64(), stats.BytesWrittenData.Int64(), stats.ActivePeers
 	info := t.t.Info()
 	f.Size = info.TotalLength()
-	// Whole pieces: the library's own count includes what is not checked yet.
+	// Only whole pieces: the library's own byte count includes data that is not verified yet.
 	f.Verified = min(int64(stats.PiecesComplete)*info.PieceLength, f.Size)
 	if n := info.NumPieces(); last && stats.PiecesComplete < n {
 		f.Verified -= info.PieceLength - info.Piece(n-1).Length()
 	}
-	f.Written = f.Verified // a piece is read back from its file to be checked
+	f.Written = f.Verified // a piece is read back from its file for verification
 	f.Complete = f.Verified == f.Size && t.t.Complete().Bool()
 	if !f.Complete && f.Peers == 0 {
 		f.Trouble = "no peers"
@@ -270,7 +271,7 @@ func (p *peer) Progress(_ context.Context, ref system.Ref) (f system.Progress, e
 	return f, nil
 }
 
-// ReadBack implements member.Node: the file, whatever the library says of it.
+// ReadBack implements member.Node with the file, regardless of the library's state.
 func (p *peer) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error {
 	_, h, err := p.of(ref)
 	if err != nil {
@@ -291,7 +292,7 @@ func (p *peer) Forget(_ context.Context, ref system.Ref) error {
 	return os.RemoveAll(p.at(h, ""))
 }
 
-// drop takes a torrent from the library. The lock is the caller's.
+// drop removes a torrent from the library. The caller holds the lock.
 func (p *peer) drop(h hash) {
 	if t, ok := p.tasks[h]; ok {
 		t.t.Drop()

@@ -17,12 +17,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
 
-// settings are core.conf, what Deluge sets itself and would overwrite, and libtorrent's, for launch.py.
+// settings contains core.conf, for the libtorrent settings that Deluge sets itself and would
+// overwrite, and libtorrent's other settings for launch.py.
 //
 //go:embed settings.yaml
 var settings string
 
-// configure gives the settings of the file, and what follows from the options and the address.
+// configure returns the settings in the file, completed by the options and the address.
 func configure(opt system.Options, addr netip.Addr, port int) (s struct{ Core, Libtorrent map[string]any }, err error) {
 	if err := yaml.Unmarshal([]byte(settings), &s); err != nil {
 		return s, err
@@ -35,7 +36,7 @@ func configure(opt system.Options, addr netip.Addr, port int) (s struct{ Core, L
 	if opt["encryption"] == "prefer" {
 		policy = 1 // enabled
 	}
-	slots := cmp.Or(opt.Int("upload_slots"), -1) // no limit, as Deluge and libtorrent have it
+	slots := cmp.Or(opt.Int("upload_slots"), -1) // no limit, in the notation of Deluge and libtorrent
 	maps.Copy(s.Core, map[string]any{
 		"listen_interface": listen, "outgoing_interface": addr.String(), "listen_ports": []int{port, port},
 		"max_upload_slots_global": slots, "enc_in_policy": policy, "enc_out_policy": policy,
@@ -60,9 +61,9 @@ const (
 	settingsFile = "settings.json"
 )
 
-// write makes a daemon's directories, in dir. The daemon's own notes are removed, above all
-// its resume data: a file may have changed since they were taken. peers is where it takes them, control where the
-// API is.
+// write creates a daemon's directories in dir. It removes the daemon's own state, above all its
+// resume data, because files may have changed since. peers is the address for peers, control that
+// of the API.
 func write(ctx context.Context, opt system.Options, dir disk.Dir, peers, control netip.AddrPort, token string) error {
 	port := int(peers.Port())
 	s, err := configure(opt, peers.Addr(), port)
@@ -87,7 +88,7 @@ func write(ctx context.Context, opt system.Options, dir disk.Dir, peers, control
 	return errors.Join(
 		dir.Files.RemoveAll(conf.Path),
 		dir.Files.MkdirAll(dir.Sub(dataDir).Path, 0o755),
-		// Two JSON values: the file's version, then its content.
+		// The file has two JSON values: its version, then its content.
 		put(coreFile, append([]byte(`{"file": 1, "format": 1}`), core...)),
 		put(launcherFile, launcher),
 		put(settingsFile, settings),

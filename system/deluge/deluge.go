@@ -1,5 +1,5 @@
-// Package deluge starts a swarm of Deluge daemons (deluged with libtorrent): one
-// on each host, whose peers we alone name to it.
+// Package deluge starts a swarm of Deluge daemons (deluged with libtorrent), one on each host,
+// whose peers are named only by Plimsoll.
 package deluge
 
 import (
@@ -43,8 +43,8 @@ func versions(ctx context.Context, bin string) (python string, found map[string]
 	return install.Versions(ctx, bin, "deluge", "libtorrent", "Twisted")
 }
 
-// Start implements system.System: a daemon on each host, all at once. They know
-// no peers until these are named to them.
+// Start implements system.System: it starts a daemon on each host, concurrently. They know no peers
+// until Plimsoll names some.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
 	bin, err := install.Locate(name, opt, "PLIMSOLL_DELUGE")
@@ -69,7 +69,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	return kind(opt, python).Cluster(ctx, d, identity)
 }
 
-// kind is of daemons that make a torrent, bencoded, of what they publish.
+// kind returns the daemons' kind. A daemon returns the bencoded torrent of what it publishes.
 func kind(opt system.Options, python string) *member.Kind {
 	token := rand.Text()
 	return &member.Kind{
@@ -107,9 +107,9 @@ func kind(opt system.Options, python string) *member.Kind {
 var infoHash = regexp.MustCompile("^[0-9a-f]{40}$")
 
 const (
-	// patient bounds what answers within milliseconds.
+	// patient is the time limit for answers that normally take milliseconds.
 	patient = 30 * time.Second
-	// readyTimeout is for daemons that start together on a busy machine: each takes
-	// about a second of CPU time before it listens.
+	// readyTimeout allows for daemons that start together on a busy machine: each needs about a
+	// second of CPU time before it listens.
 	readyTimeout = 2 * time.Minute
 )

@@ -28,8 +28,8 @@ func TestConformance(t *testing.T) {
 	systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Plain: true})
 }
 
-// TestNothingLooksForPeers: whatever the options, we alone name its peers to a daemon, and its limits hold on every
-// network.
+// TestNothingLooksForPeers checks that a daemon's peers are named only by Plimsoll, whatever the
+// options, and that its limits apply on every network.
 func TestNothingLooksForPeers(t *testing.T) {
 	for _, transport := range []string{"tcp", "utp", "both"} {
 		full, err := System{}.Info().Fill(system.Options{"transport": transport, "upload_slots": "4"})
@@ -73,7 +73,7 @@ func TestNothingLooksForPeers(t *testing.T) {
 
 var must = systemtest.Must
 
-// startOn starts a swarm that ends with the test, its client on the last host.
+// startOn starts a swarm that is stopped at the end of the test, with its client on the last host.
 func startOn(t *testing.T, hosts []testbed.Host, opt system.Options) []*member.Daemon {
 	t.Helper()
 	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
@@ -114,7 +114,7 @@ func fetched(t *testing.T, n *member.Daemon, ref system.Ref) system.Progress {
 	return f
 }
 
-// completes polls until n has all of ref, or the limit passes.
+// completes polls until n has all of ref or the limit expires.
 func completes(t *testing.T, n *member.Daemon, ref system.Ref, limit time.Duration) (f system.Progress, ok bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !f.Complete && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -123,7 +123,7 @@ func completes(t *testing.T, n *member.Daemon, ref system.Ref, limit time.Durati
 	return f, f.Complete
 }
 
-// stored is the file of a content, of which a node has one.
+// stored returns the path of a content's file; a node has one for each content.
 func stored(t *testing.T, n *member.Daemon, ref system.Ref) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(n.Dir().Sub(dataDir).Path, string(ref)+"-*", "*"))
@@ -141,8 +141,8 @@ func wantBack(t *testing.T, n *member.Daemon, ref system.Ref, data []byte) {
 	}
 }
 
-// TestPublishedAgainAfterRestart: a seeder that kept its data hashes that, and takes no
-// new copy.
+// TestPublishedAgainAfterRestart checks that a seeder that kept its data hashes them instead of
+// storing a new copy.
 func TestPublishedAgainAfterRestart(t *testing.T) {
 	t.Parallel()
 	n := startOn(t, systemtest.Hosts(t, 2), nil)[0]
@@ -162,8 +162,8 @@ func TestPublishedAgainAfterRestart(t *testing.T) {
 	}
 }
 
-// TestTransportsDoNotMix: what speaks uTP alone is not reached by what speaks TCP
-// alone, and each of them among its own.
+// TestTransportsDoNotMix checks that daemons with only uTP and daemons with only TCP do not reach
+// each other, but reach daemons of their own kind.
 func TestTransportsDoNotMix(t *testing.T) {
 	t.Parallel()
 	data := systemtest.Bytes("transports", 2<<20)
@@ -188,8 +188,8 @@ func TestTransportsDoNotMix(t *testing.T) {
 	}
 }
 
-// TestOnlyItsOwnAddress: a daemon listens nowhere but at its host's address, on
-// the port of the peers, TCP and UDP, and that of the API.
+// TestOnlyItsOwnAddress checks that a daemon listens only at its host's address, on the ports for
+// peers (TCP and UDP) and for the API.
 func TestOnlyItsOwnAddress(t *testing.T) {
 	t.Parallel()
 	n := startOn(t, systemtest.Hosts(t, 2), system.Options{"transport": "both"})[0]
@@ -204,16 +204,16 @@ func TestOnlyItsOwnAddress(t *testing.T) {
 	}
 }
 
-// listening are the addresses of the sockets of a process that listen (TCP) or are bound (UDP).
+// listening returns the addresses of a process's sockets that listen (TCP) or are bound (UDP).
 func listening(t *testing.T, pid int) (all []net.IP) {
 	t.Helper()
 	proc, err := procfs.NewProc(pid)
 	must(t, err)
 	open, err := proc.FileDescriptorTargets()
 	must(t, err)
-	fs, err := procfs.NewFS(fmt.Sprintf("/proc/%d", pid)) // the sockets of its network
+	fs, err := procfs.NewFS(fmt.Sprintf("/proc/%d", pid)) // the sockets in its network namespace
 	must(t, err)
-	const listens = 10 // state of TCP
+	const listens = 10 // TCP state
 	//lint:ignore SA1019 netlink, which replaces it, would have to enter the namespace of the process
 	tcp4, err1 := fs.NetTCP()
 	//lint:ignore SA1019 as above

@@ -18,24 +18,24 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	// silence is how long a connection may bring no byte before it is given up.
+	// silence is how long a connection may deliver no byte before it is abandoned.
 	silence = 10 * time.Second
-	// pause comes after a round over all sources.
+	// pause is the time between two rounds over all sources.
 	pause = 500 * time.Millisecond
 )
 
-// download is one that is under way.
+// download is a content being downloaded.
 type download struct {
 	*backend
 	*member.Content
 	manifest
 	transport *http.Transport
-	next      int // block: those before it are in the file, and good
+	next      int // number of the next block; all before it are in the file and verified
 }
 
-// Fetch implements member.Backend: it gets what is missing from one source, in one request, and from the
-// next when that one fails. It pauses after a round. Its connections are its
-// own, so that none comes with the window of an earlier content.
+// Fetch implements member.Backend. It gets the missing part from one source, in one request, and
+// continues with the next source if that fails. It pauses after each round. It uses its own
+// connections, so that none starts with the TCP window of an earlier content.
 func (b *backend) Fetch(ctx context.Context, c *member.Content) error {
 	d := &download{backend: b, Content: c, manifest: b.about(c.Ref), transport: &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
@@ -63,14 +63,14 @@ func (b *backend) Fetch(ctx context.Context, c *member.Content) error {
 	return nil
 }
 
-// have notes that the next block is good and in the file.
+// have records that the next block is verified and in the file.
 func (d *download) have() {
 	off, n := d.at(d.next)
 	d.next++
 	d.Blocks(off + n)
 }
 
-// check reads what an earlier process left on disk, up to what is not good.
+// check verifies what an earlier process left on disk, up to the first bad block.
 func (d *download) check(ctx context.Context) error {
 	f, err := os.Open(d.path(d.Ref))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func (d *download) check(ctx context.Context) error {
 	return nil
 }
 
-// get asks for the blocks that are missing and writes them as they come and are found good.
+// get requests the missing blocks, and verifies and writes them as they arrive.
 func (d *download) get(ctx context.Context, from string) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -134,14 +134,14 @@ func (d *download) get(ctx context.Context, from string) (err error) {
 		}
 		d.have()
 	}
-	// What ends as it was asked for leaves a connection for the next request.
+	// An answer that is read to its end leaves its connection for the next request.
 	if _, err := r.Read(buf[:1]); err != io.EOF {
 		return fmt.Errorf("after all bytes: %w", err)
 	}
 	return f.Close()
 }
 
-// open asks a source for the blocks that are missing.
+// open requests the missing blocks from a source.
 func (d *download) open(ctx context.Context, from string) (io.ReadCloser, error) {
 	first, _ := d.at(d.next)
 	run := fmt.Sprintf("%d-%d", first, d.Size-1)
@@ -164,7 +164,7 @@ func (d *download) open(ctx context.Context, from string) (io.ReadCloser, error)
 	return resp.Body, nil
 }
 
-// counted counts the bytes that come.
+// counted reports the bytes received.
 type counted struct {
 	r     io.Reader
 	heard func(n int)

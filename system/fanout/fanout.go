@@ -1,6 +1,5 @@
-// Package fanout is the raw baseline of swarms: nodes that have a content serve
-// it over HTTP, the others download it from them and pass nothing on. Each node
-// is a process of its own.
+// Package fanout is the baseline for swarms: nodes that have a content serve it over HTTP; the
+// others download it from them and pass nothing on. Each node is a separate process.
 package fanout
 
 import (
@@ -23,7 +22,7 @@ type System struct{}
 // Info implements system.System.
 func (System) Info() system.Info { return system.Describe(description) }
 
-// Check implements system.System: nothing can be missing.
+// Check implements system.System: it requires nothing.
 func (System) Check(context.Context, system.Options) []system.Problem { return nil }
 
 // Start implements system.System: one node on each host.

@@ -24,7 +24,8 @@ func TestSwarm(t *testing.T) {
 	systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Plain: true, Leaf: true})
 }
 
-// TestSpoiltEverywhere: between rounds of seeders that all give bad bytes there is a pause.
+// TestSpoiltEverywhere checks that there is a pause between rounds of seeders that all send bad
+// bytes.
 func TestSpoiltEverywhere(t *testing.T) {
 	const size = 1000
 	var m manifest
@@ -46,7 +47,7 @@ func TestSpoiltEverywhere(t *testing.T) {
 	must(t, n.Fetch(t.Context(), m.ref(), member.Task[manifest]{Said: m, From: from}))
 	const rounds = 3
 	time.Sleep(rounds * pause)
-	// One more round at the beginning.
+	// Plus one round at the start.
 	if n := asked.Load(); n < 2 || n > 2*(rounds+1) {
 		t.Errorf("asked %d times in %v", n, rounds*pause)
 	}
@@ -54,7 +55,7 @@ func TestSpoiltEverywhere(t *testing.T) {
 
 var must = systemtest.Must
 
-// lab is a cluster of nodes, each behind an access link of its own.
+// lab is a cluster of nodes, each behind its own access link.
 type lab struct {
 	t     *testing.T
 	tb    *testbed.Testbed
@@ -76,7 +77,7 @@ func newLab(t *testing.T, n int, opt system.Options) *lab {
 	return l
 }
 
-// shape gives all nodes access links of rate, bit/s, both ways.
+// shape gives all nodes access links with this rate, in bit/s, in both directions.
 func (l *lab) shape(rate float64) {
 	l.t.Helper()
 	l.rate = rate
@@ -88,14 +89,14 @@ func (l *lab) shape(rate float64) {
 	must(l.t, l.tb.Shape(l.t.Context(), s))
 }
 
-// line is what one link takes to carry size bytes.
+// line returns the time that one link needs for size bytes.
 func (l *lab) line(size int64) time.Duration {
 	return time.Duration(float64(size) * 8 / link.TCPPayloadRate(l.rate, false) * float64(time.Second))
 }
 
-// last is how long it takes until the last leecher has all of size bytes that
-// the first nodes serve: the best of three, for other work on the machine only
-// delays, or the first that is near what the links need.
+// last returns the time until the last leecher has all of size bytes, which the first nodes serve.
+// It is the best of three runs, because other work on the machine can only delay, or the first that
+// is close to the time that the links need.
 func (l *lab) last(seeders, leechers int, size int64) time.Duration {
 	l.t.Helper()
 	ctx := systemtest.Context(l.t)
@@ -113,7 +114,7 @@ func (l *lab) last(seeders, leechers int, size int64) time.Duration {
 	for run := 0; run < 3 && best > l.line(size)*time.Duration(leechers)/time.Duration(seeders)*21/20; run++ {
 		begin := time.Now()
 		there := l.nodes[seeders : seeders+leechers]
-		for i, n := range there { // as scenario disseminate has it: each begins with another seeder
+		for i, n := range there { // as in scenario disseminate, they start with different seeders
 			first := i % seeders
 			must(l.t, n.Fetch(ctx, ref, slices.Concat(from[first:], from[:first])))
 		}
@@ -145,8 +146,8 @@ func (l *lab) wantRatio(what string, a, b time.Duration, want float64) {
 	}
 }
 
-// TestProportional: the time of n leechers is proportional to n with one server,
-// and half as long with two, or with links twice as fast.
+// TestProportional checks that the time of n leechers is proportional to n with one server, and
+// half as long with two servers or with links twice as fast.
 func TestProportional(t *testing.T) {
 	const (
 		size = 2 << 20

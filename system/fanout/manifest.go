@@ -9,18 +9,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// block is what is checked at a time, in bytes: as much as a piece of the swarms
-// that this is compared with.
+// block is the number of bytes verified at a time: the same as a piece in the swarms that this is
+// compared with.
 const block = 256 << 10
 
-// manifest is what a leecher checks a content against. It is handed over with
-// the task, as a .torrent file is.
+// manifest is the information by which a leecher verifies a content. It is part of the task, like a
+// .torrent file.
 type manifest struct {
 	Size int64
-	Sums []byte // SHA-256 of each block, one after the other
+	Sums []byte // concatenated SHA-256 of all blocks
 }
 
-// ref names the content: SHA-256 of its size and its blocks' hashes.
+// ref returns the name of the content: SHA-256 of its size and its blocks' hashes.
 func (m manifest) ref() system.Ref {
 	h := sha256.New()
 	var size [8]byte
@@ -30,7 +30,7 @@ func (m manifest) ref() system.Ref {
 	return system.Ref(hex.EncodeToString(h.Sum(nil)))
 }
 
-// checkRef says whether ref can have come from manifest.ref.
+// checkRef returns an error if ref cannot be a result of manifest.ref.
 func checkRef(ref string) error {
 	b, err := hex.DecodeString(ref)
 	if err != nil || len(b) != sha256.Size || hex.EncodeToString(b) != ref {
@@ -41,19 +41,19 @@ func checkRef(ref string) error {
 
 func (m manifest) blocks() int { return len(m.Sums) / sha256.Size }
 
-// at is where block i lies.
+// at returns the offset and size of block i.
 func (m manifest) at(i int) (off, n int64) {
 	off = int64(i) * block
 	return off, min(block, m.Size-off)
 }
 
-// fits says whether b is block i.
+// fits reports whether b is block i.
 func (m manifest) fits(i int, b []byte) bool {
 	sum := sha256.Sum256(b)
 	return string(sum[:]) == string(m.Sums[i*sha256.Size:(i+1)*sha256.Size])
 }
 
-// add notes the next block.
+// add appends the next block.
 func (m *manifest) add(b []byte) {
 	sum := sha256.Sum256(b)
 	m.Sums = append(m.Sums, sum[:]...)

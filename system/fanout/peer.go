@@ -18,13 +18,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// node is what has and fetches contents.
+// node stores and fetches contents.
 type node struct {
 	member.Contents
 	backend *backend
 }
 
-// backend is the node's files.
+// backend manages the node's files.
 type backend struct {
 	dir            string
 	received, sent atomic.Int64
@@ -67,14 +67,14 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 
 func (b *backend) path(ref system.Ref) string { return filepath.Join(b.dir, string(ref), "content") }
 
-// about is what was said of a content when it was published.
+// about returns the manifest of a content.
 func (b *backend) about(ref system.Ref) manifest {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.said[ref]
 }
 
-// know notes what was said of a content.
+// know records the manifest of a content.
 func (b *backend) know(m manifest, ours bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,15 +99,15 @@ func (n *node) Publish(ctx context.Context, title string, size int64, r io.Reade
 	return ref, n.backend.about(ref), err
 }
 
-// Store implements member.Backend: it writes the content to this node's disk,
-// hashing it on the way, and serves it.
+// Store implements member.Backend: it writes the content to this node's disk, hashes it meanwhile,
+// and serves it.
 func (b *backend) Store(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
 	var m manifest
 	file, err := member.Receive(ctx, testbed.LocalFiles{}, b.dir, size, block, r, m.add)
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(file) // fails when renamed, as it should
+	defer os.Remove(file) // fails after the rename, which is fine
 	if err := b.know(m, true); err != nil {
 		return "", err
 	}
@@ -119,7 +119,7 @@ func (b *backend) Count(context.Context) (member.Counts, error) {
 	return member.Counts{Received: b.received.Load(), Sent: b.sent.Load(), Held: -1, Peers: int(b.peers.Load())}, nil
 }
 
-// Apart implements member.Backend: a connection is made for each download.
+// Apart implements member.Backend: each download makes its own connection.
 func (b *backend) Apart(context.Context, []string) ([]string, error) { return nil, nil }
 
 // Connect implements member.Backend.
@@ -128,7 +128,7 @@ func (b *backend) Connect(context.Context, string) error { return nil }
 // Part implements member.Backend.
 func (b *backend) Part(context.Context, string) error { return nil }
 
-// ReadBack implements member.Node: the file as it is.
+// ReadBack implements member.Node with the file on disk.
 func (n *node) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error {
 	if _, err := n.Progress(r.Context(), ref); err != nil {
 		return err

@@ -10,13 +10,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// contentPath is where other nodes get what this one published.
+// contentPath is the URL path at which other nodes get what this node published.
 const contentPath = "/content/"
 
-// swath is the step in which what is sent is counted, in bytes.
+// swath is the number of bytes after which the sent bytes are counted.
 const swath = 1 << 20
 
-// contentServer serves what this node published, and nothing that it fetched.
+// contentServer serves what this node published, but nothing that it fetched.
 func (n *node) contentServer() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+contentPath+"{ref}", member.Answer(func(w http.ResponseWriter, r *http.Request) error {
@@ -34,14 +34,14 @@ func (n *node) contentServer() http.Handler {
 	return mux
 }
 
-// sender counts a body as it is sent. Files still go by sendfile: what reads from them is
-// handed on in parts.
+// sender counts the bytes of a body while sending it. It passes the reader on in parts, so files
+// are still sent with sendfile.
 type sender struct {
 	http.ResponseWriter
 	sent *atomic.Int64
 }
 
-// ReadFrom implements io.ReaderFrom, which ServeContent's copy ends in.
+// ReadFrom implements io.ReaderFrom, which ServeContent's copy calls.
 func (s *sender) ReadFrom(r io.Reader) (done int64, err error) {
 	whole, ok := r.(*io.LimitedReader)
 	if !ok {

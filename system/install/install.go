@@ -1,7 +1,6 @@
-// Package install brings storage systems that are Python programs onto this
-// machine: each into a virtual environment of its own in the user's data
-// directory, from a lock that names every file by its hash. Nothing of the
-// system's own Python is touched, and nothing but the named files is accepted.
+// Package install installs storage systems that are Python programs: each in its own virtual
+// environment in the user's data directory, from a lock file that lists every file with its hash.
+// It does not change the system's Python, and accepts only the listed files.
 package install
 
 import (
@@ -24,15 +23,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
-// Program is something that can be installed.
+// Program is a program that can be installed.
 type Program struct {
 	Name    string
 	Version string
-	Command string   // what it is found by
-	Sources []string // packages that have no wheel and are built here, with what locks/build.txt names
+	Command string   // name of its executable
+	Sources []string // packages without a wheel, built here with the packages in locks/build.txt
 }
 
-// Programs lists what can be installed.
+// Programs returns the programs that can be installed.
 func Programs() []Program {
 	return []Program{
 		{Name: "tahoe", Version: "1.20.0", Command: "tahoe", Sources: []string{"netifaces"}},
@@ -40,7 +39,7 @@ func Programs() []Program {
 	}
 }
 
-// ByName finds a program.
+// ByName returns a program.
 func ByName(name string) (Program, bool) {
 	i := slices.IndexFunc(Programs(), func(p Program) bool { return p.Name == name })
 	if i < 0 {
@@ -52,30 +51,30 @@ func ByName(name string) (Program, bool) {
 //go:embed locks
 var locks embed.FS
 
-// Lock is the program's list of packages with versions and hashes, in the form
-// that pip calls a requirements file.
+// Lock returns the program's list of packages with versions and hashes, in the form of a pip
+// requirements file.
 func (p Program) Lock() []byte { return lockNamed(p.Name) }
 
 func lockNamed(name string) []byte {
 	b, err := locks.ReadFile("locks/" + name + ".txt")
 	if err != nil {
-		panic(err) // a test opens every one
+		panic(err) // a test opens all of them
 	}
 	return b
 }
 
-// Dir is where the program is, or would be, installed. Another lock is another
-// directory, so a new Plimsoll never runs an old installation by mistake.
+// Dir returns the directory of the program's installation, whether or not it exists. It depends on
+// the lock file, so that a new Plimsoll never runs an old installation by mistake.
 func (p Program) Dir() (string, error) {
 	sum := sha256.Sum256(p.Lock())
 	return testbed.DataDir(fmt.Sprintf("%s-%s-%s", p.Name, p.Version, hex.EncodeToString(sum[:4])))
 }
 
-// done is written last: a directory without it is what an interrupted
-// installation left behind.
+// done is the file that is written last: a directory without it is from an interrupted
+// installation.
 const done = "plimsoll-installed"
 
-// Find is the directory of the program's commands, if it is installed.
+// Find returns the directory of the program's commands if it is installed.
 func Find(name string) (bin string, ok bool) {
 	p, known := ByName(name)
 	if !known {
@@ -88,14 +87,13 @@ func Find(name string) (bin string, ok bool) {
 	bin = filepath.Join(dir, "bin")
 	for _, file := range []string{filepath.Join(dir, done), filepath.Join(bin, p.Command)} {
 		if _, err := os.Stat(file); err != nil {
-			return "", false // not ended, or someone took it away
+			return "", false // unfinished, or removed by a user
 		}
 	}
 	return bin, true
 }
 
-// Install brings the program here, unless it is; log gets what pip says. ctx
-// bounds it.
+// Install installs the program unless it is installed; log receives the output of pip.
 func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err error) {
 	if bin, ok := Find(p.Name); ok {
 		return bin, nil
@@ -112,10 +110,10 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 		return "", fmt.Errorf("%s: install: %w", p.Name, err)
 	}
 	defer unlock()
-	if bin, ok := Find(p.Name); ok { // another one has just ended
+	if bin, ok := Find(p.Name); ok { // another process has just installed it
 		return bin, nil
 	}
-	// A virtual environment cannot be moved once made: it is made in its place.
+	// A virtual environment cannot be moved later, so it is created at its final path.
 	if err := os.RemoveAll(dir); err != nil {
 		return "", fmt.Errorf("%s: remove an unfinished installation: %w", p.Name, err)
 	}
@@ -133,14 +131,15 @@ func (p Program) Install(ctx context.Context, log io.Writer) (bin string, err er
 	return bin, nil
 }
 
-// last are the last lines of a command's output: what it died of.
+// last returns the last lines of a command's output, which contain the reason of a failure.
 func last(out string, n int) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// Locate finds the command of a program: the one that option "binary", option "image" or the
-// environment variable env names, one in an installed image, that of Install, or one in PATH.
+// Locate finds the command of a program: the one named by option "binary", option "image" or the
+// environment variable env, or else one in an installed image, the one that Install installed, or
+// one in PATH.
 func Locate(name string, opt system.Options, env string) (string, error) {
 	p, _ := ByName(name)
 	try := []string{p.Command}
@@ -150,8 +149,8 @@ func Locate(name string, opt system.Options, env string) (string, error) {
 	return system.Program(name, opt, "binary", env, try...)
 }
 
-// Versions are those of Python packages, and of "Python", under which a program of Locate runs: its
-// interpreter is asked.
+// Versions returns the versions of Python packages, and of "Python", with which a program found by
+// Locate runs. It runs the program's interpreter to find them.
 func Versions(ctx context.Context, bin string, packages ...string) (python string, found map[string]string, err error) {
 	if python = Interpreter(bin); python == "" {
 		return "", nil, fmt.Errorf("%s is not a Python script that names its interpreter in the first line", bin)
@@ -160,7 +159,7 @@ func Versions(ctx context.Context, bin string, packages ...string) (python strin
 print(json.dumps(dict({n: m.version(n) for n in sys.argv[1:]}, Python=platform.python_version())))`
 	said, err := system.Output(ctx, python, append([]string{"-c", ask}, packages...)...)
 	if err == nil {
-		err = json.Unmarshal([]byte(last(said, 1)), &found) // before it there may be warnings
+		err = json.Unmarshal([]byte(last(said, 1)), &found) // warnings may precede it
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("ask %s for the versions of %s: %w: %s", python, strings.Join(packages, ", "), err,
@@ -169,8 +168,8 @@ print(json.dumps(dict({n: m.version(n) for n in sys.argv[1:]}, Python=platform.p
 	return python, found, nil
 }
 
-// Interpreter is the Python named in the first line of a script, and under which
-// its libraries are found; empty when bin is something else, or cannot be read.
+// Interpreter returns the Python named in the first line of a script, which also finds the script's
+// libraries. It is empty if bin is no such script or cannot be read.
 func Interpreter(bin string) string {
 	head := make([]byte, 4096)
 	n := 0
@@ -178,7 +177,7 @@ func Interpreter(bin string) string {
 	if imaged {
 		n, _ = img.Head(program, head)
 	} else if f, err := os.Open(bin); err == nil {
-		n, _ = f.Read(head) // what cannot be read is no script
+		n, _ = f.Read(head) // an unreadable file is no script
 		f.Close()
 	}
 	line, _, _ := bytes.Cut(head[:n], []byte("\n"))

@@ -43,8 +43,8 @@ func TestLocksNameEveryFileByItsHash(t *testing.T) {
 	}
 }
 
-// python puts a program in the place of python3 which makes an environment as
-// the real one does, and does what body says when asked to install.
+// python replaces python3 by a program that creates environments like the real one, and runs body
+// when it is called to install.
 func python(t *testing.T, body string) (tries string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,7 +95,7 @@ func TestInstallOnce(t *testing.T) {
 	said, err := os.ReadFile(tries)
 	must(t, err)
 	runs := strings.Split(strings.TrimSpace(string(said)), "\n")
-	if len(runs) != 2 { // what builds, and then the program
+	if len(runs) != 2 { // the packages for the build, then the program
 		t.Errorf("pip ran %d times:\n%s", len(runs), said)
 	}
 	for _, run := range runs {
@@ -112,7 +112,7 @@ func TestAnUnfinishedInstallationIsMadeAnew(t *testing.T) {
 	p := program(t)
 	dir, err := p.Dir()
 	must(t, err)
-	// What a kill in mid-installation leaves: the command, and not the mark.
+	// A process killed during an installation leaves the command without the mark.
 	left := filepath.Join(dir, "bin", "left-over")
 	must(t, os.MkdirAll(filepath.Dir(left), 0o755))
 	for _, f := range []string{left, filepath.Join(dir, "bin", "tahoe")} {

@@ -19,9 +19,9 @@ import (
 	"testing/fstest"
 )
 
-// index is a package index on this machine. It records the files that were fetched.
+// index is a package index on this machine. It records which files were fetched.
 type index struct {
-	files map[string][]byte // by file name; their project is what is before the first dash
+	files map[string][]byte // by file name; the text before the first dash is the project
 
 	mu      sync.Mutex
 	fetched []string
@@ -44,7 +44,7 @@ func (x *index) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// backend is a wheel of a program that builds wheels of the package probe.
+// backend returns a wheel of a program that builds wheels of the package probe.
 func backend(t *testing.T, version string) []byte {
 	info := "builder-" + version + ".dist-info/"
 	return zipped(t, map[string]string{
@@ -90,8 +90,8 @@ func tree(files map[string]string) fstest.MapFS {
 	return all
 }
 
-// A package that is built here is built with what the lock names, though its
-// source asks for anything newer: nothing else is fetched.
+// A package that is built here is built with the packages in the lock file, even if its source
+// requires something newer: nothing else is fetched.
 func TestABuildFetchesNothingOutsideTheLock(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

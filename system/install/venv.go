@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// oldest is the oldest Python that every lock has files for.
+// oldest is the oldest Python for which every lock file lists files.
 const oldest = "3.10"
 
-// venv makes a virtual environment in dir and installs exactly what the lock names.
+// venv creates a virtual environment in dir and installs exactly the packages in the lock file.
 func (p Program) venv(ctx context.Context, dir string, log io.Writer) error {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -30,16 +30,16 @@ func (p Program) venv(ctx context.Context, dir string, log io.Writer) error {
 	return pipInstall(ctx, dir, log, p.Lock(), lockNamed("build"), p.Sources)
 }
 
-// pipInstall installs exactly what lock names into the virtual environment dir.
-// Only sources are built, and with the packages of the lock build: without
-// --no-build-isolation pip would fetch whatever newest version a build asks for.
+// pipInstall installs exactly the packages in lock into the virtual environment dir. It builds only
+// the packages named in sources, with the packages in the lock file build: without
+// --no-build-isolation, pip would fetch the newest version of anything that a build requires.
 func pipInstall(ctx context.Context, dir string, log io.Writer, lock, build []byte, sources []string) error {
 	install := func(name string, lock []byte, more ...string) error {
 		list := filepath.Join(dir, name)
 		if err := os.WriteFile(list, lock, 0o644); err != nil {
 			return err
 		}
-		// --no-deps: the lock is complete, and nothing else shall come in.
+		// --no-deps: the lock file is complete, and nothing else may be installed.
 		args := append([]string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input",
 			"--require-hashes", "--no-deps", "--only-binary", ":all:"}, more...)
 		return run(ctx, log, filepath.Join(dir, "bin", "python"), append(args, "-r", list)...)
@@ -53,13 +53,13 @@ func pipInstall(ctx context.Context, dir string, log io.Writer, lock, build []by
 	return install("lock.txt", lock, "--no-binary", strings.Join(sources, ","), "--no-build-isolation", "--use-pep517")
 }
 
-// run executes a command; its error ends with the last lines of what it said.
+// run executes a command; its error ends with the last lines of the command's output.
 func run(ctx context.Context, log io.Writer, name string, args ...string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout = io.MultiWriter(log, &out)
 	cmd.Stderr = cmd.Stdout
-	// pip starts compilers: the whole group goes when we stop.
+	// pip starts compilers: when we stop, the whole process group is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second

@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	systemtest.Run(t, systemtest.Suite{System: System{}, Daemon: "sshd"})
 }
 
-// From an image sshd behaves like the one of the machine's package.
+// sshd from an image behaves like the one from the machine's package.
 func TestConformanceFromImage(t *testing.T) {
 	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil && os.Geteuid() == 0 {
