@@ -10,7 +10,7 @@ export PATH := $(TOOLS)/bin:$(PATH)
 build: ## bin/plimsoll, the complete binary (the Go toolchain alone makes it)
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/plimsoll
 
-quickstart: build ## the main job on embedded systems: a run directory and its page, in about 90 seconds
+quickstart: build ## the main job on embedded systems: a run directory and its page, in about 100 seconds
 	$(BIN) run quickstart
 
 test: ## install what the tests need and may be installed, then run all of them; tests of what is missing are skipped

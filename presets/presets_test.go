@@ -241,7 +241,7 @@ func TestPromises(t *testing.T) {
 		most       float64 // seconds; 0: any time
 		baseline   string
 	}{
-		{"quickstart", "", 9, 100, "static"},
+		{"quickstart", "", 9, 115, "static"},
 		{"boost-retrieval", "link.rate=1Gbit; retrieve.range=1MiB,10MiB; retrieve.concurrency=10,100; " +
 			"retrieve.bytes=1GiB; repetitions=3", 8, 1800, "nginx"},
 		{"boost-retrieval", "systems=boost; systems.boost.with.url=http://provider:7777; " +

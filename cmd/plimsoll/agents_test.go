@@ -24,7 +24,7 @@ func TestHostsBehindAgents(t *testing.T) {
 	preset, err := presets.Get("quickstart")
 	must(t, err)
 	quickstart, _, _ := strings.Cut(string(preset.Source), "\nrepetitions:")
-	quickstart = strings.NewReplacer("duration: 1s", "requests: 12", "16MiB", "1MiB", "[1, 4, 16]", "4",
+	quickstart = strings.NewReplacer("duration: 1200ms", "requests: 12", "16MiB", "1MiB", "[1, 4, 16]", "4",
 		"delay: 20ms", "delay: 5ms\n  tolerance: 50%").Replace(quickstart)
 	for name, experiment := range map[string]string{
 		"quickstart": quickstart, // with the same number of requests each time
