@@ -292,7 +292,7 @@ func failures(_ *Result, c *Cell, x *Case) bool {
 	x.Text = strings.Join(why, ", ")
 	var classes []string // the most frequent first; phases are of cut-off operations, too
 	for class := range c.Classes {
-		if !slices.Contains(phases, class) {
+		if !slices.Contains(record.Phases, class) {
 			classes = append(classes, class)
 		}
 	}
@@ -305,9 +305,6 @@ func failures(_ *Result, c *Cell, x *Case) bool {
 	}
 	return x.N > 0
 }
-
-var phases = []string{record.PhaseConnect, record.PhaseBeforeHead, record.PhaseHead, record.PhaseBody,
-	record.PhaseNotStarted}
 
 // fewLate is the share of operations cut off by the experiment above which it is reported.
 const fewLate = 0.01

@@ -39,6 +39,9 @@ const (
 	PhaseNotStarted = "not started"
 )
 
+// Phases lists these classes.
+var Phases = []string{PhaseConnect, PhaseBeforeHead, PhaseHead, PhaseBody, PhaseNotStarted}
+
 // String is the outcome's name in files, figures and on the command line.
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {

@@ -172,8 +172,8 @@ func success(c *analysis.Cell) entry {
 	}
 	e := number(c.Success.Value, "ratio")
 	e.Text = words.Percent(float64(c.Success.Value))
-	if c.Success.Lo.Known() {
-		e.Note = "(" + words.Digits(100*float64(c.Success.Lo), 3) + "–" + words.Digits(100*float64(c.Success.Hi), 3) + ")"
+	if i := interval(100*c.Success.Lo, 100*c.Success.Hi); i != "" {
+		e.Note = "(" + i + ")"
 	}
 	if c.Success.OK < c.Success.Of {
 		e.Tone = analysis.Bad
@@ -208,9 +208,9 @@ func ownTable(x analysis.Table) table {
 			if v.Text == "" && i < len(x.Head) {
 				e = number(v.Number, x.Head[i].Unit)
 				e.Tone = v.Tone
-				if v.Lo.Known() && v.Hi.Known() {
-					f := words.Conversion(float64(v.Number), x.Head[i].Unit)
-					e.Note = "(" + words.Digits(float64(v.Lo)*f, 3) + "–" + words.Digits(float64(v.Hi)*f, 3) + ")"
+				f := analysis.Num(words.Conversion(float64(v.Number), x.Head[i].Unit))
+				if i := interval(v.Lo*f, v.Hi*f); i != "" {
+					e.Note = "(" + i + ")"
 				}
 			}
 			line = append(line, e)
