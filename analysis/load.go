@@ -155,11 +155,6 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 		view.Arrange(f)
 	}
 	f.Layout = layoutOf(f.Cells, view.Axis)
-	for _, c := range p.Skipped {
-		f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System,
-			Where: f.Layout.Where(&Cell{Factors: factorsOf(c.Factors)}),
-			Why:   c.Why})
-	}
 	f.Notes = append(f.Notes, p.Unapplied()...)
 	return f
 }

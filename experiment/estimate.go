@@ -31,7 +31,6 @@ const (
 // estimate sets the estimate of the plan from those of its cells.
 func (p *Plan) estimate() {
 	e := &p.Experiment
-	p.skipLong()
 	var seconds, bytes float64
 	once := map[string]float64{} // preparations shared by cells, in seconds
 	prepare := func(what string, takes float64) { once[what] = max(once[what], takes) }

@@ -35,11 +35,6 @@ func (p *Plan) WriteText(w io.Writer) error {
 	t.wrap("estimate", p.EstimateText())
 	t.wrap("where", e.Where...)
 	t.wrap("gate", e.Gates...)
-	if n := len(p.Skipped); n > 0 {
-		ids := each(p.Skipped, func(s SkippedCell) string { return s.ID })
-		t.wrap("skipped", fmt.Sprintf("%s, one operation longer than overhead.longest (%s): %s",
-			plural(n, "cell"), e.Overhead.Longest, strings.Join(ids, ", ")))
-	}
 	t.wrap("plan", p.Hash)
 	t.WriteString("\n")
 	t.cells(p)
