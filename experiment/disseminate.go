@@ -96,15 +96,13 @@ const (
 func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 	s := c.Disseminate
 	size, leechers := float64(c.Data.Size), float64(s.Leechers())
-	est := CellEstimate{Bytes: leechers * size, Limit: "link"}
+	est := CellEstimate{Bytes: leechers * size}
 	est.Operation = swarmSlack * c.LoadLine(tcpPayload)
 	if up := c.Link.UpRate(); alone && up != 0 {
 		copies := math.Ceil(leechers / float64(s.Seeders)) // sent by one seeder
 		est.Operation = servedSlack * max(c.LoadLine(tcpPayload), copies*size*8/tcpPayload(float64(up)))
 	}
-	if moved := est.Bytes / swarmRate; moved > est.Operation {
-		est.Operation, est.Limit = moved, "machine"
-	}
+	est.Operation = math.Max(est.Operation, est.Bytes/swarmRate)
 	took := math.Min(est.Operation+c.faultSeconds(limits.Stall), limits.Deadline.Seconds())
 	est.Seconds = arriving(s) + took + float64(s.Nodes)*size/loadRate
 	if s.Fresh {

@@ -70,10 +70,7 @@ func estimateOverhead(c *Cell, goodput float64, limits Limits) CellEstimate {
 		trips += freshTrips
 	}
 	workers := float64(o.Concurrency)
-	est := c.operation(workers, trips, guessedWork, n, goodput)
-	if n/goodput > est.Operation/2 {
-		est.Limit = "link"
-	}
+	est := CellEstimate{Operation: c.operation(workers, trips, guessedWork, n, goodput)}
 	took := math.Min(est.Operation, limits.Deadline.Seconds())
 	each := math.Min(float64(o.Count), math.Max(1, math.Ceil(o.Time.Seconds()/took)))
 	switch {

@@ -88,9 +88,7 @@ type CellEstimate struct {
 	Bytes   float64 `json:"bytes"` // file bytes
 	// seconds of one operation if all workers are busy; of a swarm without faults
 	Operation float64 `json:"operation"`
-	// what limits the speed: "link", "latency", "arrivals", "schedule", "machine"; empty: unknown
-	Limit string `json:"limit"`
-	Bound Bound  `json:"bound,omitempty"`
+	Bound     Bound   `json:"bound,omitempty"`
 }
 
 // Bound is the kind of number of an estimate.
