@@ -59,12 +59,6 @@ func (r *Result) Hold(rules []string) ([]Ruling, error) {
 		func(rule gate.Rule) []Ruling { return []Ruling{r.decide(rule, r.Run.Dir, nil)} })
 }
 
-// LeaveGates removes the gates of the plan, but not the scenario's goals.
-func (r *Result) LeaveGates() {
-	r.Gates = slices.DeleteFunc(slices.Clone(r.Gates), func(g Ruling) bool { return !g.Goal })
-	r.Verdict = r.verdict()
-}
-
 // planGates decides the gates of the plan and the goals of the scenario.
 func (r *Result) planGates() []Ruling {
 	var all []Ruling

@@ -66,7 +66,7 @@ func (p *program) compare(dirs []string, o comparison) error {
 	} else if err != nil {
 		return fmt.Errorf("compare %s: %w", dirs[0], err)
 	}
-	if err := c.Hold(o.gates, o.alone); err != nil {
+	if err := c.Hold(o.gates); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
 	if p.ui.JSON {
