@@ -40,8 +40,6 @@ func (d *decoder) check(e *Experiment) {
 	if s := e.Disseminate; s != nil {
 		d.refuse(s.SeederSets > e.Repetitions.Max, "disseminate.seeder_sets", "repeat more often, or write 0",
 			"%d seeder sets are more than the repetitions", s.SeederSets)
-		d.refuse(s.Gate != 0 && e.Baseline == "none" && len(d.dropped) == 0, "disseminate.gate",
-			"name one of the systems as `baseline`", "there is no baseline to compare with")
 	}
 	if e.Retrieve != nil {
 		d.retrieve(e.Retrieve)

@@ -31,8 +31,6 @@ type Disseminate struct {
 	// Interval at which leechers are asked for their progress. auto: 1% of the load line; at most 80 questions per
 	// second in all, at least one.
 	Poll Duration `json:"poll" default:"auto" zero:"auto" min:"10ms" max:"10s"`
-	// Goal: how much longer than the baseline a system may take. none: the verdict compares with the baseline.
-	Gate Fraction `json:"gate" default:"none" zero:"none"`
 }
 
 // Leechers returns the number of nodes that do not have the content from the beginning.

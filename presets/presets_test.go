@@ -173,13 +173,16 @@ func TestCodexDissemination(t *testing.T) {
 	p := plan(t, "codex-dissemination")
 	for _, c := range p.Cells {
 		d := c.Disseminate
-		if !d.Join.Together() || d.Stay != experiment.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 ||
+		if !d.Join.Together() || d.Stay != experiment.Forever || d.Faults != nil || d.SeederSets != 2 ||
 			c.Data.Objects != 1 {
 			t.Errorf("%s: %+v", c.ID, d)
 		}
 		if least := c.Estimate.Operation; least > p.Experiment.Limits.Deadline.Seconds()/4 {
 			t.Errorf("%s: a leecher takes %.0f s, too near its deadline", c.ID, least)
 		}
+	}
+	if len(p.Experiment.Gates) != 2 {
+		t.Errorf("gates %q", p.Experiment.Gates)
 	}
 	swarms := strings.Fields("1/2 1/8 2/8 4/8 1/16 2/16 4/16 8/16 1/32 2/32 4/32 8/32 16/32")
 	want := grid([]string{"deluge", "bittorrent", "boxo", "codex"}, []string{"100MiB", "1GiB", "5GiB"}, swarms)
@@ -260,7 +263,7 @@ func TestPromises(t *testing.T) {
 		{"sia-best-case", small + "systems=s3; data.objects=25", 1, 60, "none"},
 		{"sia-real-data", "data={directory: /srv/films, copies: 3}", 1, 0, "none"},
 		{"codex-dissemination", "data.size=100MiB", 65, 8.5 * 3600, "deluge"},
-		{"codex-dissemination", "systems=bittorrent,boxo,fanout; data.size=20MiB; disseminate.nodes=2,8; " +
+		{"codex-dissemination", "systems=bittorrent,boxo,fanout; gates=; data.size=20MiB; disseminate.nodes=2,8; " +
 			"repetitions=6", 12, 900, "fanout"},
 		{"codex-dissemination", "systems=deluge,bittorrent,boxo,fanout; systems.deluge.with.transport=both; " +
 			"link.rate=1Gbit", 3*39 + 13, 0, "deluge"},

@@ -63,8 +63,11 @@ func Parse(text string, names Names, least float64) (r Rule, err error) {
 		r.Kind, r.Share, r.System = Within, p.share("apart"), p.part("system")
 		if systems := names.Levels["system"]; !slices.Contains(systems, r.System) {
 			fix := suggest.DidYouMean(r.System, systems)
-			if r.System == "BASE" {
+			switch {
+			case r.System == "BASE":
 				fix = "for another run: METRIC no worse than BASE by " + p.part("apart")
+			case slices.Contains(names.Gone, r.System):
+				fix = "--set gates= leaves out the rules of the file, --set gates=RULE replaces them"
 			}
 			p.fail("system", fix, "the run has no system %s", quoted(r.System))
 		}
