@@ -127,7 +127,11 @@ func (p *program) resumeCommand() *cobra.Command {
 func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engine.Config) error {
 	if out == "" {
 		out = outOr("", name)
-		os.Args = append(os.Args, "--out", out) // the command may run again in namespaces
+		end := slices.Index(os.Args, "--") // of the flags
+		if end < 0 {
+			end = len(os.Args)
+		}
+		os.Args = slices.Insert(os.Args, end, "--out", out) // the command may run again in namespaces
 	}
 	cfg.Dir, cfg.WaitQuiet, cfg.StopInvalid, cfg.Clients = out, m.waitQuiet, !m.keepGoing, m.clients
 	if !c.Flags().Changed(waitQuiet) && p.ui.Terminal() {
