@@ -41,6 +41,9 @@ func (p *program) compareCommand() *cobra.Command {
 }
 
 func (p *program) compare(dirs []string, o comparison) error {
+	if p.ui.JSON && o.format != "json" && o.format != "text" {
+		return usage(fmt.Errorf("--json and --format %s exclude each other", o.format), "--json is --format json on one line")
+	}
 	if err := notItself(dirs); err != nil {
 		return err
 	}
