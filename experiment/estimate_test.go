@@ -51,6 +51,8 @@ func TestEstimates(t *testing.T) {
 		{following, "link.rate=1Mbit", startFollow + chain*8e-6/payload + aroundSync, nil},
 		{following, "sync.speeds={list: [500kbit]}; sync.trouble=[{silent: 1}, {stranger: 1}]",
 			startFollow + chain*8e-6/payload + aroundSync, nil},
+		{following, "sync.speeds={list: [500kbit]}; sync.trouble=[{slow: 1, rate: 100kbit}, {slow: 1, rate: 400kbit}]",
+			startFollow + chain*8e-6/1.5/payload + aroundSync, nil},
 		{following, "link.rate=1kbit", 600 + aroundSync, nil}, // limits.deadline
 	} {
 		var sets []string

@@ -111,9 +111,10 @@ func (e *Experiment) estimateSync(c *Cell) CellEstimate {
 func (c *Cell) syncLine() float64 {
 	s := c.Sync
 	rates := s.Speeds.Draw(s.honest(), func() float64 { return 0.5 })
+	next := 0
 	for _, t := range s.Trouble {
-		for i := range min(len(rates), t.Of(s.Peers)) {
-			rates[i] = cmp.Or(t.Rate, rates[i])
+		for range t.Of(s.Peers) * boolInt(t.Rate != 0) {
+			rates[next], next = t.Rate, next+1
 		}
 	}
 	up := 0.0
