@@ -106,7 +106,7 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 // gateNames returns what gates for this run may name.
 func (r *Result) gateNames(base bool) gate.Names {
 	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Base: base,
-		Gone: r.Frame.Plan.Experiment.Dropped}
+		Dropped: r.Frame.Plan.Experiment.Dropped}
 	for _, c := range r.Cells {
 		levels := map[string]string{"system": c.System}
 		for _, x := range c.Factors {
@@ -187,7 +187,7 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 // means reports whether a gate applies to a cell. A gate may name a factor that does not vary in
 // the run.
 func (r *Result) means(c *Cell, rule gate.Rule) bool {
-	return rule.Means(func(path string) string {
+	return rule.AppliesTo(func(path string) string {
 		if path == "system" {
 			return c.System
 		}

@@ -164,7 +164,7 @@ func (d *decoder) expression(list string, i int, err error) {
 
 // gateNames returns the names that rules for these cells may use, without the metrics.
 func (e *Experiment) gateNames(cells []Cell) gate.Names {
-	names := gate.Names{Base: true, Gone: e.Dropped}
+	names := gate.Names{Base: true, Dropped: e.Dropped}
 	for _, c := range cells {
 		levels := map[string]string{}
 		for _, f := range c.Factors {

@@ -85,7 +85,7 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 			est.Bound = Open
 		}
 	case c.Disseminate != nil:
-		est = estimateDisseminate(c, e.Limits, e.System(c.System).Alone)
+		est = estimateDisseminate(c, e.Limits, e.System(c.System).SeedersOnly)
 	case c.Sync != nil:
 		est = e.estimateSync(c)
 	case c.Retrieve.Arrivals != nil:

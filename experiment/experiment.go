@@ -80,7 +80,7 @@ type SystemUse struct {
 	Override map[string]string `json:"override,omitempty"`
 	Baseline bool              `json:"baseline,omitempty" yaml:"-"`
 	// the nodes of its swarm do not pass on what they fetched
-	Alone bool `json:"alone,omitempty" yaml:"-"`
+	SeedersOnly bool `json:"alone,omitempty" yaml:"-"`
 }
 
 // Attached reports whether the system is already running, and is not started by Plimsoll.

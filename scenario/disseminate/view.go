@@ -46,7 +46,7 @@ func spreadStart(r *analysis.Result) []analysis.Case {
 func noSharing(r *analysis.Result) []analysis.Case {
 	alone := map[string]bool{}
 	for _, s := range r.Frame.Plan.Experiment.Systems {
-		alone[s.Name] = s.Alone
+		alone[s.Name] = s.SeedersOnly
 	}
 	return r.Cases(func(c *analysis.Cell, x *analysis.Case) bool {
 		s := c.Metrics["seeder_share"]
