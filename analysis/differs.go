@@ -153,7 +153,7 @@ func settingText(path, value string) string {
 		return "whole"
 	case slices.Contains([]string{"size", "queue", "bytes", "range_of", "range"}, last):
 		return experiment.Bytes(v).String()
-	case slices.Contains([]string{"delay", "jitter", "duration", "time", "longest", "deadline", "stall", "settle"},
+	case slices.Contains([]string{"delay", "jitter", "duration", "time", "deadline", "stall", "settle"},
 		last):
 		return experiment.Duration(math.Round(v * float64(time.Second))).String()
 	}

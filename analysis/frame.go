@@ -171,13 +171,12 @@ type InvalidTrial struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// SkippedCell was left out of the plan, or has trials that were left out of the run, because
-// they would take too long.
+// SkippedCell has trials that were left out because what they need is not possible on this machine.
 type SkippedCell struct {
 	Cell   string `json:"cell"`
 	System string `json:"system"`
 	Where  string `json:"where"`
-	Trials int    `json:"trials"` // 0: the whole cell
+	Trials int    `json:"trials"`
 	Why    string `json:"why"`
 }
 

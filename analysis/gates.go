@@ -18,8 +18,7 @@ type Ruling struct {
 	Rule  string       `json:"rule"`
 	Run   string       `json:"run"` // its directory
 	State string       `json:"state"`
-	Goal  bool         `json:"goal,omitempty"` // it comes from the scenario and does not affect the exit status
-	Why   string       `json:"why,omitempty"`  // reason, if it was not decided by cells
+	Why   string       `json:"why,omitempty"` // reason, if it was not decided by cells
 	Cells []CellRuling `json:"cells"`
 }
 
@@ -59,25 +58,10 @@ func (r *Result) Hold(rules []string) ([]Ruling, error) {
 		func(rule gate.Rule) []Ruling { return []Ruling{r.decide(rule, r.Run.Dir, nil)} })
 }
 
-// LeaveGates removes the gates of the plan, but not the scenario's goals.
-func (r *Result) LeaveGates() {
-	r.Gates = slices.DeleteFunc(slices.Clone(r.Gates), func(g Ruling) bool { return !g.Goal })
-	r.Verdict = r.verdict()
-}
-
-// planGates decides the gates of the plan and the goals of the scenario.
-func (r *Result) planGates() []Ruling {
-	var all []Ruling
+// planGates decides the gates of the plan.
+func (r *Result) planGates() (all []Ruling) {
 	for _, text := range r.Frame.Plan.Experiment.Gates {
 		all = append(all, r.planGate(text, r.Run.Dir, nil))
-	}
-	if r.View.Goals == nil {
-		return all
-	}
-	for _, rule := range r.View.Goals(r.Frame) {
-		g := r.decide(rule, r.Run.Dir, nil)
-		g.Goal = true
-		all = append(all, g)
 	}
 	return all
 }
@@ -122,7 +106,7 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 // gateNames returns what gates for this run may name.
 func (r *Result) gateNames(base bool) gate.Names {
 	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Base: base,
-		Gone: r.Frame.Plan.Experiment.Dropped}
+		Dropped: r.Frame.Plan.Experiment.Dropped}
 	for _, c := range r.Cells {
 		levels := map[string]string{"system": c.System}
 		for _, x := range c.Factors {
@@ -203,7 +187,7 @@ func (r *Result) decide(rule gate.Rule, dir string, base *baseCells) Ruling {
 // means reports whether a gate applies to a cell. A gate may name a factor that does not vary in
 // the run.
 func (r *Result) means(c *Cell, rule gate.Rule) bool {
-	return rule.Means(func(path string) string {
+	return rule.AppliesTo(func(path string) string {
 		if path == "system" {
 			return c.System
 		}
@@ -438,14 +422,11 @@ func (d *CellRuling) unsupported(trials []*Trial, m record.Metric) {
 	}
 }
 
-// GateState returns the worst state of gates, ignoring goals; empty: none. Gates that need a base
-// run count only if there are no others.
-func GateState(all []Ruling) string {
-	state := ""
+// GateState returns the worst state of gates; empty: none. Gates that need a base run count only if
+// there are no others.
+func GateState(all []Ruling) (state string) {
 	for _, g := range all {
-		if !g.Goal {
-			state = graverState(state, g.State)
-		}
+		state = graverState(state, g.State)
 	}
 	return state
 }
@@ -460,9 +441,6 @@ func SayGates(all []Ruling) string {
 	states := map[string]string{}
 	var rules []string
 	for _, g := range all {
-		if g.Goal {
-			continue
-		}
 		if states[g.Rule] == "" {
 			rules = append(rules, g.Rule)
 		}

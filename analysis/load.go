@@ -135,7 +135,10 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 		cell := &Cell{ID: c.ID, System: c.System, Baseline: c.Baseline && several, Group: c.Group(), Pair: c.Group(),
 			Planned: p.Blocks, Plan: c,
 			Outcomes: map[string]int64{}, Classes: map[string]int64{}, Metrics: map[string]Summary{},
-			Reasons: map[string]int{}, Factors: factorsOf(c.Factors)}
+			Reasons: map[string]int{}}
+		for _, x := range c.Factors {
+			cell.Factors = append(cell.Factors, Factor(x))
+		}
 		if cell.Baseline {
 			f.Baseline = c.System
 		}
@@ -155,20 +158,8 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 		view.Arrange(f)
 	}
 	f.Layout = layoutOf(f.Cells, view.Axis)
-	for _, c := range p.Skipped {
-		f.Skipped = append(f.Skipped, SkippedCell{Cell: c.ID, System: c.System,
-			Where: f.Layout.Where(&Cell{Factors: factorsOf(c.Factors)}),
-			Why:   c.Why})
-	}
 	f.Notes = append(f.Notes, p.Unapplied()...)
 	return f
-}
-
-func factorsOf(all []experiment.Factor) (factors []Factor) {
-	for _, x := range all {
-		factors = append(factors, Factor(x))
-	}
-	return factors
 }
 
 // superseded is the state of a trial that was repeated by a resumed run.

@@ -569,8 +569,8 @@ func (o *OverCells) shows() (key string, tone Tone) {
 	return "same", Good
 }
 
-// Hold decides gates for each new run, after those of the run's own plan unless alone.
-func (c *Comparison) Hold(rules []string, alone bool) error {
+// Hold decides gates for each new run, after those of the run's own plan.
+func (c *Comparison) Hold(rules []string) error {
 	names := c.base.gateNames(true)
 	for _, r := range c.news {
 		for _, levels := range r.gateNames(true).Cells {
@@ -578,12 +578,10 @@ func (c *Comparison) Hold(rules []string, alone bool) error {
 		}
 	}
 	var all []Ruling
-	if !alone {
-		for k, r := range c.news {
-			for _, text := range r.Frame.Plan.Experiment.Gates {
-				if !slices.Contains(rules, text) {
-					all = append(all, r.planGate(text, c.New[k].Dir, c.against(k)))
-				}
+	for k, r := range c.news {
+		for _, text := range r.Frame.Plan.Experiment.Gates {
+			if !slices.Contains(rules, text) {
+				all = append(all, r.planGate(text, c.New[k].Dir, c.against(k)))
 			}
 		}
 	}

@@ -450,7 +450,7 @@ func TestGatesCountWhatWasCutOff(t *testing.T) {
 		}
 	}
 	c := compared(t, cut(0), cut(6))
-	must(t, c.Hold([]string{"no worse than BASE by 5%"}, true))
+	must(t, c.Hold([]string{"no worse than BASE by 5%"}))
 	if c.Gates[0].State != analysis.GateFail {
 		t.Errorf("no worse than BASE: %s: %+v", c.Gates[0].State, c.Gates[0].Cells[0])
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -69,8 +68,6 @@ type View struct {
 	InTime, OneFate bool
 	// OneTrial: a run has one long trial of each cell by design.
 	OneTrial bool
-	// Goals returns gates of the scenario, which do not affect the exit status; nil: none.
-	Goals func(*Frame) []gate.Rule
 	// Alike reports whether a metric of two cells is comparable; nil: always.
 	Alike func(f *Frame, metric string, a, b *Cell) bool
 }

@@ -40,8 +40,6 @@ func (d *decoder) check(e *Experiment) {
 	if s := e.Disseminate; s != nil {
 		d.refuse(s.SeederSets > e.Repetitions.Max, "disseminate.seeder_sets", "repeat more often, or write 0",
 			"%d seeder sets are more than the repetitions", s.SeederSets)
-		d.refuse(s.Gate != 0 && e.Baseline == "none" && len(d.dropped) == 0, "disseminate.gate",
-			"name one of the systems as `baseline`", "there is no baseline to compare with")
 	}
 	if e.Retrieve != nil {
 		d.retrieve(e.Retrieve)
@@ -166,7 +164,7 @@ func (d *decoder) expression(list string, i int, err error) {
 
 // gateNames returns the names that rules for these cells may use, without the metrics.
 func (e *Experiment) gateNames(cells []Cell) gate.Names {
-	names := gate.Names{Base: true, Gone: e.Dropped}
+	names := gate.Names{Base: true, Dropped: e.Dropped}
 	for _, c := range cells {
 		levels := map[string]string{}
 		for _, f := range c.Factors {

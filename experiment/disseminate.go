@@ -31,8 +31,6 @@ type Disseminate struct {
 	// Interval at which leechers are asked for their progress. auto: 1% of the load line; at most 80 questions per
 	// second in all, at least one.
 	Poll Duration `json:"poll" default:"auto" zero:"auto" min:"10ms" max:"10s"`
-	// Goal: how much longer than the baseline a system may take. none: the verdict compares with the baseline.
-	Gate Fraction `json:"gate" default:"none" zero:"none"`
 }
 
 // Leechers returns the number of nodes that do not have the content from the beginning.
@@ -96,15 +94,13 @@ const (
 func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 	s := c.Disseminate
 	size, leechers := float64(c.Data.Size), float64(s.Leechers())
-	est := CellEstimate{Bytes: leechers * size, Limit: "link"}
+	est := CellEstimate{Bytes: leechers * size}
 	est.Operation = swarmSlack * c.LoadLine(tcpPayload)
 	if up := c.Link.UpRate(); alone && up != 0 {
 		copies := math.Ceil(leechers / float64(s.Seeders)) // sent by one seeder
 		est.Operation = servedSlack * max(c.LoadLine(tcpPayload), copies*size*8/tcpPayload(float64(up)))
 	}
-	if moved := est.Bytes / swarmRate; moved > est.Operation {
-		est.Operation, est.Limit = moved, "machine"
-	}
+	est.Operation = math.Max(est.Operation, est.Bytes/swarmRate)
 	took := math.Min(est.Operation+c.faultSeconds(limits.Stall), limits.Deadline.Seconds())
 	est.Seconds = arriving(s) + took + float64(s.Nodes)*size/loadRate
 	if s.Fresh {

@@ -31,7 +31,6 @@ const (
 // estimate sets the estimate of the plan from those of its cells.
 func (p *Plan) estimate() {
 	e := &p.Experiment
-	p.skipLong()
 	var seconds, bytes float64
 	once := map[string]float64{} // preparations shared by cells, in seconds
 	prepare := func(what string, takes float64) { once[what] = max(once[what], takes) }
@@ -81,12 +80,12 @@ func (e *Experiment) estimateCell(c *Cell) CellEstimate {
 	case c.Upload != nil:
 		est = estimateUpload(c, goodput)
 	case c.Collect != nil:
-		est = CellEstimate{Seconds: c.Collect.For.Seconds(), Limit: "schedule"}
+		est = CellEstimate{Seconds: c.Collect.For.Seconds()}
 		if c.Collect.For == 0 {
 			est.Bound = Open
 		}
 	case c.Disseminate != nil:
-		est = estimateDisseminate(c, e.Limits, e.System(c.System).Alone)
+		est = estimateDisseminate(c, e.Limits, e.System(c.System).SeedersOnly)
 	case c.Sync != nil:
 		est = e.estimateSync(c)
 	case c.Retrieve.Arrivals != nil:
@@ -110,15 +109,11 @@ func knownBytes(c *Cell) float64 {
 	return cmp.Or(float64(requestBytes(c.Data, c.Retrieve)), unknownSize)
 }
 
-// operation estimates one operation of a number of workers that share the link. It takes the longer
+// operation estimates the seconds of one operation of a number of workers that share the link: the longer
 // of its latency (round trips, work, and its bytes alone on the link) and the time to transfer the
 // bytes of all workers.
-func (c *Cell) operation(workers, trips, work, bytes, goodput float64) CellEstimate {
-	latency := work + trips*c.Link.RTT() + bytes/goodput
-	if shared := workers * bytes / goodput; shared > latency {
-		return CellEstimate{Operation: shared, Limit: "link"}
-	}
-	return CellEstimate{Operation: latency, Limit: "latency"}
+func (c *Cell) operation(workers, trips, work, bytes, goodput float64) float64 {
+	return math.Max(work+trips*c.Link.RTT()+bytes/goodput, workers*bytes/goodput)
 }
 
 // closedLoop estimates workers that each make requests of n bytes one after the other, until all
@@ -135,7 +130,7 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	if r.Connections == "fresh" {
 		rounds = 2
 	}
-	est := c.operation(workers, rounds, 0, n, goodput)
+	est := CellEstimate{Operation: c.operation(workers, rounds, 0, n, goodput)}
 	took := math.Min(est.Operation, limits.Deadline.Seconds())
 	est.Seconds = least(requests/workers*took, r.Duration.Seconds())
 	est.Bytes = workers * n * est.Seconds / est.Operation
@@ -173,12 +168,7 @@ func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 		rate, n = float64(a.Found.Requests)/held, float64(a.Found.Bytes)/float64(a.Found.Requests)
 	}
 	ends := least(held, r.Duration.Seconds(), float64(r.Requests)/rate, float64(r.Bytes)/n/rate)
-	est := CellEstimate{Seconds: ends, Operation: n / goodput, Limit: "arrivals"}
-	est.Bytes = ends * math.Min(rate*n, goodput)
-	if rate*n > goodput {
-		est.Limit = "link"
-	}
-	return est
+	return CellEstimate{Seconds: ends, Operation: n / goodput, Bytes: ends * math.Min(rate*n, goodput)}
 }
 
 // boundOf returns the bound of a plan: that of its least certain trial.

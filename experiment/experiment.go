@@ -80,7 +80,7 @@ type SystemUse struct {
 	Override map[string]string `json:"override,omitempty"`
 	Baseline bool              `json:"baseline,omitempty" yaml:"-"`
 	// the nodes of its swarm do not pass on what they fetched
-	Alone bool `json:"alone,omitempty" yaml:"-"`
+	SeedersOnly bool `json:"alone,omitempty" yaml:"-"`
 }
 
 // Attached reports whether the system is already running, and is not started by Plimsoll.
@@ -100,7 +100,7 @@ type Link struct {
 	Regions Regions `json:"regions,omitempty" default:"none" zero:"none" label:"regions"`
 	// Variation of the delay, uniform, to either side; packets keep their order.
 	Jitter Duration `json:"jitter" default:"0s" max:"10s" label:"jitter"`
-	// Probability that a segment is lost, in each direction.
+	// Probability that a segment is lost, in each direction. The estimate of plan ignores it.
 	Loss Fraction `json:"loss" default:"0%" max:"90%" label:"loss"`
 	// Queue before the link. auto: the bandwidth-delay product, at least 64 full segments.
 	Queue Bytes `json:"queue" default:"auto" zero:"auto" label:"queue"`

@@ -25,6 +25,7 @@ gates:
 		{nil, ""},
 		{[]string{"systems=nginx"}, "no cell of the run is meant"},
 		{[]string{"systems=boxo"}, "the run has no system `nginx`"},
+		{[]string{"systems=boxo"}, "--set gates= leaves out the rules of the file"},
 		{[]string{"systems=boxo", "gates=success >= 99% where system != nginx"}, ""},
 		{[]string{"systems=boxo", "gates=success >= 99% where system != nginy"}, "it has no level `nginy`"},
 		{[]string{"systems=nginx", "gates="}, ""},

@@ -1,11 +1,8 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
 	"slices"
-
-	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Overhead is the section of the scenario overhead. The size of the objects is data.size, the round
@@ -23,8 +20,6 @@ type Overhead struct {
 	Count int `json:"count" default:"5" min:"1" max:"100000"`
 	// No operation begins after this time in a trial; one always runs. Does not bound the adding of fill.
 	Time Duration `json:"time" default:"10s" min:"1ms"`
-	// Skip a cell when, by estimate, one operation takes longer. Plan and report list skipped cells.
-	Longest Duration `json:"longest" default:"1m" min:"1ms"`
 	// Size of the object that range reads from.
 	RangeOf Bytes `json:"range_of" default:"16MiB" min:"1B"`
 	// Objects that each trial of fill adds. They stay, so each block finds more.
@@ -75,10 +70,7 @@ func estimateOverhead(c *Cell, goodput float64, limits Limits) CellEstimate {
 		trips += freshTrips
 	}
 	workers := float64(o.Concurrency)
-	est := c.operation(workers, trips, guessedWork, n, goodput)
-	if n/goodput > est.Operation/2 {
-		est.Limit = "link"
-	}
+	est := CellEstimate{Operation: c.operation(workers, trips, guessedWork, n, goodput)}
 	took := math.Min(est.Operation, limits.Deadline.Seconds())
 	each := math.Min(float64(o.Count), math.Max(1, math.Ceil(o.Time.Seconds()/took)))
 	switch {
@@ -95,23 +87,4 @@ func estimateOverhead(c *Cell, goodput float64, limits Limits) CellEstimate {
 		est.Bytes += workers * each * n
 	}
 	return est
-}
-
-// tooLong reports whether one operation is expected to take longer than overhead.longest.
-func (c *Cell) tooLong() bool {
-	return c.Overhead != nil && c.Estimate.Operation > c.Overhead.Longest.Seconds()
-}
-
-// skipLong moves the cells in which one operation is expected to take longer than overhead.longest
-// to the skipped cells of the plan.
-func (p *Plan) skipLong() {
-	p.Cells = slices.DeleteFunc(p.Cells, func(c Cell) bool {
-		if !c.tooLong() {
-			return false
-		}
-		p.Skipped = append(p.Skipped, SkippedCell{ID: c.ID, System: c.System, Factors: c.Factors,
-			Why: fmt.Sprintf("one operation is expected to take %s, longer than overhead.longest (%s)",
-				words.Span(c.Estimate.Operation), c.Overhead.Longest)})
-		return true
-	})
 }

@@ -19,12 +19,9 @@ type Plan struct {
 	Hash       string     `json:"hash"` // SHA-256 of the plan's JSON without this field, in hex
 	Experiment Experiment `json:"experiment"`
 	Cells      []Cell     `json:"cells"`
-	// Skipped lists the cells left out because they would take too long. No other cell uses their
-	// IDs.
-	Skipped  []SkippedCell `json:"skipped,omitempty"`
-	Warmup   int           `json:"warmup"` // blocks executed before the measured ones
-	Blocks   int           `json:"blocks"` // measured blocks, at most
-	Estimate Estimate      `json:"estimate"`
+	Warmup     int        `json:"warmup"` // blocks executed before the measured ones
+	Blocks     int        `json:"blocks"` // measured blocks, at most
+	Estimate   Estimate   `json:"estimate"`
 	// Imported is set if the run was not executed by Plimsoll.
 	Imported *Imported `json:"imported,omitempty"`
 }
@@ -44,14 +41,6 @@ type Cell struct {
 	Disseminate *Disseminate `json:"disseminate,omitempty"`
 	Sync        *Sync        `json:"sync,omitempty"`
 	Estimate    CellEstimate `json:"estimate"` // of one trial
-}
-
-// SkippedCell is a combination that is not executed, with the reason.
-type SkippedCell struct {
-	ID      string   `json:"id"`
-	System  string   `json:"system"`
-	Factors []Factor `json:"factors"`
-	Why     string   `json:"why"`
 }
 
 // Factor is one level of one factor.
@@ -99,9 +88,7 @@ type CellEstimate struct {
 	Bytes   float64 `json:"bytes"` // file bytes
 	// seconds of one operation if all workers are busy; of a swarm without faults
 	Operation float64 `json:"operation"`
-	// what limits the speed: "link", "latency", "arrivals", "schedule", "machine"; empty: unknown
-	Limit string `json:"limit"`
-	Bound Bound  `json:"bound,omitempty"`
+	Bound     Bound   `json:"bound,omitempty"`
 }
 
 // Bound is the kind of number of an estimate.

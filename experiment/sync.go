@@ -100,13 +100,7 @@ func (s *Sync) honest() int {
 // longer of the transfer of the chain over all links at once and the work on it.
 func (e *Experiment) estimateSync(c *Cell) CellEstimate {
 	s := c.Sync
-	est := CellEstimate{Bytes: s.bytes(), Limit: "machine"}
-	moving := followWork * s.work()
-	link := c.syncLine()
-	if link > moving {
-		moving, est.Limit = link, "link"
-	}
-	est.Operation = startFollow + moving
+	est := CellEstimate{Bytes: s.bytes(), Operation: startFollow + math.Max(followWork*s.work(), c.syncLine())}
 	took := est.Operation + c.faultSeconds(e.Limits.Stall)
 	est.Seconds = math.Min(took, e.Limits.Deadline.Seconds()) + aroundSync
 	return est
@@ -117,9 +111,10 @@ func (e *Experiment) estimateSync(c *Cell) CellEstimate {
 func (c *Cell) syncLine() float64 {
 	s := c.Sync
 	rates := s.Speeds.Draw(s.honest(), func() float64 { return 0.5 })
+	next := 0
 	for _, t := range s.Trouble {
-		for i := range min(len(rates), t.Of(s.Peers)) {
-			rates[i] = cmp.Or(t.Rate, rates[i])
+		for range t.Of(s.Peers) * boolInt(t.Rate != 0) {
+			rates[next], next = t.Rate, next+1
 		}
 	}
 	up := 0.0

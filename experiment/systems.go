@@ -69,7 +69,7 @@ func (d *decoder) suits(e *Experiment) {
 			d.fail(path+".use", "systems that can: "+strings.Join(able.names(), ", "), "system `%s` cannot %s", spec.Name,
 				ask.words)
 		}
-		use.Alone = spec.Baseline && e.Scenario == "disseminate"
+		use.SeedersOnly = spec.Baseline && e.Scenario == "disseminate"
 		d.refuse(swarm && use.Override != nil, path+".override", "make two experiments, or a factor",
 			"in %s settings are the same for all systems", e.Scenario)
 		d.refuse(swarm && use.Attached(), path+".mode",

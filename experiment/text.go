@@ -35,11 +35,6 @@ func (p *Plan) WriteText(w io.Writer) error {
 	t.wrap("estimate", p.EstimateText())
 	t.wrap("where", e.Where...)
 	t.wrap("gate", e.Gates...)
-	if n := len(p.Skipped); n > 0 {
-		ids := each(p.Skipped, func(s SkippedCell) string { return s.ID })
-		t.wrap("skipped", fmt.Sprintf("%s, one operation longer than overhead.longest (%s): %s",
-			plural(n, "cell"), e.Overhead.Longest, strings.Join(ids, ", ")))
-	}
 	t.wrap("plan", p.Hash)
 	t.WriteString("\n")
 	t.cells(p)
@@ -130,14 +125,14 @@ func (t *textPage) wrap(label string, texts ...string) {
 func (t *textPage) cells(p *Plan) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "cell\tone trial\t%s\tlimited by", p.content())
+	fmt.Fprintf(w, "cell\tone trial\t%s", p.content())
 	for _, f := range p.Cells[0].Factors {
 		fmt.Fprintf(w, "\t%s", f.Label)
 	}
 	fmt.Fprintln(w)
 	for _, c := range p.Cells[:min(len(p.Cells), textCells)] {
 		took, moved := c.Estimate.Bound.text(c.Estimate.Seconds, c.Estimate.Bytes)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s", c.ID, took, moved, c.Estimate.Limit)
+		fmt.Fprintf(w, "%s\t%s\t%s", c.ID, took, moved)
 		for _, f := range c.Factors {
 			fmt.Fprintf(w, "\t%s", f.Value)
 		}

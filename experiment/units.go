@@ -127,8 +127,8 @@ func (q *quantity) read(s string) (*big.Rat, error) {
 	return total, nil
 }
 
-// whole sets *to to the value of s, which must be an integer number of the smallest unit.
-func whole[T ~int64](q *quantity, s, smallest string, to *T) error {
+// parseWhole sets *to to the value of s, which must be an integer number of the smallest unit.
+func parseWhole[T ~int64](q *quantity, s, smallest string, to *T) error {
 	v, err := q.read(s)
 	if err != nil {
 		return err
@@ -140,8 +140,8 @@ func whole[T ~int64](q *quantity, s, smallest string, to *T) error {
 	return nil
 }
 
-// real sets *to to the value of s in the base unit.
-func real[T ~float64](q *quantity, s string, to *T) error {
+// parseReal sets *to to the value of s in the base unit.
+func parseReal[T ~float64](q *quantity, s string, to *T) error {
 	v, err := q.read(s)
 	if err == nil {
 		f, _ := v.Float64()
@@ -186,7 +186,7 @@ func ParseBytes(s string) (Bytes, error) {
 	return b, err
 }
 
-func (b *Bytes) parse(s string) error { return whole(bytesQuantity, s, "bytes", b) }
+func (b *Bytes) parse(s string) error { return parseWhole(bytesQuantity, s, "bytes", b) }
 
 // String returns the shortest exact text for b, binary if a decimal one is as long. Its unit is
 // always unambiguous.
@@ -205,7 +205,7 @@ func (Bytes) kind() string { return "size" }
 // BitRate is a rate in bits per second; 0 is unlimited. Its units are decimal.
 type BitRate float64
 
-func (r *BitRate) parse(s string) error { return real(rateQuantity, s, r) }
+func (r *BitRate) parse(s string) error { return parseReal(rateQuantity, s, r) }
 
 // String returns the rate in the largest unit in which it is at least 1.
 func (r BitRate) String() string {
@@ -234,7 +234,7 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 // Seconds returns d in seconds.
 func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
 
-func (d *Duration) parse(s string) error { return whole(durationQuantity, s, "nanoseconds", d) }
+func (d *Duration) parse(s string) error { return parseWhole(durationQuantity, s, "nanoseconds", d) }
 
 // zeroParts matches what the standard library appends to the minutes of 1m0s and the hours of
 // 1h0m0s.
@@ -259,7 +259,7 @@ func (Duration) kind() string { return "duration" }
 // Fraction is a share between 0 and 1.
 type Fraction float64
 
-func (f *Fraction) parse(s string) error { return real(shareQuantity, s, f) }
+func (f *Fraction) parse(s string) error { return parseReal(shareQuantity, s, f) }
 
 // String returns the percentage with as few digits as represent f exactly, or else the plain
 // number.
@@ -279,7 +279,7 @@ func (Fraction) kind() string { return "share" }
 // OpRate is a rate of operations per second.
 type OpRate float64
 
-func (r *OpRate) parse(s string) error { return real(opsQuantity, s, r) }
+func (r *OpRate) parse(s string) error { return parseReal(opsQuantity, s, r) }
 
 // String returns the rate per second.
 func (r OpRate) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }

@@ -67,7 +67,6 @@ func estimateUpload(c *Cell, goodput float64) CellEstimate {
 	}
 	objects, bytes := c.Data.Total()
 	workers := float64(c.Upload.Concurrency)
-	est := c.operation(workers, 1, leastWork, bytes/objects, goodput)
-	est.Seconds, est.Bytes, est.Bound = objects/workers*est.Operation, bytes, AtLeast
-	return est
+	took := c.operation(workers, 1, leastWork, bytes/objects, goodput)
+	return CellEstimate{Seconds: objects / workers * took, Bytes: bytes, Operation: took, Bound: AtLeast}
 }

@@ -129,9 +129,9 @@ func TestTahoeOverhead(t *testing.T) {
 			t.Errorf("%s: operations %v, delays %v", system, operations[system], delays[system])
 		}
 	}
-	if !sizes["55B"] || !sizes["56B"] || len(sizes) != 8 || len(p.Skipped) != 0 || p.Blocks < 6 ||
+	if !sizes["55B"] || !sizes["56B"] || len(sizes) != 8 || p.Blocks < 6 ||
 		p.Experiment.Baseline != "sftp" {
-		t.Errorf("sizes %v, %d skipped, %d blocks, baseline %s", sizes, len(p.Skipped), p.Blocks, p.Experiment.Baseline)
+		t.Errorf("sizes %v, %d blocks, baseline %s", sizes, p.Blocks, p.Experiment.Baseline)
 	}
 }
 
@@ -173,13 +173,16 @@ func TestCodexDissemination(t *testing.T) {
 	p := plan(t, "codex-dissemination")
 	for _, c := range p.Cells {
 		d := c.Disseminate
-		if !d.Join.Together() || d.Stay != experiment.Forever || d.Faults != nil || d.SeederSets != 2 || d.Gate != 0.2 ||
+		if !d.Join.Together() || d.Stay != experiment.Forever || d.Faults != nil || d.SeederSets != 2 ||
 			c.Data.Objects != 1 {
 			t.Errorf("%s: %+v", c.ID, d)
 		}
 		if least := c.Estimate.Operation; least > p.Experiment.Limits.Deadline.Seconds()/4 {
 			t.Errorf("%s: a leecher takes %.0f s, too near its deadline", c.ID, least)
 		}
+	}
+	if len(p.Experiment.Gates) != 2 {
+		t.Errorf("gates %q", p.Experiment.Gates)
 	}
 	swarms := strings.Fields("1/2 1/8 2/8 4/8 1/16 2/16 4/16 8/16 1/32 2/32 4/32 8/32 16/32")
 	want := grid([]string{"deluge", "bittorrent", "boxo", "codex"}, []string{"100MiB", "1GiB", "5GiB"}, swarms)
@@ -251,6 +254,7 @@ func TestPromises(t *testing.T) {
 			"systems.boost.with.list=pieces.txt", 28 + 14, 0, "nginx"},
 		{"tahoe-overhead", "systems=tahoe,nginx; overhead.operation=put,get; data.size=1B,56B,10kB,1MB; " +
 			"link.delay=2.5ms,20ms; repetitions=3", 48, 1200, "nginx"},
+		{"tahoe-overhead", "link.rate=624kbit; data.size=1B,55B,56B,1kB,10kB,100kB,1MB", 826, 36000, "sftp"},
 		{"tahoe-objects", "", 2, 0, "sftp"},
 		{"tahoe-objects", "overhead.objects=200; overhead.count=20", 2, 600, "sftp"},
 		{"tahoe-objects", "systems=sftp", 1, 0, "sftp"},
@@ -259,7 +263,7 @@ func TestPromises(t *testing.T) {
 		{"sia-best-case", small + "systems=s3; data.objects=25", 1, 60, "none"},
 		{"sia-real-data", "data={directory: /srv/films, copies: 3}", 1, 0, "none"},
 		{"codex-dissemination", "data.size=100MiB", 65, 8.5 * 3600, "deluge"},
-		{"codex-dissemination", "systems=bittorrent,boxo,fanout; data.size=20MiB; disseminate.nodes=2,8; " +
+		{"codex-dissemination", "systems=bittorrent,boxo,fanout; gates=; data.size=20MiB; disseminate.nodes=2,8; " +
 			"repetitions=6", 12, 900, "fanout"},
 		{"codex-dissemination", "systems=deluge,bittorrent,boxo,fanout; systems.deluge.with.transport=both; " +
 			"link.rate=1Gbit", 3*39 + 13, 0, "deluge"},
@@ -278,12 +282,6 @@ func TestPromises(t *testing.T) {
 			t.Errorf("%s %s: %d cells, %.0f s, baseline %s", c.name, c.sets, len(p.Cells), p.Estimate.Seconds,
 				p.Experiment.Baseline)
 		}
-	}
-	// Over the study's own uplink the largest files take too long, and the plan lists them as
-	// skipped.
-	p := plan(t, "tahoe-overhead", "link.rate=624kbit")
-	if len(p.Skipped) == 0 {
-		t.Error("10 MB at 78 kB/s are not left out")
 	}
 }
 

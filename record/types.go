@@ -90,7 +90,7 @@ const (
 	Running TrialState = "running"
 	Done    TrialState = "done"
 	Failed  TrialState = "failed"  // it could not be executed; Error says why
-	Skipped TrialState = "skipped" // left out on purpose, because it would take too long; Error says why
+	Skipped TrialState = "skipped" // left out: this machine cannot do what it needs; Error says why
 )
 
 // Trial is one execution of a cell: the unit of replication.

@@ -8,11 +8,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -60,10 +58,10 @@ func changed(dir string) (at time.Time) {
 	return at
 }
 
-// readIndex returns an index of the runs below a directory, latest first, with links of a form
-// such as "run/%s/". It contains only the last element of the directory's path, because readers
-// of the page may not be meant to know the rest.
-func readIndex(root, link string) (index page.Index, err error) {
+// readIndex returns an index of the runs below a directory, latest first, with links to the runs'
+// report.html. It contains only the last element of the directory's path, because readers of the
+// page may not be meant to know the rest.
+func readIndex(root string) (index page.Index, err error) {
 	ids, err := FindRuns(root)
 	if err != nil {
 		return index, err
@@ -77,17 +75,16 @@ func readIndex(root, link string) (index page.Index, err error) {
 		if err != nil {
 			row = page.IndexRow{Error: strings.ReplaceAll(err.Error(), dir, id)}
 		}
-		row.ID, row.Link = id, fmt.Sprintf(link, (&url.URL{Path: id}).EscapedPath())
+		row.ID, row.Link = id, "./"+(&url.URL{Path: id}).EscapedPath()+"/report.html"
 		index.Rows, index.Held = append(index.Rows, row), index.Held || row.Gates != ""
 	}
 	slices.SortStableFunc(index.Rows, func(a, b page.IndexRow) int { return b.Run.Started.Compare(a.Run.Started) })
 	return index, nil
 }
 
-// WriteIndex writes an index of the runs below a directory as one self-contained page with links
-// to the runs' report.html.
+// WriteIndex writes an index of the runs below a directory as one self-contained page.
 func WriteIndex(w io.Writer, root string) error {
-	index, err := readIndex(root, "./%s/report.html")
+	index, err := readIndex(root)
 	if err != nil {
 		return err
 	}
@@ -105,6 +102,10 @@ func resultOf(dir string) (*analysis.Result, error) {
 			return r, nil
 		}
 	}
+	return judge(dir)
+}
+
+func judge(dir string) (*analysis.Result, error) {
 	run, err := record.Open(dir)
 	if err != nil {
 		return nil, err
@@ -134,57 +135,28 @@ func rowOf(dir string) (row page.IndexRow, err error) {
 	return row, nil
 }
 
-// Runs serves an index of the runs below a directory and the page of each run, live while it is
-// running. Like [Live] it answers only requests for a loopback name. It serves only runs that it
-// found itself.
+// Runs serves an index of the runs below a directory and the page of each run as it is at the time
+// of the request. Like [Live] it answers only requests for a loopback name. It serves only runs
+// that it found itself.
 func Runs(root string) http.Handler {
-	s := &runsServer{root: root, pages: map[string]http.Handler{}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.page)
-	mux.HandleFunc("GET /run/{rest...}", s.run)
-	return loopbackNames(mux)
-}
-
-type runsServer struct {
-	root string
-
-	mu    sync.Mutex
-	pages map[string]http.Handler // by run, shared by all viewers
-}
-
-func (s *runsServer) page(w http.ResponseWriter, _ *http.Request) {
-	serve(w, func(to io.Writer) error {
-		index, err := readIndex(s.root, "run/%s/")
-		if err == nil {
-			err = page.WriteIndex(to, index)
-		}
-		return err
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		serve(w, func(to io.Writer) error { return WriteIndex(to, root) })
 	})
-}
-
-// run serves the page of a run and its events.
-func (s *runsServer) run(w http.ResponseWriter, req *http.Request) {
-	id, file := path.Split(req.PathValue("rest"))
-	if id = strings.TrimSuffix(id, "/"); id == "" || file != "" && file != "events" {
-		http.NotFound(w, req)
-		return
-	}
-	// The requested run must be one that was found: the request is never used as a path.
-	ids, err := FindRuns(s.root)
-	if err != nil || !slices.Contains(ids, id) {
-		http.NotFound(w, req)
-		return
-	}
-	on := req.Clone(req.Context())
-	on.URL.Path, on.URL.RawPath = "/"+file, ""
-	s.live(id).ServeHTTP(w, on)
-}
-
-func (s *runsServer) live(id string) http.Handler {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pages[id] == nil {
-		s.pages[id] = Live(filepath.Join(s.root, filepath.FromSlash(id)))
-	}
-	return s.pages[id]
+	mux.HandleFunc("GET /{page...}", func(w http.ResponseWriter, req *http.Request) {
+		id, is := strings.CutSuffix(req.PathValue("page"), "/report.html")
+		// The requested run must be one that was found: the request is never used as a path.
+		if ids, err := FindRuns(root); err != nil || !is || !slices.Contains(ids, id) {
+			http.NotFound(w, req)
+			return
+		}
+		serve(w, func(to io.Writer) error {
+			r, err := judge(filepath.Join(root, filepath.FromSlash(id)))
+			if err != nil {
+				return err
+			}
+			return page.HTML(to, r, false)
+		})
+	})
+	return loopbackNames(mux)
 }

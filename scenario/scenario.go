@@ -237,7 +237,7 @@ func Prepare(ctx context.Context, s Scenario, info system.Info, site Site, cells
 	return nil, err
 }
 
-// SkipError means that a trial was left out on purpose, because it would take too long.
+// SkipError means that a trial was left out because this machine cannot do what it needs.
 type SkipError struct{ Why string }
 
 func (e *SkipError) Error() string { return e.Why }

@@ -13,7 +13,7 @@ func (p *program) benchCommand() *cobra.Command {
 	var concurrency, duration, size, out string
 	var set []string
 	var print bool
-	var manner manner
+	var options runOptions
 	c := &cobra.Command{
 		Use:  "bench URL",
 		Args: exactly(1, "one URL"),
@@ -40,7 +40,7 @@ func (p *program) benchCommand() *cobra.Command {
 			if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
 				host = strings.NewReplacer(":", "-", "/", "-").Replace(u.Host)
 			}
-			return p.perform(c, manner, "bench-"+host, out, cfg)
+			return p.perform(c, options, "bench-"+host, out, cfg)
 		},
 	}
 	f := c.Flags()
@@ -50,8 +50,8 @@ func (p *program) benchCommand() *cobra.Command {
 	f.BoolVar(&print, "print", false, "print the experiment file, and run nothing")
 	setFlag(c, &set)
 	outFlag(c, &out, "bench-HOST")
-	manner.flags(c)
-	manner.runFlags(c)
+	options.flags(c)
+	options.runFlags(c)
 	return c
 }
 

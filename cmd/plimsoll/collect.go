@@ -40,7 +40,7 @@ func (p *program) collectCommand() *cobra.Command {
 				}
 				defer s.stop()
 			}
-			return p.execute(c.Context(), cfg, elsewhere{})
+			return p.execute(c.Context(), cfg, place{})
 		},
 	}
 	f := c.Flags()

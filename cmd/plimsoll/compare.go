@@ -41,6 +41,9 @@ func (p *program) compareCommand() *cobra.Command {
 }
 
 func (p *program) compare(dirs []string, o comparison) error {
+	if p.ui.JSON && o.format != "json" && o.format != "text" {
+		return usage(fmt.Errorf("--json and --format %s exclude each other", o.format), "--json is --format json on one line")
+	}
 	if err := notItself(dirs); err != nil {
 		return err
 	}
@@ -66,7 +69,7 @@ func (p *program) compare(dirs []string, o comparison) error {
 	} else if err != nil {
 		return fmt.Errorf("compare %s: %w", dirs[0], err)
 	}
-	if err := c.Hold(o.gates, o.alone); err != nil {
+	if err := c.Hold(o.gates); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
 	if p.ui.JSON {

@@ -13,7 +13,7 @@ import (
 
 func (p *program) doctorCommand() *cobra.Command {
 	var set []string
-	var on elsewhere
+	var on place
 	c := &cobra.Command{
 		Use:  "doctor [PRESET|FILE]",
 		Args: cobra.MaximumNArgs(1),

@@ -64,6 +64,9 @@ func configOf(file string, src []byte, set []string, dir string) (cfg engine.Con
 func (p *program) source(arg string) (src []byte, file, name string, err error) {
 	if arg == "-" {
 		src, err = io.ReadAll(io.LimitReader(p.stdin, 16<<20))
+		if err == nil {
+			err = stdinAgain(src)
+		}
 		return src, "standard input", "experiment", err
 	}
 	if preset, err := presets.Get(arg); err == nil {
@@ -82,6 +85,18 @@ func (p *program) source(arg string) (src []byte, file, name string, err error) 
 	}
 	base := filepath.Base(arg)
 	return src, arg, strings.TrimSuffix(base, filepath.Ext(base)), nil
+}
+
+// stdinAgain makes what was read from standard input its content again: the command may run again in
+// namespaces.
+func stdinAgain(text []byte) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	os.Stdin = r
+	go func() { w.Write(text); w.Close() }()
+	return nil
 }
 
 // known returns what a file may name besides systems.

@@ -127,7 +127,10 @@ func (p *program) root() *cobra.Command {
 	}
 	explain(root)
 	hello, root.Long = root.Long, "" // --help lists all commands
-	root.AddCommand(p.nodeCommand(), exitStatusTopic())
+	root.AddCommand(p.nodeCommand())
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, verb []string) error { _, _, err := root.Find(verb); return err }
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	return root
 }
@@ -144,16 +147,6 @@ func explain(c *cobra.Command) {
 	for _, below := range c.Commands() {
 		explain(below)
 	}
-}
-
-// exitStatusTopic is `plimsoll help exit-status`.
-func exitStatusTopic() *cobra.Command {
-	var b strings.Builder
-	b.WriteString("What the program's exit status means; see docs/scripting.md.\n\n")
-	for _, m := range ui.Meanings {
-		fmt.Fprintf(&b, "%5d  %s\n", m.Code, m.Words)
-	}
-	return &cobra.Command{Use: "exit-status", Short: "what each exit status means", Long: b.String()}
 }
 
 func programVersion() string {

@@ -68,9 +68,6 @@ func (p *progress) Start() {
 	}
 	p.ui.Say("%s: %s (%d warm-up + %d of each cell) of %s", title, trials, p.plan.Warmup, p.plan.Blocks, of)
 	p.ui.Say("estimate: %s; recorded in %s", p.plan.EstimateText(), p.dir)
-	if n := len(p.plan.Skipped); n > 0 {
-		p.ui.Say("%d cells are left out because they would take too long; plimsoll plan lists them", n)
-	}
 	for _, w := range p.plan.Warnings() {
 		p.ui.Say("warning: %s", w)
 	}

@@ -27,7 +27,7 @@ func (p *program) reportCommand() *cobra.Command {
 		Use:  "report DIR",
 		Args: exactly(1, "one run directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if n := runsIn(args[0]); n > 0 && len(o.gates) == 0 && len(o.sets) == 0 && !o.alone && !o.again {
+			if n := runsIn(args[0]); n > 0 && len(o.gates) == 0 && len(o.sets) == 0 && !o.again {
 				return p.reportIndex(args[0], n)
 			}
 			rulings, err := p.writeReport(args[0], o)
@@ -51,14 +51,11 @@ type reportOptions struct {
 // judgement is how a finished run is judged.
 type judgement struct {
 	gates, sets []string
-	alone       bool // only gates, without those of the plan
 }
 
 func (j *judgement) flags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&j.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput "+
 		"within 20% of nginx'; in compare 'no worse than BASE by 5%'")
-	c.Flags().BoolVar(&j.alone, "no-file-gates", false,
-		"leave out the rules of the experiment file: only those of --gate are printed and decide the status")
 	setLimitsFlag(c, &j.sets)
 }
 
@@ -77,9 +74,8 @@ func openRun(dir string) (*record.Reader, error) {
 }
 
 // writeReport writes summary.json and report.html into the run directory and the table to
-// standard output. It checks the gates of the options besides those of the plan, or only the
-// former; the files always have those of the plan. Trials are judged by the limits of the plan,
-// changed by sets.
+// standard output. It checks the gates of the options besides those of the plan; the files have only
+// the latter. Trials are judged by the limits of the plan, changed by sets.
 func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, error) {
 	r, err := openRun(dir)
 	if err != nil {
@@ -104,9 +100,6 @@ func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, e
 		atomicfile.Write(file, func(w io.Writer) error { return page.HTML(w, rep, false) }),
 	); err != nil {
 		return nil, err
-	}
-	if o.alone {
-		rep.LeaveGates()
 	}
 	all := slices.Concat(rep.Gates, rulings)
 	if p.ui.JSON {

@@ -30,7 +30,7 @@ import (
 func (p *program) runCommand() *cobra.Command {
 	var set []string
 	var out string
-	var manner manner
+	var options runOptions
 	c := &cobra.Command{
 		Use:  "run PRESET|FILE",
 		Args: exactly(1, "one preset or experiment file"),
@@ -39,14 +39,14 @@ func (p *program) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.perform(c, manner, name, out, cfg)
+			return p.perform(c, options, name, out, cfg)
 		},
 	}
 	setFlag(c, &set)
 	outFlag(c, &out, "NAME")
-	manner.flags(c)
-	manner.runFlags(c)
-	manner.on.flags(c)
+	options.flags(c)
+	options.runFlags(c)
+	options.place.flags(c)
 	return c
 }
 
@@ -59,33 +59,33 @@ func outOr(out, name string) string {
 	return cmp.Or(out, filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405")))
 }
 
-// manner is how a run is executed and displayed, which is not part of its plan.
-type manner struct {
+// runOptions are how a run is executed and displayed, which is not part of its plan.
+type runOptions struct {
 	waitQuiet   time.Duration
 	keepGoing   bool
 	pull        bool
 	open, serve bool
 	clients     int
-	on          elsewhere
+	place       place
 }
 
 const waitQuiet = "wait-quiet"
 
-func (m *manner) flags(c *cobra.Command) {
+func (m *runOptions) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than "+
 		"limits.others (default 1m on a terminal, else 0)")
 	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "continue although no trial of the first block is valid")
-	c.Flags().BoolVar(&m.pull, "pull", false, "pull missing container images without asking")
+	c.Flags().BoolVar(&m.pull, "pull", false, "pull missing container images")
 }
 
-func (m *manner) runFlags(c *cobra.Command) {
+func (m *runOptions) runFlags(c *cobra.Command) {
 	c.Flags().IntVar(&m.clients, "clients", 1, "divide the load generator of retrieve among this many processes")
 	c.Flags().BoolVar(&m.open, "open", false, "open the page in the browser: the live one with --serve, else at the end")
 	c.Flags().BoolVar(&m.serve, "serve", false, "serve the page live on loopback while it runs, as plimsoll serve does")
 }
 
 func (p *program) resumeCommand() *cobra.Command {
-	var manner manner
+	var options runOptions
 	var retryInvalid bool
 	c := &cobra.Command{
 		Use:  "resume DIR",
@@ -95,7 +95,7 @@ func (p *program) resumeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			on := &manner.on
+			on := &options.place
 			if where != nil && on.On == "" && (!where.Over || where.Run != "" || retryInvalid) {
 				on.On, on.Image, on.Pack = where.On, cmp.Or(on.Image, where.Image), on.Pack || where.Pack
 			}
@@ -112,22 +112,26 @@ func (p *program) resumeCommand() *cobra.Command {
 				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to continue", args[0],
 					plan.Imported.Format))
 			}
-			return p.perform(c, manner, "", args[0], engine.Config{Plan: plan, Resume: true,
+			return p.perform(c, options, "", args[0], engine.Config{Plan: plan, Resume: true,
 				RetryInvalid: retryInvalid})
 		},
 	}
 	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "run invalid trials again; their records stay")
-	manner.flags(c)
-	manner.on.flags(c)
+	options.flags(c)
+	options.place.flags(c)
 	return c
 }
 
 // perform executes a plan in a run directory (a new one if out is empty), and shows its page if
 // requested.
-func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engine.Config) error {
+func (p *program) perform(c *cobra.Command, m runOptions, name, out string, cfg engine.Config) error {
 	if out == "" {
 		out = outOr("", name)
-		os.Args = append(os.Args, "--out", out) // the command may run again in namespaces
+		end := slices.Index(os.Args, "--") // of the flags
+		if end < 0 {
+			end = len(os.Args)
+		}
+		os.Args = slices.Insert(os.Args, end, "--out", out) // the command may run again in namespaces
 	}
 	cfg.Dir, cfg.WaitQuiet, cfg.StopInvalid, cfg.Clients = out, m.waitQuiet, !m.keepGoing, m.clients
 	if !c.Flags().Changed(waitQuiet) && p.ui.Terminal() {
@@ -138,7 +142,7 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		return usage(fmt.Errorf("--clients %d: the load of %s cannot be divided so", m.clients, e.Scenario),
 			"it divides the load generator of the scenario retrieve, without mix, among that many processes")
 	}
-	if m.on.On == "" {
+	if m.place.On == "" {
 		if err := p.pullMissing(c.Context(), cfg.Plan, m.pull); err != nil {
 			return err
 		}
@@ -158,11 +162,11 @@ func (p *program) perform(c *cobra.Command, m manner, name, out string, cfg engi
 		}
 	}
 	code, done, err := 0, false, error(nil)
-	if m.on.On == "" {
+	if m.place.On == "" {
 		code, done, err = enterNamespace(cfg.Plan)
 	}
 	if !done && err == nil {
-		err = p.execute(c.Context(), cfg, m.on)
+		err = p.execute(c.Context(), cfg, m.place)
 	}
 	if page := filepath.Join(out, "report.html"); m.open && !m.serve {
 		if _, missing := os.Stat(page); missing == nil {
@@ -195,7 +199,7 @@ func exitWith(code int, err error) error {
 }
 
 // execute runs a plan here or elsewhere, and reports on it here, whatever the end.
-func (p *program) execute(ctx context.Context, cfg engine.Config, on elsewhere) error {
+func (p *program) execute(ctx context.Context, cfg engine.Config, on place) error {
 	dir := cfg.Dir
 	fill(&cfg)
 	cfg.Hosts = agent.Wanted()

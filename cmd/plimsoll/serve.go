@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -89,7 +90,13 @@ func (p *program) listen(
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	over := make(chan error, 1)
-	go func() { over <- srv.Serve(l) }()
+	go func() {
+		err := srv.Serve(l)
+		if !errors.Is(err, http.ErrServerClosed) {
+			p.ui.Say("note: %s is no longer served: %v", l.Addr(), err)
+		}
+		over <- err
+	}()
 	p.ui.Say("%s", strings.NewReplacer("ADDRESS", l.Addr().String(), "TOKEN", query).Replace(where))
 	return listening{"http://" + l.Addr().String() + "/" + query, func() { srv.Close() }, over}, nil
 }

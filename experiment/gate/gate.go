@@ -34,9 +34,9 @@ type Rule struct {
 	Where  Condition // nil: all cells
 }
 
-// Means reports whether a rule applies to a cell with these levels of its factors. A system is not
+// AppliesTo reports whether a rule applies to a cell with these levels of its factors. A system is not
 // compared with itself.
-func (r Rule) Means(level func(path string) string) bool {
+func (r Rule) AppliesTo(level func(path string) string) bool {
 	if r.Kind == Within && level("system") == r.System {
 		return false
 	}
@@ -57,7 +57,7 @@ type Names struct {
 	Headline string              // the metric of a rule that names none; empty: unknown
 	Levels   map[string][]string // of each factor, by its path; "system" is one
 	Cells    []map[string]string // the level of each factor, by cell; nil: unknown, and a rule may apply to none
-	Gone     []string            // systems that were left out of the run; conditions may still name them
+	Dropped  []string            // systems that were left out of the run; conditions may still name them
 	Base     bool                // there is a base run
 }
 
@@ -79,7 +79,7 @@ func (n Names) factors() []Factor {
 	var all []Factor
 	for path, levels := range n.Levels {
 		all = append(all, Factor{Path: path, Noun: "a word", Read: func(text string) (Level, error) {
-			if !slices.Contains(levels, text) && !(path == "system" && slices.Contains(n.Gone, text)) {
+			if !slices.Contains(levels, text) && !(path == "system" && slices.Contains(n.Dropped, text)) {
 				return Level{}, &Error{Msg: "it has no level " + quoted(text), Fix: levelsHint(levels)}
 			}
 			return Level{text, math.NaN()}, nil

@@ -76,7 +76,7 @@ func TestRulesMeanCells(t *testing.T) {
 		}
 		got := ""
 		for i, c := range cells {
-			if rule.Means(func(path string) string { return c[path] }) {
+			if rule.AppliesTo(func(path string) string { return c[path] }) {
 				got += strconv.Itoa(i)
 			}
 		}

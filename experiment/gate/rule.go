@@ -63,8 +63,11 @@ func Parse(text string, names Names, least float64) (r Rule, err error) {
 		r.Kind, r.Share, r.System = Within, p.share("apart"), p.part("system")
 		if systems := names.Levels["system"]; !slices.Contains(systems, r.System) {
 			fix := suggest.DidYouMean(r.System, systems)
-			if r.System == "BASE" {
+			switch {
+			case r.System == "BASE":
 				fix = "for another run: METRIC no worse than BASE by " + p.part("apart")
+			case slices.Contains(names.Dropped, r.System):
+				fix = "--set gates= leaves out the rules of the file, --set gates=RULE replaces them"
 			}
 			p.fail("system", fix, "the run has no system %s", quoted(r.System))
 		}
@@ -88,7 +91,7 @@ func Parse(text string, names Names, least float64) (r Rule, err error) {
 		}
 	}
 	if names.Cells != nil && !slices.ContainsFunc(names.Cells, func(c map[string]string) bool {
-		return r.Means(func(path string) string { return c[path] })
+		return r.AppliesTo(func(path string) string { return c[path] })
 	}) {
 		p.fail("where", "a system is not compared with itself; for several levels write a rule of each, or `in [a, b]`",
 			"no cell of the run is meant: such a rule is never decided")

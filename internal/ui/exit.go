@@ -24,26 +24,6 @@ const (
 	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
 )
 
-// Meanings lists all codes with their descriptions for `plimsoll help exit-status`.
-var Meanings = []struct {
-	Code  Code
-	Words string
-}{
-	{CodeOK, "all went as planned"},
-	{CodeInternal, "another error"},
-	{CodeUsage, "the command line or the experiment file is wrong; nothing was started"},
-	{CodePreconditions, "a precondition does not hold (see plimsoll doctor), or no system started"},
-	{CodeGate, "a gate failed"},
-	{CodeInvalid, "no valid trial, no operation of a system succeeded, or nothing to compare"},
-	{CodeCorruption, "bytes came back that are not the object's"},
-	{CodeExit, "an exit condition ended the run early"},
-	{CodeLost, "a load test ended without all of its objects"},
-	{CodeIncomplete, "some trials could not be executed; resume tries again"},
-	{CodeUndecided, "no gate failed, and one is inconclusive"},
-	{CodeUnwritable, "the disk is full, or the run directory cannot be written"},
-	{CodeInterrupted, "interrupted by Ctrl-C or SIGTERM; resume goes on"},
-}
-
 // Exit attaches an exit status to an error.
 func Exit(code Code, err error) error {
 	if err == nil {

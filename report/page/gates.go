@@ -13,7 +13,6 @@ import (
 // gateView is a formatted gate.
 type gateView struct {
 	analysis.Ruling
-	Kind     string // "gate" or "goal"
 	Tone     analysis.Tone
 	Outcome  string   // "FAIL in nightly-2 (2 fail, 5 pass)"
 	Deciding []string // the cells that fail, then those that are inconclusive
@@ -33,11 +32,8 @@ func gateViews(gates []analysis.Ruling) []gateView {
 	several := slices.ContainsFunc(gates, func(g analysis.Ruling) bool { return g.Run != gates[0].Run })
 	var all []gateView
 	for _, g := range gates {
-		v := gateView{Ruling: g, Kind: "gate", Tone: gateTone(g.State), Outcome: strings.ToUpper(g.State),
+		v := gateView{Ruling: g, Tone: gateTone(g.State), Outcome: strings.ToUpper(g.State),
 			Deciding: decidingCells(g)}
-		if g.Goal {
-			v.Kind = "goal"
-		}
 		if several {
 			v.Outcome += " in " + g.Run
 		}
@@ -100,7 +96,7 @@ func GatesText(gates []analysis.Ruling, width int) string {
 	width = cmp.Or(width, plainWidth)
 	var all []string
 	for _, g := range gateViews(gates) {
-		all = append(all, words.Wrap("", "   ", g.Kind+" "+g.Rule+": "+g.Outcome, width)...)
+		all = append(all, words.Wrap("", "   ", "gate "+g.Rule+": "+g.Outcome, width)...)
 		for _, line := range g.Deciding {
 			all = append(all, words.Wrap("   ", "      ", line, width)...)
 		}

@@ -282,11 +282,7 @@ func reasons(r *analysis.Result) (all []analysis.Pair) {
 func skippedTable(r *analysis.Result) table {
 	t := table{Head: heads("system", "cell", "#trials", "why")}
 	for _, s := range r.Skipped {
-		trials := entry{Text: "all"}
-		if s.Trials > 0 {
-			trials = integer(s.Trials)
-		}
-		t.Rows = append(t.Rows, []entry{{Text: s.System}, {Text: s.Where}, trials, {Text: s.Why}})
+		t.Rows = append(t.Rows, []entry{{Text: s.System}, {Text: s.Where}, integer(s.Trials), {Text: s.Why}})
 	}
 	return t
 }

@@ -138,7 +138,7 @@ func (t *text) gates() {
 				words.Plural(int64(len(all)-i), "more gate", "more gates")))
 			return
 		}
-		t.line(g.Tone, g.Kind+" "+g.Rule+": "+g.Outcome)
+		t.line(g.Tone, "gate "+g.Rule+": "+g.Outcome)
 		for _, line := range g.Deciding {
 			if t.verbose {
 				t.prose("", "   - ", line)

@@ -4,11 +4,9 @@ package disseminate
 
 import (
 	_ "embed"
-	"fmt"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -19,7 +17,7 @@ var viewText string
 func (Scenario) View() *analysis.View {
 	v := analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "time_median" }
-	v.Goals, v.Read, v.Tables = goals, read, tables
+	v.Read, v.Tables = read, tables
 	v.Hold(map[string]func(*analysis.Result) []analysis.Case{"leechers-unfinished": leechersUnfinished,
 		"partial-faults": partialFaults, "start-spread": spreadStart, "no-sharing": noSharing,
 		"slow-recovery": slowRecovery})
@@ -29,23 +27,6 @@ func (Scenario) View() *analysis.View {
 // wanted reports whether a leecher with this outcome had to finish: the experiment did not end
 // it on purpose.
 func wanted(o record.Outcome) bool { return o != record.Cancelled && o != record.InFlight }
-
-// goals returns the rules of disseminate.gate: both times within a share of the baseline's.
-func goals(f *analysis.Frame) []gate.Rule {
-	if f.Baseline == "" || len(f.Cells) == 0 || !(f.Cells[0].Plan.Disseminate.Gate > 0) {
-		return nil
-	}
-	within := f.Cells[0].Plan.Disseminate.Gate
-	var all []gate.Rule
-	for _, key := range []string{"time_median", "time_last"} {
-		if _, ok := f.Metric(key); ok {
-			all = append(all, gate.Rule{Text: fmt.Sprintf("%s within %s of %s", key, within, f.Baseline), Metric: key,
-				Kind:  gate.Within,
-				Share: float64(within), System: f.Baseline})
-		}
-	}
-	return all
-}
 
 const (
 	nearlyAll  = 0.90 // share of all bytes from seeders above which leechers do not share
@@ -65,7 +46,7 @@ func spreadStart(r *analysis.Result) []analysis.Case {
 func noSharing(r *analysis.Result) []analysis.Case {
 	alone := map[string]bool{}
 	for _, s := range r.Frame.Plan.Experiment.Systems {
-		alone[s.Name] = s.Alone
+		alone[s.Name] = s.SeedersOnly
 	}
 	return r.Cases(func(c *analysis.Cell, x *analysis.Case) bool {
 		s := c.Metrics["seeder_share"]

@@ -52,7 +52,7 @@ func newBenchOn(t *testing.T, client testbed.Host, node *mem.Node, seen system.N
 func cell(operation string, size int64, set ...func(*experiment.Overhead)) experiment.Cell {
 	o := &experiment.Overhead{
 		Operation: operation, Connections: "keep", Concurrency: 1, Count: 5, Time: experiment.Duration(time.Hour),
-		Longest: experiment.Duration(time.Hour), RangeOf: 1 << 20, Objects: 100,
+		RangeOf: 1 << 20, Objects: 100,
 	}
 	for _, f := range set {
 		f(o)

@@ -20,7 +20,7 @@ systems: [tahoe, sftp]
 baseline: sftp
 link: {rate: 100Mbit, delay: [0s, 40ms]}
 data: {size: [40B, 10kB, 1MB, 10MB]}
-overhead: {operation: [put, get, fill], concurrency: [1, 4], objects: 1000, longest: 5m}
+overhead: {operation: [put, get, fill], concurrency: [1, 4], objects: 1000}
 where:
   - overhead.operation != fill || data.size == 10kB && link.delay == 0s && overhead.concurrency == 1
   - overhead.concurrency == 1 || overhead.operation == put && link.delay == 0s && system == tahoe

@@ -13,19 +13,19 @@ import (
 	"github.com/plimsoll-project/plimsoll/remote/ssh"
 )
 
-// elsewhere is where a run is executed, if not on this machine.
-type elsewhere struct {
+// place is where a run is executed, if not on this machine.
+type place struct {
 	remote.Where // On, Image and Pack
 	sync         time.Duration
 }
 
-func (e *elsewhere) flags(c *cobra.Command) {
+func (e *place) flags(c *cobra.Command) {
 	e.placeFlags(c)
 	c.Flags().DurationVar(&e.sync, "sync", 5*time.Minute,
 		"with --on: bring the run directory here this often; 0: at the end")
 }
 
-func (e *elsewhere) placeFlags(c *cobra.Command) {
+func (e *place) placeFlags(c *cobra.Command) {
 	c.Flags().StringVar(&e.On, "on", "", "run on other machines: ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]")
 	c.Flags().StringVar(&e.Image, "image", "", "with --on kubernetes: a container image with this plimsoll (default "+
 		kubernetes.Image+":VERSION)")
@@ -33,7 +33,7 @@ func (e *elsewhere) placeFlags(c *cobra.Command) {
 }
 
 // open opens the place that --on names, and makes e.On independent of the working directory.
-func (e *elsewhere) open(note func(string)) (remote.Place, error) {
+func (e *place) open(note func(string)) (remote.Place, error) {
 	kind, rest, _ := strings.Cut(e.On, ":")
 	switch kind {
 	case "ssh":
