@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
@@ -65,7 +69,7 @@ func (p *program) sayMissingImages(ctx context.Context, plan *experiment.Plan) e
 	return err
 }
 
-// pullMissing pulls the missing images of a plan, or returns an error that says how large the first is.
+// pullMissing pulls the missing images of a plan: with --pull or, on a terminal, after asking.
 func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull bool) error {
 	store, missing, err := missingImages(plan)
 	if err != nil {
@@ -73,14 +77,26 @@ func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull b
 	}
 	for _, ref := range missing {
 		if !pull {
-			return ui.Exit(ui.CodePreconditions, ui.WithHint(fmt.Errorf("image %s is not on this machine (%s)", ref,
-				sizeOf(ctx, store, ref)), "add --pull"))
+			err := fmt.Errorf("image %s is not on this machine (%s)", ref, sizeOf(ctx, store, ref))
+			if !p.confirm(err.Error() + ". Pull it?") {
+				return ui.Exit(ui.CodePreconditions, ui.WithHint(err, "add --pull"))
+			}
 		}
 		if _, err := p.pull(ctx, store, ref, "", false); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// confirm asks the user; without a terminal the answer is no.
+func (p *program) confirm(question string) bool {
+	if !p.ui.Terminal() || !term.IsTerminal(int(os.Stdin.Fd())) {
+		return false
+	}
+	fmt.Fprint(p.stderr, question+" [y/N] ")
+	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
+	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y")
 }
 
 // pull gets an image from its registry, or from a file or directory. fresh ignores what a tag

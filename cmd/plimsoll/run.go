@@ -75,7 +75,7 @@ func (m *runOptions) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than "+
 		"limits.others (default 1m on a terminal, else 0)")
 	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "continue although no trial of the first block is valid")
-	c.Flags().BoolVar(&m.pull, "pull", false, "pull missing container images")
+	c.Flags().BoolVar(&m.pull, "pull", false, "pull missing container images without asking")
 }
 
 func (m *runOptions) runFlags(c *cobra.Command) {
