@@ -32,7 +32,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 		}
 		return true, err
 	}
-	if s.cluster == nil { // an earlier attempt to bring it up failed
+	if s.runner == nil { // an earlier attempt to bring it up or to prepare it failed
 		return true, r.restart(ctx, s, "it is not up")
 	}
 	if r.plan.Experiment.Sync != nil { // the scenario itself starts and watches its nodes

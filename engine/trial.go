@@ -399,8 +399,7 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 		return limits.Trial.Std()
 	}
 	estimate := time.Duration(cell.Estimate.Seconds * float64(time.Second))
-	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute +
-		nodesTime(cell, limits)
+	return r.readyTime(r.sites[cell.System]) + 4*estimate + limits.Deadline.Std() + nodesTime(cell, limits)
 }
 
 // Describe names a cell in words.
