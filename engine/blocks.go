@@ -43,7 +43,10 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		end := r.alone(ctx, cell, block)
+		end := func() {}
+		if r.cfg.BetweenTrials != nil {
+			end = r.cfg.BetweenTrials(ctx)
+		}
 		r.say.Begin(job.n, job.total, cell, block)
 		r.stoppedBy = nil
 		trial, err := r.trial(ctx, cell, block)
@@ -90,24 +93,6 @@ func (r *run) continued() (met *scenario.Stop, err error) {
 		return s, nil
 	}
 	return nil, r.rec.Meta("stopped", "")
-}
-
-// alone waits until nothing of ours disturbs a trial on the client's machine, and keeps it so
-// until end is called. Disturbances are recorded: they count as CPU of others and may make the
-// trial invalid.
-func (r *run) alone(ctx context.Context, cell experiment.Cell, block int) (end func()) {
-	if r.cfg.Alone == nil {
-		return func() {}
-	}
-	disturbed := func(err error) {
-		if err != nil && ctx.Err() == nil {
-			r.event("note", "trial disturbed", fmt.Sprintf("%s, %s: %v", cell.ID, record.BlockName(block), err), 0)
-			r.say.Note(fmt.Sprintf("%s was disturbed: %v", cell.ID, err))
-		}
-	}
-	release, err := r.cfg.Alone(ctx)
-	disturbed(err)
-	return func() { disturbed(release()) }
 }
 
 // InvalidBlock is the first block of a session if none of its trials is valid: the next

@@ -48,10 +48,9 @@ type Config struct {
 	Hosts    testbed.Hosts     // creates hosts; nil: namespaces of this machine
 	Machines int               // number of machines of Hosts, including this one; 0: only this machine
 	Where    map[string]string // recorded in the environment: where Machines are
-	// Alone waits until nothing of ours disturbs a trial, and keeps it so until end is called,
-	// which returns what disturbed it nevertheless. An error means that something still disturbs.
-	// Nil: nothing ever does.
-	Alone func(ctx context.Context) (end func() error, err error)
+	// BetweenTrials is called before each trial, and end after it: meanwhile, nothing of ours should use the
+	// machine. May be nil.
+	BetweenTrials func(ctx context.Context) (end func())
 }
 
 // Result says how a run ended.

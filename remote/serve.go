@@ -40,9 +40,8 @@ const (
 	progressFile = "progress"   // events, in gob
 	machinesFile = "machines"   // the current machines, in gob: some have replaced others
 	turnLock     = "turn.lock"  // taken before trialLock, so that neither side starves
-	trialLock    = "trial.lock" // held by a trial or by a copy of the run directory, so that they never overlap
+	trialLock    = "trial.lock" // held by a trial or by a copy of the run directory, so that they do not overlap
 	overMark     = "over"       // created when the run is over
-	copyMark     = "copied"     // created by a copy that did not wait for the end of a trial
 	engineLock   = "engine.lock"
 	agentLock    = "agent.lock"
 )
@@ -83,7 +82,8 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	case "follow":
 		return follow(ctx, *dir, out)
 	case "fetch":
-		return copyRun(ctx, *dir, out)
+		defer betweenTrials(ctx, *dir)()
+		return writeRun(out, filepath.Join(*dir, RunDir))
 	case "machines":
 		return atomicfile.Write(filepath.Join(*dir, machinesFile), func(w io.Writer) error {
 			_, err := io.Copy(w, in)
@@ -108,65 +108,24 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	}
 }
 
-// copyPatience is how long a copy of the run directory waits for a trial, and a trial for a copy.
+// copyPatience is how long a copy of the run directory waits for a trial, and a trial for a copy. After that they
+// overlap, and what the copy uses counts as CPU of others.
 const copyPatience = 5 * time.Minute
 
 // betweenTrials waits until no trial runs and no copy of the run directory is made, and prevents
-// both until release is called. release is valid even with an error.
-func betweenTrials(ctx context.Context, dir string) (release func(), err error) {
+// both until release is called.
+func betweenTrials(ctx context.Context, dir string) (release func()) {
 	ctx, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
-	turn, err := awaitLock(ctx, filepath.Join(dir, turnLock))
+	turn, err := testbed.AwaitLock(ctx, filepath.Join(dir, turnLock))
 	if err != nil {
-		return func() {}, err
+		return func() {}
 	}
-	if release, err = awaitLock(ctx, filepath.Join(dir, trialLock)); err != nil {
-		return turn, err // holding turn, so that the next trial or copy waits for this one
+	if release, err = testbed.AwaitLock(ctx, filepath.Join(dir, trialLock)); err != nil {
+		return turn // holding turn, so that the next trial or copy waits for this one
 	}
 	turn()
-	return release, nil
-}
-
-// copyRun writes the run directory between two trials. It does not wait for a long trial to end,
-// but leaves a mark for it.
-func copyRun(ctx context.Context, dir string, out io.Writer) error {
-	release, err := betweenTrials(ctx, dir)
-	defer release()
-	if err != nil {
-		err = os.WriteFile(filepath.Join(dir, copyMark), nil, 0o600)
-	}
-	if err != nil {
-		return err
-	}
-	return writeRun(out, filepath.Join(dir, RunDir))
-}
-
-// alone implements engine.Config.Alone: it waits for a copy of the run directory, and prevents
-// copies during a trial.
-func alone(ctx context.Context, dir string) (end func() error, err error) {
-	release, err := betweenTrials(ctx, dir)
-	if err != nil {
-		err = fmt.Errorf("a copy of the run directory is being made: %w", err)
-	}
-	mark := filepath.Join(dir, copyMark)
-	_ = os.Remove(mark) // from the previous trial
-	return func() error {
-		release()
-		if os.Remove(mark) == nil {
-			return errors.New("a copy of the run directory was made meanwhile")
-		}
-		return nil
-	}, err
-}
-
-func awaitLock(ctx context.Context, path string) (unlock func(), err error) {
-	for ctx.Err() == nil {
-		if unlock, err = testbed.LockFile(path); !errors.Is(err, unix.EWOULDBLOCK) {
-			return unlock, err
-		}
-		timing.Pause(ctx, 20*time.Millisecond)
-	}
-	return nil, ctx.Err()
+	return release
 }
 
 // detach starts another part of `node run` in a new session, passes it our input, and prints its
@@ -253,7 +212,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	if err = hosts.stay(running); err == nil {
 		cfg.Dir, cfg.Progress = filepath.Join(dir, RunDir), say
 		cfg.Hosts, cfg.Machines, cfg.Where = hosts.host, len(o.Machines), hosts.where()
-		cfg.Alone = func(ctx context.Context) (func() error, error) { return alone(ctx, dir) }
+		cfg.BetweenTrials = func(ctx context.Context) func() { return betweenTrials(ctx, dir) }
 		res, err = execute(running, cfg)
 	}
 	// A run that could not begin has removed its directory, but followers will fetch it.
