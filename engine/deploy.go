@@ -127,9 +127,9 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 		d.Run = r.rec.ID()
 	}
 	begun := time.Now()
-	limit := r.plan.Experiment.Limits.Start.Std() + startMargin
-	starting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s was not ready within %s (limits.start)",
-		name, words.Duration(limit)))
+	limit := r.plan.Experiment.Limits.Start.Std()
+	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin,
+		fmt.Errorf("%s was not ready within %s (limits.start)", name, words.Duration(limit)))
 	defer cancel()
 	var err error
 	switch {

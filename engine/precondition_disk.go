@@ -28,7 +28,11 @@ const recordingRoom = 256 << 20
 func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var need, kept float64 = recordingRoom, recordingRoom
 	var swarm, chains float64
-	for _, use := range cfg.Plan.Experiment.Systems {
+	systems := cfg.Plan.Experiment.Systems
+	if cfg.Machines > 0 {
+		systems = nil // their disks are elsewhere
+	}
+	for _, use := range systems {
 		cells := cfg.Plan.CellsOf(use.Name)
 		_, bytes := cfg.Scenario.Prepares(cells)
 		set := largest(cells, func(c experiment.Cell) float64 { // each cell begins with a fresh deployment
@@ -37,11 +41,9 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 		})
 		switch {
 		case cfg.Plan.Experiment.Disseminate != nil: // one system at a time; its data is removed after each trial
-			if cfg.Machines == 0 { // otherwise each node has its own disk
-				swarm = math.Max(swarm, largest(cells, func(c experiment.Cell) float64 {
-					return float64(c.Disseminate.Nodes) * float64(c.Data.Size)
-				}))
-			}
+			swarm = math.Max(swarm, largest(cells, func(c experiment.Cell) float64 {
+				return float64(c.Disseminate.Nodes) * float64(c.Data.Size)
+			}))
 		case cfg.Plan.Experiment.Sync != nil:
 			// For a fresh node and for a replay. Peers serve from the cache of chains.
 			need += largest(cells, func(c experiment.Cell) float64 { return 2 * storeBytes(c) })

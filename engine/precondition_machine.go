@@ -158,7 +158,7 @@ func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
 		disk = disk || c.Sync != nil && c.Sync.Storage == diskStorage
 		ram = ram || c.Sync != nil && c.Sync.Storage == ramStorage
 	}
-	if !disk {
+	if !disk || !at.first { // the stores are on the machine of the first node
 		return nil
 	}
 	on, err := at.Filesystem(os.TempDir())

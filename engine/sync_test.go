@@ -230,6 +230,11 @@ func TestPreconditionsOfChains(t *testing.T) {
 		!strings.Contains(got[1].Hint, testbed.CacheVariable) {
 		t.Errorf("an exbibyte: %+v", got)
 	}
+	elsewhere := cfg
+	elsewhere.Machines = 9
+	if got := Blocking(checkDisk(t.Context(), elsewhere, nodePlace{})); len(got) != 0 {
+		t.Errorf("an exbibyte on other machines: %+v", got)
+	}
 	if got := Blocking(checkMemory(t.Context(), cfg, ourPlace(cfg))); len(got) != 1 {
 		t.Errorf("an exbibyte in memory: %+v", got)
 	}
@@ -259,6 +264,10 @@ func TestDiskInMemory(t *testing.T) {
 		cfg := syncConfig(t, newSyncing(), ", storage: [disk, ram]", "2")
 		if got := Blocking(checkStorage(t.Context(), cfg, ourPlace(cfg))); len(got) != 1 {
 			t.Errorf("stores in /dev/shm: %+v", got)
+		}
+		cfg.Machines = 4
+		if got := checkStorage(t.Context(), cfg, ourPlace(cfg)); len(got) != 0 {
+			t.Errorf("stores on other machines: %+v", got)
 		}
 	}
 }
