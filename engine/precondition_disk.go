@@ -27,7 +27,7 @@ const recordingRoom = 256 << 20
 // the run directory.
 func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var need, kept float64 = recordingRoom, recordingRoom
-	var swarm, chains float64
+	var swarm float64
 	systems := cfg.Plan.Experiment.Systems
 	if cfg.Machines > 0 {
 		systems = nil // their disks are elsewhere
@@ -47,7 +47,6 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 		case cfg.Plan.Experiment.Sync != nil:
 			// For a fresh node and for a replay. Peers serve from the cache of chains.
 			need += largest(cells, func(c experiment.Cell) float64 { return 2 * storeBytes(c) })
-			chains += chainBytes(cells)
 		case !cfg.continues():
 			need += 2 * float64(bytes)
 		case use.Attached():
@@ -59,13 +58,8 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 		}
 	}
 	need += swarm
-	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or "+
-		"data.objects smaller")
-	if dir, err := ChainCache(); err == nil && chains > 0 {
-		problems = append(problems,
-			tooFull(existing(dir), chains, "free some space, set "+testbed.CacheVariable+" to a directory on a "+
-				"larger disk, or make sync.blocks or sync.transactions smaller")...)
-	}
+	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or store less: "+
+		"data.size, data.objects, sync.blocks, sync.transactions")
 	if kept > recordingRoom && !cfg.Resume {
 		dir := cfg.Dir
 		if dir == "" { // doctor: where a run would be
@@ -93,19 +87,6 @@ func largest(cells []experiment.Cell, takes func(experiment.Cell) float64) (most
 		most = math.Max(most, takes(c))
 	}
 	return most
-}
-
-// chainBytes returns roughly what the chains of these cells take in the cache: each as blocks
-// and as the store of a node.
-func chainBytes(cells []experiment.Cell) (sum float64) {
-	seen := map[string]bool{}
-	for _, c := range cells {
-		if chain := fmt.Sprint(c.Sync.Blocks, c.Sync.Transactions, c.Sync.Form); !seen[chain] {
-			seen[chain] = true
-			sum += c.Estimate.Bytes + storeBytes(c)
-		}
-	}
-	return sum
 }
 
 func tooFull(dir string, need float64, hint string) []Problem {

@@ -226,8 +226,8 @@ func TestPreconditionsOfChains(t *testing.T) {
 	for i := range cfg.Plan.Cells {
 		cfg.Plan.Cells[i].Estimate.Bytes = 1 << 60
 	}
-	if got := Blocking(checkDisk(t.Context(), cfg, nodePlace{})); len(got) != 2 ||
-		!strings.Contains(got[1].Hint, testbed.CacheVariable) {
+	if got := Blocking(checkDisk(t.Context(), cfg, nodePlace{})); len(got) != 1 ||
+		!strings.Contains(got[0].Hint, "sync.blocks") {
 		t.Errorf("an exbibyte: %+v", got)
 	}
 	elsewhere := cfg
