@@ -137,17 +137,6 @@ func checkDirectory(_ context.Context, cfg Config, _ nodePlace) []Problem {
 // not discovered after a week.
 func checkData(ctx context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	seen := map[string]bool{}
-	if a := cfg.Plan.Experiment.Retrieve.Replays(); a != nil {
-		again := &experiment.Experiment{Retrieve: &experiment.Retrieve{
-			Arrivals: &experiment.Arrivals{Process: a.Process, Log: a.Log}}}
-		if err := scenario.FindRequestLog(again, cfg.Base); err != nil {
-			all = append(all,
-				refuse(err.Error(), "relative paths start at "+cfg.Base+", the directory of the experiment file"))
-		} else if is := again.Retrieve.Arrivals.Found.SHA256; a.Found == nil || a.Found.SHA256 != is {
-			all = append(all, refuse("the log "+a.Log+" is not the one of the plan: its SHA-256 is "+is,
-				"put the file back, or begin a new run"))
-		}
-	}
 	for _, c := range cfg.Plan.Cells {
 		if c.Data.Known() || seen[c.Data.Key()] {
 			continue
