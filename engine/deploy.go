@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -77,7 +80,12 @@ func (r *run) deployAll(ctx context.Context) error {
 	}
 	for _, use := range r.plan.Experiment.Systems {
 		if err := r.deploy(ctx, r.sites[use.Name], r.holds(use)); err != nil {
-			return &DeployError{err, use.Attached(), r.cfg.Dir}
+			hint := "see `with:` of the system in the experiment file, and its log in " +
+				filepath.Join(r.cfg.Dir, record.LogsDir)
+			if use.Attached() {
+				hint = attachHint
+			}
+			return ui.Exit(ui.CodePreconditions, ui.WithHint(err, cmp.Or(ui.Hint(err), hint)))
 		}
 	}
 	return nil

@@ -128,30 +128,6 @@ func (res *Result) ended(ctx, working context.Context, err error) error {
 	return err
 }
 
-// DeployError is a system that could not be brought up or prepared before the
-// first trial.
-type DeployError struct {
-	Err      error
-	Attached bool   // it runs elsewhere
-	Dir      string // the run directory
-}
-
-func (e *DeployError) Error() string { return e.Err.Error() }
-func (e *DeployError) Unwrap() error { return e.Err }
-
-// Hint implements the interface that the terminal asks for hints.
-func (e *DeployError) Hint() string {
-	var h interface{ Hint() string }
-	switch logs := filepath.Join(e.Dir, record.LogsDir); {
-	case errors.As(e.Err, &h):
-		return h.Hint()
-	case e.Attached:
-		return attachHint
-	default:
-		return "see `with:` of the system in the experiment file, and its log in " + logs
-	}
-}
-
 // run is one session of a run.
 type run struct {
 	cfg   Config

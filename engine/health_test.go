@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -126,5 +128,20 @@ func TestPreparedAgainAfterAFailure(t *testing.T) {
 		if fmt.Sprint(err) != want || !restarted || (s.runner == nil) != (err != nil) {
 			t.Errorf("restarted %v, runner %v, error %v; want %s", restarted, s.runner, err, want)
 		}
+	}
+}
+
+// broken is a system that does not start.
+type broken struct{ mem.System }
+
+func (broken) Start(context.Context, system.Deployment) (system.Cluster, error) { return nil, errors.New("no answer") }
+
+func TestSystemThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	cfg := configOf(t, mustPlan(t, skippedExperiment), broken{}, overhead.Scenario{})
+	_, err := Run(t.Context(), cfg)
+	if ui.ExitCode(err) != ui.CodePreconditions || !strings.Contains(fmt.Sprint(err), "mem: no answer") ||
+		!strings.Contains(ui.Hint(err), filepath.Join(cfg.Dir, record.LogsDir)) {
+		t.Errorf("%v; %s", err, ui.Hint(err))
 	}
 }

@@ -244,8 +244,7 @@ func fill(cfg *engine.Config) {
 // something else has changed.
 func withStatus(err error) error {
 	var missing *engine.PreconditionError
-	var unready *engine.DeployError
-	if errors.As(err, &missing) || errors.As(err, &unready) || errors.Is(err, upload.ErrDataChanged) {
+	if errors.As(err, &missing) || errors.Is(err, upload.ErrDataChanged) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
 	return err

@@ -48,7 +48,6 @@ func TestVerdict(t *testing.T) {
 
 		{withStatus(nil), ui.CodeOK, "", nil},
 		{withStatus(errors.New("disk full")), ui.CodeInternal, "", nil},
-		{withStatus(&engine.DeployError{Err: errors.New("no answer")}), ui.CodePreconditions, "its log", nil},
 		{withStatus(fmt.Errorf("block 0: %w", upload.ErrDataChanged)), ui.CodePreconditions, "", nil},
 	} {
 		hint := ui.Hint(c.err)
