@@ -134,7 +134,9 @@ func TestPreparedAgainAfterAFailure(t *testing.T) {
 // broken is a system that does not start.
 type broken struct{ mem.System }
 
-func (broken) Start(context.Context, system.Deployment) (system.Cluster, error) { return nil, errors.New("no answer") }
+func (broken) Start(context.Context, system.Deployment) (system.Cluster, error) {
+	return nil, errors.New("no answer")
+}
 
 func TestSystemThatDoesNotStart(t *testing.T) {
 	t.Parallel()

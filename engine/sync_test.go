@@ -202,13 +202,13 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 // What the machine has is compared with what the plan asks for, before anything runs.
 func TestPreconditionsOfChains(t *testing.T) {
 	cfg := syncConfig(t, newSyncing(), ", peers: [1, 3], storage: [disk, ram]", "2")
-	need := nodeMemory(cfg, ourPlace(cfg))
 	largest := experiment.RAMDiskBytes(experiment.StoreBytes(cfg.Plan.Cells[0].Estimate.Bytes))
-	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want ||
-		len(need.of) != 2 {
-		t.Errorf("memory %+v, want %g", need, want)
+	nodes := 4 * float64(chains{}.Info().NodeMemory)
+	need := nodes + largest + testbed.RAMReserve
+	if got := lacksMemory(cfg, need); got != nil {
+		t.Errorf("enough memory: %+v", got)
 	}
-	if got := need.over(need.bytes - 1); len(got) != 1 || !got[0].Blocking ||
+	if got := lacksMemory(cfg, need-1); len(got) != 1 || !got[0].Blocking ||
 		!strings.Contains(got[0].What, "a RAM disk for the largest store") {
 		t.Errorf("too little memory: %+v", got)
 	}
@@ -216,8 +216,8 @@ func TestPreconditionsOfChains(t *testing.T) {
 		func(c experiment.Cell) bool { return c.Sync.Storage == ramStorage })
 	all := cfg.Plan.Cells
 	cfg.Plan.Cells = disk
-	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 4*float64(chains{}.Info().NodeMemory) {
-		t.Errorf("without a RAM disk %+v", need)
+	if got := lacksMemory(cfg, nodes); got != nil {
+		t.Errorf("without a RAM disk: %+v", got)
 	}
 	cfg.Plan.Cells = all
 	if got := Blocking(checkDisk(t.Context(), cfg, nodePlace{})); len(got) > 0 {
