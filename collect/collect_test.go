@@ -273,7 +273,7 @@ func TestAbsurd(t *testing.T) {
 			{Name: "nan", Value: math.NaN()}, {Name: "inf", Value: math.Inf(1)}, {Name: "negative", Value: -1},
 			{Name: "underflow", Value: 18446744073709551615}, {Name: "debt", Value: -1, Amount: big.NewInt(-5)},
 			{Name: "under", Value: 1, Amount: new(big.Int).Lsh(big.NewInt(1), 128)},
-			system.Money("rich", new(big.Int).Exp(big.NewInt(10), big.NewInt(34), nil), 24),
+			system.Money("rich", new(big.Int).Exp(big.NewInt(10), big.NewInt(34), nil)),
 			{Name: "told", Value: 5, Bad: "the system's own reason"},
 			{Name: system.ReadHeight, Value: heights[at]}, {Name: "fine", Value: 8},
 		}, nil

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -37,11 +36,7 @@ func amount(r system.Reading) *big.Rat {
 	if r.Amount == nil {
 		return new(big.Rat).SetFloat64(r.Value)
 	}
-	unit := big.NewInt(1)
-	if d, known := system.Decimals(r.Amount, r.Value); known { // unknown: the amount is zero
-		unit.Exp(big.NewInt(10), big.NewInt(int64(d)), nil)
-	}
-	return new(big.Rat).SetFrac(r.Amount, unit)
+	return system.Coins(r.Amount)
 }
 
 func shortMoney(r *big.Rat) string {
@@ -49,17 +44,16 @@ func shortMoney(r *big.Rat) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// lookAt polls a node: everything it is monitored with or, if it is not monitored, only its
-// costs, since a listing of all objects says nothing about needs.
+// lookAt polls a node.
 func lookAt(ctx context.Context, n system.Node) status {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	s := status{readings: map[string]system.Reading{}}
-	_, monitored := n.(system.Monitored)
-	for _, call := range collect.Calls(n) {
-		if !monitored && call.Name != collect.CallCosts {
-			continue
-		}
+	m, monitored := n.(system.Monitored)
+	if !monitored { // a listing of all objects says nothing about needs
+		return s
+	}
+	for _, call := range m.Calls() {
 		readings, err := call.Read(ctx)
 		if err != nil {
 			s.err = errors.Join(s.err, fmt.Errorf("%s: %w", call.Name, err))

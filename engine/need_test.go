@@ -54,8 +54,7 @@ func (c *chain) Calls() []system.Call {
 
 // coins are so many of 24 decimals.
 func coins(name string, n int64) system.Reading {
-	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)),
-		24)
+	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)))
 }
 
 // A system is waited for until it has all that the experiment needs, in virtual

@@ -108,7 +108,6 @@ var objectCases = []struct {
 	{"redial", "fresh", (*objects).redial},
 	{"stats", "stats", (*objects).stats},
 	{"phases", "phases", (*objects).phases},
-	{"costs", "cost", func(k *objects) { k.costs(k.n) }},
 	{"monitor", "monitor", func(k *objects) { k.monitor(k.n) }},
 	{"health", "", (*objects).health},
 	{"hang", "", (*objects).hang},
