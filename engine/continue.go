@@ -76,37 +76,27 @@ const (
 	runResumed = "run resumed"
 )
 
-// earlierSeconds returns how long the earlier sessions of a run lasted in total: each from
-// its first event to the last known event or end of a trial's load, because a killed session
-// leaves no final event. A trial that was continued in a later session does not show when its
-// first session ended, since its seconds include the time between them. last is the last
-// known time of the latest session.
+// earlierSeconds returns how long the earlier sessions of a run lasted in total, and the last known
+// time: each session lasts from its first event to the last known event or end of a trial's load,
+// because a killed session leaves no final event.
 func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64, last time.Time) {
-	var begun time.Time
-	seen := func(at time.Time) {
-		if at.After(last) {
-			last = at
-		}
+	type moment struct {
+		at     time.Time
+		begins bool // a session; nothing ran before
 	}
-	end := func(before time.Time) {
-		if begun.IsZero() {
-			return
-		}
-		for _, t := range trials {
-			ended := t.Epoch.Add(time.Duration(t.Seconds * float64(time.Second)))
-			if !t.Epoch.Before(begun) && (before.IsZero() || ended.Before(before)) {
-				seen(ended)
-			}
-		}
-		sum += last.Sub(begun).Seconds()
-	}
+	var all []moment
 	for _, e := range events {
-		if e.Kind == "phase" && (e.What == runBegins || e.What == runResumed) {
-			end(e.At)
-			begun, last = e.At, e.At
-		}
-		seen(e.At)
+		all = append(all, moment{e.At, e.Kind == "phase" && (e.What == runBegins || e.What == runResumed)})
 	}
-	end(time.Time{})
+	for _, t := range trials {
+		all = append(all, moment{t.Epoch.Add(time.Duration(t.Seconds * float64(time.Second))), false})
+	}
+	slices.SortStableFunc(all, func(a, b moment) int { return a.at.Compare(b.at) })
+	for i, m := range all {
+		if i > 0 && !m.begins {
+			sum += m.at.Sub(last).Seconds()
+		}
+		last = m.at
+	}
 	return sum, last
 }
