@@ -105,9 +105,7 @@ func (p *polls) during(outer context.Context, work func(ctx context.Context,
 
 // once polls in addition to the schedule.
 func (p *polls) once(ctx context.Context) error {
-	one, cancel := p.Bounded(ctx)
-	defer cancel()
-	if err := p.Once(one); err != nil && ctx.Err() == nil {
+	if err := p.Once(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return context.Cause(ctx)
