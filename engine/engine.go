@@ -66,7 +66,7 @@ type Result struct {
 	Stopped   *scenario.Stop // the exit condition that was met, if any
 	Paused    int            // trials that a resumed run will continue
 	Interrupt bool           // the user stopped it
-	Invalid   *InvalidBlock  // why it stopped after the first block, if it did
+	Invalid   string         // why it stopped after the first block, if it did
 	Complete  bool           // it was complete before it was resumed: nothing was executed
 }
 
@@ -108,11 +108,8 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	res = r.result()
 	res.Stopped = stopped
 	err = res.ended(ctx, working, err)
-	if errors.As(err, &res.Invalid) {
-		err = nil
-	}
 	// Nothing will continue the run, so the data of its deployments is no longer needed.
-	r.over = err == nil && res.Invalid == nil && !res.Interrupt && (stopped != nil || r.complete())
+	r.over = err == nil && res.Invalid == "" && !res.Interrupt && (stopped != nil || r.complete())
 	return res, err
 }
 
@@ -152,6 +149,7 @@ type run struct {
 	others  recentOthers
 	bytes   int64 // body bytes of all trials
 	failed  int
+	invalid string // why it stops after the session's first block
 
 	// For trials that continue over several sessions.
 	kept       map[trialKey]record.Trial    // interrupted, to be continued
@@ -361,7 +359,7 @@ func (r *run) close(ctx context.Context) error {
 }
 
 func (r *run) result() Result {
-	res := Result{Paused: r.paused, Failed: r.failed}
+	res := Result{Paused: r.paused, Failed: r.failed, Invalid: r.invalid}
 	trials := slices.Collect(maps.Values(r.done))
 	analysis.Judge(r.plan, trials)
 	succeeded, failed := map[string]int64{}, map[string]int64{}

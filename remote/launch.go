@@ -136,7 +136,7 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 		err = ui.Exit(last.Code, ui.WithHint(errors.New(l.here(last.Text)), l.here(last.Hint)))
 	}
 	r := last.Result
-	l.where.Over = err == nil && !r.Interrupt && r.Invalid == nil && r.Failed == 0 && last.Kind == over
+	l.where.Over = err == nil && !r.Interrupt && r.Invalid == "" && r.Failed == 0 && last.Kind == over
 	return r, errors.Join(err, l.clear(ctx))
 }
 

@@ -267,9 +267,9 @@ func verdict(res engine.Result, dir string) error {
 	case res.Stopped != nil:
 		return end(ui.CodeExit, "the plan of this run is fixed: to go further, begin a new run with another exit."+
 			res.Stopped.Condition, "%w", res.Stopped)
-	case res.Invalid != nil:
+	case res.Invalid != "":
 		return end(ui.CodeInvalid, "fix what the report names, then run them again: "+resume("--retry-invalid")+
-			"; or continue regardless: "+resume("--keep-going"), "stopped: %w", res.Invalid)
+			"; or continue regardless: "+resume("--keep-going"), "stopped: %s", res.Invalid)
 	case res.Lost > 0:
 		return end(ui.CodeLost, "the report says which and why; what was given up is not tried again by resume",
 			"a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got back",
