@@ -48,21 +48,15 @@ func (u *Used) Add(readings []record.Reading) {
 // WithEnded adds the amounts used by ended contracts to those of active ones, if the system reports
 // both, so that nothing leaves the sum. It does not modify readings.
 func WithEnded(readings []record.Reading) (all []record.Reading) {
-	ended := map[string]record.Reading{}
-	for _, r := range readings {
-		if r.Name == system.ReadEnded {
-			ended[system.ReadSpent] = r
-		} else if purpose, ok := strings.CutPrefix(r.Name, system.ReadEndedPrefix); ok {
-			ended[system.ReadSpentPrefix+purpose] = r
-		}
-	}
-	if len(ended) == 0 {
-		return readings
-	}
 	all = slices.Clone(readings)
-	for i := range all {
-		over, ok := ended[all[i].Name]
-		if !ok || all[i].Bad != "" {
+	for _, over := range readings {
+		purpose, ended := strings.CutPrefix(over.Name, system.ReadEndedPrefix)
+		name := system.ReadSpentPrefix + purpose
+		if over.Name == system.ReadEnded {
+			name, ended = system.ReadSpent, true
+		}
+		i := slices.IndexFunc(all, func(r record.Reading) bool { return r.Name == name })
+		if !ended || i < 0 || all[i].Bad != "" {
 			continue
 		}
 		a, ok1 := new(big.Int).SetString(all[i].Exact, 10)
