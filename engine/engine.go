@@ -203,7 +203,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	if r.plan.Experiment.Sync != nil {
-		if r.cache, err = ChainCache(); err != nil {
+		if r.cache, err = testbed.CacheDir("chains"); err != nil {
 			return err
 		}
 	}
