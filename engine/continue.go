@@ -24,9 +24,9 @@ func (c Config) revives(use experiment.SystemUse) bool {
 // directory, because the scratch directory is removed with the process.
 func (c Config) nodesDir(name string) string { return filepath.Join(c.Dir, "nodes", name) }
 
-// keep reports whether an interrupted trial is continued. Trials that cannot be continued are
-// added to lost with the reason.
-func (r *run) keep(t record.Trial) bool {
+// canContinue reports whether an interrupted trial is continued. Trials that cannot be continued are
+// added to startedOver with the reason.
+func (r *run) canContinue(t record.Trial) bool {
 	_, use := r.cellAndUse(t.Cell)
 	if t.State != record.Running || !r.cfg.continues() {
 		return false
@@ -42,7 +42,7 @@ func (r *run) keep(t record.Trial) bool {
 		}
 		why = fmt.Sprintf("its data is gone (%v)", err)
 	}
-	r.lost = append(r.lost, use.Name+": "+why+", so its trial begins anew, with a fresh deployment")
+	r.startedOver = append(r.startedOver, use.Name+": "+why+", so its trial begins anew, with a fresh deployment")
 	return false
 }
 

@@ -62,12 +62,12 @@ type Result struct {
 	WrongBytes int64    // operations whose bytes were not the object's
 	Failing    []string // systems with failures, and without any success, in valid trials
 	// objects that finished load tests do not have: given up, or not stored as requested
-	Lost      int64
-	Stopped   *scenario.Stop // the exit condition that was met, if any
-	Paused    int            // trials that a resumed run will continue
-	Interrupt bool           // the user stopped it
-	Invalid   string         // why it stopped after the first block, if it did
-	Complete  bool           // it was complete before it was resumed: nothing was executed
+	LostObjects int64
+	Stopped     *scenario.Stop // the exit condition that was met, if any
+	Paused      int            // trials that a resumed run will continue
+	Interrupt   bool           // the user stopped it
+	Invalid     string         // why it stopped after the first block, if it did
+	Complete    bool           // it was complete before it was resumed: nothing was executed
 }
 
 // cleanupTime limits the cleanup after a run. Before it, removing what was stored in an
@@ -94,7 +94,7 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	defer end(nil)
 	r.end = end
 	if err := r.open(working); err != nil {
-		r.stillborn = ctx.Err() == nil && !cfg.Resume
+		r.neverBegan = ctx.Err() == nil && !cfg.Resume
 		err = res.ended(ctx, working, err)
 		return res, err
 	}
@@ -152,14 +152,14 @@ type run struct {
 	invalid string // why it stops after the session's first block
 
 	// For trials that continue over several sessions.
-	kept       map[trialKey]record.Trial    // interrupted, to be continued
-	lost       []string                     // why other interrupted trials start over
-	identities map[string]map[string]string // of the systems, in the previous session, then in this one
-	lastSeen   time.Time                    // last known time of the previous session
-	stoppedBy  *scenario.Stop               // the exit condition that ended the trial, if any
-	paused     int
-	over       bool // no session will follow
-	stillborn  bool // the run could not begin: nothing was executed
+	interrupted map[trialKey]record.Trial    // to be continued
+	startedOver []string                     // why other interrupted trials start over
+	identities  map[string]map[string]string // of the systems, in the previous session, then in this one
+	lastSeen    time.Time                    // last known time of the previous session
+	stoppedBy   *scenario.Stop               // the exit condition that ended the trial, if any
+	paused      int
+	over        bool // no session will follow
+	neverBegan  bool // the run could not begin: nothing was executed
 }
 
 type trialKey struct {
@@ -243,7 +243,7 @@ func (r *run) openRecord(ctx context.Context) error {
 		return err
 	}
 	if r.cfg.Resume {
-		r.rec, err = record.Resume(r.cfg.Dir, plan, r.keep)
+		r.rec, err = record.Resume(r.cfg.Dir, plan, r.canContinue)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
 			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...),
@@ -270,7 +270,7 @@ func (r *run) openRecord(ctx context.Context) error {
 	}
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
-		for _, why := range r.lost {
+		for _, why := range r.startedOver {
 			r.event("note", "trial begins anew", why, 0)
 			r.say.Note(why)
 		}
@@ -280,7 +280,7 @@ func (r *run) openRecord(ctx context.Context) error {
 
 // readEarlier reads what earlier sessions of the run have executed.
 func (r *run) readEarlier() error {
-	r.done, r.kept = map[trialKey]record.Trial{}, map[trialKey]record.Trial{}
+	r.done, r.interrupted = map[trialKey]record.Trial{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
 	if err != nil {
 		return err
@@ -294,7 +294,7 @@ func (r *run) readEarlier() error {
 		case record.Pending, record.Failed: // to be executed again
 			delete(r.done, key)
 		case record.Running:
-			r.kept[key] = t
+			r.interrupted[key] = t
 			continue // its bytes are counted when it ends
 		}
 		r.bytes += t.Bytes
@@ -347,7 +347,7 @@ func (r *run) close(ctx context.Context) error {
 		if r.bed != nil {
 			r.event("phase", "run ends", "", time.Since(r.begun))
 		}
-		if r.stillborn {
+		if r.neverBegan {
 			// Only the logs of started processes stay, if there are any.
 			_ = os.Remove(filepath.Join(r.cfg.Dir, record.LogsDir))
 			errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.Dir, "nodes")), r.rec.Discard())
@@ -379,7 +379,7 @@ func (r *run) result() Result {
 			failed[cell.System] += record.SumOutcomes(t.Outcomes, record.Outcome.ServerFailure)
 		}
 		res.WrongBytes += t.Outcomes[record.WrongBytes.String()]
-		res.Lost += r.lostObjects(t)
+		res.LostObjects += r.lostObjects(t)
 	}
 	for _, u := range r.plan.Experiment.Systems {
 		if failed[u.Name] > 0 && succeeded[u.Name] == 0 {

@@ -93,11 +93,11 @@ func (r *run) restart(ctx context.Context, s *site, why string) error {
 }
 
 // redeploy stops a system and starts it again: on its data, or from scratch.
-func (r *run) redeploy(ctx context.Context, s *site, goesOn bool) error {
+func (r *run) redeploy(ctx context.Context, s *site, continuing bool) error {
 	if err := r.stopSite(ctx, s); err != nil {
 		r.event("error", "stop before it is started again", err.Error(), 0)
 	}
-	return r.deploy(ctx, s, goesOn)
+	return r.deploy(ctx, s, continuing)
 }
 
 // What the end of a process means depends on the scenario. In most scenarios a system is one

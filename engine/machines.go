@@ -83,8 +83,8 @@ func Placeable(plan *experiment.Plan, clients int) (all []Problem) {
 	return all
 }
 
-// lost returns the first of the hosts whose machine can no longer be reached, and why; nil: none.
-func lost(hosts []testbed.Host) (testbed.Host, error) {
+// lostHost returns the first of the hosts whose machine can no longer be reached, and why; nil: none.
+func lostHost(hosts []testbed.Host) (testbed.Host, error) {
 	for _, h := range hosts {
 		if r, ok := h.(testbed.Remote); ok && r.Lost() != nil {
 			return h, r.Lost()
@@ -97,7 +97,7 @@ func lost(hosts []testbed.Host) (testbed.Host, error) {
 // one of them had a node: then the system must be restarted. If no machine is left, the run ends.
 func (r *run) replaceLost(ctx context.Context, s *site) (replaced bool, err error) {
 	for moved := false; ; moved = true {
-		h, why := lost(s.all())
+		h, why := lostHost(s.all())
 		if h == nil && moved {
 			return replaced, r.connect(ctx)
 		}

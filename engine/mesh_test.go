@@ -104,7 +104,7 @@ func TestMeshIsJoinedAgain(t *testing.T) {
 	}
 	mended := func(why string, want int) {
 		t.Helper()
-		if err := r.mendLink(t.Context()); err != nil || at["a"].joined != want || r.link.current != "" {
+		if err := r.repairLink(t.Context()); err != nil || at["a"].joined != want || r.link.current != "" {
 			t.Errorf("%s: %v, joined %d times, want %d", why, err, at["a"].joined, want)
 		}
 	}

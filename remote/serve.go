@@ -247,7 +247,7 @@ func (r *recorder) event(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, every := time.Now(), time.Second
-	if e.Kind == begun {
+	if e.Kind == kindBegin {
 		r.begun = now
 	}
 	if now.Sub(r.begun) > time.Minute {
@@ -264,18 +264,18 @@ func (r *recorder) event(e event) {
 	}
 }
 
-func (r *recorder) Start()            { r.event(event{Kind: started}) }
-func (r *recorder) Phase(what string) { r.event(event{Kind: phase, Text: what}) }
-func (r *recorder) Note(text string)  { r.event(event{Kind: note, Text: text}) }
+func (r *recorder) Start()            { r.event(event{Kind: kindStart}) }
+func (r *recorder) Phase(what string) { r.event(event{Kind: kindPhase, Text: what}) }
+func (r *recorder) Note(text string)  { r.event(event{Kind: kindNote, Text: text}) }
 func (r *recorder) Begin(n, total int, cell experiment.Cell, block int) {
-	r.event(event{Kind: begun, N: n, Total: total, Cell: cell.ID, Block: block})
+	r.event(event{Kind: kindBegin, N: n, Total: total, Cell: cell.ID, Block: block})
 }
-func (r *recorder) Load(ops, bytes int64) { r.event(event{Kind: loading, Ops: ops, Bytes: bytes}) }
+func (r *recorder) Load(ops, bytes int64) { r.event(event{Kind: kindLoad, Ops: ops, Bytes: bytes}) }
 func (r *recorder) State(s scenario.State, cell experiment.Cell) {
-	r.event(event{Kind: stating, State: s, Cell: cell.ID})
+	r.event(event{Kind: kindState, State: s, Cell: cell.ID})
 }
 func (r *recorder) End(t record.Trial, cell experiment.Cell) {
-	r.event(event{Kind: ended, Trial: t, Cell: cell.ID})
+	r.event(event{Kind: kindEnd, Trial: t, Cell: cell.ID})
 }
 
 // followEvery is the interval at which a follower looks for more events.
@@ -294,7 +294,7 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 		file, err = os.Open(filepath.Join(dir, progressFile))
 	}
 	if err != nil {
-		return say.Encode(event{Kind: died, Text: "the engine never began"})
+		return say.Encode(event{Kind: kindDied, Text: "the engine never began"})
 	}
 	defer file.Close()
 	for events := gob.NewDecoder(&tail{ctx: ctx, file: file, lock: filepath.Join(dir, engineLock)}); ; {
@@ -303,12 +303,12 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 			return ctx.Err()
 		} else if err != nil {
 			text, _ := os.ReadFile(filepath.Join(dir, "engine.log"))
-			e = event{Kind: died, Text: strings.TrimSpace(string(text[max(0, len(text)-2000):]))}
+			e = event{Kind: kindDied, Text: strings.TrimSpace(string(text[max(0, len(text)-2000):]))}
 		}
 		if e.often() && time.Since(e.At) > oldAfter {
 			continue
 		}
-		if err := say.Encode(e); err != nil || e.Kind == over || e.Kind == died {
+		if err := say.Encode(e); err != nil || e.Kind == kindOver || e.Kind == kindDied {
 			return err
 		}
 	}
@@ -380,25 +380,27 @@ func end(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// States of an engine, besides over and died.
+// States of an engine.
 const (
-	alive = "alive"
-	never = "never" // it never began, or its record is gone
+	stateAlive = "alive"
+	stateNever = "never" // it never began, or its record is gone
+	stateOver  = kindOver
+	stateDied  = kindDied
 )
 
 func stateOf(dir string) string {
 	lives := holder(filepath.Join(dir, engineLock)) != 0 // read first, because it may end meanwhile
 	switch {
 	case !exists(dir, RunDir):
-		return never
+		return stateNever
 	case exists(dir, overMark):
-		return over
+		return stateOver
 	case lives:
-		return alive
+		return stateAlive
 	case !exists(dir, progressFile):
-		return never
+		return stateNever
 	}
-	return died
+	return stateDied
 }
 
 func exists(dir, name string) bool {

@@ -124,13 +124,13 @@ func TestStateOf(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	check(never)
+	check(stateNever)
 	write(t, filepath.Join(dir, RunDir, planFile), "{}")
-	check(never)
+	check(stateNever)
 	write(t, filepath.Join(dir, progressFile), "")
-	check(died)
+	check(stateDied)
 	write(t, filepath.Join(dir, overMark), "")
-	check(over)
+	check(stateOver)
 	must(t, os.RemoveAll(filepath.Join(dir, RunDir)))
-	check(never) // the directory has been removed after a day
+	check(stateNever) // the directory has been removed after a day
 }

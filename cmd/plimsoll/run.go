@@ -270,10 +270,10 @@ func verdict(res engine.Result, dir string) error {
 	case res.Invalid != "":
 		return end(ui.CodeInvalid, "fix what the report names, then run them again: "+resume("--retry-invalid")+
 			"; or continue regardless: "+resume("--keep-going"), "stopped: %s", res.Invalid)
-	case res.Lost > 0:
+	case res.LostObjects > 0:
 		return end(ui.CodeLost, "the report says which and why; what was given up is not tried again by resume",
 			"a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got back",
-			res.Lost)
+			res.LostObjects)
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
 		return end(ui.CodeInvalid, "see the table of validity in the report", "no trial is valid; the report says why")
 	case len(res.Failing) > 0:
