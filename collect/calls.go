@@ -13,9 +13,6 @@ import (
 // in every poll.
 const rest = 20
 
-// CallCosts is the name of the call for a Coster.
-const CallCosts = "costs"
-
 // Calls returns the requests of one poll of a node: its own or, if it has none, those derived from
 // its abilities.
 func Calls(node system.Node) []system.Call {
@@ -27,12 +24,6 @@ func Calls(node system.Node) []system.Call {
 		calls = append(calls, system.Call{Name: "stats", Read: func(ctx context.Context) ([]system.Reading, error) {
 			h, err := s.Stats(ctx)
 			return holdings(h), err
-		}})
-	}
-	if s, ok := node.(system.Coster); ok {
-		calls = append(calls, system.Call{Name: CallCosts, Read: func(ctx context.Context) ([]system.Reading, error) {
-			c, err := s.Costs(ctx)
-			return money(c), err
 		}})
 	}
 	if s, ok := node.(system.Lister); ok {
@@ -59,15 +50,6 @@ func holdings(h system.Holdings) (out []system.Reading) {
 	} {
 		if r.value != -1 {
 			out = append(out, system.Reading{Name: r.name, Value: float64(r.value)})
-		}
-	}
-	return out
-}
-
-func money(c system.Costs) (out []system.Reading) {
-	for _, s := range c.Spent {
-		if s.Amount != nil {
-			out = append(out, system.Money(system.ReadSpentPrefix+s.Purpose, s.Amount, c.Decimals))
 		}
 	}
 	return out

@@ -3,7 +3,6 @@ package collect
 import (
 	"context"
 	"errors"
-	"math/big"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -25,13 +24,6 @@ func (able) Stats(context.Context) (system.Holdings, error) {
 	return system.Holdings{Objects: 3, Absolute: 300, Disk: -1, Entries: -1, Inodes: 5}, nil
 }
 
-func (able) Costs(context.Context) (system.Costs, error) {
-	return system.Costs{
-		Currency: "X", Decimals: 2,
-		Spent: []system.Spending{{Purpose: "fees", Amount: big.NewInt(50)}, {Purpose: "not told"}},
-	}, nil
-}
-
 func (a able) List(_ context.Context, visit func(system.Object) error) error {
 	*a.lists++
 	time.Sleep(a.listing)
@@ -49,7 +41,7 @@ func TestCallsFromAbilities(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]float64{
-		"objects": 3, "absolute_bytes": 300, "inodes": 5, "spent:fees": 0.5,
+		"objects": 3, "absolute_bytes": 300, "inodes": 5,
 		"files": 2, "file_bytes": 30,
 	}
 	for _, r := range p.Readings {
@@ -68,7 +60,7 @@ func TestCallsFromAbilities(t *testing.T) {
 			t.Errorf("%+v", call)
 		}
 	}
-	if !slices.Equal(names, []string{"stats", "costs", "list", "health"}) {
+	if !slices.Equal(names, []string{"stats", "list", "health"}) {
 		t.Errorf("%v", names)
 	}
 }

@@ -13,20 +13,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// The time limit of a call is callIntervals intervals between polls, but at least callLeast (the
-// API of a Sia renter with 50,000 files has been seen to take more than five minutes) and at most
-// callMost: a call without an answer becomes a gap and must not block all other calls.
-const (
-	callIntervals = 10
-	callLeast     = 10 * time.Minute
-	callMost      = time.Hour
-)
-
 // Collector polls one node.
 type Collector struct {
 	Node    system.Node
 	Every   time.Duration           // the schedule: epoch, epoch + Every, …
-	Timeout time.Duration           // limit of one call; 0: ten times Every, but at least ten minutes and at most an hour
 	Now     func() time.Duration    // since the trial's epoch, monotonic
 	First   int64                   // number of the first poll, where an earlier session ended
 	Earlier time.Duration           // start of the last poll of earlier sessions; only if First > 0
@@ -46,7 +36,7 @@ type Collector struct {
 // end quickly.
 var ErrAtOnce = errors.New("collect: ended at once")
 
-// Run polls until ctx ends, then once more (see Bounded), so that the last state is known. It
+// Run polls until ctx ends, then once more, so that the last state is known. It
 // returns the first error of Keep.
 //
 // The first poll begins at once, unless an earlier session has polled since the last tick of the
@@ -70,13 +60,16 @@ func (c *Collector) Run(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), ErrAtOnce) {
 		return nil
 	}
-	last, cancel := c.Bounded(context.WithoutCancel(ctx))
-	defer cancel()
-	return c.Once(last)
+	return c.Once(context.WithoutCancel(ctx))
 }
 
-// Once makes a single poll outside the schedule.
-func (c *Collector) Once(ctx context.Context) error { return c.poll(ctx, nil) }
+// Once makes a single poll outside the schedule. It ends after twice the time limit of one call,
+// because the caller waits for it; calls that did not finish in time are gaps.
+func (c *Collector) Once(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*c.timeout())
+	defer cancel()
+	return c.poll(ctx, nil)
+}
 
 // take waits for the turn to poll and returns a function that ends the turn. The turn is a channel
 // rather than a mutex, because a poll may take long and virtual time (testing/synctest) does not
@@ -115,15 +108,9 @@ func (c *Collector) wait(ctx context.Context, tick int64) bool {
 	}
 }
 
+// timeout is the limit of one call: ten intervals between polls, but at least ten minutes (the API
+// of a Sia renter with 50,000 files has been seen to take more than five) and at most an hour: a
+// call without an answer becomes a gap and must not block all other calls.
 func (c *Collector) timeout() time.Duration {
-	if c.Timeout > 0 {
-		return c.Timeout
-	}
-	return min(max(callIntervals*c.Every, callLeast), callMost)
-}
-
-// Bounded returns a context that ends a poll after twice the time limit of one call, because the
-// caller waits for it. Calls that did not finish in time are gaps.
-func (c *Collector) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, 2*c.timeout())
+	return min(max(10*c.Every, 10*time.Minute), time.Hour)
 }

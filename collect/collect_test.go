@@ -164,25 +164,25 @@ func TestFailures(t *testing.T) {
 				call("broken", always(time.Second), func() (float64, error) { return 0, broken }),
 				call("fine", always(time.Second), fine),
 			}},
-			Every: time.Minute, Timeout: 10 * time.Second, Now: since(time.Now()), Keep: keep(&all),
+			Every: time.Minute, Now: since(time.Now()), Keep: keep(&all),
 		}
-		run(t, c, 90*time.Second)
+		run(t, c, 21*time.Minute+30*time.Second)
 		wantOrder(t, all, 0)
 		if len(all) != 3 {
 			t.Fatalf("%d polls", len(all))
 		}
 		for _, p := range all[:2] {
-			if len(p.Calls) != 3 || p.Calls[0].Error != "timeout: no answer within 10 s" ||
+			if len(p.Calls) != 3 || p.Calls[0].Error != "timeout: no answer within 10 min" ||
 				p.Calls[1].Error != "failed: x: out of luck and more" || p.Calls[2].Error != "" {
 				t.Errorf("%+v", p.Calls)
 			}
 			if len(p.Readings) != 1 || p.Readings[0].Name != "fine" || p.Readings[0].Value != 1 ||
-				p.End-p.Start != 12*time.Second {
+				p.End-p.Start != 10*time.Minute+2*time.Second {
 				t.Errorf("%+v", p)
 			}
 		}
 		// A slow call in the last poll does not use the others' time.
-		if p := all[2]; p.End-p.Start != 12*time.Second || len(p.Readings) != 1 || p.Calls[2].Error != "" {
+		if p := all[2]; p.End-p.Start != 10*time.Minute+2*time.Second || len(p.Readings) != 1 || p.Calls[2].Error != "" {
 			t.Errorf("the last poll: %+v", p)
 		}
 	})
@@ -273,7 +273,7 @@ func TestAbsurd(t *testing.T) {
 			{Name: "nan", Value: math.NaN()}, {Name: "inf", Value: math.Inf(1)}, {Name: "negative", Value: -1},
 			{Name: "underflow", Value: 18446744073709551615}, {Name: "debt", Value: -1, Amount: big.NewInt(-5)},
 			{Name: "under", Value: 1, Amount: new(big.Int).Lsh(big.NewInt(1), 128)},
-			system.Money("rich", new(big.Int).Exp(big.NewInt(10), big.NewInt(34), nil), 24),
+			system.Money("rich", new(big.Int).Exp(big.NewInt(10), big.NewInt(34), nil)),
 			{Name: "told", Value: 5, Bad: "the system's own reason"},
 			{Name: system.ReadHeight, Value: heights[at]}, {Name: "fine", Value: 8},
 		}, nil

@@ -10,8 +10,7 @@ import (
 
 // coins returns a reading of n coins with 24 decimals.
 func coins(name string, n int64) system.Reading {
-	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)),
-		24)
+	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)))
 }
 
 func sc(name string, n int64) record.Reading { return recorded(coins(name, n)) }
@@ -23,7 +22,7 @@ func TestUsed(t *testing.T) {
 	bad := func(r record.Reading) record.Reading {
 		return record.Reading{Name: r.Name, Bad: "not told by 1 of 2 contracts"}
 	}
-	fees, upload := system.ReadSpentPrefix+"fees", system.ReadSpentPrefix+"upload"
+	fees := system.ReadSpentPrefix + "fees"
 	for _, c := range []struct {
 		name  string
 		polls [][]record.Reading
@@ -43,40 +42,22 @@ func TestUsed(t *testing.T) {
 			contracts(3600, 100), contracts(0, 0), contracts(3600, 90)}, 2910},
 		{"half an answer is none", [][]record.Reading{contracts(3600, 3000),
 			{sc(system.ReadSpent, 3600), bad(sc(system.ReadUnspent, 0))}, contracts(3600, 2990)}, 10},
-		{"by purpose", [][]record.Reading{{sc(fees, 5)}, {sc(fees, 6), sc(upload, 10)}, {sc(fees, 0), sc(upload, 12)},
-			{sc(fees, 2), sc(upload, 12)}}, 1 + 12 + 2},
-		{"a purpose that is not told at first", [][]record.Reading{{sc(upload, 5), bad(sc(fees, 0))},
-			{sc(upload, 6), sc(fees, 500)}}, 1},
-		{"total before purposes", [][]record.Reading{append(contracts(100, 90), sc(fees, 10)),
+		{"purposes do not count", [][]record.Reading{{sc(fees, 5)}, {sc(fees, 6)}}, -1},
+		{"a total beside purposes", [][]record.Reading{append(contracts(100, 90), sc(fees, 10)),
 			append(contracts(100, 80), sc(fees, 10))}, 10},
-		{"nothing to tell the currency from", [][]record.Reading{contracts(0, 0), contracts(0, 0)}, -1},
+		{"no contract", [][]record.Reading{contracts(0, 0), contracts(0, 0)}, 0},
 		{"no money", [][]record.Reading{{{Name: system.ReadFiles, Value: 3}}}, -1},
 	} {
 		var u Used
 		for _, p := range c.polls {
 			u.Add(p)
 		}
-		amount, decimals, known := u.Sum()
-		if got := -1.0; known != (c.want >= 0) {
-			t.Errorf("%s: known %v", c.name, known)
-		} else if known {
-			if got = Float(amount, decimals); got != c.want || decimals != 24 {
-				t.Errorf("%s: %v with %d decimals, want %v", c.name, got, decimals, c.want)
-			}
+		got := -1.0
+		if amount := u.Sum(); amount != nil {
+			got = system.Money("", amount).Value
 		}
-	}
-}
-
-func TestDecimals(t *testing.T) {
-	for _, d := range []int{0, 2, 9, 18, 24} {
-		for _, units := range []int64{1, 7, 999_999_999, 1_000_000_000_000_000} {
-			m := system.Money("x", big.NewInt(units), d)
-			if got, ok := system.Decimals(m.Amount, m.Value); !ok || got != d {
-				t.Errorf("%d of %d decimals: %d %v", units, d, got, ok)
-			}
+		if got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
-	}
-	if _, ok := system.Decimals(new(big.Int), 0); ok {
-		t.Error("nothing tells decimals")
 	}
 }

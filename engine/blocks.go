@@ -35,15 +35,18 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		cell, block := job.cell, job.block
 		if stop && len(first) > 0 && first[0].Block != block {
 			stop = false
-			if b := invalidBlock(first); b != nil {
-				r.event("phase", "stopped", b.Error(), 0)
-				return nil, b
+			if r.invalid = allInvalid(first); r.invalid != "" {
+				r.event("phase", "stopped", r.invalid, 0)
+				return nil, nil
 			}
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		end := r.alone(ctx, cell, block)
+		end := func() {}
+		if r.cfg.BetweenTrials != nil {
+			end = r.cfg.BetweenTrials(ctx)
+		}
 		r.say.Begin(job.n, job.total, cell, block)
 		r.stoppedBy = nil
 		trial, err := r.trial(ctx, cell, block)
@@ -92,51 +95,23 @@ func (r *run) continued() (met *scenario.Stop, err error) {
 	return nil, r.rec.Meta("stopped", "")
 }
 
-// alone waits until nothing of ours disturbs a trial on the client's machine, and keeps it so
-// until end is called. Disturbances are recorded: they count as CPU of others and may make the
-// trial invalid.
-func (r *run) alone(ctx context.Context, cell experiment.Cell, block int) (end func()) {
-	if r.cfg.Alone == nil {
-		return func() {}
-	}
-	disturbed := func(err error) {
-		if err != nil && ctx.Err() == nil {
-			r.event("note", "trial disturbed", fmt.Sprintf("%s, %s: %v", cell.ID, record.BlockName(block), err), 0)
-			r.say.Note(fmt.Sprintf("%s was disturbed: %v", cell.ID, err))
-		}
-	}
-	release, err := r.cfg.Alone(ctx)
-	disturbed(err)
-	return func() { disturbed(release()) }
-}
-
-// InvalidBlock is the first block of a session if none of its trials is valid: the next
-// ones would be no better.
-type InvalidBlock struct {
-	Trials  int
-	Reasons map[string]int // trials by reason
-}
-
-func (b *InvalidBlock) Error() string {
-	var why []string
-	for _, reason := range slices.Sorted(maps.Keys(b.Reasons)) {
-		why = append(why, fmt.Sprintf("%s %d", reason, b.Reasons[reason]))
-	}
-	return fmt.Sprintf("none of the %d trials of the first block is valid (%s)", b.Trials, strings.Join(why, ", "))
-}
-
-// invalidBlock returns the block of these trials if none of them is valid.
-func invalidBlock(trials []record.Trial) *InvalidBlock {
-	b := &InvalidBlock{Trials: len(trials), Reasons: map[string]int{}}
+// allInvalid returns the reasons if none of the trials of the first block is valid (the next ones would be no better),
+// otherwise an empty text.
+func allInvalid(trials []record.Trial) string {
+	reasons := map[string]int{}
 	for _, t := range trials {
 		if t.Valid() {
-			return nil
+			return ""
 		}
 		for _, why := range t.Invalid {
-			b.Reasons[why]++
+			reasons[why]++
 		}
 	}
-	return b
+	var why []string
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		why = append(why, fmt.Sprintf("%s %d", reason, reasons[reason]))
+	}
+	return fmt.Sprintf("none of the %d trials of the first block is valid (%s)", len(trials), strings.Join(why, ", "))
 }
 
 // failuresInARow is the number of failed trials in a row that end the run: something is

@@ -24,9 +24,9 @@ func (c Config) revives(use experiment.SystemUse) bool {
 // directory, because the scratch directory is removed with the process.
 func (c Config) nodesDir(name string) string { return filepath.Join(c.Dir, "nodes", name) }
 
-// keep reports whether an interrupted trial is continued. Trials that cannot be continued are
-// added to lost with the reason.
-func (r *run) keep(t record.Trial) bool {
+// canContinue reports whether an interrupted trial is continued. Trials that cannot be continued are
+// added to startedOver with the reason.
+func (r *run) canContinue(t record.Trial) bool {
 	_, use := r.cellAndUse(t.Cell)
 	if t.State != record.Running || !r.cfg.continues() {
 		return false
@@ -42,7 +42,7 @@ func (r *run) keep(t record.Trial) bool {
 		}
 		why = fmt.Sprintf("its data is gone (%v)", err)
 	}
-	r.lost = append(r.lost, use.Name+": "+why+", so its trial begins anew, with a fresh deployment")
+	r.startedOver = append(r.startedOver, use.Name+": "+why+", so its trial begins anew, with a fresh deployment")
 	return false
 }
 
@@ -76,37 +76,27 @@ const (
 	runResumed = "run resumed"
 )
 
-// earlierSeconds returns how long the earlier sessions of a run lasted in total: each from
-// its first event to the last known event or end of a trial's load, because a killed session
-// leaves no final event. A trial that was continued in a later session does not show when its
-// first session ended, since its seconds include the time between them. last is the last
-// known time of the latest session.
+// earlierSeconds returns how long the earlier sessions of a run lasted in total, and the last known
+// time: each session lasts from its first event to the last known event or end of a trial's load,
+// because a killed session leaves no final event.
 func earlierSeconds(events []record.Event, trials []record.Trial) (sum float64, last time.Time) {
-	var begun time.Time
-	seen := func(at time.Time) {
-		if at.After(last) {
-			last = at
-		}
+	type moment struct {
+		at     time.Time
+		begins bool // a session; nothing ran before
 	}
-	end := func(before time.Time) {
-		if begun.IsZero() {
-			return
-		}
-		for _, t := range trials {
-			ended := t.Epoch.Add(time.Duration(t.Seconds * float64(time.Second)))
-			if !t.Epoch.Before(begun) && (before.IsZero() || ended.Before(before)) {
-				seen(ended)
-			}
-		}
-		sum += last.Sub(begun).Seconds()
-	}
+	var all []moment
 	for _, e := range events {
-		if e.Kind == "phase" && (e.What == runBegins || e.What == runResumed) {
-			end(e.At)
-			begun, last = e.At, e.At
-		}
-		seen(e.At)
+		all = append(all, moment{e.At, e.Kind == "phase" && (e.What == runBegins || e.What == runResumed)})
 	}
-	end(time.Time{})
+	for _, t := range trials {
+		all = append(all, moment{t.Epoch.Add(time.Duration(t.Seconds * float64(time.Second))), false})
+	}
+	slices.SortStableFunc(all, func(a, b moment) int { return a.at.Compare(b.at) })
+	for i, m := range all {
+		if i > 0 && !m.begins {
+			sum += m.at.Sub(last).Seconds()
+		}
+		last = m.at
+	}
 	return sum, last
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -30,7 +33,7 @@ type site struct {
 	cluster    system.Cluster
 	runner     scenario.Runner
 	watched    map[string]bool                      // sample names of attached servers on this machine
-	keeps      bool                                 // its directory outlives this session, so the next can continue
+	revivable  bool                                 // its directory outlives this session, so the next can continue
 	used       bool                                 // a trial that continues has been executed on it
 	changed    string                               // how it differs from the previous session
 	started    map[testbed.ProcessID]testbed.Memory // memory of its processes before anything was stored
@@ -46,7 +49,7 @@ func (r *run) deployAll(ctx context.Context) error {
 			return fmt.Errorf("engine: there is no system %q", use.Use)
 		}
 		cells, client := r.plan.CellsOf(use.Name), r.outside
-		s := &site{use: use, sys: sys, keeps: r.cfg.revives(use) && r.cfg.continues()}
+		s := &site{use: use, sys: sys, revivable: r.cfg.revives(use) && r.cfg.continues()}
 		r.sites[use.Name] = s
 		if !use.Attached() {
 			client = r.client
@@ -76,16 +79,21 @@ func (r *run) deployAll(ctx context.Context) error {
 		return err
 	}
 	for _, use := range r.plan.Experiment.Systems {
-		if err := r.deploy(ctx, r.sites[use.Name], r.holds(use)); err != nil {
-			return &DeployError{err, use.Attached(), r.cfg.Dir}
+		if err := r.deploy(ctx, r.sites[use.Name], r.continuesOn(use)); err != nil {
+			hint := "see `with:` of the system in the experiment file, and its log in " +
+				filepath.Join(r.cfg.Dir, record.LogsDir)
+			if use.Attached() {
+				hint = attachHint
+			}
+			return ui.Exit(ui.CodePreconditions, ui.WithHint(err, cmp.Or(ui.Hint(err), hint)))
 		}
 	}
 	return nil
 }
 
-// holds reports whether an interrupted trial will be continued on the deployment of a system.
-func (r *run) holds(use experiment.SystemUse) bool {
-	for key := range r.kept {
+// continuesOn reports whether an interrupted trial will be continued on the deployment of a system.
+func (r *run) continuesOn(use experiment.SystemUse) bool {
+	for key := range r.interrupted {
 		if cell, _ := r.cellAndUse(key.cell); cell.System == use.Name {
 			return true
 		}
@@ -95,7 +103,7 @@ func (r *run) holds(use experiment.SystemUse) bool {
 
 // place creates the directory of a deployment, or finds that of a deployment to revive.
 func (r *run) place(s *site, revive bool) (err error) {
-	if !s.keeps {
+	if !s.revivable {
 		s.dir, err = os.MkdirTemp(r.scratch, filepath.Base(s.use.Name)+"-")
 	} else if s.dir, err = filepath.Abs(r.cfg.nodesDir(s.use.Name)); err == nil {
 		if !revive {
@@ -112,9 +120,9 @@ func (r *run) place(s *site, revive bool) (err error) {
 // deploy brings up one system and prepares it for its cells. It also restarts a system that
 // died: with a fresh directory and newly stored data or, if a trial continues and the system
 // can be revived, on the trial's data.
-func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
+func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 	name, cells := s.use.Name, r.plan.CellsOf(s.use.Name)
-	revive := goesOn && s.keeps
+	revive := continuing && s.revivable
 	if err := r.place(s, revive); err != nil {
 		return err
 	}
@@ -127,9 +135,9 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 		d.Run = r.rec.ID()
 	}
 	begun := time.Now()
-	limit := r.plan.Experiment.Limits.Start.Std() + startMargin
-	starting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s was not ready within %s (limits.start)",
-		name, words.Duration(limit)))
+	limit := r.plan.Experiment.Limits.Start.Std()
+	starting, cancel := context.WithTimeoutCause(ctx, limit+startMargin,
+		fmt.Errorf("%s was not ready within %s (limits.start)", name, words.Duration(limit)))
 	defer cancel()
 	var err error
 	switch {
@@ -159,7 +167,7 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 		s.started[p.ID()] = p.Memory()
 	}
 	r.noteChange(s)
-	if err := r.awaitNeeds(ctx, s, goesOn); err != nil {
+	if err := r.awaitNeeds(ctx, s, continuing); err != nil {
 		return err
 	}
 	r.say.Phase("preparing the data of " + name)
@@ -182,7 +190,7 @@ func (r *run) deploy(ctx context.Context, s *site, goesOn bool) error {
 }
 
 // awaitNeeds waits until a system has what its load test needs.
-func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
+func (r *run) awaitNeeds(ctx context.Context, s *site, continuing bool) error {
 	upload := r.plan.Experiment.Upload
 	if upload == nil {
 		return nil
@@ -194,7 +202,7 @@ func (r *run) awaitNeeds(ctx context.Context, s *site, goesOn bool) error {
 			r.say.Phase(s.use.Name + ": " + what)
 			r.event("phase", "preconditions", s.use.Name+": "+what, time.Since(begun))
 		},
-	}.ready(ctx, goesOn)
+	}.ready(ctx, continuing)
 }
 
 // watch observes those servers of an attached system that are on this machine.
@@ -300,7 +308,7 @@ func (r *run) stopSite(ctx context.Context, s *site) error {
 		}
 		s.cluster, s.runner = nil, nil
 	}
-	if s.dir != "" && (!s.keeps || r.over) {
+	if s.dir != "" && (!s.revivable || r.over) {
 		errs = append(errs, s.remove(s.dir))
 	}
 	s.dir = ""
@@ -312,7 +320,7 @@ func (s *site) remove(dir string) error {
 	err := os.RemoveAll(dir)
 	for _, h := range s.hosts {
 		failed := h.Files().RemoveAll(dir)
-		if gone, _ := lost([]testbed.Host{h}); gone == nil { // a lost machine's files are removed with its place
+		if gone, _ := lostHost([]testbed.Host{h}); gone == nil { // a lost machine's files are removed with its place
 			err = errors.Join(err, failed)
 		}
 	}

@@ -48,10 +48,9 @@ type Config struct {
 	Hosts    testbed.Hosts     // creates hosts; nil: namespaces of this machine
 	Machines int               // number of machines of Hosts, including this one; 0: only this machine
 	Where    map[string]string // recorded in the environment: where Machines are
-	// Alone waits until nothing of ours disturbs a trial, and keeps it so until end is called,
-	// which returns what disturbed it nevertheless. An error means that something still disturbs.
-	// Nil: nothing ever does.
-	Alone func(ctx context.Context) (end func() error, err error)
+	// BetweenTrials is called before each trial, and end after it: meanwhile, nothing of ours should use the
+	// machine. May be nil.
+	BetweenTrials func(ctx context.Context) (end func())
 }
 
 // Result says how a run ended.
@@ -63,12 +62,12 @@ type Result struct {
 	WrongBytes int64    // operations whose bytes were not the object's
 	Failing    []string // systems with failures, and without any success, in valid trials
 	// objects that finished load tests do not have: given up, or not stored as requested
-	Lost      int64
-	Stopped   *scenario.Stop // the exit condition that was met, if any
-	Paused    int            // trials that a resumed run will continue
-	Interrupt bool           // the user stopped it
-	Invalid   *InvalidBlock  // why it stopped after the first block, if it did
-	Complete  bool           // it was complete before it was resumed: nothing was executed
+	LostObjects int64
+	Stopped     *scenario.Stop // the exit condition that was met, if any
+	Paused      int            // trials that a resumed run will continue
+	Interrupt   bool           // the user stopped it
+	Invalid     string         // why it stopped after the first block, if it did
+	Complete    bool           // it was complete before it was resumed: nothing was executed
 }
 
 // cleanupTime limits the cleanup after a run. Before it, removing what was stored in an
@@ -95,7 +94,7 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	defer end(nil)
 	r.end = end
 	if err := r.open(working); err != nil {
-		r.stillborn = ctx.Err() == nil && !cfg.Resume
+		r.neverBegan = ctx.Err() == nil && !cfg.Resume
 		err = res.ended(ctx, working, err)
 		return res, err
 	}
@@ -109,11 +108,8 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	res = r.result()
 	res.Stopped = stopped
 	err = res.ended(ctx, working, err)
-	if errors.As(err, &res.Invalid) {
-		err = nil
-	}
 	// Nothing will continue the run, so the data of its deployments is no longer needed.
-	r.over = err == nil && res.Invalid == nil && !res.Interrupt && (stopped != nil || r.complete())
+	r.over = err == nil && res.Invalid == "" && !res.Interrupt && (stopped != nil || r.complete())
 	return res, err
 }
 
@@ -127,30 +123,6 @@ func (res *Result) ended(ctx, working context.Context, err error) error {
 		return context.Cause(working)
 	}
 	return err
-}
-
-// DeployError is a system that could not be brought up or prepared before the
-// first trial.
-type DeployError struct {
-	Err      error
-	Attached bool   // it runs elsewhere
-	Dir      string // the run directory
-}
-
-func (e *DeployError) Error() string { return e.Err.Error() }
-func (e *DeployError) Unwrap() error { return e.Err }
-
-// Hint implements the interface that the terminal asks for hints.
-func (e *DeployError) Hint() string {
-	var h interface{ Hint() string }
-	switch logs := filepath.Join(e.Dir, record.LogsDir); {
-	case errors.As(e.Err, &h):
-		return h.Hint()
-	case e.Attached:
-		return attachHint
-	default:
-		return "see `with:` of the system in the experiment file, and its log in " + logs
-	}
 }
 
 // run is one session of a run.
@@ -177,16 +149,17 @@ type run struct {
 	others  recentOthers
 	bytes   int64 // body bytes of all trials
 	failed  int
+	invalid string // why it stops after the session's first block
 
 	// For trials that continue over several sessions.
-	kept       map[trialKey]record.Trial    // interrupted, to be continued
-	lost       []string                     // why other interrupted trials start over
-	identities map[string]map[string]string // of the systems, in the previous session, then in this one
-	lastSeen   time.Time                    // last known time of the previous session
-	stoppedBy  *scenario.Stop               // the exit condition that ended the trial, if any
-	paused     int
-	over       bool // no session will follow
-	stillborn  bool // the run could not begin: nothing was executed
+	interrupted map[trialKey]record.Trial    // to be continued
+	startedOver []string                     // why other interrupted trials start over
+	identities  map[string]map[string]string // of the systems, in the previous session, then in this one
+	lastSeen    time.Time                    // last known time of the previous session
+	stoppedBy   *scenario.Stop               // the exit condition that ended the trial, if any
+	paused      int
+	over        bool // no session will follow
+	neverBegan  bool // the run could not begin: nothing was executed
 }
 
 type trialKey struct {
@@ -230,7 +203,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	if r.plan.Experiment.Sync != nil {
-		if r.cache, err = ChainCache(); err != nil {
+		if r.cache, err = testbed.CacheDir("chains"); err != nil {
 			return err
 		}
 	}
@@ -270,7 +243,7 @@ func (r *run) openRecord(ctx context.Context) error {
 		return err
 	}
 	if r.cfg.Resume {
-		r.rec, err = record.Resume(r.cfg.Dir, plan, r.keep)
+		r.rec, err = record.Resume(r.cfg.Dir, plan, r.canContinue)
 	} else {
 		r.rec, err = record.Create(r.cfg.Dir, plan, map[string]string{
 			"plimsoll": r.cfg.Version, "command": suggest.Command(r.cfg.Command...),
@@ -297,7 +270,7 @@ func (r *run) openRecord(ctx context.Context) error {
 	}
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
-		for _, why := range r.lost {
+		for _, why := range r.startedOver {
 			r.event("note", "trial begins anew", why, 0)
 			r.say.Note(why)
 		}
@@ -307,7 +280,7 @@ func (r *run) openRecord(ctx context.Context) error {
 
 // readEarlier reads what earlier sessions of the run have executed.
 func (r *run) readEarlier() error {
-	r.done, r.kept = map[trialKey]record.Trial{}, map[trialKey]record.Trial{}
+	r.done, r.interrupted = map[trialKey]record.Trial{}, map[trialKey]record.Trial{}
 	trials, err := r.rec.Trials()
 	if err != nil {
 		return err
@@ -321,7 +294,7 @@ func (r *run) readEarlier() error {
 		case record.Pending, record.Failed: // to be executed again
 			delete(r.done, key)
 		case record.Running:
-			r.kept[key] = t
+			r.interrupted[key] = t
 			continue // its bytes are counted when it ends
 		}
 		r.bytes += t.Bytes
@@ -374,7 +347,7 @@ func (r *run) close(ctx context.Context) error {
 		if r.bed != nil {
 			r.event("phase", "run ends", "", time.Since(r.begun))
 		}
-		if r.stillborn {
+		if r.neverBegan {
 			// Only the logs of started processes stay, if there are any.
 			_ = os.Remove(filepath.Join(r.cfg.Dir, record.LogsDir))
 			errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.Dir, "nodes")), r.rec.Discard())
@@ -386,7 +359,7 @@ func (r *run) close(ctx context.Context) error {
 }
 
 func (r *run) result() Result {
-	res := Result{Paused: r.paused, Failed: r.failed}
+	res := Result{Paused: r.paused, Failed: r.failed, Invalid: r.invalid}
 	trials := slices.Collect(maps.Values(r.done))
 	analysis.Judge(r.plan, trials)
 	succeeded, failed := map[string]int64{}, map[string]int64{}
@@ -406,7 +379,7 @@ func (r *run) result() Result {
 			failed[cell.System] += record.SumOutcomes(t.Outcomes, record.Outcome.ServerFailure)
 		}
 		res.WrongBytes += t.Outcomes[record.WrongBytes.String()]
-		res.Lost += r.lostObjects(t)
+		res.LostObjects += r.lostObjects(t)
 	}
 	for _, u := range r.plan.Experiment.Systems {
 		if failed[u.Name] > 0 && succeeded[u.Name] == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // progressSoFar is what exit conditions are evaluated on.
@@ -62,8 +63,7 @@ func (x *exits) met(p progressSoFar) *scenario.Stop {
 		return nil
 	}
 	if limit, asked := new(big.Rat).SetString(string(x.MaxSpend)); asked && s.Spent != nil { // exact amounts
-		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.Decimals)), nil)
-		if spent := new(big.Rat).SetFrac(s.Spent, unit); spent.Cmp(limit) >= 0 {
+		if spent := system.Coins(s.Spent); spent.Cmp(limit) >= 0 {
 			return stop("max_spend", "%s were spent since the trial began, the limit is %s", shortMoney(spent), x.MaxSpend)
 		}
 	}

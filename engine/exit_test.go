@@ -105,7 +105,7 @@ func TestMaxSpendIsExact(t *testing.T) {
 		stop := exitsOf(experiment.Exit{MaxSpend: "3600"}).met(progressSoFar{State: &s})
 		return fmt.Sprint(stop), stop != nil
 	}
-	at, why := met(c, []scenario.State{{}, {Spent: less, Decimals: 24}, {Spent: limit, Decimals: 24}})
+	at, why := met(c, []scenario.State{{}, {Spent: less}, {Spent: limit}})
 	if at != 2 || !strings.Contains(why, "3600 were spent") {
 		t.Errorf("met at %d: %s", at, why)
 	}

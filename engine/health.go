@@ -32,7 +32,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 		}
 		return true, err
 	}
-	if s.cluster == nil { // an earlier attempt to bring it up failed
+	if s.runner == nil { // an earlier attempt to bring it up or to prepare it failed
 		return true, r.restart(ctx, s, "it is not up")
 	}
 	if r.plan.Experiment.Sync != nil { // the scenario itself starts and watches its nodes
@@ -93,11 +93,11 @@ func (r *run) restart(ctx context.Context, s *site, why string) error {
 }
 
 // redeploy stops a system and starts it again: on its data, or from scratch.
-func (r *run) redeploy(ctx context.Context, s *site, goesOn bool) error {
+func (r *run) redeploy(ctx context.Context, s *site, continuing bool) error {
 	if err := r.stopSite(ctx, s); err != nil {
 		r.event("error", "stop before it is started again", err.Error(), 0)
 	}
-	return r.deploy(ctx, s, goesOn)
+	return r.deploy(ctx, s, continuing)
 }
 
 // What the end of a process means depends on the scenario. In most scenarios a system is one

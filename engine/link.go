@@ -134,10 +134,10 @@ func (r *run) checkLink(ctx context.Context, from, to testbed.Host, tol float64)
 	return check, nil
 }
 
-// mendLink restarts an emulator that has died since the last trial, by shaping as before.
+// repairLink restarts an emulator that has died since the last trial, by shaping as before.
 // It comes before the health probe, which uses the link. In a mesh, the machines that are
 // not lost join again, and shapeLink shapes the links.
-func (r *run) mendLink(ctx context.Context) error {
+func (r *run) repairLink(ctx context.Context) error {
 	mesh := r.bed.Mode().Mesh
 	_, _, err := r.bed.EmulatorStats(ctx)
 	if err == nil || ctx.Err() != nil {
@@ -216,7 +216,7 @@ func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 	}
 	if nodesOf(cell) == 0 {
 		for _, s := range r.sites {
-			if gone, _ := lost(s.hosts); s.attached() || gone != nil { // replaced when its turn comes
+			if gone, _ := lostHost(s.hosts); s.attached() || gone != nil { // replaced when its turn comes
 				continue
 			}
 			access(s.hosts[0], way)

@@ -65,7 +65,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		Recorded: func() scenario.Measured { return scenario.Recorded(r.rec.Reader, t.w.ID()) },
 		Begin:    look(meter.begin), End: look(meter.end),
 		Progress: r.say.Load,
-		State:    func(s scenario.State) { t.seen(s, cancel) },
+		State:    func(s scenario.State) { t.setState(s, cancel) },
 	})
 	if ctx.Err() != nil {
 		end = context.Cause(ctx)
@@ -94,7 +94,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		}
 	}
 	var gone testbed.Host
-	if gone, out.lost = lost(s.all()); gone != nil {
+	if gone, out.lost = lostHost(s.all()); gone != nil {
 		out.notes = append(out.notes, fmt.Sprintf("the machine of %s was lost: %v", gone.Name(), out.lost))
 	}
 	machines, throttled := meter.notes()
@@ -160,7 +160,7 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 	if out.emulatorTrouble != "" {
 		trial.Notes = append(trial.Notes, "link: "+out.emulatorTrouble)
 	}
-	trial.Invalid = append(t.spoiledBy(out, counts, trial.Metrics), out.load.Invalid...)
+	trial.Invalid = append(t.invalidBecause(out, counts, trial.Metrics), out.load.Invalid...)
 	if t.restarted && !t.continues { // its caches are cold, unlike those of other cells
 		trial.Invalid = append(trial.Invalid, record.ReasonDaemonRestarted)
 		trial.Notes = append(trial.Notes, "the system was restarted before this trial")
@@ -169,10 +169,10 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 	return trial, nil
 }
 
-// spoiledBy returns the reasons why a trial is invalid, except those reported by the load
+// invalidBecause returns the reasons why a trial is invalid, except those reported by the load
 // generator; package analysis adds those that depend on limits. A trial that continues lasts
 // so long that daemons die and links are late in it: that is only marked.
-func (t *execution) spoiledBy(out loaded, c record.Counts, metrics map[string]float64) (why []string) {
+func (t *execution) invalidBecause(out loaded, c record.Counts, metrics map[string]float64) (why []string) {
 	off := func(l record.LinkCheck) bool { return !l.OK }
 	for _, spoiled := range []struct {
 		is  bool

@@ -24,11 +24,11 @@ func TestLostObjectsAreCounted(t *testing.T) {
 		plan := mustPlan(t, fmt.Sprintf(lossyExperiment, errors, "durable"))
 		cfg := configOf(t, plan, mem.System{}, upload.Scenario{})
 		res, err := Run(t.Context(), cfg)
-		if err != nil || res.Trials != 1 || res.Stopped != nil || res.Lost != want {
+		if err != nil || res.Trials != 1 || res.Stopped != nil || res.LostObjects != want {
 			t.Errorf("errors %s: %+v, %v, %v; want %d lost", errors, res, res.Stopped, err, want)
 		}
 		cfg.Resume = true
-		if again, err := Run(t.Context(), cfg); err != nil || !again.Complete || again.Lost != want {
+		if again, err := Run(t.Context(), cfg); err != nil || !again.Complete || again.LostObjects != want {
 			t.Errorf("errors %s, resumed: %+v, %v", errors, again, err)
 		}
 	}

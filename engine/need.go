@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -20,11 +19,11 @@ import (
 // before the first object is stored.
 var needs = []string{"synced", "unlocked", "balance", "contracts"}
 
-// lookEvery is the pause between two polls of a system while waiting.
-const lookEvery = 5 * time.Second
+// pollEvery is the pause between two polls of a system while waiting.
+const pollEvery = 5 * time.Second
 
-// lookTimeout limits one poll.
-const lookTimeout = 30 * time.Second
+// pollTimeout limits one poll.
+const pollTimeout = 30 * time.Second
 
 // status is what a system reports about itself.
 type status struct {
@@ -37,11 +36,7 @@ func amount(r system.Reading) *big.Rat {
 	if r.Amount == nil {
 		return new(big.Rat).SetFloat64(r.Value)
 	}
-	unit := big.NewInt(1)
-	if d, known := system.Decimals(r.Amount, r.Value); known { // unknown: the amount is zero
-		unit.Exp(big.NewInt(10), big.NewInt(int64(d)), nil)
-	}
-	return new(big.Rat).SetFrac(r.Amount, unit)
+	return system.Coins(r.Amount)
 }
 
 func shortMoney(r *big.Rat) string {
@@ -49,17 +44,16 @@ func shortMoney(r *big.Rat) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// lookAt polls a node: everything it is monitored with or, if it is not monitored, only its
-// costs, since a listing of all objects says nothing about needs.
-func lookAt(ctx context.Context, n system.Node) status {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+// pollNode polls a node.
+func pollNode(ctx context.Context, n system.Node) status {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	s := status{readings: map[string]system.Reading{}}
-	_, monitored := n.(system.Monitored)
-	for _, call := range collect.Calls(n) {
-		if !monitored && call.Name != collect.CallCosts {
-			continue
-		}
+	m, monitored := n.(system.Monitored)
+	if !monitored { // a listing of all objects says nothing about needs
+		return s
+	}
+	for _, call := range m.Calls() {
 		readings, err := call.Read(ctx)
 		if err != nil {
 			s.err = errors.Join(s.err, fmt.Errorf("%s: %w", call.Name, err))
@@ -73,9 +67,9 @@ func lookAt(ctx context.Context, n system.Node) status {
 	return s
 }
 
-// wanting returns the unmet needs of a system as problems. It must always be synced and unlocked,
+// unmet returns the unmet needs of a system as problems. It must always be synced and unlocked,
 // as far as it reports that. A trial that continues already has its money and contracts.
-func (w waiter) wanting(s status, goesOn bool) (all []Problem) {
+func (w waiter) unmet(s status, continuing bool) (all []Problem) {
 	lacks := func(name, hint, format string, args ...any) {
 		if slices.Contains(w.skip, name) {
 			return
@@ -97,7 +91,7 @@ func (w waiter) wanting(s status, goesOn bool) (all []Problem) {
 		lacks("unlocked", "unlock the wallet (siac wallet unlock); Plimsoll never asks for its password",
 			"its wallet is locked")
 	}
-	if want, asked := new(big.Rat).SetString(string(w.need.Balance)); asked && !goesOn {
+	if want, asked := new(big.Rat).SetString(string(w.need.Balance)); asked && !continuing {
 		const hint = "send it coins, or lower upload.need.balance"
 		if balance, known := s.readings[system.ReadBalance]; !known || amount(balance) == nil {
 			lacks("balance", hint, "it does not report its balance")
@@ -105,7 +99,7 @@ func (w waiter) wanting(s status, goesOn bool) (all []Problem) {
 			lacks("balance", hint, "its balance is %s, the experiment needs %s", shortMoney(have), w.need.Balance)
 		}
 	}
-	if want := w.need.Contracts; want > 0 && !goesOn {
+	if want := w.need.Contracts; want > 0 && !continuing {
 		const hint = "give it an allowance, more hosts or more time (upload.need.wait)"
 		if have, known := s.readings[system.ReadContracts]; !known {
 			lacks("contracts", hint, "it does not report its contracts")
@@ -126,10 +120,10 @@ type waiter struct {
 }
 
 // ready waits, for at most upload.need.wait, until a system has everything that its load test needs.
-func (w waiter) ready(ctx context.Context, goesOn bool) error {
+func (w waiter) ready(ctx context.Context, continuing bool) error {
 	begun, said := time.Now(), ""
 	for {
-		problems := w.wanting(lookAt(ctx, w.node), goesOn)
+		problems := w.unmet(pollNode(ctx, w.node), continuing)
 		if len(problems) == 0 {
 			return nil
 		}
@@ -146,6 +140,6 @@ func (w waiter) ready(ctx context.Context, goesOn bool) error {
 			said = text
 			w.say("waiting: " + strings.ReplaceAll(text, "\n", "; "))
 		}
-		timing.Pause(ctx, lookEvery)
+		timing.Pause(ctx, pollEvery)
 	}
 }

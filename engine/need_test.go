@@ -54,8 +54,7 @@ func (c *chain) Calls() []system.Call {
 
 // coins are so many of 24 decimals.
 func coins(name string, n int64) system.Reading {
-	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)),
-		24)
+	return system.Money(name, new(big.Int).Mul(big.NewInt(n), new(big.Int).Exp(big.NewInt(10), big.NewInt(24), nil)))
 }
 
 // A system is waited for until it has all that the experiment needs, in virtual
@@ -63,17 +62,17 @@ func coins(name string, n int64) system.Reading {
 func TestNeedsAreWaitedFor(t *testing.T) {
 	minutes := func(n int) experiment.Duration { return experiment.Duration(time.Duration(n) * time.Minute) }
 	for _, c := range []struct {
-		name    string
-		node    chain
-		need    experiment.Need
-		skip    []string
-		goesOn  bool
-		refused string        // name of the precondition; empty: it holds
-		what    string        // in the message
-		took    time.Duration // at least
-		most    time.Duration
-		said    string
-		ends    time.Duration // with the run, of whose end no precondition says anything; 0: it goes on
+		name       string
+		node       chain
+		need       experiment.Need
+		skip       []string
+		continuing bool
+		refused    string        // name of the precondition; empty: it holds
+		what       string        // in the message
+		took       time.Duration // at least
+		most       time.Duration
+		said       string
+		ends       time.Duration // with the run, of whose end no precondition says anything; 0: it goes on
 	}{
 		{name: "all is well", node: chain{balance: 600}, need: experiment.Need{Balance: "500", Wait: minutes(30)}},
 		{name: "synced after 10 minutes", node: chain{synced: 10 * time.Minute},
@@ -88,7 +87,7 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 		{name: "too poor", node: chain{balance: 499.5}, need: experiment.Need{Balance: "500", Wait: minutes(1)},
 			refused: "balance", what: "its balance is 499.5, the experiment needs 500"},
 		{name: "poor and goes on", node: chain{balance: 1}, need: experiment.Need{Balance: "500", Wait: minutes(1)},
-			goesOn: true},
+			continuing: true},
 		{name: "contracts are formed", node: chain{contracts: time.Minute},
 			need: experiment.Need{Contracts: 20, Wait: minutes(30)}, took: 20 * time.Minute, most: 21 * time.Minute,
 			said: "contracts: sys: it has 3 of 20 contracts"},
@@ -115,7 +114,7 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, c.ends)
 					defer cancel()
 				}
-				err := w.ready(ctx, c.goesOn)
+				err := w.ready(ctx, c.continuing)
 				var refused *PreconditionError
 				switch {
 				case c.ends > 0:
@@ -151,7 +150,7 @@ func TestBalanceIsExact(t *testing.T) {
 		"nothing": {coins(system.ReadBalance, 0), 1}} {
 		s := status{readings: map[string]system.Reading{system.ReadBalance: c.have}}
 		w := waiter{name: "sys", need: experiment.Need{Balance: "3600"}}
-		if got := w.wanting(s, false); len(got) != c.want {
+		if got := w.unmet(s, false); len(got) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -106,9 +106,5 @@ func (r *run) storeOn(ctx context.Context, h testbed.Host, size int64) (scenario
 		Remove: func() error { return files.RemoveAll(dir) }}, err
 }
 
-// ChainCache returns the directory of generated chains, which all runs of this user share.
-// Whoever writes there first creates it.
-func ChainCache() (string, error) { return testbed.CacheDir("chains") }
-
 // storeBytes returns roughly the largest size of a node's store with the chain of a cell.
 func storeBytes(cell experiment.Cell) float64 { return experiment.StoreBytes(cell.Estimate.Bytes) }

@@ -27,8 +27,12 @@ const recordingRoom = 256 << 20
 // the run directory.
 func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var need, kept float64 = recordingRoom, recordingRoom
-	var swarm, chains float64
-	for _, use := range cfg.Plan.Experiment.Systems {
+	var swarm float64
+	systems := cfg.Plan.Experiment.Systems
+	if cfg.Machines > 0 {
+		systems = nil // their disks are elsewhere
+	}
+	for _, use := range systems {
 		cells := cfg.Plan.CellsOf(use.Name)
 		_, bytes := cfg.Scenario.Prepares(cells)
 		set := largest(cells, func(c experiment.Cell) float64 { // each cell begins with a fresh deployment
@@ -37,15 +41,12 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 		})
 		switch {
 		case cfg.Plan.Experiment.Disseminate != nil: // one system at a time; its data is removed after each trial
-			if cfg.Machines == 0 { // otherwise each node has its own disk
-				swarm = math.Max(swarm, largest(cells, func(c experiment.Cell) float64 {
-					return float64(c.Disseminate.Nodes) * float64(c.Data.Size)
-				}))
-			}
+			swarm = math.Max(swarm, largest(cells, func(c experiment.Cell) float64 {
+				return float64(c.Disseminate.Nodes) * float64(c.Data.Size)
+			}))
 		case cfg.Plan.Experiment.Sync != nil:
 			// For a fresh node and for a replay. Peers serve from the cache of chains.
 			need += largest(cells, func(c experiment.Cell) float64 { return 2 * storeBytes(c) })
-			chains += chainBytes(cells)
 		case !cfg.continues():
 			need += 2 * float64(bytes)
 		case use.Attached():
@@ -57,13 +58,8 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 		}
 	}
 	need += swarm
-	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or make data.size or "+
-		"data.objects smaller")
-	if dir, err := ChainCache(); err == nil && chains > 0 {
-		problems = append(problems,
-			tooFull(existing(dir), chains, "free some space, set "+testbed.CacheVariable+" to a directory on a "+
-				"larger disk, or make sync.blocks or sync.transactions smaller")...)
-	}
+	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or store less: "+
+		"data.size, data.objects, sync.blocks, sync.transactions")
 	if kept > recordingRoom && !cfg.Resume {
 		dir := cfg.Dir
 		if dir == "" { // doctor: where a run would be
@@ -91,19 +87,6 @@ func largest(cells []experiment.Cell, takes func(experiment.Cell) float64) (most
 		most = math.Max(most, takes(c))
 	}
 	return most
-}
-
-// chainBytes returns roughly what the chains of these cells take in the cache: each as blocks
-// and as the store of a node.
-func chainBytes(cells []experiment.Cell) (sum float64) {
-	seen := map[string]bool{}
-	for _, c := range cells {
-		if chain := fmt.Sprint(c.Sync.Blocks, c.Sync.Transactions, c.Sync.Form); !seen[chain] {
-			seen[chain] = true
-			sum += c.Estimate.Bytes + storeBytes(c)
-		}
-	}
-	return sum
 }
 
 func tooFull(dir string, need float64, hint string) []Problem {
@@ -154,17 +137,6 @@ func checkDirectory(_ context.Context, cfg Config, _ nodePlace) []Problem {
 // not discovered after a week.
 func checkData(ctx context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	seen := map[string]bool{}
-	if a := cfg.Plan.Experiment.Retrieve.Replays(); a != nil {
-		again := &experiment.Experiment{Retrieve: &experiment.Retrieve{
-			Arrivals: &experiment.Arrivals{Process: a.Process, Log: a.Log}}}
-		if err := scenario.FindRequestLog(again, cfg.Base); err != nil {
-			all = append(all,
-				refuse(err.Error(), "relative paths start at "+cfg.Base+", the directory of the experiment file"))
-		} else if is := again.Retrieve.Arrivals.Found.SHA256; a.Found == nil || a.Found.SHA256 != is {
-			all = append(all, refuse("the log "+a.Log+" is not the one of the plan: its SHA-256 is "+is,
-				"put the file back, or begin a new run"))
-		}
-	}
 	for _, c := range cfg.Plan.Cells {
 		if c.Data.Known() || seen[c.Data.Key()] {
 			continue

@@ -50,68 +50,50 @@ func testbedOptions(cfg Config) testbed.Options {
 // checkLinks refuses changes of links that no emulator can make here. An attached system is
 // reached over the existing network, so its cells have no link to check.
 func checkLinks(_ context.Context, cfg Config, _ nodePlace) []Problem {
-	if cfg.Machines > 0 {
-		return checkLinksBetween(cfg.Plan, cfg.Clients)
-	}
-	if _, pairs := plansChanges(cfg.Plan); pairs && cfg.Plan.Experiment.Link.Emulator == link.NetemDiscipline {
+	_, pairs := plansChanges(cfg.Plan)
+	if pairs && cfg.Machines == 0 && cfg.Plan.Experiment.Link.Emulator == link.NetemDiscipline {
 		return []Problem{refuse("netem does not know one pair of hosts from another, which link.regions and faults "+
 			"that cut nodes off need", "say link: {emulator: user}, or auto, which chooses it")}
 	}
 	return nil
 }
 
-// checkMemory compares the available memory with the memory of the nodes of all systems, which
-// run at the same time, and the RAM disk of a trial.
+// checkMemory compares the available memory of a machine with that of the nodes of all systems on it, which run at the
+// same time, and of the largest RAM disk; there is one at a time. The size of the chain on it is the plan's estimate:
+// it is checked again at the trial, when the chain exists. Systems that do not state the memory of their nodes count
+// as 0.
 func checkMemory(_ context.Context, cfg Config, at nodePlace) []Problem {
-	need := nodeMemory(cfg, at)
-	if need.bytes == 0 {
-		return nil
-	}
-	free, err := at.AvailableMemory()
-	if err != nil {
-		return []Problem{{What: err.Error()}}
-	}
-	return need.over(free)
-}
-
-// memoryNeed is the memory that the nodes of a plan need.
-type memoryNeed struct {
-	bytes float64
-	of    []string // what needs it
-}
-
-// nodeMemory sums the memory of the nodes of all systems of a plan on a machine and of its
-// largest RAM disk; there is one at a time. The size of the chain on it is the plan's estimate:
-// it is checked again at the trial, when the chain exists. Systems that do not state the memory
-// of their nodes count as 0.
-func nodeMemory(cfg Config, at nodePlace) (need memoryNeed) {
-	var disk float64
-	for _, c := range cfg.Plan.Cells {
-		if c.Sync != nil && c.Sync.Storage == ramStorage {
-			disk = max(disk, experiment.RAMDiskBytes(storeBytes(c)))
+	var need float64
+	var of []string
+	disk := largest(cfg.Plan.Cells, func(c experiment.Cell) float64 {
+		if c.Sync == nil || c.Sync.Storage != ramStorage {
+			return 0
 		}
-	}
+		return experiment.RAMDiskBytes(storeBytes(c))
+	})
 	if disk > 0 && at.first {
-		need.bytes += disk + testbed.RAMReserve
-		need.of = append(need.of, "a RAM disk for the largest store, with "+words.Bytes(testbed.RAMReserve)+
+		need = disk + testbed.RAMReserve
+		of = append(of, "a RAM disk for the largest store, with "+words.Bytes(testbed.RAMReserve)+
 			" left for everything else")
 	}
 	for _, use := range cfg.Plan.Experiment.Systems {
 		if n := at.nodes(use); n > 0 && !use.Attached() {
-			need.bytes += float64(n) * float64(infoOf(cfg.Systems, use).NodeMemory)
-			need.of = append(need.of, fmt.Sprintf("%d nodes of %s", n, use.Name))
+			need += float64(n) * float64(infoOf(cfg.Systems, use).NodeMemory)
+			of = append(of, fmt.Sprintf("%d nodes of %s", n, use.Name))
 		}
 	}
-	return need
-}
-
-// over returns the problem if the need exceeds what is free.
-func (m memoryNeed) over(free float64) []Problem {
-	if m.bytes <= free {
+	if need == 0 {
 		return nil
 	}
-	return []Problem{refuse(fmt.Sprintf("%s take about %s; %s of memory are available", strings.Join(m.of, ", "),
-		words.Bytes(m.bytes), words.Bytes(free)),
+	free, err := at.AvailableMemory()
+	switch {
+	case err != nil:
+		return []Problem{{What: err.Error()}}
+	case need <= free:
+		return nil
+	}
+	return []Problem{refuse(fmt.Sprintf("%s take about %s; %s of memory are available", strings.Join(of, ", "),
+		words.Bytes(need), words.Bytes(free)),
 		"fewer nodes (disseminate.nodes, sync.peers), a shorter chain or storage: disk, or fewer systems at a time, "+
 			"or skip: [memory]")}
 }
@@ -158,7 +140,7 @@ func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
 		disk = disk || c.Sync != nil && c.Sync.Storage == diskStorage
 		ram = ram || c.Sync != nil && c.Sync.Storage == ramStorage
 	}
-	if !disk {
+	if !disk || !at.first { // the stores are on the machine of the first node
 		return nil
 	}
 	on, err := at.Filesystem(os.TempDir())

@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/scenario/disseminate"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/bittorrent"
@@ -23,26 +26,42 @@ func swarmConfig(t *testing.T, n int, more string) Config {
 func TestNodesMustFitIntoMemory(t *testing.T) {
 	cfg := swarmConfig(t, 32, "")
 	each := float64((bittorrent.System{}).Info().NodeMemory)
-	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 32*each || each == 0 {
-		t.Errorf("32 nodes of %g bytes take %+v", each, need)
+	if each == 0 || lacksMemory(cfg, 32*each) != nil {
+		t.Errorf("32 nodes of %g bytes do not fit into %g", each, 32*each)
 	}
 	small := cfg.Plan.Cells[0]
 	d := *small.Disseminate
 	d.Nodes = 4
 	small.Disseminate = &d
 	cfg.Plan.Cells = append(cfg.Plan.Cells, small)
-	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 32*each {
-		t.Errorf("with a smaller cell besides they take %+v", need)
+	if got := lacksMemory(cfg, 32*each); got != nil {
+		t.Errorf("with a smaller cell besides: %+v", got)
 	}
-	need := memoryNeed{bytes: 2.4e9 + 1e9, of: []string{"32 nodes of deluge", "16 nodes of a"}}
-	if got := need.over(3.4e9); got != nil {
-		t.Errorf("it fits, and %+v", got)
-	}
-	got := need.over(1.1e9)
-	const want = "32 nodes of deluge, 16 nodes of a take about 3.40 GB; 1.10 GB of memory are available"
+	second := experiment.SystemUse{Name: "a", Use: cfg.Plan.Experiment.Systems[0].Use}
+	cfg.Plan.Experiment.Systems = append(cfg.Plan.Experiment.Systems, second)
+	small.System, d.Nodes = "a", 16
+	cfg.Plan.Cells = append(cfg.Plan.Cells, small)
+	got := lacksMemory(cfg, 48*each-1)
+	want := fmt.Sprintf("32 nodes of bittorrent, 16 nodes of a take about %s; %s of memory are available",
+		words.Bytes(48*each), words.Bytes(48*each-1))
 	if len(got) != 1 || !got[0].Blocking || got[0].What != want || !strings.Contains(got[0].Hint, "skip: [memory]") {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want %s", got, want)
 	}
+}
+
+// withMemory is a machine with so many bytes available.
+type withMemory struct {
+	testbed.Machine
+	free float64
+}
+
+func (m withMemory) AvailableMemory() (float64, error) { return m.free, nil }
+
+// lacksMemory returns what a plan's memory check reports if so many bytes are available.
+func lacksMemory(cfg Config, free float64) []Problem {
+	at := ourPlace(cfg)
+	at.Machine = withMemory{at.Machine, free}
+	return checkMemory(context.Background(), cfg, at)
 }
 
 // More nodes than fit are refused before anything is started, and by the name of

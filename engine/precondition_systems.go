@@ -132,12 +132,13 @@ func checkNeeds(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 				What: fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set", use.Name, need),
 				Hint: "leave it out: --set upload.need." + need + "="})
 		}
-		info := infoOf(cfg.Systems, use)
-		monitored := info.Able("monitor")
-		if asked.Balance != "" && !monitored && !info.Able("cost") {
+		if infoOf(cfg.Systems, use).Able("monitor") {
+			continue
+		}
+		if asked.Balance != "" {
 			lacks("balance")
 		}
-		if asked.Contracts > 0 && !monitored {
+		if asked.Contracts > 0 {
 			lacks("contracts")
 		}
 	}

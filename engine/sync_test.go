@@ -73,7 +73,7 @@ func TestSync(t *testing.T) {
 	if err != nil || res.Trials != 4 || res.Failed > 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	cache, err := ChainCache()
+	cache, err := testbed.CacheDir("chains")
 	if err != nil || !got.Follow || got.Swarm || len(got.Hosts) != 3 || got.Cache != cache ||
 		filepath.Dir(cache) != os.Getenv(testbed.CacheVariable) {
 		t.Errorf("deployed with %+v; chains are in %s, %v", got, cache, err)
@@ -202,13 +202,13 @@ func TestKilledSyncLeavesNothing(t *testing.T) {
 // What the machine has is compared with what the plan asks for, before anything runs.
 func TestPreconditionsOfChains(t *testing.T) {
 	cfg := syncConfig(t, newSyncing(), ", peers: [1, 3], storage: [disk, ram]", "2")
-	need := nodeMemory(cfg, ourPlace(cfg))
 	largest := experiment.RAMDiskBytes(experiment.StoreBytes(cfg.Plan.Cells[0].Estimate.Bytes))
-	if want := 4*float64(chains{}.Info().NodeMemory) + largest + testbed.RAMReserve; need.bytes != want ||
-		len(need.of) != 2 {
-		t.Errorf("memory %+v, want %g", need, want)
+	nodes := 4 * float64(chains{}.Info().NodeMemory)
+	need := nodes + largest + testbed.RAMReserve
+	if got := lacksMemory(cfg, need); got != nil {
+		t.Errorf("enough memory: %+v", got)
 	}
-	if got := need.over(need.bytes - 1); len(got) != 1 || !got[0].Blocking ||
+	if got := lacksMemory(cfg, need-1); len(got) != 1 || !got[0].Blocking ||
 		!strings.Contains(got[0].What, "a RAM disk for the largest store") {
 		t.Errorf("too little memory: %+v", got)
 	}
@@ -216,8 +216,8 @@ func TestPreconditionsOfChains(t *testing.T) {
 		func(c experiment.Cell) bool { return c.Sync.Storage == ramStorage })
 	all := cfg.Plan.Cells
 	cfg.Plan.Cells = disk
-	if need := nodeMemory(cfg, ourPlace(cfg)); need.bytes != 4*float64(chains{}.Info().NodeMemory) {
-		t.Errorf("without a RAM disk %+v", need)
+	if got := lacksMemory(cfg, nodes); got != nil {
+		t.Errorf("without a RAM disk: %+v", got)
 	}
 	cfg.Plan.Cells = all
 	if got := Blocking(checkDisk(t.Context(), cfg, nodePlace{})); len(got) > 0 {
@@ -226,17 +226,17 @@ func TestPreconditionsOfChains(t *testing.T) {
 	for i := range cfg.Plan.Cells {
 		cfg.Plan.Cells[i].Estimate.Bytes = 1 << 60
 	}
-	if got := Blocking(checkDisk(t.Context(), cfg, nodePlace{})); len(got) != 2 ||
-		!strings.Contains(got[1].Hint, testbed.CacheVariable) {
+	if got := Blocking(checkDisk(t.Context(), cfg, nodePlace{})); len(got) != 1 ||
+		!strings.Contains(got[0].Hint, "sync.blocks") {
 		t.Errorf("an exbibyte: %+v", got)
+	}
+	elsewhere := cfg
+	elsewhere.Machines = 9
+	if got := Blocking(checkDisk(t.Context(), elsewhere, nodePlace{})); len(got) != 0 {
+		t.Errorf("an exbibyte on other machines: %+v", got)
 	}
 	if got := Blocking(checkMemory(t.Context(), cfg, ourPlace(cfg))); len(got) != 1 {
 		t.Errorf("an exbibyte in memory: %+v", got)
-	}
-	t.Setenv(testbed.CacheVariable, "")
-	t.Setenv("XDG_CACHE_HOME", "/somewhere")
-	if dir, err := ChainCache(); err != nil || dir != "/somewhere/plimsoll/chains" {
-		t.Errorf("the user's cache: %s, %v", dir, err)
 	}
 }
 
@@ -259,6 +259,10 @@ func TestDiskInMemory(t *testing.T) {
 		cfg := syncConfig(t, newSyncing(), ", storage: [disk, ram]", "2")
 		if got := Blocking(checkStorage(t.Context(), cfg, ourPlace(cfg))); len(got) != 1 {
 			t.Errorf("stores in /dev/shm: %+v", got)
+		}
+		cfg.Machines = 4
+		if got := checkStorage(t.Context(), cfg, ourPlace(cfg)); len(got) != 0 {
+			t.Errorf("stores on other machines: %+v", got)
 		}
 	}
 }

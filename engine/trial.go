@@ -85,7 +85,7 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 		case !link && !errors.Is(end, errDied):
 			return record.Trial{}, t.pause(out, errors.Join(canceled(ctx), err))
 		}
-		if err := t.mend(ctx, out, link); err != nil {
+		if err := t.repair(ctx, out, link); err != nil {
 			return record.Trial{}, err
 		}
 	}
@@ -95,17 +95,17 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 // trial that does not continue is begun nevertheless, and recorded as failed.
 func (t *execution) open(ctx context.Context) (unready, err error) {
 	r, s := t.r, t.s
-	earlier, kept := r.kept[trialKey{t.cell.ID, t.block}]
+	earlier, interrupted := r.interrupted[trialKey{t.cell.ID, t.block}]
 	ready, cancel := context.WithTimeout(ctx, r.readyTime(s))
 	defer cancel()
-	if t.continues && !kept && s.used && !s.attached() {
+	if t.continues && !interrupted && s.used && !s.attached() {
 		r.event("phase", "fresh deployment", s.use.Name+": each trial begins with one", 0)
 		unready = r.redeploy(ready, s, false)
 	}
 	if unready == nil {
 		unready = t.ready(ready)
 	}
-	if gone, _ := lost(s.all()); gone != nil && unready != nil { // a machine was just lost: there may be another
+	if gone, _ := lostHost(s.all()); gone != nil && unready != nil { // a machine was just lost: there may be another
 		unready = t.ready(ready)
 	}
 	var unfit *scenario.UnfitError
@@ -114,14 +114,14 @@ func (t *execution) open(ctx context.Context) (unready, err error) {
 		return nil, canceled(ctx)
 	case errors.As(unready, &unfit), t.continues && unready != nil: // the next trials would fail likewise
 		return nil, unready
-	case kept:
-		err = t.goOn(earlier)
+	case interrupted:
+		err = t.continueTrial(earlier)
 	default:
 		err = t.begin()
 	}
 	if t.continues && err == nil {
 		s.used = true
-		if s.changed != "" && kept {
+		if s.changed != "" && interrupted {
 			t.mark("system changed", s.changed)
 		}
 	}
@@ -130,7 +130,7 @@ func (t *execution) open(ctx context.Context) (unready, err error) {
 
 // ready makes the link and the system ready before the trial's clock starts.
 func (t *execution) ready(ctx context.Context) (err error) {
-	if err = t.r.mendLink(ctx); err == nil {
+	if err = t.r.repairLink(ctx); err == nil {
 		t.restarted, err = t.r.healthy(ctx, t.s)
 	}
 	if readier, ok := t.s.runner.(scenario.Readier); ok && err == nil {
@@ -151,8 +151,8 @@ func (t *execution) begin() (err error) {
 	return t.w.Link(t.checks...)
 }
 
-// goOn continues a trial of an earlier session.
-func (t *execution) goOn(earlier record.Trial) error {
+// continueTrial continues a trial of an earlier session.
+func (t *execution) continueTrial(earlier record.Trial) error {
 	r := t.r
 	w, last, err := r.rec.Continue(earlier)
 	if err != nil {
@@ -236,8 +236,8 @@ func (t *execution) watch(cancel context.CancelCauseFunc) (stop func()) {
 	})
 }
 
-// seen receives a new state from the scenario.
-func (t *execution) seen(s scenario.State, cancel context.CancelCauseFunc) {
+// setState receives a new state from the scenario.
+func (t *execution) setState(s scenario.State, cancel context.CancelCauseFunc) {
 	t.mu.Lock()
 	t.state, t.reported = s, true
 	t.mu.Unlock()
@@ -326,8 +326,8 @@ func (t *execution) pause(out loaded, cause error) error {
 	return cause
 }
 
-// mend restarts what has died: the link, or the system on its data.
-func (t *execution) mend(ctx context.Context, out loaded, link bool) error {
+// repair restarts what has died: the link, or the system on its data.
+func (t *execution) repair(ctx context.Context, out loaded, link bool) error {
 	r, s := t.r, t.s
 	if t.deaths++; t.state.Accepted > t.stored {
 		t.deaths, t.stored = 1, t.state.Accepted
@@ -339,14 +339,14 @@ func (t *execution) mend(ctx context.Context, out loaded, link bool) error {
 	}
 	again := func(ctx context.Context) error { return r.restart(ctx, s, what) }
 	if link {
-		mark, what, again = "the link was down", errLink.Error(), t.mendLink
+		mark, what, again = "the link was down", errLink.Error(), t.repairLink
 	}
 	died := fmt.Errorf("%s: %s", s.use.Name, what)
 	switch {
 	case t.deaths > revivals:
 		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another "+
 			"object was stored", died, revivals))
-	case !link && !s.keeps:
+	case !link && !s.revivable:
 		return t.pause(out, fmt.Errorf("%w; this system cannot be brought up again with its data", died))
 	}
 	t.mark(mark, what+"; it was brought up again")
@@ -363,9 +363,9 @@ func (t *execution) mend(ctx context.Context, out loaded, link bool) error {
 	return r.rec.Flush() // the scenario reads its own records
 }
 
-// mendLink restores the link of the trial.
-func (t *execution) mendLink(ctx context.Context) error {
-	if err := t.r.mendLink(ctx); err != nil || !t.r.hasLink(t.s, t.cell) {
+// repairLink restores the link of the trial.
+func (t *execution) repairLink(ctx context.Context) error {
+	if err := t.r.repairLink(ctx); err != nil || !t.r.hasLink(t.s, t.cell) {
 		return err
 	}
 	return t.r.shapeLink(ctx, t.s, t.cell)
@@ -399,8 +399,7 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 		return limits.Trial.Std()
 	}
 	estimate := time.Duration(cell.Estimate.Seconds * float64(time.Second))
-	return 4*estimate + limits.Deadline.Std() + limits.Start.Std() + healthPatience + 2*time.Minute +
-		nodesTime(cell, limits)
+	return r.readyTime(r.sites[cell.System]) + 4*estimate + limits.Deadline.Std() + nodesTime(cell, limits)
 }
 
 // Describe names a cell in words.

@@ -26,7 +26,7 @@ func TestValidityNamesWhatSpeaksAgainstATrial(t *testing.T) {
 		{"nothing happened", loaded{}, nil, record.Counts{}, []string{record.ReasonNoOperations}},
 	} {
 		x := &execution{checks: c.check}
-		if got := x.spoiledBy(c.out, c.ops, nil); !slices.Equal(got, c.want) {
+		if got := x.invalidBecause(c.out, c.ops, nil); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

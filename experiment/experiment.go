@@ -185,8 +185,8 @@ type Exit struct {
 
 	// Further conditions that end a load test.
 
-	// Money that a system may use in a trial, in its currency: what contracts cost less unspent funds, or spending by
-	// purpose; counted from poll to poll.
+	// Money that a system may use in a trial, in its currency: what contracts cost less unspent funds; counted from
+	// poll to poll.
 	MaxSpend Money `json:"max_spend,omitempty" scenario:"upload,collect"`
 	// End a test that makes less progress than this.
 	Floor *Floor `json:"floor,omitempty" scenario:"upload,collect"`

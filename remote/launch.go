@@ -129,14 +129,14 @@ func (l *Launcher) Run(ctx context.Context, cfg engine.Config) (res engine.Resul
 		return last.Result, ui.WithHint(err, "it waits there for a day: plimsoll resume "+cfg.Dir)
 	}
 	switch {
-	case last.Kind == died:
+	case last.Kind == kindDied:
 		err = fmt.Errorf("the engine on %s has ended unexpectedly; its log ends: %s", l.machines[0].Name, last.Text)
 		err = ui.WithHint(err, "continue from its records: plimsoll resume "+cfg.Dir)
 	case last.Code != ui.CodeOK:
 		err = ui.Exit(last.Code, ui.WithHint(errors.New(l.here(last.Text)), l.here(last.Hint)))
 	}
 	r := last.Result
-	l.where.Over = err == nil && !r.Interrupt && r.Invalid == nil && r.Failed == 0 && last.Kind == over
+	l.where.Over = err == nil && !r.Interrupt && r.Invalid == "" && r.Failed == 0 && last.Kind == kindOver
 	return r, errors.Join(err, l.clear(ctx))
 }
 
@@ -202,7 +202,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 	making, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
 	if l.machines, err = l.Place.Create(making, need); err != nil {
-		return err
+		return ui.Exit(ui.CodePreconditions, err)
 	}
 	o.Machines, l.where.First = l.machines, &l.machines[0]
 	if err := l.keepWhere(); err != nil {
@@ -296,17 +296,17 @@ func (l *Launcher) attach(ctx context.Context) (attached bool, err error) {
 		err = l.node(looking, "state", nil, &said)
 	}
 	switch state := said.String(); {
-	case errors.Is(err, ErrGone), err == nil && state == never:
+	case errors.Is(err, ErrGone), err == nil && state == stateNever:
 		l.say.Note("nothing is left of the run on its machines; continuing from the last copy")
 	case err != nil:
 		return false, err
-	case state == alive && l.cfg.RetryInvalid:
+	case state == stateAlive && l.cfg.RetryInvalid:
 		l.say.Note("the run continues, and its invalid trials are not run again yet: when it is over, " + again +
 			" --retry-invalid")
 		return true, nil
-	case state == alive, state == over && !l.cfg.RetryInvalid:
+	case state == stateAlive, state == stateOver && !l.cfg.RetryInvalid:
 		return true, nil
-	case state != over && state != died:
+	case state != stateOver && state != stateDied:
 		return false, fmt.Errorf("the engine's state on %s is %q", l.machines[0].Name, state)
 	default:
 		if err := l.fetch(ctx); err != nil {
@@ -334,12 +334,12 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 			if !e.often() {
 				seen++
 			}
-			if l.show(e); e.Kind == lost {
+			if l.show(e); e.Kind == kindLost {
 				go l.renew(following)
 			}
-			return e.Kind != over && e.Kind != died
+			return e.Kind != kindOver && e.Kind != kindDied
 		})
-		if last.Kind == over || last.Kind == died {
+		if last.Kind == kindOver || last.Kind == kindDied {
 			return last, nil
 		}
 		if some { // count from the end of the connection: a trial may have no events for hours
@@ -421,19 +421,19 @@ func (l *Launcher) show(e event) {
 		}
 	}
 	switch e.Kind {
-	case started:
+	case kindStart:
 		l.say.Start()
-	case phase:
+	case kindPhase:
 		l.say.Phase(l.here(e.Text))
-	case note:
+	case kindNote:
 		l.say.Note(l.here(e.Text))
-	case begun:
+	case kindBegin:
 		l.say.Begin(e.N, e.Total, cell, e.Block)
-	case loading:
+	case kindLoad:
 		l.say.Load(e.Ops, e.Bytes)
-	case stating:
+	case kindState:
 		l.say.State(e.State, cell)
-	case ended:
+	case kindEnd:
 		l.say.End(e.Trial, cell)
 	}
 }

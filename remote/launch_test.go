@@ -91,16 +91,16 @@ func TestAttach(t *testing.T) {
 		deleted  int
 		fails    string
 	}{
-		{name: "alive", where: there, state: alive, attached: true},
-		{name: "alive, other options", where: Where{On: here, Pack: true, Run: testRun, First: first}, state: alive,
+		{name: "alive", where: there, state: stateAlive, attached: true},
+		{name: "alive, other options", where: Where{On: here, Pack: true, Run: testRun, First: first}, state: stateAlive,
 			attached: true},
-		{name: "alive, invalid trials again", where: there, state: alive, retry: true, attached: true},
-		{name: "over", where: there, state: over, attached: true},
-		{name: "over, invalid trials again", where: there, state: over, retry: true,
+		{name: "alive, invalid trials again", where: there, state: stateAlive, retry: true, attached: true},
+		{name: "over", where: there, state: stateOver, attached: true},
+		{name: "over, invalid trials again", where: there, state: stateOver, retry: true,
 			fetched: true, deleted: 1},
-		{name: "died", where: there, state: died, fetched: true, deleted: 1},
-		{name: "died, out of reach", where: there, state: died, fails: "could not be brought here"},
-		{name: "never began", where: there, state: never, deleted: 1},
+		{name: "died", where: there, state: stateDied, fetched: true, deleted: 1},
+		{name: "died, out of reach", where: there, state: stateDied, fails: "could not be brought here"},
+		{name: "never began", where: there, state: stateNever, deleted: 1},
 		{name: "gone", where: there, find: ErrGone, deleted: 1},
 		{name: "unreachable", where: there, find: errors.New("no route"), fails: "no route"},
 		{name: "odd state", where: there, state: "?", fails: "the engine's state"},
@@ -132,7 +132,7 @@ func TestAttach(t *testing.T) {
 			if err != nil || (w.Run == "") != (c.deleted > 0) {
 				t.Errorf("%+v, %v", w, err)
 			}
-			if c.state == alive && c.retry && len(said.notes) != 1 {
+			if c.state == stateAlive && c.retry && len(said.notes) != 1 {
 				t.Errorf("notes %q", said.notes)
 			}
 		})
@@ -204,7 +204,7 @@ func TestFollow(t *testing.T) {
 		f := &fake{verbs: map[string]func(context.Context, io.Writer) error{
 			"follow": func(ctx context.Context, out io.Writer) error {
 				say := gob.NewEncoder(out)
-				if err := say.Encode(event{Kind: note, Text: "it has begun"}); err != nil {
+				if err := say.Encode(event{Kind: kindNote, Text: "it has begun"}); err != nil {
 					return err
 				}
 				connections++
@@ -215,7 +215,7 @@ func TestFollow(t *testing.T) {
 				for interrupts.Load() < 3 {
 					time.Sleep(time.Second)
 				}
-				return say.Encode(event{Kind: over})
+				return say.Encode(event{Kind: kindOver})
 			},
 			"interrupt": func(context.Context, io.Writer) error {
 				if interrupts.Add(1) < 3 {
@@ -229,7 +229,7 @@ func TestFollow(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour+time.Minute)
 		defer cancel()
 		last, err := l.follow(ctx)
-		if err != nil || last.Kind != over || interrupts.Load() != 3 || len(said.notes) != 2 {
+		if err != nil || last.Kind != kindOver || interrupts.Load() != 3 || len(said.notes) != 2 {
 			t.Errorf("%+v, %v, %d interrupts, %q", last, err, interrupts.Load(), said.notes)
 		}
 	})

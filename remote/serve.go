@@ -40,9 +40,8 @@ const (
 	progressFile = "progress"   // events, in gob
 	machinesFile = "machines"   // the current machines, in gob: some have replaced others
 	turnLock     = "turn.lock"  // taken before trialLock, so that neither side starves
-	trialLock    = "trial.lock" // held by a trial or by a copy of the run directory, so that they never overlap
+	trialLock    = "trial.lock" // held by a trial or by a copy of the run directory, so that they do not overlap
 	overMark     = "over"       // created when the run is over
-	copyMark     = "copied"     // created by a copy that did not wait for the end of a trial
 	engineLock   = "engine.lock"
 	agentLock    = "agent.lock"
 )
@@ -83,7 +82,8 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	case "follow":
 		return follow(ctx, *dir, out)
 	case "fetch":
-		return copyRun(ctx, *dir, out)
+		defer betweenTrials(ctx, *dir)()
+		return writeRun(out, filepath.Join(*dir, RunDir))
 	case "machines":
 		return atomicfile.Write(filepath.Join(*dir, machinesFile), func(w io.Writer) error {
 			_, err := io.Copy(w, in)
@@ -108,65 +108,24 @@ func ServeNode(ctx context.Context, args []string, in io.Reader, out io.Writer, 
 	}
 }
 
-// copyPatience is how long a copy of the run directory waits for a trial, and a trial for a copy.
+// copyPatience is how long a copy of the run directory waits for a trial, and a trial for a copy. After that they
+// overlap, and what the copy uses counts as CPU of others.
 const copyPatience = 5 * time.Minute
 
 // betweenTrials waits until no trial runs and no copy of the run directory is made, and prevents
-// both until release is called. release is valid even with an error.
-func betweenTrials(ctx context.Context, dir string) (release func(), err error) {
+// both until release is called.
+func betweenTrials(ctx context.Context, dir string) (release func()) {
 	ctx, cancel := context.WithTimeout(ctx, copyPatience)
 	defer cancel()
-	turn, err := awaitLock(ctx, filepath.Join(dir, turnLock))
+	turn, err := testbed.AwaitLock(ctx, filepath.Join(dir, turnLock))
 	if err != nil {
-		return func() {}, err
+		return func() {}
 	}
-	if release, err = awaitLock(ctx, filepath.Join(dir, trialLock)); err != nil {
-		return turn, err // holding turn, so that the next trial or copy waits for this one
+	if release, err = testbed.AwaitLock(ctx, filepath.Join(dir, trialLock)); err != nil {
+		return turn // holding turn, so that the next trial or copy waits for this one
 	}
 	turn()
-	return release, nil
-}
-
-// copyRun writes the run directory between two trials. It does not wait for a long trial to end,
-// but leaves a mark for it.
-func copyRun(ctx context.Context, dir string, out io.Writer) error {
-	release, err := betweenTrials(ctx, dir)
-	defer release()
-	if err != nil {
-		err = os.WriteFile(filepath.Join(dir, copyMark), nil, 0o600)
-	}
-	if err != nil {
-		return err
-	}
-	return writeRun(out, filepath.Join(dir, RunDir))
-}
-
-// alone implements engine.Config.Alone: it waits for a copy of the run directory, and prevents
-// copies during a trial.
-func alone(ctx context.Context, dir string) (end func() error, err error) {
-	release, err := betweenTrials(ctx, dir)
-	if err != nil {
-		err = fmt.Errorf("a copy of the run directory is being made: %w", err)
-	}
-	mark := filepath.Join(dir, copyMark)
-	_ = os.Remove(mark) // from the previous trial
-	return func() error {
-		release()
-		if os.Remove(mark) == nil {
-			return errors.New("a copy of the run directory was made meanwhile")
-		}
-		return nil
-	}, err
-}
-
-func awaitLock(ctx context.Context, path string) (unlock func(), err error) {
-	for ctx.Err() == nil {
-		if unlock, err = testbed.LockFile(path); !errors.Is(err, unix.EWOULDBLOCK) {
-			return unlock, err
-		}
-		timing.Pause(ctx, 20*time.Millisecond)
-	}
-	return nil, ctx.Err()
+	return release
 }
 
 // detach starts another part of `node run` in a new session, passes it our input, and prints its
@@ -253,7 +212,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	if err = hosts.stay(running); err == nil {
 		cfg.Dir, cfg.Progress = filepath.Join(dir, RunDir), say
 		cfg.Hosts, cfg.Machines, cfg.Where = hosts.host, len(o.Machines), hosts.where()
-		cfg.Alone = func(ctx context.Context) (func() error, error) { return alone(ctx, dir) }
+		cfg.BetweenTrials = func(ctx context.Context) func() { return betweenTrials(ctx, dir) }
 		res, err = execute(running, cfg)
 	}
 	// A run that could not begin has removed its directory, but followers will fetch it.
@@ -288,7 +247,7 @@ func (r *recorder) event(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, every := time.Now(), time.Second
-	if e.Kind == begun {
+	if e.Kind == kindBegin {
 		r.begun = now
 	}
 	if now.Sub(r.begun) > time.Minute {
@@ -305,18 +264,18 @@ func (r *recorder) event(e event) {
 	}
 }
 
-func (r *recorder) Start()            { r.event(event{Kind: started}) }
-func (r *recorder) Phase(what string) { r.event(event{Kind: phase, Text: what}) }
-func (r *recorder) Note(text string)  { r.event(event{Kind: note, Text: text}) }
+func (r *recorder) Start()            { r.event(event{Kind: kindStart}) }
+func (r *recorder) Phase(what string) { r.event(event{Kind: kindPhase, Text: what}) }
+func (r *recorder) Note(text string)  { r.event(event{Kind: kindNote, Text: text}) }
 func (r *recorder) Begin(n, total int, cell experiment.Cell, block int) {
-	r.event(event{Kind: begun, N: n, Total: total, Cell: cell.ID, Block: block})
+	r.event(event{Kind: kindBegin, N: n, Total: total, Cell: cell.ID, Block: block})
 }
-func (r *recorder) Load(ops, bytes int64) { r.event(event{Kind: loading, Ops: ops, Bytes: bytes}) }
+func (r *recorder) Load(ops, bytes int64) { r.event(event{Kind: kindLoad, Ops: ops, Bytes: bytes}) }
 func (r *recorder) State(s scenario.State, cell experiment.Cell) {
-	r.event(event{Kind: stating, State: s, Cell: cell.ID})
+	r.event(event{Kind: kindState, State: s, Cell: cell.ID})
 }
 func (r *recorder) End(t record.Trial, cell experiment.Cell) {
-	r.event(event{Kind: ended, Trial: t, Cell: cell.ID})
+	r.event(event{Kind: kindEnd, Trial: t, Cell: cell.ID})
 }
 
 // followEvery is the interval at which a follower looks for more events.
@@ -335,7 +294,7 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 		file, err = os.Open(filepath.Join(dir, progressFile))
 	}
 	if err != nil {
-		return say.Encode(event{Kind: died, Text: "the engine never began"})
+		return say.Encode(event{Kind: kindDied, Text: "the engine never began"})
 	}
 	defer file.Close()
 	for events := gob.NewDecoder(&tail{ctx: ctx, file: file, lock: filepath.Join(dir, engineLock)}); ; {
@@ -344,12 +303,12 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 			return ctx.Err()
 		} else if err != nil {
 			text, _ := os.ReadFile(filepath.Join(dir, "engine.log"))
-			e = event{Kind: died, Text: strings.TrimSpace(string(text[max(0, len(text)-2000):]))}
+			e = event{Kind: kindDied, Text: strings.TrimSpace(string(text[max(0, len(text)-2000):]))}
 		}
 		if e.often() && time.Since(e.At) > oldAfter {
 			continue
 		}
-		if err := say.Encode(e); err != nil || e.Kind == over || e.Kind == died {
+		if err := say.Encode(e); err != nil || e.Kind == kindOver || e.Kind == kindDied {
 			return err
 		}
 	}
@@ -421,25 +380,27 @@ func end(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// States of an engine, besides over and died.
+// States of an engine.
 const (
-	alive = "alive"
-	never = "never" // it never began, or its record is gone
+	stateAlive = "alive"
+	stateNever = "never" // it never began, or its record is gone
+	stateOver  = kindOver
+	stateDied  = kindDied
 )
 
 func stateOf(dir string) string {
 	lives := holder(filepath.Join(dir, engineLock)) != 0 // read first, because it may end meanwhile
 	switch {
 	case !exists(dir, RunDir):
-		return never
+		return stateNever
 	case exists(dir, overMark):
-		return over
+		return stateOver
 	case lives:
-		return alive
+		return stateAlive
 	case !exists(dir, progressFile):
-		return never
+		return stateNever
 	}
-	return died
+	return stateDied
 }
 
 func exists(dir, name string) bool {

@@ -29,16 +29,16 @@ type order struct {
 
 // Kinds of events: calls of [engine.Progress], and the end of the run.
 const (
-	started = "start"
-	phase   = "phase"
-	note    = "note"
-	begun   = "begin"
-	loading = "load"
-	stating = "state"
-	ended   = "end"
-	lost    = "lost" // a machine was lost, and no spare is left
-	over    = "over" // the run ended
-	died    = "died" // the engine ended without reporting the end of the run
+	kindStart = "start"
+	kindPhase = "phase"
+	kindNote  = "note"
+	kindBegin = "begin"
+	kindLoad  = "load"
+	kindState = "state"
+	kindEnd   = "end"
+	kindLost  = "lost" // a machine was lost, and no spare is left
+	kindOver  = "over" // the run ended
+	kindDied  = "died" // the engine ended without reporting the end of the run
 )
 
 // event is one event of the engine, as sent to followers.
@@ -57,11 +57,11 @@ type event struct {
 }
 
 // often reports whether such events are frequent, so that only the latest is relevant.
-func (e event) often() bool { return e.Kind == loading || e.Kind == stating }
+func (e event) often() bool { return e.Kind == kindLoad || e.Kind == kindState }
 
 // ending returns the event for the end of a run.
 func ending(res engine.Result, err error) event {
-	e := event{Kind: over, Result: res, Hint: ui.Hint(err), Code: ui.ExitCode(err)}
+	e := event{Kind: kindOver, Result: res, Hint: ui.Hint(err), Code: ui.ExitCode(err)}
 	if err != nil {
 		e.Text = err.Error()
 	}

@@ -79,38 +79,40 @@ func TestReadWhere(t *testing.T) {
 	}
 }
 
-// A trial and a copy of the run directory wait for each other; the one that stops waiting leaves a
-// mark.
+// A trial and a copy of the run directory wait for each other, but not for ever.
 func TestCopiesBesideTrials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
+		t.Setenv("TMPDIR", os.TempDir()) // set by ServeNode
 		write(t, filepath.Join(dir, RunDir, planFile), "{}")
-		end, err := alone(t.Context(), dir)
-		must(t, err)
+		waits := func(ctx context.Context, want time.Duration) (release func()) {
+			t.Helper()
+			begun := time.Now()
+			release = betweenTrials(ctx, dir)
+			if took := time.Since(begun); took < want || took > want+time.Second {
+				t.Errorf("it waited %s, not %s", took, want)
+			}
+			return release
+		}
+		end := waits(t.Context(), 0)
 		copied := make(chan error, 1)
-		go func() { copied <- copyRun(t.Context(), dir, io.Discard) }()
+		go func() {
+			copied <- ServeNode(t.Context(), []string{"fetch", "--dir", dir}, nil, io.Discard, nil)
+		}()
 		time.Sleep(time.Minute)
-		must(t, end()) // a waiting copy does not disturb the trial
+		if len(copied) > 0 {
+			t.Error("a copy was made during a trial")
+		}
+		end()
 		must(t, <-copied)
-		end, err = alone(t.Context(), dir)
-		must(t, err)
-		must(t, copyRun(t.Context(), dir, io.Discard))
-		if err := end(); err == nil {
-			t.Error("a copy during the trial left no trace")
-		}
-		copying, err := betweenTrials(t.Context(), dir)
-		must(t, err)
-		defer copying()
-		if end, err = alone(t.Context(), dir); err == nil {
-			t.Error("a trial during a copy left no trace")
-		}
-		_ = end()
-		interrupted, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		begun := time.Now()
-		if _, err := alone(interrupted, dir); err == nil || time.Since(begun) > 2*time.Second {
-			t.Errorf("interrupted after %s: %v", time.Since(begun), err)
-		}
+		end = waits(t.Context(), 0)
+		impatient := waits(t.Context(), copyPatience)
+		end()
+		interrupted, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		waits(interrupted, 2*time.Second)() // the next one waits for the impatient one
+		impatient()
+		waits(t.Context(), 0)()
 	})
 }
 
@@ -122,13 +124,13 @@ func TestStateOf(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	check(never)
+	check(stateNever)
 	write(t, filepath.Join(dir, RunDir, planFile), "{}")
-	check(never)
+	check(stateNever)
 	write(t, filepath.Join(dir, progressFile), "")
-	check(died)
+	check(stateDied)
 	write(t, filepath.Join(dir, overMark), "")
-	check(over)
+	check(stateOver)
 	must(t, os.RemoveAll(filepath.Join(dir, RunDir)))
-	check(never) // the directory has been removed after a day
+	check(stateNever) // the directory has been removed after a day
 }

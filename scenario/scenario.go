@@ -139,7 +139,6 @@ type State struct {
 	AbsoluteAt time.Duration // end of the poll that reported Absolute; negative: none in this session
 	// money used up since the trial began, in the smallest unit; nil: not reported
 	Spent    *big.Int
-	Decimals int    // of Spent
 	Finished int64  // attempts of this trial that ended by themselves
 	Failures int64  // of these, failures of the server
 	Full     string // the system's report that it is full; empty: it is not

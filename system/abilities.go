@@ -3,14 +3,13 @@ package system
 import (
 	"context"
 	"io"
-	"math/big"
 	"time"
 )
 
 // abilities are the words of Info.Can that follow from the interfaces of a node's type, in display
 // order. Info.Can lists them before anything is started, together with the words of the protocol
-// (https, h2, car) and with "fresh" if every operation opens a new connection; the conformance
-// suite checks that the two agree.
+// (https, h2, car), with "cost" if its operations cost money and with "fresh" if every operation
+// opens a new connection; the conformance suite checks that the two agree.
 var abilities = []struct {
 	word string
 	has  func(Node) bool
@@ -28,7 +27,6 @@ var abilities = []struct {
 	{"fresh", is[Redialer]},
 	{"stats", is[Stats]},
 	{"phases", is[Phaser]},
-	{"cost", is[Coster]},
 	{"monitor", is[Monitored]},
 	{"spread", is[Member]},
 	{"restart", is[Restarter]},
@@ -116,25 +114,6 @@ type Holdings struct {
 	Disk     int64 // bytes of disk blocks taken, directories included
 	Entries  int64 // directory entries
 	Inodes   int64
-}
-
-// Coster is a node that pays for its operations.
-type Coster interface {
-	Costs(ctx context.Context) (Costs, error)
-}
-
-// Costs are amounts in the smallest unit of a currency; 10^Decimals of them are one unit of
-// Currency (Sia: hastings, 24). A nil amount is not reported by the system.
-type Costs struct {
-	Currency string // "SC"
-	Decimals int
-	Spent    []Spending // by purpose, as named by the system
-}
-
-// Spending is the amount spent for one purpose: "upload", "storage", "fees".
-type Spending struct {
-	Purpose string
-	Amount  *big.Int
 }
 
 // Phaser is a node whose system records where the time of an operation went. Phases returns the

@@ -65,10 +65,10 @@ func Begin(ctx context.Context, s System, mode Mode, d Deployment) (_ Cluster, e
 // system's programs would send traffic beyond the run's network.
 func (i Info) confined(hosts []testbed.Host) error {
 	for _, h := range hosts {
-		if i.Outside != "" && !testbed.Emulated(h.Addr()) {
+		if i.ReachesOut != "" && !testbed.Emulated(h.Addr()) {
 			return fmt.Errorf("host %s has no network namespace of its own, and %s: permit network namespaces "+
 				"(`plimsoll doctor` says how), on other machines ask for a link, or attach to a running node", h.Name(),
-				i.Outside)
+				i.ReachesOut)
 		}
 	}
 	return nil

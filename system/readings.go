@@ -2,12 +2,11 @@ package system
 
 import (
 	"context"
-	"math"
 	"math/big"
 )
 
 // Monitored is a node whose state can be queried by requests that change nothing: a collector polls
-// it. Systems without it are polled through their other abilities (Stats, Coster, Lister); see
+// it. Systems without it are polled through their other abilities (Stats, Lister); see
 // package collect.
 type Monitored interface {
 	// Calls returns the requests of one poll, in order.
@@ -29,20 +28,18 @@ type Reading struct {
 	Bad    string   // why Value is unusable; empty: it is usable
 }
 
-// Money returns the reading of an amount in a currency's smallest unit; 10^decimals of them are one
-// unit of the currency.
-func Money(name string, amount *big.Int, decimals int) Reading {
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
-	value, _ := new(big.Rat).SetFrac(amount, unit).Float64()
-	return Reading{Name: name, Value: value, Amount: amount}
+// Decimals is the number of decimals of the currency of all systems that pay: a siacoin has 10^24 hastings.
+const Decimals = 24
+
+// Coins returns an amount of the smallest unit in the currency.
+func Coins(amount *big.Int) *big.Rat {
+	return new(big.Rat).SetFrac(amount, new(big.Int).Exp(big.NewInt(10), big.NewInt(Decimals), nil))
 }
 
-// Decimals returns the number of decimals of the currency in which amount, in its smallest unit,
-// equals value; false if the amount or the value is not positive.
-func Decimals(amount *big.Int, value float64) (int, bool) {
-	units, _ := new(big.Float).SetInt(amount).Float64()
-	d := math.Round(math.Log10(units / value))
-	return int(d), units > 0 && value > 0 && !math.IsInf(d, 0)
+// Money returns the reading of an amount of the currency's smallest unit.
+func Money(name string, amount *big.Int) Reading {
+	value, _ := Coins(amount).Float64()
+	return Reading{Name: name, Value: value, Amount: amount}
 }
 
 // Names of readings with the same meaning for all systems. Times are in seconds, money is in the

@@ -50,10 +50,10 @@ type Info struct {
 	Embedded bool     // runs as a subcommand of plimsoll
 	Fresh    bool     // each operation opens a new connection
 	Baseline bool     // a raw baseline: no storage system, only bytes over the same link
-	// Outside describes traffic of its programs beyond the network of a run that no option
+	// ReachesOut describes traffic of its programs beyond the network of a run that no option
 	// prevents. Such programs are started only on hosts with network namespaces, which have no way
 	// out. Empty: there is none.
-	Outside string
+	ReachesOut string `yaml:"reaches_out"`
 	// Kept is the directory on the first server host with the data that a later start continues
 	// with: see [Revive]. Empty: a deployment cannot be revived.
 	Kept string

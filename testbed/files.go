@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 )
 
 // LocalFiles are the files of this machine.
@@ -204,4 +207,16 @@ func LockFile(path string) (unlock func(), err error) {
 			path, err)
 	}
 	return func() { f.Close() }, nil
+}
+
+// AwaitLock locks a file as soon as no other process has locked it.
+func AwaitLock(ctx context.Context, path string) (unlock func(), err error) {
+	for {
+		if unlock, err = LockFile(path); !errors.Is(err, unix.EWOULDBLOCK) {
+			return unlock, err
+		}
+		if !timing.Pause(ctx, 20*time.Millisecond) {
+			return nil, context.Cause(ctx)
+		}
+	}
 }

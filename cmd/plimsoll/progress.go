@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/big"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 const (
@@ -214,7 +214,7 @@ func (p *progress) State(s scenario.State, cell experiment.Cell) {
 		"objects_per_second": objects, "bytes_per_second": bytes,
 	}
 	if s.Spent != nil {
-		line["spent"], line["decimals"] = s.Spent.String(), s.Decimals
+		line["spent"], line["decimals"] = s.Spent.String(), system.Decimals
 	}
 	p.ui.Emit(line)
 }
@@ -246,8 +246,7 @@ func (p *progress) longLine() string {
 	add(true, "%s", words.Bytes(float64(s.Bytes)))
 	add(bytes > 0, "%s/s", words.Bytes(bytes))
 	if s.Spent != nil && s.Spent.Sign() != 0 {
-		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.Decimals)), nil)
-		add(true, "%s spent since the trial began", new(big.Rat).SetFrac(s.Spent, unit).FloatString(2))
+		add(true, "%s spent since the trial began", system.Coins(s.Spent).FloatString(2))
 	}
 	rest := s.Objects - s.Accepted - s.Failed - s.Refused
 	add(rest <= 0 && s.Failed+s.Refused == 0, "all stored")

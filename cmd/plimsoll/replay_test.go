@@ -60,7 +60,7 @@ repetitions: 2
 	s.cmd.Process.Kill()
 	<-s.done
 	write("access.log", log.String()+"\n")
-	if code, out := s.resume(); code != ui.CodePreconditions || !strings.Contains(out, "is not the one of the plan") {
+	if code, out := s.resume(); code != ui.CodePreconditions || !strings.Contains(out, "has changed since the plan") {
 		t.Errorf("with another log: status %d\n%s", code, out)
 	}
 	write("access.log", log.String())

@@ -244,8 +244,7 @@ func fill(cfg *engine.Config) {
 // something else has changed.
 func withStatus(err error) error {
 	var missing *engine.PreconditionError
-	var unready *engine.DeployError
-	if errors.As(err, &missing) || errors.As(err, &unready) || errors.Is(err, upload.ErrDataChanged) {
+	if errors.As(err, &missing) || errors.Is(err, upload.ErrDataChanged) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
 	return err
@@ -268,13 +267,13 @@ func verdict(res engine.Result, dir string) error {
 	case res.Stopped != nil:
 		return end(ui.CodeExit, "the plan of this run is fixed: to go further, begin a new run with another exit."+
 			res.Stopped.Condition, "%w", res.Stopped)
-	case res.Invalid != nil:
+	case res.Invalid != "":
 		return end(ui.CodeInvalid, "fix what the report names, then run them again: "+resume("--retry-invalid")+
-			"; or continue regardless: "+resume("--keep-going"), "stopped: %w", res.Invalid)
-	case res.Lost > 0:
+			"; or continue regardless: "+resume("--keep-going"), "stopped: %s", res.Invalid)
+	case res.LostObjects > 0:
 		return end(ui.CodeLost, "the report says which and why; what was given up is not tried again by resume",
 			"a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got back",
-			res.Lost)
+			res.LostObjects)
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
 		return end(ui.CodeInvalid, "see the table of validity in the report", "no trial is valid; the report says why")
 	case len(res.Failing) > 0:

@@ -31,11 +31,11 @@ func TestVerdict(t *testing.T) {
 		says []string
 	}{
 		{of(engine.Result{Trials: 1, Valid: 1}), ui.CodeOK, "", nil},
-		{of(engine.Result{Trials: 1, Valid: 1, Lost: 45}), ui.CodeLost, "report", nil},
-		{of(engine.Result{Trials: 1, Lost: 45}), ui.CodeLost, "report", []string{"45 of its objects"}},
-		{of(engine.Result{Trials: 1, Valid: 1, Lost: 45, Stopped: stop}), ui.CodeExit,
+		{of(engine.Result{Trials: 1, Valid: 1, LostObjects: 45}), ui.CodeLost, "report", nil},
+		{of(engine.Result{Trials: 1, LostObjects: 45}), ui.CodeLost, "report", []string{"45 of its objects"}},
+		{of(engine.Result{Trials: 1, Valid: 1, LostObjects: 45, Stopped: stop}), ui.CodeExit,
 			"begin a new run with another exit.max_bytes", nil},
-		{of(engine.Result{Trials: 1, Valid: 1, Lost: 45, WrongBytes: 1}), ui.CodeCorruption, "keep the run directory",
+		{of(engine.Result{Trials: 1, Valid: 1, LostObjects: 45, WrongBytes: 1}), ui.CodeCorruption, "keep the run directory",
 			nil},
 		{of(engine.Result{Trials: 1}), ui.CodeInvalid, "validity", nil},
 		{of(engine.Result{Trials: 1, Valid: 1, Failed: 1}), ui.CodeIncomplete, "plimsoll resume run", nil},
@@ -48,7 +48,6 @@ func TestVerdict(t *testing.T) {
 
 		{withStatus(nil), ui.CodeOK, "", nil},
 		{withStatus(errors.New("disk full")), ui.CodeInternal, "", nil},
-		{withStatus(&engine.DeployError{Err: errors.New("no answer")}), ui.CodePreconditions, "its log", nil},
 		{withStatus(fmt.Errorf("block 0: %w", upload.ErrDataChanged)), ui.CodePreconditions, "", nil},
 	} {
 		hint := ui.Hint(c.err)

@@ -121,11 +121,12 @@ func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 // size from the log, or a single one for an existing server, which gets the paths unchanged.
 func (r *runner) replayed(ctx context.Context, log *experiment.Arrivals, store bool) ([]object, error) {
 	found, sizes, err := scenario.ReadRequestLog(scenario.InBase(r.site.Base, log.Log))
-	if err != nil {
-		return nil, err
+	if err == nil && found.SHA256 != log.Found.SHA256 {
+		err = fmt.Errorf("the log %s has changed since the plan was made", log.Log)
 	}
-	if found.SHA256 != log.Found.SHA256 {
-		return nil, fmt.Errorf("the log %s has changed since the plan was made; replay a copy of it", log.Log)
+	if err != nil {
+		return nil, scenario.Unfit(r.site.Use.Name, system.Problem{What: err.Error(),
+			Hint: "put the file back, or begin a new run with a copy that does not change"})
 	}
 	if store {
 		set, err := r.stored(ctx, sizes)

@@ -28,12 +28,12 @@ var purposes = []string{"fees", "storage", "upload", "download"}
 // amount adds a row of an amount (in the smallest unit) divided by each, and one at the stated
 // price. A nil amount is unknown and adds nothing.
 func (l *loadTest) amount(metric, entity string, amount *big.Int, each *big.Rat) {
-	if amount == nil || l.decimals < 0 || each.Sign() <= 0 {
+	if amount == nil || each.Sign() <= 0 {
 		return
 	}
-	v := new(big.Rat).SetFrac(amount, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(l.decimals)), nil))
+	v := system.Coins(amount)
 	v.Quo(v, each)
-	exact := v.FloatString(l.decimals)
+	exact := v.FloatString(system.Decimals)
 	if strings.Contains(exact, ".") {
 		exact = strings.TrimRight(strings.TrimRight(exact, "0"), ".")
 	}
@@ -67,7 +67,7 @@ func (l *loadTest) since(name string) *big.Int {
 
 // money adds the cost of the test, from the exact amounts of its first and last poll.
 func (l *loadTest) money() {
-	if len(l.readings.last) == 0 || l.decimals < 0 {
+	if len(l.readings.last) == 0 {
 		return
 	}
 	var order []string
@@ -107,7 +107,7 @@ func (l *loadTest) money() {
 // totals adds the total cost of the test, and the cost per file and per TB and month.
 func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
 	if used != nil {
-		l.used = float(used) / math.Pow(10, float64(l.decimals))
+		l.used = float(used) / math.Pow(10, system.Decimals)
 	}
 	l.amount("money_spent", "", spent, one)
 	l.amount("money_used", "", used, one)
@@ -158,7 +158,7 @@ const (
 // grow. Unused money of ended contracts may come back later.
 func (l *loadTest) invariants() {
 	if amount, from, to := l.readings.lost(); amount != nil {
-		value := float(amount) / math.Pow(10, float64(l.decimals))
+		value := float(amount) / math.Pow(10, system.Decimals)
 		ended := l.values[system.ReadEndedUnspent]
 		if back := ended.upTo(to.start) - ended.upTo(from.start); !(back >= 0.99*value) {
 			l.amount("money_missing", "", amount, one)

@@ -105,9 +105,7 @@ func (p *polls) during(outer context.Context, work func(ctx context.Context,
 
 // once polls in addition to the schedule.
 func (p *polls) once(ctx context.Context) error {
-	one, cancel := p.Bounded(ctx)
-	defer cancel()
-	if err := p.Once(one); err != nil && ctx.Err() == nil {
+	if err := p.Once(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return context.Cause(ctx)
@@ -132,9 +130,7 @@ func (p *polls) sofar(s *scenario.State) {
 			s.AbsoluteAt = p.lastEnd
 		}
 	}
-	if sum, d, known := p.used.Sum(); known {
-		s.Spent, s.Decimals = sum, d
-	}
+	s.Spent = p.used.Sum()
 }
 
 // measure puts the metrics of polls, except for the bandwidth.
@@ -145,8 +141,8 @@ func (w *readings) measure(put func(string, float64)) {
 	if v := w.values[system.ReadAbsolute]; len(v) > 1 {
 		put("absolute_bytes", v[len(v)-1].Value-v[0].Value)
 	}
-	if amount, decimals, known := w.used.Sum(); known {
-		put("spent", collect.Float(amount, decimals))
+	if amount := w.used.Sum(); amount != nil {
+		put("spent", system.Money("", amount).Value)
 	}
 	took := w.latency.values()
 	put("poll_p50", stats.Median(took))

@@ -475,7 +475,7 @@ func (l *loadTest) ofObjects() {
 // define adds the definitions of rows and series that the run does not define.
 func (l *loadTest) define() {
 	l.out.Metrics = append(l.out.Metrics, scenario.Definitions(definitions, "derived", "servers")...)
-	if len(l.readings.last) == 0 || l.decimals < 0 {
+	if len(l.readings.last) == 0 {
 		return // without money, another system of the run determines the unit
 	}
 	for _, m := range scenario.Definitions(definitions, "money") {

@@ -117,7 +117,6 @@ type readings struct {
 	failed      int64   // calls without an answer
 	timedOut    int64   // polls with a call that timed out: their latency is a lower bound
 	trouble     []*trouble
-	decimals    int                 // of the currency; −1: unknown
 	first, last map[string]*big.Int // amounts of money
 	used        collect.Used
 	wealth      []entry
@@ -152,7 +151,7 @@ func (w *readings) met(what, subject, class, detail string, at float64) {
 }
 
 func readPolls(in *scenario.Measured) *readings {
-	w := &readings{values: map[string]series{}, calls: map[string]bool{}, decimals: -1, first: map[string]*big.Int{},
+	w := &readings{values: map[string]series{}, calls: map[string]bool{}, first: map[string]*big.Int{},
 		last: map[string]*big.Int{}}
 	for p := range in.Polls {
 		w.add(&p)
@@ -183,9 +182,6 @@ func (w *readings) add(p *record.Poll) {
 			continue
 		}
 		paid = paid || isPurpose(r.Name) || r.Name == system.ReadSpent
-		if d, known := system.Decimals(exact, r.Value); known && w.decimals < 0 {
-			w.decimals = d
-		}
 		if w.first[r.Name] == nil {
 			w.first[r.Name] = exact
 		}
@@ -200,8 +196,8 @@ func (w *readings) add(p *record.Poll) {
 		}
 		w.last[r.Name] = exact
 	}
-	if amount, decimals, known := w.used.Sum(); known && paid {
-		read(moneyUsed, collect.Float(amount, decimals))
+	if amount := w.used.Sum(); amount != nil && paid {
+		read(moneyUsed, system.Money("", amount).Value)
 	}
 	if parts == 2 {
 		w.wealth = append(w.wealth, wealth)

@@ -267,6 +267,7 @@ func TestUploadStoresAll(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		b := newUploadBench(t, system.Options{"a": "2s", "expansion": "1.5"},
 			uploadCell(20, 1000, func(u *experiment.Upload) { u.Concurrency, u.Verify = 4, 1 }))
+		b.node = payer{b.mem, nil}
 		y := b.must()
 		if err := b.holds(); err != nil {
 			t.Error(err)
@@ -277,7 +278,7 @@ func TestUploadStoresAll(t *testing.T) {
 			"failed": 0, "refused": 0, "missing": 0, "unreadable": 0,
 			"attempts_per_object": 1, "accept_p50": 2, "file_bandwidth": 2000, "file_rate": 2, "accepted_bytes": 20_000,
 			"absolute_bytes": 30_000, "expansion": 1.5, "storage_efficiency": 1 / 1.5, "absolute_per_file": 1500,
-			"verified": 20, "verify_failed": 0, "spent": 20_000e-9,
+			"verified": 20, "verify_failed": 0, "spent": 30_000,
 		} {
 			if got, ok := m[key]; !ok || !synthetic.Near(got, want) {
 				t.Errorf("%s is %v (%v), want %v", key, got, ok, want)
@@ -299,8 +300,8 @@ func TestUploadStoresAll(t *testing.T) {
 			t.Errorf("%d polls", n)
 		}
 		last := b.states[len(b.states)-1]
-		if last.Accepted != 20 || last.Durable != 20 || last.Absolute != 30_000 || last.Spent.Int64() != 20_000 ||
-			last.Decimals != 9 || !last.Idle {
+		if last.Accepted != 20 || last.Durable != 20 || last.Absolute != 30_000 || last.Spent == nil ||
+			last.Spent.Cmp(system.Money("", coins(30_000)).Amount) != 0 || !last.Idle {
 			t.Errorf("state %+v", last)
 		}
 	})

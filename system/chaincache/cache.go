@@ -12,9 +12,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -62,9 +59,9 @@ func (c Cache) get(ctx context.Context, got *Got, about any, make func(dir strin
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return err
 	}
-	unlock, err := lock(ctx, got.Dir+locked)
+	unlock, err := testbed.AwaitLock(ctx, got.Dir+locked) // the empty file is not deleted
 	if err != nil {
-		return err
+		return fmt.Errorf("wait for another process that makes this chain: %w", err)
 	}
 	defer unlock()
 	if _, err := os.Lstat(got.Dir); !errors.Is(err, fs.ErrNotExist) {
@@ -120,18 +117,4 @@ func Read(dir string, about any) (size int64, err error) {
 		err = fmt.Errorf("%s has %d bytes instead of %d", filepath.Join(dir, Database), info.Size(), m.Bytes)
 	}
 	return m.Bytes, err
-}
-
-// lock waits for the file's lock, which is released at the latest when the process that holds it
-// ends. The empty file is not deleted.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	for {
-		unlock, err := testbed.LockFile(path)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return unlock, err
-		}
-		if !timing.Pause(ctx, 50*time.Millisecond) {
-			return nil, fmt.Errorf("another process is making this chain and holds %s: %w", path, context.Cause(ctx))
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 var must = systemtest.Must
@@ -63,14 +64,14 @@ func TestDamagedChain(t *testing.T) {
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	c := Cache{Dir: t.TempDir(), System: "it"}
-	unlock, err := lock(t.Context(), filepath.Join(c.Dir, "a")+locked)
+	unlock, err := testbed.AwaitLock(t.Context(), filepath.Join(c.Dir, "a")+locked)
 	must(t, err)
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err = c.Get(ctx, "a", new(string), func(string) error { return nil })
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(),
-		"it: cache of chains: another process is making this chain") {
+		"it: cache of chains: wait for another process that makes this chain") {
 		t.Errorf("got %v", err)
 	}
 }

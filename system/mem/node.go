@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 
-	"math/big"
 	"slices"
 	"time"
 
@@ -92,7 +91,6 @@ func (n *client) keep(ref system.Ref, o *object, near bool) {
 	defer n.store.mu.Unlock()
 	o.durable = time.Now().Add(n.store.model.Settle)
 	n.store.objects[ref] = o
-	n.store.paid += o.size()
 	n.near[ref] = near
 }
 
@@ -289,16 +287,6 @@ func (n *Node) Phases(ctx context.Context) (all []system.Phase, err error) {
 		return nil
 	})
 	return all, err
-}
-
-// Costs implements system.Coster with one unit per byte put.
-func (n *Node) Costs(ctx context.Context) (c system.Costs, err error) {
-	err = n.locked(ctx, "costs", "", func() error {
-		c = system.Costs{Currency: "MEM", Decimals: 9,
-			Spent: []system.Spending{{Purpose: "upload", Amount: big.NewInt(n.store.paid)}}}
-		return nil
-	})
-	return c, err
 }
 
 // Health implements system.Healther.

@@ -17,7 +17,6 @@ type store struct {
 	model   Model
 	faults  *rand.Rand
 	objects map[system.Ref]*object
-	paid    int64 // bytes put so far
 	swarm
 }
 

@@ -98,7 +98,7 @@ func (n *node) readHosts(ctx context.Context) ([]system.Reading, error) {
 		}
 		slices.SortFunc(all, (*big.Int).Cmp)
 		median := new(big.Int).Mul(all[(len(all)-1)/2], big.NewInt(p.times)) // the lower of two middle values
-		out = append(out, system.Money(system.ReadPricePrefix+p.of, median, sia.Decimals))
+		out = append(out, system.Money(system.ReadPricePrefix+p.of, median))
 	}
 	return out, nil
 }

@@ -182,19 +182,6 @@ func (k *objects) phases() {
 	want("get")
 }
 
-func (k *objects) costs(n system.Node) {
-	costs, err := n.(system.Coster).Costs(k.ctx())
-	k.must("costs", err)
-	if costs.Currency == "" || costs.Decimals < 0 {
-		k.Errorf("costs in %q with %d decimals", costs.Currency, costs.Decimals)
-	}
-	for _, s := range costs.Spent {
-		if s.Purpose == "" || s.Amount != nil && s.Amount.Sign() < 0 {
-			k.Errorf("spent for %q: %v", s.Purpose, s.Amount)
-		}
-	}
-}
-
 // monitor makes the calls of a collector, and checks that their readings fulfil the contract.
 // Polling must change nothing.
 func (k *objects) monitor(n system.Node) {

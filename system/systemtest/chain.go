@@ -83,7 +83,7 @@ func RunChains(t *testing.T, s Chains) {
 
 func (s Chains) start(t *testing.T) *chains {
 	const nodes = 3
-	d := deployment(t, HostsOf(t, testbed.Options{Plain: s.System.Info().Outside == ""}, nodes+1), s.Options)
+	d := deployment(t, HostsOf(t, testbed.Options{Plain: s.System.Info().ReachesOut == ""}, nodes+1), s.Options)
 	d.Follow, d.Cache = true, filepath.Join(t.TempDir(), "not", "made", "yet")
 	s.Syncing = cmp.Or(s.Syncing, time.Minute)
 	w := &chains{kit: kit{t}, Chains: s}

@@ -185,7 +185,7 @@ func minus(words []string, others ...[]string) []string {
 // wantAbilities checks that the abilities a system declares before it is started are those of its
 // nodes; without are words that nodes lack with these options.
 func (k kit) wantAbilities(s system.System, c system.Cluster, without []string) {
-	protocol := []string{"https", "h2", "car"} // words that do not follow from the type
+	protocol := []string{"https", "h2", "car", "cost"} // words that do not follow from the type
 	can := s.Info().Can
 	if wrong := minus(without, can); len(wrong) > 0 {
 		k.Errorf("these options take %q away, which Info.Can does not have", wrong)

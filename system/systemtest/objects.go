@@ -301,9 +301,6 @@ func (k *objects) attached(kill func()) {
 		k.Run("object "+string(o.Ref), func(t *testing.T) { kit{t}.wantProvided(n, o) })
 	}
 	k.unknownRefs(n)
-	if _, pays := n.(system.Coster); pays {
-		k.costs(n)
-	}
 	if _, monitored := n.(system.Monitored); monitored {
 		k.monitor(n)
 	}

@@ -108,7 +108,6 @@ var objectCases = []struct {
 	{"redial", "fresh", (*objects).redial},
 	{"stats", "stats", (*objects).stats},
 	{"phases", "phases", (*objects).phases},
-	{"costs", "cost", func(k *objects) { k.costs(k.n) }},
 	{"monitor", "monitor", func(k *objects) { k.monitor(k.n) }},
 	{"health", "", (*objects).health},
 	{"hang", "", (*objects).hang},
@@ -196,7 +195,7 @@ func (s Suite) start(t *testing.T) *objects {
 
 // deployment returns a deployment with a server and a client.
 func (s Suite) deployment(t *testing.T) system.Deployment {
-	plain := s.Attach != nil || !s.Namespaces && s.System.Info().Outside == ""
+	plain := s.Attach != nil || !s.Namespaces && s.System.Info().ReachesOut == ""
 	d := deployment(t, HostsOf(t, testbed.Options{Plain: plain}, 2), s.Options)
 	d.Write = s.Write
 	return d

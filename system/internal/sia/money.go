@@ -8,9 +8,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Decimals is the number of decimals of a siacoin: it has 10^24 hastings.
-const Decimals = 24
-
 // Sector sizes in bytes: of the public networks, and of the private network of a siad with dev
 // constants.
 const (
@@ -108,7 +105,7 @@ func sums[C any](contracts []C, of func(C) []Amount) (out []system.Reading) {
 				missing++
 			}
 		}
-		r := system.Money(a.Name, sum, Decimals)
+		r := system.Money(a.Name, sum)
 		if missing > 0 {
 			r.Bad = fmt.Sprintf("not reported by %d of %d contracts", missing, len(contracts))
 		}

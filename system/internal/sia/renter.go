@@ -128,12 +128,6 @@ func (r *Renter) Stat(ctx context.Context, ref system.Ref) (system.Object, error
 	return system.Object{Name: r.Name(ref), Ref: ref, Size: size}, err
 }
 
-// Costs implements system.Coster. It returns only the currency: the amounts are readings of a poll
-// (system.Monitored).
-func (r *Renter) Costs(context.Context) (system.Costs, error) {
-	return system.Costs{Currency: "SC", Decimals: Decimals}, nil
-}
-
 // Range implements system.Ranger for a renter that refuses ranges beyond the end of an object: it
 // calls get for the n of the count bytes at off that exist, and not at all if there are none.
 func (r *Renter) Range(

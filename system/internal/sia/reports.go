@@ -69,7 +69,7 @@ func Money(path, name string) Field {
 		var h Hastings
 		err := h.UnmarshalJSON(text)
 		if h.Int != nil {
-			*r = system.Money(name, h.Int, Decimals)
+			*r = system.Money(name, h.Int)
 		}
 		return err
 	}}
