@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -14,11 +15,14 @@ import (
 )
 
 // Check implements remote.Place.
-func (c *Cluster) Check(ctx context.Context, _ remote.Spec) []engine.Problem {
+func (c *Cluster) Check(ctx context.Context, want remote.Spec) []engine.Problem {
 	problems, err := c.rights(ctx)
 	if err != nil {
 		what := "the cluster at " + c.config.Host + " does not answer: " + err.Error()
 		return []engine.Problem{refuse("kubernetes", what, "`kubectl get pods` must work first")}
+	}
+	if want.Emulate {
+		problems = append(problems, c.podSecurity(ctx, want.Netem)...)
 	}
 	if len(problems) > 0 {
 		return problems
@@ -86,6 +90,27 @@ func (c *Cluster) may(ctx context.Context, verb string, on right) (bool, error) 
 	}
 	err := c.call(ctx, http.MethodPost, at(authorizationAPI, "", "selfsubjectaccessreviews"), review, &review)
 	return review.Status.Allowed, err
+}
+
+// podSecurity returns a problem if the user's namespace does not admit pods with user namespaces,
+// in which links are emulated, or with the rights that netem needs. If the user may not read the
+// namespace, the cluster refuses the pods later.
+func (c *Cluster) podSecurity(ctx context.Context, netem bool) []engine.Problem {
+	var ns meta.PartialObjectMetadata
+	if c.given == "" || c.get(ctx, at(coreAPI, "", "namespaces", c.given), &ns) != nil {
+		return nil
+	}
+	level, emulator, needed, instead := ns.Labels[enforceLabel], "user", "baseline", "use the links that are there: "+
+		"--set link="
+	if netem {
+		emulator, needed, instead = "netem", "privileged", "say --set link.emulator=user"
+	}
+	if level == "" || level == "privileged" || level == needed {
+		return nil
+	}
+	return []engine.Problem{refuse("links", fmt.Sprintf("link.emulator: %s needs pods at Pod Security level %s, and "+
+		"namespace %s enforces %s", emulator, needed, c.given, level),
+		"label it "+enforceLabel+"="+needed+", name another, or "+instead)}
 }
 
 // unborn is the age from which a run without a living Job is dead, and not just being created.

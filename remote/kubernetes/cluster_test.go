@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,16 +175,25 @@ func TestRefusedExec(t *testing.T) {
 	}
 }
 
-// Check reports before a run what it lacks: all missing rights.
+// Check reports before a run what it lacks: all missing rights, and a namespace that does not admit emulated links.
 func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
-		denied string // verbs and resources; "all"
-		ns     string // empty: each run has its own
-		want   string // the problem's severity, name and parts of its text and hint; empty: none
+		denied  string // verbs and resources; "all"
+		ns      string // empty: each run has its own
+		level   string // enforced by the namespace
+		emulate bool
+		netem   bool
+		want    string // problems' severities, names and parts of their texts and hints
 	}{
 		"all is there":   {},
-		"in a namespace": {ns: "ns"},
-		"one right":      {denied: "create pods/exec", ns: "ns", want: "fatal rights in namespace ns: create pods/exec Role"},
+		"in a namespace": {ns: "ns", level: "restricted"},
+		"no level for links": {ns: "ns", level: "restricted", emulate: true,
+			want: "fatal links namespace ns restricted"},
+		"a level for links": {ns: "ns", level: "baseline", emulate: true},
+		"no level for netem": {ns: "ns", level: "baseline", emulate: true, netem: true,
+			want: "fatal links netem namespace ns baseline privileged link.emulator=user"},
+		"netem":     {emulate: true, netem: true},
+		"one right": {denied: "create pods/exec", ns: "ns", want: "fatal rights in namespace ns: create pods/exec Role"},
 		"no right": {denied: "all", want: "fatal rights create jobs.batch, get jobs.batch, patch jobs.batch, list pods " +
 			"delete namespaces ClusterRole NAMESPACE"},
 	} {
@@ -204,6 +214,8 @@ func TestCheck(t *testing.T) {
 						t.Errorf("%s in namespace %q", asked, on.Namespace)
 					}
 					answer = review
+				case "/api/v1/namespaces/ns":
+					answer = core.Namespace{ObjectMeta: meta.ObjectMeta{Labels: map[string]string{enforceLabel: tt.level}}}
 				case "/api/v1/namespaces", "/apis/batch/v1/namespaces/ns/jobs":
 					answer = meta.PartialObjectMetadataList{}
 				default:
@@ -212,13 +224,14 @@ func TestCheck(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(answer)
 			})
 			c.given = tt.ns
-			problems := c.Check(t.Context(), remote.Spec{Machines: 2})
-			if len(problems) != min(1, len(tt.want)) {
-				t.Fatalf("%+v, want %q", problems, tt.want)
+			problems := c.Check(t.Context(), remote.Spec{Machines: 2, Emulate: tt.emulate, Netem: tt.netem})
+			want := slices.DeleteFunc(strings.Split(tt.want, "\n"), func(s string) bool { return s == "" })
+			if len(problems) != len(want) {
+				t.Fatalf("%+v, want %q", problems, want)
 			}
-			for _, p := range problems {
+			for i, p := range problems {
 				said := map[bool]string{true: "fatal", false: "note"}[p.Blocking] + " " + p.Name + ": " + p.What + "; " + p.Hint
-				for word := range strings.FieldsSeq(tt.want) {
+				for _, word := range strings.Fields(want[i]) {
 					if !strings.Contains(said, word) {
 						t.Errorf("%s: no %q", said, word)
 					}

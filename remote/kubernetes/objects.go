@@ -16,6 +16,7 @@ import (
 const (
 	runLabel      = "plimsoll.run"   // on every object and pod, with the run's ID
 	linksLabel    = "plimsoll.links" // on pods with emulated links between them
+	enforceLabel  = "pod-security.kubernetes.io/enforce"
 	containerName = "agent"
 	program       = "plimsoll" // in the PATH of the image
 	agentPort     = 7700

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
@@ -185,11 +186,23 @@ func TestClusterCheck(t *testing.T) {
 	const run = "dead00000001"
 	dead := fields{"metadata": fields{"name": nameOf(run), "labels": fields{runLabel: run}}}
 	must(t, c.create(t.Context(), at(coreAPI, "", "namespaces"), dead, nil))
+	within(t, 2*time.Minute, "a node reports its images", func() bool {
+		return !slices.ContainsFunc(c.Check(t.Context(), remote.Spec{Machines: 1}),
+			func(p engine.Problem) bool { return p.Name == "image" })
+	})
 	if p := c.Check(t.Context(), remote.Spec{Machines: 1}); len(p) > 0 {
 		t.Errorf("a run that is being made: %+v", p)
 	}
-	strange := real(t, "/strict")
-	namespace(t, c, "strict")
+	if p := c.Check(t.Context(), remote.Spec{Machines: 4}); len(p) != 1 || p[0].Name != "nodes" {
+		t.Errorf("more machines than nodes: %+v", p)
+	}
+	inside, strange := real(t, "/strict"), real(t, "/strict")
+	namespace(t, inside, "strict")
+	label := fields{"metadata": fields{"labels": fields{enforceLabel: "restricted"}}}
+	must(t, c.call(t.Context(), http.MethodPatch, at(coreAPI, "", "namespaces", "strict"), label, nil))
+	if p := inside.Check(t.Context(), remote.Spec{Machines: 1, Emulate: true}); len(p) != 1 || p[0].Name != "links" {
+		t.Errorf("emulated links at level restricted: %+v", p)
+	}
 	strange.config.Impersonate.UserName = "stranger"
 	must(t, strange.connect())
 	if p := strange.Check(t.Context(), remote.Spec{Machines: 1}); len(p) != 1 || p[0].Name != "rights" {
