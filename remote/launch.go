@@ -202,7 +202,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 	making, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
 	if l.machines, err = l.Place.Create(making, need); err != nil {
-		return ui.Exit(ui.CodePreconditions, err)
+		return err
 	}
 	o.Machines, l.where.First = l.machines, &l.machines[0]
 	if err := l.keepWhere(); err != nil {

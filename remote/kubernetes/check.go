@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	authorization "k8s.io/api/authorization/v1"
+	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/testbed/image"
 )
 
 // Check implements remote.Place.
@@ -27,7 +30,18 @@ func (c *Cluster) Check(ctx context.Context, want remote.Spec) []engine.Problem 
 	if len(problems) > 0 {
 		return problems
 	}
-	return c.sweep(ctx)
+	problems = c.sweep(ctx)
+	if want.Netem {
+		problems = append(problems, note("links", "whether the kernels of nodes have netem, tbf and VXLAN is seen only by "+
+			"the agents, which end a run and say so where one has not", "on each node: modprobe sch_netem sch_tbf vxlan"))
+	}
+	var nodes core.NodeList
+	if err := c.get(ctx, at(coreAPI, "", "nodes"), &nodes); err != nil {
+		problems = append(problems, note("nodes", "how many there are cannot be seen: "+err.Error(), ""))
+	} else {
+		problems = append(problems, c.room(nodes.Items, want.Machines)...)
+	}
+	return append(problems, c.findImage(ctx, nodes.Items)...)
 }
 
 func refuse(name, what, hint string) engine.Problem {
@@ -111,6 +125,50 @@ func (c *Cluster) podSecurity(ctx context.Context, netem bool) []engine.Problem 
 	return []engine.Problem{refuse("links", fmt.Sprintf("link.emulator: %s needs pods at Pod Security level %s, and "+
 		"namespace %s enforces %s", emulator, needed, c.given, level),
 		"label it "+enforceLabel+"="+needed+", name another, or "+instead)}
+}
+
+// room returns a problem if there are not enough nodes for the machines.
+func (c *Cluster) room(nodes []core.Node, machines int) []engine.Problem {
+	usable := 0
+	for _, n := range nodes {
+		ready := slices.ContainsFunc(n.Status.Conditions, func(c core.NodeCondition) bool {
+			return c.Type == core.NodeReady && c.Status == core.ConditionTrue
+		})
+		tainted := slices.ContainsFunc(n.Spec.Taints, func(t core.Taint) bool {
+			return t.Effect != core.TaintEffectPreferNoSchedule // agents tolerate no taints
+		})
+		if ready && !tainted && !n.Spec.Unschedulable {
+			usable++
+		}
+	}
+	if usable >= machines || usable > 0 && c.opt.Pack {
+		return nil
+	}
+	what := fmt.Sprintf("the run needs %d machines, each on a node of its own, and %d of the cluster's %d nodes take pods",
+		machines, usable, len(nodes))
+	return []engine.Problem{note("nodes", what,
+		"--pack puts several on a node, which then share its CPU and link; or let the cluster add nodes")}
+}
+
+// findImage returns a problem if the agents' image is neither on a node, according to its
+// incomplete list of images, nor in a registry.
+func (c *Cluster) findImage(ctx context.Context, nodes []core.Node) []engine.Problem {
+	for _, n := range nodes {
+		for _, i := range n.Status.Images {
+			if slices.ContainsFunc(i.Names, func(name string) bool {
+				return name == c.opt.Image || strings.HasSuffix(name, "/"+c.opt.Image)
+			}) {
+				return nil
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if _, err := (image.Store{Stall: callTimeout}).Size(ctx, c.opt.Image); err != nil {
+		return []engine.Problem{note("image",
+			"no node is seen to have image "+c.opt.Image+", and it is not found from here: "+err.Error(), pushImage)}
+	}
+	return nil
 }
 
 // unborn is the age from which a run without a living Job is dead, and not just being created.

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -175,24 +176,51 @@ func TestRefusedExec(t *testing.T) {
 	}
 }
 
-// Check reports before a run what it lacks: all missing rights, and a namespace that does not admit emulated links.
+// Check reports before a run what it lacks: all missing rights, too few nodes, a namespace that
+// does not admit emulated links, and an image that does not exist.
 func TestCheck(t *testing.T) {
+	const here, absent = "registry.example/plimsoll:1", "127.0.0.1:1/plimsoll:1"
+	node := func(change func(*core.Node)) (n core.Node) {
+		n.Status.Conditions = []core.NodeCondition{{Type: core.NodeReady, Status: core.ConditionTrue}}
+		n.Status.Images = []core.ContainerImage{{Names: []string{"docker.io/" + here}}}
+		if change != nil {
+			change(&n)
+		}
+		return n
+	}
+	tainted := func(e core.TaintEffect) core.Node {
+		return node(func(n *core.Node) { n.Spec.Taints = []core.Taint{{Key: "k", Effect: e}} })
+	}
+	good := []core.Node{node(nil), tainted(core.TaintEffectPreferNoSchedule)}
+	bad := []core.Node{
+		node(nil), tainted(core.TaintEffectNoSchedule), node(func(n *core.Node) { n.Spec.Unschedulable = true }),
+		node(func(n *core.Node) { n.Status.Conditions[0].Status = core.ConditionUnknown }),
+	}
 	for name, tt := range map[string]struct {
 		denied  string // verbs and resources; "all"
 		ns      string // empty: each run has its own
 		level   string // enforced by the namespace
+		nodes   []core.Node
+		hidden  bool // the user may not read nodes
+		pack    bool
 		emulate bool
 		netem   bool
+		image   string
 		want    string // problems' severities, names and parts of their texts and hints
 	}{
-		"all is there":   {},
-		"in a namespace": {ns: "ns", level: "restricted"},
-		"no level for links": {ns: "ns", level: "restricted", emulate: true,
+		"all is there":         {nodes: good},
+		"in a namespace":       {nodes: good, ns: "ns", level: "restricted"},
+		"too few nodes":        {nodes: bad, want: "note nodes 2 machines 1 of the cluster's 4 nodes --pack"},
+		"several on a node":    {nodes: bad, pack: true},
+		"no node":              {nodes: bad[1:], pack: true, want: "note nodes 0 of the cluster's 3 nodes"},
+		"nodes cannot be seen": {hidden: true, image: absent, want: "note nodes forbidden\nnote image " + absent},
+		"no image":             {nodes: good, image: absent, want: "note image cannot be reached --image NAME"},
+		"no level for links": {nodes: good, ns: "ns", level: "restricted", emulate: true,
 			want: "fatal links namespace ns restricted"},
-		"a level for links": {ns: "ns", level: "baseline", emulate: true},
-		"no level for netem": {ns: "ns", level: "baseline", emulate: true, netem: true,
+		"a level for links": {nodes: good, ns: "ns", level: "baseline", emulate: true},
+		"no level for netem": {nodes: good, ns: "ns", level: "baseline", emulate: true, netem: true,
 			want: "fatal links netem namespace ns baseline privileged link.emulator=user"},
-		"netem":     {emulate: true, netem: true},
+		"netem":     {nodes: good, emulate: true, netem: true, want: "note links kernels netem VXLAN modprobe"},
 		"one right": {denied: "create pods/exec", ns: "ns", want: "fatal rights in namespace ns: create pods/exec Role"},
 		"no right": {denied: "all", want: "fatal rights create jobs.batch, get jobs.batch, patch jobs.batch, list pods " +
 			"delete namespaces ClusterRole NAMESPACE"},
@@ -214,6 +242,12 @@ func TestCheck(t *testing.T) {
 						t.Errorf("%s in namespace %q", asked, on.Namespace)
 					}
 					answer = review
+				case "/api/v1/nodes":
+					if tt.hidden {
+						http.Error(w, `{"kind": "Status", "apiVersion": "v1", "message": "forbidden"}`, http.StatusForbidden)
+						return
+					}
+					answer = core.NodeList{Items: tt.nodes}
 				case "/api/v1/namespaces/ns":
 					answer = core.Namespace{ObjectMeta: meta.ObjectMeta{Labels: map[string]string{enforceLabel: tt.level}}}
 				case "/api/v1/namespaces", "/apis/batch/v1/namespaces/ns/jobs":
@@ -223,7 +257,7 @@ func TestCheck(t *testing.T) {
 				}
 				_ = json.NewEncoder(w).Encode(answer)
 			})
-			c.given = tt.ns
+			c.given, c.opt.Pack, c.opt.Image = tt.ns, tt.pack, cmp.Or(tt.image, here)
 			problems := c.Check(t.Context(), remote.Spec{Machines: 2, Emulate: tt.emulate, Netem: tt.netem})
 			want := slices.DeleteFunc(strings.Split(tt.want, "\n"), func(s string) bool { return s == "" })
 			if len(problems) != len(want) {

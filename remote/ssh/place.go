@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,20 +38,53 @@ func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Probl
 			Hint: "name more, or say fewer nodes (disseminate.nodes, sync.peers)",
 		}}
 	}
-	for _, err := range p.each(p.Hosts[:want.Machines], func(_ int, h *host) error {
-		got, err := p.ask(ctx, h, "uname -s -m", nil)
-		if err == nil && !strings.HasPrefix(got, "Linux ") {
-			err = fmt.Errorf("it runs %s, and agents are for Linux", got)
+	hosts := p.Hosts[:want.Machines]
+	all = p.refused(ctx, hosts, "uname -s -m", func(got string) error {
+		if !strings.HasPrefix(got, "Linux ") {
+			return fmt.Errorf("it runs %s, and agents are for Linux", got)
 		}
-		return err
+		return nil
+	}, engine.Problem{Name: "machines",
+		Hint: "`ssh` must connect without a prompt: its host key is known, and it accepts one of your keys"})
+	if len(all) > 0 || !want.Netem {
+		return all
+	}
+	return p.refused(ctx, hosts, lacking, func(got string) error {
+		if got != "" {
+			return fmt.Errorf("link.emulator: netem needs on it %s", strings.Join(strings.Fields(got), ", "))
+		}
+		return nil
+	}, engine.Problem{Name: "links",
+		Hint: "log in as root (user:), install the kernel's extra modules (linux-modules-extra on Ubuntu, " +
+			"kernel-modules-extra on Fedora), or say --set link.emulator=user"})
+}
+
+// refused runs a command on all hosts, and returns a problem of this kind for each host that fails
+// or gives a wrong answer.
+func (p *Place) refused(
+	ctx context.Context, hosts []host, question string, wrong func(got string) error, kind engine.Problem,
+) (all []engine.Problem) {
+	for _, err := range p.each(hosts, func(_ int, h *host) error {
+		got, err := p.ask(ctx, h, question, nil)
+		return cmp.Or(err, wrong(got))
 	}) {
 		if err != nil {
-			all = append(all, engine.Problem{Name: "machines", Blocking: true, What: err.Error(),
-				Hint: "`ssh` must connect without a prompt: its host key is known, and it accepts one of your keys"})
+			kind.What, kind.Blocking = err.Error(), true
+			all = append(all, kind)
 		}
 	}
 	return all
 }
+
+// lacking is a script that prints what a machine lacks for netem between machines. Modules that are
+// not loaded count if they exist, because they are loaded on demand; without a list of modules, the
+// agent will report a missing one.
+const lacking = `test "$(id -u)" = 0 || echo root
+at=/lib/modules/$(uname -r)
+for m in sch_netem sch_tbf vxlan; do
+	test -d /sys/module/$m || test ! -e $at/modules.dep || cat $at/modules.dep $at/modules.builtin | grep -q "/$m[.]ko" ||
+		echo $m
+done`
 
 // each calls do for all hosts concurrently, and returns the errors in their order.
 func (p *Place) each(hosts []host, do func(i int, h *host) error) []error {
