@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -55,16 +58,26 @@ func ByKernel(plan *experiment.Plan) bool {
 	return EmulatesBetween(plan) && plan.Experiment.Link.Emulator == link.NetemDiscipline
 }
 
-// Placeable returns what prevents a plan from running on several machines, whichever they are: links that are
-// impossible between them, and files that exist only on the user's machine.
-func Placeable(plan *experiment.Plan, clients int) (all []Problem) {
-	switch {
-	case plan.Experiment.Link.IPv6:
-		all = append(all, refuse("link.ipv6 is for links on one machine", "leave it out"))
-	case clients > 1 && attaches(plan) && EmulatesBetween(plan): // additional generators are in namespaces
-		all = append(all, refuse("with emulated links, the load generators on other machines do not reach an attached "+
-			"system", "run without --clients, or attached systems in an experiment of their own"))
+// Placeable returns what prevents a plan from running on several machines, whichever they are.
+func Placeable(plan *experiment.Plan, systems []system.System, clients int) []Problem {
+	return slices.Concat(checkLinksBetween(plan, clients), checkOutside(plan, systems), checkLocal(plan, systems))
+}
+
+// checkOutside refuses systems that can be started only in network namespaces: hosts on other machines have
+// namespaces only if links are emulated.
+func checkOutside(plan *experiment.Plan, systems []system.System) (all []Problem) {
+	for _, use := range plan.Experiment.Systems {
+		if why := infoOf(systems, use).ReachesOut; why != "" && !use.Attached() && !EmulatesBetween(plan) {
+			all = append(all, Problem{Name: "systems", Blocking: true,
+				What: use.Name + " is started only in network namespaces, since " + why,
+				Hint: "ask for a link, which makes namespaces on other machines, too: --set link.rate=100Mbit"})
+		}
 	}
+	return all
+}
+
+// checkLocal refuses what exists only on the user's machine: data files, and secrets in its environment.
+func checkLocal(plan *experiment.Plan, systems []system.System) (all []Problem) {
 	var files []string
 	for _, c := range plan.Cells {
 		files = append(files, c.Data.Directory+c.Data.Trace)
@@ -80,7 +93,31 @@ func Placeable(plan *experiment.Plan, clients int) (all []Problem) {
 					"without --on"})
 		}
 	}
+	for _, use := range plan.Experiment.Systems {
+		for _, o := range infoOf(systems, use).Options {
+			variable := cmp.Or(use.With[o.Name], o.Default)
+			if _, set := os.LookupEnv(variable); o.Secret && set && use.Attached() {
+				all = append(all, Problem{Name: "systems", Blocking: true,
+					What: fmt.Sprintf("%s: option %s is in the environment variable %s of this machine, which does "+
+						"not travel to others", use.Name, o.Name, variable),
+					Hint: "unset it, if the endpoint can be reached without or it is set on the first machine; or " +
+						"run without --on"})
+			}
+		}
+	}
 	return all
+}
+
+// checkLinksBetween refuses links that are impossible between machines.
+func checkLinksBetween(plan *experiment.Plan, clients int) []Problem {
+	switch l := plan.Experiment.Link; {
+	case l.IPv6:
+		return []Problem{refuse("link.ipv6 is for links on one machine", "leave it out")}
+	case clients > 1 && attaches(plan) && EmulatesBetween(plan): // additional generators are in namespaces
+		return []Problem{refuse("with emulated links, the load generators on other machines do not reach an attached "+
+			"system", "run without --clients, or attached systems in an experiment of their own")}
+	}
+	return nil
 }
 
 // lostHost returns the first of the hosts whose machine can no longer be reached, and why; nil: none.

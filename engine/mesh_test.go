@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/mem"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -172,16 +173,28 @@ disseminate: {nodes: 2}
 	}
 }
 
-// What cannot run on several machines is refused before others are made: what is for one machine alone, load generators
-// in namespaces that do not reach what runs elsewhere, and a log that only this machine has. netem of the machines'
-// kernels emulates links when it is asked for.
+// confined is a system that would reach beyond the network of a run.
+type confined struct{ mem.System }
+
+func (confined) Info() system.Info {
+	info := mem.System{}.Info()
+	info.Outside = "it would call a router"
+	return info
+}
+
+// What cannot run on several machines is refused before others are made: what is for one machine alone, systems that
+// are started only in network namespaces where no links are emulated, load generators in namespaces that do not reach
+// what runs elsewhere, and a log that only this machine has. netem of the machines' kernels emulates links when it is
+// asked for.
 func TestPlaceable(t *testing.T) {
 	const ms = experiment.Duration(time.Millisecond)
 	started := experiment.SystemUse{Name: "a", Use: "mem", Mode: string(system.Start)}
+	attached := experiment.SystemUse{Name: "a", Use: "mem", Mode: string(system.Attach)}
 	elsewhere := experiment.SystemUse{Name: "b", Use: "mem", Mode: string(system.Attach)}
 	for _, c := range []struct {
 		link     experiment.Link
 		emulator string // of the testbed; empty: any
+		sys      system.System
 		uses     []experiment.SystemUse
 		clients  int
 		log      string
@@ -192,6 +205,10 @@ func TestPlaceable(t *testing.T) {
 		{link: experiment.Link{Emulator: "netem"}, emulator: link.NetemDiscipline}, // there is nothing to emulate
 		{link: experiment.Link{Emulator: "netem", Delay: ms, IPv6: true}, emulator: link.NetemDiscipline,
 			refused: "link.ipv6"},
+		{sys: confined{}, refused: "namespaces"},
+		{sys: confined{}, link: experiment.Link{Delay: ms}},
+		{sys: confined{}, uses: []experiment.SystemUse{attached}},
+		{sys: mem.System{}},
 		{uses: []experiment.SystemUse{elsewhere, started}, link: experiment.Link{Delay: ms}, clients: 0},
 		{uses: []experiment.SystemUse{elsewhere, started}, link: experiment.Link{Delay: ms}, clients: 1},
 		{uses: []experiment.SystemUse{elsewhere, started}, link: experiment.Link{Delay: ms}, clients: 2,
@@ -209,7 +226,11 @@ func TestPlaceable(t *testing.T) {
 			arrivals := &experiment.Arrivals{Process: "log", Log: c.log}
 			plan.Experiment.Retrieve = &experiment.Retrieve{Arrivals: arrivals}
 		}
-		problems := Blocking(Placeable(plan, c.clients))
+		var systems []system.System
+		if c.sys != nil {
+			systems = append(systems, c.sys)
+		}
+		problems := Blocking(Placeable(plan, systems, c.clients))
 		if len(problems) != min(len(c.refused), 1) ||
 			len(problems) > 0 && !strings.Contains(problems[0].What, c.refused) {
 			t.Errorf("%+v: %+v", c, problems)

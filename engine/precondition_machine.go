@@ -50,8 +50,10 @@ func testbedOptions(cfg Config) testbed.Options {
 // checkLinks refuses changes of links that no emulator can make here. An attached system is
 // reached over the existing network, so its cells have no link to check.
 func checkLinks(_ context.Context, cfg Config, _ nodePlace) []Problem {
-	_, pairs := plansChanges(cfg.Plan)
-	if pairs && cfg.Machines == 0 && cfg.Plan.Experiment.Link.Emulator == link.NetemDiscipline {
+	if cfg.Machines > 0 {
+		return checkLinksBetween(cfg.Plan, cfg.Clients)
+	}
+	if _, pairs := plansChanges(cfg.Plan); pairs && cfg.Plan.Experiment.Link.Emulator == link.NetemDiscipline {
 		return []Problem{refuse("netem does not know one pair of hosts from another, which link.regions and faults "+
 			"that cut nodes off need", "say link: {emulator: user}, or auto, which chooses it")}
 	}

@@ -69,7 +69,7 @@ type Machine struct {
 
 // Check returns the problems that prevent or impair the run of a plan in a place.
 func Check(ctx context.Context, place Place, cfg engine.Config) []engine.Problem {
-	return append(engine.Placeable(cfg.Plan, cfg.Clients),
+	return append(engine.Placeable(cfg.Plan, cfg.Systems, cfg.Clients),
 		place.Check(ctx, needs(cfg.Plan, cfg.Clients))...)
 }
 
