@@ -178,7 +178,7 @@ type confined struct{ mem.System }
 
 func (confined) Info() system.Info {
 	info := mem.System{}.Info()
-	info.Outside = "it would call a router"
+	info.ReachesOut = "it would call a router"
 	return info
 }
 
