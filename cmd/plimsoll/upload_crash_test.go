@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -180,7 +181,10 @@ func TestUploadKilledS3(t *testing.T) {
 	if bin == "" {
 		bin, _ = exec.LookPath("versitygw")
 	}
-	address := systemtest.FreeAddress(t)
+	host := systemtest.Hosts(t, 1)[0]
+	port, err := host.Port(systemtest.Context(t), 0)
+	must(t, err)
+	address := system.JoinPort(host, port)
 	data, logfile := t.TempDir(), filepath.Join(t.TempDir(), "access.log")
 	must(t, os.Mkdir(filepath.Join(data, "load"), 0o755))
 	server := exec.Command(bin, "--port", address, "--access", "test", "--secret", "secret-of-the-test", "--keep-alive",
@@ -213,7 +217,7 @@ func TestUploadKilledS3(t *testing.T) {
 		keys[j.Ref] = true
 	}
 	bucket := filepath.Join(data, "load")
-	err := filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

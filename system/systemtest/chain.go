@@ -20,9 +20,7 @@ import (
 type Chains struct {
 	System  system.System
 	Options system.Options // settings of all nodes, with waits short enough for tests
-	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
-	Daemon string
-	Spec   system.ChainSpec
+	Spec    system.ChainSpec
 	// Indexed is set if something subscribes to the chain with these options.
 	Indexed bool
 	// Store is the file below FollowTask.Dir that the test corrupts to check the reaction to a
@@ -46,7 +44,7 @@ type chains struct {
 
 // RunChains runs the cases of a [system.Chains].
 func RunChains(t *testing.T, s Chains) {
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
+	Need(t, s.System, s.Options)
 	w := s.start(t)
 	for _, c := range []struct {
 		name    string

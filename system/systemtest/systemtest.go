@@ -24,8 +24,6 @@ import (
 type Suite struct {
 	System  system.System
 	Options system.Options
-	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
-	Daemon string
 	// Attach starts a server for the test, and returns the options to reach it and a function that
 	// kills it; nil: the system is started.
 	Attach func(t *testing.T) (opt system.Options, kill func())
@@ -126,11 +124,10 @@ func Run(t *testing.T, s Suite) {
 	if s.Attach != nil {
 		s.Options, kill = s.Attach(t)
 	}
-	problems := system.Check(t.Context(), s.System, s.Options)
-	if s.Attach != nil && len(problems) > 0 {
+	if problems := system.Check(t.Context(), s.System, s.Options); s.Attach != nil && len(problems) > 0 {
 		t.Fatalf("check: %v", problems)
 	}
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), problems)
+	Need(t, s.System, s.Options)
 	if s.Truths.Unknown == nil {
 		s.Truths.Unknown = []system.Ref{simple}
 	}
@@ -261,13 +258,18 @@ func Main(m *testing.M, systems ...system.System) {
 	}
 }
 
-// Need skips the test if a program is missing, or fails it if PLIMSOLL_REQUIRE (a list:
-// "nginx,versitygw") requires the program.
-func Need(t *testing.T, name string, problems []system.Problem) {
+// programs are the programs of systems with another name.
+var programs = map[string]string{"s3": "versitygw", "sftp": "sshd", "scp": "sshd"}
+
+// Need skips the test if a system cannot be started with these options, or fails it if
+// PLIMSOLL_REQUIRE (a list: "nginx,versitygw") requires its program.
+func Need(t *testing.T, s system.System, opt system.Options) {
 	t.Helper()
+	problems := system.Check(t.Context(), s, opt)
 	if len(problems) == 0 {
 		return
 	}
+	name := cmp.Or(programs[s.Info().Name], s.Info().Name)
 	text := fmt.Sprintf("%s cannot be started here: %v", name, problems)
 	if slices.Contains(strings.Split(os.Getenv("PLIMSOLL_REQUIRE"), ","), name) {
 		t.Fatal(text)

@@ -21,7 +21,7 @@ import (
 // startFor starts a grid that ends with the test.
 func startFor(t *testing.T, opt system.Options) (system.Cluster, *started) {
 	t.Helper()
-	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
+	systemtest.Need(t, System{}, opt)
 	c := systemtest.Start(t, System{}, opt, systemtest.Hosts(t, 2))
 	return c, c.Nodes()[0].(*started)
 }

@@ -39,10 +39,9 @@ func TestConformance(t *testing.T) {
 // From an image with the same Python and the same packages, Tahoe-LAFS behaves like the installed
 // one.
 func TestConformanceFromImage(t *testing.T) {
+	systemtest.Need(t, System{}, nil)
 	bin, err := program(nil)
-	if err != nil {
-		systemtest.Need(t, name, []system.Problem{{What: err.Error()}})
-	}
+	must(t, err)
 	python := install.Interpreter(bin)
 	if python == "" {
 		t.Skipf("%s is no Python script", bin)
