@@ -216,6 +216,12 @@ func (k *objects) seed(ctx context.Context, name string, size int64, r io.Reader
 	return system.Seed(ctx, k.n, name, size, r)
 }
 
+// seeds reports whether the node seeds otherwise than by Put.
+func (k *objects) seeds() bool {
+	_, is := k.n.(system.Seeder)
+	return is
+}
+
 // seeded seeds content of that size without holding it in memory: it may be large.
 func (k *objects) seeded(name string, size int64) system.Ref {
 	ref, err := k.seed(k.ctx(), name, size, Content(name, size))
