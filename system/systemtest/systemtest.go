@@ -34,7 +34,8 @@ type Suite struct {
 	// Namespaces is set if its nodes are started only in network namespaces, like all systems with
 	// traffic beyond a run's network.
 	Namespaces bool
-	// Brief is set if another suite of the same system kills its nodes during their work.
+	// Brief is set if another suite of the same system kills its nodes during their work; one without
+	// an image does so in a get even then.
 	Brief bool
 	// Image is set if another suite tests the same system without an image; only cases that involve
 	// its files and processes run.
@@ -154,7 +155,7 @@ func Run(t *testing.T, s Suite) {
 			})
 		}
 	})
-	if s.Attach == nil && !s.Truths.InProcess {
+	if s.Attach == nil && !s.Truths.InProcess && !(s.Image && s.Brief) {
 		s.runKills(t)
 	}
 }
