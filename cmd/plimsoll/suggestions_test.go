@@ -38,6 +38,7 @@ var sentences = append(
 // TestSuggestedCommandsExist reads every string of the program: a command that it
 // names must exist, and one that is there to be pasted must be complete.
 func TestSuggestedCommandsExist(t *testing.T) {
+	t.Parallel()
 	commands, named := 0, 0
 	look := func(at, text string) {
 		c, n, err := checkCommands(text)

@@ -199,7 +199,7 @@ func TestUploadKilledS3(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 
-	kills := killsOr(6)
+	kills := killsOr(4)
 	dir, files := tree(t, 300*kills, 20_000) // a quick server stores some 150 before a kill
 	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3",
 		"endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: "+
@@ -273,7 +273,7 @@ func TestUploadKilledTahoe(t *testing.T) {
 	slow(t)
 	need(t, "tahoe")
 	t.Parallel()
-	kills := killsOr(3) // a grid takes seconds of CPU time to come up
+	kills := killsOr(2) // a grid takes seconds of CPU time to come up
 	dir, files := tree(t, 100+12*kills, 3_000)
 	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}",
 		dir), kills, 13)
