@@ -16,8 +16,9 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
+// An scp starts anew for each object, which is slow.
 func TestConformance(t *testing.T) {
-	systemtest.Run(t, systemtest.Suite{System: System{}})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{Slow: true}})
 }
 
 // TestClientIsNotOfTheImage checks that option "image" applies only to sshd.
