@@ -54,7 +54,7 @@ func TestSuggestedCommandsExist(t *testing.T) {
 		if d.IsDir() {
 			name := d.Name()
 			hidden := strings.HasPrefix(name, ".") && strings.Trim(name, "./") != ""
-			if hidden || slices.Contains([]string{"node_modules", "testdata", "web", "bench"}, name) {
+			if hidden || slices.Contains([]string{"node_modules", "testdata", "web"}, name) {
 				return filepath.SkipDir
 			}
 			return nil
