@@ -21,7 +21,7 @@ func TestChains(t *testing.T) {
 	systemtest.RunChains(t, systemtest.Chains{
 		System: System{}, Options: system.Options{"modules": "gc"}, Spec: system.ChainSpec{Blocks: 350, Form: "v1",
 			Seed: 1},
-		Store: "consensus/consensus.db", NoStranger: true, Syncing: 2 * time.Minute,
+		Store: "consensus/consensus.db", NoStranger: true,
 	})
 }
 
