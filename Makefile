@@ -33,7 +33,7 @@ lint: ## gofmt, go vet, staticcheck, tsc, and the committed bundle against a fre
 web: ## rebuild the page's bundle from web/
 	cd web && npm ci --no-audit --no-fund && npm run build
 
-bench: build ## side-by-side figures against k6 and wrk, the link emulator and the recorder
+bench: build ## side-by-side figures against k6 and wrk, the recorder, links and page; simulations; kills
 	scripts/bench.sh
 
 release: ## dist/: archives for amd64 and arm64, bills of materials, checksums; the same commit and Go give the same bytes

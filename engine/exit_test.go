@@ -174,7 +174,7 @@ func TestFloor(t *testing.T) {
 
 const exitExperiment = `
 scenario: overhead
-systems: [{use: mem, with: {a: 100ms, errors: "%s"}}]
+systems: [{use: mem, with: {a: 20ms, errors: "%s"}}]
 data: {size: 1kB}
 overhead: {operation: [put, get], count: 4}
 repetitions: 50
@@ -191,7 +191,7 @@ func TestExitConditionsEndOverhead(t *testing.T) {
 	}{
 		{"max_bytes", "0", "max_bytes: 6kB", 2}, // each trial moves 4 kB
 		{"max_errors", "1", "max_errors: 50%", 1},
-		{"max_runtime", "0", "max_runtime: 2s", 20},
+		{"max_runtime", "0", "max_runtime: 600ms", 4},
 	} {
 		t.Run(c.condition, func(t *testing.T) {
 			plan := mustPlan(t, fmt.Sprintf(exitExperiment, c.errors, c.exit))

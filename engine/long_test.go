@@ -333,7 +333,7 @@ func inVirtualTime(t *testing.T, exit string, load *slowLoad, test func(t *testi
 // end are where they should be, and what is kept of it stays small.
 func TestDays(t *testing.T) {
 	slow(t)
-	days := 5
+	days := 2
 	if raceEnabled { // ten times as slow
 		days = 1
 	}

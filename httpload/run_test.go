@@ -3,10 +3,8 @@ package httpload
 import (
 	"bytes"
 	"cmp"
-	"flag"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -14,14 +12,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
-
-// TestMain runs many tests at a time: they wait for slow servers.
-func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
 
 // ops gathers operations.
 type ops []record.Op

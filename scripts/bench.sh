@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Figures of Plimsoll's own parts, side by side with other tools in one run:
-# the load generator beside k6 and wrk, the recorder, the link emulator. About
-# five minutes. Run it on a quiet machine; ratios are robust, rates are not.
+# the load generator beside k6 and wrk, the recorder, the link emulator, the page,
+# simulations and kills; `bench.sh httpload`, `record` or `link`: one of the first
+# three, about five minutes in all. Run it on a quiet machine; ratios are robust,
+# rates are not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.tools/bin:$PATH"
@@ -12,12 +14,20 @@ if ! command -v k6 >/dev/null; then
 fi
 command -v wrk >/dev/null || echo "wrk is not installed: its column stays empty (Debian: apt-get install wrk)"
 
-[ "${1:-all}" = link ] || go run ./bench -what "${1:-all}"
-if [ "${1:-all}" = all ] || [ "$1" = link ]; then
+what=${1:-all}
+if [[ "$what" =~ ^(all|httpload)$ ]]; then
+  echo "# httpload: the load generator beside k6 and wrk, against nginx on loopback (about 2 minutes)"
+  go test -run '^$' -bench BesideOthers -benchtime 1x ./httpload
+fi
+if [[ "$what" =~ ^(all|record)$ ]]; then
+  echo "# record: 10^8 operations recorded, read back and reported: cost, disk and memory (about a minute)"
+  PLIMSOLL_OPERATIONS=100000000 go test -v -count=1 -run '^TestManyOperations$' ./report
+fi
+if [[ "$what" =~ ^(all|link)$ ]]; then
   echo "# link: the emulator, one TCP stream, eight, and a swarm (needs root)"
   go test -run '^$' -bench 'Link|Swarm' -benchtime 1x ./testbed/link
 fi
-if [ "${1:-all}" = all ]; then
+if [ "$what" = all ]; then
   echo "# page: of a run of 500 cells, its bytes and the time until its first screen is drawn and answers"
   go test -v -count=1 -run '^TestPageOfManyCells$' ./report/page
   echo "# of 1,000 simulated runs: how often each rule is false where nothing is wrong, and how often intervals cover the truth"

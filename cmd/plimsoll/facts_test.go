@@ -37,6 +37,7 @@ var prose = map[string]bool{
 // that are committed. A change of internals must leave every line as it is; a
 // change of a number is accepted with -update-facts and explained in its commit.
 func TestFacts(t *testing.T) {
+	t.Parallel()
 	dirs := map[string]string{}
 	for _, name := range facts.Names(t) {
 		dirs[name] = facts.Unpack(t, name)

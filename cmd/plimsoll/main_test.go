@@ -17,8 +17,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
-// ownCache runs tests with a cache that is not the user's: runs save what their swarms
-// cost this machine, for plan.
+const siaPassword = "no-word-of-this-is-kept"
+
+// ownCache runs tests with a cache that is not the user's (runs save what their swarms cost
+// this machine, for plan) and with the password of a renter.
 type ownCache struct{ *testing.M }
 
 func (m ownCache) Run() int {
@@ -28,6 +30,7 @@ func (m ownCache) Run() int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv("PLIMSOLL_CACHE", dir)
+	os.Setenv("SIA_API_PASSWORD", siaPassword)
 	// Parallel tests wait for links and pauses more than they compute.
 	if err := flag.Set("test.parallel", "5"); err != nil {
 		panic(err)

@@ -63,6 +63,7 @@ var fromFixtures = map[string][]string{
 // The committed runs are of a version that recorded less: their trials keep the metrics
 // that were stored, and what can be computed again of each is what was stored.
 func TestFixturesRecomputed(t *testing.T) {
+	t.Parallel()
 	for _, name := range facts.Names(t) {
 		r, err := record.Open(facts.Unpack(t, name))
 		must(t, err)

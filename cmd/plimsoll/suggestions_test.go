@@ -38,6 +38,7 @@ var sentences = append(
 // TestSuggestedCommandsExist reads every string of the program: a command that it
 // names must exist, and one that is there to be pasted must be complete.
 func TestSuggestedCommandsExist(t *testing.T) {
+	t.Parallel()
 	commands, named := 0, 0
 	look := func(at, text string) {
 		c, n, err := checkCommands(text)
@@ -53,7 +54,7 @@ func TestSuggestedCommandsExist(t *testing.T) {
 		if d.IsDir() {
 			name := d.Name()
 			hidden := strings.HasPrefix(name, ".") && strings.Trim(name, "./") != ""
-			if hidden || slices.Contains([]string{"node_modules", "testdata", "web", "bench"}, name) {
+			if hidden || slices.Contains([]string{"node_modules", "testdata", "web"}, name) {
 				return filepath.SkipDir
 			}
 			return nil

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -180,7 +181,10 @@ func TestUploadKilledS3(t *testing.T) {
 	if bin == "" {
 		bin, _ = exec.LookPath("versitygw")
 	}
-	address := systemtest.FreeAddress(t)
+	host := systemtest.Hosts(t, 1)[0]
+	port, err := host.Port(systemtest.Context(t), 0)
+	must(t, err)
+	address := system.JoinPort(host, port)
 	data, logfile := t.TempDir(), filepath.Join(t.TempDir(), "access.log")
 	must(t, os.Mkdir(filepath.Join(data, "load"), 0o755))
 	server := exec.Command(bin, "--port", address, "--access", "test", "--secret", "secret-of-the-test", "--keep-alive",
@@ -195,7 +199,7 @@ func TestUploadKilledS3(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 
-	kills := killsOr(6)
+	kills := killsOr(4)
 	dir, files := tree(t, 300*kills, 20_000) // a quick server stores some 150 before a kill
 	r, jobs := uploadKilled(t, fmt.Sprintf(killedUpload, "s3",
 		"endpoint: http://"+address+", bucket: load, access_key: PLIMSOLL_TEST_ACCESS, secret_key: "+
@@ -213,7 +217,7 @@ func TestUploadKilledS3(t *testing.T) {
 		keys[j.Ref] = true
 	}
 	bucket := filepath.Join(data, "load")
-	err := filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(bucket, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -269,7 +273,7 @@ func TestUploadKilledTahoe(t *testing.T) {
 	slow(t)
 	need(t, "tahoe")
 	t.Parallel()
-	kills := killsOr(3) // a grid takes seconds of CPU time to come up
+	kills := killsOr(2) // a grid takes seconds of CPU time to come up
 	dir, files := tree(t, 100+12*kills, 3_000)
 	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}",
 		dir), kills, 13)

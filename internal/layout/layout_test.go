@@ -31,8 +31,6 @@ var allowed = []struct {
 	{"remote/", []string{"engine", "experiment", "internal", "record", "scenario", "testbed"}},
 	{"release/", []string{"internal"}},
 	{"scripts/", nil},
-	{"bench/", []string{"experiment", "httpload", "record", "report", "scenario", "stats", "system", "testbed",
-		"workload"}},
 	{"engine/", []string{"analysis", "collect", "experiment", "internal", "record", "scenario", "stats", "system",
 		"testbed"}},
 	{"report/", []string{"analysis", "collect", "experiment", "internal", "record", "report", "scenario", "stats",

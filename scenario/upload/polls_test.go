@@ -136,3 +136,21 @@ func TestTroubleIsOneSpanForEachKind(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// A contract that ends and a payment that waits for its block change only where money is.
+func TestWealth(t *testing.T) {
+	poll := func(balance, outgoing, spent, ended int64) (p record.Poll) {
+		for name, n := range map[string]int64{system.ReadBalance: balance, system.ReadOutgoing: outgoing,
+			system.ReadSpent: spent, system.ReadEnded: ended} {
+			p.Readings = append(p.Readings, record.Reading{Name: name, Value: float64(n), Exact: fmt.Sprint(n)})
+		}
+		return p
+	}
+	in := &scenario.Measured{Polls: slices.Values([]record.Poll{poll(500, 0, 300, 0), poll(539, 0, 200, 61),
+		poll(539, 40, 240, 61)})}
+	for i, at := range readPolls(in).wealth {
+		if at.level.Int64() != 800 {
+			t.Errorf("poll %d: %v of 800", i, at.level)
+		}
+	}
+}

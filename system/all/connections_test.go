@@ -67,7 +67,7 @@ func TestConnections(t *testing.T) {
 				continue
 			}
 			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
-				systemtest.Need(t, daemon(i.Name), system.Check(t.Context(), s, opt))
+				systemtest.Need(t, s, opt)
 				hosts := systemtest.Hosts(t, 2)
 				client := &counting{Host: hosts[1]}
 				d := system.Deployment{Hosts: hosts[:1], Client: client, Dir: t.TempDir(), Options: opt}
@@ -141,15 +141,4 @@ func testConnections(t *testing.T, n system.Store, link *counting) {
 
 func hasOption(i system.Info, name string) bool {
 	return slices.ContainsFunc(i.Options, func(o system.Option) bool { return o.Name == name })
-}
-
-// daemon returns the name of a system's program in PLIMSOLL_REQUIRE.
-func daemon(name string) string {
-	switch name {
-	case "s3":
-		return "versitygw"
-	case "sftp", "scp":
-		return "sshd"
-	}
-	return name
 }

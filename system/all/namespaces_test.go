@@ -33,7 +33,7 @@ func TestInNamespaces(t *testing.T) {
 				continue // it has no such option
 			}
 			t.Run(i.Name+" tls="+tls, func(t *testing.T) {
-				systemtest.Need(t, daemon(i.Name), system.Check(t.Context(), s, opt))
+				systemtest.Need(t, s, opt)
 				hosts := systemtest.HostsOf(t, testbed.Options{IPv6: true}, 3)
 				follows := slices.Equal(i.Can, []string{"follow"})
 				d := system.Deployment{Hosts: hosts[:2], Client: hosts[2], Dir: t.TempDir(), Options: opt,

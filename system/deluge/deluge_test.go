@@ -76,7 +76,7 @@ var must = systemtest.Must
 // startOn starts a swarm that is stopped at the end of the test, with its client on the last host.
 func startOn(t *testing.T, hosts []testbed.Host, opt system.Options) []*member.Daemon {
 	t.Helper()
-	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
+	systemtest.Need(t, System{}, opt)
 	var nodes []*member.Daemon
 	for _, n := range systemtest.Start(t, System{}, opt, hosts).Nodes() {
 		nodes = append(nodes, n.(*member.Daemon))

@@ -39,7 +39,7 @@ func TestSwarm(t *testing.T) {
 // live starts two real nodes in namespaces.
 func live(t *testing.T, opt system.Options) private {
 	t.Helper()
-	systemtest.Need(t, name, system.Check(t.Context(), System{}, opt))
+	systemtest.Need(t, System{}, opt)
 	return systemtest.Start(t, System{}, opt, systemtest.HostsOf(t, testbed.Options{}, 2)).Nodes()[0].(private)
 }
 

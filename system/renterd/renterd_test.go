@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -25,10 +24,6 @@ func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 // TestConformance runs the suite on a private network of the renterd and hostd named by
 // PLIMSOLL_RENTERD and PLIMSOLL_HOSTD.
 func TestConformance(t *testing.T) {
-	if os.Getenv("PLIMSOLL_RENTERD") == "" || os.Getenv("PLIMSOLL_HOSTD") == "" {
-		systemtest.Need(t, name, []system.Problem{{What: "PLIMSOLL_RENTERD and PLIMSOLL_HOSTD name no programs",
-			Hint: System{}.Info().Install}})
-	}
 	// Slow, because an object of one byte is a slab of 12 MiB. Of a hundred stalled downloads, the
 	// last ones get no memory in the node.
 	systemtest.Run(t, systemtest.Suite{System: System{},

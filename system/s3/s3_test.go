@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 		"https": {"tls": "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Brief: opt != nil, Daemon: "versitygw"})
+			systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Brief: opt != nil})
 		})
 	}
 }
@@ -34,7 +34,7 @@ var must = systemtest.Must
 // server starts a versitygw with two objects under "data/", and returns options to attach to it.
 func server(t *testing.T) (c system.Cluster, opt system.Options) {
 	t.Helper()
-	systemtest.Need(t, "versitygw", system.Check(t.Context(), System{}, nil))
+	systemtest.Need(t, System{}, nil)
 	c = systemtest.Start(t, System{}, nil, systemtest.Hosts(t, 2))
 	n := c.Nodes()[0].(started)
 	n.at.prefix = "data/"

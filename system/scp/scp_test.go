@@ -16,8 +16,9 @@ import (
 
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
+// An scp starts anew for each object, which is slow.
 func TestConformance(t *testing.T) {
-	systemtest.Run(t, systemtest.Suite{System: System{}, Daemon: "sshd"})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Truths: systemtest.Truths{Slow: true}})
 }
 
 // TestClientIsNotOfTheImage checks that option "image" applies only to sshd.
@@ -58,7 +59,7 @@ func testCopies(t *testing.T, n *node) {
 }
 
 func TestProtocols(t *testing.T) {
-	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
+	systemtest.Need(t, System{}, nil)
 	for _, protocol := range []string{"sftp", "scp"} {
 		t.Run(protocol, func(t *testing.T) {
 			c := systemtest.Start(t, System{}, system.Options{"protocol": protocol}, systemtest.Hosts(t, 2))

@@ -25,19 +25,19 @@ import (
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 func TestConformance(t *testing.T) {
-	systemtest.Run(t, systemtest.Suite{System: System{}, Daemon: "sshd"})
+	systemtest.Run(t, systemtest.Suite{System: System{}})
 }
 
 // sshd from an image behaves like the one from the machine's package.
 func TestConformanceFromImage(t *testing.T) {
-	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
+	systemtest.Need(t, System{}, nil)
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil && os.Geteuid() == 0 {
 		t.Fatal(err)
 	}
 	img := imagetest.OfMachine(t, "/run/sshd", "/usr/sbin/sshd", "/usr/lib/openssh/sshd-session",
 		"/usr/lib/openssh/sshd-auth", "/bin/bash", "/bin/sh")
 	opt := system.Options{"image": systemtest.Pulled(t, img)}
-	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Image: true, Daemon: "sshd"})
+	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Image: true})
 }
 
 var must = systemtest.Must
@@ -45,7 +45,7 @@ var must = systemtest.Must
 // server starts an sshd with two objects, and returns options to attach to it.
 func server(t *testing.T) (n started, opt system.Options) {
 	t.Helper()
-	systemtest.Need(t, "sshd", system.Check(t.Context(), System{}, nil))
+	systemtest.Need(t, System{}, nil)
 	n = systemtest.Start(t, System{}, nil, systemtest.Hosts(t, 2)).Nodes()[0].(started)
 	for _, name := range []string{"a", "b"} {
 		_, err := n.Seed(systemtest.Context(t), name, 300_000, systemtest.Content(name, 300_000))

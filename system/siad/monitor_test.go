@@ -184,7 +184,8 @@ func readings(t *testing.T, e replay.Exchange, text string) map[string]system.Re
 	return got
 }
 
-// TestRedundancyThatFell checks a file after a host died and each chunk lost a piece with it.
+// TestRedundancyThatFell checks a file after a host died and each chunk lost a piece with it, beside
+// one with pieces beyond those requested.
 func TestRedundancyThatFell(t *testing.T) {
 	files := replay.Steps(replay.Load(t, "testdata/files.jsonl"), "renter/files")[0]
 	killed := replay.Steps(replay.Load(t, "testdata/killed.jsonl"), "poll file mib1")
@@ -192,9 +193,10 @@ func TestRedundancyThatFell(t *testing.T) {
 		File json.RawMessage `json:"file"`
 	}
 	must(t, json.Unmarshal([]byte(killed[len(killed)-1].Answer.Body.Text), &last))
-	text := fmt.Sprintf(`{"files":[%s,{"siapath":"new","filesize":100,"uploadedbytes":786432,"uploadprogress":50,"redundancy":0,"health":1}]}`, last.File)
-	wantValues(t, readings(t, files, text), map[string]float64{"files": 2, "uploads": 1, "below_redundancy": 1,
-		"redundancy_mean": 2, "redundancy_min": 2, "redundancy_max": 2, "file_bytes": 1<<20 + 50})
+	text := fmt.Sprintf(`{"files":[%s,{"siapath":"new","filesize":100,"uploadedbytes":786432,"uploadprogress":50,"redundancy":0,"health":1},
+		{"siapath":"more","filesize":10,"uploadedbytes":1048576,"uploadprogress":100,"redundancy":4,"health":0}]}`, last.File)
+	wantValues(t, readings(t, files, text), map[string]float64{"files": 3, "uploads": 1, "below_redundancy": 1,
+		"redundancy_mean": 3, "redundancy_min": 2, "redundancy_max": 4, "file_bytes": 1<<20 + 50 + 10})
 }
 
 // TestAbsurdReadings checks that an absurd value makes its sum bad, with the reason, and leaves

@@ -24,18 +24,14 @@ type file struct {
 	content    *os.File
 	incomplete bool // whether its content was cut off
 	data, full int  // pieces that rebuild a chunk; pieces that were requested
-	pieces     int  // final number of pieces of a chunk: full, or more
 	chunks     int
 	begin      float64 // number of bytes that the uplink will have carried before its first byte
 	placed     int     // sectors on hosts, counted and paid
-	on         map[*host]int
-	lost       int // sectors on hosts that are gone
 }
 
 // receive returns a file with the body's content. It does not add it to the renter.
 func (s *Sim) receive(path string, r io.Reader) *file {
-	f := &file{path: path, data: s.conf.Data, full: s.conf.Data + s.conf.Parity, on: map[*host]int{}}
-	f.pieces = f.full
+	f := &file{path: path, data: s.conf.Data, full: s.conf.Data + s.conf.Parity}
 	hash := sha256.New()
 	content, err := os.CreateTemp("", "siasim-")
 	if err == nil {
@@ -49,7 +45,7 @@ func (s *Sim) receive(path string, r io.Reader) *file {
 }
 
 // sectors returns the number of sectors of the completely uploaded file.
-func (f *file) sectors() int { return f.chunks * f.pieces }
+func (f *file) sectors() int { return f.chunks * f.full }
 
 // add adds a file. If it is complete, it passes through the uplink after all others.
 func (s *Sim) add(f *file) {
@@ -114,8 +110,7 @@ func (s *Sim) accepted(ctx context.Context, f *file) bool {
 	}
 }
 
-// redundancy returns the redundancy as siad computes it: that of the worst chunk, without lost
-// pieces.
+// redundancy returns the redundancy as siad computes it: that of the worst chunk.
 func (f *file) redundancy() float64 {
 	switch {
 	case f.incomplete:
@@ -125,15 +120,15 @@ func (f *file) redundancy() float64 {
 	}
 	worst := max(0, f.placed-(f.chunks-1)*f.data)
 	if first := f.chunks * f.data; f.placed >= first {
-		worst = f.data + max(0, f.placed-first-(f.chunks-1)*(f.pieces-f.data))
+		worst = f.data + max(0, f.placed-first-(f.chunks-1)*(f.full-f.data))
 	}
-	return max(0, float64(worst)-float64(f.lost)/float64(f.chunks)) / float64(f.data)
+	return float64(worst) / float64(f.data)
 }
 
 // send answers with a part of a file's content and pays a host for it.
 func (s *Sim) send(w http.ResponseWriter, f *file, off, length int64) {
 	unlock := s.lock()
-	s.active()[0].spend(download, downloadPrice, length)
+	s.contracts[0].spend(download, downloadPrice, length)
 	unlock()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))

@@ -21,23 +21,9 @@ func SC(thousandths int64) *big.Int {
 	return new(big.Int).Mul(big.NewInt(thousandths), new(big.Int).Exp(big.NewInt(10), big.NewInt(21), nil))
 }
 
-// host is a storage host.
-type host struct {
-	dead bool // it no longer answers
-}
-
-// States of a contract, named after siad's lists of contracts.
-const (
-	active    = "activecontracts"
-	refreshed = "refreshedcontracts" // replaced before its end
-	expired   = "expiredcontracts"
-)
-
 // contract is a contract with a host.
 type contract struct {
 	id    string
-	host  *host
-	state string
 	size  int64
 	money map[string]*big.Int // by siad's names for unspent funds and for kinds of spending
 }
@@ -58,13 +44,13 @@ func (c *contract) total() *big.Int {
 }
 
 // form makes a contract. The wallet holds much more than all contracts cost.
-func (s *Sim) form(h *host, with *big.Int) {
+func (s *Sim) form(with *big.Int) {
 	fees := SC(contractFees)
 	s.wallet.Sub(s.wallet, with)
 	s.wallet.Sub(s.wallet, fees)
 	s.serial++
 	s.contracts = append(s.contracts, &contract{
-		id: fmt.Sprintf("%064x", s.serial), host: h, state: active,
+		id: fmt.Sprintf("%064x", s.serial),
 		money: map[string]*big.Int{funds: new(big.Int).Set(with), "fees": fees, upload: new(big.Int),
 			storage: new(big.Int), download: new(big.Int)},
 	})
@@ -77,44 +63,11 @@ func (c *contract) spend(purpose string, price, times int64) {
 	c.money[purpose].Add(c.money[purpose], amount)
 }
 
-// end ends a contract and returns its unspent money to the wallet.
-func (s *Sim) end(c *contract, as string) {
-	c.state = as
-	s.wallet.Add(s.wallet, c.money[funds])
-	c.money[funds].SetInt64(0)
-}
-
-// active returns the contracts in use with live hosts.
-func (s *Sim) active() (all []*contract) {
-	for _, c := range s.contracts {
-		if c.state == active && !c.host.dead {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// spare returns the live hosts without a contract.
-func (s *Sim) spare() (all []*host) {
-	has := map[*host]bool{}
-	for _, c := range s.active() {
-		has[c.host] = true
-	}
-	for _, h := range s.hosts {
-		if !h.dead && !has[h] {
-			all = append(all, h)
-		}
-	}
-	return all
-}
-
 // store pays a host for the next sector of a file.
 func (s *Sim) store(f *file) {
-	ring := s.active()
-	c := ring[(f.serial*7+f.placed)%len(ring)]
+	c := s.contracts[(f.serial*7+f.placed)%len(s.contracts)]
 	c.spend(upload, uploadPrice, s.conf.Sector)
 	c.spend(storage, storagePrice*period, s.conf.Sector)
 	c.size += s.conf.Sector
 	f.placed++
-	f.on[c.host]++
 }

@@ -24,7 +24,7 @@ func (s *Sim) Siad() http.Handler {
 		"/consensus":          func() any { return object{"synced": true, "height": height + int64(s.now/blockTime)} },
 		"/daemon/version":     func() any { return object{"version": "1.5.9"} },
 		"/gateway":            func() any { return object{} },
-		"/hostdb/active":      s.hostdb,
+		"/hostdb/active":      func() any { return object{"hosts": make([]object, s.conf.Hosts)} },
 		"/wallet":             s.siadWallet,
 		"/renter":             func() any { return object{"settings": object{"allowance": object{"period": period}}} },
 		"/renter/contracts":   s.siadContracts,
@@ -113,33 +113,25 @@ func siadError(w http.ResponseWriter, status int, message string) {
 	siadAnswer(w, status, object{"message": message})
 }
 
-// hostdb returns the hosts that it considers active.
-func (s *Sim) hostdb() any {
-	return object{"hosts": slices.DeleteFunc(slices.Clone(s.hosts), func(h *host) bool { return h.dead })}
-}
-
 func (s *Sim) siadWallet() any {
 	return object{"unlocked": true, "confirmedsiacoinbalance": s.wallet.String(),
 		"unconfirmedoutgoingsiacoins": "0", "unconfirmedincomingsiacoins": "0"}
 }
 
-// siadContracts returns all contracts, in siad's lists.
 func (s *Sim) siadContracts() any {
-	lists := map[string][]object{}
-	absurd := s.has(s.conf.Faults.Underflow)
-	for _, c := range s.contracts {
+	var all []object
+	for i, c := range s.contracts {
 		one := object{"id": c.id, "size": c.size, "totalcost": c.total().String(),
-			"goodforupload": c.state == active && !s.has(s.conf.Faults.Full)}
+			"goodforupload": !s.has(s.conf.Faults.Full)}
 		for name, amount := range c.money {
 			one[name] = amount.String()
 		}
-		if absurd && c.state == active {
+		if i == 0 && s.has(s.conf.Faults.Underflow) {
 			one["size"], one[funds] = math.MaxUint64-uint64(c.size), "-1"
-			absurd = false
 		}
-		lists[c.state] = append(lists[c.state], one)
+		all = append(all, one)
 	}
-	return lists
+	return object{"activecontracts": all}
 }
 
 // good returns how many contracts accept sectors.
@@ -147,7 +139,7 @@ func (s *Sim) good() int {
 	if s.has(s.conf.Faults.Full) {
 		return 0
 	}
-	return len(s.active())
+	return len(s.contracts)
 }
 
 func (s *Sim) ready() any {
@@ -203,7 +195,6 @@ func (s *Sim) uploadstream(w http.ResponseWriter, r *http.Request) {
 		s.add(f)
 		refused = "unable to stream an upload from a reader; unexpected EOF"
 	case !s.has(s.conf.Faults.Swallow):
-		s.overshoot(f)
 		s.add(f)
 		taken = true
 	}

@@ -14,7 +14,6 @@ package siasim
 import (
 	"cmp"
 	"math/big"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -25,7 +24,7 @@ import (
 // main network.
 type Config struct {
 	Hosts        int
-	Contracts    int // with this many of the hosts, from the first one
+	Contracts    int // each with another host
 	Data, Parity int // pieces per chunk
 	Sector       int64
 	Rate         float64 // of the uplink, in bytes/s, including padding and redundancy
@@ -47,11 +46,9 @@ type Sim struct {
 
 	mu        sync.Mutex
 	now       time.Duration // time since epoch that the model has reached
-	rand      *rand.Rand
 	wallet    *big.Int
-	lost      *big.Int // money that vanished through faults
-	hosts     []*host
-	contracts []*contract // all that ever existed, in order
+	lost      *big.Int    // money that vanished through faults
+	contracts []*contract // in order
 	sending   []*file     // not completely on hosts yet, in order
 	tail      float64     // bytes that the uplink will have carried when all files are through
 	files     map[string]*file
@@ -69,14 +66,10 @@ func New(c Config) *Sim {
 	c.Data, c.Parity = cmp.Or(c.Data, 10), cmp.Or(c.Parity, 20)
 	c.Sector = cmp.Or(c.Sector, 4<<20)
 	s := &Sim{
-		conf: c, epoch: time.Now(), rand: rand.New(rand.NewPCG(0, 0x51a)),
-		wallet: SC(initialWallet), lost: new(big.Int), files: map[string]*file{},
+		conf: c, epoch: time.Now(), wallet: SC(initialWallet), lost: new(big.Int), files: map[string]*file{},
 	}
-	for range c.Hosts {
-		s.hosts = append(s.hosts, &host{})
-	}
-	for i := range c.Contracts {
-		s.form(s.hosts[i], SC(contractFunds))
+	for range c.Contracts {
+		s.form(SC(contractFunds))
 	}
 	s.events = c.Faults.Events
 	s.pipes = pipes{conns: make(chan net.Conn), ended: make(chan struct{})}

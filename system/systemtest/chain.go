@@ -1,7 +1,6 @@
 package systemtest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -20,9 +19,7 @@ import (
 type Chains struct {
 	System  system.System
 	Options system.Options // settings of all nodes, with waits short enough for tests
-	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
-	Daemon string
-	Spec   system.ChainSpec
+	Spec    system.ChainSpec
 	// Indexed is set if something subscribes to the chain with these options.
 	Indexed bool
 	// Store is the file below FollowTask.Dir that the test corrupts to check the reaction to a
@@ -30,9 +27,10 @@ type Chains struct {
 	Store string
 	// NoStranger is set if the system does not support peers with another chain.
 	NoStranger bool
-	// Syncing is the time limit for following the whole chain; 0: a minute.
-	Syncing time.Duration
 }
+
+// syncing limits the time for following the whole chain.
+const syncing = 2 * time.Minute
 
 // chains is a deployment under test: a fresh node and two peers.
 type chains struct {
@@ -46,7 +44,7 @@ type chains struct {
 
 // RunChains runs the cases of a [system.Chains].
 func RunChains(t *testing.T, s Chains) {
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
+	Need(t, s.System, s.Options)
 	w := s.start(t)
 	for _, c := range []struct {
 		name    string
@@ -85,7 +83,6 @@ func (s Chains) start(t *testing.T) *chains {
 	const nodes = 3
 	d := deployment(t, HostsOf(t, testbed.Options{Plain: s.System.Info().ReachesOut == ""}, nodes+1), s.Options)
 	d.Follow, d.Cache = true, filepath.Join(t.TempDir(), "not", "made", "yet")
-	s.Syncing = cmp.Or(s.Syncing, time.Minute)
 	w := &chains{kit: kit{t}, Chains: s}
 	w.c = w.bringUp(s.System, system.Start, d, 2*time.Minute).(system.Chains)
 	w.replayer, _ = w.c.(system.Replayer)
@@ -190,9 +187,9 @@ func (w *chains) watch(limit time.Duration, enough func(system.Following) bool) 
 
 // await waits until enough returns true, or fails the test.
 func (w *chains) await(what string, enough func(system.Following) bool) system.Following {
-	f, ok := w.watch(w.Syncing, enough)
+	f, ok := w.watch(syncing, enough)
 	if !ok {
-		w.Fatalf("the node has not %s after %v: %+v", what, w.Syncing, f)
+		w.Fatalf("the node has not %s after %v: %+v", what, syncing, f)
 	}
 	return f
 }

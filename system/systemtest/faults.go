@@ -16,6 +16,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+// frozen is how long calls wait for a node that does not answer.
+const frozen = 300 * time.Millisecond
+
 // health checks that a node that accepts connections without answering is not healthy.
 func (k *objects) health() {
 	h, ok := k.n.(system.Healther)
@@ -27,7 +30,7 @@ func (k *objects) health() {
 		return
 	}
 	defer k.freeze(k.n)()
-	k.fails("health of a stopped node", h.Health(k.limited(time.Second)))
+	k.fails("health of a stopped node", h.Health(k.limited(frozen)))
 }
 
 // hang calls nodes that do not answer: calls must end at the context's deadline, and the nodes must
@@ -48,7 +51,7 @@ func (k *objects) hang() {
 	for how, do := range ways {
 		all.Go(func() {
 			k.failsSoon(how+" of a system that does not answer", func() error {
-				return do(k.limited(time.Second), o.ref)
+				return do(k.limited(frozen), o.ref)
 			}, context.DeadlineExceeded)
 		})
 	}

@@ -71,13 +71,3 @@ func (k kit) wantHostDirs(d system.Deployment) {
 		}
 	}
 }
-
-// FreeAddress returns an address of this machine on which nothing listens, with a port that the
-// kernel does not assign by itself ([testbed.Host.Port]).
-func FreeAddress(t *testing.T) string {
-	t.Helper()
-	h := Hosts(t, 1)[0]
-	port, err := h.Port(Context(t), 0)
-	Must(t, err)
-	return system.JoinPort(h, port)
-}

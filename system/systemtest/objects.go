@@ -32,7 +32,10 @@ func (k *objects) sizes() {
 			k.fails("put of less than the system takes", errorOf(k.n.Put(k.ctx(), name, size, Content(name, size))))
 			continue
 		}
-		k.want(k.put(name, size), k.store(k.seed, "seed"+name, Bytes("seed"+name, size)))
+		k.want(k.put(name, size))
+		if k.seeds() {
+			k.want(k.store(k.seed, "seed"+name, Bytes("seed"+name, size)))
+		}
 	}
 }
 
@@ -96,7 +99,9 @@ func (k *objects) unknownRefs(n system.Getter) {
 
 func (k *objects) badReaders() {
 	k.kit.badReaders(k.n.Put)
-	k.kit.badReaders(k.seed)
+	if k.seeds() {
+		k.kit.badReaders(k.seed)
+	}
 	k.want(k.put("after-bad", 4)) // the server is not affected
 }
 
@@ -104,6 +109,9 @@ func (k *objects) badReaders() {
 func (k *objects) streams() {
 	size := k.size(48*mib, 16*mib)
 	for how, by := range map[string]put{"put": k.n.Put, "seed": k.seed} {
+		if how == "seed" && !k.seeds() {
+			continue
+		}
 		name := "large-" + how
 		r := Content(name, size)
 		if !k.Truths.InProcess {

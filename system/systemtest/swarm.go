@@ -2,7 +2,6 @@ package systemtest
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +23,6 @@ import (
 type Swarm struct {
 	System  system.System
 	Options system.Options
-	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
-	Daemon string
 	// Plain is set if the store keeps content in contiguous bytes, so that the test can find and
 	// corrupt them on disk.
 	Plain bool
@@ -35,14 +32,13 @@ type Swarm struct {
 	Namespaces bool
 	// Brief is set if another suite of the same system kills its nodes.
 	Brief bool
-	// Fetching is the time limit for a fetch of a few MiB; 0: a minute.
-	Fetching time.Duration
 }
 
 const (
-	quarter = 250 * time.Millisecond // a node is polled four times a second
-	watched = 4 * time.Second        // how long a node is observed that must not complete
-	slow    = 16e6                   // rate of a slow link, bit/s: slow enough to observe a half-fetched content
+	fetching = time.Minute            // limit for a fetch of a few MiB
+	quarter  = 250 * time.Millisecond // a node is polled four times a second
+	watched  = 4 * time.Second        // how long a node is observed that must not complete
+	slow     = 16e6                   // rate of a slow link, bit/s: slow enough to observe a half-fetched content
 )
 
 // swarm is a deployment under test.
@@ -58,7 +54,7 @@ type swarm struct {
 // RunSwarm runs the cases of a [system.Member]. Cases with their own swarm run in parallel: most of
 // their time is spent waiting for a slow node.
 func RunSwarm(t *testing.T, s Swarm) {
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), system.Check(t.Context(), s.System, s.Options))
+	Need(t, s.System, s.Options)
 	t.Run("shared", func(t *testing.T) {
 		t.Parallel()
 		w := s.start(t, s.hosts(t, 4))
@@ -117,7 +113,6 @@ func (s Swarm) deployment(t *testing.T, hosts []testbed.Host) system.Deployment 
 // start starts a node on each of the hosts except the last.
 func (s Swarm) start(t *testing.T, hosts []testbed.Host) *swarm {
 	d := s.deployment(t, hosts)
-	s.Fetching = cmp.Or(s.Fetching, time.Minute)
 	w := &swarm{kit: kit{t}, Swarm: s, dir: d.Dir, hosts: d.Hosts}
 	w.c = w.bringUp(s.System, system.Start, d, 2*time.Minute)
 	for _, node := range w.c.Nodes() {
@@ -195,9 +190,9 @@ func anything(f system.Progress) bool { return f.Complete || f.Verified > 0 }
 
 // awaitComplete waits until node i is complete, and reads the content back from its disk.
 func (w *swarm) awaitComplete(i int, o object) system.Progress {
-	f, ok := w.watch(o, w.Fetching, complete, i)
+	f, ok := w.watch(o, fetching, complete, i)
 	if !ok {
-		w.Fatalf("node %d has not got %s (%d bytes) after %v: %+v", i, o.ref, len(o.data), w.Fetching, f)
+		w.Fatalf("node %d has not got %s (%d bytes) after %v: %+v", i, o.ref, len(o.data), fetching, f)
 	}
 	w.wantBack(i, o)
 	return f
@@ -397,7 +392,7 @@ const half = 8 * mib
 func (w *swarm) toHalf() object {
 	o := w.publish(0, "half", half)
 	w.fetch(1, o, 0)
-	f, ok := w.watch(o, w.Fetching, func(f system.Progress) bool { return f.Verified >= half*4/10 }, 1)
+	f, ok := w.watch(o, fetching, func(f system.Progress) bool { return f.Verified >= half*4/10 }, 1)
 	if !ok || f.Complete {
 		w.Fatalf("half of it was never there: %+v", f)
 	}

@@ -24,8 +24,6 @@ import (
 type Suite struct {
 	System  system.System
 	Options system.Options
-	// Daemon is the name of the program in PLIMSOLL_REQUIRE; empty: the system's.
-	Daemon string
 	// Attach starts a server for the test, and returns the options to reach it and a function that
 	// kills it; nil: the system is started.
 	Attach func(t *testing.T) (opt system.Options, kill func())
@@ -36,7 +34,8 @@ type Suite struct {
 	// Namespaces is set if its nodes are started only in network namespaces, like all systems with
 	// traffic beyond a run's network.
 	Namespaces bool
-	// Brief is set if another suite of the same system kills its nodes during their work.
+	// Brief is set if another suite of the same system kills its nodes during their work; one without
+	// an image does so in a get even then.
 	Brief bool
 	// Image is set if another suite tests the same system without an image; only cases that involve
 	// its files and processes run.
@@ -125,11 +124,10 @@ func Run(t *testing.T, s Suite) {
 	if s.Attach != nil {
 		s.Options, kill = s.Attach(t)
 	}
-	problems := system.Check(t.Context(), s.System, s.Options)
-	if s.Attach != nil && len(problems) > 0 {
+	if problems := system.Check(t.Context(), s.System, s.Options); s.Attach != nil && len(problems) > 0 {
 		t.Fatalf("check: %v", problems)
 	}
-	Need(t, cmp.Or(s.Daemon, s.System.Info().Name), problems)
+	Need(t, s.System, s.Options)
 	if s.Truths.Unknown == nil {
 		s.Truths.Unknown = []system.Ref{simple}
 	}
@@ -156,7 +154,7 @@ func Run(t *testing.T, s Suite) {
 			})
 		}
 	})
-	if s.Attach == nil && !s.Truths.InProcess {
+	if s.Attach == nil && !s.Truths.InProcess && !(s.Image && s.Brief) {
 		s.runKills(t)
 	}
 }
@@ -218,6 +216,12 @@ func (k *objects) seed(ctx context.Context, name string, size int64, r io.Reader
 	return system.Seed(ctx, k.n, name, size, r)
 }
 
+// seeds reports whether the node seeds otherwise than by Put.
+func (k *objects) seeds() bool {
+	_, is := k.n.(system.Seeder)
+	return is
+}
+
 // seeded seeds content of that size without holding it in memory: it may be large.
 func (k *objects) seeded(name string, size int64) system.Ref {
 	ref, err := k.seed(k.ctx(), name, size, Content(name, size))
@@ -260,13 +264,18 @@ func Main(m *testing.M, systems ...system.System) {
 	}
 }
 
-// Need skips the test if a program is missing, or fails it if PLIMSOLL_REQUIRE (a list:
-// "nginx,versitygw") requires the program.
-func Need(t *testing.T, name string, problems []system.Problem) {
+// programs are the programs of systems with another name.
+var programs = map[string]string{"s3": "versitygw", "sftp": "sshd", "scp": "sshd"}
+
+// Need skips the test if a system cannot be started with these options, or fails it if
+// PLIMSOLL_REQUIRE (a list: "nginx,versitygw") requires its program.
+func Need(t *testing.T, s system.System, opt system.Options) {
 	t.Helper()
+	problems := system.Check(t.Context(), s, opt)
 	if len(problems) == 0 {
 		return
 	}
+	name := cmp.Or(programs[s.Info().Name], s.Info().Name)
 	text := fmt.Sprintf("%s cannot be started here: %v", name, problems)
 	if slices.Contains(strings.Split(os.Getenv("PLIMSOLL_REQUIRE"), ","), name) {
 		t.Fatal(text)

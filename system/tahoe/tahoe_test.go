@@ -31,6 +31,7 @@ func truths() systemtest.Truths {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	// The suite starts four deployments: few daemons, each of which takes a second of CPU time.
 	opt := system.Options{"nodes": "1", "needed": "1", "total": "1", "mutable": "MDMF"}
 	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Truths: truths()})
@@ -39,16 +40,16 @@ func TestConformance(t *testing.T) {
 // From an image with the same Python and the same packages, Tahoe-LAFS behaves like the installed
 // one.
 func TestConformanceFromImage(t *testing.T) {
+	systemtest.Need(t, System{}, nil)
 	bin, err := program(nil)
-	if err != nil {
-		systemtest.Need(t, name, []system.Problem{{What: err.Error()}})
-	}
+	must(t, err)
 	python := install.Interpreter(bin)
 	if python == "" {
 		t.Skipf("%s is no Python script", bin)
 	}
-	out, err := exec.Command(python, "-c", "import os, sys; print(os.path.dirname(os.__file__)); print(sys.prefix); "+
-		"print(os.path.realpath(sys.executable))").Output()
+	out, err := exec.Command(python, "-c", "import os, sys; print(sys.prefix); print(os.path.realpath(sys.executable)); "+
+		"[print(e.path) for e in os.scandir(os.path.dirname(os.__file__)) if not e.name.startswith(('site-', 'test', "+
+		"'config-'))]").Output()
 	must(t, err)
 	paths := append(strings.Fields(string(out)), python, bin)
 	if real, err := os.Readlink(python); err == nil && filepath.IsAbs(real) {
