@@ -14,8 +14,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// maxJSON limits the size of an answer. A larger answer is an error; it is not cut.
-const maxJSON = 64 << 20
+// maxJSON limits the size of an answer that is kept in memory. A larger one is an error; it is not
+// cut. It suffices for half a million files of a siad, which take 500 bytes each.
+const maxJSON = 256 << 20
 
 // StatusError is an answer without success. Callers know the meaning of status and text in their
 // system: they use errors.As and wrap the matching error (ErrAuth, …).
@@ -143,7 +144,7 @@ func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 	return nil, c.refusal(resp)
 }
 
-// Bounded returns a reader for an answer that is kept in memory. It fails after more than 64 MiB.
+// Bounded returns a reader for an answer that is kept in memory. It fails after maxJSON.
 func Bounded(r io.Reader) io.Reader { return &bounded{r: r, left: maxJSON} }
 
 type bounded struct {
