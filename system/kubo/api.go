@@ -77,7 +77,7 @@ func (r *rpc) json(ctx context.Context, command string, args url.Values, out any
 // decode calls next for each value of an answer, whose trailer may contain an error.
 func (r *rpc) decode(command string, resp *http.Response, next func(*json.Decoder) error) error {
 	defer resp.Body.Close()
-	d := json.NewDecoder(web.Bounded(resp.Body))
+	d := json.NewDecoder(web.Bounded(resp))
 	for values := 0; ; values++ {
 		err := next(d)
 		switch {

@@ -116,7 +116,7 @@ func (c *Client) Call(ctx context.Context, call Call) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(Bounded(resp.Body))
+	answer, err := io.ReadAll(Bounded(resp))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s %s: answer: after %d bytes: %w", c.name, call.Method, public(call.URL),
 			len(answer), err)
@@ -144,21 +144,8 @@ func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 	return nil, c.refusal(resp)
 }
 
-// Bounded returns a reader for an answer that is kept in memory. It fails after maxJSON.
-func Bounded(r io.Reader) io.Reader { return &bounded{r: r, left: maxJSON} }
-
-type bounded struct {
-	r    io.Reader
-	left int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("it has more than %d MiB", maxJSON>>20)
-	}
-	return n, err
-}
+// Bounded returns the body of an answer that is kept in memory. It fails after maxJSON.
+func Bounded(answer *http.Response) io.Reader { return http.MaxBytesReader(nil, answer.Body, maxJSON) }
 
 // refusal returns the [StatusError] of an answer.
 func (c *Client) refusal(resp *http.Response) error {
