@@ -102,7 +102,8 @@ func (c *Client) JSON(ctx context.Context, method string, u *url.URL, header htt
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.UseNumber()
 	if err := d.Decode(out); err != nil {
-		return c.malformed(method, u, err, answer)
+		return fmt.Errorf("%s: %s %s: %w: %w (it begins %q)", c.name, method, public(u), system.ErrAnswer, err,
+			answer[:min(len(answer), 80)])
 	}
 	return nil
 }
@@ -162,18 +163,3 @@ func (c *Client) refusal(resp *http.Response) error {
 		Said: said[:min(len(said), 1<<10)], Text: string(answer),
 	})
 }
-
-// malformed returns the error for an answer that could not be decoded.
-func (c *Client) malformed(method string, u *url.URL, err error, answer []byte) error {
-	if html(answer) {
-		return fmt.Errorf("%s: %s %s: %w (it begins %q)", c.name, method, public(u), system.ErrHTML, start(answer))
-	}
-	return fmt.Errorf("%s: %s %s: %w: %w (it begins %q)", c.name, method, public(u), system.ErrAnswer, err,
-		start(answer))
-}
-
-// html reports whether an answer is a web page.
-func html(answer []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(answer), []byte("<")) }
-
-// start returns the beginning of an answer, for errors.
-func start(b []byte) []byte { return b[:min(len(b), 80)] }
