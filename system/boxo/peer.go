@@ -177,7 +177,7 @@ func (b backend) Connect(ctx context.Context, address string) error {
 }
 
 // Part implements member.Backend.
-func (b backend) Part(context.Context, string) (err error) {
+func (b backend) Part(context.Context) (err error) {
 	for _, p := range b.host.Network().Peers() {
 		err = errors.Join(err, b.host.Network().ClosePeer(p))
 	}

@@ -217,7 +217,7 @@ func (a *api) Local(ctx context.Context, ref system.Ref) (*http.Response, error)
 func (a *api) Apart(_ context.Context, peers []string) ([]string, error) { return peers, nil }
 
 // Part implements daemon.API. It does nothing, because nodes keep their connections.
-func (a *api) Part(context.Context, string) error { return nil }
+func (a *api) Part(context.Context) error { return nil }
 
 // Count implements daemon.API from the number of blocks in the store: both dialects report no other
 // counter.
@@ -271,24 +271,6 @@ func (a *api) request(ctx context.Context, t *member.Content) error {
 		t.Know(size, blockSize) // the manifest takes one block
 	}
 	return err
-}
-
-// Has implements daemon.API. It reports whether the node has an object's manifest, without which no
-// node could find the rest. The data itself may be elsewhere or missing.
-func (a *api) Has(ctx context.Context, ref system.Ref) (bool, error) {
-	var answer map[string]bool
-	if err := a.json(ctx, data(ref)+"/exists", &answer); err != nil {
-		return false, err
-	}
-	has, ok := answer[string(ref)]
-	if !ok {
-		has, ok = answer["has"] // the name in the description of the interface
-	}
-	if !ok {
-		return false, fmt.Errorf("codex: GET %s/exists on %s: the answer does not name it: %v", data(ref), a.At.Host,
-			answer)
-	}
-	return has, nil
 }
 
 // Store implements daemon.API.

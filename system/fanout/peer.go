@@ -126,7 +126,7 @@ func (b *backend) Apart(context.Context, []string) ([]string, error) { return ni
 func (b *backend) Connect(context.Context, string) error { return nil }
 
 // Part implements member.Backend.
-func (b *backend) Part(context.Context, string) error { return nil }
+func (b *backend) Part(context.Context) error { return nil }
 
 // ReadBack implements member.Node with the file on disk.
 func (n *node) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error {

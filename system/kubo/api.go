@@ -157,15 +157,6 @@ func (r *rpc) Ping(ctx context.Context) error {
 	return err
 }
 
-// Has implements daemon.API. It looks up the object's root block.
-func (r *rpc) Has(ctx context.Context, ref system.Ref) (bool, error) {
-	err := r.quiet(ctx, "block/stat", url.Values{"arg": {string(ref)}, "offline": {"true"}})
-	if errors.Is(err, system.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // Local implements daemon.API. The daemon does not verify hashes of local blocks.
 func (r *rpc) Local(ctx context.Context, ref system.Ref) (*http.Response, error) {
 	return r.call(ctx, "cat", url.Values{"arg": {string(ref)}, "offline": {"true"}})
@@ -249,10 +240,7 @@ func (r *rpc) Apart(ctx context.Context, addresses []string) (apart []string, er
 }
 
 // Part implements daemon.API.
-func (r *rpc) Part(ctx context.Context, address string) error {
-	if address != "" {
-		return r.swarm(ctx, "disconnect", address)
-	}
+func (r *rpc) Part(ctx context.Context) error {
 	there, err := r.peers(ctx)
 	for id := range there {
 		err = errors.Join(err, r.swarm(ctx, "disconnect", "/p2p/"+id))

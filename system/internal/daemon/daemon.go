@@ -30,14 +30,10 @@ type API interface {
 	Version(ctx context.Context) (string, error)
 	Ping(ctx context.Context) error
 	Address(ctx context.Context) (string, error) // for Connect and Fetch of another daemon
-
-	// Has reports whether the daemon knows the object, without asking other nodes.
-	Has(ctx context.Context, ref system.Ref) (bool, error)
 	// Local reads the object from the daemon's own store; a missing object returns
 	// system.ErrNotFound.
 	Local(ctx context.Context, ref system.Ref) (*http.Response, error)
 	Used(ctx context.Context) (int64, error) // bytes in its store
-
 }
 
 // Base is the access to a daemon; APIs embed it.

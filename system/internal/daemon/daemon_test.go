@@ -40,8 +40,6 @@ type parted struct {
 	joined chan struct{}
 }
 
-func (p parted) Has(context.Context, system.Ref) (bool, error) { return true, nil }
-
 func (p parted) Connect(context.Context, string) error {
 	close(p.joined)
 	return nil
@@ -54,7 +52,7 @@ func TestDroppedPeerIsConnectedAgain(t *testing.T) {
 		a := parted{joined: make(chan struct{})}
 		p := &Pair[parted]{
 			kind: &Kind[parted]{Name: "x", Ref: func(system.Ref) error { return nil }}, apis: []parted{a, a},
-			Closed: true, NotFoundAfter: 15 * time.Second,
+			Closed: true, NotFoundAfter: 15 * time.Second, ours: map[system.Ref]Object{"ref": {}},
 		}
 		from := time.Now()
 		resp, err := p.Search(t.Context(), "get", "ref", func(ctx context.Context) (*http.Response, error) {

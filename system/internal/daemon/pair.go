@@ -35,9 +35,8 @@ type Pair[A API] struct {
 	unwatch context.CancelFunc
 	write   bool
 
-	mu     sync.Mutex
-	ours   map[system.Ref]Object
-	parted bool // Redial has closed the connection between the daemons
+	mu   sync.Mutex
+	ours map[system.Ref]Object
 }
 
 // Object is an object stored through this pair.
@@ -120,33 +119,23 @@ func (p *Pair[A]) Ours(ref system.Ref) (Object, error) {
 }
 
 // Search makes a request about ref for which a daemon may search the network without limit. It
-// reconnects the daemons after Redial, and also if the answer does not begin although one of them
-// has the object: a daemon may have dropped the other, as Codex does with a peer that sent nothing
-// for a minute.
+// connects started daemons again if the answer does not begin: one may have dropped the other, as
+// Codex does with a peer that sent nothing for a minute.
 func (p *Pair[A]) Search(
 	ctx context.Context, what string, ref system.Ref, do func(context.Context) (*http.Response, error),
 ) (*http.Response, error) {
 	if err := p.kind.Ref(ref); err != nil {
 		return nil, err
 	}
-	if err := p.reconnect(ctx); err != nil {
-		return nil, err
-	}
-	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter, Alive: p.alive}
+	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter,
+		Means: system.ErrNotFound, Alive: p.alive}
 	if p.Closed {
-		w.Known = func(ctx context.Context) (bool, error) {
-			for _, a := range p.apis {
-				has, err := a.Has(ctx, ref)
-				if has && p.Two() {
-					ctx, cancel := context.WithTimeout(ctx, answer)
-					defer cancel()
-					_ = p.Near().Connect(ctx, p.address) // if it fails, the answer does not begin, which is reported
-				}
-				if has || err != nil {
-					return has, err
-				}
-			}
-			return false, nil
+		if _, err := p.Ours(ref); err != nil {
+			return nil, fmt.Errorf("%s: none of the nodes has it: %w", w.What, system.ErrNotFound)
+		}
+		w.Means = system.ErrStalled
+		w.Late = func(ctx context.Context) {
+			_ = p.Near().Connect(ctx, p.address) // if it fails, the answer does not begin, which is reported
 		}
 	}
 	resp, err := w.Do(ctx, do)
@@ -161,9 +150,6 @@ func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 		return err
 	}
 	fail := func(err error) error { return fmt.Errorf("%s: cool %s: %w", p.kind.Name, ref, err) }
-	if err := p.reconnect(ctx); err != nil {
-		return fail(err)
-	}
 	if !o.Far {
 		// Otherwise the only copy would be removed.
 		if err := p.Keep(ctx, ref); err != nil {
@@ -229,38 +215,6 @@ func (p *Pair[A]) Stats(ctx context.Context) (system.Holdings, error) {
 		sum.Absolute += used
 	}
 	return sum, nil
-}
-
-// Part implements Redial for systems whose daemons can disconnect: the next read begins with their
-// handshake. Requests to the daemons use new connections as well.
-func (p *Pair[A]) Part(ctx context.Context) error {
-	for _, a := range p.apis {
-		a.Client().Redial()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.Two() || p.parted {
-		return nil
-	}
-	if err := p.Near().Part(ctx, p.address); err != nil {
-		return err
-	}
-	p.parted = true
-	return nil
-}
-
-// reconnect connects the daemons again after Part.
-func (p *Pair[A]) reconnect(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.parted {
-		return nil
-	}
-	if err := p.Near().Connect(ctx, p.address); err != nil {
-		return err
-	}
-	p.parted = false
-	return nil
 }
 
 // Health implements system.Healther.

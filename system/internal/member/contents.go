@@ -29,8 +29,7 @@ type Backend interface {
 	Store(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
 	Remove(ctx context.Context, ref system.Ref) error // the object and its blocks
 	Connect(ctx context.Context, address string) error
-	// Part closes the connection to a peer, or all connections if address is empty.
-	Part(ctx context.Context, address string) error
+	Part(ctx context.Context) error // closes all connections to peers
 	// Apart returns those of the peers that the node may not be connected to.
 	Apart(ctx context.Context, peers []string) ([]string, error)
 	Count(ctx context.Context) (Counts, error)
@@ -250,7 +249,7 @@ func (n *Contents) Forget(ctx context.Context, ref system.Ref) error {
 		return fmt.Errorf("%s: forget %s: %w", n.Name, ref, err)
 	}
 	if last {
-		return n.Backend.Part(ctx, "")
+		return n.Backend.Part(ctx)
 	}
 	return nil
 }
