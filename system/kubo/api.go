@@ -50,16 +50,19 @@ func classify(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	for words, kind := range map[string]error{
-		"path does not have enough components": system.ErrBadRef,
-		"invalid cid":                          system.ErrBadRef,
-		"could not find":                       system.ErrNotFound,
-		"no link named":                        system.ErrNotFound,
-		"context deadline exceeded":            system.ErrNotFound, // of its option timeout: nothing found in time
-		"no space left on device":              system.ErrQuota,
+	for _, known := range []struct {
+		words string
+		kind  error
+	}{
+		{"no space left on device", system.ErrQuota},
+		{"path does not have enough components", system.ErrBadRef},
+		{"invalid cid", system.ErrBadRef},
+		{"could not find", system.ErrNotFound},
+		{"no link named", system.ErrNotFound},
+		{"context deadline exceeded", system.ErrNotFound}, // of its option timeout: nothing found in time
 	} {
-		if strings.Contains(e.Said, words) {
-			return fmt.Errorf("%w: %w", err, kind)
+		if strings.Contains(e.Said, known.words) {
+			return fmt.Errorf("%w: %w", err, known.kind)
 		}
 	}
 	return err

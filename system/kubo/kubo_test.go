@@ -3,6 +3,7 @@ package kubo
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -113,5 +115,15 @@ func TestEndlessAnswer(t *testing.T) {
 	defer r.Web.Close()
 	if _, err := r.id(systemtest.Context(t)); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("an endless answer: %v", err)
+	}
+}
+
+// TestSameErrorSameKind checks that an answer with the words of two kinds always is of the same one.
+func TestSameErrorSameKind(t *testing.T) {
+	said := &web.StatusError{Status: 500, Said: "could not find a block: write: no space left on device"}
+	for range 100 {
+		if err := classify(said); !errors.Is(err, system.ErrQuota) {
+			t.Fatalf("%v", err)
+		}
 	}
 }
