@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -279,7 +280,7 @@ func (a *api) Store(ctx context.Context, name string, size int64, body io.Reader
 		Method: http.MethodPost, Body: body, Size: size,
 		Header: http.Header{
 			"Content-Type":        {"application/octet-stream"},
-			"Content-Disposition": {"attachment; filename=" + strconv.Quote(disk.PortableName(name))},
+			"Content-Disposition": {"attachment; filename=" + strconv.Quote(fileName(name))},
 		},
 	})
 	if err != nil {
@@ -304,6 +305,17 @@ func (a *api) orQuota(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("%w; %d of %d bytes are used, also by what was not stored whole, which is in no list: %w", err,
 		s.QuotaUsedBytes, s.QuotaMaxBytes, system.ErrQuota)
+}
+
+// onWindows matches what is invalid on Windows in a file name: devices, and dots that end it or
+// precede others.
+var onWindows = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)|\.\.+|\.$`)
+
+// fileName is disk.FileName without what the node refuses, wherever it runs.
+func fileName(name string) string {
+	return onWindows.ReplaceAllStringFunc(disk.FileName(name), func(bad string) string {
+		return "=" + strings.ReplaceAll(fmt.Sprintf("% X", bad), " ", "=")
+	})
 }
 
 func data(ref system.Ref) string { return "/data/" + string(ref) }
