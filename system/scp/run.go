@@ -133,7 +133,7 @@ func (n *node) explain(err error, said string) error {
 	case strings.Contains(said, "No space left"), n.full():
 		return fmt.Errorf("%s: %w", said, system.ErrQuota)
 	}
-	if ended := n.server.Ended(); ended != nil {
+	if ended := n.server.Alive(); ended != nil {
 		return fmt.Errorf("%s: %w", said, ended)
 	}
 	return fmt.Errorf("%s: %w", said, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -68,10 +69,8 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	// Each connection has its own server process, which outlives the observed one.
-	go func() {
-		<-server.Process.Done()
-		n.pool.close(server.Ended())
-	}()
+	alive, _ := member.WhileAlive(context.Background(), server.Processes()...)
+	context.AfterFunc(alive, func() { n.pool.close(context.Cause(alive)) })
 	return started{n, server.Dir}, nil
 }
 

@@ -124,6 +124,7 @@ func (s *started) start(ctx context.Context, d system.Deployment, bin string) er
 	})); err != nil {
 		return err
 	}
+	s.alive, _ = member.WhileAlive(context.Background(), s.Processes()...)
 	s.probe, err = s.Put(ctx, "probe", int64(len(probeContent)), strings.NewReader(probeContent))
 	return err
 }
@@ -138,22 +139,9 @@ func command(bin, dir, label string, ready func(context.Context) error) testbed.
 	}
 }
 
-// died returns an error for the storage nodes that have ended by themselves, with the last lines of
-// their logs; nil if all run.
-func (g *grid) died() error {
-	if g == nil {
-		return nil
-	}
-	var errs []error
-	for _, p := range g.procs {
-		errs = append(errs, member.Ended(p))
-	}
-	return errors.Join(errs...)
-}
-
-// stop stops the started storage nodes concurrently.
-func (g *grid) stop(ctx context.Context) error {
-	return group.Each(g.procs, func(_ int, p testbed.Process) error {
+// stop stops processes concurrently, except those that were not started.
+func stop(ctx context.Context, all ...testbed.Process) error {
+	return group.Each(all, func(_ int, p testbed.Process) error {
 		if p == nil {
 			return nil
 		}
