@@ -54,7 +54,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		"version": version(ctx, n, info), "format": opt["format"], "ranges": fmt.Sprint(!first.NoRange),
 		"objects": fmt.Sprint(len(n.Entries)),
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // node validates the options; info is the target of /info.

@@ -42,7 +42,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity["via"], identity["exchange"] = "gateway", "offline"
 	identity["store"] = "CARv2 file, blocks read into memory one by one"
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
 		return startGateway(ctx, d, d.Hosts[i], chunk)
 	})
 }

@@ -49,7 +49,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.Starter: it starts one server on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	identity := identify()
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
 		return start(ctx, d, d.Hosts[i], identity)
 	})
 }
@@ -96,7 +96,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		n.pool.close(errors.New("stopped"))
 		return nil, err
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // started is a directory on a server that Plimsoll started.

@@ -98,7 +98,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err := n.start(ctx, d, bin); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // program returns the path of tahoe.
@@ -134,7 +134,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		"protocol": strings.Join(slices.Sorted(maps.Keys(protocols)), ", "), "mutable": opt["mutable"],
 		"connections": "kept by the client to the storage nodes",
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // attached returns the URL of an attached client, and the objects that its grid already has.

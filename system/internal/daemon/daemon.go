@@ -166,7 +166,7 @@ func Check(ctx context.Context, s system.System, opt system.Options, program fun
 
 // Swarm starts an independent daemon on each host.
 func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
-	return group.Start(ctx, len(d.Hosts), about, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), group.Several, about, func(ctx context.Context, i int) (group.Node, error) {
 		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
 			return nil, err
@@ -177,7 +177,7 @@ func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[stri
 			return nil, err
 		}
 		p := k.Peered(n)
-		if p.Self, err = n.API.Address(ctx); err == nil {
+		if p.Self, err = n.API.Address(ctx); err == nil && i == 0 {
 			about["version"], err = n.API.Version(ctx)
 		}
 		if err != nil {
@@ -222,19 +222,17 @@ func (k *Kind[A]) one(
 ) (system.Cluster, error) {
 	p := &Pair[A]{kind: k, ours: map[system.Ref]Object{},
 		NotFoundAfter: opt.Duration("not_found_after")}
-	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
-		err := join(ctx, p)
-		if err == nil {
-			about["version"], err = p.Near().Version(ctx)
+	err := join(ctx, p)
+	if err == nil {
+		about["version"], err = p.Near().Version(ctx)
+	}
+	if err == nil && p.Two() {
+		if p.address, err = p.Far().Address(ctx); err == nil {
+			err = p.Near().Connect(ctx, p.address)
 		}
-		if err == nil && p.Two() {
-			if p.address, err = p.Far().Address(ctx); err == nil {
-				err = p.Near().Connect(ctx, p.address)
-			}
-		}
-		if err != nil {
-			return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
-		}
-		return node(p), nil
-	})
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+	}
+	return group.One(about, node(p), nil)
 }

@@ -41,7 +41,7 @@ func Cluster(ctx context.Context, name string, d system.Deployment, identity map
 	command func(Place) (testbed.Command, error)) (system.Cluster, error) {
 	identity["tls"] = d.Options["tls"]
 	identity["h2"] = strconv.FormatBool(d.Options.Bool("tls") && d.Options.Bool("h2"))
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
 		return start(ctx, name, d, d.Hosts[i], command)
 	})
 }

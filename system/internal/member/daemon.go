@@ -111,7 +111,7 @@ var _ system.Healther = (*Daemon)(nil)
 // to --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
 func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string,
 	flags ...string) (system.Cluster, error) {
-	return group.StartAll(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), group.Several, identity, func(ctx context.Context, i int) (group.Node, error) {
 		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
 			return nil, err

@@ -100,11 +100,9 @@ func Attach(ctx context.Context, name string, d system.Deployment, plan func(sys
 	}
 	a := connect(base, password, d.Client)
 	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(Sector)}
-	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		n, err := node(a, p, identity)
-		if err != nil {
-			a.Close()
-		}
-		return n, err
-	})
+	n, err := node(a, p, identity)
+	if err != nil {
+		a.Close()
+	}
+	return group.One(identity, n, err)
 }
