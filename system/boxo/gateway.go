@@ -39,7 +39,7 @@ type gatewayNode struct {
 	probe system.Ref
 }
 
-func startGateway(ctx context.Context, d system.Deployment, h testbed.Host, chunk string) (group.Node, error) {
+func startGateway(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host, chun
 	if n.local, err = web.New(name, h.Dial, n.at("/")); err != nil {
 		return nil, err
 	}
-	command, err := d.Node(name, "--listen", n.address, "--store", n.dir.Sub("blocks.car").Path, chunk)
+	command, err := d.Node(name, member.Argument(member.Config{Listen: n.address, Dir: n.dir.Path, Options: d.Options}))
 	if err != nil {
 		return nil, err
 	}

@@ -55,8 +55,9 @@ func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(str
 	if err != nil {
 		return s, err
 	}
+	t.Control = n.Control
 	defer func() { err = errors.Join(err, n.Stop(context.WithoutCancel(ctx))) }()
-	if err := n.RunNode(ctx, t.flag()); err != nil {
+	if err := n.RunNode(ctx, t); err != nil {
 		return s, err
 	}
 	for said := ""; ; {

@@ -37,8 +37,8 @@ func (n *node) Address(context.Context) (string, error) { return n.gateway, nil 
 
 // run starts the process. If the process cannot do its task, run returns the process's own reason.
 func (n *node) run(ctx context.Context, t task) error {
-	n.serving = ""
-	if err := n.RunNode(ctx, t.flag()); err != nil {
+	n.serving, t.Control = "", n.Control
+	if err := n.RunNode(ctx, t); err != nil {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
 	_, err := stateOf(ctx, n.Controlled)
@@ -63,13 +63,13 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) error {
 		return err
 	}
 	t := task{Do: "serve", Chain: what.Chain.ID, Listen: n.gateway, Manner: what.Manner}
-	if n.serving == t.flag() && n.Health(ctx) == nil {
+	if n.serving == member.Argument(t) && n.Health(ctx) == nil {
 		return nil
 	}
 	if err := n.run(ctx, t); err != nil {
 		return err
 	}
-	n.serving = t.flag()
+	n.serving = member.Argument(t)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package siachain
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -27,8 +26,9 @@ type state struct {
 	Replayed  *system.Replayed  `json:",omitempty"`
 }
 
-// task is the task of a process: its flag --task, as JSON.
+// task is the task of a process: its argument, as JSON.
 type task struct {
+	Control  string         // address of the control API
 	Do       string         // make, replay, serve or follow
 	Spec     chain.Spec     `json:",omitzero"`  // make
 	Cache    string         `json:",omitempty"` // make: directory of the cached chains
@@ -41,22 +41,13 @@ type task struct {
 	settings settings
 }
 
-func (t task) flag() string {
-	b, _ := json.Marshal(t) // strings and numbers cannot fail
-	return "--task=" + string(b)
-}
-
 // Serve implements system.Embedded: `plimsoll node sia-chain`. It does the task, and serves the
 // control API until ctx ends. If the task fails, the API reports why, and the process waits to be
 // ended. The end of the process also ends servers and followers: what they have committed is
 // consistent at any time.
-func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) (err error) {
 	var t task
-	flags := flag.NewFlagSet("node sia-chain", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Func("task", "what to do, as `JSON`", func(text string) error { return json.Unmarshal([]byte(text), &t) })
-	control := flags.String("control", "", "`address` of the control API")
-	if err := flags.Parse(args); err != nil {
+	if err := member.Configure(args, &t); err != nil {
 		return err
 	}
 	if t.settings, err = parse(t.Settings); err != nil {
@@ -82,7 +73,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
 		return json.NewEncoder(w).Encode(is())
 	}))
-	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: *control, Handler: mux})
+	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: t.Control, Handler: mux})
 }
 
 // begin starts the task; is returns its state.

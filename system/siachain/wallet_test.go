@@ -156,7 +156,7 @@ func TestTasksThatCannotBeDone(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"no JSON", `{"Do":"serve","Settings":{"sync_interval":"0s"}}`} {
-		if err := (System{}).Serve(t.Context(), []string{"--task=" + wrong}, io.Discard, io.Discard); err == nil {
+		if err := (System{}).Serve(t.Context(), []string{wrong}, io.Discard, io.Discard); err == nil {
 			t.Errorf("%s: no error", wrong)
 		}
 	}

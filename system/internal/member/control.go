@@ -39,10 +39,10 @@ func NewControlled(ctx context.Context, d system.Deployment, name string, h test
 	return c, nil
 }
 
-// RunNode starts the process of this binary, `plimsoll node NAME --control=ADDRESS ARG…`, and waits
-// until it is ready. It stops a running process first.
-func (c *Controlled) RunNode(ctx context.Context, args ...string) error {
-	command, err := c.d.Node(c.System, append([]string{"--control=" + c.Control}, args...)...)
+// RunNode starts the process of this binary, `plimsoll node NAME CONFIG`, and waits until it is
+// ready. It stops a running process first.
+func (c *Controlled) RunNode(ctx context.Context, config any) error {
+	command, err := c.d.Node(c.System, Argument(config))
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ type Daemon struct {
 	kind    *Kind
 	dir     disk.Dir
 	address string
-	args    []string
+	config  Config
 
 	mu    sync.Mutex
 	tasks map[system.Ref]Task[json.RawMessage] // of this process, and of the next one
@@ -107,10 +107,8 @@ type Daemon struct {
 
 var _ system.Healther = (*Daemon)(nil)
 
-// Cluster starts a node on each host, concurrently. Nodes accept peers at IP:PORT. flags are added
-// to --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
-func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string,
-	flags ...string) (system.Cluster, error) {
+// Cluster starts a node on each host, concurrently. Nodes accept peers at IP:PORT.
+func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string) (system.Cluster, error) {
 	return group.Start(ctx, len(d.Hosts), group.Several, identity, func(ctx context.Context, i int) (group.Node, error) {
 		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
@@ -119,7 +117,7 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 		h, label := d.Hosts[i], fmt.Sprintf("node-%d", i+1)
 		n := &Daemon{kind: k, dir: disk.Of(d, h, label), address: system.JoinPort(h, port),
 			tasks: map[system.Ref]Task[json.RawMessage]{}}
-		n.args = append([]string{"--dir=" + n.dir.Path, "--listen=" + n.address}, flags...)
+		n.config = Config{Listen: n.address, Dir: n.dir.Path, Options: d.Options}
 		if k.Address != nil {
 			if n.address, err = k.Address(n.address); err != nil {
 				return nil, err
@@ -128,7 +126,7 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 		if n.Controlled, err = NewControlled(ctx, d, k.Name, h, label, port); err != nil {
 			return nil, err
 		}
-		n.env = k.Env
+		n.env, n.config.Control = k.Env, n.Control
 		if err := n.start(ctx); err != nil {
 			return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 		}
@@ -138,7 +136,7 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 
 func (n *Daemon) start(ctx context.Context) error {
 	if n.kind.Command == nil {
-		return n.RunNode(ctx, n.args...)
+		return n.RunNode(ctx, n.config)
 	}
 	c, err := n.kind.Command(ctx, n)
 	if err != nil {
