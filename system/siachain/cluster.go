@@ -3,12 +3,12 @@ package siachain
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
-	"time"
 
-	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
@@ -45,34 +45,30 @@ func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (system.Re
 	return *s.Replayed, nil
 }
 
-// workPoll is the interval of asking a process for its progress.
-const workPoll = 100 * time.Millisecond
-
-// work starts a process on a host for a finite task, waits for its result and ends the process. s
-// is the last state, with the result.
+// work runs a process for a finite task on a host. The process writes its progress and its result.
 func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(string)) (s state, err error) {
-	n, err := member.NewControlled(ctx, c.d, name, h, t.Do, 0)
+	command, err := c.d.Node(name, member.Argument(t))
 	if err != nil {
 		return s, err
 	}
-	t.Control = n.Control
-	defer func() { err = errors.Join(err, n.Stop(context.WithoutCancel(ctx))) }()
-	if err := n.RunNode(ctx, t); err != nil {
+	out, in := io.Pipe()
+	defer out.Close()
+	p, err := h.Start(ctx, testbed.Command{Name: name + "/" + t.Do, Role: "system", Args: command, Dir: c.d.DirOf(h),
+		Stdout: in})
+	if err != nil {
 		return s, err
 	}
-	for said := ""; ; {
-		if s, err = stateOf(ctx, n); err != nil {
-			return s, err
-		}
-		switch {
-		case s.Chain != nil || s.Replayed != nil:
+	defer func() { err = errors.Join(err, p.Stop(context.WithoutCancel(ctx))) }()
+	defer context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })()
+	for d := json.NewDecoder(out); ; say(s.Say) {
+		s = state{}
+		switch err := d.Decode(&s); {
+		case err != nil:
+			return s, fmt.Errorf("no result: %w; see %s", err, p.LogPath())
+		case s.Failed != "":
+			return s, errors.New(s.Failed)
+		case s.Say == "":
 			return s, nil
-		case s.Say != said:
-			said = s.Say
-			say(said)
-		}
-		if !timing.Pause(ctx, workPoll) {
-			return s, context.Cause(ctx)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -17,7 +16,7 @@ import (
 // statePath is where a process reports its progress: GET returns a state.
 const statePath = "/state"
 
-// state is the answer to GET statePath.
+// state is the answer to GET statePath, and what processes of finite tasks write.
 type state struct {
 	Failed    string            `json:",omitempty"` // why the process cannot do its task
 	Following *system.Following `json:",omitempty"` // of the fresh node
@@ -41,10 +40,10 @@ type task struct {
 	settings settings
 }
 
-// Serve implements system.Embedded: `plimsoll node sia-chain`. It does the task, and serves the
-// control API until ctx ends. If the task fails, the API reports why, and the process waits to be
-// ended. The end of the process also ends servers and followers: what they have committed is
-// consistent at any time.
+// Serve implements system.Embedded: `plimsoll node sia-chain`. It does a finite task, or serves or
+// follows with a control API until ctx ends. If it cannot, the API reports why, and the process
+// waits to be ended. The end of the process also ends servers and followers: what they have
+// committed is consistent at any time.
 func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) (err error) {
 	var t task
 	if err := member.Configure(args, &t); err != nil {
@@ -53,18 +52,15 @@ func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) (er
 	if t.settings, err = parse(t.Settings); err != nil {
 		return err
 	}
-	var gateway net.Listener
-	if t.Listen != "" {
-		if gateway, err = (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen); err != nil {
-			return fmt.Errorf("sia-chain: %w", err)
-		}
-		defer gateway.Close()
+	if t.Listen == "" {
+		return t.work(ctx, json.NewEncoder(stdout))
 	}
-	var busy sync.WaitGroup
-	defer busy.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	is, err := t.begin(ctx, &busy, gateway)
+	gateway, err := (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen)
+	if err != nil {
+		return fmt.Errorf("sia-chain: %w", err)
+	}
+	defer gateway.Close()
+	is, err := t.begin(gateway)
 	if err != nil {
 		is = func() state { return state{Failed: err.Error()} }
 	}
@@ -76,20 +72,8 @@ func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) (er
 	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: t.Control, Handler: mux})
 }
 
-// begin starts the task; is returns its state.
-func (t task) begin(ctx context.Context, busy *sync.WaitGroup, gateway net.Listener) (is func() state, err error) {
-	switch t.Do {
-	case "make":
-		return work(ctx, busy, func(ctx context.Context, say func(string)) (s state, err error) {
-			s.Chain, err = t.make(ctx, say)
-			return s, err
-		}), nil
-	case "replay":
-		return work(ctx, busy, func(ctx context.Context, _ func(string)) (s state, err error) {
-			s.Replayed, err = t.replay(ctx)
-			return s, err
-		}), nil
-	}
+// begin starts to serve or to follow; is returns the state.
+func (t task) begin(gateway net.Listener) (is func() state, err error) {
 	c, err := chain.Open(t.Chain)
 	switch {
 	case err != nil:

@@ -3,12 +3,14 @@
 package siachain
 
 import (
+	"bytes"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
+	"strings"
 	"testing"
 
 	"go.sia.tech/core/types"
@@ -145,14 +147,17 @@ func TestPragmas(t *testing.T) {
 }
 
 func TestTasksThatCannotBeDone(t *testing.T) {
+	if _, err := (task{Do: "serve", Chain: "/nowhere"}).begin(nil); err == nil {
+		t.Error("a chain that is not there is served")
+	}
 	for _, what := range []task{
-		{Do: "serve", Chain: "/nowhere"}, {Do: "replay", Chain: "/nowhere", Dir: "/nowhere"},
+		{Do: "replay", Chain: "/nowhere", Dir: "/nowhere"},
 		{Do: "make", Cache: "/proc/nowhere", Spec: chain.Spec{Blocks: 1, Form: "v2"}},
 	} {
-		var busy sync.WaitGroup
-		is, err := what.begin(t.Context(), &busy, nil)
-		if busy.Wait(); err == nil && is().Failed == "" {
-			t.Errorf("%+v: no error", what)
+		var out bytes.Buffer
+		if err := what.work(t.Context(), json.NewEncoder(&out)); err != nil || !strings.HasPrefix(out.String(),
+			`{"Failed":"`) {
+			t.Errorf("%+v: %s, %v", what, out.Bytes(), err)
 		}
 	}
 	for _, wrong := range []string{"no JSON", `{"Do":"serve","Settings":{"sync_interval":"0s"}}`} {

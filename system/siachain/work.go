@@ -3,11 +3,10 @@ package siachain
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,20 +16,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// work runs a finite task in the background; do reports its progress with say, and returns its
-// result. The process waits for the task before it exits (busy).
-func work(ctx context.Context, busy *sync.WaitGroup, do func(ctx context.Context, say func(string)) (state,
-	error)) func() state {
-	var is atomic.Pointer[state]
-	is.Store(&state{})
-	busy.Go(func() {
-		s, err := do(ctx, func(text string) { is.Store(&state{Say: text}) })
-		if err != nil {
-			s = state{Failed: err.Error()}
-		}
-		is.Store(&s)
-	})
-	return func() state { return *is.Load() }
+// work does a finite task. It writes its progress, then its result.
+func (t task) work(ctx context.Context, to *json.Encoder) (err error) {
+	var s state
+	if t.Do == "make" {
+		s.Chain, err = t.make(ctx, func(text string) { _ = to.Encode(state{Say: text}) })
+	} else {
+		s.Replayed, err = t.replay(ctx)
+	}
+	if err != nil {
+		s = state{Failed: err.Error()}
+	}
+	return to.Encode(s)
 }
 
 // make returns the chain from the cache, or makes it.
