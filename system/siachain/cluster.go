@@ -37,7 +37,7 @@ func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(str
 
 // Replay implements system.Replayer.
 func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (system.Replayed, error) {
-	t := task{Do: "replay", Chain: what.Chain.ID, Dir: what.Dir, Peers: what.Peers, Settings: what.Settings}
+	t := task{Do: "replay", Chain: what.Chain.ID, Dir: what.Dir, Settings: what.Settings}
 	s, err := c.work(ctx, c.d.Hosts[0], t, func(string) {})
 	if err != nil {
 		return system.Replayed{}, fmt.Errorf("sia-chain: replay: %w", err)

@@ -35,7 +35,7 @@ type task struct {
 	Listen   string         `json:",omitempty"` // serve, follow: address for the gateway protocol
 	Manner   string         `json:",omitempty"` // serve
 	Dir      string         `json:",omitempty"` // follow, replay: directory of the store
-	Peers    []string       `json:",omitempty"` // follow: addresses; replay: their number is the number of workers
+	Peers    []string       `json:",omitempty"` // follow: addresses
 	Settings system.Options `json:",omitempty"` // follow, replay
 	settings settings
 }

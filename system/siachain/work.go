@@ -1,7 +1,6 @@
 package siachain
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,8 +50,8 @@ func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error)
 }
 
 // replay validates a chain from its file, as a fresh node with these settings does, and waits for
-// the subscriber. It uses one worker per given peer or, without peers, one per processor, which is
-// at least as fast as any number of peers.
+// the subscriber. It uses one worker per processor, which is at least as fast as any number of
+// peers.
 func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	c, err := chain.Open(t.Chain)
 	if err != nil {
@@ -68,7 +67,7 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	}
 	from := store.Manager().Tip().Height
 	began, cpu := time.Now(), cpuSeconds()
-	err = chain.Replay(ctx, c, store.Manager(), cmp.Or(len(t.Peers), runtime.GOMAXPROCS(0)))
+	err = chain.Replay(ctx, c, store.Manager(), runtime.GOMAXPROCS(0))
 	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
 		if !timing.Pause(ctx, time.Millisecond) {
 			err = context.Cause(ctx)
