@@ -93,7 +93,8 @@ func (i info) version() string {
 }
 
 func (a *api) info(ctx context.Context) (i info, err error) {
-	return i, a.json(ctx, "/debug/info", &i)
+	err = a.json(ctx, "/debug/info", &i)
+	return i, err
 }
 
 // Version implements daemon.API.
@@ -153,7 +154,8 @@ func (s space) full() bool {
 }
 
 func (a *api) space(ctx context.Context) (s space, err error) {
-	return s, a.json(ctx, "/space", &s)
+	err = a.json(ctx, "/space", &s)
+	return s, err
 }
 
 // Used implements daemon.API.

@@ -115,7 +115,8 @@ type identity struct {
 }
 
 func (r *rpc) id(ctx context.Context) (i identity, err error) {
-	return i, r.json(ctx, "id", nil, &i)
+	err = r.json(ctx, "id", nil, &i)
+	return i, err
 }
 
 // Version implements daemon.API.

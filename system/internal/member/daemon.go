@@ -225,7 +225,8 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 
 // Progress implements system.Member. Counters start again with the process.
 func (n *Daemon) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
-	return f, n.of(ctx, http.MethodGet, ref, nil, &f)
+	err = n.of(ctx, http.MethodGet, ref, nil, &f)
+	return f, err
 }
 
 // ReadBack implements system.Member with the content on the node's disk.
