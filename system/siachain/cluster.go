@@ -25,7 +25,7 @@ type cluster struct {
 // the chain is; the process ends with ctx.
 func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(string)) (system.Chain, error) {
 	cache := cmp.Or(c.d.Cache, filepath.Join(c.d.DirOf(c.d.Client), "chains"))
-	var made state
+	var made report
 	for _, h := range testbed.OneOnEach(c.d.Hosts) { // the same spec gives the same blocks on each machine
 		var err error
 		if made, err = c.work(ctx, h, task{Do: "make", Cache: cache, Spec: chain.Spec(want)}, say); err != nil {
@@ -46,29 +46,28 @@ func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (system.Re
 }
 
 // work runs a process for a finite task on a host. The process writes its progress and its result.
-func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(string)) (s state, err error) {
+func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(string)) (r report, err error) {
 	command, err := c.d.Node(name, member.Argument(t))
 	if err != nil {
-		return s, err
+		return r, err
 	}
 	out, in := io.Pipe()
 	defer out.Close()
 	p, err := h.Start(ctx, testbed.Command{Name: name + "/" + t.Do, Role: "system", Args: command, Dir: c.d.DirOf(h),
 		Stdout: in})
 	if err != nil {
-		return s, err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, p.Stop(context.WithoutCancel(ctx))) }()
 	defer context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })()
-	for d := json.NewDecoder(out); ; say(s.Say) {
-		s = state{}
-		switch err := d.Decode(&s); {
-		case err != nil:
-			return s, fmt.Errorf("no result: %w; see %s", err, p.LogPath())
-		case s.Failed != "":
-			return s, errors.New(s.Failed)
-		case s.Say == "":
-			return s, nil
+	for d := json.NewDecoder(out); ; say(r.Say) {
+		r = report{}
+		switch err := d.Decode(&r); {
+		case err == io.EOF:
+			<-p.Done()
+			return r, cmp.Or(p.Err(), err)
+		case err != nil || r.Say == "":
+			return r, err
 		}
 	}
 }

@@ -29,7 +29,7 @@ type follower struct {
 // maxPeers is how many peers a node connects to by default.
 const maxPeers = 16
 
-func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
+func (t task) follow(c *chain.Chain, l net.Listener) (func() system.Following, error) {
 	f := &follower{book: chain.NewBook(t.Peers)}
 	var err error
 	if f.store, err = chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.settings.noSync); err != nil {
@@ -49,7 +49,7 @@ func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
 	return f.state, nil
 }
 
-func (f *follower) state() state {
+func (f *follower) state() system.Following {
 	tip := *f.tip.Load()
 	s := system.Following{
 		Height:  int64(tip.Height),
@@ -70,5 +70,5 @@ func (f *follower) state() state {
 	if f.ended.Err() != nil {
 		s.Trouble = context.Cause(f.ended).Error()
 	}
-	return state{Following: &s}
+	return s
 }

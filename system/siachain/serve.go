@@ -13,16 +13,14 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// statePath is where a process reports its progress: GET returns a state.
+// statePath is where a fresh node reports its progress: GET returns a system.Following.
 const statePath = "/state"
 
-// state is the answer to GET statePath, and what processes of finite tasks write.
-type state struct {
-	Failed    string            `json:",omitempty"` // why the process cannot do its task
-	Following *system.Following `json:",omitempty"` // of the fresh node
-	Say       string            `json:",omitempty"` // progress of a finite task
-	Chain     *system.Chain     `json:",omitempty"` // result of task make
-	Replayed  *system.Replayed  `json:",omitempty"`
+// report is what the process of a finite task writes: its progress or its result.
+type report struct {
+	Say      string           `json:",omitempty"`
+	Chain    *system.Chain    `json:",omitempty"`
+	Replayed *system.Replayed `json:",omitempty"`
 }
 
 // task is the task of a process: its argument, as JSON.
@@ -41,9 +39,8 @@ type task struct {
 }
 
 // Serve implements system.Embedded: `plimsoll node sia-chain`. It does a finite task, or serves or
-// follows with a control API until ctx ends. If it cannot, the API reports why, and the process
-// waits to be ended. The end of the process also ends servers and followers: what they have
-// committed is consistent at any time.
+// follows with a control API until ctx ends. The end of the process also ends servers and followers:
+// what they have committed is consistent at any time.
 func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) (err error) {
 	var t task
 	if err := member.Configure(args, &t); err != nil {
@@ -60,20 +57,22 @@ func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) (er
 		return fmt.Errorf("sia-chain: %w", err)
 	}
 	defer gateway.Close()
-	is, err := t.begin(gateway)
+	state, err := t.begin(gateway)
 	if err != nil {
-		is = func() state { return state{Failed: err.Error()} }
+		return err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+member.HealthPath, func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
-		return json.NewEncoder(w).Encode(is())
-	}))
+	if state != nil {
+		mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
+			return json.NewEncoder(w).Encode(state())
+		}))
+	}
 	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: t.Control, Handler: mux})
 }
 
-// begin starts to serve or to follow; is returns the state.
-func (t task) begin(gateway net.Listener) (is func() state, err error) {
+// begin starts to serve or to follow; state returns the progress of a fresh node.
+func (t task) begin(gateway net.Listener) (state func() system.Following, err error) {
 	c, err := chain.Open(t.Chain)
 	switch {
 	case err != nil:
@@ -81,7 +80,8 @@ func (t task) begin(gateway net.Listener) (is func() state, err error) {
 	case t.Do == "follow":
 		return t.follow(c, gateway)
 	case t.Manner == system.Honest:
-		return t.serve(c, gateway)
+		return nil, t.serve(c, gateway)
 	}
-	return t.refuse(c, gateway), nil
+	go t.refuse(c, gateway)
+	return nil, nil
 }

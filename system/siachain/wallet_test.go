@@ -3,14 +3,12 @@
 package siachain
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"go.sia.tech/core/types"
@@ -154,10 +152,8 @@ func TestTasksThatCannotBeDone(t *testing.T) {
 		{Do: "replay", Chain: "/nowhere", Dir: "/nowhere"},
 		{Do: "make", Cache: "/proc/nowhere", Spec: chain.Spec{Blocks: 1, Form: "v2"}},
 	} {
-		var out bytes.Buffer
-		if err := what.work(t.Context(), json.NewEncoder(&out)); err != nil || !strings.HasPrefix(out.String(),
-			`{"Failed":"`) {
-			t.Errorf("%+v: %s, %v", what, out.Bytes(), err)
+		if err := what.work(t.Context(), json.NewEncoder(io.Discard)); err == nil {
+			t.Errorf("%+v: no error", what)
 		}
 	}
 	for _, wrong := range []string{"no JSON", `{"Do":"serve","Settings":{"sync_interval":"0s"}}`} {

@@ -17,16 +17,16 @@ import (
 
 // work does a finite task. It writes its progress, then its result.
 func (t task) work(ctx context.Context, to *json.Encoder) (err error) {
-	var s state
+	var r report
 	if t.Do == "make" {
-		s.Chain, err = t.make(ctx, func(text string) { _ = to.Encode(state{Say: text}) })
+		r.Chain, err = t.make(ctx, func(text string) { _ = to.Encode(report{Say: text}) })
 	} else {
-		s.Replayed, err = t.replay(ctx)
+		r.Replayed, err = t.replay(ctx)
 	}
 	if err != nil {
-		s = state{Failed: err.Error()}
+		return err
 	}
-	return to.Encode(s)
+	return to.Encode(r)
 }
 
 // make returns the chain from the cache, or makes it.
