@@ -71,8 +71,8 @@ func start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	if err != nil {
 		return nil, err
 	}
-	n.Probe = func(context.Context) (system.HTTPTarget, error) { return n.Target(disk.Probe) }
-	base, err := n.Probe(ctx)
+	n.Probe = disk.Probe
+	base, err := n.Target(n.Probe)
 	if err != nil {
 		return nil, err
 	}
