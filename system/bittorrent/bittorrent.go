@@ -40,7 +40,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	kind := &member.Kind{
 		Name: name,
-		Ref:  func(ref string) error { _, err := parse(ref); return err },
+		Ref:  func(ref system.Ref) error { _, err := parse(ref); return err },
 		// the library has no option for this, and maps files by default
 		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"},
 	}

@@ -31,12 +31,9 @@ import (
 type hash = metainfo.Hash
 
 // parse parses an info-hash in the only form that is a ref: 40 hex digits, lower case.
-func parse(ref string) (h hash, err error) {
-	if err := h.FromHexString(ref); err != nil {
-		return h, err
-	}
-	if h.HexString() != ref {
-		return h, errors.New("hex digits in upper case")
+func parse(ref system.Ref) (h hash, err error) {
+	if err := h.FromHexString(string(ref)); err != nil || h.HexString() != string(ref) {
+		return h, fmt.Errorf("bittorrent: %q is no info hash of 40 hex digits in lower case: %w", ref, system.ErrBadRef)
 	}
 	return h, nil
 }
@@ -123,7 +120,7 @@ func (p *peer) at(h hash, file string) string { return filepath.Join(p.Dir, h.He
 // Fetch implements member.Node. It adds a torrent, whose file is verified again, or adds peers to
 // an existing one.
 func (p *peer) Fetch(_ context.Context, ref system.Ref, t task) error {
-	h, err := parse(string(ref))
+	h, err := parse(ref)
 	if err != nil {
 		return err
 	}
@@ -211,9 +208,9 @@ func (p *peer) mark(h hash, b []byte, good bool) error {
 
 // of returns a torrent of this peer.
 func (p *peer) of(ref system.Ref) (*held, hash, error) {
-	h, err := parse(string(ref))
+	h, err := parse(ref)
 	if err != nil {
-		return nil, h, fmt.Errorf("%w: %w", err, system.ErrBadRef)
+		return nil, h, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"net/netip"
 
-	"github.com/ipfs/go-cid"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -24,7 +23,7 @@ func newKind() *member.Kind {
 	rand.Read(key) // never fails
 	return &member.Kind{
 		Name: name,
-		Ref:  func(ref string) error { _, err := cid.Decode(ref); return err },
+		Ref:  valid,
 		Env:  []string{keyVariable + "=" + hex.EncodeToString(key)},
 		Address: func(listen string) (string, error) {
 			private, err := identity(key, listen)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	_ "embed"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -74,9 +73,9 @@ func kind(opt system.Options, python string) *member.Kind {
 	token := rand.Text()
 	return &member.Kind{
 		Name: name,
-		Ref: func(ref string) error {
-			if !infoHash.MatchString(ref) {
-				return errors.New("an info hash has 40 hex digits in lower case")
+		Ref: func(ref system.Ref) error {
+			if !infoHash.MatchString(string(ref)) {
+				return fmt.Errorf("deluge: %q is no info hash of 40 hex digits in lower case: %w", ref, system.ErrBadRef)
 			}
 			return nil
 		},

@@ -36,7 +36,7 @@ type backend struct {
 func newNode(dir string) *node {
 	b := &backend{dir: dir, said: map[system.Ref]manifest{}, ours: map[system.Ref]bool{}}
 	return &node{backend: b, Contents: member.Contents{Backend: b, Name: name, Title: dir, Redial: time.Hour,
-		Ref: func(ref system.Ref) error { return checkRef(string(ref)) }, Runs: func() error { return nil }}}
+		Ref: checkRef, Runs: func() error { return nil }}}
 }
 
 // Serve implements system.Embedded: the node of `plimsoll node fanout`.

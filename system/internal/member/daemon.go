@@ -21,9 +21,9 @@ import (
 
 // Kind describes the nodes of one swarm.
 type Kind struct {
-	Name string             // of the system
-	Ref  func(string) error // validates a ref
-	Env  []string           // additional environment of the processes: KEY=VALUE
+	Name string                 // of the system
+	Ref  func(system.Ref) error // validates a ref
+	Env  []string               // additional environment of the processes: KEY=VALUE
 	// Address returns the address by which peers reach a node that listens at IP:PORT; nil: the
 	// same.
 	Address func(listen string) (string, error)
@@ -152,15 +152,8 @@ func (n *Daemon) Dir() disk.Dir { return n.dir }
 // Address implements system.Member.
 func (n *Daemon) Address(context.Context) (string, error) { return n.address, nil }
 
-func (n *Daemon) check(ref system.Ref) error {
-	if err := n.kind.Ref(string(ref)); err != nil {
-		return fmt.Errorf("%s: %q is no ref (%w): %w", n.kind.Name, ref, err, system.ErrBadRef)
-	}
-	return nil
-}
-
 func (n *Daemon) of(ctx context.Context, method string, ref system.Ref, in, out any) error {
-	if err := n.check(ref); err != nil {
+	if err := n.kind.Ref(ref); err != nil {
 		return err
 	}
 	return n.Call(ctx, method, fetchPath+string(ref), in, out)
@@ -182,7 +175,7 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	}
 	var p published[json.RawMessage]
 	if err = json.Unmarshal(answer, &p); err == nil {
-		err = n.check(p.Ref)
+		err = n.kind.Ref(p.Ref)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: publish %q: %w: %w", n.kind.Name, title, system.ErrAnswer, err)
@@ -204,7 +197,7 @@ func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) (before Task[json
 
 // Fetch implements system.Member.
 func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error {
-	if err := n.check(ref); err != nil {
+	if err := n.kind.Ref(ref); err != nil {
 		return err
 	}
 	t, err := n.kind.task(ref, from)
@@ -231,7 +224,7 @@ func (n *Daemon) Progress(ctx context.Context, ref system.Ref) (f system.Progres
 
 // ReadBack implements system.Member with the content on the node's disk.
 func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
-	if err := errors.Join(n.check(ref), n.Alive()); err != nil {
+	if err := errors.Join(n.kind.Ref(ref), n.Alive()); err != nil {
 		return err
 	}
 	return n.Local.Get(ctx, system.HTTPTarget{URL: n.URL(filePath + string(ref)), Header: n.Header}, w)
