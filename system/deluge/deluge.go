@@ -79,20 +79,9 @@ func kind(opt system.Options, python string) *member.Kind {
 			}
 			return nil
 		},
-		Command: func(ctx context.Context, n *member.Daemon) (cmd testbed.Command, err error) {
+		Command: func(ctx context.Context, n *member.Daemon) (testbed.Command, error) {
 			n.Within, n.Header = patient, http.Header{"Authorization": {"Bearer " + token}}
-			address, err := n.Address(ctx)
-			if err != nil {
-				return cmd, err
-			}
-			peers, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return cmd, err
-			}
-			control, err := netip.ParseAddrPort(n.Control)
-			if err != nil {
-				return cmd, err
-			}
+			peers, control := netip.MustParseAddrPort(n.Config.Listen), netip.MustParseAddrPort(n.Control)
 			conf := n.Dir().Sub(configDir)
 			return testbed.Command{
 				Args: []string{python, conf.Sub(launcherFile).Path, conf.Sub(settingsFile).Path, "-d", "-c", conf.Path,

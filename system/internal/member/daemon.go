@@ -96,10 +96,10 @@ type Task[T any] struct {
 // Daemon is a member of a swarm: one process that fetches and serves contents, and its data.
 type Daemon struct {
 	*Controlled
+	Config  Config // of the process, and what a program needs of it
 	kind    *Kind
 	dir     disk.Dir
 	address string
-	config  Config
 
 	mu    sync.Mutex
 	tasks map[system.Ref]Task[json.RawMessage] // of this process, and of the next one
@@ -117,7 +117,7 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 		h, label := d.Hosts[i], fmt.Sprintf("node-%d", i+1)
 		n := &Daemon{kind: k, dir: disk.Of(d, h, label), address: system.JoinPort(h, port),
 			tasks: map[system.Ref]Task[json.RawMessage]{}}
-		n.config = Config{Listen: n.address, Dir: n.dir.Path, Options: d.Options}
+		n.Config = Config{Listen: n.address, Dir: n.dir.Path, Options: d.Options}
 		if k.Address != nil {
 			if n.address, err = k.Address(n.address); err != nil {
 				return nil, err
@@ -126,7 +126,7 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 		if n.Controlled, err = NewControlled(ctx, d, k.Name, h, label, port); err != nil {
 			return nil, err
 		}
-		n.env, n.config.Control = k.Env, n.Control
+		n.env, n.Config.Control = k.Env, n.Control
 		if err := n.start(ctx); err != nil {
 			return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 		}
@@ -136,7 +136,7 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 
 func (n *Daemon) start(ctx context.Context) error {
 	if n.kind.Command == nil {
-		return n.RunNode(ctx, n.config)
+		return n.RunNode(ctx, n.Config)
 	}
 	c, err := n.kind.Command(ctx, n)
 	if err != nil {
