@@ -83,9 +83,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 			c.log.Error("close", slog.Any("error", err))
 		}
 	}()
-	var redialling member.Background
-	redialling.Begin(p.redial)
-	defer redialling.Stop()
+	go p.redial(ctx)
 	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.Listen + ", control", Address: c.Control,
 		Handler: member.Handler[[]byte](p)})
 }
