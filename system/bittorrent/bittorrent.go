@@ -38,7 +38,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	for _, k := range []string{"transport", "piece", "max_connections"} {
 		identity[k] = d.Options[k]
 	}
-	kind := &member.Kind{
+	kind := &member.Swarm{
 		Name: name,
 		Ref:  func(ref system.Ref) error { _, err := parse(ref); return err },
 		// the library has no option for this, and maps files by default

@@ -59,7 +59,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 
 // node validates the options; info is the target of /info.
 func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget, err error) {
-	if info, err = listed.Base(name, opt); err != nil {
+	if info, err = listed.CommonTarget(name, opt); err != nil {
 		return nil, info, err
 	}
 	base, err := url.Parse(opt["url"])

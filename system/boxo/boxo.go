@@ -37,7 +37,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		identity["via"], identity["exchange"], identity["store"] = "peers", "bitswap", "one file for each block"
 		identity["libp2p"] = "go-libp2p " + group.Library("github.com/libp2p/go-libp2p")
 		identity["transport"], identity["discovery"] = "TCP, pre-shared key, noise, yamux", "none: peers are named"
-		return newKind().Cluster(ctx, d, identity)
+		return newSwarm().Cluster(ctx, d, identity)
 	}
 	identity["via"], identity["exchange"] = "gateway", "offline"
 	identity["store"] = "CARv2 file, blocks read into memory one by one"

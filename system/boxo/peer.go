@@ -219,7 +219,7 @@ func (b backend) Fetch(ctx context.Context, c *member.Content) error {
 			return nil, fmt.Errorf("block %s: %w", id, err)
 		}
 		if id.Equals(root) {
-			c.Know(size, 0)
+			c.SetSize(size, 0)
 		}
 		mu.Lock()
 		defer mu.Unlock()

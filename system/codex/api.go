@@ -36,7 +36,7 @@ func (d dialect) String() string {
 
 // api is the REST interface of one node. The connection is closed after every answer.
 type api struct {
-	daemon.Base
+	daemon.Access
 	quiet time.Duration // time without a new block after which a fetch counts as given up
 	dialect
 }
@@ -244,7 +244,7 @@ func (a *api) Fetch(ctx context.Context, t *member.Content) error {
 		if err != nil {
 			return err
 		}
-		if t.Hold(now); t.State().Complete {
+		if t.SetHeld(now); t.State().Complete {
 			return nil
 		}
 	}
@@ -271,7 +271,7 @@ func (a *api) request(ctx context.Context, t *member.Content) error {
 	}
 	size, err := m.size()
 	if err == nil {
-		t.Know(size, blockSize) // the manifest takes one block
+		t.SetSize(size, blockSize) // the manifest takes one block
 	}
 	return err
 }

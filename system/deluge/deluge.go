@@ -69,9 +69,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 }
 
 // kind returns the daemons' kind. A daemon returns the bencoded torrent of what it publishes.
-func kind(opt system.Options, python string) *member.Kind {
+func kind(opt system.Options, python string) *member.Swarm {
 	token := rand.Text()
-	return &member.Kind{
+	return &member.Swarm{
 		Name: name,
 		Ref: func(ref system.Ref) error {
 			if !infoHash.MatchString(string(ref)) {

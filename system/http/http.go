@@ -60,7 +60,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 
 // node validates the options.
 func (s System) node(opt system.Options) (*listed.Node, error) {
-	base, err := listed.Base(name, opt)
+	base, err := listed.CommonTarget(name, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 
 // rpc is the RPC interface of one node.
 type rpc struct {
-	daemon.Base
+	daemon.Access
 	chunk string // size of the blocks of a file
 }
 
@@ -306,7 +306,7 @@ func (r *rpc) measure(ctx context.Context, t *member.Content) error {
 	var s struct{ Size, CumulativeSize int64 }
 	err := r.json(ctx, "files/stat", url.Values{"arg": {"/ipfs/" + string(t.Ref)}, "offline": {"true"}}, &s)
 	if err == nil {
-		t.Know(s.Size, max(s.CumulativeSize-s.Size, 0))
+		t.SetSize(s.Size, max(s.CumulativeSize-s.Size, 0))
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 
 // planOf returns the plan of the private network to start, and the redundancy of uploads.
 func planOf(opt system.Options) (sia.Plan, error) {
-	minimum, total, err := sia.Pair(name, opt, "min_shards", "total_shards")
+	minimum, total, err := sia.BothOrNone(name, opt, "min_shards", "total_shards")
 	if err != nil {
 		return sia.Plan{}, err
 	}

@@ -114,7 +114,7 @@ func endpointOf(opt system.Options) (e endpoint, err error) {
 		access: os.Getenv(opt["access_key"]), secret: os.Getenv(opt["secret_key"]),
 		ca: opt["ca"], insecure: opt.Bool("insecure"),
 	}
-	if e.url, err = web.Base(name, "endpoint", opt["endpoint"], "https://s3.example.org"); err != nil {
+	if e.url, err = web.ParseServer(name, "endpoint", opt["endpoint"], "https://s3.example.org"); err != nil {
 		return e, err
 	}
 	if (e.access == "") != (e.secret == "") {

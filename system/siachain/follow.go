@@ -17,7 +17,7 @@ import (
 // follower is the fresh node. It updates its state when the libraries call it, so that a request
 // for the state neither waits for a database nor delays one.
 type follower struct {
-	book   *chain.Book
+	book   *chain.PeerStore
 	store  *chain.Store
 	syncer *syncer.Syncer
 	wallet *wallet // nil without a subscriber
@@ -30,7 +30,7 @@ type follower struct {
 const maxPeers = 16
 
 func (t task) follow(c *chain.Chain, l net.Listener) (func() system.Following, error) {
-	f := &follower{book: chain.NewBook(t.Peers)}
+	f := &follower{book: chain.NewPeerStore(t.Peers)}
 	var err error
 	if f.store, err = chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.settings.noSync); err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func (t task) serve(c *chain.Chain, l net.Listener) error {
 	// A peer that also syncs would ask the fresh node for headers, take those of blocks that it
 	// already has for new ones, and fetch all these blocks. That load would come and go with the
 	// phase of its ticker, on the machine where the fresh node is measured.
-	s := syncer.New(l, cm, chain.NewBook(nil), header(c, t.Listen), syncer.WithLogger(problems()),
+	s := syncer.New(l, cm, chain.NewPeerStore(nil), header(c, t.Listen), syncer.WithLogger(problems()),
 		syncer.WithSyncInterval(never))
 	go func() { problems().Fatal("the syncer has ended", zap.Error(s.Run())) }()
 	return nil

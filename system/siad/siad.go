@@ -68,7 +68,7 @@ const folderUnit = 16 << 20 // 64 sectors of the dev constants
 
 // planOf returns the plan of the private network to start.
 func planOf(opt system.Options) (sia.Plan, error) {
-	data, parity, err := sia.Pair(name, opt, "data_pieces", "parity_pieces")
+	data, parity, err := sia.BothOrNone(name, opt, "data_pieces", "parity_pieces")
 	if err != nil {
 		return sia.Plan{}, err
 	}

@@ -139,7 +139,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 
 // attached returns the URL of an attached client, and the objects that its grid already has.
 func attached(opt system.Options) (u *url.URL, all []listed.Entry, err error) {
-	u, err = web.Base(name, "url", opt["url"], "http://127.0.0.1:3456")
+	u, err = web.ParseServer(name, "url", opt["url"], "http://127.0.0.1:3456")
 	if err != nil || opt["caps"] == "" {
 		return u, nil, err
 	}

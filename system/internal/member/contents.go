@@ -81,7 +81,7 @@ func (n *Contents) Publish(ctx context.Context, name string, size int64, r io.Re
 	}
 	c := n.content(ref, before)
 	c.Stop()
-	c.Know(size, 0)
+	c.SetSize(size, 0)
 	c.finish()
 	return ref, nil
 }
@@ -182,7 +182,7 @@ func (n *Contents) keepFetching(ctx context.Context, c *Content) {
 			c.finish()
 			return
 		}
-		c.Note(err)
+		c.SetTrouble(err)
 		if !timing.Pause(ctx, again) {
 			return
 		}
@@ -215,7 +215,7 @@ func (n *Contents) Progress(ctx context.Context, ref system.Ref) (f system.Progr
 		if now, err = n.count(ctx); err != nil {
 			return f, err
 		}
-		c.Hold(now)
+		c.SetHeld(now)
 	}
 	return c.progress(now), nil
 }

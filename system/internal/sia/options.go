@@ -30,9 +30,9 @@ func Endpoint(name string, opt system.Options) (base *url.URL, password string, 
 	return base, password, nil
 }
 
-// Pair returns the values of two options that must both be given, each at least 1, or both be
+// BothOrNone returns the values of two options that must both be given, each at least 1, or both be
 // omitted. It returns 0, 0 if they are omitted.
-func Pair(name string, opt system.Options, first, second string) (a, b int64, err error) {
+func BothOrNone(name string, opt system.Options, first, second string) (a, b int64, err error) {
 	a, b = opt.Int(first), opt.Int(second)
 	if (a == 0) != (b == 0) {
 		return 0, 0, fmt.Errorf("%s: options `%s` and `%s` are %d and %d: give both, each at least 1, or none", name,
