@@ -143,7 +143,7 @@ func (b backend) Remove(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
-	blocks, err := b.store.below(ctx, root)
+	blocks, err := b.store.below(root)
 	for _, id := range slices.Backward(blocks) {
 		if err == nil {
 			err = b.store.DeleteBlock(ctx, id)
