@@ -35,7 +35,6 @@ type task struct {
 	Dir      string         `json:",omitempty"` // follow, replay: directory of the store
 	Peers    []string       `json:",omitempty"` // follow: addresses
 	Settings system.Options `json:",omitempty"` // follow, replay
-	settings settings
 }
 
 // Serve implements system.Embedded: `plimsoll node sia-chain`. It does a finite task, or serves or
@@ -46,7 +45,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) (er
 	if err := member.Configure(args, &t); err != nil {
 		return err
 	}
-	if t.settings, err = parse(t.Settings); err != nil {
+	if t.Settings, err = (System{}).Info().Fill(t.Settings); err != nil {
 		return err
 	}
 	if t.Listen == "" {

@@ -74,10 +74,10 @@ func TestIndexIsRight(t *testing.T) {
 		t.Run(form+" "+subscriber, func(t *testing.T) {
 			dir := t.TempDir()
 			// a batch size that does not divide the chain, and a store that is opened twice
-			set, err := parse(system.Options{"subscriber": subscriber, "wallet_batch": "7", "db_sync": "off"})
+			set, err := (System{}).Info().Fill(system.Options{"subscriber": subscriber, "wallet_batch": "7", "db_sync": "off"})
 			must(t, err)
 			for i := range 2 {
-				done, err := task{Chain: c.Dir, Dir: dir, settings: set}.replay(systemtest.Context(t))
+				done, err := task{Chain: c.Dir, Dir: dir, Settings: set}.replay(systemtest.Context(t))
 				if err != nil || done.Blocks != int64(300*(1-i)) {
 					t.Fatalf("replay %d: %+v, %v", i, done, err)
 				}
@@ -185,10 +185,10 @@ func TestDiskHoldsTheIndex(t *testing.T) {
 	} {
 		made, err := task{Cache: t.TempDir(), Spec: spec}.make(systemtest.Context(t), func(string) {})
 		must(t, err)
-		set, err := parse(system.Options{"subscriber": "full", "wallet_batch": "100", "db_sync": "off"})
+		set, err := (System{}).Info().Fill(system.Options{"subscriber": "full", "wallet_batch": "100", "db_sync": "off"})
 		must(t, err)
 		dir := t.TempDir()
-		_, err = task{Chain: made.ID, Dir: dir, settings: set}.replay(systemtest.Context(t))
+		_, err = task{Chain: made.ID, Dir: dir, Settings: set}.replay(systemtest.Context(t))
 		must(t, err)
 		c, err := chain.Open(made.ID)
 		must(t, err)

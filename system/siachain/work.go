@@ -57,11 +57,11 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.settings.noSync)
+	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.Settings["db_sync"] == "off")
 	if err != nil {
 		return nil, err
 	}
-	w, err := openWallet(t.Dir, t.settings, store.Manager(), c.Spec.Watched())
+	w, err := openWallet(t.Dir, t.Settings, store.Manager(), c.Spec.Watched())
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
