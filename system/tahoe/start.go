@@ -33,13 +33,13 @@ type grid struct {
 
 // start starts all storage nodes concurrently, and gives the client in dir the list of them.
 func (g *grid) start(ctx context.Context, d system.Deployment, bin string, client disk.Dir) error {
-	ports, err := storagePorts(ctx, d, g.nodes)
+	ports, err := member.Ports(ctx, d.Hosts[0], nil, g.nodes)
 	if err != nil {
 		return err
 	}
 	announced := make([]announcement, g.nodes)
 	if err := group.Each(ports, func(i, port int) (err error) {
-		g.dirs[i] = storageDir(d, i)
+		g.dirs[i] = disk.Of(d, d.Hosts[0], fmt.Sprintf("storage-%d", i+1))
 		g.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, g.dirs[i], port, g.config)
 		return err
 	}); err != nil {
@@ -48,37 +48,6 @@ func (g *grid) start(ctx context.Context, d system.Deployment, bin string, clien
 	private := client.Sub("private")
 	return errors.Join(private.Files.MkdirAll(private.Path, 0o700),
 		private.Files.Write(ctx, private.Sub("servers.yaml").Path, 0o600, strings.NewReader(g.serversYAML(announced))))
-}
-
-func storageDir(d system.Deployment, i int) disk.Dir {
-	return disk.Of(d, d.Hosts[0], fmt.Sprintf("storage-%d", i+1))
-}
-
-// storagePorts returns the ports of the storage nodes. Restarted nodes keep the ports that the
-// clients already know.
-func storagePorts(ctx context.Context, d system.Deployment, n int) ([]int, error) {
-	free, err := member.Ports(ctx, d.Hosts[0], nil, n)
-	if err != nil {
-		return nil, err
-	}
-	for i := range free {
-		if port, ok := listened(storageDir(d, i)); ok {
-			free[i] = port
-		}
-	}
-	return free, nil
-}
-
-// listened returns the port in the configuration in a node's directory.
-func listened(dir disk.Dir) (port int, ok bool) {
-	b, err := dir.Files.ReadFile(dir.Sub(configFile).Path)
-	if err != nil {
-		return 0, false
-	}
-	_, rest, _ := strings.Cut(string(b), "tub.port = tcp:")
-	digits, _, ok := strings.Cut(rest, ":")
-	port, err = strconv.Atoi(digits)
-	return port, ok && err == nil
 }
 
 func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir, port int, c config) (testbed.Process,
