@@ -42,7 +42,7 @@ func Argument(config any) string {
 // Configure reads the configuration of this process from its argument.
 func Configure(args []string, config any) error {
 	if err := json.Unmarshal([]byte(strings.Join(args, " ")), config); err != nil {
-		return fmt.Errorf("read the configuration, the only argument, which plimsoll gives as JSON: %w", err)
+		return fmt.Errorf("read the configuration of this process, its only argument, as JSON: %w", err)
 	}
 	return nil
 }
