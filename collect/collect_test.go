@@ -327,7 +327,6 @@ func TestReason(t *testing.T) {
 		{fmt.Errorf("siad: %w", dial), "connection refused"},
 		{fmt.Errorf("siad: %w", syscall.ECONNRESET), "connection reset"},
 		{fmt.Errorf("siad: %w", status(500)), "status 500"},
-		{fmt.Errorf("siad: %w (it begins %q)", system.ErrHTML, "<html>"), "HTML instead of JSON"},
 		{fmt.Errorf("siad: %w: eh", system.ErrAnswer), "malformed answer"},
 		{fmt.Errorf("siad: %w", io.ErrUnexpectedEOF), "cut off"},
 		{errors.New("what"), "failed"},

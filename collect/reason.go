@@ -34,8 +34,8 @@ func Reason(err error, took time.Duration) string {
 }
 
 // Class returns the first part of a [Reason]. There are few classes: "timeout", "connection
-// refused", "connection reset", "unreachable", "HTML instead of JSON", "malformed answer", "cut
-// off", "status 500", "failed".
+// refused", "connection reset", "unreachable", "malformed answer", "cut off", "status
+// 500", "failed".
 func Class(reason string) string {
 	class, _, _ := strings.Cut(reason, ": ")
 	return class
@@ -57,8 +57,6 @@ func classOf(err error) string {
 		return "connection reset"
 	case errors.As(err, &status):
 		return fmt.Sprintf("status %d", status.StatusCode())
-	case errors.Is(err, system.ErrHTML):
-		return "HTML instead of JSON"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return "cut off"
 	case errors.Is(err, system.ErrAnswer), errors.As(err, &syntax), errors.As(err, &kind):

@@ -53,7 +53,7 @@ type Follower interface {
 type ChainNode interface {
 	Follower
 	// Serve makes the node a peer that has the whole chain, and returns when the node accepts
-	// connections. A node that already serves the same chain with the same settings keeps running;
+	// connections. A node that already serves the same chain in the same manner keeps running;
 	// otherwise it is restarted.
 	Serve(ctx context.Context, task ServeTask) error
 	// Follow starts the node on the data in task.Dir, which is empty for a fresh node, and gives it
@@ -77,9 +77,8 @@ const (
 
 // ServeTask describes what a peer serves, and how.
 type ServeTask struct {
-	Chain    Chain
-	Manner   string  // one of the constants
-	Settings Options // of the system; those that concern a fresh node have no effect
+	Chain  Chain
+	Manner string // one of the constants
 }
 
 // FollowTask describes what a fresh node follows.

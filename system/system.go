@@ -163,7 +163,6 @@ var (
 	ErrBadRef  = errors.New("malformed reference")    // cannot be a cap, CID or key
 	ErrWarm    = errors.New("the object is not cold") // a read would be answered from a cache near the client
 	ErrAnswer  = errors.New("the answer is not what it should be")
-	ErrHTML    = fmt.Errorf("%w: HTML instead of JSON", ErrAnswer) // another server or a proxy answers
 	// no byte arrived within the system's own time limit, although the object exists
 	ErrStalled = errors.New("stalled")
 )

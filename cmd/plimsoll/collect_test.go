@@ -101,7 +101,7 @@ func TestCollect(t *testing.T) {
 	w := httptest.NewRecorder()
 	report.Metrics(dir).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if body := w.Body.String(); !strings.Contains(body,
-		`plimsoll_collect_call_errors_total{call="/renter/files",reason="HTML instead of JSON",system="siad"} `+
+		`plimsoll_collect_call_errors_total{call="/renter/files",reason="malformed answer",system="siad"} `+
 			fmt.Sprint(gaps)) {
 		t.Errorf("%s", body)
 	}

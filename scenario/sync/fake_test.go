@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -195,8 +194,7 @@ func (n *fakeFollower) Serve(_ context.Context, task system.ServeTask) error {
 	n.c.mu.Lock()
 	defer n.c.mu.Unlock()
 	n.c.advance()
-	if n.serves == nil || n.serves.Chain != task.Chain || n.serves.Manner != task.Manner ||
-		!maps.Equal(n.serves.Settings, task.Settings) {
+	if n.serves == nil || *n.serves != task {
 		n.started++
 		n.serves = &task
 	}

@@ -451,10 +451,10 @@ func TestSyncPeersGoOn(t *testing.T) {
 			{whole, [3]int{1, 1, 1}, [3]int{}},
 			{whole, [3]int{1, 1, 1}, [3]int{}},
 			{few, [3]int{1, 1, 1}, [3]int{}},
-			{other, [3]int{2, 1, 1}, [3]int{}},
-			{whole, [3]int{3, 1, 1}, [3]int{}},
-			{longer, [3]int{4, 1, 1}, [3]int{0, 1, 1}},
-			{whole, [3]int{5, 2, 2}, [3]int{0, 1, 1}},
+			{other, [3]int{1, 1, 1}, [3]int{}},
+			{whole, [3]int{1, 1, 1}, [3]int{}},
+			{longer, [3]int{2, 1, 1}, [3]int{0, 1, 1}},
+			{whole, [3]int{3, 2, 2}, [3]int{0, 1, 1}},
 		} {
 			w.cell = c.cell
 			w.run("ok, ok")

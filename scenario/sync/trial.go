@@ -139,7 +139,7 @@ func (t *trial) serve(ctx context.Context) error {
 // serveOne makes one peer serve, and queries its address.
 func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	p := t.peers[n.Place-1]
-	err := chainNode(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner, Settings: t.settings})
+	err := chainNode(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner})
 	if err != nil {
 		return err
 	}

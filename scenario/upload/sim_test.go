@@ -209,7 +209,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 			for _, k := range w.polls().trouble {
 				kinds[k.subject+", "+k.class] = k.count
 				if k.class == "connection refused" && !within(k.from, 5*day) ||
-					k.class == "HTML instead of JSON" && !within(k.to, 10*day) {
+					k.class == "malformed answer" && !within(k.to, 10*day) {
 					w.t.Errorf("gaps %+v", k)
 				}
 				if k.what == "reading not used" && (k.count != 12 || k.from < (15*day).Seconds() ||
@@ -217,7 +217,7 @@ func TestUploadWeeksOnSia(t *testing.T) {
 					w.t.Errorf("absurd readings: %+v", k)
 				}
 			}
-			if kinds["/renter/files, connection refused"] != 1 || kinds["/renter/files, HTML instead of JSON"] != 2 ||
+			if kinds["/renter/files, connection refused"] != 1 || kinds["/renter/files, malformed answer"] != 2 ||
 				len(w.ledger.events) > 60 {
 				w.t.Errorf("%v; %d events", kinds, len(w.ledger.events))
 			}

@@ -23,15 +23,11 @@ type System struct{}
 // Info implements system.System.
 func (System) Info() system.Info { return system.Describe(description) }
 
-// settings are the options that are passed to the process as flags and are part of its identity.
-var settings = []string{"transport", "piece", "max_connections"}
-
 // Check implements system.System: it requires nothing.
 func (s System) Check(context.Context, system.Options) []system.Problem { return nil }
 
 // Start implements system.System: one node on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	opt := d.Options
 	identity := map[string]string{
 		"version":   "anacrolix/torrent " + group.Library("github.com/anacrolix/torrent"),
 		"discovery": "none: peers are named",
@@ -39,16 +35,14 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"pex":       "off",
 		"storage":   "file",
 	}
-	var flags []string
-	for _, k := range settings {
-		identity[k] = opt[k]
-		flags = append(flags, "--"+k+"="+opt[k])
+	for _, k := range []string{"transport", "piece", "max_connections"} {
+		identity[k] = d.Options[k]
 	}
-	kind := &member.Kind{
+	kind := &member.Swarm{
 		Name: name,
-		Ref:  func(ref string) error { _, err := parse(ref); return err },
+		Ref:  func(ref system.Ref) error { _, err := parse(ref); return err },
 		// the library has no option for this, and maps files by default
 		Env: []string{"TORRENT_STORAGE_DEFAULT_FILE_IO=classic"},
 	}
-	return kind.Cluster(ctx, d, identity, flags...)
+	return kind.Cluster(ctx, d, identity)
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/anacrolix/torrent/metainfo"
 	"github.com/anacrolix/torrent/storage"
 	"golang.org/x/time/rate"
+
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 )
 
-// config holds a node's settings, from its flags.
+// config holds a node's settings.
 type config struct {
-	listen, dir, transport string
-	piece                  int64
-	connections            int
-	log                    *slog.Logger
+	member.Config
+	log *slog.Logger
 }
 
 // client returns the library's client. Everything that contacts others by itself is off. Other
 // settings are the library's defaults, except where a comment gives the reason.
 func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
-	at, err := netip.ParseAddrPort(c.listen)
+	at, err := netip.ParseAddrPort(c.Listen)
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +37,10 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	conf.ListenHost = func(string) string { return at.Addr().String() }
 	conf.ListenPort = int(at.Port())
 	conf.DisableIPv4, conf.DisableIPv6 = !at.Addr().Is4(), at.Addr().Is4()
-	conf.DisableTCP, conf.DisableUTP = c.transport == "utp", c.transport == "tcp"
+	conf.DisableTCP, conf.DisableUTP = c.Options["transport"] == "utp", c.Options["transport"] == "tcp"
 
 	conf.Seed = true
-	conf.EstablishedConnsPerTorrent = c.connections
+	conf.EstablishedConnsPerTorrent = int(c.Options.Int("max_connections"))
 	conf.DialRateLimiter = rate.NewLimiter(rate.Inf, 0) // default: ten a second, so a swarm of 32 is seconds late
 	conf.DropDuplicatePeerIds = true                    // peers that know each other both connect
 
@@ -52,7 +52,7 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 		return filepath.Join(base, h.HexString())
 	}
 	conf.DefaultStorage = storage.NewFileOpts(storage.NewFileClientOpts{
-		ClientBaseDir:   c.dir,
+		ClientBaseDir:   c.Dir,
 		TorrentDirMaker: directory,
 		FilePathMaker:   func(storage.FilePathMakerOpts) string { return contentFile },
 		PieceCompletion: done,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha1"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -32,12 +31,9 @@ import (
 type hash = metainfo.Hash
 
 // parse parses an info-hash in the only form that is a ref: 40 hex digits, lower case.
-func parse(ref string) (h hash, err error) {
-	if err := h.FromHexString(ref); err != nil {
-		return h, err
-	}
-	if h.HexString() != ref {
-		return h, errors.New("hex digits in upper case")
+func parse(ref system.Ref) (h hash, err error) {
+	if err := h.FromHexString(string(ref)); err != nil || h.HexString() != string(ref) {
+		return h, fmt.Errorf("bittorrent: %q is no info hash of 40 hex digits in lower case: %w", ref, system.ErrBadRef)
 	}
 	return h, nil
 }
@@ -71,38 +67,24 @@ type held struct {
 
 // Serve implements system.Embedded: the node of `plimsoll node bittorrent`.
 func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("node bittorrent", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	control := flags.String("control", "", "`address` of the control API")
 	var c config
-	flags.StringVar(&c.listen, "listen", "", "`address` for peers")
-	flags.StringVar(&c.dir, "dir", "", "`directory` of contents and tasks")
-	flags.StringVar(&c.transport, "transport", "tcp", "tcp, utp or both")
-	flags.Int64Var(&c.piece, "piece", 256<<10, "`bytes` of a piece")
-	flags.IntVar(&c.connections, "max_connections", 50, "connections of a torrent")
-	if err := flags.Parse(args); err != nil {
+	if err := member.Configure(args, &c.Config); err != nil {
 		return err
-	}
-	if *control == "" || c.listen == "" || c.dir == "" || flags.NArg() > 0 {
-		return errors.New("bittorrent: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing " +
-			"besides flags")
 	}
 	c.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	p := &peer{config: c, tasks: map[hash]*held{}}
 	p.done = storage.NewMapPieceCompletion()
 	var err error
 	if p.cl, err = c.client(p.done); err != nil {
-		return fmt.Errorf("bittorrent: listen for peers at %s: %w", c.listen, err)
+		return fmt.Errorf("bittorrent: listen for peers at %s: %w", c.Listen, err)
 	}
 	defer func() {
 		if err := errors.Join(p.cl.Close()...); err != nil {
 			c.log.Error("close", slog.Any("error", err))
 		}
 	}()
-	var redialling member.Background
-	redialling.Begin(p.redial)
-	defer redialling.Stop()
-	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.listen + ", control", Address: *control,
+	go p.redial(ctx)
+	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.Listen + ", control", Address: c.Control,
 		Handler: member.Handler[[]byte](p)})
 }
 
@@ -123,7 +105,7 @@ func (p *peer) redial(ctx context.Context) {
 func (p *peer) introduce(h *held) {
 	var peers []torrent.PeerInfo
 	for _, a := range h.From {
-		if at, err := netip.ParseAddrPort(a); err == nil && a != p.listen {
+		if at, err := netip.ParseAddrPort(a); err == nil && a != p.Listen {
 			peers = append(peers, torrent.PeerInfo{Addr: net.TCPAddrFromAddrPort(at), Source: torrent.PeerSourceDirect,
 				Trusted: true})
 		}
@@ -131,12 +113,12 @@ func (p *peer) introduce(h *held) {
 	h.t.AddPeers(peers)
 }
 
-func (p *peer) at(h hash, file string) string { return filepath.Join(p.dir, h.HexString(), file) }
+func (p *peer) at(h hash, file string) string { return filepath.Join(p.Dir, h.HexString(), file) }
 
 // Fetch implements member.Node. It adds a torrent, whose file is verified again, or adds peers to
 // an existing one.
 func (p *peer) Fetch(_ context.Context, ref system.Ref, t task) error {
-	h, err := parse(string(ref))
+	h, err := parse(ref)
 	if err != nil {
 		return err
 	}
@@ -170,8 +152,8 @@ func (p *peer) add(h hash, now *held) (err error) {
 // Publish implements member.Node. The bencoded info dictionary that it returns depends only on the
 // name, the content and the piece size.
 func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, []byte, error) {
-	info := metainfo.Info{Name: title, PieceLength: p.piece, Length: size}
-	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.dir, size, p.piece, r, func(piece []byte) {
+	info := metainfo.Info{Name: title, PieceLength: p.Options.Int("piece"), Length: size}
+	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.Dir, size, info.PieceLength, r, func(piece []byte) {
 		sum := sha1.Sum(piece) // BEP 3
 		info.Pieces = append(info.Pieces, sum[:]...)
 	})
@@ -224,9 +206,9 @@ func (p *peer) mark(h hash, b []byte, good bool) error {
 
 // of returns a torrent of this peer.
 func (p *peer) of(ref system.Ref) (*held, hash, error) {
-	h, err := parse(string(ref))
+	h, err := parse(ref)
 	if err != nil {
-		return nil, h, fmt.Errorf("%w: %w", err, system.ErrBadRef)
+		return nil, h, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -54,12 +54,12 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		"version": version(ctx, n, info), "format": opt["format"], "ranges": fmt.Sprint(!first.NoRange),
 		"objects": fmt.Sprint(len(n.Entries)),
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // node validates the options; info is the target of /info.
 func (s System) node(opt system.Options) (n *listed.Node, info system.HTTPTarget, err error) {
-	if info, err = listed.Base(name, opt); err != nil {
+	if info, err = listed.CommonTarget(name, opt); err != nil {
 		return nil, info, err
 	}
 	base, err := url.Parse(opt["url"])

@@ -33,16 +33,15 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"version": "boxo " + group.Library("github.com/ipfs/boxo"), "chunk": opt["chunk"], "format": opt["format"],
 		"raw_leaves": "true", "cid_version": "1",
 	}
-	chunk := "--chunk=" + opt["chunk"]
 	if d.Swarm {
 		identity["via"], identity["exchange"], identity["store"] = "peers", "bitswap", "one file for each block"
 		identity["libp2p"] = "go-libp2p " + group.Library("github.com/libp2p/go-libp2p")
 		identity["transport"], identity["discovery"] = "TCP, pre-shared key, noise, yamux", "none: peers are named"
-		return newKind().Cluster(ctx, d, identity, chunk)
+		return newSwarm().Cluster(ctx, d, identity)
 	}
 	identity["via"], identity["exchange"] = "gateway", "offline"
 	identity["store"] = "CARv2 file, blocks read into memory one by one"
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
-		return startGateway(ctx, d, d.Hosts[i], chunk)
+	return group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
+		return startGateway(ctx, d, d.Hosts[i])
 	})
 }

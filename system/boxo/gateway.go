@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/ipfs/go-cid"
 
@@ -34,12 +33,9 @@ type gatewayNode struct {
 	address string
 	format  string
 	dir     disk.Dir // its data
-
-	mu    sync.Mutex
-	probe system.Ref
 }
 
-func startGateway(ctx context.Context, d system.Deployment, h testbed.Host, chunk string) (group.Node, error) {
+func startGateway(ctx context.Context, d system.Deployment, h testbed.Host) (group.Node, error) {
 	port, err := d.Port(ctx, h)
 	if err != nil {
 		return nil, err
@@ -49,18 +45,17 @@ func startGateway(ctx context.Context, d system.Deployment, h testbed.Host, chun
 		Served:  member.Served{Process: member.Process{System: name, Label: label, Host: h}},
 		address: system.JoinPort(h, port), format: d.Options["format"], dir: disk.Of(d, h, label),
 	}
-	n.Probe = n.stored
 	if n.Reader, err = web.NewReader(name, d.Client.Dial, n.at("/"), n.file); err != nil {
 		return nil, err
 	}
 	if n.local, err = web.New(name, h.Dial, n.at("/")); err != nil {
 		return nil, err
 	}
-	command, err := d.Node(name, "--listen", n.address, "--store", n.dir.Sub("blocks.car").Path, chunk)
+	command, err := d.Node(name, member.Argument(member.Config{Listen: n.address, Dir: n.dir.Path, Options: d.Options}))
 	if err != nil {
 		return nil, err
 	}
-	if err := n.Run(ctx, testbed.Command{Args: command, Dir: n.dir.Path, Ready: n.Serves}); err != nil {
+	if err := n.Run(ctx, testbed.Command{Args: command, Dir: n.dir.Path, Ready: n.ready}); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	return n, nil
@@ -122,19 +117,15 @@ func (n *gatewayNode) Stats(ctx context.Context) (system.Holdings, error) {
 	return h, ctx.Err()
 }
 
-// stored returns the location of the probe: a block that is read from the store through the whole
-// gateway. The first call stores it.
-func (n *gatewayNode) stored(ctx context.Context) (system.HTTPTarget, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.probe == "" {
-		ref, err := n.add(ctx, n.Client, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent))
-		if err != nil {
-			return system.HTTPTarget{}, err
-		}
-		n.probe = ref
+// ready stores the probe: a block that is read from the store through the whole gateway.
+func (n *gatewayNode) ready(ctx context.Context) (err error) {
+	if n.Probe == "" {
+		n.Probe, err = n.add(ctx, n.Client, int64(len(disk.ProbeContent)), bytes.NewReader(disk.ProbeContent))
 	}
-	return n.file(n.probe)
+	if err == nil {
+		err = n.Serves(ctx)
+	}
+	return err
 }
 
 // Stop implements group.Node.

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"net/netip"
 
-	"github.com/ipfs/go-cid"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -17,14 +16,14 @@ import (
 // keyVariable is the environment variable that passes a node the key of its swarm.
 const keyVariable = "PLIMSOLL_SWARM_KEY"
 
-// newKind returns the kind of the nodes of a new swarm, which share a new key. A publisher returns
+// newSwarm returns the kind of the nodes of a new swarm, which share a new key. A publisher returns
 // the CID, which follows from the content and option chunk.
-func newKind() *member.Kind {
+func newSwarm() *member.Swarm {
 	key := make([]byte, 32)
 	rand.Read(key) // never fails
-	return &member.Kind{
+	return &member.Swarm{
 		Name: name,
-		Ref:  func(ref string) error { _, err := cid.Decode(ref); return err },
+		Ref:  valid,
 		Env:  []string{keyVariable + "=" + hex.EncodeToString(key)},
 		Address: func(listen string) (string, error) {
 			private, err := identity(key, listen)

@@ -143,7 +143,7 @@ func (b backend) Remove(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
-	blocks, err := b.store.below(ctx, root)
+	blocks, err := b.store.below(root)
 	for _, id := range slices.Backward(blocks) {
 		if err == nil {
 			err = b.store.DeleteBlock(ctx, id)
@@ -177,7 +177,7 @@ func (b backend) Connect(ctx context.Context, address string) error {
 }
 
 // Part implements member.Backend.
-func (b backend) Part(context.Context, string) (err error) {
+func (b backend) Part(context.Context) (err error) {
 	for _, p := range b.host.Network().Peers() {
 		err = errors.Join(err, b.host.Network().ClosePeer(p))
 	}
@@ -219,7 +219,7 @@ func (b backend) Fetch(ctx context.Context, c *member.Content) error {
 			return nil, fmt.Errorf("block %s: %w", id, err)
 		}
 		if id.Equals(root) {
-			c.Know(size, 0)
+			c.SetSize(size, 0)
 		}
 		mu.Lock()
 		defer mu.Unlock()

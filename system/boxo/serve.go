@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/ipfs/boxo/blockservice"
 	chunk "github.com/ipfs/boxo/chunker"
@@ -28,39 +28,29 @@ import (
 // gateway.
 const importPath = "/plimsoll/import"
 
-// Serve implements system.Embedded: the node of `plimsoll node boxo`.
-func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("node boxo", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	listen := flags.String("listen", "", "`address` to listen on")
-	path := flags.String("store", "", "CAR `file` that holds the blocks; made anew")
-	var imp importer
-	flags.Int64Var(&imp.chunk, "chunk", 256<<10, "`bytes` of a block")
-	control := flags.String("control", "", "`address` of the control API of a node of a swarm, in place of a gateway; "+
-		"the swarm's key, hexadecimal, is in "+keyVariable)
-	dir := flags.String("dir", "", "`directory` of such a node's blocks and tasks")
-	if err := flags.Parse(args); err != nil {
+// Serve implements system.Embedded: the node of `plimsoll node boxo`, which is a gateway unless it
+// has a control API.
+func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	var c member.Config
+	if err := member.Configure(args, &c); err != nil {
 		return err
 	}
-	if *control != "" && *dir != "" && *listen != "" && flags.NArg() == 0 {
+	imp := importer{chunk: c.Options.Int("chunk")}
+	if c.Control != "" {
 		key, err := hex.DecodeString(os.Getenv(keyVariable))
 		if err != nil || len(key) != 32 {
 			return errors.New("boxo: " + keyVariable + " has to be a swarm's key of 32 bytes, in hexadecimal digits")
 		}
-		m, leave, err := openNode(ctx, key, *listen, imp, *dir)
+		m, leave, err := openNode(ctx, key, c.Listen, imp, c.Dir)
 		if err != nil {
 			return fmt.Errorf("boxo: swarm: %w", err)
 		}
 		defer leave()
-		return member.Serve(ctx, name, stdout, member.Server{What: "control", Address: *control,
+		return member.Serve(ctx, name, stdout, member.Server{What: "control", Address: c.Control,
 			Handler: member.Handler[struct{}](m)})
 	}
-	if *listen == "" || *path == "" || flags.NArg() > 0 {
-		return errors.New("boxo: give --listen ADDRESS and --store FILE, or --control ADDRESS and --dir DIRECTORY, and " +
-			"nothing besides flags")
-	}
 	// Blocks stay readable while others are added; the CAR's index is in memory.
-	store, err := car.OpenReadWrite(*path, nil)
+	store, err := car.OpenReadWrite(filepath.Join(c.Dir, "blocks.car"), nil)
 	if err != nil {
 		return fmt.Errorf("boxo: open the block store: %w", err)
 	}
@@ -80,7 +70,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 		MetricsRegistry:       prometheus.NewRegistry(),
 	}, backend))
 
-	return member.Serve(ctx, name, stdout, member.Server{What: "gateway", Address: *listen, Handler: mux})
+	return member.Serve(ctx, name, stdout, member.Server{What: "gateway", Address: c.Listen, Handler: mux})
 }
 
 // importer converts a request's body into a balanced UnixFS DAG, block by block.

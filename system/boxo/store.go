@@ -115,7 +115,7 @@ type served struct{ store }
 func (s served) Get(_ context.Context, c cid.Cid) (blocks.Block, error) { return s.unchecked(c) }
 
 // below lists the local blocks of the graph below root, each after a block that links to it.
-func (s store) below(ctx context.Context, root cid.Cid) ([]cid.Cid, error) {
+func (s store) below(root cid.Cid) ([]cid.Cid, error) {
 	var all []cid.Cid
 	seen := cid.NewSet()
 	for todo := []cid.Cid{root}; len(todo) > 0; {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func (d dialect) String() string {
 
 // api is the REST interface of one node. The connection is closed after every answer.
 type api struct {
-	daemon.Base
+	daemon.Access
 	quiet time.Duration // time without a new block after which a fetch counts as given up
 	dialect
 }
@@ -92,7 +93,8 @@ func (i info) version() string {
 }
 
 func (a *api) info(ctx context.Context) (i info, err error) {
-	return i, a.json(ctx, "/debug/info", &i)
+	err = a.json(ctx, "/debug/info", &i)
+	return i, err
 }
 
 // Version implements daemon.API.
@@ -152,7 +154,8 @@ func (s space) full() bool {
 }
 
 func (a *api) space(ctx context.Context) (s space, err error) {
-	return s, a.json(ctx, "/space", &s)
+	err = a.json(ctx, "/space", &s)
+	return s, err
 }
 
 // Used implements daemon.API.
@@ -217,7 +220,7 @@ func (a *api) Local(ctx context.Context, ref system.Ref) (*http.Response, error)
 func (a *api) Apart(_ context.Context, peers []string) ([]string, error) { return peers, nil }
 
 // Part implements daemon.API. It does nothing, because nodes keep their connections.
-func (a *api) Part(context.Context, string) error { return nil }
+func (a *api) Part(context.Context) error { return nil }
 
 // Count implements daemon.API from the number of blocks in the store: both dialects report no other
 // counter.
@@ -241,7 +244,7 @@ func (a *api) Fetch(ctx context.Context, t *member.Content) error {
 		if err != nil {
 			return err
 		}
-		if t.Hold(now); t.State().Complete {
+		if t.SetHeld(now); t.State().Complete {
 			return nil
 		}
 	}
@@ -268,27 +271,9 @@ func (a *api) request(ctx context.Context, t *member.Content) error {
 	}
 	size, err := m.size()
 	if err == nil {
-		t.Know(size, blockSize) // the manifest takes one block
+		t.SetSize(size, blockSize) // the manifest takes one block
 	}
 	return err
-}
-
-// Has implements daemon.API. It reports whether the node has an object's manifest, without which no
-// node could find the rest. The data itself may be elsewhere or missing.
-func (a *api) Has(ctx context.Context, ref system.Ref) (bool, error) {
-	var answer map[string]bool
-	if err := a.json(ctx, data(ref)+"/exists", &answer); err != nil {
-		return false, err
-	}
-	has, ok := answer[string(ref)]
-	if !ok {
-		has, ok = answer["has"] // the name in the description of the interface
-	}
-	if !ok {
-		return false, fmt.Errorf("codex: GET %s/exists on %s: the answer does not name it: %v", data(ref), a.At.Host,
-			answer)
-	}
-	return has, nil
 }
 
 // Store implements daemon.API.
@@ -297,7 +282,7 @@ func (a *api) Store(ctx context.Context, name string, size int64, body io.Reader
 		Method: http.MethodPost, Body: body, Size: size,
 		Header: http.Header{
 			"Content-Type":        {"application/octet-stream"},
-			"Content-Disposition": {"attachment; filename=" + strconv.Quote(disk.PortableName(name))},
+			"Content-Disposition": {"attachment; filename=" + strconv.Quote(fileName(name))},
 		},
 	})
 	if err != nil {
@@ -322,6 +307,17 @@ func (a *api) orQuota(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("%w; %d of %d bytes are used, also by what was not stored whole, which is in no list: %w", err,
 		s.QuotaUsedBytes, s.QuotaMaxBytes, system.ErrQuota)
+}
+
+// onWindows matches what is invalid on Windows in a file name: devices, and dots that end it or
+// precede others.
+var onWindows = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)|\.\.+|\.$`)
+
+// fileName is disk.FileName without what the node refuses, wherever it runs.
+func fileName(name string) string {
+	return onWindows.ReplaceAllStringFunc(disk.FileName(name), func(bad string) string {
+		return "=" + strings.ReplaceAll(fmt.Sprintf("% X", bad), " ", "=")
+	})
 }
 
 func data(ref system.Ref) string { return "/data/" + string(ref) }

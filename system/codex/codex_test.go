@@ -2,11 +2,13 @@ package codex
 
 import (
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -79,5 +81,25 @@ func TestPrivate(t *testing.T) {
 	full["quota"] = "1000"
 	if _, err := arguments(full, older, netip.MustParseAddr("10.0.0.1"), "/d", []int{1, 2, 3}, ""); err == nil {
 		t.Error("a quota that is no number of MiB")
+	}
+}
+
+// TestNamesAreTaken checks that no file name is one that the node refuses (isValidFilename of its
+// library), and that all can be decoded.
+func TestNamesAreTaken(t *testing.T) {
+	refused := regexp.MustCompile(`(?i)[/\\:*?"<>|^\x00]|^$|^ | $|\.$|[ .]\.[^.]*$|` +
+		`^(con|prn|aux|nul|(com|lpt)[0-9])(\.[^.]*)?$`)
+	for _, name := range []string{
+		".", "..", "...", "a.", "a..b", "a..", "a.b.", ".hidden", " ", "a b", "a/b", `a\b`, `"`, "CON:", "é",
+		"con", "CON", "Con.txt", "con..", "con.tar.gz", "aux", "nul.bin", "prn", "com0", "LPT9.x", "com", "lpt",
+	} {
+		if file := fileName(name); refused.MatchString(file) || disk.Name(file) != name {
+			t.Errorf("%q: %s is refused, or the name of %q", name, file, disk.Name(file))
+		}
+	}
+	for _, name := range []string{"1MiB.bin", "a.b.c", "console.log", "com10"} { // refs depend on the name
+		if file := fileName(name); file != name {
+			t.Errorf("%q became %q", name, file)
+		}
 	}
 }

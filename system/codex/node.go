@@ -73,7 +73,7 @@ func (n *node) Stat(ctx context.Context, ref system.Ref) (system.Object, error) 
 	}
 	defer resp.Body.Close()
 	m := manifest{CID: string(ref)}
-	if err := json.NewDecoder(web.Bounded(resp.Body)).Decode(&m); err != nil {
+	if err := json.NewDecoder(web.Bounded(resp)).Decode(&m); err != nil {
 		return system.Object{}, fmt.Errorf("codex: manifest of %s on %s: answer: %w", ref, n.Near().At.Host, err)
 	}
 	return m.object()

@@ -78,7 +78,7 @@ func TestFetchIsCountedInBlocks(t *testing.T) {
 		if err != nil || now.Received != -1 {
 			t.Fatalf("%+v, %v", now, err)
 		}
-		task.Hold(now)
+		task.SetHeld(now)
 		verified = append(verified, task.State().Verified)
 		if task.State().Complete != (task.State().Verified == size) {
 			t.Errorf("complete at %d of %d bytes: %v", task.State().Verified, int64(size), task.State().Complete)

@@ -164,8 +164,7 @@ func TestReadsThatFail(t *testing.T) {
 		"a short body": {short, medium, time.Minute, false, io.ErrUnexpectedEOF, ""},
 		"unknown, no answer in the time given": {only(nowhere, "GET", "/network/stream"), unknown, brief, false,
 			system.ErrNotFound, "no answer for 3s"},
-		"unknown, no node has it": {replay.Chain(only(nowhere, "GET", "/network/stream"),
-			only(nowhere, "GET", "/exists")), unknown, time.Minute, true, system.ErrNotFound, "none of the nodes"},
+		"unknown, no node has it": {nil, unknown, time.Minute, true, system.ErrNotFound, "none of the nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,11 +22,11 @@ const retryEvery = 2 * time.Second
 
 // kind describes nodes that use one dialect; if speaks is empty, the dialect is detected. flags is
 // the program's description of its flags.
-func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.Kind[*api] {
-	return &daemon.Kind[*api]{
+func kind(opt system.Options, bin string, speaks dialect, flags string) *daemon.Program[*api] {
+	return &daemon.Program[*api]{
 		Name: name, Ref: valid, Endless: true, Redial: 5 * time.Second,
 		Client: func(dial web.Dial, at *url.URL) *api {
-			return &api{Base: daemon.NewBase(name, dial, at), dialect: speaks,
+			return &api{Access: daemon.NewAccess(name, dial, at), dialect: speaks,
 				quiet: time.Duration(opt.Int("block_retries"))*retryEvery + 10*time.Second}
 		},
 		// the node does not start in a directory with other permissions

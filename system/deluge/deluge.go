@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	_ "embed"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -70,30 +69,19 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 }
 
 // kind returns the daemons' kind. A daemon returns the bencoded torrent of what it publishes.
-func kind(opt system.Options, python string) *member.Kind {
+func kind(opt system.Options, python string) *member.Swarm {
 	token := rand.Text()
-	return &member.Kind{
+	return &member.Swarm{
 		Name: name,
-		Ref: func(ref string) error {
-			if !infoHash.MatchString(ref) {
-				return errors.New("an info hash has 40 hex digits in lower case")
+		Ref: func(ref system.Ref) error {
+			if !infoHash.MatchString(string(ref)) {
+				return fmt.Errorf("deluge: %q is no info hash of 40 hex digits in lower case: %w", ref, system.ErrBadRef)
 			}
 			return nil
 		},
-		Command: func(ctx context.Context, n *member.Daemon) (cmd testbed.Command, err error) {
+		Command: func(ctx context.Context, n *member.Daemon) (testbed.Command, error) {
 			n.Within, n.Header = patient, http.Header{"Authorization": {"Bearer " + token}}
-			address, err := n.Address(ctx)
-			if err != nil {
-				return cmd, err
-			}
-			peers, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return cmd, err
-			}
-			control, err := netip.ParseAddrPort(n.Control)
-			if err != nil {
-				return cmd, err
-			}
+			peers, control := netip.MustParseAddrPort(n.Config.Listen), netip.MustParseAddrPort(n.Control)
 			conf := n.Dir().Sub(configDir)
 			return testbed.Command{
 				Args: []string{python, conf.Sub(launcherFile).Path, conf.Sub(settingsFile).Path, "-d", "-c", conf.Path,

@@ -42,7 +42,7 @@ func (b *backend) Fetch(ctx context.Context, c *member.Content) error {
 		ResponseHeaderTimeout: silence, DisableCompression: true, MaxIdleConnsPerHost: 1,
 	}}
 	defer d.transport.CloseIdleConnections()
-	d.Know(d.Size, 0)
+	d.SetSize(d.Size, 0)
 	if err := d.check(ctx); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (b *backend) Fetch(ctx context.Context, c *member.Content) error {
 			if err == nil {
 				continue
 			}
-			d.Note(err)
+			d.SetTrouble(err)
 			turn++
 		}
 		if (len(sources) == 0 || turn%len(sources) == 0) && !timing.Pause(ctx, pause) {

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
+	"fmt"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -31,10 +31,10 @@ func (m manifest) ref() system.Ref {
 }
 
 // checkRef returns an error if ref cannot be a result of manifest.ref.
-func checkRef(ref string) error {
-	b, err := hex.DecodeString(ref)
-	if err != nil || len(b) != sha256.Size || hex.EncodeToString(b) != ref {
-		return errors.New("not 64 hex digits in lower case")
+func checkRef(ref system.Ref) error {
+	b, err := hex.DecodeString(string(ref))
+	if err != nil || len(b) != sha256.Size || hex.EncodeToString(b) != string(ref) {
+		return fmt.Errorf("fanout: %q is not 64 hex digits in lower case: %w", ref, system.ErrBadRef)
 	}
 	return nil
 }

@@ -2,8 +2,6 @@ package fanout
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,31 +36,23 @@ type backend struct {
 func newNode(dir string) *node {
 	b := &backend{dir: dir, said: map[system.Ref]manifest{}, ours: map[system.Ref]bool{}}
 	return &node{backend: b, Contents: member.Contents{Backend: b, Name: name, Title: dir, Redial: time.Hour,
-		Ref: func(ref system.Ref) error { return checkRef(string(ref)) }, Runs: func() error { return nil }}}
+		Ref: checkRef, Runs: func() error { return nil }}}
 }
 
 // Serve implements system.Embedded: the node of `plimsoll node fanout`.
-func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("node fanout", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	control := flags.String("control", "", "`address` of the control API")
-	listen := flags.String("listen", "", "`address` of the content's server")
-	dir := flags.String("dir", "", "`directory` of contents and tasks")
-	if err := flags.Parse(args); err != nil {
+func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	var c member.Config
+	if err := member.Configure(args, &c); err != nil {
 		return err
 	}
-	if *control == "" || *listen == "" || *dir == "" || flags.NArg() > 0 {
-		return errors.New("fanout: give --control ADDRESS, --listen ADDRESS and --dir DIRECTORY, and nothing besides " +
-			"flags")
-	}
-	n := newNode(*dir)
+	n := newNode(c.Dir)
 	defer n.Pause()
-	if err := os.MkdirAll(*dir, 0o755); err != nil {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return fmt.Errorf("fanout: %w", err)
 	}
 	return member.Serve(ctx, name, stdout,
-		member.Server{What: "contents", Address: *listen, Handler: n.contentServer()},
-		member.Server{What: "control", Address: *control, Handler: member.Handler[manifest](n)})
+		member.Server{What: "contents", Address: c.Listen, Handler: n.contentServer()},
+		member.Server{What: "control", Address: c.Control, Handler: member.Handler[manifest](n)})
 }
 
 func (b *backend) path(ref system.Ref) string { return filepath.Join(b.dir, string(ref), "content") }
@@ -126,7 +116,7 @@ func (b *backend) Apart(context.Context, []string) ([]string, error) { return ni
 func (b *backend) Connect(context.Context, string) error { return nil }
 
 // Part implements member.Backend.
-func (b *backend) Part(context.Context, string) error { return nil }
+func (b *backend) Part(context.Context) error { return nil }
 
 // ReadBack implements member.Node with the file on disk.
 func (n *node) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error {

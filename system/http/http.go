@@ -55,12 +55,12 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		"version": cmp.Or(head.Get("Server"), "unknown (the server sends no Server header)"),
 		"ranges":  fmt.Sprint(!first.NoRange), "objects": fmt.Sprint(len(n.Entries)),
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // node validates the options.
 func (s System) node(opt system.Options) (*listed.Node, error) {
-	base, err := listed.Base(name, opt)
+	base, err := listed.CommonTarget(name, opt)
 	if err != nil {
 		return nil, err
 	}

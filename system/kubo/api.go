@@ -23,7 +23,7 @@ import (
 
 // rpc is the RPC interface of one node.
 type rpc struct {
-	daemon.Base
+	daemon.Access
 	chunk string // size of the blocks of a file
 }
 
@@ -50,16 +50,19 @@ func classify(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	for words, kind := range map[string]error{
-		"path does not have enough components": system.ErrBadRef,
-		"invalid cid":                          system.ErrBadRef,
-		"could not find":                       system.ErrNotFound,
-		"no link named":                        system.ErrNotFound,
-		"context deadline exceeded":            system.ErrNotFound, // of its option timeout: nothing found in time
-		"no space left on device":              system.ErrQuota,
+	for _, known := range []struct {
+		words string
+		kind  error
+	}{
+		{"no space left on device", system.ErrQuota},
+		{"path does not have enough components", system.ErrBadRef},
+		{"invalid cid", system.ErrBadRef},
+		{"could not find", system.ErrNotFound},
+		{"no link named", system.ErrNotFound},
+		{"context deadline exceeded", system.ErrNotFound}, // of its option timeout: nothing found in time
 	} {
-		if strings.Contains(e.Said, words) {
-			return fmt.Errorf("%w: %w", err, kind)
+		if strings.Contains(e.Said, known.words) {
+			return fmt.Errorf("%w: %w", err, known.kind)
 		}
 	}
 	return err
@@ -77,7 +80,7 @@ func (r *rpc) json(ctx context.Context, command string, args url.Values, out any
 // decode calls next for each value of an answer, whose trailer may contain an error.
 func (r *rpc) decode(command string, resp *http.Response, next func(*json.Decoder) error) error {
 	defer resp.Body.Close()
-	d := json.NewDecoder(web.Bounded(resp.Body))
+	d := json.NewDecoder(web.Bounded(resp))
 	for values := 0; ; values++ {
 		err := next(d)
 		switch {
@@ -112,7 +115,8 @@ type identity struct {
 }
 
 func (r *rpc) id(ctx context.Context) (i identity, err error) {
-	return i, r.json(ctx, "id", nil, &i)
+	err = r.json(ctx, "id", nil, &i)
+	return i, err
 }
 
 // Version implements daemon.API.
@@ -155,15 +159,6 @@ func (r *rpc) Address(ctx context.Context) (string, error) {
 func (r *rpc) Ping(ctx context.Context) error {
 	_, err := r.id(ctx)
 	return err
-}
-
-// Has implements daemon.API. It looks up the object's root block.
-func (r *rpc) Has(ctx context.Context, ref system.Ref) (bool, error) {
-	err := r.quiet(ctx, "block/stat", url.Values{"arg": {string(ref)}, "offline": {"true"}})
-	if errors.Is(err, system.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // Local implements daemon.API. The daemon does not verify hashes of local blocks.
@@ -249,10 +244,7 @@ func (r *rpc) Apart(ctx context.Context, addresses []string) (apart []string, er
 }
 
 // Part implements daemon.API.
-func (r *rpc) Part(ctx context.Context, address string) error {
-	if address != "" {
-		return r.swarm(ctx, "disconnect", address)
-	}
+func (r *rpc) Part(ctx context.Context) error {
 	there, err := r.peers(ctx)
 	for id := range there {
 		err = errors.Join(err, r.swarm(ctx, "disconnect", "/p2p/"+id))
@@ -314,7 +306,7 @@ func (r *rpc) measure(ctx context.Context, t *member.Content) error {
 	var s struct{ Size, CumulativeSize int64 }
 	err := r.json(ctx, "files/stat", url.Values{"arg": {"/ipfs/" + string(t.Ref)}, "offline": {"true"}}, &s)
 	if err == nil {
-		t.Know(s.Size, max(s.CumulativeSize-s.Size, 0))
+		t.SetSize(s.Size, max(s.CumulativeSize-s.Size, 0))
 	}
 	return err
 }

@@ -45,9 +45,6 @@ func (p private) Target(ref system.Ref) (system.HTTPTarget, error) {
 		valid(ref)
 }
 
-// Redial implements system.Redialer.
-func (n *node) Redial(ctx context.Context) error { return n.Part(ctx) }
-
 // Get implements system.Getter.
 func (n *node) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
 	_, err := n.cat(ctx, arg(ref), ref, w)

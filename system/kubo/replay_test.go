@@ -157,8 +157,7 @@ func TestReadsThatFail(t *testing.T) {
 			arg(small))}, small, 0, false, 0, io.ErrUnexpectedEOF, ""},
 		"unknown, no answer in the time given": {silence, unknown, brief, false, 0, system.ErrNotFound,
 			"no answer for 3s"},
-		"unknown, no node has it": {replay.Chain(silence, record(t, "06-errors",
-			"block-stat-unknown-offline")), unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
+		"unknown, no node has it": {nil, unknown, time.Minute, true, 0, system.ErrNotFound, "none of the nodes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -295,16 +294,5 @@ func TestFailureIn200(t *testing.T) {
 	if err := n.Near().Connect(ctx,
 		"/ip4/127.0.0.1/tcp/14009/p2p/12D3KooWD9zAMznEjy8jJmPnAQww6hpZtJURorXbCG7j3yGBcHzt"); err == nil {
 		t.Error("connected to an address without a listener")
-	}
-}
-
-// TestRedial checks that the next read begins with the handshake of the two nodes.
-func TestRedial(t *testing.T) {
-	data := made("1KiB", 1024)
-	n := two(t, replay.Chain(record(t, "03-swarm", "disconnect", "connect-back"), record(t, "05-cat-local", "1KiB",
-		"1KiB")), nil, replay.Content(data))
-	must(t, n.Redial(systemtest.Context(t)))
-	for range 2 { // the second without a handshake
-		must(t, n.Get(systemtest.Context(t), small, io.Discard))
 	}
 }

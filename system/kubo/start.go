@@ -30,13 +30,13 @@ const (
 )
 
 // kind describes the nodes of a new private network.
-func kind(opt system.Options, bin string) *daemon.Kind[*rpc] {
+func kind(opt system.Options, bin string) *daemon.Program[*rpc] {
 	var secret [32]byte
 	rand.Read(secret[:]) // never fails
 	key := "/key/swarm/psk/1.0.0/\n/base16/\n" + hex.EncodeToString(secret[:]) + "\n"
-	return &daemon.Kind[*rpc]{
+	return &daemon.Program[*rpc]{
 		Name: name, Ref: valid, Redial: 2 * time.Second,
-		Client: func(dial web.Dial, at *url.URL) *rpc { return &rpc{daemon.NewBase(name, dial, at), opt["chunk"]} },
+		Client: func(dial web.Dial, at *url.URL) *rpc { return &rpc{daemon.NewAccess(name, dial, at), opt["chunk"]} },
 		Init:   func(ctx context.Context, n *daemon.Daemon[*rpc]) error { return initialize(ctx, n, bin, key) },
 		Command: func(ctx context.Context, n *daemon.Daemon[*rpc], _ *rpc) (testbed.Command, error) {
 			c := testbed.Command{Args: []string{bin, "daemon"}, Env: environment(n.Dir.Path)}

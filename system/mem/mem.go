@@ -64,7 +64,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		swarm: swarm{began: time.Now(), up: opt.Int("up"), down: opt.Int("down"), pass: opt.Bool("pass"),
 			contents: map[system.Ref]*object{}},
 	}
-	return group.Start(ctx, int(opt.Int("nodes")), identity, func(_ context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, int(opt.Int("nodes")), 1, identity, func(_ context.Context, i int) (group.Node, error) {
 		n := &client{store: shared, near: map[system.Ref]bool{}, peer: peer{
 			place: i, address: fmt.Sprintf("mem:%d", i+1), known: map[string]bool{}, tasks: map[system.Ref]*spread{},
 		}}

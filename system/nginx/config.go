@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,7 +22,7 @@ var configText string
 
 var config = template.Must(template.New("nginx.conf").Parse(configText))
 
-func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, b build) (string, error) {
+func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, workers string, b build) (string, error) {
 	if opt.Bool("tls") && !b.ssl {
 		return "", fmt.Errorf("nginx: option tls: nginx %s has no TLS module", b.version)
 	}
@@ -41,15 +40,10 @@ func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, b 
 	open := min(limit.Max, 1<<16)
 	data := struct {
 		fileserver.Place
-		User, Workers      string
+		Workers            string
 		Files, Connections uint64
 		H2                 bool
-	}{Place: p, Workers: opt["workers"], Files: open, Connections: open / 2, H2: opt.Bool("h2")}
-	if os.Geteuid() == 0 {
-		// Otherwise workers change to an unprivileged user, who may have no access to Plimsoll's
-		// directory, or may not exist in a user namespace.
-		data.User = "root root"
-	}
+	}{p, workers, open, open / 2, opt.Bool("h2")}
 	path := filepath.Join(p.Root, "nginx.conf")
 	var text bytes.Buffer
 	if err := config.Execute(&text, data); err != nil {

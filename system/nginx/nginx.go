@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -30,9 +29,6 @@ func (System) Info() system.Info { return system.Describe(description) }
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	if err := wrong(opt); err != nil {
-		return system.WrongOptions(name, err)
-	}
 	bin, err := program(opt)
 	if err == nil {
 		_, err = inspect(ctx, bin)
@@ -43,9 +39,6 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.Starter: it starts one nginx on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
-	if err := wrong(opt); err != nil {
-		return nil, err
-	}
 	bin, err := program(opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
@@ -54,12 +47,16 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
+	workers := opt["workers"]
+	if workers == "0" {
+		workers = "auto"
+	}
 	identity := map[string]string{
-		"version": build.version, "binary": bin, "workers": opt["workers"], "sendfile": "on",
+		"version": build.version, "binary": bin, "workers": workers, "sendfile": "on",
 		"put": "webdav",
 	}
 	return fileserver.Cluster(ctx, name, d, identity, func(p fileserver.Place) (testbed.Command, error) {
-		conf, err := writeConfig(ctx, p, opt, build)
+		conf, err := writeConfig(ctx, p, opt, workers, build)
 		return testbed.Command{
 			// otherwise it first tries the log of the machine's own nginx
 			Args: []string{bin, "-p", p.Root, "-c", conf, "-e", "stderr"},
@@ -67,16 +64,6 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
 		}, err
 	})
-}
-
-// wrong returns an error if an option is invalid.
-func wrong(opt system.Options) error {
-	if w := opt["workers"]; w != "auto" {
-		if n, err := strconv.Atoi(w); err != nil || n < 1 {
-			return fmt.Errorf("nginx: option \"workers\" is a positive number or auto, not %q", w)
-		}
-	}
-	return nil
 }
 
 // program finds nginx, which Debian keeps out of the PATH of ordinary users.

@@ -85,7 +85,7 @@ func newChain(from testbed.Host, wallets []types.Address) (*privateChain, error)
 	c.manager = chain.NewManager(store)
 	// Daemons never connect to it: it connects to them, and they get its blocks as from any peer.
 	header := gateway.Header{GenesisID: public.ID(), UniqueID: gateway.GenerateUniqueID(), NetAddress: "127.0.0.1:1"}
-	c.syncer = syncer.New(closed{}, c.manager, siachain.NewBook(nil), header, syncer.WithDialer(dialer{from}))
+	c.syncer = syncer.New(closed{}, c.manager, siachain.NewPeerStore(nil), header, syncer.WithDialer(dialer{from}))
 	return c, nil
 }
 

@@ -34,7 +34,7 @@ func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 	must(t, err)
 	header := gateway.Header{GenesisID: genesis.ID(), UniqueID: gateway.GenerateUniqueID(),
 		NetAddress: l.Addr().String()}
-	s := syncer.New(l, m, siachain.NewBook(nil), header)
+	s := syncer.New(l, m, siachain.NewPeerStore(nil), header)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run() }()
 	t.Cleanup(func() { must(t, errors.Join(s.Close(), <-ended, db.Close())) })

@@ -116,7 +116,7 @@ func TestMonitorFaults(t *testing.T) {
 	if bad := got["contract_bytes"].Bad; !strings.Contains(bad, "aa") || got["contracts"].Value != 2 {
 		t.Errorf("%+v", got["contract_bytes"])
 	}
-	if len(failed) != 3 || !errors.Is(failed["/bus/wallet"], system.ErrHTML) || !errors.Is(failed["/bus/slabbuffers"],
+	if len(failed) != 3 || !errors.Is(failed["/bus/wallet"], system.ErrAnswer) || !errors.Is(failed["/bus/slabbuffers"],
 		system.ErrAnswer) || !errors.Is(failed["/bus/consensus/state"], system.ErrAnswer) {
 		t.Errorf("%v", failed)
 	}

@@ -51,9 +51,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"binary": renter, hostd: host, "currency": "SC", "sector": strconv.Itoa(sia.Sector), "bucket": opt["bucket"],
 		"hosts": strconv.FormatInt(p.Hosts, 10), "blocks": "one every " + blockTime.String(),
 	}
-	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-		return startNetwork(ctx, d, renter, host, p, identity)
-	})
+	n, err := startNetwork(ctx, d, renter, host, p, identity)
+	return group.One(identity, n, err)
 }
 
 // Attach implements system.System.
@@ -74,7 +73,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 
 // planOf returns the plan of the private network to start, and the redundancy of uploads.
 func planOf(opt system.Options) (sia.Plan, error) {
-	minimum, total, err := sia.Pair(name, opt, "min_shards", "total_shards")
+	minimum, total, err := sia.BothOrNone(name, opt, "min_shards", "total_shards")
 	if err != nil {
 		return sia.Plan{}, err
 	}

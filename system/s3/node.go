@@ -63,7 +63,7 @@ func (s started) Stats(ctx context.Context) (system.Holdings, error) {
 // connect returns a node without contacting the server.
 func connect(e endpoint, client, local testbed.Host) (*node, error) {
 	n := &node{at: e}
-	n.Probe = func(context.Context) (system.HTTPTarget, error) { return n.Target(disk.Probe) }
+	n.Probe = disk.Probe
 	var err error
 	if n.Reader, err = web.NewReader(name, client.Dial, n.base(), n.Target); err != nil {
 		return nil, err

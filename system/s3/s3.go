@@ -62,7 +62,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if opt.Bool("tls") {
 		identity["puts"] = system.PutsTear // with TLS the client signs no bodies, and versitygw counts no bytes
 	}
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
 		n, meta, err := startVersity(ctx, d, d.Hosts[i], bin)
 		identity["metadata"] = meta
 		return n, err
@@ -93,7 +93,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if e.anonymous() {
 		identity["retrieval"] = "anonymous GET"
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // endpoint is a bucket on a server, with its credentials.
@@ -114,7 +114,7 @@ func endpointOf(opt system.Options) (e endpoint, err error) {
 		access: os.Getenv(opt["access_key"]), secret: os.Getenv(opt["secret_key"]),
 		ca: opt["ca"], insecure: opt.Bool("insecure"),
 	}
-	if e.url, err = web.Base(name, "endpoint", opt["endpoint"], "https://s3.example.org"); err != nil {
+	if e.url, err = web.ParseServer(name, "endpoint", opt["endpoint"], "https://s3.example.org"); err != nil {
 		return e, err
 	}
 	if (e.access == "") != (e.secret == "") {

@@ -127,11 +127,11 @@ func (n *node) Phases(context.Context) ([]system.Phase, error) {
 func (n *node) Health(ctx context.Context) error { return n.server.Health(ctx) }
 
 // Processes implements system.Node.
-func (n *node) Processes() []testbed.Process { return []testbed.Process{n.server.Process} }
+func (n *node) Processes() []testbed.Process { return n.server.Processes() }
 
 // Stop implements group.Node.
 func (n *node) Stop(ctx context.Context) error {
-	err := n.server.Process.Stop(ctx)
+	err := n.server.Stop(ctx)
 	n.tidying.Wait() // each call has a deadline
 	return err
 }

@@ -16,31 +16,36 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// slots assigns unique names to processes that run at the same time, and reuses names: each has a
-// log file.
+// slot is the name of a process, which names its log file.
+type slot struct {
+	name   string
+	logged int64 // bytes in the log from earlier processes of that name
+}
+
+// slots assigns unique names to processes that run at the same time, and reuses names.
 type slots struct {
 	prefix string
 	mu     sync.Mutex
-	free   []string
+	free   []slot
 	made   int
 }
 
-func (s *slots) take() string {
+func (s *slots) take() slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.free); n > 0 {
-		name := s.free[n-1]
+		one := s.free[n-1]
 		s.free = s.free[:n-1]
-		return name
+		return one
 	}
 	s.made++
-	return s.prefix + strconv.Itoa(s.made)
+	return slot{name: s.prefix + strconv.Itoa(s.made)}
 }
 
-func (s *slots) give(name string) {
+func (s *slots) give(one slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free = append(s.free, name)
+	s.free = append(s.free, one)
 }
 
 // remote returns the object's location in scp's notation.
@@ -57,7 +62,7 @@ func (n *node) remote(ref system.Ref) string {
 func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() error) error {
 	slot := n.slots.take()
 	p, err := n.host.Start(ctx, testbed.Command{
-		Name: slot, Role: "system", Dir: n.scratch.Path,
+		Name: slot.name, Role: "system", Dir: n.scratch.Path,
 		Args: []string{
 			n.bin, n.flag, "-B", "-F", "/dev/null", "-P", strconv.Itoa(n.server.Port), "-i", n.server.KeyFile,
 			"-o", "UserKnownHostsFile=" + n.server.KnownHosts, "-o", "GlobalKnownHostsFile=/dev/null", "-o",
@@ -70,15 +75,15 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 		n.slots.give(slot)
 		return fmt.Errorf("scp: %s: %w", what, err)
 	}
-	log, _ := os.Open(p.LogPath()) // without a log, the error has no text
-	defer log.Close()
-	_, _ = log.Seek(0, io.SeekEnd) // after the output of earlier processes of that name
 	// The search for processes left behind takes longer than the copy. The next operation does not
 	// wait for it, but uses another name.
 	tidy := func() {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		if p.Stop(stop) == nil {
+			if log, err := os.Stat(p.LogPath()); err == nil {
+				slot.logged = log.Size()
+			}
 			n.slots.give(slot)
 		}
 	}
@@ -88,7 +93,9 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 	}
 	err = p.Err()
 	if err != nil {
-		said, _ := io.ReadAll(io.LimitReader(log, 4<<10))
+		log, _ := os.Open(p.LogPath()) // without a log, the error has no text
+		defer log.Close()
+		said, _ := io.ReadAll(io.NewSectionReader(log, slot.logged, 4<<10))
 		err = fmt.Errorf("scp: %s: %w", what, n.explain(err, string(said)))
 	}
 	n.tidying.Go(tidy)
@@ -133,7 +140,7 @@ func (n *node) explain(err error, said string) error {
 	case strings.Contains(said, "No space left"), n.full():
 		return fmt.Errorf("%s: %w", said, system.ErrQuota)
 	}
-	if ended := n.server.Ended(); ended != nil {
+	if ended := n.server.Alive(); ended != nil {
 		return fmt.Errorf("%s: %w", said, ended)
 	}
 	return fmt.Errorf("%s: %w", said, err)

@@ -51,7 +51,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := map[string]string{"client": client, "protocol": d.Options["protocol"],
 		"connections": "fresh", "puts": system.PutsTear}
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
 		server, err := sshd.Start(ctx, name, d, d.Hosts[i])
 		if err != nil {
 			return nil, err

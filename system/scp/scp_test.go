@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
@@ -90,4 +93,19 @@ func TestProtocols(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFailsAtOnce checks that the words of an scp that fails at once are not missed.
+func TestFailsAtOnce(t *testing.T) {
+	host := systemtest.Hosts(t, 1)[0]
+	bin := filepath.Join(t.TempDir(), "scp")
+	must(t, os.WriteFile(bin, []byte("#!/bin/sh\necho No such file >&2\nexit 1\n"), 0o700))
+	n := &node{server: &sshd.Server{Process: member.Process{Host: host}}, host: host, bin: bin,
+		scratch: disk.Dir{Files: host.Files(), Path: t.TempDir()}, slots: slots{prefix: "scp/client-"}}
+	for range 20 {
+		if err := n.Get(systemtest.Context(t), "x", io.Discard); !errors.Is(err, system.ErrNotFound) {
+			t.Fatalf("%v", err)
+		}
+	}
+	n.tidying.Wait()
 }

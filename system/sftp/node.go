@@ -300,7 +300,7 @@ func (n *node) Processes() []testbed.Process {
 	if n.server == nil {
 		return nil
 	}
-	return []testbed.Process{n.server.Process}
+	return n.server.Processes()
 }
 
 // Endpoints implements system.Endpointer.
@@ -312,5 +312,5 @@ func (n *node) Stop(ctx context.Context) error {
 	if n.server == nil {
 		return nil
 	}
-	return n.server.Process.Stop(ctx)
+	return n.server.Stop(ctx)
 }

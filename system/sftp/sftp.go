@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/sshd"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -48,7 +49,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.Starter: it starts one server on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	identity := identify()
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
 		return start(ctx, d, d.Hosts[i], identity)
 	})
 }
@@ -68,10 +69,8 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
 	// Each connection has its own server process, which outlives the observed one.
-	go func() {
-		<-server.Process.Done()
-		n.pool.close(server.Ended())
-	}()
+	alive, _ := member.WhileAlive(context.Background(), server.Processes()...)
+	context.AfterFunc(alive, func() { n.pool.close(context.Cause(alive)) })
 	return started{n, server.Dir}, nil
 }
 
@@ -97,7 +96,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		n.pool.close(errors.New("stopped"))
 		return nil, err
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // started is a directory on a server that Plimsoll started.

@@ -3,12 +3,12 @@ package siachain
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
-	"time"
 
-	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
@@ -25,7 +25,7 @@ type cluster struct {
 // the chain is; the process ends with ctx.
 func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(string)) (system.Chain, error) {
 	cache := cmp.Or(c.d.Cache, filepath.Join(c.d.DirOf(c.d.Client), "chains"))
-	var made state
+	var made report
 	for _, h := range testbed.OneOnEach(c.d.Hosts) { // the same spec gives the same blocks on each machine
 		var err error
 		if made, err = c.work(ctx, h, task{Do: "make", Cache: cache, Spec: chain.Spec(want)}, say); err != nil {
@@ -37,7 +37,7 @@ func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(str
 
 // Replay implements system.Replayer.
 func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (system.Replayed, error) {
-	t := task{Do: "replay", Chain: what.Chain.ID, Dir: what.Dir, Peers: what.Peers, Settings: what.Settings}
+	t := task{Do: "replay", Chain: what.Chain.ID, Dir: what.Dir, Settings: what.Settings}
 	s, err := c.work(ctx, c.d.Hosts[0], t, func(string) {})
 	if err != nil {
 		return system.Replayed{}, fmt.Errorf("sia-chain: replay: %w", err)
@@ -45,33 +45,29 @@ func (c *cluster) Replay(ctx context.Context, what system.FollowTask) (system.Re
 	return *s.Replayed, nil
 }
 
-// workPoll is the interval of asking a process for its progress.
-const workPoll = 100 * time.Millisecond
-
-// work starts a process on a host for a finite task, waits for its result and ends the process. s
-// is the last state, with the result.
-func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(string)) (s state, err error) {
-	n, err := member.NewControlled(ctx, c.d, name, h, t.Do, 0)
+// work runs a process for a finite task on a host. The process writes its progress and its result.
+func (c *cluster) work(ctx context.Context, h testbed.Host, t task, say func(string)) (r report, err error) {
+	command, err := c.d.Node(name, member.Argument(t))
 	if err != nil {
-		return s, err
+		return r, err
 	}
-	defer func() { err = errors.Join(err, n.Stop(context.WithoutCancel(ctx))) }()
-	if err := n.RunNode(ctx, t.flag()); err != nil {
-		return s, err
+	out, in := io.Pipe()
+	defer out.Close()
+	p, err := h.Start(ctx, testbed.Command{Name: name + "/" + t.Do, Role: "system", Args: command, Dir: c.d.DirOf(h),
+		Stdout: in})
+	if err != nil {
+		return r, err
 	}
-	for said := ""; ; {
-		if s, err = stateOf(ctx, n); err != nil {
-			return s, err
-		}
-		switch {
-		case s.Chain != nil || s.Replayed != nil:
-			return s, nil
-		case s.Say != said:
-			said = s.Say
-			say(said)
-		}
-		if !timing.Pause(ctx, workPoll) {
-			return s, context.Cause(ctx)
+	defer func() { err = errors.Join(err, p.Stop(context.WithoutCancel(ctx))) }()
+	defer context.AfterFunc(ctx, func() { out.CloseWithError(context.Cause(ctx)) })()
+	for d := json.NewDecoder(out); ; say(r.Say) {
+		r = report{}
+		switch err := d.Decode(&r); {
+		case err == io.EOF:
+			<-p.Done()
+			return r, cmp.Or(p.Err(), err)
+		case err != nil || r.Say == "":
+			return r, err
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // follower is the fresh node. It updates its state when the libraries call it, so that a request
 // for the state neither waits for a database nor delays one.
 type follower struct {
-	book   *chain.Book
+	book   *chain.PeerStore
 	store  *chain.Store
 	syncer *syncer.Syncer
 	wallet *wallet // nil without a subscriber
@@ -29,27 +29,31 @@ type follower struct {
 // maxPeers is how many peers a node connects to by default.
 const maxPeers = 16
 
-func (t task) follow(c *chain.Chain, l net.Listener) (func() state, error) {
-	f := &follower{book: chain.NewBook(t.Peers)}
+func (t task) follow(c *chain.Chain, l net.Listener) (func() system.Following, error) {
+	f := &follower{book: chain.NewPeerStore(t.Peers)}
 	var err error
-	if f.store, err = chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.settings.noSync); err != nil {
+	if f.store, err = chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.Settings["db_sync"] == "off"); err != nil {
 		return nil, err
 	}
 	cm := f.store.Manager()
 	tip := cm.Tip()
 	f.tip.Store(&tip)
 	cm.OnReorg(func(tip types.ChainIndex) { f.tip.Store(&tip) })
-	if f.wallet, err = openWallet(t.Dir, t.settings, cm, c.Spec.Watched()); err != nil {
+	if f.wallet, err = openWallet(t.Dir, t.Settings, cm, c.Spec.Watched()); err != nil {
 		return nil, err
 	}
 	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f.book}))
-	f.syncer = syncer.New(l, cm, f.book, header(c, t.Listen), append(t.settings.syncer,
-		syncer.WithMaxOutboundPeers(max(maxPeers, len(t.Peers))), syncer.WithLogger(log))...)
+	o := t.Settings
+	f.syncer = syncer.New(l, cm, f.book, header(c, t.Listen), syncer.WithSyncInterval(o.Duration("sync_interval")),
+		syncer.WithConnectTimeout(o.Duration("connect_timeout")),
+		syncer.WithSendBlocksTimeout(o.Duration("send_blocks_timeout")),
+		syncer.WithSendBlockTimeout(o.Duration("send_block_timeout")),
+		syncer.WithMaxOutboundPeers(max(maxPeers, len(t.Peers))), syncer.WithLogger(log))
 	f.ended = run(f.syncer)
 	return f.state, nil
 }
 
-func (f *follower) state() state {
+func (f *follower) state() system.Following {
 	tip := *f.tip.Load()
 	s := system.Following{
 		Height:  int64(tip.Height),
@@ -70,5 +74,5 @@ func (f *follower) state() state {
 	if f.ended.Err() != nil {
 		s.Trouble = context.Cause(f.ended).Error()
 	}
-	return state{Following: &s}
+	return s
 }

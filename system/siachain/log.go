@@ -14,7 +14,7 @@ import (
 // else. The message is that of coreutils v0.24.0.
 type listener struct {
 	zapcore.LevelEnabler
-	book *chain.Book
+	book *chain.PeerStore
 }
 
 // With implements zapcore.Core.

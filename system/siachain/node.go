@@ -2,7 +2,6 @@ package siachain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -35,26 +34,13 @@ func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label str
 // Address implements system.ChainNode.
 func (n *node) Address(context.Context) (string, error) { return n.gateway, nil }
 
-// run starts the process. If the process cannot do its task, run returns the process's own reason.
+// run starts the process.
 func (n *node) run(ctx context.Context, t task) error {
-	n.serving = ""
-	if err := n.RunNode(ctx, t.flag()); err != nil {
+	n.serving, t.Control = "", n.Control
+	if err := n.RunNode(ctx, t); err != nil {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
-	_, err := stateOf(ctx, n.Controlled)
-	if err != nil {
-		err = errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
-	}
-	return err
-}
-
-// stateOf asks a process for its state. It is an error if the process cannot do its task.
-func stateOf(ctx context.Context, process *member.Controlled) (s state, err error) {
-	err = process.Call(ctx, http.MethodGet, statePath, nil, &s)
-	if s.Failed != "" {
-		err = errors.New(s.Failed)
-	}
-	return s, err
+	return nil
 }
 
 // Serve implements system.ChainNode.
@@ -63,13 +49,13 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) error {
 		return err
 	}
 	t := task{Do: "serve", Chain: what.Chain.ID, Listen: n.gateway, Manner: what.Manner}
-	if n.serving == t.flag() && n.Health(ctx) == nil {
+	if n.serving == member.Argument(t) && n.Health(ctx) == nil {
 		return nil
 	}
 	if err := n.run(ctx, t); err != nil {
 		return err
 	}
-	n.serving = t.flag()
+	n.serving = member.Argument(t)
 	return nil
 }
 
@@ -80,15 +66,9 @@ func (n *node) Follow(ctx context.Context, what system.FollowTask) error {
 }
 
 // Following implements system.Follower.
-func (n *node) Following(ctx context.Context) (system.Following, error) {
-	s, err := stateOf(ctx, n.Controlled)
-	if err != nil {
-		return system.Following{}, err
-	}
-	if s.Following == nil {
-		return system.Following{}, fmt.Errorf("sia-chain: the node at %s serves, and follows nothing", n.gateway)
-	}
-	return *s.Following, nil
+func (n *node) Following(ctx context.Context) (f system.Following, err error) {
+	err = n.Call(ctx, http.MethodGet, statePath, nil, &f)
+	return f, err
 }
 
 // Halt implements system.ChainNode.

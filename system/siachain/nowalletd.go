@@ -8,6 +8,8 @@ import (
 
 	"go.sia.tech/core/types"
 	siachain "go.sia.tech/coreutils/chain"
+
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // withWalletd reports whether this program includes walletd's index. Without the clone's go.work,
@@ -16,8 +18,8 @@ const withWalletd = false
 
 type wallet struct{ indexed, commits atomic.Int64 }
 
-func openWallet(_ string, s settings, _ *siachain.Manager, _ []types.Address) (*wallet, error) {
-	if s.subscriber == "none" {
+func openWallet(_ string, o system.Options, _ *siachain.Manager, _ []types.Address) (*wallet, error) {
+	if o["subscriber"] == "none" {
 		return nil, nil
 	}
 	return nil, errors.New("sia-chain: this program of `go install` has no walletd: use a release or `make build` in " +

@@ -39,41 +39,34 @@ func header(c *chain.Chain, address string) gateway.Header {
 const never = 365 * 24 * time.Hour
 
 // serve serves a chain that does not change.
-func (t task) serve(c *chain.Chain, l net.Listener) (func() state, error) {
+func (t task) serve(c *chain.Chain, l net.Listener) error {
 	cm, _, err := c.OpenReadOnly()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// A peer that also syncs would ask the fresh node for headers, take those of blocks that it
 	// already has for new ones, and fetch all these blocks. That load would come and go with the
 	// phase of its ticker, on the machine where the fresh node is measured.
-	ended := run(syncer.New(l, cm, chain.NewBook(nil), header(c, t.Listen), syncer.WithLogger(problems()),
-		syncer.WithSyncInterval(never)))
-	return func() state {
-		if err := context.Cause(ended); err != nil {
-			return state{Failed: "sia-chain: " + err.Error()}
-		}
-		return state{}
-	}, nil
+	s := syncer.New(l, cm, chain.NewPeerStore(nil), header(c, t.Listen), syncer.WithLogger(problems()),
+		syncer.WithSyncInterval(never))
+	go func() { problems().Fatal("the syncer has ended", zap.Error(s.Run())) }()
+	return nil
 }
 
 // refuse accepts connections and shakes hands, but answers no requests and keeps connections open.
 // As a stranger, it has another genesis, so no handshake completes.
-func (t task) refuse(c *chain.Chain, l net.Listener) func() state {
+func (t task) refuse(c *chain.Chain, l net.Listener) {
 	h := header(c, t.Listen)
 	if t.Manner == system.Stranger {
 		h.GenesisID[0]++
 	}
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go hush(conn, h)
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
 		}
-	}()
-	return func() state { return state{} }
+		go hush(conn, h)
+	}
 }
 
 func hush(conn net.Conn, h gateway.Header) {

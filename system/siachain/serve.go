@@ -3,32 +3,29 @@ package siachain
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// statePath is where a process reports its progress: GET returns a state.
+// statePath is where a fresh node reports its progress: GET returns a system.Following.
 const statePath = "/state"
 
-// state is the answer to GET statePath.
-type state struct {
-	Failed    string            `json:",omitempty"` // why the process cannot do its task
-	Following *system.Following `json:",omitempty"` // of the fresh node
-	Say       string            `json:",omitempty"` // progress of a finite task
-	Chain     *system.Chain     `json:",omitempty"` // result of task make
-	Replayed  *system.Replayed  `json:",omitempty"`
+// report is what the process of a finite task writes: its progress or its result.
+type report struct {
+	Say      string           `json:",omitempty"`
+	Chain    *system.Chain    `json:",omitempty"`
+	Replayed *system.Replayed `json:",omitempty"`
 }
 
-// task is the task of a process: its flag --task, as JSON.
+// task is the task of a process: its argument, as JSON.
 type task struct {
+	Control  string         // address of the control API
 	Do       string         // make, replay, serve or follow
 	Spec     chain.Spec     `json:",omitzero"`  // make
 	Cache    string         `json:",omitempty"` // make: directory of the cached chains
@@ -36,69 +33,45 @@ type task struct {
 	Listen   string         `json:",omitempty"` // serve, follow: address for the gateway protocol
 	Manner   string         `json:",omitempty"` // serve
 	Dir      string         `json:",omitempty"` // follow, replay: directory of the store
-	Peers    []string       `json:",omitempty"` // follow: addresses; replay: their number is the number of workers
+	Peers    []string       `json:",omitempty"` // follow: addresses
 	Settings system.Options `json:",omitempty"` // follow, replay
-	settings settings
 }
 
-func (t task) flag() string {
-	b, _ := json.Marshal(t) // strings and numbers cannot fail
-	return "--task=" + string(b)
-}
-
-// Serve implements system.Embedded: `plimsoll node sia-chain`. It does the task, and serves the
-// control API until ctx ends. If the task fails, the API reports why, and the process waits to be
-// ended. The end of the process also ends servers and followers: what they have committed is
-// consistent at any time.
-func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+// Serve implements system.Embedded: `plimsoll node sia-chain`. It does a finite task, or serves or
+// follows with a control API until ctx ends. The end of the process also ends servers and followers:
+// what they have committed is consistent at any time.
+func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) (err error) {
 	var t task
-	flags := flag.NewFlagSet("node sia-chain", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Func("task", "what to do, as `JSON`", func(text string) error { return json.Unmarshal([]byte(text), &t) })
-	control := flags.String("control", "", "`address` of the control API")
-	if err := flags.Parse(args); err != nil {
+	if err := member.Configure(args, &t); err != nil {
 		return err
 	}
-	if t.settings, err = parse(t.Settings); err != nil {
+	if t.Settings, err = (System{}).Info().Fill(t.Settings); err != nil {
 		return err
 	}
-	var gateway net.Listener
-	if t.Listen != "" {
-		if gateway, err = (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen); err != nil {
-			return fmt.Errorf("sia-chain: %w", err)
-		}
-		defer gateway.Close()
+	if t.Listen == "" {
+		return t.work(ctx, json.NewEncoder(stdout))
 	}
-	var busy sync.WaitGroup
-	defer busy.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	is, err := t.begin(ctx, &busy, gateway)
+	gateway, err := (&net.ListenConfig{}).Listen(ctx, "tcp", t.Listen)
 	if err != nil {
-		is = func() state { return state{Failed: err.Error()} }
+		return fmt.Errorf("sia-chain: %w", err)
+	}
+	defer gateway.Close()
+	state, err := t.begin(gateway)
+	if err != nil {
+		return err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+member.HealthPath, func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
-		return json.NewEncoder(w).Encode(is())
-	}))
-	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: *control, Handler: mux})
+	if state != nil {
+		mux.HandleFunc("GET "+statePath, member.Answer(func(w http.ResponseWriter, _ *http.Request) error {
+			return json.NewEncoder(w).Encode(state())
+		}))
+	}
+	return member.Serve(ctx, name, stdout, member.Server{What: "control of " + t.Do, Address: t.Control, Handler: mux})
 }
 
-// begin starts the task; is returns its state.
-func (t task) begin(ctx context.Context, busy *sync.WaitGroup, gateway net.Listener) (is func() state, err error) {
-	switch t.Do {
-	case "make":
-		return work(ctx, busy, func(ctx context.Context, say func(string)) (s state, err error) {
-			s.Chain, err = t.make(ctx, say)
-			return s, err
-		}), nil
-	case "replay":
-		return work(ctx, busy, func(ctx context.Context, _ func(string)) (s state, err error) {
-			s.Replayed, err = t.replay(ctx)
-			return s, err
-		}), nil
-	}
+// begin starts to serve or to follow; state returns the progress of a fresh node.
+func (t task) begin(gateway net.Listener) (state func() system.Following, err error) {
 	c, err := chain.Open(t.Chain)
 	switch {
 	case err != nil:
@@ -106,7 +79,8 @@ func (t task) begin(ctx context.Context, busy *sync.WaitGroup, gateway net.Liste
 	case t.Do == "follow":
 		return t.follow(c, gateway)
 	case t.Manner == system.Honest:
-		return t.serve(c, gateway)
+		return nil, t.serve(c, gateway)
 	}
-	return t.refuse(c, gateway), nil
+	go t.refuse(c, gateway)
+	return nil, nil
 }

@@ -46,7 +46,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"protocol":  "Sia gateway 2.0.0 over TCP",
 		"discovery": "none: the fresh node is given its peers, peers know no others",
 	}
-	nodes, err := group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	nodes, err := group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
 		n, err := newNode(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
 		if err != nil {
 			return nil, fmt.Errorf("sia-chain: %w", err)

@@ -11,6 +11,8 @@ import (
 	siachain "go.sia.tech/coreutils/chain"
 	"go.sia.tech/walletd/v2/persist/sqlite"
 	walletd "go.sia.tech/walletd/v2/wallet"
+
+	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // withWalletd reports whether this program includes walletd's index.
@@ -26,8 +28,8 @@ type wallet struct {
 
 // openWallet returns the subscriber, or nil if there is none. watched are the addresses of the
 // personal index.
-func openWallet(dir string, s settings, cm *siachain.Manager, watched []types.Address) (w *wallet, err error) {
-	if s.subscriber == "none" {
+func openWallet(dir string, o system.Options, cm *siachain.Manager, watched []types.Address) (w *wallet, err error) {
+	if o["subscriber"] == "none" {
 		return nil, nil
 	}
 	if err := registerSQLite(); err != nil {
@@ -52,14 +54,14 @@ func openWallet(dir string, s settings, cm *siachain.Manager, watched []types.Ad
 	}
 	w.indexed.Store(int64(at.Height))
 	mode := walletd.IndexModeFull
-	if s.subscriber == "personal" {
+	if o["subscriber"] == "personal" {
 		mode = walletd.IndexModePersonal
 		if err := w.watch(watched); err != nil {
 			return w, err
 		}
 	}
 	w.Manager, err = walletd.NewManager(cm, followed{w.store, w}, walletd.WithIndexMode(mode),
-		walletd.WithSyncBatchSize(s.walletBatch))
+		walletd.WithSyncBatchSize(int(o.Int("wallet_batch"))))
 	return w, err
 }
 

@@ -4,11 +4,11 @@ package siachain
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"go.sia.tech/core/types"
@@ -74,10 +74,10 @@ func TestIndexIsRight(t *testing.T) {
 		t.Run(form+" "+subscriber, func(t *testing.T) {
 			dir := t.TempDir()
 			// a batch size that does not divide the chain, and a store that is opened twice
-			set, err := parse(system.Options{"subscriber": subscriber, "wallet_batch": "7", "db_sync": "off"})
+			set, err := (System{}).Info().Fill(system.Options{"subscriber": subscriber, "wallet_batch": "7", "db_sync": "off"})
 			must(t, err)
 			for i := range 2 {
-				done, err := task{Chain: c.Dir, Dir: dir, settings: set}.replay(systemtest.Context(t))
+				done, err := task{Chain: c.Dir, Dir: dir, Settings: set}.replay(systemtest.Context(t))
 				if err != nil || done.Blocks != int64(300*(1-i)) {
 					t.Fatalf("replay %d: %+v, %v", i, done, err)
 				}
@@ -145,18 +145,19 @@ func TestPragmas(t *testing.T) {
 }
 
 func TestTasksThatCannotBeDone(t *testing.T) {
+	if _, err := (task{Do: "serve", Chain: "/nowhere"}).begin(nil); err == nil {
+		t.Error("a chain that is not there is served")
+	}
 	for _, what := range []task{
-		{Do: "serve", Chain: "/nowhere"}, {Do: "replay", Chain: "/nowhere", Dir: "/nowhere"},
+		{Do: "replay", Chain: "/nowhere", Dir: "/nowhere"},
 		{Do: "make", Cache: "/proc/nowhere", Spec: chain.Spec{Blocks: 1, Form: "v2"}},
 	} {
-		var busy sync.WaitGroup
-		is, err := what.begin(t.Context(), &busy, nil)
-		if busy.Wait(); err == nil && is().Failed == "" {
+		if err := what.work(t.Context(), json.NewEncoder(io.Discard)); err == nil {
 			t.Errorf("%+v: no error", what)
 		}
 	}
 	for _, wrong := range []string{"no JSON", `{"Do":"serve","Settings":{"sync_interval":"0s"}}`} {
-		if err := (System{}).Serve(t.Context(), []string{"--task=" + wrong}, io.Discard, io.Discard); err == nil {
+		if err := (System{}).Serve(t.Context(), []string{wrong}, io.Discard, io.Discard); err == nil {
 			t.Errorf("%s: no error", wrong)
 		}
 	}
@@ -184,10 +185,10 @@ func TestDiskHoldsTheIndex(t *testing.T) {
 	} {
 		made, err := task{Cache: t.TempDir(), Spec: spec}.make(systemtest.Context(t), func(string) {})
 		must(t, err)
-		set, err := parse(system.Options{"subscriber": "full", "wallet_batch": "100", "db_sync": "off"})
+		set, err := (System{}).Info().Fill(system.Options{"subscriber": "full", "wallet_batch": "100", "db_sync": "off"})
 		must(t, err)
 		dir := t.TempDir()
-		_, err = task{Chain: made.ID, Dir: dir, settings: set}.replay(systemtest.Context(t))
+		_, err = task{Chain: made.ID, Dir: dir, Settings: set}.replay(systemtest.Context(t))
 		must(t, err)
 		c, err := chain.Open(made.ID)
 		must(t, err)

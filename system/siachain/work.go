@@ -1,13 +1,11 @@
 package siachain
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,20 +15,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
-// work runs a finite task in the background; do reports its progress with say, and returns its
-// result. The process waits for the task before it exits (busy).
-func work(ctx context.Context, busy *sync.WaitGroup, do func(ctx context.Context, say func(string)) (state,
-	error)) func() state {
-	var is atomic.Pointer[state]
-	is.Store(&state{})
-	busy.Go(func() {
-		s, err := do(ctx, func(text string) { is.Store(&state{Say: text}) })
-		if err != nil {
-			s = state{Failed: err.Error()}
-		}
-		is.Store(&s)
-	})
-	return func() state { return *is.Load() }
+// work does a finite task. It writes its progress, then its result.
+func (t task) work(ctx context.Context, to *json.Encoder) (err error) {
+	var r report
+	if t.Do == "make" {
+		r.Chain, err = t.make(ctx, func(text string) { _ = to.Encode(report{Say: text}) })
+	} else {
+		r.Replayed, err = t.replay(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return to.Encode(r)
 }
 
 // make returns the chain from the cache, or makes it.
@@ -54,24 +50,24 @@ func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error)
 }
 
 // replay validates a chain from its file, as a fresh node with these settings does, and waits for
-// the subscriber. It uses one worker per given peer or, without peers, one per processor, which is
-// at least as fast as any number of peers.
+// the subscriber. It uses one worker per processor, which is at least as fast as any number of
+// peers.
 func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 	c, err := chain.Open(t.Chain)
 	if err != nil {
 		return nil, err
 	}
-	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.settings.noSync)
+	store, err := chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.Settings["db_sync"] == "off")
 	if err != nil {
 		return nil, err
 	}
-	w, err := openWallet(t.Dir, t.settings, store.Manager(), c.Spec.Watched())
+	w, err := openWallet(t.Dir, t.Settings, store.Manager(), c.Spec.Watched())
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	from := store.Manager().Tip().Height
 	began, cpu := time.Now(), cpuSeconds()
-	err = chain.Replay(ctx, c, store.Manager(), cmp.Or(len(t.Peers), runtime.GOMAXPROCS(0)))
+	err = chain.Replay(ctx, c, store.Manager(), runtime.GOMAXPROCS(0))
 	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
 		if !timing.Pause(ctx, time.Millisecond) {
 			err = context.Cause(ctx)

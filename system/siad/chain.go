@@ -36,7 +36,7 @@ func startChains(ctx context.Context, d system.Deployment, b build) (_ *chains, 
 		"fresh node": "in initial download, from the peers that it is connected to",
 	}
 	c := &chains{build: b, d: d, cache: cmp.Or(d.Cache, filepath.Join(d.DirOf(d.Client), "chains"))}
-	c.Cluster, err = group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	c.Cluster, err = group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
 		return c.node(ctx, i, "node-"+strconv.Itoa(i+1))
 	})
 	return c, err

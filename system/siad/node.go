@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -228,26 +227,22 @@ func (n *node) List(ctx context.Context, visit func(system.Object) error) error 
 	})
 }
 
-// files visits the renter's files one by one without keeping them: 50,000 make an answer of 25 MB.
-// It skips the remains of failed puts.
+// files visits the renter's files, except the remains of failed puts.
 func (n *node) files(ctx context.Context, each func(file) error) error {
-	var visited error
-	err := n.API.List(ctx, "/renter/files", "files", func(d *json.Decoder) error {
-		var f file
-		if err := d.Decode(&f); err != nil {
-			return err
-		}
+	var answer struct {
+		Files []file `json:"files"` // null when there are none
+	}
+	if err := n.API.Get(ctx, "/renter/files", nil, &answer); err != nil {
+		return err
+	}
+	for _, f := range answer.Files {
 		if strings.HasPrefix(f.SiaPath, n.aside()) {
 			n.left.Store(true)
-			return nil
+		} else if err := each(f); err != nil {
+			return err
 		}
-		visited = each(f)
-		return visited
-	})
-	if visited != nil { // takes precedence over an error that it caused in reading the answer
-		return visited
 	}
-	return err
+	return nil
 }
 
 // Stats implements system.Stats. Absolute is what the renter has sent to hosts for the files that

@@ -50,9 +50,8 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := map[string]string{"binary": b.path, "network": "private", "sector": strconv.Itoa(sia.DevSector),
 		"hosts": strconv.FormatInt(p.Hosts, 10), "mining": "until ready"}
-	return group.Start(ctx, 1, identity, func(ctx context.Context, _ int) (group.Node, error) {
-		return startNetwork(ctx, d, b.path, p, identity)
-	})
+	n, err := startNetwork(ctx, d, b.path, p, identity)
+	return group.One(identity, n, err)
 }
 
 // Attach implements system.System.
@@ -69,7 +68,7 @@ const folderUnit = 16 << 20 // 64 sectors of the dev constants
 
 // planOf returns the plan of the private network to start.
 func planOf(opt system.Options) (sia.Plan, error) {
-	data, parity, err := sia.Pair(name, opt, "data_pieces", "parity_pieces")
+	data, parity, err := sia.BothOrNone(name, opt, "data_pieces", "parity_pieces")
 	if err != nil {
 		return sia.Plan{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -15,32 +14,31 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
+	"github.com/plimsoll-project/plimsoll/system/internal/selfsigned"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+// config is the configuration of a server's process.
+type config struct {
+	Listen, Dir string
+	TLS         *selfsigned.Files // nil: plain HTTP
+	H2          bool              // with TLS: offer HTTP/2
+}
+
 // Serve implements system.Embedded: the file server of `plimsoll node static`.
-func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("node static", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	listen := flags.String("listen", "", "`address` to listen on")
-	dir := flags.String("dir", "", "`directory` to serve")
-	cert := flags.String("cert", "", "PEM `file` of the certificate; with --key: serve HTTPS")
-	key := flags.String("key", "", "PEM `file` of the key")
-	h2 := flags.Bool("h2", true, "with HTTPS: offer HTTP/2")
-	if err := flags.Parse(args); err != nil {
+func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	var c config
+	if err := member.Configure(args, &c); err != nil {
 		return err
 	}
-	if *listen == "" || *dir == "" || flags.NArg() > 0 {
-		return errors.New("static: give --listen ADDRESS and --dir DIRECTORY, and nothing else")
-	}
-	server := member.Server{What: "files", Address: *listen, Handler: handler(*dir)}
-	if *cert != "" {
-		pair, err := tls.LoadX509KeyPair(*cert, *key)
+	server := member.Server{What: "files", Address: c.Listen, Handler: handler(c.Dir)}
+	if c.TLS != nil {
+		pair, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
 		if err != nil {
 			return fmt.Errorf("static: %w", err)
 		}
 		server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
-		if *h2 {
+		if c.H2 {
 			server.TLS.NextProtos = []string{"h2", "http/1.1"}
 		}
 	}

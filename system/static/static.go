@@ -6,10 +6,10 @@ import (
 	"context"
 	_ "embed"
 	"runtime"
-	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/fileserver"
+	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -36,11 +36,7 @@ func (System) Check(context.Context, system.Options) []system.Problem { return n
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	identity := map[string]string{"version": runtime.Version(), "server": "net/http", "put": "http"}
 	return fileserver.Cluster(ctx, name, d, identity, func(p fileserver.Place) (testbed.Command, error) {
-		args := []string{"--listen", p.Address, "--dir", p.Data}
-		if p.TLS != nil {
-			args = append(args, "--cert", p.TLS.Cert, "--key", p.TLS.Key, "--h2="+strconv.FormatBool(d.Options.Bool("h2")))
-		}
-		cmd, err := d.Node(name, args...)
+		cmd, err := d.Node(name, member.Argument(config{p.Address, p.Data, p.TLS, d.Options.Bool("h2")}))
 		return testbed.Command{Args: cmd}, err
 	})
 }

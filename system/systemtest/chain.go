@@ -132,7 +132,7 @@ func (w *chains) kill(i int) {
 
 // serve makes node i a peer and returns its address.
 func (w *chains) serve(i int, manner string) string {
-	task := system.ServeTask{Chain: w.chain, Manner: manner, Settings: w.Options}
+	task := system.ServeTask{Chain: w.chain, Manner: manner}
 	w.must(fmt.Sprintf("serve (%q)", manner), w.nodes[i].Serve(w.ctx(), task))
 	a, err := w.nodes[i].Address(w.ctx())
 	if err != nil || a == "" {
@@ -391,7 +391,7 @@ func (w *chains) cancelled() {
 	all := map[string]func() error{
 		"chain": func() error { return errorOf(w.c.Chain(ended(), spec, func(string) {})) },
 		"serve": func() error {
-			return w.nodes[1].Serve(ended(), system.ServeTask{Chain: w.chain, Settings: maps.Clone(w.Options)})
+			return w.nodes[1].Serve(ended(), system.ServeTask{Chain: w.chain})
 		},
 	}
 	if w.replayer != nil {

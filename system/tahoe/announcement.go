@@ -21,11 +21,14 @@ type announcement struct {
 	nurl string // Great Black Swamp
 }
 
+// furlFile is where a storage node writes its address.
+const furlFile = "private/storage.furl"
+
 // announced reads the announcement from the files that a storage node wrote when it began to listen
 // at address, host:port.
 func announced(dir disk.Dir, address string) (announcement, error) {
 	pub, err := dir.Files.ReadFile(dir.Sub("node.pubkey").Path)
-	furl, err2 := dir.Files.ReadFile(dir.Sub("private/storage.furl").Path)
+	furl, err2 := dir.Files.ReadFile(dir.Sub(furlFile).Path)
 	cert, err3 := dir.Files.ReadFile(dir.Sub("private/node.pem").Path)
 	if err := cmp.Or(err, err2, err3); err != nil {
 		return announcement{}, err

@@ -2,7 +2,6 @@ package tahoe
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -35,17 +34,11 @@ func (s server) protocol() string {
 
 // servers asks the client for the storage nodes it knows.
 func (n *node) servers(ctx context.Context) ([]server, error) {
-	b, err := n.ask(ctx, "/", "t=json")
-	if err != nil {
-		return nil, err
-	}
 	var answer struct {
 		Servers []server `json:"servers"`
 	}
-	if err := json.Unmarshal(b, &answer); err != nil {
-		return nil, fmt.Errorf("tahoe: %s does not answer as a Tahoe-LAFS client does: %w", n.at("/", "").URL, err)
-	}
-	return answer.Servers, nil
+	err := n.client.JSON(ctx, http.MethodGet, n.at("/", "t=json").URL, nil, nil, &answer)
+	return answer.Servers, err
 }
 
 // connected returns the number of storage nodes to which the client is connected, and the

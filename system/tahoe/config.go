@@ -84,12 +84,13 @@ const configFile = "tahoe.cfg"
 const runningFile = "running.process"
 
 // makeDirectory makes a node's directory, like `tahoe create-node` but without its second of CPU
-// time. An existing directory is kept, except for the process id of a killed node: Tahoe would take
-// whatever process has that id now, say after a reboot, for the node. Nodes started by Plimsoll do
-// not outlive it.
+// time. An existing directory is kept, except for the node's old address and for the process id of a
+// killed node: Tahoe would take whatever process has that id now, say after a reboot, for the node.
+// Nodes started by Plimsoll do not outlive it.
 func makeDirectory(ctx context.Context, dir disk.Dir, config string) error {
 	return errors.Join(
 		dir.Files.RemoveAll(dir.Sub(runningFile).Path),
+		dir.Files.RemoveAll(dir.Sub(furlFile).Path),
 		dir.Files.MkdirAll(dir.Sub("private").Path, 0o700),
 		dir.Files.Write(ctx, dir.Sub("tahoe-client.tac").Path, 0o644, strings.NewReader("")),
 		dir.Files.Write(ctx, dir.Sub(configFile).Path, 0o600, strings.NewReader(config)),

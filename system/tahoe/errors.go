@@ -48,11 +48,7 @@ func (n *node) explain(ctx context.Context, doing string, err error) error {
 	case strings.Contains(s.Text, "NoSharesError"), strings.Contains(s.Text, "UnrecoverableFileError"):
 		err = n.absent(ctx, errors.New(message(s)))
 	}
-	err = fmt.Errorf("tahoe: %s: %w", doing, err)
-	if end := errors.Join(member.Ended(n.proc), n.grid.died()); end != nil {
-		return fmt.Errorf("%w; %w", err, end)
-	}
-	return err
+	return member.Explain(n.alive, fmt.Errorf("tahoe: %s: %w", doing, err))
 }
 
 // absent adds to err that the object does not exist or, if storage nodes that may have it are not
@@ -63,7 +59,7 @@ func (n *node) absent(ctx context.Context, err error) error {
 		return fmt.Errorf("%w; %w", err, ask)
 	}
 	have, _ := connected(all)
-	if have < len(all) || have == 0 || n.grid.died() != nil {
+	if have < len(all) || have == 0 || n.alive != nil && n.alive.Err() != nil {
 		return fmt.Errorf("%w (%d of %d storage nodes are connected): %w", err, have, len(all), system.ErrTooFew)
 	}
 	return fmt.Errorf("%w: %w", err, system.ErrNotFound)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
-	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -26,8 +25,7 @@ type node struct {
 	format   string          // for mutable files and directories: "SDMF", "MDMF"
 	readOnly bool            // attached without permission to write
 	entries  []listed.Entry  // objects that existed before
-	grid     *grid           // nil when attached
-	proc     testbed.Process // nil when attached
+	alive    context.Context // ends with the first daemon that ends, whose end is the cause; nil when attached
 
 	mu   sync.Mutex
 	last []string // accounts of the latest operation on the status page
@@ -153,6 +151,8 @@ var probeContent = strings.Repeat("it serves ", 10)
 // started is a client that Plimsoll started, with its grid.
 type started struct {
 	*node
+	grid  *grid
+	proc  testbed.Process
 	probe system.Ref
 }
 
@@ -161,8 +161,8 @@ type started struct {
 func (s *started) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	if err := errors.Join(member.Ended(s.proc), s.grid.died()); err != nil {
-		return fmt.Errorf("tahoe: health probe: %w", err)
+	if s.alive.Err() != nil {
+		return fmt.Errorf("tahoe: health probe: %w", context.Cause(s.alive))
 	}
 	c, err := s.check(ctx, s.probe)
 	if err != nil {
@@ -186,9 +186,5 @@ func (s *started) Processes() []testbed.Process {
 // Stop implements group.Node. The client stops first.
 func (s *started) Stop(ctx context.Context) error {
 	s.client.Close()
-	var err error
-	if s.proc != nil {
-		err = s.proc.Stop(ctx)
-	}
-	return errors.Join(err, s.grid.stop(ctx))
+	return errors.Join(stop(ctx, s.proc), stop(ctx, s.grid.procs...))
 }

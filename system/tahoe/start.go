@@ -33,13 +33,13 @@ type grid struct {
 
 // start starts all storage nodes concurrently, and gives the client in dir the list of them.
 func (g *grid) start(ctx context.Context, d system.Deployment, bin string, client disk.Dir) error {
-	ports, err := storagePorts(ctx, d, g.nodes)
+	ports, err := member.Ports(ctx, d.Hosts[0], nil, g.nodes)
 	if err != nil {
 		return err
 	}
 	announced := make([]announcement, g.nodes)
 	if err := group.Each(ports, func(i, port int) (err error) {
-		g.dirs[i] = storageDir(d, i)
+		g.dirs[i] = disk.Of(d, d.Hosts[0], fmt.Sprintf("storage-%d", i+1))
 		g.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, g.dirs[i], port, g.config)
 		return err
 	}); err != nil {
@@ -48,37 +48,6 @@ func (g *grid) start(ctx context.Context, d system.Deployment, bin string, clien
 	private := client.Sub("private")
 	return errors.Join(private.Files.MkdirAll(private.Path, 0o700),
 		private.Files.Write(ctx, private.Sub("servers.yaml").Path, 0o600, strings.NewReader(g.serversYAML(announced))))
-}
-
-func storageDir(d system.Deployment, i int) disk.Dir {
-	return disk.Of(d, d.Hosts[0], fmt.Sprintf("storage-%d", i+1))
-}
-
-// storagePorts returns the ports of the storage nodes. Restarted nodes keep the ports that the
-// clients already know.
-func storagePorts(ctx context.Context, d system.Deployment, n int) ([]int, error) {
-	free, err := member.Ports(ctx, d.Hosts[0], nil, n)
-	if err != nil {
-		return nil, err
-	}
-	for i := range free {
-		if port, ok := listened(storageDir(d, i)); ok {
-			free[i] = port
-		}
-	}
-	return free, nil
-}
-
-// listened returns the port in the configuration in a node's directory.
-func listened(dir disk.Dir) (port int, ok bool) {
-	b, err := dir.Files.ReadFile(dir.Sub(configFile).Path)
-	if err != nil {
-		return 0, false
-	}
-	_, rest, _ := strings.Cut(string(b), "tub.port = tcp:")
-	digits, _, ok := strings.Cut(rest, ":")
-	port, err = strconv.Atoi(digits)
-	return port, ok && err == nil
 }
 
 func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir, port int, c config) (testbed.Process,
@@ -124,6 +93,7 @@ func (s *started) start(ctx context.Context, d system.Deployment, bin string) er
 	})); err != nil {
 		return err
 	}
+	s.alive, _ = member.WhileAlive(context.Background(), s.Processes()...)
 	s.probe, err = s.Put(ctx, "probe", int64(len(probeContent)), strings.NewReader(probeContent))
 	return err
 }
@@ -138,22 +108,9 @@ func command(bin, dir, label string, ready func(context.Context) error) testbed.
 	}
 }
 
-// died returns an error for the storage nodes that have ended by themselves, with the last lines of
-// their logs; nil if all run.
-func (g *grid) died() error {
-	if g == nil {
-		return nil
-	}
-	var errs []error
-	for _, p := range g.procs {
-		errs = append(errs, member.Ended(p))
-	}
-	return errors.Join(errs...)
-}
-
-// stop stops the started storage nodes concurrently.
-func (g *grid) stop(ctx context.Context) error {
-	return group.Each(g.procs, func(_ int, p testbed.Process) error {
+// stop stops processes concurrently, except those that were not started.
+func stop(ctx context.Context, all ...testbed.Process) error {
+	return group.Each(all, func(_ int, p testbed.Process) error {
 		if p == nil {
 			return nil
 		}

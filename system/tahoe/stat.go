@@ -2,7 +2,6 @@ package tahoe
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -21,15 +20,12 @@ type checked struct {
 
 // check asks every storage node for shares of ref.
 func (n *node) check(ctx context.Context, ref system.Ref) (checked, error) {
-	b, err := n.client.Send(ctx, http.MethodPost, n.at("/uri/"+string(ref), "t=check&output=json"), 0, nil)
-	if err != nil {
-		return checked{}, n.explain(ctx, "check", err)
-	}
 	var answer struct {
 		Results checked `json:"results"`
 	}
-	if err := json.Unmarshal(b, &answer); err != nil {
-		return checked{}, fmt.Errorf("tahoe: check %s: answer: %w", ref, err)
+	at := n.at("/uri/"+string(ref), "t=check&output=json").URL
+	if err := n.client.JSON(ctx, http.MethodPost, at, nil, nil, &answer); err != nil {
+		return checked{}, n.explain(ctx, "check", err)
 	}
 	return answer.Results, nil
 }

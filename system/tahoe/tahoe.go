@@ -98,7 +98,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err := n.start(ctx, d, bin); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // program returns the path of tahoe.
@@ -134,12 +134,12 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		"protocol": strings.Join(slices.Sorted(maps.Keys(protocols)), ", "), "mutable": opt["mutable"],
 		"connections": "kept by the client to the storage nodes",
 	}
-	return group.One(identity, n), nil
+	return group.One(identity, n, nil)
 }
 
 // attached returns the URL of an attached client, and the objects that its grid already has.
 func attached(opt system.Options) (u *url.URL, all []listed.Entry, err error) {
-	u, err = web.Base(name, "url", opt["url"], "http://127.0.0.1:3456")
+	u, err = web.ParseServer(name, "url", opt["url"], "http://127.0.0.1:3456")
 	if err != nil || opt["caps"] == "" {
 		return u, nil, err
 	}

@@ -197,7 +197,7 @@ func TestNotACap(t *testing.T) {
 	n := nodeAt(t, s.URL)
 	_, err := n.Put(t.Context(), "x", 1, strings.NewReader("x"))
 	wantKind(t, "put", err, nil, "instead of a cap")
-	wantKind(t, "health", n.Health(t.Context()), nil, "does not answer as a Tahoe-LAFS client")
+	wantKind(t, "health", n.Health(t.Context()), nil, "the answer is not what it should be")
 }
 
 func nodeAt(t *testing.T, address string) *node {

@@ -30,34 +30,32 @@ type API interface {
 	Version(ctx context.Context) (string, error)
 	Ping(ctx context.Context) error
 	Address(ctx context.Context) (string, error) // for Connect and Fetch of another daemon
-
-	// Has reports whether the daemon knows the object, without asking other nodes.
-	Has(ctx context.Context, ref system.Ref) (bool, error)
 	// Local reads the object from the daemon's own store; a missing object returns
 	// system.ErrNotFound.
 	Local(ctx context.Context, ref system.Ref) (*http.Response, error)
 	Used(ctx context.Context) (int64, error) // bytes in its store
-
 }
 
-// Base is the access to a daemon; APIs embed it.
-type Base struct {
+// Access is the access to a daemon; APIs embed it.
+type Access struct {
 	Web *web.Client
 	At  *url.URL
 }
 
-// NewBase makes no request. The caller limits the time until an answer begins: some daemons answer
+// NewAccess makes no request. The caller limits the time until an answer begins: some daemons answer
 // only when they are done, after minutes.
-func NewBase(name string, dial web.Dial, at *url.URL) Base { return Base{web.Patient(name, dial), at} }
+func NewAccess(name string, dial web.Dial, at *url.URL) Access {
+	return Access{web.Patient(name, dial), at}
+}
 
 // URL implements API.
-func (b Base) URL() *url.URL { return b.At }
+func (b Access) URL() *url.URL { return b.At }
 
 // Client implements API.
-func (b Base) Client() *web.Client { return b.Web }
+func (b Access) Client() *web.Client { return b.Web }
 
-// Kind describes the daemons of one deployment.
-type Kind[A API] struct {
+// Program describes the daemons of one deployment.
+type Program[A API] struct {
 	Name string
 	Ref  func(system.Ref) error // validates a ref
 	// Client returns the API at a URL, where possibly nothing answers yet.
@@ -84,7 +82,7 @@ type Daemon[A API] struct {
 }
 
 // start starts a daemon with its API at port.
-func (k *Kind[A]) start(ctx context.Context, d system.Deployment, h testbed.Host, label string, port int,
+func (k *Program[A]) start(ctx context.Context, d system.Deployment, h testbed.Host, label string, port int,
 	first A) (*Daemon[A], error) {
 	n := &Daemon[A]{Process: member.Process{System: k.Name, Label: k.Name + "/" + label, Host: h},
 		Dir: disk.Of(d, h, label)}
@@ -113,7 +111,7 @@ func (n *Daemon[A]) run(ctx context.Context) error {
 }
 
 // empty removes a daemon's data, except for its identity.
-func (k *Kind[A]) empty(ctx context.Context, n *Daemon[A]) error {
+func (k *Program[A]) empty(ctx context.Context, n *Daemon[A]) error {
 	files, file, kept := n.Dir.Files, n.Dir.Sub(k.Keep).Path, n.Dir.Path+"."+k.Keep
 	if err := files.Rename(file, kept); err != nil {
 		return err
@@ -142,7 +140,7 @@ func endpoints(name string, opt system.Options) ([]*url.URL, error) {
 		if i > 0 && opt[key] == "" {
 			continue
 		}
-		u, err := web.Base(name, key, opt[key], "http://127.0.0.1:8080")
+		u, err := web.ParseServer(name, key, opt[key], "http://127.0.0.1:8080")
 		if err != nil {
 			return nil, err
 		}
@@ -169,8 +167,8 @@ func Check(ctx context.Context, s system.System, opt system.Options, program fun
 }
 
 // Swarm starts an independent daemon on each host.
-func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
-	return group.Start(ctx, len(d.Hosts), about, func(ctx context.Context, i int) (group.Node, error) {
+func (k *Program[A]) Swarm(ctx context.Context, d system.Deployment, about map[string]string) (system.Cluster, error) {
+	return group.Start(ctx, len(d.Hosts), group.Several, about, func(ctx context.Context, i int) (group.Node, error) {
 		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
 			return nil, err
@@ -181,7 +179,7 @@ func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[stri
 			return nil, err
 		}
 		p := k.Peered(n)
-		if p.Self, err = n.API.Address(ctx); err == nil {
+		if p.Self, err = n.API.Address(ctx); err == nil && i == 0 {
 			about["version"], err = n.API.Version(ctx)
 		}
 		if err != nil {
@@ -193,14 +191,14 @@ func (k *Kind[A]) Swarm(ctx context.Context, d system.Deployment, about map[stri
 
 // Pair starts a daemon on the first server host and one on the client, and connects them; node
 // converts the pair to a node.
-func (k *Kind[A]) Pair(
+func (k *Program[A]) Pair(
 	ctx context.Context, d system.Deployment, about map[string]string, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
 	return k.one(ctx, d.Options, about, func(ctx context.Context, p *Pair[A]) error { return p.start(ctx, d) }, node)
 }
 
 // Attach connects to the running daemons in options url and server_url.
-func (k *Kind[A]) Attach(
+func (k *Program[A]) Attach(
 	ctx context.Context, d system.Deployment, about map[string]string, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
 	return k.one(ctx, d.Options, about, func(ctx context.Context, p *Pair[A]) error {
@@ -220,25 +218,23 @@ func (k *Kind[A]) Attach(
 	}, node)
 }
 
-func (k *Kind[A]) one(
+func (k *Program[A]) one(
 	ctx context.Context, opt system.Options, about map[string]string,
 	join func(context.Context, *Pair[A]) error, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
-	p := &Pair[A]{kind: k, ours: map[system.Ref]Object{},
+	p := &Pair[A]{program: k, ours: map[system.Ref]Object{},
 		NotFoundAfter: opt.Duration("not_found_after")}
-	return group.Start(ctx, 1, about, func(ctx context.Context, _ int) (group.Node, error) {
-		err := join(ctx, p)
-		if err == nil {
-			about["version"], err = p.Near().Version(ctx)
+	err := join(ctx, p)
+	if err == nil {
+		about["version"], err = p.Near().Version(ctx)
+	}
+	if err == nil && p.Two() {
+		if p.address, err = p.Far().Address(ctx); err == nil {
+			err = p.Near().Connect(ctx, p.address)
 		}
-		if err == nil && p.Two() {
-			if p.address, err = p.Far().Address(ctx); err == nil {
-				err = p.Near().Connect(ctx, p.address)
-			}
-		}
-		if err != nil {
-			return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
-		}
-		return node(p), nil
-	})
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
+	}
+	return group.One(about, node(p), nil)
 }

@@ -20,7 +20,7 @@ var must = systemtest.Must
 // TestEmptyKeepsTheKey checks that a node without its data keeps its identity.
 func TestEmptyKeepsTheKey(t *testing.T) {
 	n := &Daemon[API]{Dir: disk.Dir{Files: testbed.LocalFiles{}, Path: filepath.Join(t.TempDir(), "node")}}
-	k := &Kind[API]{Keep: "key", Init: func(_ context.Context, n *Daemon[API]) error {
+	k := &Program[API]{Keep: "key", Init: func(_ context.Context, n *Daemon[API]) error {
 		return n.Dir.Files.MkdirAll(n.Dir.Path, 0o700)
 	}}
 	must(t, os.MkdirAll(n.Dir.Sub("repo").Path, 0o700))
@@ -40,8 +40,6 @@ type parted struct {
 	joined chan struct{}
 }
 
-func (p parted) Has(context.Context, system.Ref) (bool, error) { return true, nil }
-
 func (p parted) Connect(context.Context, string) error {
 	close(p.joined)
 	return nil
@@ -53,8 +51,8 @@ func TestDroppedPeerIsConnectedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := parted{joined: make(chan struct{})}
 		p := &Pair[parted]{
-			kind: &Kind[parted]{Name: "x", Ref: func(system.Ref) error { return nil }}, apis: []parted{a, a},
-			Closed: true, NotFoundAfter: 15 * time.Second,
+			program: &Program[parted]{Name: "x", Ref: func(system.Ref) error { return nil }}, apis: []parted{a, a},
+			Closed: true, NotFoundAfter: 15 * time.Second, ours: map[system.Ref]Object{"ref": {}},
 		}
 		from := time.Now()
 		resp, err := p.Search(t.Context(), "get", "ref", func(ctx context.Context) (*http.Response, error) {

@@ -27,7 +27,7 @@ type Pair[A API] struct {
 	NotFoundAfter time.Duration
 	Closed        bool // the daemons were started: no other daemon can have an object
 
-	kind    *Kind[A]
+	program *Program[A]
 	apis    []A // the client's, then the server's
 	daemons []*Daemon[A]
 	address string          // of the server's daemon
@@ -35,9 +35,8 @@ type Pair[A API] struct {
 	unwatch context.CancelFunc
 	write   bool
 
-	mu     sync.Mutex
-	ours   map[system.Ref]Object
-	parted bool // Redial has closed the connection between the daemons
+	mu   sync.Mutex
+	ours map[system.Ref]Object
 }
 
 // Object is an object stored through this pair.
@@ -55,14 +54,14 @@ func (p *Pair[A]) start(ctx context.Context, d system.Deployment) error {
 		return err
 	}
 	var none A
-	if p.Server, err = p.kind.start(ctx, d, d.Hosts[0], "storage-1", port, none); err != nil {
+	if p.Server, err = p.program.start(ctx, d, d.Hosts[0], "storage-1", port, none); err != nil {
 		return err
 	}
 	p.daemons = []*Daemon[A]{p.Server}
 	if port, err = d.Client.Port(ctx, 0); err != nil {
 		return err
 	}
-	client, err := p.kind.start(ctx, d, d.Client, "client-1", port, p.Server.API)
+	client, err := p.program.start(ctx, d, d.Client, "client-1", port, p.Server.API)
 	if err != nil {
 		return err
 	}
@@ -96,11 +95,11 @@ func (p *Pair[A]) PutFar(ctx context.Context, name string, size int64, r io.Read
 
 func (p *Pair[A]) store(ctx context.Context, on A, far bool, name string, size int64, r io.Reader) (system.Ref, error) {
 	if !p.Closed && !p.write {
-		return "", fmt.Errorf("%s: put %s: %w", p.kind.Name, name, system.ErrNotAllowed)
+		return "", fmt.Errorf("%s: put %s: %w", p.program.Name, name, system.ErrNotAllowed)
 	}
 	ref, err := on.Store(ctx, name, size, r)
 	if err != nil {
-		return "", member.Explain(p.alive, fmt.Errorf("%s: put %q (%d bytes): %w", p.kind.Name, name, size, err))
+		return "", member.Explain(p.alive, fmt.Errorf("%s: put %q (%d bytes): %w", p.program.Name, name, size, err))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,39 +113,29 @@ func (p *Pair[A]) Ours(ref system.Ref) (Object, error) {
 	defer p.mu.Unlock()
 	o, ok := p.ours[ref]
 	if !ok {
-		return o, fmt.Errorf("%s: %s is not ours: %w", p.kind.Name, ref, system.ErrReadOnly)
+		return o, fmt.Errorf("%s: %s is not ours: %w", p.program.Name, ref, system.ErrReadOnly)
 	}
 	return o, nil
 }
 
 // Search makes a request about ref for which a daemon may search the network without limit. It
-// reconnects the daemons after Redial, and also if the answer does not begin although one of them
-// has the object: a daemon may have dropped the other, as Codex does with a peer that sent nothing
-// for a minute.
+// connects started daemons again if the answer does not begin: one may have dropped the other, as
+// Codex does with a peer that sent nothing for a minute.
 func (p *Pair[A]) Search(
 	ctx context.Context, what string, ref system.Ref, do func(context.Context) (*http.Response, error),
 ) (*http.Response, error) {
-	if err := p.kind.Ref(ref); err != nil {
+	if err := p.program.Ref(ref); err != nil {
 		return nil, err
 	}
-	if err := p.reconnect(ctx); err != nil {
-		return nil, err
-	}
-	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.kind.Name, what, ref), Head: p.NotFoundAfter, Alive: p.alive}
+	w := web.Wait{What: fmt.Sprintf("%s: %s of %s", p.program.Name, what, ref), Head: p.NotFoundAfter,
+		Means: system.ErrNotFound, Alive: p.alive}
 	if p.Closed {
-		w.Known = func(ctx context.Context) (bool, error) {
-			for _, a := range p.apis {
-				has, err := a.Has(ctx, ref)
-				if has && p.Two() {
-					ctx, cancel := context.WithTimeout(ctx, answer)
-					defer cancel()
-					_ = p.Near().Connect(ctx, p.address) // if it fails, the answer does not begin, which is reported
-				}
-				if has || err != nil {
-					return has, err
-				}
-			}
-			return false, nil
+		if _, err := p.Ours(ref); err != nil {
+			return nil, fmt.Errorf("%s: none of the nodes has it: %w", w.What, system.ErrNotFound)
+		}
+		w.Means = system.ErrStalled
+		w.Late = func(ctx context.Context) {
+			_ = p.Near().Connect(ctx, p.address) // if it fails, the answer does not begin, which is reported
 		}
 	}
 	resp, err := w.Do(ctx, do)
@@ -160,10 +149,7 @@ func (p *Pair[A]) Evict(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
-	fail := func(err error) error { return fmt.Errorf("%s: cool %s: %w", p.kind.Name, ref, err) }
-	if err := p.reconnect(ctx); err != nil {
-		return fail(err)
-	}
+	fail := func(err error) error { return fmt.Errorf("%s: cool %s: %w", p.program.Name, ref, err) }
 	if !o.Far {
 		// Otherwise the only copy would be removed.
 		if err := p.Keep(ctx, ref); err != nil {
@@ -199,7 +185,7 @@ func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 		err = p.Far().Remove(ctx, ref)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: delete %s: %w", p.kind.Name, ref, err)
+		return fmt.Errorf("%s: delete %s: %w", p.program.Name, ref, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,7 +203,7 @@ func (p *Pair[A]) Stats(ctx context.Context) (system.Holdings, error) {
 		}
 		var err error
 		if sum, err = disk.Usage(dirs...); err != nil {
-			return sum, fmt.Errorf("%s: %w", p.kind.Name, err)
+			return sum, fmt.Errorf("%s: %w", p.program.Name, err)
 		}
 	}
 	sum.Absolute = 0
@@ -231,42 +217,10 @@ func (p *Pair[A]) Stats(ctx context.Context) (system.Holdings, error) {
 	return sum, nil
 }
 
-// Part implements Redial for systems whose daemons can disconnect: the next read begins with their
-// handshake. Requests to the daemons use new connections as well.
-func (p *Pair[A]) Part(ctx context.Context) error {
-	for _, a := range p.apis {
-		a.Client().Redial()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.Two() || p.parted {
-		return nil
-	}
-	if err := p.Near().Part(ctx, p.address); err != nil {
-		return err
-	}
-	p.parted = true
-	return nil
-}
-
-// reconnect connects the daemons again after Part.
-func (p *Pair[A]) reconnect(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.parted {
-		return nil
-	}
-	if err := p.Near().Connect(ctx, p.address); err != nil {
-		return err
-	}
-	p.parted = false
-	return nil
-}
-
 // Health implements system.Healther.
 func (p *Pair[A]) Health(ctx context.Context) error {
 	if p.alive != nil && p.alive.Err() != nil {
-		return fmt.Errorf("%s: %w", p.kind.Name, context.Cause(p.alive))
+		return fmt.Errorf("%s: %w", p.program.Name, context.Cause(p.alive))
 	}
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()

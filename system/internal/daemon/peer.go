@@ -13,12 +13,12 @@ import (
 type Peer[A API] struct {
 	*Daemon[A]
 	member.Contents
-	kind *Kind[A]
+	program *Program[A]
 }
 
 // Peered returns a running daemon as a member of a swarm.
-func (k *Kind[A]) Peered(n *Daemon[A]) *Peer[A] {
-	p := &Peer[A]{Daemon: n, kind: k, Contents: member.Contents{
+func (k *Program[A]) Peered(n *Daemon[A]) *Peer[A] {
+	p := &Peer[A]{Daemon: n, program: k, Contents: member.Contents{
 		Backend: n.API, Name: k.Name, Title: n.Label, Redial: k.Redial, Ref: k.Ref, Runs: n.Alive,
 	}}
 	if k.Endless {
@@ -35,7 +35,7 @@ func (p *Peer[A]) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) err
 		return err
 	}
 	if !f.Complete {
-		return fmt.Errorf("%s: %s has %d of %d bytes of %s: %w", p.kind.Name, p.Label, f.Verified, f.Size, ref,
+		return fmt.Errorf("%s: %s has %d of %d bytes of %s: %w", p.program.Name, p.Label, f.Verified, f.Size, ref,
 			system.ErrNotFound)
 	}
 	resp, err := p.API.Local(ctx, ref) // a busy daemon that has the whole content may take long
@@ -59,7 +59,7 @@ func (p *Peer[A]) Kill(ctx context.Context) error {
 func (p *Peer[A]) Restart(ctx context.Context, keep bool) error {
 	err := p.Stop(ctx)
 	if err == nil && !keep {
-		err = p.kind.empty(ctx, p.Daemon)
+		err = p.program.empty(ctx, p.Daemon)
 	}
 	if err == nil {
 		err = p.Restarted(keep, func() error {
@@ -74,7 +74,7 @@ func (p *Peer[A]) Restart(ctx context.Context, keep bool) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("%s: restart %s: %w", p.kind.Name, p.Label, err)
+		return fmt.Errorf("%s: restart %s: %w", p.program.Name, p.Label, err)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (p *Peer[A]) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
 	if err := p.API.Ping(ctx); err != nil {
-		return fmt.Errorf("%s: health probe of %s failed: %w", p.kind.Name, p.Label, err)
+		return fmt.Errorf("%s: health probe of %s failed: %w", p.program.Name, p.Label, err)
 	}
 	return nil
 }

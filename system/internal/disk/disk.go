@@ -12,7 +12,6 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -100,34 +99,8 @@ func FileName(name string) string {
 		}
 	}
 	if b.Len() == 0 || b.Len() > 200 {
-		return hashed(name)
-	}
-	return b.String()
-}
-
-func hashed(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return "=sha256=" + hex.EncodeToString(sum[:])
-}
-
-// devices matches names that Windows reserves for devices, whatever their extension.
-var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)`)
-
-// PortableName is FileName for servers that reject names that are invalid on Windows: a dot at the
-// end of a name or before its extension, and names of devices.
-func PortableName(name string) string {
-	file := FileName(name)
-	var b strings.Builder
-	for i := range len(file) {
-		switch {
-		case file[i] == '.' && (i == len(file)-1 || file[i+1] == '.'), i == 0 && devices.MatchString(file):
-			fmt.Fprintf(&b, "=%02X", file[i])
-		default:
-			b.WriteByte(file[i])
-		}
-	}
-	if b.Len() > 255 {
-		return hashed(name)
+		sum := sha256.Sum256([]byte(name))
+		return "=sha256=" + hex.EncodeToString(sum[:])
 	}
 	return b.String()
 }

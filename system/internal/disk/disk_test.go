@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -43,29 +42,6 @@ func TestFileNameIsInjectiveAndSafe(t *testing.T) {
 		}
 		return file
 	})
-}
-
-// TestPortableNamesAreTaken checks that no name refused by Codex (isValidFilename of its library)
-// is a portable name.
-func TestPortableNamesAreTaken(t *testing.T) {
-	refused := regexp.MustCompile(`(?i)[/\\:*?"<>|^\x00]|^$|^ | $|\.$|[ .]\.[^.]*$|` +
-		`^(con|prn|aux|nul|(com|lpt)[0-9])(\.[^.]*)?$`)
-	wantInjective(t, []string{
-		"", ".", "..", "...", "a.", "a..b", "a..", "a.b.", ".hidden", " ", "a b", "a/b", `a\b`, `"`, "CON:", "é",
-		"con", "CON", "Con.txt", "con.tar.gz", "aux", "nul.bin", "prn", "com0", "LPT9.x", "com", "com10", "lpt", "console",
-		"contents.bin", strings.Repeat(".", 150), strings.Repeat("x", 201),
-	}, func(name string) string {
-		file := PortableName(name)
-		if refused.MatchString(file) || len(file) > 259 {
-			t.Errorf("%q: %s is refused", name, file)
-		}
-		return file
-	})
-	for _, name := range []string{"1MiB.bin", "a.b.c", "console.log", "com10"} { // refs depend on the name
-		if file := PortableName(name); file != name {
-			t.Errorf("%q became %q", name, file)
-		}
-	}
 }
 
 func TestWriteIsAllOrNothing(t *testing.T) {

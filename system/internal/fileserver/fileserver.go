@@ -41,7 +41,7 @@ func Cluster(ctx context.Context, name string, d system.Deployment, identity map
 	command func(Place) (testbed.Command, error)) (system.Cluster, error) {
 	identity["tls"] = d.Options["tls"]
 	identity["h2"] = strconv.FormatBool(d.Options.Bool("tls") && d.Options.Bool("h2"))
-	return group.Start(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+	return group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
 		return start(ctx, name, d, d.Hosts[i], command)
 	})
 }
@@ -71,8 +71,8 @@ func start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	if err != nil {
 		return nil, err
 	}
-	n.Probe = func(context.Context) (system.HTTPTarget, error) { return n.Target(disk.Probe) }
-	base, err := n.Probe(ctx)
+	n.Probe = disk.Probe
+	base, err := n.Target(n.Probe)
 	if err != nil {
 		return nil, err
 	}

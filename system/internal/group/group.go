@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -25,34 +27,34 @@ type Group struct {
 	identity map[string]string
 }
 
-// Start calls start n times; if one call fails, the nodes of earlier calls are stopped.
-func Start(
-	ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node, error),
-) (system.Cluster, error) {
-	g := &Group{identity: identity}
-	for i := range n {
-		node, err := start(ctx, i)
-		if err != nil {
-			return nil, errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
-		}
-		g.nodes = append(g.nodes, node)
+// One returns the cluster of one existing node, unless there is an error.
+func One(identity map[string]string, n Node, err error) (system.Cluster, error) {
+	if err != nil {
+		return nil, err
 	}
-	return g, nil
+	return &Group{[]Node{n}, identity}, nil
 }
 
-// One returns the cluster of one existing node.
-func One(identity map[string]string, n Node) system.Cluster { return &Group{[]Node{n}, identity} }
+// Several is how many nodes of a swarm are started at once: each needs CPU time before it is ready.
+const Several = 8
 
-// StartAll is Start with concurrent calls.
-func StartAll(
-	ctx context.Context, n int, identity map[string]string, start func(ctx context.Context, i int) (Node, error),
-) (system.Cluster, error) {
+// Start calls start n times, in order, and at most atOnce times at once. If a call fails, the nodes
+// of the others are stopped.
+func Start(ctx context.Context, n, atOnce int, identity map[string]string,
+	start func(ctx context.Context, i int) (Node, error)) (system.Cluster, error) {
 	g := &Group{identity: identity, nodes: make([]Node, n)}
-	err := Each(g.nodes, func(i int, _ Node) (err error) {
-		g.nodes[i], err = start(ctx, i)
-		return err
-	})
-	if err != nil {
+	var starting errgroup.Group
+	starting.SetLimit(atOnce)
+	for i := range n {
+		starting.Go(func() error {
+			node, err := start(ctx, i)
+			if err == nil {
+				g.nodes[i] = node
+			}
+			return err
+		})
+	}
+	if err := starting.Wait(); err != nil {
 		g.nodes = slices.DeleteFunc(g.nodes, func(n Node) bool { return n == nil })
 		return nil, errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Base parses the shared options and returns the target of every object, without its URL.
-func Base(name string, opt system.Options) (system.HTTPTarget, error) {
+// CommonTarget parses the shared options and returns the target of every object, without its URL.
+func CommonTarget(name string, opt system.Options) (system.HTTPTarget, error) {
 	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure"), Follow: true}
 	if t.CAFile != "" {
 		if _, err := os.Stat(t.CAFile); err != nil {

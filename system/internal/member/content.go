@@ -38,8 +38,8 @@ func (t *Content) State() State {
 	return t.state
 }
 
-// Know records the size of the content and the overhead of its blocks.
-func (t *Content) Know(size, overhead int64) {
+// SetSize records the size of the content and the overhead of its blocks.
+func (t *Content) SetSize(size, overhead int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.state.Size, t.overhead = size, overhead
@@ -59,9 +59,9 @@ func (t *Content) blocks(bytes int64) {
 	}
 }
 
-// Hold records the bytes in a node's store, if the node reports them, and marks the content as
+// SetHeld records the bytes in a node's store, if the node reports them, and marks the content as
 // complete once all of them are there.
-func (t *Content) Hold(now Counts) {
+func (t *Content) SetHeld(now Counts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now.Held >= 0 && t.state.Size >= 0 && !t.state.Complete {
@@ -76,8 +76,8 @@ func (t *Content) finish() {
 	t.state.Complete, t.state.Verified, t.state.trouble = true, t.state.Size, ""
 }
 
-// Note records what prevents progress, until the next block arrives.
-func (t *Content) Note(err error) {
+// SetTrouble records what prevents progress, until the next block arrives.
+func (t *Content) SetTrouble(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.state.trouble = err.Error()

@@ -29,8 +29,7 @@ type Backend interface {
 	Store(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
 	Remove(ctx context.Context, ref system.Ref) error // the object and its blocks
 	Connect(ctx context.Context, address string) error
-	// Part closes the connection to a peer, or all connections if address is empty.
-	Part(ctx context.Context, address string) error
+	Part(ctx context.Context) error // closes all connections to peers
 	// Apart returns those of the peers that the node may not be connected to.
 	Apart(ctx context.Context, peers []string) ([]string, error)
 	Count(ctx context.Context) (Counts, error)
@@ -82,7 +81,7 @@ func (n *Contents) Publish(ctx context.Context, name string, size int64, r io.Re
 	}
 	c := n.content(ref, before)
 	c.Stop()
-	c.Know(size, 0)
+	c.SetSize(size, 0)
 	c.finish()
 	return ref, nil
 }
@@ -183,7 +182,7 @@ func (n *Contents) keepFetching(ctx context.Context, c *Content) {
 			c.finish()
 			return
 		}
-		c.Note(err)
+		c.SetTrouble(err)
 		if !timing.Pause(ctx, again) {
 			return
 		}
@@ -216,7 +215,7 @@ func (n *Contents) Progress(ctx context.Context, ref system.Ref) (f system.Progr
 		if now, err = n.count(ctx); err != nil {
 			return f, err
 		}
-		c.Hold(now)
+		c.SetHeld(now)
 	}
 	return c.progress(now), nil
 }
@@ -250,7 +249,7 @@ func (n *Contents) Forget(ctx context.Context, ref system.Ref) error {
 		return fmt.Errorf("%s: forget %s: %w", n.Name, ref, err)
 	}
 	if last {
-		return n.Backend.Part(ctx, "")
+		return n.Backend.Part(ctx)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -39,10 +40,10 @@ func NewControlled(ctx context.Context, d system.Deployment, name string, h test
 	return c, nil
 }
 
-// RunNode starts the process of this binary, `plimsoll node NAME --control=ADDRESS ARG…`, and waits
-// until it is ready. It stops a running process first.
-func (c *Controlled) RunNode(ctx context.Context, args ...string) error {
-	command, err := c.d.Node(c.System, append([]string{"--control=" + c.Control}, args...)...)
+// RunNode starts the process of this binary, `plimsoll node NAME CONFIG`, and waits until it is
+// ready. It stops a running process first.
+func (c *Controlled) RunNode(ctx context.Context, config any) error {
+	command, err := c.d.Node(c.System, Argument(config))
 	if err != nil {
 		return err
 	}
@@ -52,18 +53,13 @@ func (c *Controlled) RunNode(ctx context.Context, args ...string) error {
 // Ports returns n free ports of a host, all different and none in taken: the kernel may return the
 // same port twice.
 func Ports(ctx context.Context, h testbed.Host, taken []int, n int) ([]int, error) {
-	used := map[int]bool{}
-	for _, p := range taken {
-		used[p] = true
-	}
 	var ports []int
 	for len(ports) < n {
 		p, err := h.Port(ctx, 0)
 		if err != nil {
 			return nil, err
 		}
-		if !used[p] {
-			used[p] = true
+		if !slices.Contains(taken, p) && !slices.Contains(ports, p) {
 			ports = append(ports, p)
 		}
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// Kind describes the nodes of one swarm.
-type Kind struct {
-	Name string             // of the system
-	Ref  func(string) error // validates a ref
-	Env  []string           // additional environment of the processes: KEY=VALUE
+// Swarm describes the nodes of one swarm.
+type Swarm struct {
+	Name string                 // of the system
+	Ref  func(system.Ref) error // validates a ref
+	Env  []string               // additional environment of the processes: KEY=VALUE
 	// Address returns the address by which peers reach a node that listens at IP:PORT; nil: the
 	// same.
 	Address func(listen string) (string, error)
@@ -47,7 +47,7 @@ type publication struct {
 }
 
 // publish records what the node at address returned for ref.
-func (k *Kind) publish(ref system.Ref, said json.RawMessage, address string) {
+func (k *Swarm) publish(ref system.Ref, said json.RawMessage, address string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.published == nil {
@@ -57,7 +57,7 @@ func (k *Kind) publish(ref system.Ref, said json.RawMessage, address string) {
 }
 
 // drop removes a node from the publishers of ref, or of all contents if ref is empty.
-func (k *Kind) drop(ref system.Ref, address string) {
+func (k *Swarm) drop(ref system.Ref, address string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for known, p := range k.published {
@@ -69,7 +69,7 @@ func (k *Kind) drop(ref system.Ref, address string) {
 }
 
 // task returns a node's task to fetch ref from the given addresses.
-func (k *Kind) task(ref system.Ref, from []string) (t Task[json.RawMessage], err error) {
+func (k *Swarm) task(ref system.Ref, from []string) (t Task[json.RawMessage], err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p, there := k.published[ref]
@@ -96,10 +96,10 @@ type Task[T any] struct {
 // Daemon is a member of a swarm: one process that fetches and serves contents, and its data.
 type Daemon struct {
 	*Controlled
-	kind    *Kind
+	Config  Config // of the process, and what a program needs of it
+	swarm   *Swarm
 	dir     disk.Dir
 	address string
-	args    []string
 
 	mu    sync.Mutex
 	tasks map[system.Ref]Task[json.RawMessage] // of this process, and of the next one
@@ -107,19 +107,17 @@ type Daemon struct {
 
 var _ system.Healther = (*Daemon)(nil)
 
-// Cluster starts a node on each host, concurrently. Nodes accept peers at IP:PORT. flags are added
-// to --control=ADDRESS, --dir=DIRECTORY and --listen=IP:PORT.
-func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[string]string,
-	flags ...string) (system.Cluster, error) {
-	return group.StartAll(ctx, len(d.Hosts), identity, func(ctx context.Context, i int) (group.Node, error) {
+// Cluster starts a node on each host, concurrently. Nodes accept peers at IP:PORT.
+func (k *Swarm) Cluster(ctx context.Context, d system.Deployment, identity map[string]string) (system.Cluster, error) {
+	return group.Start(ctx, len(d.Hosts), group.Several, identity, func(ctx context.Context, i int) (group.Node, error) {
 		port, err := d.Port(ctx, d.Hosts[i])
 		if err != nil {
 			return nil, err
 		}
 		h, label := d.Hosts[i], fmt.Sprintf("node-%d", i+1)
-		n := &Daemon{kind: k, dir: disk.Of(d, h, label), address: system.JoinPort(h, port),
+		n := &Daemon{swarm: k, dir: disk.Of(d, h, label), address: system.JoinPort(h, port),
 			tasks: map[system.Ref]Task[json.RawMessage]{}}
-		n.args = append([]string{"--dir=" + n.dir.Path, "--listen=" + n.address}, flags...)
+		n.Config = Config{Listen: n.address, Dir: n.dir.Path, Options: d.Options}
 		if k.Address != nil {
 			if n.address, err = k.Address(n.address); err != nil {
 				return nil, err
@@ -128,7 +126,7 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 		if n.Controlled, err = NewControlled(ctx, d, k.Name, h, label, port); err != nil {
 			return nil, err
 		}
-		n.env = k.Env
+		n.env, n.Config.Control = k.Env, n.Control
 		if err := n.start(ctx); err != nil {
 			return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 		}
@@ -137,10 +135,10 @@ func (k *Kind) Cluster(ctx context.Context, d system.Deployment, identity map[st
 }
 
 func (n *Daemon) start(ctx context.Context) error {
-	if n.kind.Command == nil {
-		return n.RunNode(ctx, n.args...)
+	if n.swarm.Command == nil {
+		return n.RunNode(ctx, n.Config)
 	}
-	c, err := n.kind.Command(ctx, n)
+	c, err := n.swarm.Command(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -154,15 +152,8 @@ func (n *Daemon) Dir() disk.Dir { return n.dir }
 // Address implements system.Member.
 func (n *Daemon) Address(context.Context) (string, error) { return n.address, nil }
 
-func (n *Daemon) check(ref system.Ref) error {
-	if err := n.kind.Ref(string(ref)); err != nil {
-		return fmt.Errorf("%s: %q is no ref (%w): %w", n.kind.Name, ref, err, system.ErrBadRef)
-	}
-	return nil
-}
-
 func (n *Daemon) of(ctx context.Context, method string, ref system.Ref, in, out any) error {
-	if err := n.check(ref); err != nil {
+	if err := n.swarm.Ref(ref); err != nil {
 		return err
 	}
 	return n.Call(ctx, method, fetchPath+string(ref), in, out)
@@ -174,7 +165,7 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 		return "", err
 	}
 	if size < 1 {
-		return "", fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.kind.Name, title, size)
+		return "", fmt.Errorf("%s: %q has %d bytes: a content has at least one", n.swarm.Name, title, size)
 	}
 	u := n.URL(publishPath)
 	u.RawQuery = url.Values{"title": {disk.FileName(title)}}.Encode()
@@ -184,12 +175,12 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	}
 	var p published[json.RawMessage]
 	if err = json.Unmarshal(answer, &p); err == nil {
-		err = n.check(p.Ref)
+		err = n.swarm.Ref(p.Ref)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: publish %q: %w: %w", n.kind.Name, title, system.ErrAnswer, err)
+		return "", fmt.Errorf("%s: publish %q: %w: %w", n.swarm.Name, title, system.ErrAnswer, err)
 	}
-	n.kind.publish(p.Ref, p.Said, n.address)
+	n.swarm.publish(p.Ref, p.Said, n.address)
 	n.keep(p.Ref, Task[json.RawMessage]{Said: p.Said, Published: true})
 	return p.Ref, nil
 }
@@ -206,10 +197,10 @@ func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) (before Task[json
 
 // Fetch implements system.Member.
 func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error {
-	if err := n.check(ref); err != nil {
+	if err := n.swarm.Ref(ref); err != nil {
 		return err
 	}
-	t, err := n.kind.task(ref, from)
+	t, err := n.swarm.task(ref, from)
 	if err != nil {
 		return err
 	}
@@ -227,12 +218,13 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 
 // Progress implements system.Member. Counters start again with the process.
 func (n *Daemon) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
-	return f, n.of(ctx, http.MethodGet, ref, nil, &f)
+	err = n.of(ctx, http.MethodGet, ref, nil, &f)
+	return f, err
 }
 
 // ReadBack implements system.Member with the content on the node's disk.
 func (n *Daemon) ReadBack(ctx context.Context, ref system.Ref, w io.Writer) error {
-	if err := errors.Join(n.check(ref), n.Alive()); err != nil {
+	if err := errors.Join(n.swarm.Ref(ref), n.Alive()); err != nil {
 		return err
 	}
 	return n.Local.Get(ctx, system.HTTPTarget{URL: n.URL(filePath + string(ref)), Header: n.Header}, w)
@@ -243,7 +235,7 @@ func (n *Daemon) Forget(ctx context.Context, ref system.Ref) error {
 	if err := n.of(ctx, http.MethodDelete, ref, nil, nil); err != nil {
 		return err
 	}
-	n.kind.drop(ref, n.address)
+	n.swarm.drop(ref, n.address)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.tasks, ref)
@@ -258,7 +250,7 @@ func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 		n.mu.Lock()
 		clear(n.tasks)
 		n.mu.Unlock()
-		n.kind.drop("", n.address)
+		n.swarm.drop("", n.address)
 		err = n.dir.Files.RemoveAll(n.dir.Path)
 	}
 	if err == nil {
@@ -273,7 +265,7 @@ func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: restart %s: %w", n.kind.Name, n.Label, err)
+		return fmt.Errorf("%s: restart %s: %w", n.swarm.Name, n.Label, err)
 	}
 	return nil
 }

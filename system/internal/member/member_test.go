@@ -38,7 +38,7 @@ func (f *fake) Connect(ctx context.Context, address string) error {
 func fakeContents(f *fake) (*Contents, *Content) {
 	n := &Contents{Backend: f, Name: "x", Ref: func(system.Ref) error { return nil }, Runs: func() error { return nil }}
 	c := n.content("ref", f.counts)
-	c.Know(100, 0)
+	c.SetSize(100, 0)
 	return n, c
 }
 
@@ -71,7 +71,7 @@ func TestCountsBeginAnew(t *testing.T) {
 
 // TestLeavesAreNotAsked checks that leechers ask only publishers if nodes do not pass content on.
 func TestLeavesAreNotAsked(t *testing.T) {
-	k := &Kind{Name: "some", Leaf: true}
+	k := &Swarm{Name: "some", Leaf: true}
 	if _, err := k.task("x", []string{"a"}); !errors.Is(err, system.ErrNotFound) {
 		t.Errorf("never published: %v", err)
 	}

@@ -58,16 +58,15 @@ func (p *Process) Alive() error {
 	if proc == nil {
 		return fmt.Errorf("%s: the process %s has not been started", p.System, p.Label)
 	}
-	if err := Ended(proc); err != nil {
+	if err := ended(proc); err != nil {
 		return fmt.Errorf("%s: %w", p.System, err)
 	}
 	return nil
 }
 
-// Ended returns an error if a process has ended. A nil process has not been started, so it has not
-// ended.
-func Ended(p testbed.Process) error {
-	if p == nil || !testbed.Ended(p) {
+// ended returns an error if a process has ended.
+func ended(p testbed.Process) error {
+	if !testbed.Ended(p) {
 		return nil
 	}
 	err := p.Err()
@@ -86,7 +85,7 @@ func WhileAlive(ctx context.Context, processes ...testbed.Process) (context.Cont
 			select {
 			case <-ctx.Done():
 			case <-p.Done():
-				cancel(Ended(p))
+				cancel(ended(p))
 			}
 		}()
 	}
@@ -107,9 +106,9 @@ func Explain(alive context.Context, err error) error {
 
 // Kill implements system.Restarter; it does not fail if nothing runs.
 func (p *Process) Kill(context.Context) error {
-	ended, cancel := context.WithCancel(context.Background())
+	now, cancel := context.WithCancel(context.Background())
 	cancel() // no time for a clean shutdown
-	return p.Stop(ended)
+	return p.Stop(now)
 }
 
 // Stop shuts the process down cleanly; it may be called again.

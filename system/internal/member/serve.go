@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -23,6 +24,28 @@ const (
 	fetchPath   = "/fetch/"  // POST a task, GET a system.Progress, DELETE data and task
 	filePath    = "/file/"   // GET the content from disk
 )
+
+// Config is the configuration of a node's process.
+type Config struct {
+	Control string         // address of the control API
+	Listen  string         // address for peers
+	Dir     string         // of contents and tasks
+	Options system.Options // of the system
+}
+
+// Argument returns the configuration of a process as its only argument.
+func Argument(config any) string {
+	b, _ := json.Marshal(config) // strings and numbers cannot fail
+	return string(b)
+}
+
+// Configure reads the configuration of this process from its argument.
+func Configure(args []string, config any) error {
+	if err := json.Unmarshal([]byte(strings.Join(args, " ")), config); err != nil {
+		return fmt.Errorf("read the configuration of this process, its only argument, as JSON: %w", err)
+	}
+	return nil
+}
 
 // Node implements the operations of the process. An unknown ref returns system.ErrNotFound.
 type Node[T any] interface {

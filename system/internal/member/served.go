@@ -1,7 +1,9 @@
 package member
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -12,17 +14,23 @@ import (
 type Served struct {
 	web.Reader
 	Process
-	// Probe returns the location of an object with the content disk.ProbeContent.
-	Probe func(ctx context.Context) (system.HTTPTarget, error)
+	Probe system.Ref // of an object with the content disk.ProbeContent
 }
 
 // Serves fetches the probe over a new connection.
 func (s *Served) Serves(ctx context.Context) error {
-	t, err := s.Probe(ctx)
-	if err != nil {
-		return err
-	}
-	return s.Client.Probe(ctx, t, disk.ProbeContent)
+	return s.Client.Fresh(ctx, func(ctx context.Context, c *web.Client) error {
+		var got bytes.Buffer
+		fresh := s.Reader
+		fresh.Client = c
+		if err := fresh.Get(ctx, s.Probe, &got); err != nil {
+			return fmt.Errorf("health probe failed: %w", err)
+		}
+		if !bytes.Equal(got.Bytes(), disk.ProbeContent) {
+			return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", s.System, s.Label, got.Len())
+		}
+		return nil
+	})
 }
 
 // Health implements system.Healther with a fetch of the probe over a new connection.

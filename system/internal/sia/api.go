@@ -3,7 +3,6 @@ package sia
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,11 +85,6 @@ func (a *API) Send(ctx context.Context, method, path string, query url.Values, i
 // Post sends in and ignores the answer.
 func (a *API) Post(ctx context.Context, path string, in any) error {
 	return a.Send(ctx, http.MethodPost, path, nil, in, nil)
-}
-
-// List reads a long list in a report, as [web.Client.List] does.
-func (a *API) List(ctx context.Context, path, field string, each func(*json.Decoder) error) error {
-	return a.explain(a.Client.List(ctx, a.URL(path, nil), a.Header, field, each))
 }
 
 // Download writes an answer's body to w.

@@ -30,9 +30,9 @@ func Endpoint(name string, opt system.Options) (base *url.URL, password string, 
 	return base, password, nil
 }
 
-// Pair returns the values of two options that must both be given, each at least 1, or both be
+// BothOrNone returns the values of two options that must both be given, each at least 1, or both be
 // omitted. It returns 0, 0 if they are omitted.
-func Pair(name string, opt system.Options, first, second string) (a, b int64, err error) {
+func BothOrNone(name string, opt system.Options, first, second string) (a, b int64, err error) {
 	a, b = opt.Int(first), opt.Int(second)
 	if (a == 0) != (b == 0) {
 		return 0, 0, fmt.Errorf("%s: options `%s` and `%s` are %d and %d: give both, each at least 1, or none", name,
@@ -100,11 +100,9 @@ func Attach(ctx context.Context, name string, d system.Deployment, plan func(sys
 	}
 	a := connect(base, password, d.Client)
 	identity := map[string]string{"endpoint": base.Host, "currency": "SC", "sector": strconv.Itoa(Sector)}
-	return group.Start(ctx, 1, identity, func(context.Context, int) (group.Node, error) {
-		n, err := node(a, p, identity)
-		if err != nil {
-			a.Close()
-		}
-		return n, err
-	})
+	n, err := node(a, p, identity)
+	if err != nil {
+		a.Close()
+	}
+	return group.One(identity, n, err)
 }

@@ -1,13 +1,11 @@
 package sshd
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
 	"path/filepath"
 	"strings"
-	"text/template"
 )
 
 // The configuration ignores that of the machine's own server. Limits are high enough for a burst,
@@ -15,9 +13,7 @@ import (
 // reason.
 //
 //go:embed sshd_config
-var configText string
-
-var config = template.Must(template.New("sshd_config").Parse(configText))
+var config string
 
 func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
 	if bad := strings.IndexFunc(root, unsafe); bad >= 0 {
@@ -25,11 +21,8 @@ func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
 			"would not take literally; choose another --out", root, root[bad:bad+1])
 	}
 	path := filepath.Join(root, "sshd_config")
-	var text bytes.Buffer
-	if err := config.Execute(&text, struct{ Address, Root, User string }{s.Address(), root, s.User}); err != nil {
-		return "", err
-	}
-	return path, s.Host.Files().Write(ctx, path, 0o644, &text)
+	text := strings.NewReplacer("ADDRESS", s.Address(), "ROOT", root, "USER", s.User).Replace(config)
+	return path, s.Host.Files().Write(ctx, path, 0o644, strings.NewReader(text))
 }
 
 // Literal reports whether sshd, scp and a shell take a file name literally.

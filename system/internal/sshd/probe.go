@@ -28,11 +28,11 @@ const probeTimeout = 10 * time.Second
 func (s *Server) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	if err := s.Ended(); err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+	if err := s.Alive(); err != nil {
+		return err
 	}
 	if err := s.probe(ctx); err != nil {
-		return fmt.Errorf("%s: health probe: %w", s.name, err)
+		return fmt.Errorf("%s: health probe: %w", s.System, err)
 	}
 	return nil
 }

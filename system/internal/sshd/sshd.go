@@ -22,7 +22,6 @@ import (
 type Server struct {
 	Version    string // "OpenSSH_9.2p1 …"
 	Binary     string
-	Host       testbed.Host
 	Port       int
 	User       string // the login name: the user who runs Plimsoll
 	disk.Dir          // of the objects; it contains the probe
@@ -30,9 +29,8 @@ type Server struct {
 	HostKey    ssh.PublicKey
 	KeyFile    string // the client's private key
 	KnownHosts string // a file that contains only this server
-	Process    testbed.Process
-	name       string   // of the system
-	dial       web.Dial // of the client's host
+	member.Process
+	dial web.Dial // of the client's host
 }
 
 // Address returns the address on which the server listens.
@@ -45,7 +43,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{name: name, Binary: bin, Host: h, dial: d.Client.Dial}
+	s := &Server{Process: member.Process{System: name, Label: name + "/server", Host: h}, Binary: bin, dial: d.Client.Dial}
 	if s.Version, err = Version(ctx, bin); err != nil {
 		return nil, err
 	}
@@ -73,8 +71,8 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 			return nil, fmt.Errorf("sshd as root needs the directory %s: %w", privsep, err)
 		}
 	}
-	s.Process, err = h.Start(ctx, testbed.Command{
-		Name: name + "/server", Role: "system", Dir: root,
+	err = s.Run(ctx, testbed.Command{
+		Dir:  root,
 		Args: append(who.prefix, bin, "-D", "-e", "-f", conf),
 		Ready: func(ctx context.Context) error {
 			// A login before the server listens would only add to the log.
@@ -96,9 +94,6 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	}
 	return s, nil
 }
-
-// Ended returns an error if the server's process has ended.
-func (s *Server) Ended() error { return member.Ended(s.Process) }
 
 // privsep is the directory to which sshd confines its unprivileged process. The path is compiled
 // in; the machine's own service creates the directory when it starts.

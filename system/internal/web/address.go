@@ -49,9 +49,9 @@ func HostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// Base parses the URL of a server, without path and query: the value of option key of system name.
+// ParseServer parses the URL of a server, without path and query: the value of option key of system name.
 // like is an example for the error.
-func Base(name, key, text, like string) (*url.URL, error) {
+func ParseServer(name, key, text, like string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" ||
 		u.RawQuery != "" {

@@ -3,7 +3,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -207,23 +206,8 @@ func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (head http.Heade
 	return resp.Header, resp.ContentLength, nil
 }
 
-// Probe fetches the object over a new connection within seconds. It checks the health of a server
-// regardless of the state of older connections.
-func (c *Client) Probe(ctx context.Context, t system.HTTPTarget, want []byte) error {
-	return c.Fresh(ctx, func(ctx context.Context, fresh *Client) error {
-		var got bytes.Buffer
-		if err := fresh.Get(ctx, t, &got); err != nil {
-			return fmt.Errorf("health probe failed: %w", err)
-		}
-		if !bytes.Equal(got.Bytes(), want) {
-			return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", c.name, public(t.URL),
-				got.Len())
-		}
-		return nil
-	})
-}
-
-// Fresh calls do with a copy of c that has no connections yet. do must finish within probeTimeout.
+// Fresh calls do with a copy of c that has no connections yet, for probes of a server's health. do
+// must finish within probeTimeout.
 func (c *Client) Fresh(ctx context.Context, do func(context.Context, *Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -14,8 +14,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// maxJSON limits the size of an answer. A larger answer is an error; it is not cut.
-const maxJSON = 64 << 20
+// maxJSON limits the size of an answer that is kept in memory. A larger one is an error; it is not
+// cut. It suffices for half a million files of a siad, which take 500 bytes each.
+const maxJSON = 256 << 20
 
 // StatusError is an answer without success. Callers know the meaning of status and text in their
 // system: they use errors.As and wrap the matching error (ErrAuth, …).
@@ -101,7 +102,8 @@ func (c *Client) JSON(ctx context.Context, method string, u *url.URL, header htt
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.UseNumber()
 	if err := d.Decode(out); err != nil {
-		return c.malformed(method, u, err, answer)
+		return fmt.Errorf("%s: %s %s: %w: %w (it begins %q)", c.name, method, public(u), system.ErrAnswer, err,
+			answer[:min(len(answer), 80)])
 	}
 	return nil
 }
@@ -115,7 +117,7 @@ func (c *Client) Call(ctx context.Context, call Call) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(Bounded(resp.Body))
+	answer, err := io.ReadAll(Bounded(resp))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s %s: answer: after %d bytes: %w", c.name, call.Method, public(call.URL),
 			len(answer), err)
@@ -143,21 +145,8 @@ func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 	return nil, c.refusal(resp)
 }
 
-// Bounded returns a reader for an answer that is kept in memory. It fails after more than 64 MiB.
-func Bounded(r io.Reader) io.Reader { return &bounded{r: r, left: maxJSON} }
-
-type bounded struct {
-	r    io.Reader
-	left int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("it has more than %d MiB", maxJSON>>20)
-	}
-	return n, err
-}
+// Bounded returns the body of an answer that is kept in memory. It fails after maxJSON.
+func Bounded(answer *http.Response) io.Reader { return http.MaxBytesReader(nil, answer.Body, maxJSON) }
 
 // refusal returns the [StatusError] of an answer.
 func (c *Client) refusal(resp *http.Response) error {
@@ -174,18 +163,3 @@ func (c *Client) refusal(resp *http.Response) error {
 		Said: said[:min(len(said), 1<<10)], Text: string(answer),
 	})
 }
-
-// malformed returns the error for an answer that could not be decoded.
-func (c *Client) malformed(method string, u *url.URL, err error, answer []byte) error {
-	if html(answer) {
-		return fmt.Errorf("%s: %s %s: %w (it begins %q)", c.name, method, public(u), system.ErrHTML, start(answer))
-	}
-	return fmt.Errorf("%s: %s %s: %w: %w (it begins %q)", c.name, method, public(u), system.ErrAnswer, err,
-		start(answer))
-}
-
-// html reports whether an answer is a web page.
-func html(answer []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(answer), []byte("<")) }
-
-// start returns the beginning of an answer, for errors.
-func start(b []byte) []byte { return b[:min(len(b), 80)] }

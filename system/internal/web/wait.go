@@ -7,24 +7,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
-
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// look is how long an answer may take to begin before the cluster's nodes are asked whether any of
-// them has the object at all.
-const look = time.Second
+// lateAfter is how long an answer may take to begin until Wait.Late is called.
+const lateAfter = time.Second
 
 // Wait bounds one request to a daemon that searches a network without limit: for a missing object,
 // it sends no answer instead of a 404.
 type Wait struct {
 	What string        // prefix of errors, such as "codex: get zDv…"
 	Head time.Duration // time until the answer begins; 0: as long as ctx allows
-	// Known reports whether any node of a closed cluster has the object. It is nil if nodes outside
-	// the cluster may have it.
-	Known func(ctx context.Context) (bool, error)
+	// Means is the error after Head: ErrNotFound or, if the object is there, ErrStalled.
+	Means error
+	Late  func(ctx context.Context) // called once if the answer is late; nil: nothing is done
 	// Alive ends with the daemons; its cause describes how they ended. It is nil if they are not
 	// watched.
 	Alive context.Context
@@ -41,26 +37,14 @@ func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, 
 	giveUp := func(format string, args ...any) {
 		cancel(reason{fmt.Errorf("%s: %w", w.What, fmt.Errorf(format, args...))})
 	}
-	var has, began atomic.Bool
 	unwatch := context.AfterFunc(cmp.Or(w.Alive, context.Background()), func() { giveUp("%w", context.Cause(w.Alive)) })
 	var timers []*time.Timer
-	if w.Known != nil {
-		timers = append(timers, time.AfterFunc(look, func() {
-			known, err := w.Known(ctx)
-			if has.Store(err == nil && known); err == nil && !known && !began.Load() {
-				giveUp("none of the nodes has it: %w", system.ErrNotFound)
-			}
-		}))
+	if w.Late != nil {
+		timers = append(timers, time.AfterFunc(lateAfter, func() { w.Late(ctx) }))
 	}
 	if w.Head > 0 {
 		timers = append(timers, time.AfterFunc(w.Head, func() {
-			if has.Load() {
-				giveUp("no answer for %v (option not_found_after), though one of the nodes has it: %w", w.Head,
-					system.ErrStalled)
-			} else {
-				giveUp("no answer for %v (option not_found_after): the node continues to search, and never says that an "+
-					"object is missing: %w", w.Head, system.ErrNotFound)
-			}
+			giveUp("no answer for %v (option not_found_after); the node continues to search: %w", w.Head, w.Means)
 		}))
 	}
 	end := func() {
@@ -68,7 +52,6 @@ func (w Wait) Do(ctx context.Context, do func(context.Context) (*http.Response, 
 		unwatch()
 	}
 	resp, err := do(ctx)
-	began.Store(true)
 	for _, t := range timers {
 		t.Stop()
 	}

@@ -87,22 +87,19 @@ func silent(ctx context.Context) (*http.Response, error) {
 }
 
 func TestNoAnswer(t *testing.T) {
-	unknown := func(context.Context) (bool, error) { return false, nil }
-	known := func(context.Context) (bool, error) { return true, nil }
 	for name, c := range map[string]struct {
 		wait     Wait
 		deadline time.Duration
 		want     error
 		after    time.Duration
 	}{
-		"not known": {Wait{Head: 15 * time.Second}, time.Hour, system.ErrNotFound, 15 * time.Second},
-		"no node has it": {Wait{Head: 15 * time.Second, Known: unknown}, time.Hour, system.ErrNotFound,
-			look},
-		"a node has it": {Wait{Head: 15 * time.Second, Known: known}, time.Hour, system.ErrStalled,
+		"not known": {Wait{Head: 15 * time.Second, Means: system.ErrNotFound}, time.Hour, system.ErrNotFound,
 			15 * time.Second},
-		"no limit of ours": {Wait{Known: known}, time.Hour, context.DeadlineExceeded, time.Hour},
-		"the caller is less patient": {Wait{Head: 15 * time.Second}, 3 * time.Second, context.DeadlineExceeded,
-			3 * time.Second},
+		"a node has it": {Wait{Head: 15 * time.Second, Means: system.ErrStalled}, time.Hour, system.ErrStalled,
+			15 * time.Second},
+		"no limit of ours": {Wait{Means: system.ErrNotFound}, time.Hour, context.DeadlineExceeded, time.Hour},
+		"the caller is less patient": {Wait{Head: 15 * time.Second, Means: system.ErrNotFound}, 3 * time.Second,
+			context.DeadlineExceeded, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

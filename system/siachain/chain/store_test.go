@@ -134,7 +134,7 @@ func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
 // count.
 func TestOnlyWhomItWasTold(t *testing.T) {
 	const one, two = "10.0.0.1:1", "10.0.0.2:1"
-	b := NewBook([]string{one})
+	b := NewPeerStore([]string{one})
 	for _, a := range []string{one, two} {
 		must(t, b.AddPeer(a))
 		must(t, b.UpdatePeerInfo(a, func(p *syncer.PeerInfo) { p.SyncedBlocks += 100 }))

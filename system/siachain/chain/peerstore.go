@@ -10,18 +10,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// Book is a node's syncer.PeerStore. It makes the node dial only the given peers, and counts what
+// PeerStore is a node's syncer.PeerStore. It makes the node dial only the given peers, and counts what
 // they deliver.
-type Book struct {
+type PeerStore struct {
 	mu    sync.Mutex
 	named []syncer.PeerInfo // in the given order
 	// requests for blocks, of all peers
 	timedOut, failed int64
 }
 
-// NewBook returns a book with the peers that the node dials.
-func NewBook(peers []string) *Book {
-	b := &Book{}
+// NewPeerStore returns a book with the peers that the node dials.
+func NewPeerStore(peers []string) *PeerStore {
+	b := &PeerStore{}
 	for _, a := range peers {
 		b.named = append(b.named, syncer.PeerInfo{Address: a, FirstSeen: time.Now()})
 	}
@@ -29,7 +29,7 @@ func NewBook(peers []string) *Book {
 }
 
 // of returns the information about a peer, or nil.
-func (b *Book) of(address string) *syncer.PeerInfo {
+func (b *PeerStore) of(address string) *syncer.PeerInfo {
 	i := slices.IndexFunc(b.named, func(p syncer.PeerInfo) bool { return p.Address == address })
 	if i < 0 {
 		return nil
@@ -39,17 +39,17 @@ func (b *Book) of(address string) *syncer.PeerInfo {
 
 // AddPeer implements syncer.PeerStore. Peers that connect by themselves may stay, but are never
 // dialled.
-func (*Book) AddPeer(string) error { return nil }
+func (*PeerStore) AddPeer(string) error { return nil }
 
 // Peers implements syncer.PeerStore.
-func (b *Book) Peers() ([]syncer.PeerInfo, error) {
+func (b *PeerStore) Peers() ([]syncer.PeerInfo, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.named), nil
 }
 
 // PeerInfo implements syncer.PeerStore.
-func (b *Book) PeerInfo(address string) (syncer.PeerInfo, error) {
+func (b *PeerStore) PeerInfo(address string) (syncer.PeerInfo, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.of(address); p != nil {
@@ -60,7 +60,7 @@ func (b *Book) PeerInfo(address string) (syncer.PeerInfo, error) {
 
 // UpdatePeerInfo implements syncer.PeerStore. The syncer calls it when a peer has connected and
 // when one has delivered the blocks of a request.
-func (b *Book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) error {
+func (b *PeerStore) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.of(address); p != nil { // otherwise the peer has connected by itself
@@ -71,14 +71,14 @@ func (b *Book) UpdatePeerInfo(address string, change func(*syncer.PeerInfo)) err
 
 // Ban implements syncer.PeerStore. It does nothing, because peers serve blocks that Plimsoll has
 // made.
-func (*Book) Ban(string, time.Duration, string) error { return nil }
+func (*PeerStore) Ban(string, time.Duration, string) error { return nil }
 
 // Banned implements syncer.PeerStore.
-func (*Book) Banned(string) (bool, error) { return false, nil }
+func (*PeerStore) Banned(string) (bool, error) { return false, nil }
 
 // Failure counts a failed request for blocks. The library's log does not tell which peer it was
 // sent to.
-func (b *Book) Failure(timedOut bool) {
+func (b *PeerStore) Failure(timedOut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if timedOut {
@@ -89,7 +89,7 @@ func (b *Book) Failure(timedOut bool) {
 }
 
 // Shares returns what the peers have delivered.
-func (b *Book) Shares() (all []system.PeerShare, timedOut, failed int64) {
+func (b *PeerStore) Shares() (all []system.PeerShare, timedOut, failed int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.named {
