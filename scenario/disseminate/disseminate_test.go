@@ -328,13 +328,13 @@ func TestSwarms(t *testing.T) {
 			}},
 		// Early failures do not shorten the median.
 		"three refuse": {section: "nodes: 5", set: three(refuses),
-			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1, "disk_median": -1,
+			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1,
 				"speed_median": -1, "first_byte": -1}},
 		"three lie": {section: "nodes: 5", set: three(trouble(mem.Trouble{Wrong: true})),
-			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1, "disk_median": -1,
+			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1,
 				"speed_median": -1}},
 		"three stop": {section: "nodes: 5", set: three(trouble(mem.Trouble{Stop: 0.3})),
-			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1, "disk_median": -1,
+			polled: values{"time_p25": 100}, exact: values{"ok_rate": 0.25, "time_median": -1,
 				"speed_median": -1}},
 
 		// Only actual calls count as starts: one at once; two, released at 2 s and 4 s, at 5 s.
@@ -445,7 +445,7 @@ func TestSwarmTimes(t *testing.T) {
 				t.Errorf("outcomes %s, want %s; the load has %d edges", s.outcomes(), want, s.edges)
 			}
 			s.polled(map[string]float64{"time_last": c.want, "time_median": c.want, "time_p25": c.want,
-				"disk_last": c.want, "disk_median": c.want, "first_byte": 0, "resolution": swarmPoll.Seconds()})
+				"first_byte": 0, "resolution": swarmPoll.Seconds()})
 			s.Holds(t, nil, map[string]float64{"ok_rate": 1, "stalls": 0, "start_spread": 0, "overhead": 1,
 				"seeder_share": 1, "duplicates": 1}, 0)
 			// No more polls than in the schedule, and a last one of each node.

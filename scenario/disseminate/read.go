@@ -38,7 +38,7 @@ func reachedKey(together bool, share float64) string {
 // leecher holds the results of a leecher. Times are ends of polls, in nanoseconds since the
 // trial's epoch; 0: not reached.
 type leecher struct {
-	leecherOp
+	fetch   record.Op
 	name    string
 	have    float64 // bytes, by the last mark that was read
 	reached [len(shares)]int64
@@ -53,15 +53,13 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	if t.State != record.Done {
 		return out, nil
 	}
-	in := scenario.Measured{Load: scenario.Load{Details: t.Details}}
-	in.Ops = scenario.Sound(facts.Ops(t.ID), &err)
-	ops := leecherOps(&in)
+	ops := leecherOps(&scenario.Measured{Ops: scenario.Sound(facts.Ops(t.ID), &err)})
 	marks := slices.Collect(scenario.Sound(facts.Marks(t.ID), &err))
 	events := slices.Collect(scenario.Sound(facts.EventsOf(t.ID), &err))
 	if err != nil || len(ops) == 0 { // the directory is damaged, or no leecher was released
 		return out, err
 	}
-	release, nodes := ops[0].fetch.Intended, map[int]*leecher{}
+	release, nodes := ops[0].Intended, map[int]*leecher{}
 	names := map[int]string{} // names of the nodes that took part, by place
 	for _, d := range t.Details {
 		if d.Kind == record.DetailSeeder {
@@ -69,9 +67,10 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		}
 	}
 	var all []*leecher
-	for _, o := range ops {
-		l := &leecher{leecherOp: o, name: cmp.Or(names[o.place], fmt.Sprintf("node %02d", o.place+1))}
-		all, nodes[o.place], release = append(all, l), l, min(release, o.fetch.Intended)
+	for _, op := range ops {
+		place := int(op.Worker)
+		l := &leecher{fetch: op, name: cmp.Or(names[place], fmt.Sprintf("node %02d", place+1))}
+		all, nodes[place], release = append(all, l), l, min(release, op.Intended)
 	}
 	out.Metrics = scenario.Definitions(definitions, "nodes")
 	row := func(entity, metric string, seconds float64) {
@@ -183,9 +182,6 @@ func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span)
 		first := cmp.Or(op.FirstByte, op.Intended)
 		span("waiting", op.Intended, first, "")
 		span("fetching", first, op.LastByte, "")
-		if l.disk.Outcome == record.OK {
-			span("writing to disk", op.LastByte, l.disk.LastByte, "")
-		}
 		return spans
 	}
 	first, ended := cmp.Or(op.FirstByte, op.LastByte), strings.TrimSuffix(op.Outcome.String()+": "+op.Class, ": ")
