@@ -23,13 +23,9 @@ const (
 	unfinished  = "unfinished" // kind of a leecher's span
 )
 
-// reachedKey returns the metric of the time until a share is reached: by the median leecher
-// since its own release, or by all together since the first release.
-func reachedKey(together bool, share float64) string {
-	switch {
-	case together:
-		return fmt.Sprintf("together_%.0f", 100*share)
-	case share == 1:
+// reachedKey returns the metric of the time until the median leecher has a share, since its own release.
+func reachedKey(share float64) string {
+	if share == 1 {
 		return "time_median"
 	}
 	return fmt.Sprintf("reached_%.0f", 100*share)
@@ -80,16 +76,13 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		}
 		out.Rows = append(out.Rows, r)
 	}
-	together, progress := follow(marks, nodes, release)
-	for i, x := range shares {
-		row("", reachedKey(true, x), together[i])
+	progress := follow(marks, nodes, release)
+	for i, x := range shares[:len(shares)-1] {
 		var lifetimes []stats.Lifetime
 		for _, l := range all {
 			lifetimes = append(lifetimes, lifetime(l.fetch, l.reached[i]))
 		}
-		if x < 1 {
-			row("", reachedKey(false, x), stats.ProductLimit(lifetimes, 0.5))
-		}
+		row("", reachedKey(x), stats.ProductLimit(lifetimes, 0.5))
 	}
 	for _, l := range all {
 		if wanted(l.fetch.Outcome) {
@@ -104,20 +97,15 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	return out, nil
 }
 
-// follow derives from the marks when each leecher reached each share, and when all wanted
-// leechers together did, in seconds since the release; NaN: never.
-func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (together [len(shares)]float64,
-	progress []analysis.Point) {
-	wants, last := 0.0, math.Inf(-1)
+// follow derives from the marks when each leecher reached each share, and which share of all content
+// the wanted leechers had, in seconds since the release.
+func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (progress []analysis.Point) {
+	wants, total := 0.0, 0.0
 	for _, l := range nodes {
 		if wanted(l.fetch.Outcome) {
-			wants, last = wants+float64(l.fetch.Length), max(last, l.had(release))
+			wants += float64(l.fetch.Length)
 		}
 	}
-	for i := range together {
-		together[i] = math.NaN()
-	}
-	total := 0.0
 	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
 	for _, m := range marks {
 		l := nodes[m.Node]
@@ -131,16 +119,8 @@ func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (togethe
 		total += more
 		at := float64(m.End.Nanoseconds()-release) / 1e9
 		progress = append(progress, analysis.Point{At: at, Value: total / wants, Lo: math.NaN(), Hi: math.NaN()})
-		for i, x := range shares {
-			if math.IsNaN(together[i]) && total >= x*wants {
-				together[i] = at
-			}
-		}
 	}
-	if all := &together[len(shares)-1]; math.IsNaN(*all) && !math.IsInf(last, 0) {
-		*all = last
-	}
-	return together, progress
+	return progress
 }
 
 // had returns when the leecher had all, in seconds since a moment, or NaN.

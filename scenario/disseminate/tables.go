@@ -124,21 +124,19 @@ func completionTable(f *analysis.Frame) analysis.Table {
 		if c.Valid == 0 {
 			continue
 		}
-		for _, of := range []string{"a leecher", "all together"} {
-			row := []any{c.System, f.Layout.Where(c), of}
-			for _, s := range shares {
-				key := reachedKey(of == "all together", s)
-				v := summary(c, key)
-				if slices.ContainsFunc(f.Of(c, key), func(r analysis.Row) bool { return r.Censored }) {
-					v.Tone = analysis.Warn
-					if !v.Number.Known() {
-						v.Text = "never"
-					}
+		row := []any{c.System, f.Layout.Where(c)}
+		for _, s := range shares {
+			key := reachedKey(s)
+			v := summary(c, key)
+			if slices.ContainsFunc(f.Of(c, key), func(r analysis.Row) bool { return r.Censored }) {
+				v.Tone = analysis.Warn
+				if !v.Number.Known() {
+					v.Text = "never"
 				}
-				row = append(row, v)
 			}
-			t.Add(row...)
+			row = append(row, v)
 		}
+		t.Add(row...)
 	}
 	return t
 }

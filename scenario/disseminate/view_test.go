@@ -127,7 +127,7 @@ func TestSyntheticSwarm(t *testing.T) {
 	if s := faulty.Metrics["time_last"]; s.Censored != 1 || s.N != 6 || s.Median != 8 {
 		t.Errorf("the last with faults: %+v", s)
 	}
-	for key, want := range map[string]analysis.Num{"reached_50": 1, "together_50": 1.5, "together_100": 4} {
+	for key, want := range map[string]analysis.Num{"reached_50": 1, "reached_95": 2} {
 		if got := calm.Metrics[key].Median; math.Abs(float64(got-want)) > 1e-6 {
 			t.Errorf("%s = %v, want %v", key, got, want)
 		}
