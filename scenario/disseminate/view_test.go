@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report/page"
+	"github.com/plimsoll-project/plimsoll/scenario/nodes"
 )
 
 const file = `
@@ -86,6 +87,9 @@ func analysed(t *testing.T, file string) *analysis.Result {
 			}
 			if faulty {
 				trial.Metrics["outage"], trial.Metrics["recovery"], trial.Metrics["recovered"] = 2, 3, 1
+			}
+			if faulty && block == 5 {
+				trial.Notes = []string{nodes.NoteFault + `"crash" never came: the load was over before`}
 			}
 			must(t, w.Ops(ops))
 			must(t, w.Marks(marks))

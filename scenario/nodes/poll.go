@@ -355,6 +355,9 @@ func (t *Trial) decide(n *Node, at time.Duration) {
 	}
 }
 
+// NoteFault begins the notes on faults that did not happen in full.
+const NoteFault = "the fault "
+
 // conclude decides the outcome of the remaining nodes when the load is over. whole means that
 // the load was not cut short.
 func (t *Trial) conclude(whole bool) {
@@ -374,9 +377,9 @@ func (t *Trial) conclude(whole bool) {
 	}
 	for _, f := range t.Faults {
 		if whole && !f.begun {
-			t.Note("the fault %q never came: the load was over before", f.Fault)
+			t.Note(NoteFault+"%q never came: the load was over before", f.Fault)
 		} else if whole && f.For > 0 && f.undone == 0 {
-			t.Note("the fault %q was not undone before the load was over", f.Fault)
+			t.Note(NoteFault+"%q was not undone before the load was over", f.Fault)
 		}
 	}
 }
