@@ -49,8 +49,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink
 		return scenario.Load{}, err
 	}
 	cpu, err := t.Run(ctx)
-	chain, serve := t.ops()
-	return t.loaded(cpu), errors.Join(err, t.Record([]record.Op{chain, serve}), ctx.Err())
+	return t.loaded(cpu), errors.Join(err, t.Record([]record.Op{t.op()}), ctx.Err())
 }
 
 // trial sets up a trial: its peers and faults.
@@ -254,22 +253,16 @@ func (t *trial) blocks() map[string]float64 {
 	return all
 }
 
-// ops returns the node's operation until it had the chain, and the same until all subscribers,
-// such as indexes, had followed.
-func (t *trial) ops() (chain, serve record.Op) {
+// op returns the node's operation until it had the chain and all subscribers, such as indexes, had
+// followed.
+func (t *trial) op() record.Op {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	serve = t.Op(t.fresh, record.OpServe)
-	serve.Length = t.chain.Bytes
+	op := t.Op(t.fresh, record.OpServe)
+	op.Length = t.chain.Bytes
 	share := float64(min(t.fresh.Verified, t.chain.Height)) / float64(t.chain.Height)
-	serve.Bytes = int64(float64(t.chain.Bytes) * share)
-	chain = serve
-	chain.Kind = record.OpSync
-	if t.fresh.All > 0 {
-		chain.Bytes, chain.LastByte = t.chain.Bytes, scenario.Nanos(t.fresh.All)
-		chain.Outcome, chain.Class = record.OK, ""
-	}
-	return chain, serve
+	op.Bytes = int64(float64(t.chain.Bytes) * share)
+	return op
 }
 
 // loaded returns the facts about the load. cpu is the CPU time of this process during the load.
@@ -300,7 +293,7 @@ func (t *trial) peerDetails() (all []record.Detail) {
 	return all
 }
 
-// followed returns the facts about the fresh node that its operations do not contain. The caller
+// followed returns the facts about the fresh node that its operation does not contain. The caller
 // holds the lock.
 func (t *trial) followed() (all []record.Detail) {
 	n := t.fresh
@@ -311,6 +304,9 @@ func (t *trial) followed() (all []record.Detail) {
 	}
 	add(followerChainBytes, float64(t.chain.Bytes))
 	add(followerChain, float64(t.chain.Height))
+	if n.All > 0 {
+		add(followerChainTime, (n.All - n.Released).Seconds())
+	}
 	if n.DoneAt > 0 {
 		add(followerWire, float64(n.Last.Received))
 	}
