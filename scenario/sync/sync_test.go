@@ -436,8 +436,8 @@ func TestSyncCancelled(t *testing.T) {
 	})
 }
 
-// TestSyncPeersGoOn checks that peers run from trial to trial while they serve the same. Peers that
-// are not needed are halted if they serve another chain, but not for another setting.
+// TestSyncPeersGoOn checks that peers run from trial to trial while they serve the same, also those
+// that a trial does not need.
 func TestSyncPeersGoOn(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "peers: 3")
@@ -445,21 +445,21 @@ func TestSyncPeersGoOn(t *testing.T) {
 			cellOf(t, "peers: 1, blocks: 1001")
 		must(t, w.prepare(whole, few, other, longer))
 		for _, c := range []struct {
-			cell            experiment.Cell
-			started, halted [3]int
+			cell    experiment.Cell
+			started [3]int
 		}{
-			{whole, [3]int{1, 1, 1}, [3]int{}},
-			{whole, [3]int{1, 1, 1}, [3]int{}},
-			{few, [3]int{1, 1, 1}, [3]int{}},
-			{other, [3]int{2, 1, 1}, [3]int{}},
-			{whole, [3]int{3, 1, 1}, [3]int{}},
-			{longer, [3]int{4, 1, 1}, [3]int{0, 1, 1}},
-			{whole, [3]int{5, 2, 2}, [3]int{0, 1, 1}},
+			{whole, [3]int{1, 1, 1}},
+			{whole, [3]int{1, 1, 1}},
+			{few, [3]int{1, 1, 1}},
+			{other, [3]int{2, 1, 1}},
+			{whole, [3]int{3, 1, 1}},
+			{longer, [3]int{4, 1, 1}},
+			{whole, [3]int{5, 1, 1}},
 		} {
 			w.cell = c.cell
 			w.run("ok")
 			for i, n := range w.c.nodes[1:] {
-				if n.started != c.started[i] || n.halted != c.halted[i] {
+				if n.started != c.started[i] || n.halted > 0 {
 					t.Errorf("%+v: peer %d was started %d times and halted %d times", c.cell.Sync, i, n.started,
 						n.halted)
 				}

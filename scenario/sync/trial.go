@@ -108,27 +108,11 @@ func chainNode(n *nodes.Node) system.ChainNode { return n.System.(system.ChainNo
 
 // serve makes the peers of the trial serve, a few at a time. Peers that already serve the same
 // continue; the system decides whether a changed setting matters to them. Peers of earlier
-// trials that are not needed now are halted if they serve another chain, since they would waste
-// memory; those that serve this chain remain for later trials.
+// trials that are not needed now remain for later ones.
 func (t *trial) serve(ctx context.Context) error {
 	begun := t.Now()
-	var idle []*nodes.Node
-	for _, n := range t.nodes[1+len(t.peers):] {
-		if chain := t.serving[n.Place]; chain != "" && chain != t.chain.ID {
-			idle = append(idle, n)
-			delete(t.serving, n.Place)
-		}
-	}
-	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting,
-		func(ctx context.Context, n *nodes.Node) error { return chainNode(n).Halt(ctx) })
-	if err != nil {
-		return err
-	}
 	if err := t.Each(ctx, t.Nodes[1:], "serve the chain", t.Starting, t.serveOne); err != nil {
 		return err
-	}
-	for _, p := range t.peers {
-		t.serving[p.Place], p.Stale = t.chain.ID, false
 	}
 	t.Event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun,
 		t.Now()-begun)
@@ -329,11 +313,6 @@ func (t *trial) followed() (all []record.Detail) {
 // it halts the node and removes its store.
 func (t *trial) clean(ctx context.Context) {
 	t.Clean(ctx, func(ctx context.Context) {
-		for _, p := range t.peers {
-			if p.Stale {
-				delete(t.serving, p.Place)
-			}
-		}
 		if err := nodes.Within(ctx, t.Starting, chainNode(t.fresh).Halt); err != nil {
 			t.Event("node", "not halted", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
 			_ = nodes.Within(ctx, t.Starting, chainNode(t.fresh).Kill) // if it hangs, the deployment's end will end it
