@@ -16,10 +16,10 @@ import (
 // Answer is a node's answer to a poll. The mark lacks the node and the times.
 type Answer struct {
 	record.Mark
-	All   bool // it has all
-	Done  bool // it has all, and nothing remains to be done with it
-	Wrong bool // it has ended with wrong content
-	Own   any  // the answer of the system, for the scenario
+	All   bool   // it has all
+	Done  bool   // it has all, and nothing remains to be done with it
+	Wrong string // what is wrong with its content, which ends it; empty: nothing
+	Own   any    // the answer of the system, for the scenario
 }
 
 // Progress is the progress of a timed node. Times are since the trial's epoch; 0: not yet.
@@ -250,8 +250,9 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 		n.recover(end)
 	}
 	switch {
-	case a.Wrong:
+	case a.Wrong != "":
 		n.end(end, record.WrongBytes, "")
+		t.Event("violation", "wrong content", n.Name+": "+a.Wrong, end, 0)
 	case n.All > 0 && n.DoneAt > 0 && n.Ended == 0:
 		n.end(end, record.OK, "")
 		if t.Done != nil {

@@ -27,7 +27,7 @@ const (
 	followerGap        = "gap"            // seconds: longest time in which something could have happened unseen
 	followerWire       = "link_received"  // bytes over its link towards it until it could serve
 	followerConnected  = "connected"      // largest number of peers in a poll
-	followerCommits    = "commits"        // over all its starts, like the next two
+	followerCommits    = "commits"        // these and the next two are missing if a fault killed it
 	followerTimedOut   = "timed_out"      // requests for blocks that timed out
 	followerFailed     = "failed"         // requests for blocks that failed otherwise
 	followerReplay     = "replay"         // seconds

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -29,9 +28,6 @@ type trial struct {
 	peers    []*peer
 	store    scenario.StoreDir
 	checks   []record.LinkCheck
-
-	strays int                // consecutive answers with another tip at the chain's height
-	lives  []system.Following // last answers of earlier daemons of the fresh node; protected by Mu
 }
 
 // peer is a peer of a trial.
@@ -150,10 +146,16 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	return chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
 }
 
-// strays is the number of consecutive answers with another tip at the chain's height from which
+// maxStrays is the number of consecutive answers with another tip at the chain's height from which
 // the node counts as being on a wrong chain. A single answer may combine the height and the tip
 // of successive blocks.
-const strays = 3
+const maxStrays = 3
+
+// answer is an answer of the fresh node.
+type answer struct {
+	system.Following
+	strays int // how many answers in a row, with this one, had another tip at the chain's height
+}
 
 // Poll implements Actions.
 func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
@@ -162,16 +164,19 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 		return nodes.Answer{}, err
 	}
 	height := max(0, f.Height)
-	a := nodes.Answer{All: height >= t.Goal && f.Tip == t.chain.Tip, Own: f}
+	a := nodes.Answer{All: height >= t.Goal && f.Tip == t.chain.Tip, Own: answer{f, 0}}
 	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= t.Goal)
 	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1,
 		Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
-	if t.strays++; a.All || height < t.Goal {
-		t.strays = 0
-	} else if t.strays >= strays {
-		a.Wrong = true
-		t.Event("violation", "wrong chain", fmt.Sprintf("%s: at height %d its tip is %q, that of the chain is %q at %d",
-			n.Name, f.Height, f.Tip, t.chain.Tip, t.chain.Height), t.Now(), 0)
+	if !a.All && height >= t.Goal {
+		t.Mu.Lock()
+		last, _ := n.Last.Own.(answer)
+		t.Mu.Unlock()
+		a.Own = answer{f, last.strays + 1}
+		if last.strays+1 >= maxStrays {
+			a.Wrong = fmt.Sprintf("at height %d its tip is %q, that of the chain is %q at %d", f.Height, f.Tip, t.chain.Tip,
+				t.chain.Height)
+		}
 	}
 	return a, nil
 }
@@ -185,11 +190,6 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	if n != t.fresh {
 		return nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return t.serveOne(ctx, n) })
 	}
-	t.Mu.Lock()
-	t.lives = t.allLives()
-	t.strays = 0
-	n.Last.Own = nil // the next daemon counts from 0
-	t.Mu.Unlock()
 	if drop {
 		if err := t.store.Files.RemoveAll(t.dir()); err != nil {
 			return err
@@ -197,24 +197,6 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 		return t.store.Files.MkdirAll(t.dir(), 0o755)
 	}
 	return nil
-}
-
-// allLives returns the last answers of all daemons of the fresh node. The caller holds the lock.
-func (t *trial) allLives() []system.Following {
-	if f, ok := t.fresh.Last.Own.(system.Following); ok {
-		return append(slices.Clip(t.lives), f)
-	}
-	return t.lives
-}
-
-// counted returns the sum of a counter over all daemons of the fresh node, or NaN if one did not
-// report it. The caller holds the lock.
-func (t *trial) counted(of func(system.Following) int64) float64 {
-	sum := 0.0
-	for _, f := range t.allLives() {
-		sum += known(float64(of(f)))
-	}
-	return sum
 }
 
 // known returns n, or NaN if it is negative, which means unknown.
@@ -225,16 +207,23 @@ func known(n float64) float64 {
 	return n
 }
 
-// blocks returns the number of blocks that each peer has delivered to all daemons of the fresh
-// node, by address; NaN: unknown.
+// blocks returns the number of blocks that each peer has delivered to the fresh node, by address;
+// NaN: unknown.
 func (t *trial) blocks() map[string]float64 {
 	all := map[string]float64{}
-	for _, f := range t.allLives() {
-		for _, s := range f.Peers {
-			all[s.Address] += known(float64(s.Blocks))
-		}
+	for _, s := range t.counters().Peers {
+		all[s.Address] += known(float64(s.Blocks))
 	}
 	return all
+}
+
+// counters returns the last answer of the fresh node, whose counters begin at 0 with each of its
+// starts. All are unknown if a fault has killed it. The caller holds the lock.
+func (t *trial) counters() system.Following {
+	if a, ok := t.fresh.Last.Own.(answer); ok && !t.fresh.Killed() {
+		return a.Following
+	}
+	return system.Following{Commits: -1, TimedOut: -1, Failed: -1}
 }
 
 // op returns the node's operation until it had the chain and all subscribers, such as indexes, had
@@ -298,9 +287,9 @@ func (t *trial) followed() (all []record.Detail) {
 	if n.Polled {
 		add(followerOpening, float64(n.Opening))
 		add(followerConnected, float64(n.MostPeers))
-		add(followerCommits, t.counted(func(f system.Following) int64 { return f.Commits }))
-		add(followerTimedOut, t.counted(func(f system.Following) int64 { return f.TimedOut }))
-		add(followerFailed, t.counted(func(f system.Following) int64 { return f.Failed }))
+		add(followerCommits, float64(t.counters().Commits))
+		add(followerTimedOut, float64(t.counters().TimedOut))
+		add(followerFailed, float64(t.counters().Failed))
 	}
 	if t.replayed != nil {
 		add(followerReplay, t.replayed.Seconds)
