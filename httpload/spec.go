@@ -49,7 +49,7 @@ type Spec struct {
 
 	// The trial ends with the first of these limits; at least one, or PerWorker, is
 	// required. Requests and Bytes limit what is requested, since operations are claimed
-	// before they start. Operations in flight after Duration are recorded as such.
+	// before they start; Bytes leave one to each connection of a closed loop. Operations in flight after Duration are recorded as such.
 	Requests int64         `json:"requests,omitempty"`
 	Bytes    int64         `json:"bytes,omitempty"`
 	Duration time.Duration `json:"duration,omitempty"`

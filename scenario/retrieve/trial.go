@@ -266,9 +266,6 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		spec.Duration = cmp.Or(spec.Duration, length) // steps end by themselves
 	}
 	set := r.sets[cell.Data.Key()]
-	if spec.Bytes > 0 && spec.Range == 0 && spec.Arrivals == nil {
-		spec.Requests, spec.Bytes = burst(set, spec), 0
-	}
 	for _, o := range set {
 		t, err := r.server.Target(o.ref)
 		if err != nil {
@@ -281,18 +278,4 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		})
 	}
 	return spec, nil
-}
-
-// burst converts a limit in bytes to a number of requests for whole objects: at least one for
-// every worker, as in plans with known sizes.
-func burst(set []object, spec httpload.Spec) int64 {
-	var sum int64
-	for _, o := range set {
-		sum += max(1, o.size)
-	}
-	requests := max(int64(spec.Concurrency), (spec.Bytes*int64(len(set))-1)/sum+1)
-	if spec.Requests > 0 {
-		return min(spec.Requests, requests)
-	}
-	return requests
 }
