@@ -274,7 +274,7 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		spec.CAFile, spec.Insecure = t.CAFile, t.Insecure // the same for all objects of a system
 		spec.Objects = append(spec.Objects, httpload.Object{
 			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header,
-			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
+			Content: o.content, Reference: o.reference, Moved: o.moved, Undivided: o.whole != "",
 		})
 	}
 	return spec, nil
