@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"cmp"
 	"context"
 	"encoding/gob"
 	"encoding/json"
@@ -23,20 +24,13 @@ type Generator struct {
 	Out io.ReadCloser
 	// Elsewhere: it is on a machine with its own clock, which is compared with ours.
 	Elsewhere bool
+	// Ended returns how its process ended, if it did; may be nil.
+	Ended func() error
 }
 
 // ClockOffset is how far a generator's clock is ahead of ours, and the largest error of its
 // times after correction.
 type ClockOffset struct{ Ahead, Error time.Duration }
-
-// GeneratorError is the error of one generator.
-type GeneratorError struct {
-	Index int
-	Err   error
-}
-
-func (e *GeneratorError) Error() string { return e.Err.Error() }
-func (e *GeneratorError) Unwrap() error { return e.Err }
 
 const (
 	exchanges  = 20                    // number of time requests to compare clocks
@@ -122,13 +116,13 @@ type drive struct {
 // each calls do for all generators in parallel. The first failure ends all of them.
 func (d *drive) each(do func(*shard) error) error {
 	var group sync.WaitGroup
-	for i, s := range d.shards {
+	for _, s := range d.shards {
 		group.Go(func() {
 			err := do(s)
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			if err != nil && d.err == nil {
-				d.err = &GeneratorError{i, err}
+				d.err = err
 				d.closeInputs()
 				d.closeOutputs()
 			}
@@ -238,6 +232,9 @@ func (s *shard) askTime() (best ClockOffset, err error) {
 // next reads and handles a frame.
 func (s *shard) next() (f frame, err error) {
 	if err := s.gob.Decode(&f); err != nil {
+		if s.Ended != nil {
+			err = cmp.Or(s.Ended(), err)
+		}
 		return f, fmt.Errorf("httpload: the load process ended without a result: %w", err)
 	}
 	switch {

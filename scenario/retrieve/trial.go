@@ -3,7 +3,6 @@ package retrieve
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -49,7 +48,6 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	spec.Epoch = sink.Epoch
 	cold := followLink(&spec, sink.Link)
 	var generators []httpload.Generator
-	var procs []testbed.Process
 	hosts := r.site.Generators
 	parts := spec.Split(len(hosts))
 	for i := range parts {
@@ -68,11 +66,10 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		}
 		defer proc.Stop(context.WithoutCancel(ctx))
 		defer stream.Close() // before Stop, which waits until the output has been read
-		procs = append(procs, proc)
 		// The generator watches the pipe that it reads: if this process dies, the pipe is closed and
 		// the load ends.
 		generators = append(generators, httpload.Generator{In: feed, Out: stream,
-			Elsewhere: hosts[i].Machine().Name() != ""})
+			Elsewhere: hosts[i].Machine().Name() != "", Ended: func() error { return howEnded(proc) }})
 	}
 	result, err := httpload.Drive(ctx, parts, generators, sink.Block,
 		func(p httpload.Progress) { sink.Progress(p.Ops, p.Bytes) })
@@ -80,7 +77,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	case err != nil && ctx.Err() != nil:
 		return scenario.Load{}, ctx.Err()
 	case err != nil:
-		return scenario.Load{}, fmt.Errorf("load generator: %w", whoDied(err, procs))
+		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	load := loadOf(result)
 	if len(hosts) > 1 {
@@ -94,22 +91,16 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	return load, ctx.Err()
 }
 
-// whoDied adds to a generator's failure how its process ended.
-func whoDied(err error, procs []testbed.Process) error {
-	var failed *httpload.GeneratorError
-	if !errors.As(err, &failed) {
-		return err
-	}
-	proc := procs[failed.Index]
+// howEnded returns how a generator's process ended, or nil.
+func howEnded(proc testbed.Process) error {
 	select {
 	case <-proc.Done():
 	case <-time.After(2 * time.Second):
 	}
 	if died := proc.Err(); died != nil {
-		err = fmt.Errorf("%w (the process %s on host %s ended: %w; see %s)", err, proc.Name(), proc.Host().Name(),
-			died, proc.LogPath())
+		return fmt.Errorf("%s on host %s: %w; see %s", proc.Name(), proc.Host().Name(), died, proc.LogPath())
 	}
-	return err
+	return nil
 }
 
 // followLink sets the rate of the link in spec, and the warm-up that fills the link. cold is why
