@@ -223,6 +223,7 @@ func TestSwarms(t *testing.T) {
 	}
 	refuses := before("fetch", func(context.Context) error { return fmt.Errorf("no room: %w", system.ErrQuota) })
 	asked := 0 // polls of the slow node
+	var restarts *atomic.Int64
 	// Three fail; the fourth is the last, so that all others have ended before.
 	three := func(trouble spoil) func(*swarmTest) {
 		return func(s *swarmTest) {
@@ -298,6 +299,29 @@ func TestSwarms(t *testing.T) {
 		"leave later": {section: "nodes: 5, stay: 5s, join: {wave: 1, every: 20}",
 			opt: system.Options{"pass": "true"}, outcomes: "map[ok:4]",
 			polled: values{"time_p25": 10, "time_last": 10}, events: counts{"left": 3}},
+
+		// It has all at 10 s, and is killed while its data is verified, which happens again after the load.
+		"killed while it leaves": {section: "nodes: 3, stay: leave, join: {wave: 1, every: 20}, " +
+			"faults: [{crash: leechers, count: '1', at: 11s, for: 5}]",
+			opt: system.Options{"pass": "true"},
+			set: func(s *swarmTest) {
+				for s.roles().victims[0][0] != s.roles().leechers[0] {
+					s.seed++
+				}
+				first := s.roles().leechers[0]
+				s.nodes[first].Before = func(_ context.Context, what, _ string) error {
+					if what == "read back" {
+						time.Sleep(2 * time.Second)
+					}
+					return nil
+				}
+				restarts = s.restarting(0, nil, first)
+			},
+			outcomes: "map[ok:2]", then: func(*swarmTest) {
+				if restarts.Load() != 1 {
+					t.Errorf("it was started %d times", restarts.Load())
+				}
+			}},
 
 		// Each has its own outcome and does not affect the others.
 		"one refuses": {section: "nodes: 4", set: bad(refuses),
