@@ -108,7 +108,7 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 	}
 	factor := 1.0
 	if in.Link != nil {
-		factor, _ = nodes.Correction(*in.Link, 0)
+		factor, _ = nodes.MeasuredAgainst(*in.Link, 0)
 	}
 	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, in.Cell.Link.IPv6) }
 	scenario.PutLine(m, "line", in.Cell.LoadLineOf(d.Leechers(), payload)/factor, "time_last")

@@ -100,9 +100,9 @@ func (t *trial) leave(n *nodes.Node, at time.Duration) {
 	if stays { // killed meanwhile, or lost everything
 		return
 	}
-	err := t.readBack(t.Load, n)
+	err := t.readBack(t.During, n)
 	t.Mu.Lock()
-	over := t.Load.Err() != nil || !n.Serving() // verify does it after the load
+	over := t.During.Err() != nil || !n.Serving() // verify does it after the load
 	if !over {
 		t.keep(n, err)
 	}
@@ -111,12 +111,12 @@ func (t *trial) leave(n *nodes.Node, at time.Duration) {
 		return
 	}
 	begun := t.Now()
-	err = nodes.Within(t.Load, t.Starting, func(ctx context.Context) error { return member(n).Forget(ctx, t.ref) })
+	err = nodes.Within(t.During, t.Starting, func(ctx context.Context) error { return member(n).Forget(ctx, t.ref) })
 	now := t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	switch {
-	case t.Load.Err() != nil || !n.Serving():
+	case t.During.Err() != nil || !n.Serving():
 		return
 	case err != nil:
 		t.Event("node", "not left", n.Name+": "+scenario.ShortError(err), now, now-begun)

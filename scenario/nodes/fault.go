@@ -91,7 +91,7 @@ func (t *Trial) begin(f *Fault) {
 	if f.Kind() == experiment.FaultCrash {
 		err = t.crash(f)
 	} else {
-		err = t.Links.set(t.Load, f, true)
+		err = t.Links.set(t.During, f, true)
 	}
 	took := t.Now() - at
 	t.Mu.Lock()
@@ -110,12 +110,12 @@ func (t *Trial) undo(f *Fault) {
 	if f.Kind() == experiment.FaultCrash {
 		t.revive(f)
 	} else {
-		err = t.Links.set(t.Load, f, false)
+		err = t.Links.set(t.During, f, false)
 	}
 	now := t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if t.Load.Err() != nil { // the load ended before the fault was undone
+	if t.During.Err() != nil { // the load ended before the fault was undone
 		return
 	}
 	if err == nil && f.Kind() != experiment.FaultCrash {
@@ -137,7 +137,7 @@ const afterUndoing = 2
 // (patience) to continue. The caller holds the lock.
 func (t *Trial) concluded(f *Fault, what string, at, took, patience time.Duration, err error) {
 	if err != nil {
-		if t.Load.Err() == nil {
+		if t.During.Err() == nil {
 			t.fail(t.Failed(f.String()+" "+what, err))
 		}
 		return
@@ -161,7 +161,7 @@ func (t *Trial) crash(f *Fault) error {
 	var group errgroup.Group
 	for _, n := range f.killed {
 		group.Go(func() error {
-			err := Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) })
+			err := Within(t.During, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) })
 			if err != nil {
 				return fmt.Errorf("kill %s: %w", n.Name, err)
 			}
@@ -186,10 +186,10 @@ func (t *Trial) crash(f *Fault) error {
 // revive restarts the nodes that a fault has killed, a few at a time, and gives unfinished timed
 // nodes their task again. A failure affects only the node itself.
 func (t *Trial) revive(f *Fault) {
-	_ = t.Each(t.Load, f.killed, "start it again", t.Starting+t.deadline, func(ctx context.Context, n *Node) error {
+	_ = t.Each(t.During, f.killed, "start it again", t.Starting+t.deadline, func(ctx context.Context, n *Node) error {
 		begun := t.Now()
 		err := t.actions.Restart(ctx, n, f.WithoutData)
-		if t.Load.Err() != nil {
+		if t.During.Err() != nil {
 			return nil
 		}
 		now := t.Now()

@@ -156,13 +156,13 @@ func (t *Trial) start(n *Node) bool {
 		n.Called = begun
 	}
 	t.Mu.Unlock()
-	ctx, cancel := context.WithTimeout(t.Load, t.Starting)
+	ctx, cancel := context.WithTimeout(t.During, t.Starting)
 	defer cancel()
 	err := t.actions.Start(ctx, n)
 	late, now := ctx.Err() != nil, t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if n.starts != starts || !n.Serving() || err != nil && t.Load.Err() != nil { // the node or the trial ended meanwhile
+	if n.starts != starts || !n.Serving() || err != nil && t.During.Err() != nil { // the node or the trial ended meanwhile
 		return false
 	}
 	if err != nil {
@@ -185,7 +185,7 @@ func (t *Trial) start(n *Node) bool {
 
 // poll asks a node for its progress.
 func (t *Trial) poll(n *Node, starts int) {
-	ctx, cancel := context.WithTimeout(t.Load, t.patience)
+	ctx, cancel := context.WithTimeout(t.During, t.patience)
 	defer cancel()
 	start := t.Now()
 	a, err := t.actions.Poll(ctx, n)
@@ -198,7 +198,7 @@ func (t *Trial) poll(n *Node, starts int) {
 	}
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if err != nil && t.Load.Err() != nil || n.starts != starts || !n.Serving() || n.Ended > 0 {
+	if err != nil && t.During.Err() != nil || n.starts != starts || !n.Serving() || n.Ended > 0 {
 		return
 	}
 	if err == nil && !n.Polled && a.Verified > 0 { // the progress may have come while the node was given its task
@@ -270,7 +270,7 @@ func (t *Trial) mark(n *Node, start, end time.Duration, a Answer) {
 
 // moved returns the bytes over a node's link since the load began, or −1 if unknown.
 func (t *Trial) moved(place int) (received, sent int64) {
-	ctx, cancel := context.WithTimeout(t.Load, t.patience)
+	ctx, cancel := context.WithTimeout(t.During, t.patience)
 	defer cancel()
 	bytes := func(n float64) int64 {
 		if math.IsNaN(n) {
@@ -282,9 +282,9 @@ func (t *Trial) moved(place int) (received, sent int64) {
 	return bytes(moved.Received), bytes(moved.Sent)
 }
 
-// judge applies the stall limit and the deadline to nodes. It reports whether the load is over
+// applyLimits applies the stall limit and the deadline to nodes. It reports whether the load is over
 // and, if not, when to judge again. The caller holds the lock.
-func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
+func (t *Trial) applyLimits(now time.Duration) (over bool, next time.Duration) {
 	next = now + time.Hour
 	at := func(moment time.Duration) { next = min(next, moment) }
 	unfinished, waiting := false, t.pending > 0

@@ -52,7 +52,7 @@ type Trial struct {
 	Measured bool        // marks have the traffic of a node's link rather than the node's own numbers
 
 	Mu       sync.Mutex
-	Load     context.Context // ends with the load
+	During   context.Context // ends with the load
 	Released time.Duration   // start of the load, since the epoch
 	Ended    time.Duration   // end of the load
 	Notes    []string
@@ -64,7 +64,7 @@ type Trial struct {
 	deadline time.Duration
 	Starting time.Duration // limit for the start of a node
 	group    sync.WaitGroup
-	changed  chan struct{}      // signals a change to judge
+	changed  chan struct{}      // signals a change that await has to look at
 	traffic  []scenario.Traffic // traffic of each node's link at the start of the load
 	after    []scenario.Traffic // likewise at its end
 	pending  int                // scheduled faults that are not over, including their undoing
@@ -168,7 +168,7 @@ func (t *Trial) fail(err error) {
 	t.wake()
 }
 
-// wake makes await judge the trial again.
+// wake makes await look at the trial again.
 func (t *Trial) wake() {
 	select {
 	case t.changed <- struct{}{}:
@@ -196,7 +196,7 @@ func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 func (t *Trial) run(ctx context.Context) error {
 	load, cancel := context.WithCancelCause(ctx)
 	t.Mu.Lock()
-	t.Load = load
+	t.During = load
 	t.Released = t.Now()
 	for _, n := range t.Nodes {
 		t.watchProcesses(n)
@@ -233,7 +233,7 @@ func (t *Trial) await() error {
 		}
 		t.Mu.Lock()
 		now := t.Now()
-		over, next := t.judge(now)
+		over, next := t.applyLimits(now)
 		done := int64(0)
 		for _, n := range t.Timed {
 			if n.Outcome == record.OK && n.Ended > 0 {
@@ -251,8 +251,8 @@ func (t *Trial) await() error {
 		}
 		timer.Reset(next - now)
 		select {
-		case <-t.Load.Done():
-			return context.Cause(t.Load)
+		case <-t.During.Done():
+			return context.Cause(t.During)
 		case <-t.changed:
 		case <-timer.C:
 		}
@@ -265,8 +265,8 @@ func (t *Trial) Until(moment time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return t.Load.Err() == nil
-	case <-t.Load.Done():
+		return t.During.Err() == nil
+	case <-t.During.Done():
 		return false
 	}
 }
@@ -298,7 +298,7 @@ func (t *Trial) watchProcesses(n *Node) {
 		}
 		t.group.Go(func() {
 			select {
-			case <-t.Load.Done():
+			case <-t.During.Done():
 				return
 			case <-p.Done():
 			}

@@ -62,7 +62,7 @@ const copyMost = 256 << 20
 func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget, wantHash string, largest int64) error {
 	fail := func(err error) error { return fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.name, err) }
 	part := int64(0)
-	if most := max(r.copyMost, largest); largest > 0 && o.whole == "" && wantHash == "" && o.size > most {
+	if most := max(r.copyMost, largest); largest > 0 && o.undivided == "" && wantHash == "" && o.size > most {
 		part = min(most, o.span())
 	}
 	r.site.Say(fmt.Sprintf("%s: fetching a reference copy of %s", r.site.Use.Name, o.name))

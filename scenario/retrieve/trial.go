@@ -39,7 +39,7 @@ type runner struct {
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load,
 	error) {
 	if cell.Retrieve.Mix != nil {
-		return r.mixed(ctx, cell, seed, sink)
+		return r.mixTrial(ctx, cell, seed, sink)
 	}
 	spec, err := r.spec(cell, seed)
 	if err != nil {
@@ -265,7 +265,7 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		spec.CAFile, spec.Insecure = t.CAFile, t.Insecure // the same for all objects of a system
 		spec.Objects = append(spec.Objects, httpload.Object{
 			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header,
-			Content: o.content, Reference: o.reference, Moved: o.moved, Undivided: o.whole != "",
+			Content: o.content, Reference: o.reference, Moved: o.moved, Undivided: o.undivided != "",
 		})
 	}
 	return spec, nil
