@@ -10,8 +10,7 @@ import (
 // happened after Before, the start of the last poll that did not report it yet.
 //
 // In the scenario sync there is only the fresh node. Verified is the height of its chain, in
-// blocks, Written the height that all subscribers of the chain have reached, and Received and
-// Sent are the bytes of IP packets on the node's link since it was started.
+// blocks, and Written the height that all subscribers of the chain have reached.
 //
 // Not every poll yields a mark: only those in which a further percent of the content was
 // verified, something was completed, or trouble began.

@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -191,12 +190,6 @@ func (t *Trial) poll(n *Node, starts int) {
 	a, err := t.actions.Poll(ctx, n)
 	end := t.Now()
 	t.Mu.Lock()
-	measure := t.Measured && err == nil && t.leavesMark(&n.Progress, &a)
-	t.Mu.Unlock()
-	if measure { // after the poll, so as not to prolong it
-		a.Received, a.Sent = t.moved(n.Place)
-	}
-	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	if err != nil && t.During.Err() != nil || n.starts != starts || !n.Serving() || n.Ended > 0 {
 		return
@@ -266,20 +259,6 @@ func (t *Trial) mark(n *Node, start, end time.Duration, a Answer) {
 	m := a.Mark
 	m.Node, m.Before, m.Start, m.End = n.Place, min(start, n.asked), start, end
 	t.marks = append(t.marks, m)
-}
-
-// moved returns the bytes over a node's link since the load began, or −1 if unknown.
-func (t *Trial) moved(place int) (received, sent int64) {
-	ctx, cancel := context.WithTimeout(t.During, t.patience)
-	defer cancel()
-	bytes := func(n float64) int64 {
-		if math.IsNaN(n) {
-			return -1
-		}
-		return max(0, int64(n))
-	}
-	moved := t.since(t.Links.traffic(ctx), place)
-	return bytes(moved.Received), bytes(moved.Sent)
 }
 
 // applyLimits applies the stall limit and the deadline to nodes. It reports whether the load is over

@@ -39,17 +39,16 @@ type Actions interface {
 // Trial is a trial that polls the progress of nodes while faults begin and end. Mu protects
 // everything that changes during the load.
 type Trial struct {
-	Site     scenario.Site
-	Sink     scenario.Sink
-	Links    *Links
-	Nodes    []*Node // nodes that take part
-	Timed    []*Node // the timed ones, in the order of their releases
-	Faults   []*Fault
-	Goal     int64       // what each timed node has to get, in the unit of its answers; 0: not known in advance
-	Bytes    int64       // bytes of the goals of all timed nodes together
-	Done     func(*Node) // called with Mu held when a node has reached its goal; may be nil
-	Lasting  bool        // a node that had all before it was killed still has it, unless it lost its data
-	Measured bool        // marks have the traffic of a node's link rather than the node's own numbers
+	Site    scenario.Site
+	Sink    scenario.Sink
+	Links   *Links
+	Nodes   []*Node // nodes that take part
+	Timed   []*Node // the timed ones, in the order of their releases
+	Faults  []*Fault
+	Goal    int64       // what each timed node has to get, in the unit of its answers; 0: not known in advance
+	Bytes   int64       // bytes of the goals of all timed nodes together
+	Done    func(*Node) // called with Mu held when a node has reached its goal; may be nil
+	Lasting bool        // a node that had all before it was killed still has it, unless it lost its data
 
 	Mu       sync.Mutex
 	During   context.Context // ends with the load
@@ -440,8 +439,8 @@ func (t *Trial) Record(ops []record.Op) error {
 func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	load := scenario.Load{Seconds: (t.Ended - t.Released).Seconds(), CPU: cpu}
 	load.Details = slices.Concat(
-		Details(record.DetailLinkReceived, names, func(i int) float64 { return t.since(t.after, i).Received }),
-		Details(record.DetailLinkSent, names, func(i int) float64 { return t.since(t.after, i).Sent }),
+		Details(record.DetailLinkReceived, names, func(i int) float64 { return t.moved(i).Received }),
+		Details(record.DetailLinkSent, names, func(i int) float64 { return t.moved(i).Sent }),
 		t.faultDetails())
 	if emulated, _ := t.Links.emulated(); emulated {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadEmulated, 1))
@@ -451,13 +450,13 @@ func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	return load
 }
 
-// since returns the traffic of a node's link since the load began, or NaN if it is unknown.
-func (t *Trial) since(now []scenario.Traffic, place int) scenario.Traffic {
-	if place >= min(len(t.traffic), len(now)) {
+// moved returns the traffic of a node's link during the load, or NaN if it is unknown.
+func (t *Trial) moved(place int) scenario.Traffic {
+	if place >= min(len(t.traffic), len(t.after)) {
 		return scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
 	}
-	then := t.traffic[place]
-	return scenario.Traffic{Received: now[place].Received - then.Received, Sent: now[place].Sent - then.Sent}
+	then, now := t.traffic[place], t.after[place]
+	return scenario.Traffic{Received: now.Received - then.Received, Sent: now.Sent - then.Sent}
 }
 
 // Details returns a detail for each node in their order, with −1 for unknown values. If all

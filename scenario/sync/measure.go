@@ -25,7 +25,6 @@ const (
 	followerChainTime  = "chain_time"     // seconds from its release until it had the chain
 	followerOpening    = "opening_height" // height in the first poll that reported a block beyond the initial ones
 	followerGap        = "gap"            // seconds: longest time in which something could have happened unseen
-	followerWire       = "link_received"  // bytes over its link towards it until it could serve
 	followerConnected  = "connected"      // largest number of peers in a poll
 	followerCommits    = "commits"        // these and the next two are missing if a fault killed it
 	followerTimedOut   = "timed_out"      // requests for blocks that timed out
@@ -53,7 +52,9 @@ func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	switch {
 	case serve.Outcome == record.OK:
 		put("ok_rate", 1)
-		put("wire_bytes", follower(in, followerWire))
+		if received := in.EachDetail(record.DetailLinkReceived); len(received) > 0 {
+			put("wire_bytes", received[0])
+		}
 	case serve.Outcome.Finished() || serve.Outcome == record.Deadline:
 		put("ok_rate", 0)
 	}

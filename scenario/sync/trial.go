@@ -57,7 +57,7 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) *trial {
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
 	t.Add(t.fresh)
 	t.Time(t.fresh, 0)
-	t.Goal, t.Bytes, t.Measured = t.chain.Height, t.chain.Bytes, true
+	t.Goal, t.Bytes = t.chain.Height, t.chain.Bytes
 	if s.Replay {
 		t.replayed = r.replays[r.replayKey(s)]
 	}
@@ -279,9 +279,6 @@ func (t *trial) followed() (all []record.Detail) {
 	add(followerChain, float64(t.chain.Height))
 	if n.All > 0 {
 		add(followerChainTime, (n.All - n.Released).Seconds())
-	}
-	if n.DoneAt > 0 {
-		add(followerWire, float64(n.Last.Received))
 	}
 	add(followerGap, n.Gap.Seconds())
 	if n.Polled {
