@@ -69,7 +69,6 @@ type Trial struct {
 	pending  int                // scheduled faults that are not over, including their undoing
 	hope     time.Duration      // until when stalled nodes may continue, after a fault began or was undone
 	marks    []record.Mark
-	progress time.Time // time of the last progress report
 	stalls   int
 	affected []*recovery
 	failure  atomic.Pointer[error] // why the trial cannot continue
@@ -219,9 +218,6 @@ func (t *Trial) run(ctx context.Context) error {
 // Go calls do concurrently with the load. The caller holds the lock, and the load is not over.
 func (t *Trial) Go(do func()) { t.group.Go(do) }
 
-// progressEvery is the interval of progress reports to the user.
-const progressEvery = 200 * time.Millisecond
-
 // await waits until the load is over.
 func (t *Trial) await() error {
 	timer := time.NewTimer(0)
@@ -241,10 +237,7 @@ func (t *Trial) await() error {
 		}
 		bytes := int64(t.share() * float64(t.Bytes))
 		t.Mu.Unlock()
-		if t.Sink.Progress != nil && time.Since(t.progress) >= progressEvery {
-			t.progress = time.Now()
-			t.Sink.Progress(done, bytes)
-		}
+		t.Sink.Progress(done, bytes)
 		if over {
 			return nil
 		}
