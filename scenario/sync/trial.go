@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -199,24 +200,6 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	return nil
 }
 
-// known returns n, or NaN if it is negative, which means unknown.
-func known(n float64) float64 {
-	if n < 0 {
-		return math.NaN()
-	}
-	return n
-}
-
-// blocks returns the number of blocks that each peer has delivered to the fresh node, by address;
-// NaN: unknown.
-func (t *trial) blocks() map[string]float64 {
-	all := map[string]float64{}
-	for _, s := range t.counters().Peers {
-		all[s.Address] += known(float64(s.Blocks))
-	}
-	return all
-}
-
 // counters returns the last answer of the fresh node, whose counters begin at 0 with each of its
 // starts. All are unknown if a fault has killed it. The caller holds the lock.
 func (t *trial) counters() system.Following {
@@ -254,12 +237,16 @@ func (t *trial) peerDetails() (all []record.Detail) {
 	add := func(kind string, of func(*peer) float64) {
 		all = append(all, nodes.Details(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
 	}
-	blocks := t.blocks()
+	shares := t.counters().Peers
 	add(record.DetailPeerBlocks, func(p *peer) float64 {
-		if len(blocks) == 0 { // the node reported nothing
+		at := slices.IndexFunc(shares, func(s system.PeerShare) bool { return s.Address == p.address })
+		switch {
+		case len(shares) == 0 || at >= 0 && shares[at].Blocks < 0: // the node did not report it
 			return math.NaN()
+		case at < 0:
+			return 0
 		}
-		return blocks[p.address]
+		return float64(shares[at].Blocks)
 	})
 	add(record.DetailPeerRate, func(p *peer) float64 { return float64(cmp.Or(p.rate, t.cell.Link.UpRate())) })
 	add(record.DetailPeerManner, func(p *peer) float64 { return manners[p.manner] })
