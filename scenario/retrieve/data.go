@@ -21,7 +21,6 @@ type object struct {
 	content   *workload.Content
 	reference string
 	checks    string // note on how the reference was checked
-	begins    bool   // the reference contains only the beginning
 	moved     bool   // its URL redirects to another
 	undivided string // why only the whole object can be fetched; empty: ranges are possible
 }

@@ -35,7 +35,7 @@ const (
 	noteBlocks     = "content: verified against a CAR whose blocks match their hashes (its header has none)"
 	noteFullCopy   = "content: verified against a full copy, fetched before anything was measured"
 	noteConsistent = "content: ranges verified for consistency only, with what the server sent before (no full copy)"
-	noteBeginning  = "ranges are drawn from the beginning of the large objects, so that no full copy is needed"
+	noteBeginning  = "; ranges are drawn from the beginning of the large objects, so that no full copy is needed"
 )
 
 // verifiedBy returns notes on the copies from the same server with which answers were compared.
@@ -43,9 +43,6 @@ func verifiedBy(set []object, receive string) (notes []string) {
 	for _, o := range set {
 		if o.checks != "" && receive != "drop" {
 			notes = append(notes, o.checks)
-		}
-		if o.begins {
-			notes = append(notes, noteBeginning)
 		}
 	}
 	slices.Sort(notes)
@@ -136,9 +133,9 @@ func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how stri
 	o.checks = noteFullCopy
 	part := n < o.size
 	if part {
-		o.checks, o.begins, o.payload = noteConsistent, true, n
+		o.checks, o.payload = noteConsistent, n
 	}
-	if !plain {
+	if !plain { // never in part
 		return "", nil
 	}
 	blocks, end, whole, err := carBlocks(f, n)
@@ -150,6 +147,9 @@ func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how stri
 	case !part && whole:
 		o.checks = noteBlocks
 		how = fmt.Sprintf(", a CAR whose %d blocks agree with their CIDs", blocks)
+	}
+	if part {
+		o.checks += noteBeginning
 	}
 	return how, err
 }
