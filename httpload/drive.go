@@ -314,9 +314,9 @@ func (d *drive) merge() Result {
 		all.Counts.add(&r.Counts)
 		all.Started, all.Ended = min(all.Started, r.Started), max(all.Ended, r.Ended)
 		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each runs through the whole arrival process
-		all.Lag, all.Late, all.Wait = all.Lag.worse(r.Lag), all.Late.worse(r.Late), all.Wait.worse(r.Wait)
+		// of each the largest, an upper bound for all operations together
+		all.Lag, all.Late, all.Wait = max(all.Lag, r.Lag), max(all.Late, r.Late), max(all.Wait, r.Wait)
 		all.CPU, all.MaxRSS, all.Threads = all.CPU+r.CPU, all.MaxRSS+r.MaxRSS, all.Threads+r.Threads
-		all.Busy, all.RunDelay = max(all.Busy, r.Busy), max(all.RunDelay, r.RunDelay)
 		all.Saturated, all.Behind = all.Saturated || r.Saturated, all.Behind || r.Behind
 	}
 	all.Protocol = strings.Join(slices.Sorted(maps.Keys(protocols)), ", ")
@@ -330,8 +330,3 @@ func (d *drive) merge() Result {
 }
 
 func (r *Result) seconds() float64 { return float64(r.Ended-r.Started) / 1e9 }
-
-// worse returns the larger of each quantile, an upper bound for all operations together.
-func (q Quantiles) worse(of Quantiles) Quantiles {
-	return Quantiles{max(q.P50, of.P50), max(q.P99, of.P99)}
-}
