@@ -31,11 +31,6 @@ func (s *Spec) Copy(ctx context.Context, dial func(ctx context.Context, network,
 	defer cancel(nil)
 	stall := time.AfterFunc(s.Stall, func() { cancel(fmt.Errorf("no byte came for %v (limits.stall)", s.Stall)) })
 	defer stall.Stop()
-	defer func() {
-		if err != nil {
-			err = cmp.Or(context.Cause(ctx), err)
-		}
-	}()
 	transport := &http.Transport{DialContext: dial, TLSClientConfig: config, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	o, r := &s.Objects[0], request{length: cmp.Or(part, -1), whole: part == 0}
@@ -45,31 +40,31 @@ func (s *Spec) Copy(ctx context.Context, dial func(ctx context.Context, network,
 	}
 	resp, _, err := redirect.Do(req, o.Header, transport.RoundTrip)
 	if err != nil {
-		return 0, err
+		return 0, cmp.Or(context.Cause(ctx), err)
 	}
 	defer resp.Body.Close()
 	outcome, class, length := judge(headOf(resp), &r, o.Size)
 	if outcome != record.OK {
 		return 0, errors.New("the server's answer: " + class)
 	}
-	body := io.Reader(resp.Body)
-	if length >= 0 {
-		body = io.LimitReader(body, length)
-	}
-	n, err = io.Copy(w, readerFunc(func(p []byte) (int, error) {
-		n, err := body.Read(p)
+	buf := make([]byte, netBuffer)
+	for err == nil && (length < 0 || n <= length) {
+		var read int
+		read, err = resp.Body.Read(buf)
 		stall.Reset(s.Stall)
-		return n, err
-	}))
-	if err == nil && length >= 0 && n != length {
-		err = io.ErrUnexpectedEOF
+		if _, failed := w.Write(buf[:read]); failed != nil {
+			return n, failed
+		}
+		n += int64(read)
 	}
-	return n, err
+	switch {
+	case err != nil && err != io.EOF:
+		return n, cmp.Or(context.Cause(ctx), err)
+	case length >= 0 && n != length:
+		return n, fmt.Errorf("%d bytes came, not %d", n, length)
+	}
+	return n, nil
 }
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // request returns a request of a trial for the object.
 func (o *Object) request(ctx context.Context, r *request) (*http.Request, error) {

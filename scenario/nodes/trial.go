@@ -174,9 +174,6 @@ func (t *Trial) wake() {
 	}
 }
 
-// ErrOver ends all concurrent work when the load is over.
-var ErrOver = errors.New("the trial's load is over")
-
 // Run executes the load: it releases the timed nodes and returns when the outcome of each is
 // decided. cpu is the CPU time of this process during the load, in seconds.
 func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
@@ -192,7 +189,7 @@ func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 }
 
 func (t *Trial) run(ctx context.Context) error {
-	load, cancel := context.WithCancelCause(ctx)
+	load, cancel := context.WithCancel(ctx)
 	t.Mu.Lock()
 	t.During = load
 	t.Released = t.Now()
@@ -210,7 +207,7 @@ func (t *Trial) run(ctx context.Context) error {
 	t.Mu.Unlock()
 	err := t.await()
 	t.Ended = t.Now()
-	cancel(ErrOver)
+	cancel()
 	t.group.Wait()
 	return err
 }
