@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/internal/commp"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -79,7 +80,8 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 		into = io.MultiWriter(f, &commitment)
 	}
 	limits := r.site.Limits
-	ctx, cancel := context.WithTimeout(ctx, limits.Deadline.Std())
+	ctx, cancel := context.WithTimeoutCause(ctx, limits.Deadline.Std(),
+		fmt.Errorf("it takes longer than %s (limits.deadline)", words.Duration(limits.Deadline.Std())))
 	defer cancel()
 	load := httpload.Spec{CAFile: target.CAFile, Insecure: target.Insecure, Stall: limits.Stall.Std(),
 		Objects: []httpload.Object{{URL: target.URL.String(), Size: o.size, Header: target.Header}}}
