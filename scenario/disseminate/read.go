@@ -86,7 +86,11 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	}
 	for _, l := range all {
 		if wanted(l.fetch.Outcome) {
-			row(l.name, leecherTime, l.had(l.fetch.Intended))
+			took := math.Inf(1)
+			if at := hadAll(l.fetch); at > 0 {
+				took = float64(at-l.fetch.Intended) / 1e9
+			}
+			row(l.name, leecherTime, took)
 		}
 		out.Spans = append(out.Spans, l.life(t, release)...)
 	}
@@ -121,14 +125,6 @@ func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (progres
 		progress = append(progress, analysis.Point{At: at, Value: total / wants, Lo: math.NaN(), Hi: math.NaN()})
 	}
 	return progress
-}
-
-// had returns when the leecher had all, in seconds since a moment, or NaN.
-func (l *leecher) had(since int64) float64 {
-	if at := hadAll(l.fetch); at > 0 {
-		return float64(at-since) / 1e9
-	}
-	return math.NaN()
 }
 
 // progress processes a mark, and returns how many bytes more the leecher has. A poll after the
