@@ -73,9 +73,9 @@ func (t *Trial) happen(f *Fault, moment time.Duration) {
 			return
 		}
 		began := t.Now()
-		t.begin(f)
+		t.turn(f, true)
 		if f.For > 0 && t.Until(began+f.For.Std()) {
-			t.undo(f)
+			t.turn(f, false)
 		}
 		t.Mu.Lock()
 		t.pending--
@@ -84,66 +84,52 @@ func (t *Trial) happen(f *Fault, moment time.Duration) {
 	})
 }
 
-// begin begins a fault.
-func (t *Trial) begin(f *Fault) {
-	at := t.Now()
-	var err error
-	if f.Kind() == experiment.FaultCrash {
-		err = t.crash(f)
-	} else {
-		err = t.Links.set(t.During, f, true)
-	}
-	took := t.Now() - at
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	f.begun, f.start = true, at
-	if err == nil {
-		t.awaitUndoing(f)
-	}
-	t.concluded(f, "begins", at, took, t.stall, err)
-}
-
-// undo undoes a fault. The recovery of a node that it had killed begins when the node runs again.
-func (t *Trial) undo(f *Fault) {
-	at := t.Now()
-	var err error
-	if f.Kind() == experiment.FaultCrash {
-		t.revive(f)
-	} else {
-		err = t.Links.set(t.During, f, false)
-	}
-	now := t.Now()
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	if t.During.Err() != nil { // the load ended before the fault was undone
-		return
-	}
-	if err == nil && f.Kind() != experiment.FaultCrash {
-		t.awaitUndoing(f) // for nodes that were released meanwhile, too
-		t.awaitRecovery(now, t.struck(f)...)
-	}
-	if err == nil {
-		f.undone = now
-	}
-	t.concluded(f, "ends", at, now-at, afterUndoing*t.stall, err)
-}
-
 // afterUndoing is the time for stalled nodes to continue after a fault was undone, in units of
 // limits.stall: one for noticing that the others are back, for which systems poll at their own
 // intervals, and one for continuing.
 const afterUndoing = 2
 
-// concluded records the beginning or the end of a fault, and gives stalled nodes more time
-// (patience) to continue. The caller holds the lock.
-func (t *Trial) concluded(f *Fault, what string, at, took, patience time.Duration, err error) {
-	if err != nil {
-		if t.During.Err() == nil {
-			t.fail(t.Failed(f.String()+" "+what, err))
-		}
+// turn begins or undoes a fault, and gives stalled nodes more time (patience) to continue. The
+// recovery of a node that it had killed begins when the node runs again.
+func (t *Trial) turn(f *Fault, on bool) {
+	what, patience := "begins", t.stall
+	if !on {
+		what, patience = "ends", afterUndoing*t.stall
+	}
+	crash, at := f.Kind() == experiment.FaultCrash, t.Now()
+	var err error
+	switch {
+	case !crash:
+		err = t.Links.set(t.During, f, on)
+	case on:
+		err = t.crash(f)
+	default:
+		t.revive(f)
+	}
+	now := t.Now()
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	if on {
+		f.begun, f.start = true, at
+	}
+	over := t.During.Err() != nil
+	if err != nil && !over {
+		t.fail(t.Failed(f.String()+" "+what, err))
+	}
+	if err != nil || over && !on { // the load ended before the fault was undone
 		return
 	}
+	if on || !crash {
+		t.awaitUndoing(f) // also for nodes that were released meanwhile
+	}
+	if !on {
+		f.undone = now
+	}
+	if !on && !crash {
+		t.awaitRecovery(now, t.struck(f)...)
+	}
 	t.hope = max(t.hope, t.Now()+patience)
-	t.Event("fault", string(f.Kind())+" "+what, f.String()+": "+strings.Join(NamesOf(f.Victims), ", "), at, took)
+	t.Event("fault", string(f.Kind())+" "+what, f.String()+": "+strings.Join(NamesOf(f.Victims), ", "), at, now-at)
 }
 
 // crash kills the victims all at once, like a power failure of a rack. Nodes that are already
