@@ -19,10 +19,10 @@ type Fault struct {
 	experiment.Fault
 	Victims []*Node
 
-	killed []*Node // nodes that it has killed
-	begun  bool
-	start  time.Duration
-	undone time.Duration // when it was completely undone; 0: not, or not before the end of the load
+	killed    []*Node // nodes that it has killed
+	scheduled bool
+	start     time.Duration // 0: it has not begun
+	undone    time.Duration // when it was completely undone; 0: not, or not before the end of the load
 }
 
 // Victims draws the victims of each fault, by place, from the groups of nodes.
@@ -45,43 +45,31 @@ func (t *Trial) AddFaults(faults []experiment.Fault, victims [][]int) {
 	}
 }
 
-// plan schedules the faults that have a time. A trial waits for these; a fault that depends on
-// progress may never begin. The caller holds the lock.
-func (t *Trial) plan() {
+// schedule lets faults begin at their time, and end: those that have a time at the load's start,
+// the others when the load has reached their share of progress. A trial waits for the faults that
+// it has scheduled. The caller holds the lock.
+func (t *Trial) schedule() {
 	for _, f := range t.Faults {
-		if f.At.Timed {
-			t.happen(f, t.Released+f.At.After.Std())
+		if f.scheduled || !f.At.Timed && t.share() < float64(f.At.Share) {
+			continue
 		}
+		f.scheduled = true
+		t.pending++
+		t.group.Go(func() {
+			if !t.Until(t.Released + f.At.After.Std()) {
+				return
+			}
+			began := t.Now()
+			t.turn(f, true)
+			if f.For > 0 && t.Until(began+f.For.Std()) {
+				t.turn(f, false)
+			}
+			t.Mu.Lock()
+			t.pending--
+			t.Mu.Unlock()
+			t.wake()
+		})
 	}
-}
-
-// reached begins faults whose share of progress the load has reached. The caller holds the lock.
-func (t *Trial) reached() {
-	for _, f := range t.Faults {
-		if !f.At.Timed && !f.begun && t.share() >= float64(f.At.Share) {
-			f.begun = true
-			t.happen(f, 0)
-		}
-	}
-}
-
-// happen begins a fault at a moment, and undoes it at its end. The caller holds the lock.
-func (t *Trial) happen(f *Fault, moment time.Duration) {
-	t.pending++
-	t.group.Go(func() {
-		if !t.Until(moment) {
-			return
-		}
-		began := t.Now()
-		t.turn(f, true)
-		if f.For > 0 && t.Until(began+f.For.Std()) {
-			t.turn(f, false)
-		}
-		t.Mu.Lock()
-		t.pending--
-		t.Mu.Unlock()
-		t.wake()
-	})
 }
 
 // afterUndoing is the time for stalled nodes to continue after a fault was undone, in units of
@@ -110,7 +98,7 @@ func (t *Trial) turn(f *Fault, on bool) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	if on {
-		f.begun, f.start = true, at
+		f.start = at
 	}
 	over := t.During.Err() != nil
 	if err != nil && !over {

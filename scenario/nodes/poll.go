@@ -208,7 +208,7 @@ func (t *Trial) poll(n *Node, starts int) {
 		return
 	}
 	t.saw(n, start, end, a)
-	t.reached()
+	t.schedule()
 	t.wake()
 }
 
@@ -356,7 +356,7 @@ func (t *Trial) conclude(whole bool) {
 		}
 	}
 	for _, f := range t.Faults {
-		if whole && !f.begun {
+		if whole && f.start == 0 {
 			t.Note(NoteFault+"%q never came: the load was over before", f.Fault)
 		} else if whole && f.For > 0 && f.undone == 0 {
 			t.Note(NoteFault+"%q was not undone before the load was over", f.Fault)

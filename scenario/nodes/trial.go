@@ -199,8 +199,7 @@ func (t *Trial) run(ctx context.Context) error {
 	for _, n := range t.Timed {
 		n.Released = t.Released + n.Offset
 	}
-	t.plan()
-	t.reached()
+	t.schedule()
 	for i, n := range t.Timed {
 		t.group.Go(func() { t.accompany(i, n) })
 	}
