@@ -97,10 +97,7 @@ func howEnded(proc testbed.Process) error {
 	case <-proc.Done():
 	case <-time.After(2 * time.Second):
 	}
-	if died := proc.Err(); died != nil {
-		return fmt.Errorf("%s on host %s: %w; see %s", proc.Name(), proc.Host().Name(), died, proc.LogPath())
-	}
-	return nil
+	return proc.Err()
 }
 
 // followLink sets the rate of the link in spec, and the warm-up that fills the link. cold is why
