@@ -26,7 +26,7 @@ func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(
 	if dir, err := filepath.Abs(run.Dir()); err == nil {
 		f.Run.Dir = filepath.Base(dir)
 	}
-	trials, err := judged(run, plan, view, recompute)
+	trials, err := judged(run, plan, recompute)
 	if err != nil {
 		return nil, err
 	}
@@ -54,34 +54,23 @@ func Load(run *record.Reader, plan *experiment.Plan, view *View, recompute func(
 }
 
 // judged returns the trials of a run, recomputed if requested, with the reasons why they are invalid.
-func judged(
-	run *record.Reader, plan *experiment.Plan, view *View, recompute func(*record.Trial, experiment.Cell) error,
-) ([]record.Trial, error) {
+func judged(run *record.Reader, plan *experiment.Plan, recompute func(*record.Trial, experiment.Cell) error) (
+	[]record.Trial, error) {
 	trials, err := run.Trials()
 	if err != nil {
 		return nil, err
 	}
-	each := func(do func(t *record.Trial) error) {
-		for i := 0; i < len(trials) && err == nil; i++ {
-			if err = do(&trials[i]); err != nil {
-				err = fmt.Errorf("trial %d: %w", trials[i].ID, err)
-			}
-		}
-	}
-	each(func(t *record.Trial) error {
+	for i := range trials {
+		t := &trials[i]
 		at := slices.IndexFunc(plan.Cells, func(c experiment.Cell) bool { return c.ID == t.Cell })
 		if recompute == nil || t.State != record.Done || at < 0 {
-			return nil
+			continue
 		}
-		return recompute(t, plan.Cells[at])
-	})
+		if err := recompute(t, plan.Cells[at]); err != nil {
+			return nil, fmt.Errorf("trial %d: %w", t.ID, err)
+		}
+	}
 	Judge(plan, trials)
-	each(func(t *record.Trial) error {
-		if view.Prepare == nil || t.State == record.Pending {
-			return nil
-		}
-		return view.Prepare(t, run)
-	})
 	return trials, err
 }
 

@@ -41,9 +41,6 @@ type View struct {
 	// operations were not ok; none: the percentiles of times in trials with operations that
 	// were cut off.
 	Censored []string
-	// Prepare corrects the Outcomes and Classes of a recorded trial before anything is
-	// counted; nil: they are correct.
-	Prepare func(t *record.Trial, facts *record.Reader) error
 	// Arrange sets what cells are compared with (Baseline, Pair); nil: the baseline system's
 	// cell of the same group.
 	Arrange func(*Frame)

@@ -28,7 +28,7 @@ var instruments = []struct{ name, how, keys string }{
 		"objects accepted adopted failed refused unreadable missing attempts_per_object accepted_bytes stored_objects"},
 	{"polls", "questions to the system or its nodes on an absolute schedule; an event happened between the start of " +
 		"the poll before and the end of the poll that first reported it",
-		"time_last time_median time_p25 time_p75 speed_median disk_median disk_last first_byte " +
+		"time_last time_median time_p25 time_p75 speed_median first_byte " +
 			"start_spread resolution stalls outage recovery recovered sync_time chain_time first_block net_time " +
 			"block_rate byte_rate index_lag polls polls_missed poll_gaps poll_p50 poll_first_quarter " +
 			"poll_last_quarter durable durable_p50 durable_p95 not_durable"},

@@ -171,7 +171,11 @@ func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 		return err
 	}
 	r.say.Phase("preparing the data of " + name)
-	preparing, cancel := context.WithTimeout(ctx, r.prepareTime(s))
+	limit = r.prepareTime(s)
+	if s.attached() && r.plan.Experiment.Retrieve != nil {
+		limit += copiesTime
+	}
+	preparing, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	at := scenario.Site{
 		Use: s.use, Cluster: s.cluster, Client: s.generators[0], Generators: s.generators, Self: r.bed.Self(),
@@ -251,6 +255,10 @@ func (r *run) dataSeed(s *site, now time.Time) uint64 {
 // startMargin is how long starting a system may take beyond the experiment's start limit,
 // which systems apply themselves, with better errors.
 const startMargin = 30 * time.Second
+
+// copiesTime is the time for copies of an attached server's own objects, of which each has
+// limits of its own.
+const copiesTime = 24 * time.Hour
 
 // prepareTime returns how long storing a system's data may take: a second per object plus
 // 1 MB/s, which even the slowest supported system exceeds several times, plus the deadline

@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"cmp"
 	"context"
 	"encoding/gob"
 	"encoding/json"
@@ -23,20 +24,13 @@ type Generator struct {
 	Out io.ReadCloser
 	// Elsewhere: it is on a machine with its own clock, which is compared with ours.
 	Elsewhere bool
+	// Ended returns how its process ended, if it did; may be nil.
+	Ended func() error
 }
 
 // ClockOffset is how far a generator's clock is ahead of ours, and the largest error of its
 // times after correction.
 type ClockOffset struct{ Ahead, Error time.Duration }
-
-// GeneratorError is the error of one generator.
-type GeneratorError struct {
-	Index int
-	Err   error
-}
-
-func (e *GeneratorError) Error() string { return e.Err.Error() }
-func (e *GeneratorError) Unwrap() error { return e.Err }
 
 const (
 	exchanges  = 20                    // number of time requests to compare clocks
@@ -122,13 +116,13 @@ type drive struct {
 // each calls do for all generators in parallel. The first failure ends all of them.
 func (d *drive) each(do func(*shard) error) error {
 	var group sync.WaitGroup
-	for i, s := range d.shards {
+	for _, s := range d.shards {
 		group.Go(func() {
 			err := do(s)
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			if err != nil && d.err == nil {
-				d.err = &GeneratorError{i, err}
+				d.err = err
 				d.closeInputs()
 				d.closeOutputs()
 			}
@@ -238,6 +232,9 @@ func (s *shard) askTime() (best ClockOffset, err error) {
 // next reads and handles a frame.
 func (s *shard) next() (f frame, err error) {
 	if err := s.gob.Decode(&f); err != nil {
+		if s.Ended != nil {
+			err = cmp.Or(s.Ended(), err)
+		}
 		return f, fmt.Errorf("httpload: the load process ended without a result: %w", err)
 	}
 	switch {
@@ -317,9 +314,9 @@ func (d *drive) merge() Result {
 		all.Counts.add(&r.Counts)
 		all.Started, all.Ended = min(all.Started, r.Started), max(all.Ended, r.Ended)
 		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each runs through the whole arrival process
-		all.Lag, all.Late, all.Wait = all.Lag.worse(r.Lag), all.Late.worse(r.Late), all.Wait.worse(r.Wait)
+		// of each the largest, an upper bound for all operations together
+		all.Lag, all.Late, all.Wait = max(all.Lag, r.Lag), max(all.Late, r.Late), max(all.Wait, r.Wait)
 		all.CPU, all.MaxRSS, all.Threads = all.CPU+r.CPU, all.MaxRSS+r.MaxRSS, all.Threads+r.Threads
-		all.Busy, all.RunDelay = max(all.Busy, r.Busy), max(all.RunDelay, r.RunDelay)
 		all.Saturated, all.Behind = all.Saturated || r.Saturated, all.Behind || r.Behind
 	}
 	all.Protocol = strings.Join(slices.Sorted(maps.Keys(protocols)), ", ")
@@ -333,8 +330,3 @@ func (d *drive) merge() Result {
 }
 
 func (r *Result) seconds() float64 { return float64(r.Ended-r.Started) / 1e9 }
-
-// worse returns the larger of each quantile, an upper bound for all operations together.
-func (q Quantiles) worse(of Quantiles) Quantiles {
-	return Quantiles{max(q.P50, of.P50), max(q.P99, of.P99)}
-}

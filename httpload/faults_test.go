@@ -256,7 +256,7 @@ func faults() []fault {
 		{name: "body until the end", script: with(toEnd, all, false)},
 		{name: "body until the end, long", script: with(toEnd, oneMore, false), outcome: record.Error, class: classLong},
 		{name: "redirect", script: text("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: " +
-			"0\r\n\r\n"), outcome: record.Error, class: "redirect 302"},
+			"0\r\n\r\n"), outcome: record.Error, class: "redirect 302", https: "error/redirect not followed"},
 		{name: "500", script: text("HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops"), outcome: record.Error,
 			class: "status 500"},
 		{name: "503", script: text("HTTP/1.1 503 X\r\nContent-Length: 4\r\n\r\nbusy"), outcome: record.Refused,

@@ -30,7 +30,7 @@ func (t *trial) conclude(res *Result) {
 	s := t.spec
 	res.Open = s.Arrivals != nil
 	res.Receive = t.receivePath(res)
-	res.Lag, res.Late, res.Wait = quantiles(t.sum.lag), quantiles(t.sum.late), quantiles(t.sum.wait)
+	res.Lag, res.Late, res.Wait = seconds(t.sum.lag, 99), seconds(t.sum.late, 99), seconds(t.sum.wait, 50)
 	res.CPU = t.cpuEnded - t.cpuBegan
 	res.MaxRSS = peakRSS()
 	took := res.seconds()
@@ -49,8 +49,8 @@ func (t *trial) conclude(res *Result) {
 			res.Why = append(res.Why, fmt.Sprintf(format, args...))
 		}
 	}
-	ttfb := quantiles(t.sum.first).P50
-	cpus, wait, late := float64(runtime.NumCPU()), res.Wait.P50, t.late.Seconds()
+	ttfb := seconds(t.sum.first, 50)
+	cpus, wait, late := float64(runtime.NumCPU()), res.Wait, t.late.Seconds()
 	why(&res.Saturated, res.Busy >= maxBusy, "an event loop was busy %.0f %% of the time", 100*res.Busy)
 	why(&res.Saturated, res.CPU >= maxCPUShare*cpus*took, "used %.2f of %g CPUs", res.CPU/took, cpus)
 	why(&res.Saturated, res.RunDelay >= minRunDelay, "an event loop waited %.0f %% of the time for a CPU",
@@ -62,8 +62,8 @@ func (t *trial) conclude(res *Result) {
 		why(&res.Saturated, local, "%d operations failed on this machine: %s", n, what)
 	}
 	why(&res.Behind, late > max(maxOwnLate, maxLateStart*took), "started %.2g s after the other generators", late)
-	why(&res.Behind, res.Open && res.Late.P99 >= max(maxOwnLate, maxOwnShare*ttfb),
-		"operations started %.2g s later than they could have (p99)", res.Late.P99)
+	why(&res.Behind, res.Open && res.Late >= max(maxOwnLate, maxOwnShare*ttfb),
+		"operations started %.2g s later than they could have (p99)", res.Late)
 }
 
 // receivePath describes how answers were received and what was compared.

@@ -4,15 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -61,7 +57,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	s := t.spec
 	r := &netRun{trial: t, tally: newTally(t.rec, t.link), protocols: map[string]bool{},
 		buffers: sync.Pool{New: func() any { return new([netBuffer]byte) }}}
-	config, err := TLSConfig(s.CAFile, s.Insecure)
+	config, err := tlsConfig(s.CAFile, s.Insecure)
 	if err != nil {
 		return err
 	}
@@ -278,27 +274,12 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 			}
 		},
 	})
-	hr, err := http.NewRequestWithContext(ctx, f.req.method(), object.URL, nil)
-	if err == nil && f.req.uri != "" {
-		var own *url.URL
-		if own, err = url.ParseRequestURI(f.req.uri); err == nil {
-			hr.URL.Path, hr.URL.RawPath, hr.URL.RawQuery = own.Path, own.RawPath, own.RawQuery
-		}
-	}
+	hr, err := object.request(ctx, &f.req)
 	if err != nil {
 		return record.Cancelled, classLocalFailure + "invalid request"
 	}
-	hr.Host, hr.Header = object.header(hr.URL)
-	if !f.req.whole {
-		hr.Header.Set("Range", "bytes="+string(appendSpan(nil, &f.req)))
-	}
-	var resp *http.Response
-	trip := w.transport.RoundTrip
-	if object.Follow {
-		resp, f.redirects, err = redirect.Do(hr, object.Header, trip)
-	} else {
-		resp, err = trip(hr)
-	}
+	resp, followed, err := redirect.Do(hr, object.Header, w.transport.RoundTrip)
+	f.redirects = followed
 	if err != nil {
 		return f.failed(ctx, err, false)
 	}
@@ -313,14 +294,8 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 		return record.Error, "http/2 not offered"
 	}
 
-	h := head{status: resp.StatusCode, length: resp.ContentLength,
-		contentRange: strings.Join(resp.Header.Values("Content-Range"), ""),
-		encoding:     encodingName(resp.Header.Get("Content-Encoding"))}
-	if f.req.head {
-		h.length = 0
-	}
 	f.chunks = slices.Contains(resp.TransferEncoding, "chunked")
-	o, class, length := judge(&h, &f.req, object.Size)
+	o, class, length := judge(headOf(resp), &f.req, object.Size)
 	if o != record.OK {
 		if resp.ContentLength >= 0 && resp.ContentLength <= maxDrain {
 			io.Copy(io.Discard, resp.Body) // so that the connection can be kept
@@ -427,24 +402,4 @@ func protocolFailure(err error, inBody bool) string {
 		return "broken body"
 	}
 	return errMalformedHead.Error()
-}
-
-// TLSConfig returns a configuration that trusts a root certificate besides those of the system or,
-// if insecure, any certificate.
-func TLSConfig(caFile string, insecure bool) (*tls.Config, error) {
-	c := &tls.Config{InsecureSkipVerify: insecure}
-	if caFile == "" {
-		return c, nil
-	}
-	pem, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, fmt.Errorf("root certificate: %w", err)
-	}
-	if c.RootCAs, err = x509.SystemCertPool(); err != nil {
-		c.RootCAs = x509.NewCertPool()
-	}
-	if !c.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("root certificate: %s holds no certificate in PEM form", caFile)
-	}
-	return c, nil
 }

@@ -29,7 +29,7 @@ func TestRedirectsAreFollowed(t *testing.T) {
 	damaged := httptest.NewServer(serveBytes(make([]byte, len(data))))
 	defer damaged.Close()
 
-	moved := Object{Follow: true, Moved: true}
+	moved := Object{Moved: true}
 	for name, c := range map[string]struct {
 		location  string
 		object    Object
@@ -42,7 +42,7 @@ func TestRedirectsAreFollowed(t *testing.T) {
 	}{
 		"followed":      {location: other.URL, object: moved, redirects: requests, dials: 4},
 		"not to follow": {location: other.URL, others: "error", class: "redirect 302"},
-		"in the trial": {location: other.URL, object: Object{Follow: true}, from: before, others: "error",
+		"in the trial": {location: other.URL, from: before, others: "error",
 			class: "redirect 302"},
 		"on the same host": {location: "/there", object: moved, redirects: requests, dials: 2},
 		"in an open loop": {location: other.URL, object: moved, redirects: requests,

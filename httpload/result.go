@@ -15,12 +15,12 @@ type Result struct {
 	OfferedRate float64
 	// operations finished per second (deadline, in flight and cancelled are not finished)
 	AchievedRate float64
-	// Lag is the time from the intended to the actual start of an operation, for whatever
-	// reason; Late is the part caused by the generator (a connection was free).
-	Lag, Late Quantiles
-	// Wait is the time from when an answer was ready until it was read, as far as the
-	// event loop knows: from its wake-up to the read.
-	Wait Quantiles
+	// Lag is the time in seconds from the intended to the actual start of an operation, for
+	// whatever reason, at p99; Late is the part caused by the generator (a connection was free).
+	Lag, Late float64
+	// Wait is the median time in seconds from when an answer was ready until it was read, as far
+	// as the event loop knows: from its wake-up to the read.
+	Wait float64
 
 	CPU      float64 // CPU seconds of this process, from start to end
 	MaxRSS   int64   // bytes, peak of this process
@@ -34,9 +34,6 @@ type Result struct {
 	Saturated, Behind bool
 	Why               []string
 }
-
-// Quantiles of a distribution, in seconds.
-type Quantiles struct{ P50, P99 float64 }
 
 // Progress is the state of a running trial.
 type Progress struct {

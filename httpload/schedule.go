@@ -22,6 +22,7 @@ type schedule struct {
 	popular   workload.Zipf // nil: all objects are equally popular
 	maxOps    int64
 	maxBytes  int64
+	atLeast   int64 // operations allowed whatever their bytes
 	shard     int64 // index among shards; see owner
 	shards    int64
 
@@ -64,6 +65,7 @@ func newSchedule(s *Spec) *schedule {
 		sc.popular = workload.NewZipf(len(s.Objects), s.Zipf)
 	}
 	if s.Arrivals == nil {
+		sc.atLeast = int64(s.Concurrency) * sc.shards // one for each connection
 		return sc
 	}
 	sc.arrivals = s.Arrivals.Arrivals(s.Seed)
@@ -196,7 +198,8 @@ func (sc *schedule) take() (r request, ours, ok bool) {
 
 // bounded reports whether a limit is reached.
 func (sc *schedule) bounded() bool {
-	return sc.maxOps > 0 && sc.next >= sc.maxOps || sc.maxBytes > 0 && sc.claimed >= sc.maxBytes
+	return sc.maxOps > 0 && sc.next >= sc.maxOps ||
+		sc.maxBytes > 0 && sc.claimed >= sc.maxBytes && sc.next >= sc.atLeast
 }
 
 // owner returns the shard of operation k. Each shard gets one of every group of `shards`

@@ -107,3 +107,30 @@ func TestScheduleSequential(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// A limit in bytes is that of the requests, whatever their sizes, but allows each connection one.
+func TestScheduleBytes(t *testing.T) {
+	for _, c := range []struct {
+		sizes       []int64
+		concurrency int
+		bytes, want int64
+	}{
+		{[]int64{100}, 4, 1000, 10}, {[]int64{100}, 4, 1001, 11}, {[]int64{100}, 4, 150, 8}, {[]int64{0}, 1, 5, 5},
+		{[]int64{10, 1000}, 1, 2500, 6}, // after five, 2030
+	} {
+		s := Spec{Concurrency: c.concurrency, Bytes: c.bytes, Order: orderSequential, Shards: 2}
+		for _, size := range c.sizes {
+			s.Objects = append(s.Objects, Object{Size: size})
+		}
+		sc, n := newSchedule(&s), int64(0)
+		for {
+			if _, _, ok := sc.take(); !ok {
+				break
+			}
+			n++
+		}
+		if n != c.want {
+			t.Errorf("%+v: %d operations", c, n)
+		}
+	}
+}

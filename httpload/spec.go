@@ -49,7 +49,8 @@ type Spec struct {
 
 	// The trial ends with the first of these limits; at least one, or PerWorker, is
 	// required. Requests and Bytes limit what is requested, since operations are claimed
-	// before they start. Operations in flight after Duration are recorded as such.
+	// before they start; Bytes leave one to each connection of a closed loop. Operations
+	// in flight after Duration are recorded as such.
 	Requests int64         `json:"requests,omitempty"`
 	Bytes    int64         `json:"bytes,omitempty"`
 	Duration time.Duration `json:"duration,omitempty"`
@@ -96,11 +97,9 @@ type Object struct {
 	// length is checked.
 	Content   *workload.Content `json:"content,omitempty"`
 	Reference string            `json:"reference,omitempty"`
-	// Follow redirects, at most redirect.Most per request, in a trial with net/http. A
-	// redirect in a trial over plain HTTP is an error.
-	Follow bool `json:"follow,omitempty"`
-	// Moved: its URL is known to redirect. Then the trial uses net/http, which keeps a
-	// connection to each server and supports TLS.
+	// Moved: its URL is known to redirect. Then the trial uses net/http, which follows at most
+	// redirect.Most per request, keeps a connection to each server and supports TLS. In a trial
+	// over plain HTTP a redirect is an error.
 	Moved bool `json:"moved,omitempty"`
 }
 

@@ -129,6 +129,7 @@ func (t *tally) addTo(sum *tally) {
 	sum.first.Merge(t.first)
 }
 
-func quantiles(h *hdrhistogram.Histogram) Quantiles {
-	return Quantiles{P50: float64(h.ValueAtQuantile(50)) / 1e9, P99: float64(h.ValueAtQuantile(99)) / 1e9}
+// seconds returns a percentile of a histogram.
+func seconds(h *hdrhistogram.Histogram, percent float64) float64 {
+	return float64(h.ValueAtQuantile(percent)) / 1e9
 }

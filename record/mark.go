@@ -10,20 +10,19 @@ import (
 // happened after Before, the start of the last poll that did not report it yet.
 //
 // In the scenario sync there is only the fresh node. Verified is the height of its chain, in
-// blocks, Written the height that all subscribers of the chain have reached, and Received and
-// Sent are the bytes of IP packets on the node's link since it was started.
+// blocks, and Written the height that all subscribers of the chain have reached.
 //
 // Not every poll yields a mark: only those in which a further percent of the content was
 // verified, something was completed, or trouble began.
 type Mark struct {
-	Node int `db:"node"` // index into the trial's nodes, see DetailRole
+	Node int `db:"node"` // index into the trial's nodes, see DetailSeeder
 	// start of the poll of this node whose mark this follows, since the trial's epoch; the node's start
 	// when there was none
 	Before   time.Duration `db:"before_ns"`
 	Start    time.Duration `db:"start_ns"` // of the poll that reported it
 	End      time.Duration `db:"end_ns"`
 	Verified int64         `db:"verified"`           // bytes of the content that the node has and has checked
-	Written  int64         `db:"written" none:"-1"`  // of these, on its disk as it reports; −1: not reported
+	Written  int64         `db:"written" none:"-1"`  // in sync, see above; −1: not reported
 	Received int64         `db:"received" none:"-1"` // payload bytes, including duplicates; −1: not reported
 	Sent     int64         `db:"sent" none:"-1"`     // payload bytes sent; −1: not reported
 	Peers    int           `db:"peers" none:"-1"`    // connected; −1: not reported

@@ -31,10 +31,9 @@ const (
 	OpPutDir                   // an object written and entered into a directory
 	OpUpdate                   // the content of a mutable object replaced
 	OpFetch                    // content got from a swarm by one leecher, until its last verified byte
-	// a fresh node that gets a chain of blocks from its peers, until its best block is theirs
-	OpSync
-	OpServe  // the same, until what subscribes to the chain has followed, too: until it can serve
-	OpWarmup // a request that warmed up a kept connection before the window; it is not counted
+	_                          // once in runs of sync: until the node had the chain
+	OpServe                    // a fresh node that gets a chain of blocks from its peers, until it can serve
+	OpWarmup                   // a request that warmed up a kept connection before the window; it is not counted
 	numOpKinds
 )
 

@@ -159,15 +159,12 @@ const (
 	DetailHeldAfter  = "held_after"  // what they held after them
 	DetailFollower   = "follower"    // reported by a fresh node about itself and its chain
 	// For load generators on machines with their own clocks.
-	DetailClockAhead  = "clock_ahead"  // seconds that the clock was ahead of the engine's, already subtracted
-	DetailClockError  = "clock_error"  // seconds: largest error of its times after that
-	DetailNodeRead    = "node_read"    // bytes that storage had to read for the node's processes
-	DetailNodeWritten = "node_written" // bytes that they made storage write
-	DetailCalled      = "called"       // seconds from a leecher's release to the first call that gave it its task
-	DetailGap         = "gap"          // seconds: longest interval in which an event at a leecher could go unnoticed
-	// seconds since the epoch: a leecher had everything on disk, or the wait for that ended
-	DetailOnDisk      = "on_disk"
-	DetailDiskOutcome = "on_disk_outcome"  // how that wait ended: an Outcome
+	DetailClockAhead  = "clock_ahead"      // seconds that the clock was ahead of the engine's, already subtracted
+	DetailClockError  = "clock_error"      // seconds: largest error of its times after that
+	DetailNodeRead    = "node_read"        // bytes that storage had to read for the node's processes
+	DetailNodeWritten = "node_written"     // bytes that they made storage write
+	DetailCalled      = "called"           // seconds from a leecher's release to the first call that gave it its task
+	DetailGap         = "gap"              // seconds: longest interval in which an event at a leecher could go unnoticed
 	DetailPayload     = "payload_received" // payload bytes received by a leecher, as its node reports
 	DetailOutage      = "outage"           // seconds from the beginning of a fault to its end
 	// seconds from the end of a fault to a leecher's next verified bytes; −1: none came

@@ -37,7 +37,6 @@ type Member interface {
 type Progress struct {
 	Size     int64  // bytes of the content; −1 if the node does not know yet
 	Verified int64  // bytes that the node has checked against their hashes
-	Written  int64  // bytes of these that, according to the node, are on its disk
 	Complete bool   // the node reports that it has all the content
 	Received int64  // payload bytes received for ref, including duplicates
 	Sent     int64  // payload bytes sent for ref

@@ -285,8 +285,6 @@ type HTTPTarget struct {
 	Header   http.Header // in addition to Host, Range and Accept-Encoding: identity
 	CAFile   string      // additional root certificate; empty: the system's roots
 	Insecure bool        // do not verify the certificate (requested in the experiment file)
-	// Follow redirects, which an attached endpoint may send. Servers started by Plimsoll send none.
-	Follow bool
 	// Encoded is empty if the body is the object's content. Otherwise it names the encoding of the
 	// body ("car", "raw"): size and content of the body are not those of the object, and a copy
 	// fetched from the URL is the reference for comparisons.

@@ -32,7 +32,6 @@ var unknown = []string{
 	"processor time, memory and the traffic of nodes were not recorded, nor versions",
 	"the clocks of the nodes were taken to be equal to the runner's",
 	"leechers were started one by one: each is timed from its own request",
-	"when the content was on disk was not recorded",
 }
 
 // Options are of an import.

@@ -68,8 +68,8 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	for _, n := range in.Usage.Nodes[:min(in.Cell.Disseminate.Nodes, len(in.Usage.Nodes))] {
 		cpu, peak = cpu+n.CPU, max(peak, n.RSSPeak)
 	}
-	for _, o := range ops {
-		verified += float64(o.fetch.Bytes)
+	for _, op := range ops {
+		verified += float64(op.Bytes)
 	}
 	if len(in.Usage.Nodes) > 0 {
 		put("system_cpu", cpu)

@@ -42,77 +42,48 @@ func hadAll(op record.Op) int64 {
 	return op.LastByte
 }
 
-// leecherOp is the result of a leecher: its operation until all was verified, and the same until
-// all was on disk.
-type leecherOp struct {
-	place       int
-	fetch, disk record.Op
-}
-
-// leecherOps returns the results of the leechers in the order of the nodes.
-func leecherOps(in *scenario.Measured) (all []leecherOp) {
-	at, outcomes := in.EachDetail(record.DetailOnDisk), in.EachDetail(record.DetailDiskOutcome)
-	for op := range in.Ops {
-		o := leecherOp{int(op.Worker), op, op}
-		if o.place < len(at) && o.place < len(outcomes) {
-			o.disk.LastByte, o.disk.Outcome = int64(math.Round(at[o.place]*1e9)), record.Outcome(outcomes[o.place])
-		}
-		all = append(all, o)
-	}
-	slices.SortStableFunc(all, func(a, b leecherOp) int { return a.place - b.place })
-	return all
+// leecherOps returns the operations of the leechers in the order of the nodes.
+func leecherOps(in *scenario.Measured) []record.Op {
+	return slices.SortedStableFunc(in.Ops, func(a, b record.Op) int { return int(a.Worker) - int(b.Worker) })
 }
 
 // swarmTimes puts the metrics of the leechers' results.
-func swarmTimes(ops []leecherOp, m map[string]float64, put func(string, float64)) {
-	var fetch, disk, first []stats.Lifetime
+func swarmTimes(ops []record.Op, m map[string]float64, put func(string, float64)) {
+	var whole, first []stats.Lifetime
 	var all, ok, finished int
-	last, diskLast := 0.0, 0.0
-	took := func(op record.Op) float64 { return float64(op.LastByte-op.Intended) / 1e9 }
-	for _, o := range ops {
-		f, d := o.fetch, o.disk
-		fetch = append(fetch, lifetime(f, hadAll(f)))
-		disk = append(disk, lifetime(d, hadAll(d)))
-		first = append(first, lifetime(f, f.FirstByte))
-		if f.Outcome.Finished() || f.Outcome == record.Deadline {
+	last := 0.0
+	for _, op := range ops {
+		whole = append(whole, lifetime(op, hadAll(op)))
+		first = append(first, lifetime(op, op.FirstByte))
+		if op.Outcome.Finished() || op.Outcome == record.Deadline {
 			finished++
 		}
-		if f.Outcome == record.Cancelled {
+		if op.Outcome == record.Cancelled {
 			continue // ended by the experiment
 		}
 		all++
-		if f.Outcome == record.OK {
+		if op.Outcome == record.OK {
 			ok++
-			last = max(last, took(f))
-		}
-		diskLast = max(diskLast, took(d))
-		if d.Outcome != record.OK {
-			diskLast = math.NaN()
+			last = max(last, float64(op.LastByte-op.Intended)/1e9)
 		}
 	}
 	if ok == all && all > 0 {
 		put("time_last", last)
-		put("disk_last", diskLast)
 	}
 	put("ok_rate", float64(ok)/float64(finished))
-	put("time_median", stats.ProductLimit(fetch, 0.5))
-	put("time_p25", stats.ProductLimit(fetch, 0.25))
-	put("time_p75", stats.ProductLimit(fetch, 0.75))
+	put("time_median", stats.ProductLimit(whole, 0.5))
+	put("time_p25", stats.ProductLimit(whole, 0.25))
+	put("time_p75", stats.ProductLimit(whole, 0.75))
 	if half := m["time_median"]; half > 0 {
-		put("speed_median", float64(ops[0].fetch.Length)/half)
+		put("speed_median", float64(ops[0].Length)/half)
 	}
-	put("disk_median", stats.ProductLimit(disk, 0.5))
 	put("first_byte", stats.ProductLimit(first, 0.5))
 }
 
-// TimesOf returns the metrics of the operations of leechers alone, if it is unknown when they
-// had all on disk.
+// TimesOf returns the metrics of the operations of leechers alone.
 func TimesOf(ops []record.Op) map[string]float64 {
-	m, all := map[string]float64{}, make([]leecherOp, len(ops))
-	for i, op := range ops {
-		all[i] = leecherOp{int(op.Worker), op, record.Op{Outcome: record.InFlight}}
-	}
-	swarmTimes(all, m, scenario.Numbers(m))
+	m := map[string]float64{}
+	swarmTimes(ops, m, scenario.Numbers(m))
 	return m
 }
 
@@ -137,7 +108,7 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 	}
 	factor := 1.0
 	if in.Link != nil {
-		factor, _ = nodes.Correction(*in.Link, 0)
+		factor, _ = nodes.MeasuredAgainst(*in.Link, 0)
 	}
 	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, in.Cell.Link.IPv6) }
 	scenario.PutLine(m, "line", in.Cell.LoadLineOf(d.Leechers(), payload)/factor, "time_last")
@@ -151,7 +122,7 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 func MedianLeecher(n int) int { return (n + 1) / 2 }
 
 // swarmTraffic puts the metrics of the traffic over the nodes' links.
-func swarmTraffic(in *scenario.Measured, ops []leecherOp, put func(string, float64)) {
+func swarmTraffic(in *scenario.Measured, ops []record.Op, put func(string, float64)) {
 	towards, from, payload := in.EachDetail(record.DetailLinkReceived), in.EachDetail(record.DetailLinkSent),
 		in.EachDetail(record.DetailPayload)
 	at := func(all []float64, place int) float64 {
@@ -170,15 +141,15 @@ func swarmTraffic(in *scenario.Measured, ops []leecherOp, put func(string, float
 			seeders += at(from, place)
 		}
 	}
-	for _, o := range ops {
-		if o.fetch.Outcome != record.OK {
+	for _, op := range ops {
+		if op.Outcome != record.OK {
 			continue
 		}
-		received += at(towards, o.place)
-		content += float64(o.fetch.Length)
-		if v := at(payload, o.place); v > 0 {
+		received += at(towards, int(op.Worker))
+		content += float64(op.Length)
+		if v := at(payload, int(op.Worker)); v > 0 {
 			useful += v
-			of += float64(o.fetch.Length)
+			of += float64(op.Length)
 		}
 	}
 	// put omits quotients with a denominator of 0.

@@ -23,13 +23,9 @@ const (
 	unfinished  = "unfinished" // kind of a leecher's span
 )
 
-// reachedKey returns the metric of the time until a share is reached: by the median leecher
-// since its own release, or by all together since the first release.
-func reachedKey(together bool, share float64) string {
-	switch {
-	case together:
-		return fmt.Sprintf("together_%.0f", 100*share)
-	case share == 1:
+// reachedKey returns the metric of the time until the median leecher has a share, since its own release.
+func reachedKey(share float64) string {
+	if share == 1 {
 		return "time_median"
 	}
 	return fmt.Sprintf("reached_%.0f", 100*share)
@@ -38,7 +34,7 @@ func reachedKey(together bool, share float64) string {
 // leecher holds the results of a leecher. Times are ends of polls, in nanoseconds since the
 // trial's epoch; 0: not reached.
 type leecher struct {
-	leecherOp
+	fetch   record.Op
 	name    string
 	have    float64 // bytes, by the last mark that was read
 	reached [len(shares)]int64
@@ -53,15 +49,13 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	if t.State != record.Done {
 		return out, nil
 	}
-	in := scenario.Measured{Load: scenario.Load{Details: t.Details}}
-	in.Ops = scenario.Sound(facts.Ops(t.ID), &err)
-	ops := leecherOps(&in)
+	ops := leecherOps(&scenario.Measured{Ops: scenario.Sound(facts.Ops(t.ID), &err)})
 	marks := slices.Collect(scenario.Sound(facts.Marks(t.ID), &err))
 	events := slices.Collect(scenario.Sound(facts.EventsOf(t.ID), &err))
 	if err != nil || len(ops) == 0 { // the directory is damaged, or no leecher was released
 		return out, err
 	}
-	release, nodes := ops[0].fetch.Intended, map[int]*leecher{}
+	release, nodes := ops[0].Intended, map[int]*leecher{}
 	names := map[int]string{} // names of the nodes that took part, by place
 	for _, d := range t.Details {
 		if d.Kind == record.DetailSeeder {
@@ -69,9 +63,10 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		}
 	}
 	var all []*leecher
-	for _, o := range ops {
-		l := &leecher{leecherOp: o, name: cmp.Or(names[o.place], fmt.Sprintf("node %02d", o.place+1))}
-		all, nodes[o.place], release = append(all, l), l, min(release, o.fetch.Intended)
+	for _, op := range ops {
+		place := int(op.Worker)
+		l := &leecher{fetch: op, name: cmp.Or(names[place], fmt.Sprintf("node %02d", place+1))}
+		all, nodes[place], release = append(all, l), l, min(release, op.Intended)
 	}
 	out.Metrics = scenario.Definitions(definitions, "nodes")
 	row := func(entity, metric string, seconds float64) {
@@ -81,20 +76,21 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		}
 		out.Rows = append(out.Rows, r)
 	}
-	together, progress := follow(marks, nodes, release)
-	for i, x := range shares {
-		row("", reachedKey(true, x), together[i])
+	progress := follow(marks, nodes, release)
+	for i, x := range shares[:len(shares)-1] {
 		var lifetimes []stats.Lifetime
 		for _, l := range all {
 			lifetimes = append(lifetimes, lifetime(l.fetch, l.reached[i]))
 		}
-		if x < 1 {
-			row("", reachedKey(false, x), stats.ProductLimit(lifetimes, 0.5))
-		}
+		row("", reachedKey(x), stats.ProductLimit(lifetimes, 0.5))
 	}
 	for _, l := range all {
 		if wanted(l.fetch.Outcome) {
-			row(l.name, leecherTime, l.had(l.fetch.Intended))
+			took := math.Inf(1)
+			if at := hadAll(l.fetch); at > 0 {
+				took = float64(at-l.fetch.Intended) / 1e9
+			}
+			row(l.name, leecherTime, took)
 		}
 		out.Spans = append(out.Spans, l.life(t, release)...)
 	}
@@ -105,20 +101,15 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	return out, nil
 }
 
-// follow derives from the marks when each leecher reached each share, and when all wanted
-// leechers together did, in seconds since the release; NaN: never.
-func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (together [len(shares)]float64,
-	progress []analysis.Point) {
-	wants, last := 0.0, math.Inf(-1)
+// follow derives from the marks when each leecher reached each share, and which share of all content
+// the wanted leechers had, in seconds since the release.
+func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (progress []analysis.Point) {
+	wants, total := 0.0, 0.0
 	for _, l := range nodes {
 		if wanted(l.fetch.Outcome) {
-			wants, last = wants+float64(l.fetch.Length), max(last, l.had(release))
+			wants += float64(l.fetch.Length)
 		}
 	}
-	for i := range together {
-		together[i] = math.NaN()
-	}
-	total := 0.0
 	slices.SortStableFunc(marks, func(a, b record.Mark) int { return cmp.Compare(a.End, b.End) })
 	for _, m := range marks {
 		l := nodes[m.Node]
@@ -132,24 +123,8 @@ func follow(marks []record.Mark, nodes map[int]*leecher, release int64) (togethe
 		total += more
 		at := float64(m.End.Nanoseconds()-release) / 1e9
 		progress = append(progress, analysis.Point{At: at, Value: total / wants, Lo: math.NaN(), Hi: math.NaN()})
-		for i, x := range shares {
-			if math.IsNaN(together[i]) && total >= x*wants {
-				together[i] = at
-			}
-		}
 	}
-	if all := &together[len(shares)-1]; math.IsNaN(*all) && !math.IsInf(last, 0) {
-		*all = last
-	}
-	return together, progress
-}
-
-// had returns when the leecher had all, in seconds since a moment, or NaN.
-func (l *leecher) had(since int64) float64 {
-	if at := hadAll(l.fetch); at > 0 {
-		return float64(at-since) / 1e9
-	}
-	return math.NaN()
+	return progress
 }
 
 // progress processes a mark, and returns how many bytes more the leecher has. A poll after the
@@ -183,9 +158,6 @@ func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span)
 		first := cmp.Or(op.FirstByte, op.Intended)
 		span("waiting", op.Intended, first, "")
 		span("fetching", first, op.LastByte, "")
-		if l.disk.Outcome == record.OK {
-			span("writing to disk", op.LastByte, l.disk.LastByte, "")
-		}
 		return spans
 	}
 	first, ended := cmp.Or(op.FirstByte, op.LastByte), strings.TrimSuffix(op.Outcome.String()+": "+op.Class, ": ")

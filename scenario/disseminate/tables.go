@@ -49,31 +49,20 @@ func leechersUnfinished(r *analysis.Result) []analysis.Case {
 
 func faulty(c *analysis.Cell) bool { return len(c.Plan.Disseminate.Faults) > 0 }
 
-// partialFaults finds faults that did not begin, or were not undone, in every valid trial.
+// partialFaults counts the valid trials whose notes say that a fault did not happen in full.
 func partialFaults(r *analysis.Result) (all []analysis.Case) {
 	for _, c := range r.Cells {
-		trials := r.Frame.ValidTrials(c)
-		for _, fault := range c.Plan.Disseminate.Faults {
-			// in returns how many trials have an event of the fault.
-			in := func(what string) (n int64) {
-				for _, t := range trials {
-					if slices.ContainsFunc(r.Frame.Events, func(e record.Event) bool {
-						return e.Trial == t.ID && e.Kind == "fault" && e.What == string(fault.Kind())+what &&
-							strings.HasPrefix(e.Detail, fault.String()+": ")
-					}) {
-						n++
-					}
+		trials, missed := r.Frame.ValidTrials(c), map[string]int64{}
+		for _, t := range trials {
+			for _, note := range t.Notes {
+				if strings.HasPrefix(note, nodes.NoteFault) {
+					missed[note]++
 				}
-				return n
 			}
-			x := analysis.Case{System: c.System, Name: r.Frame.Layout.Name(c), Of: int64(len(trials)), N: in(" begins"),
-				Text: fault.String() + " came"}
-			if x.N == x.Of && fault.For > 0 {
-				x.N, x.Text = in(" ends"), fault.String()+" was undone before the end"
-			}
-			if x.N < x.Of {
-				all = append(all, x)
-			}
+		}
+		for _, note := range slices.Sorted(maps.Keys(missed)) {
+			all = append(all, analysis.Case{System: c.System, Name: r.Frame.Layout.Name(c), N: missed[note],
+				Of: int64(len(trials)), Text: note})
 		}
 	}
 	return all
@@ -124,21 +113,19 @@ func completionTable(f *analysis.Frame) analysis.Table {
 		if c.Valid == 0 {
 			continue
 		}
-		for _, of := range []string{"a leecher", "all together"} {
-			row := []any{c.System, f.Layout.Where(c), of}
-			for _, s := range shares {
-				key := reachedKey(of == "all together", s)
-				v := summary(c, key)
-				if slices.ContainsFunc(f.Of(c, key), func(r analysis.Row) bool { return r.Censored }) {
-					v.Tone = analysis.Warn
-					if !v.Number.Known() {
-						v.Text = "never"
-					}
+		row := []any{c.System, f.Layout.Where(c)}
+		for _, s := range shares {
+			key := reachedKey(s)
+			v := summary(c, key)
+			if slices.ContainsFunc(f.Of(c, key), func(r analysis.Row) bool { return r.Censored }) {
+				v.Tone = analysis.Warn
+				if !v.Number.Known() {
+					v.Text = "never"
 				}
-				row = append(row, v)
 			}
-			t.Add(row...)
+			row = append(row, v)
 		}
+		t.Add(row...)
 	}
 	return t
 }

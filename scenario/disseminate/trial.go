@@ -200,10 +200,10 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	}
 	f.Verified = max(0, f.Verified)
 	return nodes.Answer{
-		Mark: record.Mark{Verified: f.Verified, Written: f.Written, Received: f.Received, Sent: f.Sent, Peers: f.Peers,
+		Mark: record.Mark{Verified: f.Verified, Written: -1, Received: f.Received, Sent: f.Sent, Peers: f.Peers,
 			Complete: f.Complete, Trouble: f.Trouble},
 		All:  f.Complete || f.Verified >= t.Goal,
-		Done: f.Complete && (f.Written < 0 || f.Written >= t.Goal),
+		Done: f.Complete,
 	}, err
 }
 
@@ -222,25 +222,20 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, empty bool) error {
 	return err
 }
 
-// ops returns one operation for each leecher, until all was verified. Details hold the time at
-// which all was on disk.
+// ops returns one operation for each leecher, until all was verified.
 func (t *trial) ops() (all []record.Op) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	for _, n := range t.Timed {
-		all = append(all, t.op(n))
+		op := t.Op(n, record.OpFetch)
+		op.Length, op.Bytes = t.Goal, min(n.Verified, t.Goal)
+		if n.All > 0 {
+			op.LastByte, op.Bytes = scenario.Nanos(n.All), t.Goal
+			op.Outcome, op.Class = t.verdict(n)
+		}
+		all = append(all, op)
 	}
 	return all
-}
-
-func (t *trial) op(n *nodes.Node) record.Op {
-	op := t.Op(n, record.OpFetch)
-	op.Length, op.Bytes = t.Goal, min(n.Verified, t.Goal)
-	if n.All > 0 {
-		op.LastByte, op.Bytes = scenario.Nanos(n.All), t.Goal
-		op.Outcome, op.Class = t.verdict(n)
-	}
-	return op
 }
 
 // loaded returns the facts about the load. cpu is the CPU time of this process during the load.
@@ -253,8 +248,7 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 	}
 	names := nodes.NamesOf(t.nodes)
 	load := t.Loaded(cpu, names)
-	kinds := [...]string{record.DetailSeeder, record.DetailPayload, record.DetailCalled, record.DetailGap,
-		record.DetailOnDisk, record.DetailDiskOutcome}
+	kinds := [...]string{record.DetailSeeder, record.DetailPayload, record.DetailCalled, record.DetailGap}
 	for k, kind := range kinds {
 		load.Details = append(load.Details,
 			nodes.Details(kind, names, func(place int) float64 { return t.details(place)[k] })...)
@@ -263,27 +257,21 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 }
 
 // details returns the numbers of a node in the order of kinds in loaded; NaN: unknown.
-func (t *trial) details(place int) [6]float64 {
+func (t *trial) details(place int) [4]float64 {
 	none := math.NaN()
 	if place >= len(t.Nodes) { // it takes no part
-		return [...]float64{none, none, none, none, none, none}
+		return [...]float64{none, none, none, none}
 	}
 	n := t.Nodes[place]
 	if slices.Contains(t.seeders, n) {
-		return [...]float64{1, none, none, none, none, none}
+		return [...]float64{1, none, none, none}
 	}
-	payload, called, disk, outcome := none, none, n.Ended, n.Outcome
+	payload, called := none, none
 	if !n.Killed() && n.Last.Received > 0 {
 		payload = float64(n.Last.Received)
 	}
 	if n.Called > 0 {
 		called = (n.Called - n.Released).Seconds()
 	}
-	if n.DoneAt > 0 {
-		outcome = t.op(n).Outcome
-		if n.All > 0 {
-			disk = n.DoneAt
-		}
-	}
-	return [...]float64{0, payload, called, n.Gap.Seconds(), disk.Seconds(), float64(outcome)}
+	return [...]float64{0, payload, called, n.Gap.Seconds()}
 }

@@ -27,7 +27,16 @@ func (t *trial) verify(ctx context.Context) error {
 	// A failure becomes the outcome of the leecher.
 	limit := t.site.Limits.Deadline.Std() + t.Starting
 	_ = t.Each(ctx, whole, "verify", limit, func(ctx context.Context, n *nodes.Node) error {
-		t.check(ctx, n)
+		var err error
+		if !n.Serving() || nodes.Ended(n.System.Processes()) != nil {
+			err = nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, true) })
+		}
+		if err == nil {
+			err = t.readBack(ctx, n)
+		}
+		t.Mu.Lock()
+		defer t.Mu.Unlock()
+		t.keep(n, err)
 		return nil
 	})
 	if ctx.Err() != nil {
@@ -53,15 +62,8 @@ func (t *trial) verdict(n *nodes.Node) (record.Outcome, string) {
 	return record.OK, ""
 }
 
-// check reads back and compares the data of a leecher, and keeps the result.
-func (t *trial) check(ctx context.Context, n *nodes.Node) {
-	err := t.readBack(ctx, n)
-	if err != nil && !errors.Is(err, scenario.ErrWrongBytes) && ctx.Err() != nil &&
-		context.Cause(ctx) == nodes.ErrOver {
-		return // verify does it after the load
-	}
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
+// keep keeps what reading back the data of a leecher has shown. The caller holds the lock.
+func (t *trial) keep(n *nodes.Node, err error) {
 	t.checked[n] = err
 	if errors.Is(err, scenario.ErrWrongBytes) {
 		t.Event("violation", "wrong bytes", n.Name+" says that it has all", t.Now(), 0)
@@ -71,15 +73,6 @@ func (t *trial) check(ctx context.Context, n *nodes.Node) {
 // readBack compares the data of a leecher with the content. It returns ErrWrongBytes if they
 // differ, or why they could not be compared.
 func (t *trial) readBack(ctx context.Context, n *nodes.Node) error {
-	t.Mu.Lock()
-	serving := n.Serving()
-	t.Mu.Unlock()
-	if !serving || nodes.Ended(n.System.Processes()) != nil {
-		err := nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, true) })
-		if err != nil {
-			return err
-		}
-	}
 	check, err := workload.Check(t.set, 0)
 	if err != nil {
 		return err
@@ -107,17 +100,23 @@ func (t *trial) leave(n *nodes.Node, at time.Duration) {
 	if stays { // killed meanwhile, or lost everything
 		return
 	}
-	t.check(t.Load, n)
-	if t.Load.Err() != nil {
+	err := t.readBack(t.During, n)
+	t.Mu.Lock()
+	over := t.During.Err() != nil || !n.Serving() // verify does it after the load
+	if !over {
+		t.keep(n, err)
+	}
+	t.Mu.Unlock()
+	if over {
 		return
 	}
 	begun := t.Now()
-	err := nodes.Within(t.Load, t.Starting, func(ctx context.Context) error { return member(n).Forget(ctx, t.ref) })
+	err = nodes.Within(t.During, t.Starting, func(ctx context.Context) error { return member(n).Forget(ctx, t.ref) })
 	now := t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
 	switch {
-	case t.Load.Err() != nil || !n.Serving():
+	case t.During.Err() != nil || !n.Serving():
 		return
 	case err != nil:
 		t.Event("node", "not left", n.Name+": "+scenario.ShortError(err), now, now-begun)

@@ -19,10 +19,10 @@ type Fault struct {
 	experiment.Fault
 	Victims []*Node
 
-	killed []*Node // nodes that it has killed
-	begun  bool
-	start  time.Duration
-	undone time.Duration // when it was completely undone; 0: not, or not before the end of the load
+	killed    []*Node // nodes that it has killed
+	scheduled bool
+	start     time.Duration // 0: it has not begun
+	undone    time.Duration // when it was completely undone; 0: not, or not before the end of the load
 }
 
 // Victims draws the victims of each fault, by place, from the groups of nodes.
@@ -45,87 +45,31 @@ func (t *Trial) AddFaults(faults []experiment.Fault, victims [][]int) {
 	}
 }
 
-// plan schedules the faults that have a time. A trial waits for these; a fault that depends on
-// progress may never begin. The caller holds the lock.
-func (t *Trial) plan() {
+// schedule lets faults begin at their time, and end: those that have a time at the load's start,
+// the others when the load has reached their share of progress. A trial waits for the faults that
+// it has scheduled. The caller holds the lock.
+func (t *Trial) schedule() {
 	for _, f := range t.Faults {
-		if f.At.Timed {
-			t.happen(f, t.Released+f.At.After.Std())
+		if f.scheduled || !f.At.Timed && t.share() < float64(f.At.Share) {
+			continue
 		}
+		f.scheduled = true
+		t.pending++
+		t.group.Go(func() {
+			if !t.Until(t.Released + f.At.After.Std()) {
+				return
+			}
+			began := t.Now()
+			t.turn(f, true)
+			if f.For > 0 && t.Until(began+f.For.Std()) {
+				t.turn(f, false)
+			}
+			t.Mu.Lock()
+			t.pending--
+			t.Mu.Unlock()
+			t.wake()
+		})
 	}
-}
-
-// reached begins faults whose share of progress the load has reached. The caller holds the lock.
-func (t *Trial) reached() {
-	for _, f := range t.Faults {
-		if !f.At.Timed && !f.begun && t.share() >= float64(f.At.Share) {
-			f.begun = true
-			t.happen(f, 0)
-		}
-	}
-}
-
-// happen begins a fault at a moment, and undoes it at its end. The caller holds the lock.
-func (t *Trial) happen(f *Fault, moment time.Duration) {
-	t.pending++
-	t.group.Go(func() {
-		if !t.Until(moment) {
-			return
-		}
-		began := t.Now()
-		t.begin(f)
-		if f.For > 0 && t.Until(began+f.For.Std()) {
-			t.undo(f)
-		}
-		t.Mu.Lock()
-		t.pending--
-		t.Mu.Unlock()
-		t.wake()
-	})
-}
-
-// begin begins a fault.
-func (t *Trial) begin(f *Fault) {
-	at := t.Now()
-	var err error
-	if f.Kind() == experiment.FaultCrash {
-		err = t.crash(f)
-	} else {
-		err = t.Links.set(t.Load, f, true)
-	}
-	took := t.Now() - at
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	f.begun, f.start = true, at
-	if err == nil {
-		t.awaitUndoing(f)
-	}
-	t.concluded(f, "begins", at, took, t.stall, err)
-}
-
-// undo undoes a fault. The recovery of a node that it had killed begins when the node runs again.
-func (t *Trial) undo(f *Fault) {
-	at := t.Now()
-	var err error
-	if f.Kind() == experiment.FaultCrash {
-		t.revive(f)
-	} else {
-		err = t.Links.set(t.Load, f, false)
-	}
-	now := t.Now()
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	if t.Load.Err() != nil { // the load ended before the fault was undone
-		return
-	}
-	if err == nil && f.Kind() != experiment.FaultCrash {
-		t.awaitUndoing(f) // for nodes that were released meanwhile, too
-		t.awaitRecovery(now, t.struck(f)...)
-	}
-	if err == nil {
-		f.undone = now
-	}
-	t.concluded(f, "ends", at, now-at, afterUndoing*t.stall, err)
 }
 
 // afterUndoing is the time for stalled nodes to continue after a fault was undone, in units of
@@ -133,17 +77,47 @@ func (t *Trial) undo(f *Fault) {
 // intervals, and one for continuing.
 const afterUndoing = 2
 
-// concluded records the beginning or the end of a fault, and gives stalled nodes more time
-// (patience) to continue. The caller holds the lock.
-func (t *Trial) concluded(f *Fault, what string, at, took, patience time.Duration, err error) {
-	if err != nil {
-		if t.Load.Err() == nil {
-			t.fail(t.Failed(f.String()+" "+what, err))
-		}
+// turn begins or undoes a fault, and gives stalled nodes more time (patience) to continue. The
+// recovery of a node that it had killed begins when the node runs again.
+func (t *Trial) turn(f *Fault, on bool) {
+	what, patience := "begins", t.stall
+	if !on {
+		what, patience = "ends", afterUndoing*t.stall
+	}
+	crash, at := f.Kind() == experiment.FaultCrash, t.Now()
+	var err error
+	switch {
+	case !crash:
+		err = t.Links.set(t.During, f, on)
+	case on:
+		err = t.crash(f)
+	default:
+		t.revive(f)
+	}
+	now := t.Now()
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	if on {
+		f.start = at
+	}
+	over := t.During.Err() != nil
+	if err != nil && !over {
+		t.fail(t.Failed(f.String()+" "+what, err))
+	}
+	if err != nil || over && !on { // the load ended before the fault was undone
 		return
 	}
+	if on || !crash {
+		t.awaitUndoing(f) // also for nodes that were released meanwhile
+	}
+	if !on {
+		f.undone = now
+	}
+	if !on && !crash {
+		t.awaitRecovery(now, t.struck(f)...)
+	}
 	t.hope = max(t.hope, t.Now()+patience)
-	t.Event("fault", string(f.Kind())+" "+what, f.String()+": "+strings.Join(NamesOf(f.Victims), ", "), at, took)
+	t.Event("fault", string(f.Kind())+" "+what, f.String()+": "+strings.Join(NamesOf(f.Victims), ", "), at, now-at)
 }
 
 // crash kills the victims all at once, like a power failure of a rack. Nodes that are already
@@ -161,7 +135,7 @@ func (t *Trial) crash(f *Fault) error {
 	var group errgroup.Group
 	for _, n := range f.killed {
 		group.Go(func() error {
-			err := Within(t.Load, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) })
+			err := Within(t.During, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) })
 			if err != nil {
 				return fmt.Errorf("kill %s: %w", n.Name, err)
 			}
@@ -186,10 +160,10 @@ func (t *Trial) crash(f *Fault) error {
 // revive restarts the nodes that a fault has killed, a few at a time, and gives unfinished timed
 // nodes their task again. A failure affects only the node itself.
 func (t *Trial) revive(f *Fault) {
-	_ = t.Each(t.Load, f.killed, "start it again", t.Starting+t.deadline, func(ctx context.Context, n *Node) error {
+	_ = t.Each(t.During, f.killed, "start it again", t.Starting+t.deadline, func(ctx context.Context, n *Node) error {
 		begun := t.Now()
 		err := t.actions.Restart(ctx, n, f.WithoutData)
-		if t.Load.Err() != nil {
+		if t.During.Err() != nil {
 			return nil
 		}
 		now := t.Now()

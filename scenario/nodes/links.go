@@ -91,9 +91,9 @@ func (l *Links) traffic(ctx context.Context) []scenario.Traffic {
 	return l.network.Traffic(ctx)
 }
 
-// Correction returns the measured rate as a multiple of the configured one (1 if not measured),
+// MeasuredAgainst returns the measured rate as a multiple of the configured one (1 if not measured),
 // and the measured round trip (asked if not measured).
-func Correction(c record.LinkCheck, asked float64) (factor, rtt float64) {
+func MeasuredAgainst(c record.LinkCheck, asked float64) (factor, rtt float64) {
 	factor, rtt = 1, asked
 	if c.WantRate > 0 && c.Rate > 0 {
 		factor = c.Rate / c.WantRate

@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,10 +15,10 @@ import (
 // Answer is a node's answer to a poll. The mark lacks the node and the times.
 type Answer struct {
 	record.Mark
-	All   bool // it has all
-	Done  bool // it has all, and nothing remains to be done with it
-	Wrong bool // it has ended with wrong content
-	Own   any  // the answer of the system, for the scenario
+	All   bool   // it has all
+	Done  bool   // it has all, and nothing remains to be done with it
+	Wrong string // what is wrong with its content, which ends it; empty: nothing
+	Own   any    // the answer of the system, for the scenario
 }
 
 // Progress is the progress of a timed node. Times are since the trial's epoch; 0: not yet.
@@ -156,13 +155,13 @@ func (t *Trial) start(n *Node) bool {
 		n.Called = begun
 	}
 	t.Mu.Unlock()
-	ctx, cancel := context.WithTimeout(t.Load, t.Starting)
+	ctx, cancel := context.WithTimeout(t.During, t.Starting)
 	defer cancel()
 	err := t.actions.Start(ctx, n)
 	late, now := ctx.Err() != nil, t.Now()
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if n.starts != starts || !n.Serving() || err != nil && t.Load.Err() != nil { // the node or the trial ended meanwhile
+	if n.starts != starts || !n.Serving() || err != nil && t.During.Err() != nil { // the node or the trial ended meanwhile
 		return false
 	}
 	if err != nil {
@@ -185,20 +184,14 @@ func (t *Trial) start(n *Node) bool {
 
 // poll asks a node for its progress.
 func (t *Trial) poll(n *Node, starts int) {
-	ctx, cancel := context.WithTimeout(t.Load, t.patience)
+	ctx, cancel := context.WithTimeout(t.During, t.patience)
 	defer cancel()
 	start := t.Now()
 	a, err := t.actions.Poll(ctx, n)
 	end := t.Now()
 	t.Mu.Lock()
-	measure := t.Measured && err == nil && t.leavesMark(&n.Progress, &a)
-	t.Mu.Unlock()
-	if measure { // after the poll, so as not to prolong it
-		a.Received, a.Sent = t.moved(n.Place)
-	}
-	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if err != nil && t.Load.Err() != nil || n.starts != starts || !n.Serving() || n.Ended > 0 {
+	if err != nil && t.During.Err() != nil || n.starts != starts || !n.Serving() || n.Ended > 0 {
 		return
 	}
 	if err == nil && !n.Polled && a.Verified > 0 { // the progress may have come while the node was given its task
@@ -215,7 +208,7 @@ func (t *Trial) poll(n *Node, starts int) {
 		return
 	}
 	t.saw(n, start, end, a)
-	t.reached()
+	t.schedule()
 	t.wake()
 }
 
@@ -250,8 +243,9 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 		n.recover(end)
 	}
 	switch {
-	case a.Wrong:
+	case a.Wrong != "":
 		n.end(end, record.WrongBytes, "")
+		t.Event("violation", "wrong content", n.Name+": "+a.Wrong, end, 0)
 	case n.All > 0 && n.DoneAt > 0 && n.Ended == 0:
 		n.end(end, record.OK, "")
 		if t.Done != nil {
@@ -267,23 +261,9 @@ func (t *Trial) mark(n *Node, start, end time.Duration, a Answer) {
 	t.marks = append(t.marks, m)
 }
 
-// moved returns the bytes over a node's link since the load began, or −1 if unknown.
-func (t *Trial) moved(place int) (received, sent int64) {
-	ctx, cancel := context.WithTimeout(t.Load, t.patience)
-	defer cancel()
-	bytes := func(n float64) int64 {
-		if math.IsNaN(n) {
-			return -1
-		}
-		return max(0, int64(n))
-	}
-	moved := t.since(t.Links.traffic(ctx), place)
-	return bytes(moved.Received), bytes(moved.Sent)
-}
-
-// judge applies the stall limit and the deadline to nodes. It reports whether the load is over
+// applyLimits applies the stall limit and the deadline to nodes. It reports whether the load is over
 // and, if not, when to judge again. The caller holds the lock.
-func (t *Trial) judge(now time.Duration) (over bool, next time.Duration) {
+func (t *Trial) applyLimits(now time.Duration) (over bool, next time.Duration) {
 	next = now + time.Hour
 	at := func(moment time.Duration) { next = min(next, moment) }
 	unfinished, waiting := false, t.pending > 0
@@ -355,6 +335,9 @@ func (t *Trial) decide(n *Node, at time.Duration) {
 	}
 }
 
+// NoteFault begins the notes on faults that did not happen in full.
+const NoteFault = "the fault "
+
 // conclude decides the outcome of the remaining nodes when the load is over. whole means that
 // the load was not cut short.
 func (t *Trial) conclude(whole bool) {
@@ -373,10 +356,10 @@ func (t *Trial) conclude(whole bool) {
 		}
 	}
 	for _, f := range t.Faults {
-		if whole && !f.begun {
-			t.Note("the fault %q never came: the load was over before", f.Fault)
+		if whole && f.start == 0 {
+			t.Note(NoteFault+"%q never came: the load was over before", f.Fault)
 		} else if whole && f.For > 0 && f.undone == 0 {
-			t.Note("the fault %q was not undone before the load was over", f.Fault)
+			t.Note(NoteFault+"%q was not undone before the load was over", f.Fault)
 		}
 	}
 }

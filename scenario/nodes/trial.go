@@ -39,20 +39,19 @@ type Actions interface {
 // Trial is a trial that polls the progress of nodes while faults begin and end. Mu protects
 // everything that changes during the load.
 type Trial struct {
-	Site     scenario.Site
-	Sink     scenario.Sink
-	Links    *Links
-	Nodes    []*Node // nodes that take part
-	Timed    []*Node // the timed ones, in the order of their releases
-	Faults   []*Fault
-	Goal     int64       // what each timed node has to get, in the unit of its answers; 0: not known in advance
-	Bytes    int64       // bytes of the goals of all timed nodes together
-	Done     func(*Node) // called with Mu held when a node has reached its goal; may be nil
-	Lasting  bool        // a node that had all before it was killed still has it, unless it lost its data
-	Measured bool        // marks have the traffic of a node's link rather than the node's own numbers
+	Site    scenario.Site
+	Sink    scenario.Sink
+	Links   *Links
+	Nodes   []*Node // nodes that take part
+	Timed   []*Node // the timed ones, in the order of their releases
+	Faults  []*Fault
+	Goal    int64       // what each timed node has to get, in the unit of its answers; 0: not known in advance
+	Bytes   int64       // bytes of the goals of all timed nodes together
+	Done    func(*Node) // called with Mu held when a node has reached its goal; may be nil
+	Lasting bool        // a node that had all before it was killed still has it, unless it lost its data
 
 	Mu       sync.Mutex
-	Load     context.Context // ends with the load
+	During   context.Context // ends with the load
 	Released time.Duration   // start of the load, since the epoch
 	Ended    time.Duration   // end of the load
 	Notes    []string
@@ -64,13 +63,12 @@ type Trial struct {
 	deadline time.Duration
 	Starting time.Duration // limit for the start of a node
 	group    sync.WaitGroup
-	changed  chan struct{}      // signals a change to judge
+	changed  chan struct{}      // signals a change that await has to look at
 	traffic  []scenario.Traffic // traffic of each node's link at the start of the load
 	after    []scenario.Traffic // likewise at its end
 	pending  int                // scheduled faults that are not over, including their undoing
 	hope     time.Duration      // until when stalled nodes may continue, after a fault began or was undone
 	marks    []record.Mark
-	progress time.Time // time of the last progress report
 	stalls   int
 	affected []*recovery
 	failure  atomic.Pointer[error] // why the trial cannot continue
@@ -168,16 +166,13 @@ func (t *Trial) fail(err error) {
 	t.wake()
 }
 
-// wake makes await judge the trial again.
+// wake makes await look at the trial again.
 func (t *Trial) wake() {
 	select {
 	case t.changed <- struct{}{}:
 	default:
 	}
 }
-
-// ErrOver ends all concurrent work when the load is over.
-var ErrOver = errors.New("the trial's load is over")
 
 // Run executes the load: it releases the timed nodes and returns when the outcome of each is
 // decided. cpu is the CPU time of this process during the load, in seconds.
@@ -194,9 +189,9 @@ func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 }
 
 func (t *Trial) run(ctx context.Context) error {
-	load, cancel := context.WithCancelCause(ctx)
+	load, cancel := context.WithCancel(ctx)
 	t.Mu.Lock()
-	t.Load = load
+	t.During = load
 	t.Released = t.Now()
 	for _, n := range t.Nodes {
 		t.watchProcesses(n)
@@ -204,24 +199,20 @@ func (t *Trial) run(ctx context.Context) error {
 	for _, n := range t.Timed {
 		n.Released = t.Released + n.Offset
 	}
-	t.plan()
-	t.reached()
+	t.schedule()
 	for i, n := range t.Timed {
 		t.group.Go(func() { t.accompany(i, n) })
 	}
 	t.Mu.Unlock()
 	err := t.await()
 	t.Ended = t.Now()
-	cancel(ErrOver)
+	cancel()
 	t.group.Wait()
 	return err
 }
 
 // Go calls do concurrently with the load. The caller holds the lock, and the load is not over.
 func (t *Trial) Go(do func()) { t.group.Go(do) }
-
-// progressEvery is the interval of progress reports to the user.
-const progressEvery = 200 * time.Millisecond
 
 // await waits until the load is over.
 func (t *Trial) await() error {
@@ -233,7 +224,7 @@ func (t *Trial) await() error {
 		}
 		t.Mu.Lock()
 		now := t.Now()
-		over, next := t.judge(now)
+		over, next := t.applyLimits(now)
 		done := int64(0)
 		for _, n := range t.Timed {
 			if n.Outcome == record.OK && n.Ended > 0 {
@@ -242,17 +233,14 @@ func (t *Trial) await() error {
 		}
 		bytes := int64(t.share() * float64(t.Bytes))
 		t.Mu.Unlock()
-		if t.Sink.Progress != nil && time.Since(t.progress) >= progressEvery {
-			t.progress = time.Now()
-			t.Sink.Progress(done, bytes)
-		}
+		t.Sink.Progress(done, bytes)
 		if over {
 			return nil
 		}
 		timer.Reset(next - now)
 		select {
-		case <-t.Load.Done():
-			return context.Cause(t.Load)
+		case <-t.During.Done():
+			return context.Cause(t.During)
 		case <-t.changed:
 		case <-timer.C:
 		}
@@ -265,8 +253,8 @@ func (t *Trial) Until(moment time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return t.Load.Err() == nil
-	case <-t.Load.Done():
+		return t.During.Err() == nil
+	case <-t.During.Done():
 		return false
 	}
 }
@@ -298,7 +286,7 @@ func (t *Trial) watchProcesses(n *Node) {
 		}
 		t.group.Go(func() {
 			select {
-			case <-t.Load.Done():
+			case <-t.During.Done():
 				return
 			case <-p.Done():
 			}
@@ -440,8 +428,8 @@ func (t *Trial) Record(ops []record.Op) error {
 func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	load := scenario.Load{Seconds: (t.Ended - t.Released).Seconds(), CPU: cpu}
 	load.Details = slices.Concat(
-		Details(record.DetailLinkReceived, names, func(i int) float64 { return t.since(t.after, i).Received }),
-		Details(record.DetailLinkSent, names, func(i int) float64 { return t.since(t.after, i).Sent }),
+		Details(record.DetailLinkReceived, names, func(i int) float64 { return t.moved(i).Received }),
+		Details(record.DetailLinkSent, names, func(i int) float64 { return t.moved(i).Sent }),
 		t.faultDetails())
 	if emulated, _ := t.Links.emulated(); emulated {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadEmulated, 1))
@@ -451,13 +439,13 @@ func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	return load
 }
 
-// since returns the traffic of a node's link since the load began, or NaN if it is unknown.
-func (t *Trial) since(now []scenario.Traffic, place int) scenario.Traffic {
-	if place >= min(len(t.traffic), len(now)) {
+// moved returns the traffic of a node's link during the load, or NaN if it is unknown.
+func (t *Trial) moved(place int) scenario.Traffic {
+	if place >= min(len(t.traffic), len(t.after)) {
 		return scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
 	}
-	then := t.traffic[place]
-	return scenario.Traffic{Received: now[place].Received - then.Received, Sent: now[place].Sent - then.Sent}
+	then, now := t.traffic[place], t.after[place]
+	return scenario.Traffic{Received: now.Received - then.Received, Sent: now.Sent - then.Sent}
 }
 
 // Details returns a detail for each node in their order, with −1 for unknown values. If all

@@ -21,9 +21,8 @@ type object struct {
 	content   *workload.Content
 	reference string
 	checks    string // note on how the reference was checked
-	begins    bool   // the reference contains only the beginning
 	moved     bool   // its URL redirects to another
-	whole     string // why only the whole object can be fetched; empty: ranges are possible
+	undivided string // why only the whole object can be fetched; empty: ranges are possible
 }
 
 // span returns the number of bytes from which ranges are drawn; -1: unknown.
@@ -40,8 +39,8 @@ func (o object) fits(size experiment.Bytes) error {
 	switch {
 	case size == 0:
 		return nil
-	case o.whole != "":
-		return scenario.Unfit(o.name, system.Problem{What: "ranges cannot be fetched: " + o.whole + "; use range: whole",
+	case o.undivided != "":
+		return scenario.Unfit(o.name, system.Problem{What: "ranges cannot be fetched: " + o.undivided + "; use range: whole",
 			Hint: "set retrieve.range to whole, or serve the object from a server that answers ranges"})
 	case span < 0:
 		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
@@ -106,7 +105,7 @@ func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 		}
 		if target.Encoded != "" {
 			// The served bytes are not the object's, and their number is unknown before a fetch.
-			o.whole = "it is served as " + target.Encoded
+			o.undivided = "it is served as " + target.Encoded
 			o.content = nil
 			if err := r.refer(ctx, &o, target, "", 0); err != nil {
 				return nil, err
@@ -131,9 +130,9 @@ func (r *runner) replayed(ctx context.Context, log *experiment.Arrivals, store b
 	if store {
 		set, err := r.stored(ctx, sizes)
 		for _, o := range set {
-			if o.whole != "" {
+			if o.undivided != "" {
 				return nil, fmt.Errorf("%s: a log cannot be replayed: %s, and the log says nothing of that size",
-					r.site.Use.Name, o.whole)
+					r.site.Use.Name, o.undivided)
 			}
 		}
 		return set, err
@@ -180,9 +179,9 @@ func (r *runner) ownObjects(ctx context.Context, verify bool, largest int64) ([]
 		}
 		switch {
 		case target.Encoded != "":
-			o.whole = "it is served as " + target.Encoded
+			o.undivided = "it is served as " + target.Encoded
 		case listed.NoRange:
-			o.whole = "the server answers ranges with the whole"
+			o.undivided = "the server answers ranges with the whole"
 		}
 		if verify || o.size < 0 {
 			if err := r.refer(ctx, &o, target, listed.SHA256, largest); err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// mixed is a trial of reads, writes and removals by ratio. It reads objects of the data set, and
+// mixTrial is a trial of reads, writes and removals by ratio. It reads objects of the data set, and
 // removes only objects that it has written, so that every trial begins with the same objects.
-type mixed struct {
+type mixTrial struct {
 	*runner
 	spec    *experiment.Retrieve
 	store   system.Store
@@ -38,10 +38,10 @@ type mixed struct {
 	puts []system.Object // stored by the trial and not removed, oldest first
 }
 
-// mixed executes a trial of a mix.
-func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink,
+// mixTrial executes a trial of a mix.
+func (r *runner) mixTrial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink,
 ) (scenario.Load, error) {
-	t := &mixed{
+	t := &mixTrial{
 		runner: r, spec: cell.Retrieve, set: r.sets[cell.Data.Key()], size: int64(cell.Data.Size), seed: seed,
 		names: fmt.Sprintf("plimsoll-%d-%x-", r.site.Seed, sink.Epoch.UnixNano()), sink: sink,
 		tally: scenario.NewTally(sink), store: r.node.(system.Store), // Problems has checked this
@@ -64,11 +64,11 @@ func (r *runner) mixed(ctx context.Context, cell experiment.Cell, seed uint64, s
 	return load, errors.Join(t.tally.Flush(), err)
 }
 
-func (t *mixed) now() time.Duration { return time.Since(t.sink.Epoch) }
+func (t *mixTrial) now() time.Duration { return time.Since(t.sink.Epoch) }
 
 // work executes operations until all are done or the time is over. Running operations continue
 // to their end, since it is unknown what an interrupted put leaves.
-func (t *mixed) work(ctx context.Context, worker uint32, first time.Duration) error {
+func (t *mixTrial) work(ctx context.Context, worker uint32, first time.Duration) error {
 	most := t.spec.Duration.Std()
 	for ctx.Err() == nil && (most == 0 || t.now()-first < most) {
 		k := t.begun.Add(1) - 1
@@ -91,7 +91,7 @@ const failurePause = 10 * time.Millisecond
 
 // operate executes operation k, which depends on the seed and k. A removal stores an object
 // instead if the trial has none to remove. The error is why the operation is not ok.
-func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
+func (t *mixTrial) operate(ctx context.Context, op *record.Op, k int64) error {
 	timed := func(kind record.OpKind, length int64, do func(*scenario.Operation) error) error {
 		op.Kind, op.Length = kind, length
 		return scenario.Timed(ctx, t.site.Limits, t.now, op, do)
@@ -135,7 +135,7 @@ func (t *mixed) operate(ctx context.Context, op *record.Op, k int64) error {
 }
 
 // oldest takes the oldest object to remove from t.puts; empty: there is none.
-func (t *mixed) oldest() (ref system.Ref) {
+func (t *mixTrial) oldest() (ref system.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.puts) > 0 {
@@ -144,7 +144,7 @@ func (t *mixed) oldest() (ref system.Ref) {
 	return ref
 }
 
-func (t *mixed) keep(ref system.Ref) {
+func (t *mixTrial) keep(ref system.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.puts = append(t.puts, system.Object{Ref: ref, Size: t.size})

@@ -9,12 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +19,8 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/internal/commp"
-	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -39,7 +36,7 @@ const (
 	noteBlocks     = "content: verified against a CAR whose blocks match their hashes (its header has none)"
 	noteFullCopy   = "content: verified against a full copy, fetched before anything was measured"
 	noteConsistent = "content: ranges verified for consistency only, with what the server sent before (no full copy)"
-	noteBeginning  = "ranges are drawn from the beginning of the large objects, so that no full copy is needed"
+	noteBeginning  = "; ranges are drawn from the beginning of the large objects, so that no full copy is needed"
 )
 
 // verifiedBy returns notes on the copies from the same server with which answers were compared.
@@ -47,9 +44,6 @@ func verifiedBy(set []object, receive string) (notes []string) {
 	for _, o := range set {
 		if o.checks != "" && receive != "drop" {
 			notes = append(notes, o.checks)
-		}
-		if o.begins {
-			notes = append(notes, noteBeginning)
 		}
 	}
 	slices.Sort(notes)
@@ -66,7 +60,7 @@ const copyMost = 256 << 20
 func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget, wantHash string, largest int64) error {
 	fail := func(err error) error { return fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.name, err) }
 	part := int64(0)
-	if most := max(r.copyMost, largest); largest > 0 && o.whole == "" && wantHash == "" && o.size > most {
+	if most := max(r.copyMost, largest); largest > 0 && o.undivided == "" && wantHash == "" && o.size > most {
 		part = min(most, o.span())
 	}
 	r.site.Say(fmt.Sprintf("%s: fetching a reference copy of %s", r.site.Use.Name, o.name))
@@ -85,7 +79,13 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 	if isPiece {
 		into = io.MultiWriter(f, &commitment)
 	}
-	n, err := r.fetch(ctx, target, part, o.size, into)
+	limits := r.site.Limits
+	ctx, cancel := context.WithTimeoutCause(ctx, limits.Deadline.Std(),
+		fmt.Errorf("it takes longer than %s (limits.deadline)", words.Duration(limits.Deadline.Std())))
+	defer cancel()
+	load := httpload.Spec{CAFile: target.CAFile, Insecure: target.Insecure, Stall: limits.Stall.Std(),
+		Objects: []httpload.Object{{URL: target.URL.String(), Size: o.size, Header: target.Header}}}
+	n, err := load.Copy(ctx, r.site.Client.Dial, part, into)
 	if err != nil {
 		return fail(err)
 	}
@@ -135,9 +135,9 @@ func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how stri
 	o.checks = noteFullCopy
 	part := n < o.size
 	if part {
-		o.checks, o.begins, o.payload = noteConsistent, true, n
+		o.checks, o.payload = noteConsistent, n
 	}
-	if !plain {
+	if !plain { // never in part
 		return "", nil
 	}
 	blocks, end, whole, err := carBlocks(f, n)
@@ -149,6 +149,9 @@ func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how stri
 	case !part && whole:
 		o.checks = noteBlocks
 		how = fmt.Sprintf(", a CAR whose %d blocks agree with their CIDs", blocks)
+	}
+	if part {
+		o.checks += noteBeginning
 	}
 	return how, err
 }
@@ -185,51 +188,4 @@ func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err erro
 		}
 		end = at - int64(in.Buffered())
 	}
-}
-
-// fetch reads a target, or its first part bytes if part is not 0, from the client's host, as the
-// load generator will. of is the size of the target.
-func (r *runner) fetch(ctx context.Context, target system.HTTPTarget, part, of int64, w io.Writer) (int64, error) {
-	config, err := httpload.TLSConfig(target.CAFile, target.Insecure)
-	if err != nil {
-		return 0, err
-	}
-	transport := &http.Transport{DialContext: r.site.Client.Dial, TLSClientConfig: config, DisableCompression: true}
-	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.URL.String(), nil)
-	if err != nil {
-		return 0, err
-	}
-	maps.Copy(req.Header, target.Header)
-	req.Header.Set("Accept-Encoding", "identity")
-	want, inRange := http.StatusOK, fmt.Sprintf("bytes 0-%d/", part-1)
-	if part > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=0-%d", part-1))
-		want = http.StatusPartialContent
-	}
-	var resp *http.Response
-	if target.Follow {
-		resp, _, err = redirect.Do(req, target.Header, transport.RoundTrip)
-	} else {
-		resp, err = transport.RoundTrip(req)
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != want {
-		return 0, fmt.Errorf("the server answers %s", resp.Status)
-	}
-	body := io.Reader(resp.Body)
-	if part > 0 {
-		if got := resp.Header.Get("Content-Range"); got != inRange+strconv.FormatInt(of, 10) && got != inRange+"*" {
-			return 0, fmt.Errorf("asked for %s%d, the server sends Content-Range %q", inRange, of, got)
-		}
-		body = io.LimitReader(body, part)
-	}
-	n, err := io.Copy(w, body)
-	if err == nil && (resp.ContentLength >= 0 && n != resp.ContentLength || part > 0 && n != part) {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
 }

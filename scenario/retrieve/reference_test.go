@@ -26,12 +26,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// pieces is a server of one large object.
+const virtualHost = "pieces.example"
+
+// pieces is a server of one large object, on a virtual host.
 type pieces struct {
 	system.Store
 	url    *url.URL
@@ -42,7 +45,7 @@ func (p *pieces) Objects(context.Context) ([]system.Object, error) {
 	return []system.Object{p.object}, nil
 }
 func (p *pieces) Target(system.Ref) (system.HTTPTarget, error) {
-	return system.HTTPTarget{URL: p.url, Follow: true}, nil
+	return system.HTTPTarget{URL: p.url, Header: http.Header{"Host": {virtualHost}}}, nil
 }
 
 type dialer struct{ testbed.Host }
@@ -172,6 +175,10 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			data := append(bytes.Clone(c.data), make([]byte, c.padding)...)
 			var served atomic.Int64
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Host != virtualHost {
+					http.Error(w, "another host", http.StatusNotFound)
+					return
+				}
 				w.Header().Set("Content-Type", "application/octet-stream")
 				http.ServeContent(counted{w, &served}, r, "", time.Time{}, bytes.NewReader(data))
 			}))
@@ -182,7 +189,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 			var events []string
 			r := &runner{node: node, server: node, copyMost: most, site: scenario.Site{
 				Use:    experiment.SystemUse{Mode: "attach"},
-				Client: dialer{}, Dir: t.TempDir(), Seed: 7, Say: func(string) {},
+				Client: dialer{}, Dir: t.TempDir(), Seed: 7, Limits: synthetic.Limits(), Say: func(string) {},
 				Event: func(_, _, what string, _ time.Duration) { events = append(events, what) },
 			}}
 			if c.padding > 0 {
@@ -196,13 +203,15 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				return
 			}
 			must(t, err)
-			if got := served.Load(); c.fetched > 0 && got != c.fetched {
-				t.Errorf("%d bytes were fetched as reference, want %d", got, c.fetched)
+			copied := served.Load()
+			if c.fetched > 0 && copied != c.fetched {
+				t.Errorf("%d bytes were fetched as reference, want %d", copied, c.fetched)
 			}
 			if len(events) != 1 || !strings.Contains(events[0], c.event) {
 				t.Errorf("events %q, want one with %q", events, c.event)
 			}
-			if by := verifiedBy(set, "verify"); by[0] != c.by || (len(by) == 2) != set[0].begins {
+			if by := verifiedBy(set, "verify"); !strings.HasPrefix(by[0], c.by) ||
+				strings.HasSuffix(by[0], noteBeginning) != (copied < set[0].size) {
 				t.Errorf("%q, want %q", by, c.by)
 			}
 			if c.late != nil {
@@ -222,5 +231,27 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A copy that a server does not finish ends at the stall limit.
+func TestCopyStalls(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		w.Write(make([]byte, 500))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	u, err := url.Parse(s.URL)
+	must(t, err)
+	node := &pieces{url: u, object: system.Object{Name: "piece", Size: 1000}}
+	limits := synthetic.Limits()
+	limits.Stall = experiment.Duration(100 * time.Millisecond)
+	r := &runner{node: node, server: node, copyMost: copyMost, site: scenario.Site{
+		Use: experiment.SystemUse{Mode: "attach"}, Client: dialer{}, Dir: t.TempDir(), Limits: limits, Say: func(string) {},
+	}}
+	if _, err := r.ownObjects(t.Context(), true, 0); err == nil || !strings.Contains(err.Error(), "limits.stall") {
+		t.Errorf("error %v", err)
 	}
 }

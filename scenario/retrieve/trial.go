@@ -3,7 +3,6 @@ package retrieve
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -40,7 +39,7 @@ type runner struct {
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (scenario.Load,
 	error) {
 	if cell.Retrieve.Mix != nil {
-		return r.mixed(ctx, cell, seed, sink)
+		return r.mixTrial(ctx, cell, seed, sink)
 	}
 	spec, err := r.spec(cell, seed)
 	if err != nil {
@@ -49,7 +48,6 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	spec.Epoch = sink.Epoch
 	cold := followLink(&spec, sink.Link)
 	var generators []httpload.Generator
-	var procs []testbed.Process
 	hosts := r.site.Generators
 	parts := spec.Split(len(hosts))
 	for i := range parts {
@@ -68,11 +66,10 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		}
 		defer proc.Stop(context.WithoutCancel(ctx))
 		defer stream.Close() // before Stop, which waits until the output has been read
-		procs = append(procs, proc)
 		// The generator watches the pipe that it reads: if this process dies, the pipe is closed and
 		// the load ends.
 		generators = append(generators, httpload.Generator{In: feed, Out: stream,
-			Elsewhere: hosts[i].Machine().Name() != ""})
+			Elsewhere: hosts[i].Machine().Name() != "", Ended: func() error { return howEnded(proc) }})
 	}
 	result, err := httpload.Drive(ctx, parts, generators, sink.Block,
 		func(p httpload.Progress) { sink.Progress(p.Ops, p.Bytes) })
@@ -80,7 +77,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	case err != nil && ctx.Err() != nil:
 		return scenario.Load{}, ctx.Err()
 	case err != nil:
-		return scenario.Load{}, fmt.Errorf("load generator: %w", whoDied(err, procs))
+		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	load := loadOf(result)
 	if len(hosts) > 1 {
@@ -94,22 +91,13 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	return load, ctx.Err()
 }
 
-// whoDied adds to a generator's failure how its process ended.
-func whoDied(err error, procs []testbed.Process) error {
-	var failed *httpload.GeneratorError
-	if !errors.As(err, &failed) {
-		return err
-	}
-	proc := procs[failed.Index]
+// howEnded returns how a generator's process ended, or nil.
+func howEnded(proc testbed.Process) error {
 	select {
 	case <-proc.Done():
 	case <-time.After(2 * time.Second):
 	}
-	if died := proc.Err(); died != nil {
-		err = fmt.Errorf("%w (the process %s on host %s ended: %w; see %s)", err, proc.Name(), proc.Host().Name(),
-			died, proc.LogPath())
-	}
-	return err
+	return proc.Err()
 }
 
 // followLink sets the rate of the link in spec, and the warm-up that fills the link. cold is why
@@ -205,7 +193,7 @@ func loadOf(res httpload.Result) scenario.Load {
 	l := scenario.Load{
 		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU,
 		RSSPeak:      float64(res.MaxRSS),
-		AchievedRate: res.AchievedRate, LagP99: res.Lag.P99,
+		AchievedRate: res.AchievedRate, LagP99: res.Lag,
 		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
 	}
 	if res.Open {
@@ -266,9 +254,6 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		spec.Duration = cmp.Or(spec.Duration, length) // steps end by themselves
 	}
 	set := r.sets[cell.Data.Key()]
-	if spec.Bytes > 0 && spec.Range == 0 && spec.Arrivals == nil {
-		spec.Requests, spec.Bytes = burst(set, spec), 0
-	}
 	for _, o := range set {
 		t, err := r.server.Target(o.ref)
 		if err != nil {
@@ -277,22 +262,8 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		spec.CAFile, spec.Insecure = t.CAFile, t.Insecure // the same for all objects of a system
 		spec.Objects = append(spec.Objects, httpload.Object{
 			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header,
-			Content: o.content, Reference: o.reference, Follow: t.Follow, Moved: o.moved, Undivided: o.whole != "",
+			Content: o.content, Reference: o.reference, Moved: o.moved, Undivided: o.undivided != "",
 		})
 	}
 	return spec, nil
-}
-
-// burst converts a limit in bytes to a number of requests for whole objects: at least one for
-// every worker, as in plans with known sizes.
-func burst(set []object, spec httpload.Spec) int64 {
-	var sum int64
-	for _, o := range set {
-		sum += max(1, o.size)
-	}
-	requests := max(int64(spec.Concurrency), (spec.Bytes*int64(len(set))-1)/sum+1)
-	if spec.Requests > 0 {
-		return min(spec.Requests, requests)
-	}
-	return requests
 }

@@ -385,13 +385,12 @@ func (w *syncTest) trial(ctx context.Context) error {
 	return err
 }
 
-// run executes a trial that must not fail, and must have two given outcomes: of the way to the
-// chain, and of the way until the node serves.
-func (w *syncTest) run(outcomes string) {
+// run executes a trial that must not fail, and whose only operation must have an outcome.
+func (w *syncTest) run(outcome string) {
 	w.t.Helper()
 	must(w.t, w.trial(w.t.Context()))
-	if got := w.outcomes(); got != outcomes {
-		w.t.Errorf("outcomes %s, want %s; events %+v, notes %q", got, outcomes, w.Events, w.Load.Notes)
+	if got := w.outcomes(); got != outcome {
+		w.t.Errorf("outcome %s, want %s; events %+v, notes %q", got, outcome, w.Events, w.Load.Notes)
 	}
 }
 

@@ -38,10 +38,10 @@ func towardsNode(in *scenario.Measured) (wire, rtt float64) {
 	rtt = 2 * cell.Delay.Seconds()
 	ours, theirs := 1.0, 1.0
 	if peer := in.Load.Links; len(peer) > 0 {
-		theirs, rtt = nodes.Correction(peer[0], rtt)
+		theirs, rtt = nodes.MeasuredAgainst(peer[0], rtt)
 	}
 	if in.Link != nil {
-		ours, rtt = nodes.Correction(*in.Link, 2*cell.Delay.Seconds())
+		ours, rtt = nodes.MeasuredAgainst(*in.Link, 2*cell.Delay.Seconds())
 	}
 	peers, unlimited := 0.0, false
 	manner := in.EachDetail(record.DetailPeerManner)

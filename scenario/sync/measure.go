@@ -22,28 +22,22 @@ func (Scenario) Metrics() []record.Metric {
 const (
 	followerChainBytes = "chain_bytes"    // size of the chain to sync
 	followerChain      = "chain_blocks"   // number of its blocks
+	followerChainTime  = "chain_time"     // seconds from its release until it had the chain
 	followerOpening    = "opening_height" // height in the first poll that reported a block beyond the initial ones
 	followerGap        = "gap"            // seconds: longest time in which something could have happened unseen
-	followerWire       = "link_received"  // bytes over its link towards it until it could serve
 	followerConnected  = "connected"      // largest number of peers in a poll
-	followerCommits    = "commits"        // over all its starts, like the next two
+	followerCommits    = "commits"        // these and the next two are missing if a fault killed it
 	followerTimedOut   = "timed_out"      // requests for blocks that timed out
 	followerFailed     = "failed"         // requests for blocks that failed otherwise
 	followerReplay     = "replay"         // seconds
 	followerReplayCPU  = "replay_cpu"     // CPU seconds
 )
 
-// syncFacts puts the metrics of the node's operations and of its own reports.
+// syncFacts puts the metrics of the node's operation and of its own reports.
 func syncFacts(in *scenario.Measured, put func(string, float64)) {
-	none := record.Op{Outcome: record.Cancelled}
-	chain, serve := none, none
+	serve, chain := record.Op{Outcome: record.Cancelled}, follower(in, followerChainTime)
 	for op := range in.Ops {
-		switch op.Kind {
-		case record.OpSync:
-			chain = op
-		case record.OpServe:
-			serve = op
-		}
+		serve = op
 	}
 	syncTimes(in, chain, serve, put)
 	for key, name := range map[string]string{"resolution": followerGap, "peers_connected": followerConnected,
@@ -53,12 +47,14 @@ func syncFacts(in *scenario.Measured, put func(string, float64)) {
 	}
 	put("rerequests", follower(in, followerTimedOut)+follower(in, followerFailed))
 	if blocks := in.EachDetail(record.DetailPeerBlocks); len(blocks) > 0 {
-		ofPeers(blocks, chain.Outcome == record.OK, follower(in, followerChain), put)
+		ofPeers(blocks, !math.IsNaN(chain), follower(in, followerChain), put)
 	}
 	switch {
 	case serve.Outcome == record.OK:
 		put("ok_rate", 1)
-		put("wire_bytes", follower(in, followerWire))
+		if received := in.EachDetail(record.DetailLinkReceived); len(received) > 0 {
+			put("wire_bytes", received[0])
+		}
 	case serve.Outcome.Finished() || serve.Outcome == record.Deadline:
 		put("ok_rate", 0)
 	}
@@ -88,23 +84,23 @@ func follower(in *scenario.Measured, name string) float64 {
 	return in.Detail(record.DetailFollower, name)
 }
 
-// syncTimes puts the times that the node reached.
-func syncTimes(in *scenario.Measured, chain, serve record.Op, put func(string, float64)) {
+// syncTimes puts the times that the node reached. chain is the time until it had the chain, or NaN.
+func syncTimes(in *scenario.Measured, chain float64, serve record.Op, put func(string, float64)) {
 	took := func(from, to int64) float64 { return float64(to-from) / 1e9 }
 	followed := follower(in, followerChain) - follower(in, followerOpening)
+	first := took(serve.Intended, serve.FirstByte)
 	if serve.FirstByte > 0 {
-		put("first_block", took(serve.Intended, serve.FirstByte))
+		put("first_block", first)
 	}
-	if chain.Outcome == record.OK {
-		put("chain_time", took(chain.Intended, chain.LastByte))
-		if seconds := took(serve.FirstByte, chain.LastByte); followed > 0 && seconds > 0 {
-			put("block_rate", followed/seconds)
-			put("byte_rate", followed/follower(in, followerChain)*follower(in, followerChainBytes)/seconds)
-		}
+	put("chain_time", chain)
+	if seconds := chain - first; followed > 0 && seconds > 0 {
+		put("block_rate", followed/seconds)
+		put("byte_rate", followed/follower(in, followerChain)*follower(in, followerChainBytes)/seconds)
 	}
 	if serve.Outcome == record.OK {
-		put("sync_time", took(serve.Intended, serve.LastByte))
+		all := took(serve.Intended, serve.LastByte)
+		put("sync_time", all)
 		put("net_time", took(serve.FirstByte, serve.LastByte))
-		put("index_lag", took(chain.LastByte, serve.LastByte))
+		put("index_lag", all-chain)
 	}
 }

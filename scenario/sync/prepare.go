@@ -21,14 +21,13 @@ type runner struct {
 	nodes   []*nodes.Node
 	chains  map[system.ChainSpec]system.Chain
 	replays map[string]*system.Replayed // by replayKey; nil: left out
-	serving map[int]string              // ID of the chain that each host serves, by place
 }
 
 // Prepare implements Scenario: it makes the chains. Ready replays them cell by cell.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	r := &runner{
 		site: site, cluster: site.Cluster.(system.Chains), nodes: nodes.Take(site),
-		chains: map[system.ChainSpec]system.Chain{}, serving: map[int]string{}, replays: map[string]*system.Replayed{},
+		chains: map[system.ChainSpec]system.Chain{}, replays: map[string]*system.Replayed{},
 	}
 	for _, c := range cells {
 		if err := r.makeChain(ctx, c.Sync); err != nil {

@@ -29,9 +29,6 @@ type trial struct {
 	peers    []*peer
 	store    scenario.StoreDir
 	checks   []record.LinkCheck
-
-	strays int                // consecutive answers with another tip at the chain's height
-	lives  []system.Following // last answers of earlier daemons of the fresh node; protected by Mu
 }
 
 // peer is a peer of a trial.
@@ -49,8 +46,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink
 		return scenario.Load{}, err
 	}
 	cpu, err := t.Run(ctx)
-	chain, serve := t.ops()
-	return t.loaded(cpu), errors.Join(err, t.Record([]record.Op{chain, serve}), ctx.Err())
+	return t.loaded(cpu), errors.Join(err, t.Record([]record.Op{t.op()}), ctx.Err())
 }
 
 // trial sets up a trial: its peers and faults.
@@ -62,7 +58,7 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) *trial {
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
 	t.Add(t.fresh)
 	t.Time(t.fresh, 0)
-	t.Goal, t.Bytes, t.Measured = t.chain.Height, t.chain.Bytes, true
+	t.Goal, t.Bytes = t.chain.Height, t.chain.Bytes
 	if s.Replay {
 		t.replayed = r.replays[r.replayKey(s)]
 	}
@@ -109,27 +105,11 @@ func chainNode(n *nodes.Node) system.ChainNode { return n.System.(system.ChainNo
 
 // serve makes the peers of the trial serve, a few at a time. Peers that already serve the same
 // continue; the system decides whether a changed setting matters to them. Peers of earlier
-// trials that are not needed now are halted if they serve another chain, since they would waste
-// memory; those that serve this chain remain for later trials.
+// trials that are not needed now remain for later ones.
 func (t *trial) serve(ctx context.Context) error {
 	begun := t.Now()
-	var idle []*nodes.Node
-	for _, n := range t.nodes[1+len(t.peers):] {
-		if chain := t.serving[n.Place]; chain != "" && chain != t.chain.ID {
-			idle = append(idle, n)
-			delete(t.serving, n.Place)
-		}
-	}
-	err := t.Each(ctx, idle, "halt it, as it is not needed", t.Starting,
-		func(ctx context.Context, n *nodes.Node) error { return chainNode(n).Halt(ctx) })
-	if err != nil {
-		return err
-	}
 	if err := t.Each(ctx, t.Nodes[1:], "serve the chain", t.Starting, t.serveOne); err != nil {
 		return err
-	}
-	for _, p := range t.peers {
-		t.serving[p.Place], p.Stale = t.chain.ID, false
 	}
 	t.Event("phase", "peers serve", fmt.Sprintf("%d blocks, peers: %d", t.chain.Height, len(t.peers)), begun,
 		t.Now()-begun)
@@ -167,10 +147,16 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	return chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
 }
 
-// strays is the number of consecutive answers with another tip at the chain's height from which
+// maxStrays is the number of consecutive answers with another tip at the chain's height from which
 // the node counts as being on a wrong chain. A single answer may combine the height and the tip
 // of successive blocks.
-const strays = 3
+const maxStrays = 3
+
+// answer is an answer of the fresh node.
+type answer struct {
+	system.Following
+	strays int // how many answers in a row, with this one, had another tip at the chain's height
+}
 
 // Poll implements Actions.
 func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
@@ -179,16 +165,19 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 		return nodes.Answer{}, err
 	}
 	height := max(0, f.Height)
-	a := nodes.Answer{All: height >= t.Goal && f.Tip == t.chain.Tip, Own: f}
+	a := nodes.Answer{All: height >= t.Goal && f.Tip == t.chain.Tip, Own: answer{f, 0}}
 	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= t.Goal)
 	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1,
 		Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
-	if t.strays++; a.All || height < t.Goal {
-		t.strays = 0
-	} else if t.strays >= strays {
-		a.Wrong = true
-		t.Event("violation", "wrong chain", fmt.Sprintf("%s: at height %d its tip is %q, that of the chain is %q at %d",
-			n.Name, f.Height, f.Tip, t.chain.Tip, t.chain.Height), t.Now(), 0)
+	if !a.All && height >= t.Goal {
+		t.Mu.Lock()
+		last, _ := n.Last.Own.(answer)
+		t.Mu.Unlock()
+		a.Own = answer{f, last.strays + 1}
+		if last.strays+1 >= maxStrays {
+			a.Wrong = fmt.Sprintf("at height %d its tip is %q, that of the chain is %q at %d", f.Height, f.Tip, t.chain.Tip,
+				t.chain.Height)
+		}
 	}
 	return a, nil
 }
@@ -202,11 +191,6 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	if n != t.fresh {
 		return nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return t.serveOne(ctx, n) })
 	}
-	t.Mu.Lock()
-	t.lives = t.allLives()
-	t.strays = 0
-	n.Last.Own = nil // the next daemon counts from 0
-	t.Mu.Unlock()
 	if drop {
 		if err := t.store.Files.RemoveAll(t.dir()); err != nil {
 			return err
@@ -216,60 +200,25 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 	return nil
 }
 
-// allLives returns the last answers of all daemons of the fresh node. The caller holds the lock.
-func (t *trial) allLives() []system.Following {
-	if f, ok := t.fresh.Last.Own.(system.Following); ok {
-		return append(slices.Clip(t.lives), f)
+// counters returns the last answer of the fresh node, whose counters begin at 0 with each of its
+// starts. All are unknown if a fault has killed it. The caller holds the lock.
+func (t *trial) counters() system.Following {
+	if a, ok := t.fresh.Last.Own.(answer); ok && !t.fresh.Killed() {
+		return a.Following
 	}
-	return t.lives
+	return system.Following{Commits: -1, TimedOut: -1, Failed: -1}
 }
 
-// counted returns the sum of a counter over all daemons of the fresh node, or NaN if one did not
-// report it. The caller holds the lock.
-func (t *trial) counted(of func(system.Following) int64) float64 {
-	sum := 0.0
-	for _, f := range t.allLives() {
-		sum += known(float64(of(f)))
-	}
-	return sum
-}
-
-// known returns n, or NaN if it is negative, which means unknown.
-func known(n float64) float64 {
-	if n < 0 {
-		return math.NaN()
-	}
-	return n
-}
-
-// blocks returns the number of blocks that each peer has delivered to all daemons of the fresh
-// node, by address; NaN: unknown.
-func (t *trial) blocks() map[string]float64 {
-	all := map[string]float64{}
-	for _, f := range t.allLives() {
-		for _, s := range f.Peers {
-			all[s.Address] += known(float64(s.Blocks))
-		}
-	}
-	return all
-}
-
-// ops returns the node's operation until it had the chain, and the same until all subscribers,
-// such as indexes, had followed.
-func (t *trial) ops() (chain, serve record.Op) {
+// op returns the node's operation until it had the chain and all subscribers, such as indexes, had
+// followed.
+func (t *trial) op() record.Op {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	serve = t.Op(t.fresh, record.OpServe)
-	serve.Length = t.chain.Bytes
+	op := t.Op(t.fresh, record.OpServe)
+	op.Length = t.chain.Bytes
 	share := float64(min(t.fresh.Verified, t.chain.Height)) / float64(t.chain.Height)
-	serve.Bytes = int64(float64(t.chain.Bytes) * share)
-	chain = serve
-	chain.Kind = record.OpSync
-	if t.fresh.All > 0 {
-		chain.Bytes, chain.LastByte = t.chain.Bytes, scenario.Nanos(t.fresh.All)
-		chain.Outcome, chain.Class = record.OK, ""
-	}
-	return chain, serve
+	op.Bytes = int64(float64(t.chain.Bytes) * share)
+	return op
 }
 
 // loaded returns the facts about the load. cpu is the CPU time of this process during the load.
@@ -288,19 +237,23 @@ func (t *trial) peerDetails() (all []record.Detail) {
 	add := func(kind string, of func(*peer) float64) {
 		all = append(all, nodes.Details(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
 	}
-	blocks := t.blocks()
+	shares := t.counters().Peers
 	add(record.DetailPeerBlocks, func(p *peer) float64 {
-		if len(blocks) == 0 { // the node reported nothing
+		at := slices.IndexFunc(shares, func(s system.PeerShare) bool { return s.Address == p.address })
+		switch {
+		case len(shares) == 0 || at >= 0 && shares[at].Blocks < 0: // the node did not report it
 			return math.NaN()
+		case at < 0:
+			return 0
 		}
-		return blocks[p.address]
+		return float64(shares[at].Blocks)
 	})
 	add(record.DetailPeerRate, func(p *peer) float64 { return float64(cmp.Or(p.rate, t.cell.Link.UpRate())) })
 	add(record.DetailPeerManner, func(p *peer) float64 { return manners[p.manner] })
 	return all
 }
 
-// followed returns the facts about the fresh node that its operations do not contain. The caller
+// followed returns the facts about the fresh node that its operation does not contain. The caller
 // holds the lock.
 func (t *trial) followed() (all []record.Detail) {
 	n := t.fresh
@@ -311,16 +264,16 @@ func (t *trial) followed() (all []record.Detail) {
 	}
 	add(followerChainBytes, float64(t.chain.Bytes))
 	add(followerChain, float64(t.chain.Height))
-	if n.DoneAt > 0 {
-		add(followerWire, float64(n.Last.Received))
+	if n.All > 0 {
+		add(followerChainTime, (n.All - n.Released).Seconds())
 	}
 	add(followerGap, n.Gap.Seconds())
 	if n.Polled {
 		add(followerOpening, float64(n.Opening))
 		add(followerConnected, float64(n.MostPeers))
-		add(followerCommits, t.counted(func(f system.Following) int64 { return f.Commits }))
-		add(followerTimedOut, t.counted(func(f system.Following) int64 { return f.TimedOut }))
-		add(followerFailed, t.counted(func(f system.Following) int64 { return f.Failed }))
+		add(followerCommits, float64(t.counters().Commits))
+		add(followerTimedOut, float64(t.counters().TimedOut))
+		add(followerFailed, float64(t.counters().Failed))
 	}
 	if t.replayed != nil {
 		add(followerReplay, t.replayed.Seconds)
@@ -333,11 +286,6 @@ func (t *trial) followed() (all []record.Detail) {
 // it halts the node and removes its store.
 func (t *trial) clean(ctx context.Context) {
 	t.Clean(ctx, func(ctx context.Context) {
-		for _, p := range t.peers {
-			if p.Stale {
-				delete(t.serving, p.Place)
-			}
-		}
 		if err := nodes.Within(ctx, t.Starting, chainNode(t.fresh).Halt); err != nil {
 			t.Event("node", "not halted", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
 			_ = nodes.Within(ctx, t.Starting, chainNode(t.fresh).Kill) // if it hangs, the deployment's end will end it

@@ -24,7 +24,7 @@ type view struct{ tunings []*analysis.Tuning }
 func (Scenario) View() *analysis.View {
 	own, v := &view{}, analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "sync_time" }
-	v.Prepare, v.Arrange, v.Read, v.Tables, v.Verdict = outcome, arrange, heights, own.tables, own.verdict
+	v.Arrange, v.Read, v.Tables, v.Verdict = arrange, heights, own.tables, own.verdict
 	v.Hold(map[string]func(*analysis.Result) []analysis.Case{"never-served": neverServed,
 		"effects-limits": own.limits, "useless-peers": uselessPeers})
 	return v
@@ -79,25 +79,6 @@ func arrange(f *analysis.Frame) {
 			}
 		}
 	}
-}
-
-// outcome sets a trial's outcome to that of one operation: the way until the node serves.
-func outcome(t *record.Trial, facts *record.Reader) (err error) {
-	if t.State != record.Done {
-		return nil
-	}
-	var last *record.Op
-	for op := range scenario.Sound(facts.Ops(t.ID), &err) {
-		if op.Kind == record.OpServe || op.Kind == record.OpSync && last == nil {
-			last = &op
-		}
-	}
-	if last == nil || err != nil {
-		return err
-	}
-	t.Outcomes, t.Classes = map[string]int64{last.Outcome.String(): 1}, map[string]int64{last.Class: 1}
-	delete(t.Classes, "")
-	return nil
 }
 
 // mostPoints limits the points of a trial's series.

@@ -245,7 +245,6 @@ func (p *peer) Progress(_ context.Context, ref system.Ref) (f system.Progress, e
 	if n := info.NumPieces(); last && stats.PiecesComplete < n {
 		f.Verified -= info.PieceLength - info.Piece(n-1).Length()
 	}
-	f.Written = f.Verified // a piece is read back from its file for verification
 	f.Complete = f.Verified == f.Size && t.t.Complete().Bool()
 	if !f.Complete && f.Peers == 0 {
 		f.Trouble = "no peers"

@@ -238,7 +238,7 @@ func (n *Node) Fetch(ctx context.Context, ref system.Ref, from []string) error {
 func (n *Node) Progress(ctx context.Context, ref system.Ref) (f system.Progress, err error) {
 	err = n.task(ctx, "progress of", ref, func(t *spread) {
 		f = system.Progress{
-			Size: t.of.size(), Verified: int64(t.have), Written: int64(t.have), Complete: t.complete(),
+			Size: t.of.size(), Verified: int64(t.have), Complete: t.complete(),
 			Received: int64(t.received), Sent: int64(t.sent), Trouble: n.trouble.Says,
 		}
 		for _, p := range n.store.peers {

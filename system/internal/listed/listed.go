@@ -18,7 +18,7 @@ import (
 
 // CommonTarget parses the shared options and returns the target of every object, without its URL.
 func CommonTarget(name string, opt system.Options) (system.HTTPTarget, error) {
-	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure"), Follow: true}
+	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure")}
 	if t.CAFile != "" {
 		if _, err := os.Stat(t.CAFile); err != nil {
 			return t, fmt.Errorf("%s: option \"ca\": %w", name, err)

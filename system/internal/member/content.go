@@ -100,7 +100,7 @@ func (t *Content) progress(now Counts) system.Progress {
 		return now - before
 	}
 	f := system.Progress{
-		Size: s.Size, Verified: s.Verified, Written: s.Verified, Complete: s.Complete,
+		Size: s.Size, Verified: s.Verified, Complete: s.Complete,
 		Received: since(now.Received, s.before.Received), Sent: since(now.Sent, s.before.Sent), Peers: now.Peers,
 	}
 	if !f.Complete {

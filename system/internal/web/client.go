@@ -84,7 +84,7 @@ func newClient(name string, tr *http.Transport) *Client {
 	p := &pool{transport: tr}
 	return &Client{name: name, pool: p, http: &http.Client{
 		Transport: p,
-		// Following a redirect would measure a server other than the one that was started here.
+		// redirect.Do follows, and keeps the user's headers from other hosts.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -254,7 +254,7 @@ func (c *Client) do(ctx context.Context, method string, t system.HTTPTarget, ran
 	}
 	req.Header.Set("Accept-Encoding", "identity")
 	var resp *http.Response
-	if t.Follow && body == nil {
+	if method == http.MethodGet || method == http.MethodHead {
 		resp, _, err = redirect.Do(req, t.Header, c.http.Do)
 	} else {
 		resp, err = c.http.Do(req)
