@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // parent is a plimsoll at work that the tests kill. It says what it has made,
@@ -47,7 +45,7 @@ func parent(dir string) {
 	_, err = hosts[0].Start(ctx, Command{Name: "stubborn", Args: stubborn})
 	need(err)
 	if tb.Mode().Emulator != "none" {
-		need(tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}))
+		need(tb.Shape(ctx, upOf(hosts[0], access(0, time.Millisecond))))
 	}
 	fmt.Println("all", 1)
 	for i := 0; ; i++ {

@@ -18,8 +18,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // entered is what enterAndRun reports.
@@ -91,7 +89,7 @@ func (r *entered) use(dir string) {
 	_, err = a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr},
 		Ready: dialer(b, addr)})
 	need(err)
-	need(tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: 10 * time.Millisecond}}}))
+	need(tb.Shape(ctx, upOf(a, access(0, 10*time.Millisecond))))
 	c, err := tb.Check(ctx, a, b, 0)
 	need(err)
 	r.RTT, r.Want, r.OK = c.RTT, c.WantRTT, c.OK

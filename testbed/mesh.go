@@ -148,26 +148,21 @@ type member struct {
 	call func(context.Context, MeshCall) (MeshAnswer, error)
 }
 
-// members returns the machines that have hosts now, ours first, and the addresses of hosts by name.
-func (t *Testbed) members() (all []member, addrs map[string]netip.Addr) {
+// members returns the machines that have hosts now, ours first.
+func (t *Testbed) members() (all []member) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	addrs = map[string]netip.Addr{}
 	for _, h := range t.hosts {
-		addrs[h.name] = h.addr
 		all = append(all, member{h.addr, h.name, t.Mesh})
 	}
-	for _, h := range slices.Backward(t.remote) { // the latest of a name
-		if _, ok := addrs[h.Name()]; ok || h.Lost() != nil {
-			continue
-		}
-		addrs[h.Name()] = h.Addr()
-		if !slices.ContainsFunc(all, func(m member) bool { return m.host == h.Addr() }) {
+	for _, h := range slices.Backward(t.remote) { // the latest at an address
+		known := slices.ContainsFunc(all, func(m member) bool { return m.host == h.Addr() })
+		if !known && h.Lost() == nil {
 			all = append(all, member{h.Addr(), h.Name(), h.Mesh})
 		}
 	}
 	slices.SortFunc(all, func(a, b member) int { return a.host.Compare(b.host) })
-	return all, addrs
+	return all
 }
 
 // each calls all machines at once.
@@ -203,16 +198,16 @@ func (m *mesh) join(ctx context.Context, all []member, seed uint64) error {
 }
 
 // applyMesh is apply on all machines.
-func (t *Testbed) applyMesh(ctx context.Context, all []member, spec ShapeSpec, change bool) error {
+func (t *Testbed) applyMesh(ctx context.Context, spec ShapeSpec, change bool) error {
 	m := &t.mesh
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if change {
-		if m.joined == nil {
-			return errNotJoined
-		}
-		all = m.joined
-	} else {
+	all := m.joined
+	if change && all == nil {
+		return errNotJoined
+	}
+	if !change {
+		all = t.members()
 		same := slices.EqualFunc(all, m.joined, func(a, b member) bool { return a.host == b.host })
 		if same {
 			_, err := each(ctx, all, func(int) MeshCall { return MeshCall{Stats: true} })
@@ -301,7 +296,7 @@ func (s ShapeSpec) right(all []member, base, now []MeshAnswer) error {
 			if n, o := s.names(from), s.names(to); !(n && o || named == 1 && (n || o)) {
 				continue
 			}
-			w, way := s.topology().Want(from, to), now[i].RTTs[k]
+			w, way := s.Want(from, to), now[i].RTTs[k]
 			if base == nil && way > w.LongestWay() {
 				return fmt.Errorf("the experiment's link between %s and %s has a round trip of %s (less jitter), and "+
 					"that between their machines is %s: raise link.delay, or use machines that are closer",

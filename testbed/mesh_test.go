@@ -29,11 +29,11 @@ func TestMeshWays(t *testing.T) {
 			}})
 	}
 	shape := func(p link.Params) ShapeSpec {
-		s := ShapeSpec{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
+		s := link.Topology{Up: map[string]link.Params{}}
 		for _, m := range tb.mesh.joined[:2] {
 			s.Up[m.host.String()] = p
 		}
-		return s
+		return ShapeSpec{Topology: s}
 	}
 	for _, c := range []struct {
 		name       string

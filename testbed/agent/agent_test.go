@@ -406,8 +406,8 @@ func TestNamespaces(t *testing.T) {
 	}
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	p := link.Params{Rate: 50e6, Delay: 5 * time.Millisecond}
-	spec := testbed.ShapeSpec{Up: map[string]link.Params{"a": p}, Down: map[string]link.Params{"a": p}}
-	must(t, tb.Shape(t.Context(), spec))
+	both := map[string]link.Params{a.Addr().String(): p}
+	must(t, tb.Shape(t.Context(), testbed.ShapeSpec{Topology: link.Topology{Up: both, Down: both}}))
 	c, err := tb.Check(t.Context(), a, b, 0.1)
 	if err != nil || c.RTT < 0.010 || c.RTT > 0.030 || c.Rate > 50e6 || c.Rate < 20e6 ||
 		c.Congestion != testbed.DefaultCongestion {
