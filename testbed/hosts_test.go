@@ -156,7 +156,7 @@ func TestNothingLeaks(t *testing.T) {
 			a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 			p, addr := startEcho(t, a)
 			must(t, tb.Shape(t.Context(), upOf(a, access(0, time.Millisecond))))
-			stop := tb.Observe(t.Context(), time.Now(), 10*time.Millisecond, func([]record.Sample) {})
+			stop := tb.Observe(time.Now(), 10*time.Millisecond, func([]record.Sample) {})
 			c, err := b.Dial(t.Context(), "tcp", addr)
 			must(t, err)
 			echoes(t, c)

@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"context"
 	"math"
 	"net"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -46,38 +46,18 @@ const (
 	RoleEngine = "engine"
 )
 
-// Observe polls all processes of the testbed and the machine at an interval, until ctx
-// ends or stop is called, which polls once more and returns after sink has received it.
-// The times of samples count from epoch. Polls follow an absolute schedule: a slow one
-// makes the next ones drop out, it does not shift them. sink is called from one goroutine
-// at a time.
-func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Duration,
-	sink func([]record.Sample)) (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
+// Observe polls all processes of the testbed and the machine at an interval, until stop is
+// called, which polls once more and returns after sink has received it. The times of samples
+// count from epoch. Polls follow an absolute schedule: a slow one makes the next ones drop out,
+// it does not shift them. sink is called from one goroutine at a time.
+func (t *Testbed) Observe(epoch time.Time, every time.Duration, sink func([]record.Sample)) (stop func()) {
 	t.Poll(epoch) // drops the samples of processes that ended before
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			sink(t.Poll(epoch))
-			select {
-			case <-tick.C: // it passed during the poll
-			default:
-			}
-			select {
-			case <-tick.C:
-			case <-quit:
-				sink(t.Poll(epoch))
-				return
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	poll := func() { sink(t.Poll(epoch)) }
+	poll()
+	end := timing.Every(every, poll)
 	return sync.OnceFunc(func() {
-		close(quit)
-		<-done
+		end()
+		poll()
 	})
 }
 

@@ -17,14 +17,9 @@ func TestLastWordsOfProcesses(t *testing.T) {
 	tb, h := plainHost(t)
 	var samples []record.Sample
 	traced := Trace(h)
-	first := make(chan struct{})
-	stop := tb.Observe(t.Context(), time.Now(), time.Hour, func(s []record.Sample) {
-		if samples == nil {
-			close(first)
-		}
+	stop := tb.Observe(time.Now(), time.Hour, func(s []record.Sample) {
 		samples = append(samples, s...)
 	})
-	<-first
 	dir := t.TempDir()
 	var pids []int
 	for range 2 { // writes 8 MiB, then burns until it is stopped
