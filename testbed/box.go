@@ -28,8 +28,7 @@ type box struct {
 // although they detached themselves; our own pid is added to leaders.
 func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	nan := math.NaN()
-	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, PSS: nan, ReadBytes: nan,
-		WriteBytes: nan, FDs: nan, NetRx: nan, NetTx: nan, Threads: nan}
+	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, ReadBytes: nan, WriteBytes: nan}
 	others := whole
 	others.Process = OthersSample
 	fs, err := procfs.NewDefaultFS()

@@ -113,7 +113,6 @@ func (p *process) sample(all map[int]stat) record.Sample {
 		s.ReadBytes = p.usage.read.atLeast(float64(used.Inblock) * ioBlock)
 		s.WriteBytes = p.usage.write.atLeast(float64(used.Oublock) * ioBlock)
 	}
-	s.NetRx, s.NetTx = p.host.Traffic()
 	return s
 }
 
@@ -127,13 +126,12 @@ type usageMeter struct{ cpu, read, write counter }
 // poll measures the members of a tree, zombies included: their usage is not their
 // parent's until it has waited for them.
 func (m *usageMeter) poll(members []stat) record.Sample {
-	var cpu, rss, read, write, fds, threads float64
+	var cpu, rss, read, write float64
 	for _, s := range members {
 		cpu += s.cpu()
 		if s.dead() {
 			continue
 		}
-		threads += float64(s.NumThreads)
 		p, err := procfs.NewProc(s.PID)
 		if err != nil {
 			continue // it has just ended
@@ -145,16 +143,10 @@ func (m *usageMeter) poll(members []stat) record.Sample {
 		} else if !gone(s.PID) {
 			read, write = math.NaN(), math.NaN()
 		}
-		if n, err := p.FileDescriptorsLen(); err == nil {
-			fds += float64(n)
-		} else if !gone(s.PID) {
-			fds = math.NaN()
-		}
 	}
 	return record.Sample{
-		CPU: m.cpu.update(cpu, cpuRounding), RSS: rss, PSS: math.NaN(),
+		CPU: m.cpu.update(cpu, cpuRounding), RSS: rss,
 		ReadBytes: m.read.update(read, 0), WriteBytes: m.write.update(write, 0),
-		FDs: fds, NetRx: math.NaN(), NetTx: math.NaN(), Threads: threads,
 	}
 }
 

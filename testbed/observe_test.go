@@ -58,9 +58,6 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 		if s.RSS < 62<<20 || s.RSS > 100<<20 { // the kernel adds it up in batches
 			t.Errorf("child %v: RSS %.0f MiB of 64 MiB", child, s.RSS/(1<<20))
 		}
-		if s.FDs < 3 || s.Threads < 2 || !math.IsNaN(s.NetRx) {
-			t.Errorf("child %v: %+v", child, s)
-		}
 		before := p.sample(scan()).CPU
 		said := end()
 		after := p.sample(scan())
@@ -71,7 +68,7 @@ func TestUsageOfAKnownBurner(t *testing.T) {
 		if after.CPU < 0.95*said-0.02 || after.CPU > 1.05*said+0.15 {
 			t.Errorf("child %v: CPU %.3f s, it says %.3f s", child, after.CPU, said)
 		}
-		if after.RSS != 0 || after.FDs != 0 {
+		if after.RSS != 0 {
 			t.Errorf("child %v: ended, yet %+v", child, after)
 		}
 	}
@@ -91,13 +88,13 @@ func TestWritesAreCounted(t *testing.T) {
 func TestHostTraffic(t *testing.T) {
 	needNamespaces(t)
 	_, a, b := twoHosts(t, Options{})
-	p, addr := startEcho(t, a)
-	before := p.sample(scan())
+	_, addr := startEcho(t, a)
+	rx, tx := a.Traffic()
 	for range 4 {
 		echoes(t, dial(t, b, addr)) // 256 KiB each way
 	}
-	after := p.sample(scan())
-	for _, d := range []float64{after.NetRx - before.NetRx, after.NetTx - before.NetTx} {
+	received, sent := a.Traffic()
+	for _, d := range []float64{received - rx, sent - tx} {
 		if d < 1<<20 || d > 1.2*(1<<20) {
 			t.Errorf("%.0f bytes of %d", d, 1<<20)
 		}
