@@ -63,7 +63,7 @@ func TestEnvironmentIsRecorded(t *testing.T) {
 	env := tb.Environment()
 	for _, key := range []string{"kernel", "cpu.model", "cpu.count", "memory.MemTotal", "load", "go",
 		"testbed.namespaces", "testbed.emulator", "host.net.ipv4.tcp_congestion_control",
-		"host.net.ipv4.tcp_slow_start_after_idle", "limit.files"} {
+		"host.net.ipv4.tcp_slow_start_after_idle"} {
 		if env[key] == "" {
 			t.Errorf("%s is not recorded", key)
 		}
