@@ -1,6 +1,9 @@
 package testbed
 
 import (
+	"fmt"
+	"maps"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -38,12 +41,14 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 // A program that computes on every core is seen as others' use of the CPU, and no
 // machine is busier than all of it.
 func TestBusy(t *testing.T) {
+	var loop int
 	for range runtime.NumCPU() {
 		c := exec.Command("sh", "-c", "while :; do :; done")
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 		must(t, c.Start())
 		// What we started is ours, so the look is another process's.
 		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+		loop = c.Process.Pid
 	}
 	look := exec.Command(self(t), "fake", "busy", "0.05")
 	var out strings.Builder
@@ -55,6 +60,12 @@ func TestBusy(t *testing.T) {
 	if err := look.Wait(); err != nil || !strings.Contains(out.String(), "busy") {
 		t.Errorf("two loops: %q, %v", &out, err)
 	}
+	before := scan()
+	eventually(t, "the one that computes is named", func() bool {
+		after := scan()
+		maps.DeleteFunc(after, func(pid int, _ stat) bool { return pid != loop && pid != os.Getppid() })
+		return busiest(before, after) == fmt.Sprintf(", most by sh (pid %d)", loop)
+	})
 }
 
 func TestEnvironmentIsRecorded(t *testing.T) {
