@@ -256,6 +256,17 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 	})
 }
 
+// A process whose log cannot be written here runs on, and its end says so.
+func TestLogThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	tb := bed(t, testbed.Options{Plain: true, Hosts: Behind})
+	h := addHost(t, tb, "a")
+	must(t, os.Mkdir(filepath.Join(tb.Logs(), "mute.log"), 0o755))
+	p := start(t, h, shell("mute", "sleep 600"))
+	must(t, p.Stop(t.Context()))
+	wantError(t, p.Err(), "the log of mute is incomplete here")
+}
+
 func TestConnections(t *testing.T) {
 	tb := bed(t, testbed.Options{Plain: true, Hosts: Behind})
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
