@@ -75,13 +75,20 @@ func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 
 // look is Poll without times.
 func (t *Testbed) look() []record.Sample {
-	t.polling.Lock()
-	defer t.polling.Unlock()
-	all := scan()
+	t.looking.Lock()
+	defer t.looking.Unlock()
 	t.mu.Lock()
 	hosts, watched, remote := slices.Concat(t.hosts, t.apart), t.watched, t.remote
 	t.mu.Unlock()
-	samples := t.lastWords
+	elsewhere := make([][]record.Sample, len(remote))
+	_ = atOnce(len(remote), func(i int) error {
+		elsewhere[i] = remote[i].Poll()
+		return nil
+	})
+	t.polling.Lock()
+	defer t.polling.Unlock()
+	all := scan()
+	samples := append(slices.Concat(elsewhere...), t.lastWords...)
 	t.lastWords = nil
 	procs := processes(hosts...)
 	if t.hub != nil {
@@ -91,9 +98,6 @@ func (t *Testbed) look() []record.Sample {
 		if p.cmd.Role != RoleAgent {
 			samples = append(samples, p.sample(all))
 		}
-	}
-	for _, r := range remote {
-		samples = append(samples, r.Poll()...)
 	}
 	leaders := map[int]bool{}
 	for _, p := range procs {

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -99,6 +100,43 @@ func TestHostTraffic(t *testing.T) {
 			t.Errorf("%.0f bytes of %d", d, 1<<20)
 		}
 	}
+}
+
+// silent is a host on a machine that does not answer.
+type silent struct {
+	Remote
+	asked, answer chan bool
+}
+
+func (s silent) Poll() []record.Sample {
+	s.asked <- true
+	<-s.answer
+	return nil
+}
+
+// Processes here are stopped while machines elsewhere, which are asked at once, are silent.
+func TestSilentMachineDelaysNoStop(t *testing.T) {
+	tb, h := plainHost(t)
+	p := start(t, h, Command{Name: "sleep", Args: []string{"sleep", "600"}})
+	asked, answer := make(chan bool), make(chan bool)
+	tb.remote = []Remote{silent{nil, asked, answer}, silent{nil, asked, answer}}
+	polled, stopped := make(chan bool), make(chan error, 1)
+	go func() {
+		tb.Poll(time.Now())
+		close(polled)
+	}()
+	<-asked
+	<-asked
+	go func() { stopped <- p.Stop(context.Background()) }()
+	select {
+	case err := <-stopped:
+		must(t, err)
+	case <-time.After(20 * time.Second):
+		t.Error("it is not stopped")
+	}
+	close(answer)
+	<-polled
+	tb.remote = nil
 }
 
 func TestObserve(t *testing.T) {

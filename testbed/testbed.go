@@ -87,7 +87,8 @@ type Testbed struct {
 	shape shaper
 	mesh  mesh
 
-	polling   sync.Mutex      // one poll at a time: a decreasing counter is taken for a process that has ended
+	looking   sync.Mutex      // one poll at a time: a decreasing counter is taken for a process that has ended
+	polling   sync.Mutex      // of processes on this machine, also when one is stopped
 	lastWords []record.Sample // of processes that have ended since the last poll
 	box       box
 }
