@@ -52,6 +52,7 @@ func (m machine) RAMDisk(name string, size int64) (d testbed.RAMDisk, err error)
 	if err == nil {
 		d.Remove = func() error {
 			defer o.end()
+			defer time.AfterFunc(callTimeout, o.end).Stop()
 			_ = release.Close()
 			return o.answer()
 		}
