@@ -26,7 +26,7 @@ func (t *Testbed) Environment() map[string]string {
 	}
 	machines := 1
 	for _, h := range OneOnEach(remote) {
-		if m := h.Machine(); m.Name() != "" {
+		if m := h.Machine(); m.Name() != "" && h.Lost() == nil { // a lost one was replaced
 			machines++
 			for k, v := range m.Environment() {
 				env[k+"@"+m.Name()] = v

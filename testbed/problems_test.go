@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -66,6 +67,34 @@ func TestBusy(t *testing.T) {
 		maps.DeleteFunc(after, func(pid int, _ stat) bool { return pid != loop && pid != os.Getppid() })
 		return busiest(before, after) == fmt.Sprintf(", most by sh (pid %d)", loop)
 	})
+}
+
+// elsewhere is a host on another machine, which may be lost.
+type elsewhere struct {
+	Remote
+	on   there
+	lost error
+}
+
+// there is a machine by its name.
+type there struct {
+	Machine
+	name string
+}
+
+func (e elsewhere) Machine() Machine           { return e.on }
+func (e elsewhere) Lost() error                { return e.lost }
+func (m there) Name() string                   { return m.name }
+func (m there) Environment() map[string]string { return map[string]string{"load": m.name} }
+
+// A machine that took the place of a lost one is not one more.
+func TestLostMachinesAreNotCounted(t *testing.T) {
+	tb := newTestbed(t, Options{Plain: true})
+	tb.remote = []Remote{elsewhere{on: there{name: "m1"}, lost: errors.New("gone")}, elsewhere{on: there{name: "m2"}}}
+	env := tb.Environment()
+	if env["testbed.machines"] != "2" || env["load@m2"] != "m2" || env["load@m1"] != "" {
+		t.Errorf("environment: %v", env)
+	}
 }
 
 func TestEnvironmentIsRecorded(t *testing.T) {
