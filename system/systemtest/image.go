@@ -33,7 +33,7 @@ func PulledApart(t *testing.T, img v1.Image) (reference string, env []string) {
 	cache, data := t.TempDir(), t.TempDir()
 	Must(t, os.Chmod(cache, 0o755))
 	store := image.Store{Dir: filepath.Join(cache, "images"), Names: filepath.Join(data, "plimsoll", "images"),
-		Limit: 1 << 30, Stall: 30 * time.Second}
+		Stall: 30 * time.Second}
 	reference = imagetest.Push(t, imagetest.Registry(t), img)
 	_, err := store.Pull(context.Background(), reference, false, nil)
 	Must(t, err)

@@ -30,7 +30,6 @@ import (
 type Store struct {
 	Dir   string
 	Names string
-	Limit int64         // largest unpacked size of an image, bytes
 	Stall time.Duration // how long a registry may send nothing
 }
 
@@ -42,7 +41,7 @@ func Default() (Store, error) {
 		return Store{}, err
 	}
 	names, err := testbed.DataDir("images")
-	return Store{Dir: dir, Names: names, Limit: 20 << 30, Stall: 30 * time.Second}, err
+	return Store{Dir: dir, Names: names, Stall: 30 * time.Second}, err
 }
 
 // parts is the directory of the layers of an incomplete image.

@@ -3,8 +3,6 @@ package image
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -51,38 +50,32 @@ func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progr
 	return i, explain(reference, err)
 }
 
-// Load adds an image from a file or directory: an OCI layout or an archive of one, or the
-// output of `docker save` or `podman save`.
+// Load adds an image from a directory with an OCI layout, or from a file that `docker save` or
+// `podman save` wrote.
 func (s Store) Load(ctx context.Context, reference, from string) (Image, error) {
 	if strings.Contains(reference, "@") {
 		return Image{}, fmt.Errorf("image %s: an image from a file is named without a digest", reference)
 	}
-	i, err := s.add(ctx, reference, func() (v1.Image, error) { return s.open(ctx, from) })
+	i, err := s.add(ctx, reference, func() (v1.Image, error) { return open(from) })
 	if err != nil {
 		err = fmt.Errorf("image %s: %s: %w", reference, from, err)
 	}
 	return i, err
 }
 
-// open opens an image. An archive without docker's manifest is unpacked first.
-func (s Store) open(ctx context.Context, from string) (v1.Image, error) {
-	f, err := os.Open(from)
+// open opens an image.
+func open(from string) (v1.Image, error) {
+	info, err := os.Stat(from)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && !info.IsDir() {
-		img, notDocker := tarball.ImageFromPath(from, nil)
-		if notDocker == nil {
-			return img, nil
+	if !info.IsDir() {
+		img, err := tarball.ImageFromPath(from, nil)
+		if err != nil {
+			err = fmt.Errorf("no archive of docker save: %w; that of an OCI layout has to be unpacked first: tar -xf %s "+
+				"-C DIRECTORY", err, from)
 		}
-		if from, err = os.MkdirTemp(s.Dir, unpacking); err != nil {
-			return nil, err
-		}
-		left := s.Limit
-		if _, err := unpackTar(ctx, f, from, &left); err != nil {
-			return nil, fmt.Errorf("neither an archive of docker save (%w) nor of an OCI layout (%w)", notDocker, err)
-		}
+		return img, err
 	}
 	index, err := layout.ImageIndexFromPath(from)
 	if err != nil {
@@ -91,44 +84,28 @@ func (s Store) open(ctx context.Context, from string) (v1.Image, error) {
 	return choose(index)
 }
 
-// choose returns the image of an index for this machine.
+// choose returns the image of an index for this machine. Some layouts have an index in their index.
 func choose(index v1.ImageIndex) (v1.Image, error) {
-	m, err := index.IndexManifest()
+	images, err := partial.FindImages(index, func(d v1.Descriptor) bool {
+		return d.Platform == nil || d.Platform.Satisfies(platform())
+	})
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range m.Manifests {
-		switch {
-		case d.MediaType.IsIndex():
-			inner, err := index.ImageIndex(d.Digest)
-			if err != nil {
-				return nil, err
-			}
-			return choose(inner)
-		case d.MediaType.IsImage() && (d.Platform == nil || d.Platform.Satisfies(platform())):
-			img, err := index.Image(d.Digest)
-			if err != nil {
-				return nil, err
-			}
-			raw, err := img.RawManifest()
-			if err != nil {
-				return nil, err
-			}
-			return img, matches("manifest", raw, d.Digest)
-		}
+	if len(images) > 0 {
+		return images[0], nil
 	}
-	return nil, fmt.Errorf("no image for %s", platform())
+	inner, err := partial.FindIndexes(index, func(v1.Descriptor) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	if len(inner) == 0 {
+		return nil, fmt.Errorf("no image for %s", platform())
+	}
+	return choose(inner[0])
 }
 
 func platform() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
-
-// matches compares bytes with the digest by which they were requested.
-func matches(what string, b []byte, want v1.Hash) error {
-	if got := sha256.Sum256(b); hex.EncodeToString(got[:]) != want.Hex {
-		return fmt.Errorf("wrong digest: the %s is sha256:%x, not %s", what, got, want)
-	}
-	return nil
-}
 
 // remote returns an image in its registry, and its download size.
 func (s Store) remote(ctx context.Context, reference string, fresh bool) (img v1.Image, size int64, err error) {
@@ -241,13 +218,6 @@ func (s Store) unpacked(ctx context.Context, img v1.Image, i Image) (Image, erro
 	if err != nil {
 		return i, err
 	}
-	raw, err := img.RawConfigFile()
-	if err != nil {
-		return i, err
-	}
-	if err := matches("configuration", raw, manifest.Config.Digest); err != nil {
-		return i, err
-	}
 	config, err := img.ConfigFile()
 	if err != nil {
 		return i, err
@@ -264,7 +234,7 @@ func (s Store) unpacked(ctx context.Context, img v1.Image, i Image) (Image, erro
 	if err != nil {
 		return i, err
 	}
-	if err := unpack(ctx, img, root, s.Limit); err != nil {
+	if err := unpack(ctx, img, root); err != nil {
 		return i, err
 	}
 	i.Env, i.Size = config.Config.Env, compressed(manifest)

@@ -44,7 +44,7 @@ func newStore(t *testing.T) Store {
 	t.Helper()
 	dir := t.TempDir()
 	return Store{Dir: filepath.Join(dir, "images"), Names: filepath.Join(dir, "names"),
-		Limit: 64 << 20, Stall: 300 * time.Millisecond}
+		Stall: 300 * time.Millisecond}
 }
 
 // random does not compress.
@@ -360,9 +360,13 @@ func TestLoad(t *testing.T) {
 	must(t, at.AppendImage(img))
 	ref, _ := name.NewTag("kept:1")
 	must(t, tarball.WriteToFile(file, ref, img))
-	archive := filepath.Join(t.TempDir(), "layout.tar")
-	must(t, exec.Command("tar", "-C", dir, "-cf", archive, ".").Run())
-	for _, from := range []string{dir, file, archive} {
+	nested := filepath.Join(t.TempDir(), "nested") // as buildx writes it, with an image for another machine
+	at, err = layout.Write(nested, empty.Index)
+	must(t, err)
+	foreign := mutate.IndexAddendum{Add: empty.Image,
+		Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "pdp11"}}}
+	must(t, at.AppendIndex(mutate.AppendManifests(empty.Index, foreign, mutate.IndexAddendum{Add: img})))
+	for _, from := range []string{dir, file, nested} {
 		s := newStore(t)
 		loaded, err := s.Load(t.Context(), "kept:1", from)
 		must(t, err)
@@ -387,6 +391,10 @@ func TestLoad(t *testing.T) {
 	b[len(b)/2] ^= 1
 	must(t, os.WriteFile(blob, b, 0o644))
 	s := newStore(t)
+	archive := filepath.Join(t.TempDir(), "layout.tar")
+	must(t, exec.Command("tar", "-C", dir, "-cf", archive, ".").Run())
+	_, err = s.Load(t.Context(), "kept:1", archive)
+	wantError(t, err, "tar -xf "+archive)
 	for _, from := range []string{dir, t.TempDir(), filepath.Join(dir, "none"), blob} {
 		_, err := s.Load(t.Context(), "kept:1", from)
 		wantError(t, err, "image kept:1: ")
