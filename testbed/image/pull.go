@@ -33,15 +33,14 @@ type Progress func(done, total int64)
 
 // Size returns how many bytes pulling an image would download.
 func (s Store) Size(ctx context.Context, reference string) (int64, error) {
-	_, size, err := s.remote(ctx, reference, false)
+	_, size, err := s.remote(ctx, reference)
 	return size, explain(reference, err)
 }
 
-// Pull pulls an image from its registry, with the user's credentials, unless the store has
-// it. A tag means the image that it referred to when it was first pulled or, with fresh, the
-// one that it refers to now.
-func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progress) (Image, error) {
-	img, size, err := s.remote(ctx, reference, fresh)
+// Pull pulls the image that a reference has in its registry now, with the user's credentials,
+// unless the store has that image.
+func (s Store) Pull(ctx context.Context, reference string, say Progress) (Image, error) {
+	img, size, err := s.remote(ctx, reference)
 	if err != nil {
 		return Image{}, explain(reference, err)
 	}
@@ -108,25 +107,14 @@ func choose(index v1.ImageIndex) (v1.Image, error) {
 func platform() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
 
 // remote returns an image in its registry, and its download size.
-func (s Store) remote(ctx context.Context, reference string, fresh bool) (img v1.Image, size int64, err error) {
+func (s Store) remote(ctx context.Context, reference string) (img v1.Image, size int64, err error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
 		return nil, 0, err
 	}
-	pinned := ""
-	if _, isDigest := ref.(name.Digest); !fresh && !isDigest {
-		if pinned, err = s.digest(reference); err == nil {
-			ref = ref.Context().Digest(pinned)
-		}
-	}
 	img, err = remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
 		remote.WithPlatform(platform()), remote.WithTransport(s.transport()), remote.WithUserAgent(userAgent),
 		remote.WithRetryBackoff(remote.Backoff{Duration: pause, Factor: 3, Steps: tries}))
-	var status *transport.Error
-	if pinned != "" && errors.As(err, &status) && status.StatusCode == http.StatusNotFound {
-		err = fmt.Errorf("it was %s when it was first pulled; "+
-			"`plimsoll systems install NAME --image %s` takes what it is now: %w", pinned, reference, err)
-	}
 	if err != nil {
 		return nil, 0, err
 	}
