@@ -1,12 +1,10 @@
 package image
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -253,35 +251,19 @@ func (p patient) Read(b []byte) (int, error) {
 	return p.Conn.Read(b)
 }
 
-// explain adds the name of the image to an error, and explains the status of a registry.
+// explain adds the name of the image to an error, and explains some statuses of a registry.
 func explain(reference string, err error) error {
 	if err == nil {
 		return nil
 	}
-	host := "its registry"
-	if ref, e := name.ParseReference(reference); e == nil {
-		host = ref.Context().RegistryStr()
-	}
 	var status *transport.Error
-	var unreached *net.OpError
-	switch {
-	case errors.As(err, &status):
-		err = fmt.Errorf("%s %s: %w", host, cmp.Or(meanings[status.StatusCode], "refuses"), err)
-	case errors.As(err, &unreached) && unreached.Op == "dial":
-		err = fmt.Errorf("the registry %s cannot be reached: %w", host, unreached.Err)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = fmt.Errorf("the registry %s does not answer: %w", host, err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = fmt.Errorf("the connection to %s was cut; the next attempt keeps the layers that have come: %w", host, err)
-	case strings.Contains(err.Error(), "error verifying"): // the library has no type for it
-		err = fmt.Errorf("what %s sent is not what the manifest names: %w", host, err)
+	if errors.As(err, &status) {
+		switch status.StatusCode {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			err = fmt.Errorf("its registry refuses: log in (docker login, podman login), or the name is wrong: %w", err)
+		case http.StatusNotFound:
+			err = fmt.Errorf("its registry has no such image: %w", err)
+		}
 	}
 	return fmt.Errorf("image %s: %w", reference, err)
-}
-
-// meanings explains the status codes of registries.
-var meanings = map[int]string{
-	http.StatusUnauthorized: "refuses access: log in (docker login, podman login), or the name is wrong",
-	http.StatusForbidden:    "refuses access: log in (docker login, podman login), or the name is wrong",
-	http.StatusNotFound:     "has no such image",
 }

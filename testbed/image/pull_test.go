@@ -168,21 +168,21 @@ func TestFaultsOfRegistries(t *testing.T) {
 		"401":               {"", status(401), "log in"},
 		"403":               {"", status(403), "log in"},
 		"404":               {"", status(404), "has no such image"},
-		"429":               {"", status(429), "refuses: "},
-		"500":               {"", status(500), "refuses: "},
+		"429":               {"", status(429), "429"},
+		"500":               {"", status(500), "500"},
 		"not a registry":    {"", send([]byte("hello")), "image "},
-		"silence":           {"", silence, "does not answer"},
+		"silence":           {"", silence, "i/o timeout"},
 		"401 for a layer":   {blob, status(401), "log in"},
-		"500 for a layer":   {blob, status(500), "refuses: "},
-		"another layer":     {blob, send(make([]byte, size)), "not what the manifest names"},
-		"too long a layer":  {blob, send(make([]byte, 2*size)), "not what the manifest names"},
-		"too short a layer": {blob, part, "not what the manifest names"},
+		"500 for a layer":   {blob, status(500), "500"},
+		"another layer":     {blob, send(make([]byte, size)), "error verifying"},
+		"too long a layer":  {blob, send(make([]byte, 2*size)), "error verifying"},
+		"too short a layer": {blob, part, "error verifying"},
 		"silence in a layer": {blob, func(w http.ResponseWriter, r *http.Request) { part(w, r); silence(w, r) },
-			"does not answer"},
+			"i/o timeout"},
 		"a layer cut off": {blob, func(w http.ResponseWriter, r *http.Request) {
 			part(w, r)
 			panic(http.ErrAbortHandler)
-		}, "was cut"},
+		}, "unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +203,7 @@ func TestFaultsOfRegistries(t *testing.T) {
 		})
 	}
 	_, err := newStore(t).Size(t.Context(), "127.0.0.1:1/a/test:1")
-	wantError(t, err, "cannot be reached")
+	wantError(t, err, "connection refused")
 }
 
 // A layer that has come is not fetched again by the next attempt, unless it is bad by then.
