@@ -23,7 +23,7 @@ func parent(dir string) {
 	tb, err := New(ctx, Options{Dir: dir})
 	need(err)
 	fmt.Println("state", tb.state.dir)
-	fmt.Println("reaper", tb.state.reaper.cmd.Process.Pid)
+	fmt.Println("watchdog", tb.state.watchdog.cmd.Process.Pid)
 	scratch, err := tb.Scratch("data")
 	need(err)
 	need(os.WriteFile(scratch+"/file", make([]byte, 1<<20), 0o600))
@@ -188,10 +188,10 @@ func TestCtrlCDoesNotReachTheWatchdog(t *testing.T) {
 	t.Parallel()
 	v := startVictim(t)
 	said := v.until(t, "all")
-	reaper, err := strconv.Atoi(said["reaper"][0])
+	watchdog, err := strconv.Atoi(said["watchdog"][0])
 	must(t, err)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		_ = syscall.Kill(reaper, sig)
+		_ = syscall.Kill(watchdog, sig)
 	}
 	_ = syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT) // the terminal's: to the whole group
 	_ = v.cmd.Wait()
@@ -210,11 +210,11 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 			return strings.HasSuffix(cmdline(pid), "stubborn\x00child\x00")
 		})
 	})
-	reaper, _ := strconv.Atoi(said["reaper"][0])
-	_ = syscall.Kill(reaper, syscall.SIGKILL)
+	watchdog, _ := strconv.Atoi(said["watchdog"][0])
+	_ = syscall.Kill(watchdog, syscall.SIGKILL)
 	_ = v.cmd.Process.Kill()
 	_ = v.cmd.Wait()
-	eventually(t, "the watchdog is dead", func() bool { return !alive(reaper) })
+	eventually(t, "the watchdog is dead", func() bool { return !alive(watchdog) })
 	// Leaders die with us; what they started does not.
 	if len(v.traces()) == 0 {
 		t.Fatal("nothing is left: this test shows nothing")
@@ -291,14 +291,14 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 	}
 }
 
-// A program that does not know `node reaper` must not be taken for plimsoll,
+// A program that does not know `node watchdog` must not be taken for plimsoll,
 // least of all when it would make a testbed in its turn.
 func TestWatchdogMustBePlimsoll(t *testing.T) {
 	for _, self := range []string{"/bin/true", "/bin/sleep", "/no/such/program"} {
-		_, err := startReaper(self, t.TempDir())
+		_, err := startWatchdog(self, t.TempDir())
 		wantError(t, err, "watchdog")
 	}
-	t.Setenv(reaperEnv, "1")
+	t.Setenv(watchdogEnv, "1")
 	_, err := New(t.Context(), Options{Dir: t.TempDir()})
 	wantError(t, err, "ServeNode")
 }

@@ -21,13 +21,13 @@ import (
 
 // MeshCall asks one machine to do one of these for the links.
 type MeshCall struct {
-	Open   bool          // open the socket of its emulator
-	Join   *link.Options // start its emulator
-	Probe  bool          // measure the round trips to the other machines
-	Adopt  bool          // with Probe: subtract them from the delays of packets from now on
-	Shape  *ShapeSpec    // like [Testbed.Shape]
-	Change bool          // with Shape: like [Testbed.Reshape]
-	Stats  bool          // return the statistics of its emulator
+	Open       bool          // open the socket of its emulator
+	Join       *link.Options // start its emulator
+	Probe      bool          // measure the round trips to the other machines
+	SetTransit bool          // with Probe: subtract them from the delays of packets from now on
+	Shape      *ShapeSpec    // like [Testbed.Shape]
+	Change     bool          // with Shape: like [Testbed.Reshape]
+	Stats      bool          // return the statistics of its emulator
 }
 
 // MeshAnswer is the answer to a MeshCall.
@@ -52,7 +52,8 @@ func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at neti
 	if t.net == nil {
 		return nil, fmt.Errorf("testbed: add host %s: %s", name, t.Mode().Why)
 	}
-	if t.shape.machine = at; t.byKernel() {
+	t.shape.machine = at
+	if t.byKernel() {
 		if err := link.Works(link.TBFDiscipline); err != nil {
 			return nil, fmt.Errorf("testbed: add host %s: %w (%s)", name, err, tunnelNeeds)
 		}
@@ -87,9 +88,9 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 	case s.mesh == nil:
 		err = errNotJoined
 	case q.Probe && t.byKernel():
-		a.RTTs, err = s.probeTunnels(ctx, t, q.Adopt)
+		a.RTTs, err = s.probeTunnels(ctx, t, q.SetTransit)
 	case q.Probe:
-		a.RTTs, err = s.own.Probe(ctx, q.Adopt)
+		a.RTTs, err = s.own.Probe(ctx, q.SetTransit)
 	}
 	return a, err
 }
@@ -122,7 +123,7 @@ func (s *shaper) join(ctx context.Context, t *Testbed) error {
 		if i == s.mesh.Self {
 			continue
 		}
-		if err := hosts[0].meet(p.Addrs); err != nil {
+		if err := hosts[0].addNeighbours(p.Addrs); err != nil {
 			return err
 		}
 	}
@@ -237,7 +238,7 @@ func (m *mesh) adopt(ctx context.Context, s ShapeSpec) (err error) {
 // the links: a busy moment of a machine can lengthen one.
 func (m *mesh) probe(ctx context.Context, s ShapeSpec) (now []MeshAnswer, err error) {
 	for range 2 {
-		now, err = each(ctx, m.joined, func(int) MeshCall { return MeshCall{Probe: true, Adopt: m.base == nil} })
+		now, err = each(ctx, m.joined, func(int) MeshCall { return MeshCall{Probe: true, SetTransit: m.base == nil} })
 		if err != nil {
 			return nil, err
 		}

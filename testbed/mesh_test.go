@@ -22,7 +22,7 @@ func TestMeshWays(t *testing.T) {
 		host := netip.AddrFrom4([4]byte{100, 77, 0, byte(i + 1)})
 		tb.mesh.joined = append(tb.mesh.joined, member{host, string(rune('a' + i)),
 			func(_ context.Context, q MeshCall) (MeshAnswer, error) {
-				if q.Adopt {
+				if q.SetTransit {
 					adopted.Add(1)
 				}
 				return MeshAnswer{RTTs: []time.Duration{way, way, way}}, nil

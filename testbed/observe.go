@@ -88,8 +88,8 @@ func (t *Testbed) look() []record.Sample {
 	t.polling.Lock()
 	defer t.polling.Unlock()
 	all := scan()
-	samples := append(slices.Concat(elsewhere...), t.lastWords...)
-	t.lastWords = nil
+	samples := append(slices.Concat(elsewhere...), t.lastSamples...)
+	t.lastSamples = nil
 	procs := processes(hosts...)
 	if t.hub != nil {
 		procs = append(procs, processes(t.hub)...)

@@ -16,10 +16,10 @@ import (
 // with it. The directory and processes of a dead run are removed by its watchdog or, if
 // that is dead too, by the next start of plimsoll.
 type state struct {
-	dir    string
-	token  string   // in the environment of every process of the run
-	lock   *os.File // the directory
-	reaper *reaper
+	dir      string
+	token    string   // in the environment of every process of the run
+	lock     *os.File // the directory
+	watchdog *watchdog
 }
 
 const (
@@ -32,7 +32,7 @@ func newState(self string) (s *state, err error) {
 	s = &state{token: rand.Text()[:13]}
 	s.dir = filepath.Join(os.TempDir(), statePrefix+s.token)
 	// The watchdog comes first: we may die at any moment.
-	if s.reaper, err = startReaper(self, s.dir); err != nil {
+	if s.watchdog, err = startWatchdog(self, s.dir); err != nil {
 		return nil, err
 	}
 	for err == nil && s.lock == nil { // before it is locked, another plimsoll may remove it as a dead run's
@@ -41,7 +41,7 @@ func newState(self string) (s *state, err error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("testbed: the run's directory: %w", err), s.reaper.end())
+		return nil, errors.Join(fmt.Errorf("testbed: the run's directory: %w", err), s.watchdog.end())
 	}
 	return s, nil
 }
@@ -74,7 +74,7 @@ func readGroups(state string) map[int]uint64 {
 // close removes the directory and ends the watchdog.
 func (s *state) close() error {
 	_, err := removeState(s.dir)
-	return errors.Join(err, s.lock.Close(), s.reaper.end())
+	return errors.Join(err, s.lock.Close(), s.watchdog.end())
 }
 
 // removeState removes a run's directory and the mounts in it. It returns the directories that were in it.

@@ -87,10 +87,10 @@ type Testbed struct {
 	shape shaper
 	mesh  mesh
 
-	looking   sync.Mutex      // one poll at a time: a decreasing counter is taken for a process that has ended
-	polling   sync.Mutex      // of processes on this machine, also when one is stopped
-	lastWords []record.Sample // of processes that have ended since the last poll
-	box       box
+	looking     sync.Mutex      // one poll at a time: a decreasing counter is taken for a process that has ended
+	polling     sync.Mutex      // of processes on this machine, also when one is stopped
+	lastSamples []record.Sample // of processes that have ended since the last poll
+	box         box
 }
 
 // New creates an empty testbed, after removing what dead runs left behind. The caller must
