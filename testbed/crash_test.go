@@ -22,8 +22,8 @@ func parent(dir string) {
 	ctx := context.Background()
 	tb, err := New(ctx, Options{Dir: dir})
 	need(err)
-	fmt.Println("state", tb.state.dir)
-	fmt.Println("watchdog", tb.state.watchdog.cmd.Process.Pid)
+	fmt.Println("directory", tb.runDir.dir)
+	fmt.Println("watchdog", tb.runDir.watchdog.cmd.Process.Pid)
 	scratch, err := tb.Scratch("data")
 	need(err)
 	need(os.WriteFile(scratch+"/file", make([]byte, 1<<20), 0o600))
@@ -136,7 +136,7 @@ func (v *victim) remains(t *testing.T, said map[string][]string) []string {
 	for _, pid := range v.traces() {
 		out = append(out, fmt.Sprintf("process %d %q", pid, cmdline(pid)))
 	}
-	files, _ := filepath.Glob(v.dir + "/" + statePrefix + "*")
+	files, _ := filepath.Glob(v.dir + "/" + runDirPrefix + "*")
 	out = append(out, files...)
 	for pid := range scan() {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
@@ -259,16 +259,16 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
 	born, err := birth(other.Process.Pid)
 	must(t, err)
-	precious := []string{filepath.Join(dir, "precious"), filepath.Join(dir, statePrefix+"link")}
+	precious := []string{filepath.Join(dir, "precious"), filepath.Join(dir, runDirPrefix+"link")}
 	must(t, os.Mkdir(precious[0], 0o700))
 	must(t, os.Symlink(precious[0], precious[1]))
 	if os.Geteuid() == 0 {
-		others := filepath.Join(dir, statePrefix+"others")
+		others := filepath.Join(dir, runDirPrefix+"others")
 		must(t, os.Mkdir(others, 0o700))
 		must(t, os.Chown(others, 54321, 54321))
 		precious = append(precious, others)
 	}
-	dead := filepath.Join(dir, statePrefix+"dead")
+	dead := filepath.Join(dir, runDirPrefix+"dead")
 	for i, groups := range []string{groupsDir(dead), filepath.Join(dead, "another boot")} {
 		shift := uint64(1 - i) // wrong birth; right birth, but another boot
 		must(t, os.MkdirAll(groups, 0o700))

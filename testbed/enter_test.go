@@ -202,7 +202,7 @@ func TestWithoutTheRight(t *testing.T) {
 			if r.Mode.Emulator == "none" || r.RTT < 0.01 || r.Want != 0.01 {
 				t.Errorf("link not emulated: %+v", r)
 			}
-			if left, _ := filepath.Glob(filepath.Join(dir, statePrefix+"*")); len(left) != 0 {
+			if left, _ := filepath.Glob(filepath.Join(dir, runDirPrefix+"*")); len(left) != 0 {
 				t.Errorf("left: %q", left)
 			}
 		})

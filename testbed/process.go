@@ -100,7 +100,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	dir := cmp.Or(c.Dir, h.t.opt.Dir)
 	// The environment is minimal, so that a run does not depend on the user's.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
-	cmd.Env = slices.Concat(cmd.Env, c.Env, []string{tokenEnv + "=" + h.t.state.token, p.mark})
+	cmd.Env = slices.Concat(cmd.Env, c.Env, []string{tokenEnv + "=" + h.t.runDir.token, p.mark})
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = logFile, logFile, c.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	carry, err := p.pipes(cmd)

@@ -73,7 +73,7 @@ func TestRAMDiskOfTooMuch(t *testing.T) {
 	must(t, err)
 	_, err = (here{tb}).RAMDisk("store", int64(free))
 	wantError(t, err, "RAM disk of "+words.Bytes(free)+" needs")
-	if left, _ := filepath.Glob(filepath.Join(tmp, statePrefix+"*", "ram-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(tmp, runDirPrefix+"*", "ram-*")); len(left) > 0 {
 		t.Errorf("made nonetheless: %q", left)
 	}
 }

@@ -54,7 +54,7 @@ func ServeWatchdog(args []string, stdin io.Reader, stdout io.Writer) error {
 	}
 	// The kernel closes the descriptors of a dying process one by one: wait for its
 	// lock, not only for its pipe.
-	lock, err := lockState(args[0], unix.LOCK_EX)
+	lock, err := lockRunDir(args[0], unix.LOCK_EX)
 	if lock == nil {
 		return err
 	}
@@ -123,12 +123,12 @@ func (r *watchdog) end() error {
 // CleanDead removes what dead runs of this user left behind (processes, RAM disks and
 // scratch directories), and returns what it removed. It does not touch live runs.
 func CleanDead() (removed []string, err error) {
-	states, err := filepath.Glob(filepath.Join(os.TempDir(), statePrefix+"*"))
+	states, err := filepath.Glob(filepath.Join(os.TempDir(), runDirPrefix+"*"))
 	for _, dir := range states {
 		if !ownedByUs(dir) {
 			continue
 		}
-		lock, failed := lockState(dir, unix.LOCK_EX|unix.LOCK_NB)
+		lock, failed := lockRunDir(dir, unix.LOCK_EX|unix.LOCK_NB)
 		if lock != nil {
 			var some []string
 			some, failed = clean(dir)
@@ -141,20 +141,20 @@ func CleanDead() (removed []string, err error) {
 }
 
 // clean kills the processes of a dead run and removes its directory. It returns what it removed.
-func clean(state string) (removed []string, err error) {
-	token, groups := strings.TrimPrefix(filepath.Base(state), statePrefix), readGroups(state)
+func clean(dir string) (removed []string, err error) {
+	token, groups := strings.TrimPrefix(filepath.Base(dir), runDirPrefix), readGroups(dir)
 	removed, left := killAll(func() []int { return survivors(scan(), token, groups) })
 	if len(left) > 0 { // the directory stays for the next attempt
 		err = fmt.Errorf("processes %v do not end although killed", left)
 	} else {
 		var dirs []string
-		dirs, err = removeState(state)
+		dirs, err = removeRunDir(dir)
 		for _, d := range dirs {
 			removed = append(removed, "directory "+d)
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("testbed: remove what a dead run left in %s: %w", state, err)
+		err = fmt.Errorf("testbed: remove what a dead run left in %s: %w", dir, err)
 	}
 	return removed, err
 }

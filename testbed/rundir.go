@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is a run's private directory. It holds scratch directories, RAM disks, and a record
+// runDir is a run's private directory. It holds scratch directories, RAM disks, and a record
 // of the processes to kill if plimsoll dies. It is locked while the run lives, and removed
 // with it. The directory and processes of a dead run are removed by its watchdog or, if
 // that is dead too, by the next start of plimsoll.
-type state struct {
+type runDir struct {
 	dir      string
 	token    string   // in the environment of every process of the run
 	lock     *os.File // the directory
@@ -23,21 +23,21 @@ type state struct {
 }
 
 const (
-	tokenEnv    = "PLIMSOLL_RUN"     // marks all processes of a run
-	processEnv  = "PLIMSOLL_PROCESS" // marks one process and its descendants
-	statePrefix = "plimsoll-testbed-"
+	tokenEnv     = "PLIMSOLL_RUN"     // marks all processes of a run
+	processEnv   = "PLIMSOLL_PROCESS" // marks one process and its descendants
+	runDirPrefix = "plimsoll-testbed-"
 )
 
-func newState(self string) (s *state, err error) {
-	s = &state{token: rand.Text()[:13]}
-	s.dir = filepath.Join(os.TempDir(), statePrefix+s.token)
+func newRunDir(self string) (s *runDir, err error) {
+	s = &runDir{token: rand.Text()[:13]}
+	s.dir = filepath.Join(os.TempDir(), runDirPrefix+s.token)
 	// The watchdog comes first: we may die at any moment.
 	if s.watchdog, err = startWatchdog(self, s.dir); err != nil {
 		return nil, err
 	}
 	for err == nil && s.lock == nil { // before it is locked, another plimsoll may remove it as a dead run's
 		if err = os.MkdirAll(groupsDir(s.dir), 0o700); err == nil {
-			s.lock, err = lockState(s.dir, unix.LOCK_EX)
+			s.lock, err = lockRunDir(s.dir, unix.LOCK_EX)
 		}
 	}
 	if err != nil {
@@ -48,19 +48,19 @@ func newState(self string) (s *state, err error) {
 
 // groupsDir has an empty file for each process group of a run. Its name is the boot id, because
 // process ids are meaningless after a reboot.
-func groupsDir(state string) string {
-	return filepath.Join(state, readLine("/proc/sys/kernel/random/boot_id"))
+func groupsDir(dir string) string {
+	return filepath.Join(dir, readLine("/proc/sys/kernel/random/boot_id"))
 }
 
 // groupFile is named after the process id of a group's leader and its start time.
 func (p *process) groupFile() string {
-	return filepath.Join(groupsDir(p.host.t.state.dir), fmt.Sprintf("%d-%d", p.pid, p.birth))
+	return filepath.Join(groupsDir(p.host.t.runDir.dir), fmt.Sprintf("%d-%d", p.pid, p.birth))
 }
 
 // readGroups returns the start times of the leaders of a run's process groups, by process id.
-func readGroups(state string) map[int]uint64 {
+func readGroups(dir string) map[int]uint64 {
 	groups := map[int]uint64{}
-	files, _ := os.ReadDir(groupsDir(state))
+	files, _ := os.ReadDir(groupsDir(dir))
 	for _, f := range files {
 		var pid int
 		var birth uint64
@@ -72,30 +72,30 @@ func readGroups(state string) map[int]uint64 {
 }
 
 // close removes the directory and ends the watchdog.
-func (s *state) close() error {
-	_, err := removeState(s.dir)
+func (s *runDir) close() error {
+	_, err := removeRunDir(s.dir)
 	return errors.Join(err, s.lock.Close(), s.watchdog.end())
 }
 
-// removeState removes a run's directory and the mounts in it. It returns the directories that were in it.
-func removeState(state string) (removed []string, err error) {
-	entries, err := os.ReadDir(state)
+// removeRunDir removes a run's directory and the mounts in it. It returns the directories that were in it.
+func removeRunDir(dir string) (removed []string, err error) {
+	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		dir := filepath.Join(state, e.Name())
-		err = errors.Join(err, removeMount(dir))
-		if dir != groupsDir(state) {
-			removed = append(removed, dir)
+		below := filepath.Join(dir, e.Name())
+		err = errors.Join(err, removeMount(below))
+		if below != groupsDir(dir) {
+			removed = append(removed, below)
 		}
 	}
-	return removed, errors.Join(err, os.RemoveAll(state))
+	return removed, errors.Join(err, os.RemoveAll(dir))
 }
 
-// lockState locks the directory of a run. It returns nil without an error if the run lives or the directory is gone.
-func lockState(state string, how int) (*os.File, error) {
-	f, err := os.Open(state)
+// lockRunDir locks the directory of a run. It returns nil without an error if the run lives or the directory is gone.
+func lockRunDir(dir string, how int) (*os.File, error) {
+	f, err := os.Open(dir)
 	if err == nil {
 		if err = unix.Flock(int(f.Fd()), how); err == nil {
-			_, err = os.Lstat(state) // the previous holder of the lock may have removed it
+			_, err = os.Lstat(dir) // the previous holder of the lock may have removed it
 		}
 		if err == nil {
 			return f, nil
