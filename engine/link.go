@@ -202,9 +202,8 @@ func (r *run) notEmulated(cell experiment.Cell) bool {
 func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 	l := cell.Link
 	way := link.Params{Delay: l.Delay.Std(), Jitter: l.Jitter.Std(), Loss: float64(l.Loss)}
-	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Up: map[string]link.Params{},
-		Down:       map[string]link.Params{},
-		Congestion: l.Congestion}
+	spec := testbed.ShapeSpec{Seed: r.plan.Experiment.Seed, Congestion: l.Congestion}
+	spec.Up, spec.Down = map[string]link.Params{}, map[string]link.Params{}
 	if l.Regions != nil {
 		spec.Pairs, way = map[link.Pair]link.Params{}, link.Params{}
 	}
@@ -212,7 +211,7 @@ func (r *run) shapeSpec(s *site, cell experiment.Cell) testbed.ShapeSpec {
 		up, down := way, back
 		up.Rate, up.Queue = float64(l.UpRate()), int64(l.Queue)
 		down.Rate, down.Queue = float64(l.DownRate()), int64(l.Queue)
-		spec.Up[h.Name()], spec.Down[h.Name()] = up, down
+		spec.Up[h.Addr().String()], spec.Down[h.Addr().String()] = up, down
 	}
 	if nodesOf(cell) == 0 {
 		for _, s := range r.sites {
@@ -247,7 +246,7 @@ func pairsSpec(spec *testbed.ShapeSpec, l experiment.Link, hosts ...testbed.Host
 		for b, to := range hosts {
 			if a != b {
 				delay := rtt(a, b) / 2
-				spec.Pairs[link.Pair{from.Name(), to.Name()}] = link.Params{
+				spec.Pairs[link.Pair{from.Addr().String(), to.Addr().String()}] = link.Params{
 					Delay: delay, Jitter: min(l.Jitter.Std(), delay), Loss: float64(l.Loss)}
 			}
 		}

@@ -55,7 +55,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	if s.network != nil {
 		s.network.tol = float64(t.cell.Link.Tolerance)
 	}
-	stop := r.bed.Observe(parent, t.clock.epoch, t.observeEvery(), func(samples []record.Sample) {
+	stop := r.bed.Observe(t.clock.epoch, t.observeEvery(), func(samples []record.Sample) {
 		observed(meter.add, samples)
 	})
 	unwatch := t.watch(cancel)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -127,11 +128,11 @@ func TestMeshIsJoinedAgain(t *testing.T) {
 		return nil
 	}
 	mended("an emulator died", 2)
-	r.link.current, r.link.spec = "some shape", testbed.ShapeSpec{Up: map[string]link.Params{"b": {}}}
+	r.link.current, r.link.spec = "some shape", r.shapeSpec(r.sites["b"], experiment.Cell{System: "b"})
 	at["b"].lost = down
 	mended("b is lost", 3)
 	spec := r.shapeSpec(r.sites["a"], experiment.Cell{System: "a"})
-	if _, there := spec.Up["b"]; there || len(spec.Up) != 1 {
+	if _, there := spec.Up[at["a"].addr.String()]; !there || len(spec.Up) != 1 {
 		t.Errorf("shapes %+v", spec.Up)
 	}
 	if err := r.bed.Shape(t.Context(), spec); err != nil {
@@ -164,7 +165,8 @@ disseminate: {nodes: 2}
 `).Cells[0].Link
 	spec := r.shapeSpec(s, cell)
 	for _, p := range []link.Pair{{"client", "s"}, {"s", "client"}, {"client-2", "s"}, {"s", "client-2"}} {
-		if got := spec.Pairs[p].Delay; got != 30*time.Millisecond {
+		way := link.Pair{at[p[0]].addr.String(), at[p[1]].addr.String()}
+		if got := spec.Pairs[way].Delay; got != 30*time.Millisecond {
 			t.Errorf("%v: %s", p, got)
 		}
 	}
@@ -248,6 +250,14 @@ func TestPlaceable(t *testing.T) {
 	}
 }
 
+// ip is the address of the host with a number.
+func ip(n int) string { return testbed.MeshAddr(n).String() }
+
+// numbered is the host with that number as its name.
+func numbered(n int) testbed.Host {
+	return &machineAway{name: strconv.Itoa(n), addr: testbed.MeshAddr(n)}
+}
+
 // Storage nodes send at one rate and receive at another, and a round trip between two
 // regions is that of the pair, also while a fault cuts hosts off.
 func TestAsymmetricLinksAndRegions(t *testing.T) {
@@ -259,22 +269,22 @@ data: {size: 512KiB}
 link: {rate: 40Mbit, up: 10Mbit, jitter: 4ms, loss: 1%, queue: 100kB, regions: [{between: [near, far], rtt: 60ms}, {between: near, rtt: 2ms}]}
 disseminate: {nodes: 3}
 `)
-	hosts := []testbed.Host{named{name: "a"}, named{name: "b"}, named{name: "c"}}
-	r := &run{plan: plan, client: named{name: "client"}, sites: map[string]*site{"s": {hosts: hosts[:1]}}}
+	hosts := []testbed.Host{numbered(1), numbered(2), numbered(3)}
+	r := &run{plan: plan, client: numbered(9), sites: map[string]*site{"s": {hosts: hosts[:1]}}}
 	spec := r.shapeSpec(&site{hosts: hosts}, plan.Cells[0])
 	up, down := link.Params{Rate: 10e6, Queue: 100e3}, link.Params{Rate: 40e6, Queue: 100e3}
-	if spec.Up["b"] != up || spec.Down["b"] != down || !spec.Changes || len(spec.Pairs) != 6 {
+	if spec.Up[ip(2)] != up || spec.Down[ip(2)] != down || !spec.Changes || len(spec.Pairs) != 6 {
 		t.Errorf("shapes %+v", spec)
 	}
 	far, near := link.Params{Delay: 30 * ms, Jitter: 4 * ms, Loss: 0.01}, link.Params{Delay: ms, Jitter: ms, Loss: 0.01}
-	if spec.Pairs[link.Pair{"a", "b"}] != far || spec.Pairs[link.Pair{"b", "a"}] != far ||
-		spec.Pairs[link.Pair{"c", "a"}] != near {
+	if spec.Pairs[link.Pair{ip(1), ip(2)}] != far || spec.Pairs[link.Pair{ip(2), ip(1)}] != far ||
+		spec.Pairs[link.Pair{ip(3), ip(1)}] != near {
 		t.Errorf("pairs %+v", spec.Pairs)
 	}
 	cut := changed(spec, hosts, scenario.NetworkChange{Apart: []int{1}})
 	far.Loss = 1
-	if cut.Pairs[link.Pair{"c", "b"}] != far || cut.Pairs[link.Pair{"a", "c"}] != near ||
-		spec.Pairs[link.Pair{"b", "c"}].Loss != 0.01 {
+	if cut.Pairs[link.Pair{ip(3), ip(2)}] != far || cut.Pairs[link.Pair{ip(1), ip(3)}] != near ||
+		spec.Pairs[link.Pair{ip(2), ip(3)}].Loss != 0.01 {
 		t.Errorf("cut off: %+v, before: %+v", cut.Pairs, spec.Pairs)
 	}
 
@@ -282,15 +292,15 @@ disseminate: {nodes: 3}
 	cell := experiment.Cell{System: "s", Link: plan.Cells[0].Link, Overhead: &experiment.Overhead{Operation: "put"}}
 	spec = r.shapeSpec(r.sites["s"], cell)
 	far.Loss = 0.01
-	if spec.Up["a"] != up || spec.Down["a"] != down || len(spec.Up) != 1 || len(spec.Pairs) != 2 ||
-		spec.Pairs[link.Pair{"client", "a"}] != far {
+	if spec.Up[ip(1)] != up || spec.Down[ip(1)] != down || len(spec.Up) != 1 || len(spec.Pairs) != 2 ||
+		spec.Pairs[link.Pair{ip(9), ip(1)}] != far {
 		t.Errorf("a client and a system: %+v", spec)
 	}
-	if got := r.namesOfPaths(r.sites["s"], cell, false); got != "client→a" {
+	if got := r.namesOfPaths(r.sites["s"], cell, false); got != "9→1" {
 		t.Errorf("what a put needs is measured: %s", got)
 	}
 	cell.Overhead = &experiment.Overhead{Operation: "get"}
-	if got := r.namesOfPaths(r.sites["s"], cell, false); got != "a→client" {
+	if got := r.namesOfPaths(r.sites["s"], cell, false); got != "1→9" {
 		t.Errorf("what a get needs is measured: %s", got)
 	}
 }

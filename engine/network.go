@@ -95,10 +95,10 @@ func changed(base testbed.ShapeSpec, hosts []testbed.Host, c scenario.NetworkCha
 	spec := base
 	spec.Up, spec.Down = maps.Clone(base.Up), maps.Clone(base.Down)
 	for node, rates := range c.Rates {
-		name := hosts[node].Name()
-		up, down := spec.Up[name], spec.Down[name]
+		at := hosts[node].Addr().String()
+		up, down := spec.Up[at], spec.Down[at]
 		up.Rate, down.Rate = cmp.Or(rates.Up, up.Rate), cmp.Or(rates.Down, down.Rate)
-		spec.Up[name], spec.Down[name] = up, down
+		spec.Up[at], spec.Down[at] = up, down
 	}
 	if len(c.Apart) == 0 {
 		return spec
@@ -112,7 +112,7 @@ func changed(base testbed.ShapeSpec, hosts []testbed.Host, c scenario.NetworkCha
 			if slices.Contains(c.Apart, other) {
 				continue
 			}
-			a, b := hosts[node].Name(), hosts[other].Name()
+			a, b := hosts[node].Addr().String(), hosts[other].Addr().String()
 			for _, p := range []link.Pair{{a, b}, {b, a}} {
 				path, ok := base.Pairs[p]
 				if up, down := spec.Up[p[0]], spec.Down[p[1]]; !ok {

@@ -94,16 +94,14 @@ func (r *run) storeOn(ctx context.Context, h testbed.Host, size int64) (scenario
 	files := h.Files()
 	if size > 0 {
 		d, err := h.Machine().RAMDisk("store", size)
-		return scenario.StoreDir{Files: files, Path: d.Path, On: d.On, Remove: d.Remove}, err
+		return scenario.StoreDir{Files: files, Path: d.Path, Remove: d.Remove}, err
 	}
 	dir := filepath.Join(r.scratch, "store-"+rand.Text())
 	err := files.MkdirAll(dir, 0o700)
 	if err != nil {
 		return scenario.StoreDir{}, fmt.Errorf("engine: directory of a store: %w", err)
 	}
-	on, err := h.Machine().Filesystem(dir)
-	return scenario.StoreDir{Files: files, Path: dir, On: on.String(),
-		Remove: func() error { return files.RemoveAll(dir) }}, err
+	return scenario.StoreDir{Files: files, Path: dir, Remove: func() error { return files.RemoveAll(dir) }}, nil
 }
 
 // storeBytes returns roughly the largest size of a node's store with the chain of a cell.

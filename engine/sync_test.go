@@ -34,6 +34,7 @@ func TestSync(t *testing.T) {
 	needLinks(t)
 	peers := map[int]bool{} // process ids
 	var stores []scenario.StoreDir
+	onDisk, _ := testbed.Here().Filesystem(os.TempDir())
 	s := newSyncing()
 	s.trial = func(ctx context.Context, cell experiment.Cell, sink scenario.Sink) error {
 		net := s.site.Network
@@ -56,9 +57,9 @@ func TestSync(t *testing.T) {
 		}
 		stores = append(stores, store)
 		if on, err := testbed.Here().Filesystem(store.Path); err != nil ||
-			(cell.Sync.Storage == ramStorage) != strings.HasPrefix(store.On, "tmpfs of 24 MiB") ||
-			cell.Sync.Storage == diskStorage && on.String() != store.On {
-			t.Errorf("%s is on %s, really %s (%v)", cell.Sync.Storage, store.On, on, err)
+			cell.Sync.Storage == ramStorage && (!on.Memory || on.Free > 24<<20) ||
+			cell.Sync.Storage == diskStorage && on.Memory != onDisk.Memory {
+			t.Errorf("%s is in %s, on %+v (%v)", cell.Sync.Storage, store.Path, on, err)
 		}
 		for i := range cell.Sync.Peers {
 			peers[s.node(1+i).p.ID().PID] = true
@@ -92,7 +93,6 @@ func TestSync(t *testing.T) {
 			t.Errorf("%s is left: %v", store.Path, err)
 		}
 	}
-	onDisk, _ := testbed.Here().Filesystem(os.TempDir())
 	for _, cell := range cfg.Plan.Cells {
 		for _, u := range s.usage[cell.ID] {
 			fresh := u.Nodes[0]
@@ -103,7 +103,7 @@ func TestSync(t *testing.T) {
 			switch {
 			case cell.Sync.Storage == ramStorage && fresh.Written >= followerWrites:
 				t.Errorf("%g bytes written to a disk in memory", fresh.Written)
-			case cell.Sync.Storage == diskStorage && !onDisk.Memory() &&
+			case cell.Sync.Storage == diskStorage && !onDisk.Memory &&
 				(fresh.Written < followerWrites || fresh.Written > 2*followerWrites):
 				t.Errorf("%g bytes written, %d are in the store", fresh.Written, followerWrites)
 			}
@@ -246,18 +246,18 @@ func TestPreconditionsOfChains(t *testing.T) {
 // A disk that is in memory is worth a word; when it is what a RAM disk is compared
 // with, nothing runs.
 func TestDiskInMemory(t *testing.T) {
-	tmpfs := testbed.Filesystem{Type: "tmpfs", Source: "tmpfs"}
+	tmpfs := testbed.Filesystem{Memory: true}
 	for _, compared := range []bool{false, true} {
 		got := memoryForDisk(tmpfs, "/tmp", compared)
-		if len(got) != 1 || got[0].Blocking != compared || !strings.Contains(got[0].What, "/tmp, which is tmpfs") ||
+		if len(got) != 1 || got[0].Blocking != compared || !strings.Contains(got[0].What, "/tmp, which is in memory") ||
 			!strings.Contains(got[0].Hint, "TMPDIR") {
 			t.Errorf("compared %v: %+v", compared, got)
 		}
-		if got := memoryForDisk(testbed.Filesystem{Type: "ext4", Source: "/dev/sda1"}, "/tmp", compared); got != nil {
+		if got := memoryForDisk(testbed.Filesystem{}, "/tmp", compared); got != nil {
 			t.Errorf("a disk: %+v", got)
 		}
 	}
-	if on, err := testbed.Here().Filesystem("/dev/shm"); err == nil && on.Memory() {
+	if on, err := testbed.Here().Filesystem("/dev/shm"); err == nil && on.Memory {
 		t.Setenv("TMPDIR", "/dev/shm")
 		cfg := syncConfig(t, newSyncing(), ", storage: [disk, ram]", "2")
 		if got := Blocking(checkStorage(t.Context(), cfg, ourPlace(cfg))); len(got) != 1 {

@@ -157,10 +157,9 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	must(t, w.Ops(ops[6000:]))
 	samples := []Sample{
 		{Start: time.Second, End: time.Second + time.Millisecond, Process: "nginx/server", Role: "system", PID: 42,
-			CPU: 1.5, RSS: 1e6, PSS: math.NaN(), ReadBytes: 1, WriteBytes: 2, FDs: 3, NetRx: 4, NetTx: 5, Threads: 6},
+			CPU: 1.5, RSS: 1e6, ReadBytes: 1, WriteBytes: 2},
 		{Start: 2 * time.Second, End: 2 * time.Second, Process: "box", Role: "box", CPU: math.NaN(), RSS: math.NaN(),
-			PSS: math.NaN(), ReadBytes: math.NaN(), WriteBytes: math.NaN(), FDs: math.NaN(), NetRx: math.NaN(),
-			NetTx: math.NaN(), Threads: math.NaN()},
+			ReadBytes: math.NaN(), WriteBytes: math.NaN()},
 	}
 	must(t, w.Samples(samples))
 	link := LinkCheck{From: "load", To: "server", Emulator: "user", Congestion: "cubic", WantRTT: .08, RTT: .0801,

@@ -170,13 +170,8 @@ CREATE TABLE samples (
 	pid         INTEGER NOT NULL,
 	cpu         REAL,
 	rss         REAL,
-	pss         REAL,
 	read_bytes  REAL,
-	write_bytes REAL,
-	fds         REAL,
-	net_rx      REAL,
-	net_tx      REAL,
-	threads     REAL
+	write_bytes REAL
 );
 CREATE INDEX samples_by_trial ON samples (trial, id);
 

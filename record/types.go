@@ -184,13 +184,8 @@ type Sample struct {
 	PID        int           `db:"pid"`
 	CPU        float64       `db:"cpu"`         // user + system seconds, children included
 	RSS        float64       `db:"rss"`         // bytes
-	PSS        float64       `db:"pss"`         // bytes; NaN unless asked for
 	ReadBytes  float64       `db:"read_bytes"`  // bytes from storage
 	WriteBytes float64       `db:"write_bytes"` // bytes to storage
-	FDs        float64       `db:"fds"`
-	NetRx      float64       `db:"net_rx"` // bytes received by the host's interface
-	NetTx      float64       `db:"net_tx"` // bytes sent by the host's interface
-	Threads    float64       `db:"threads"`
 }
 
 // RealLink is the emulator name of a real link between machines: it is measured but not judged,

@@ -72,8 +72,7 @@ type Site struct {
 	Network    Network // the links between the nodes; nil: none
 	// Disk and RAM create an empty directory for the store of one trial, on disk or in memory;
 	// the caller removes it. RAM fails, without taking memory, if there is not enough for size
-	// bytes. Both report the storage of the directory ("ext4 on /dev/vda", "tmpfs of 2 GiB").
-	// The directory is on the first server's host, so attached systems have none.
+	// bytes. The directory is on the first server's host, so attached systems have none.
 	Disk   func(ctx context.Context) (StoreDir, error)
 	RAM    func(ctx context.Context, size int64) (StoreDir, error)
 	Self   []string // command prefix of our own subcommands
@@ -91,7 +90,6 @@ type Site struct {
 type StoreDir struct {
 	Files  testbed.Files // files of its host
 	Path   string
-	On     string // its storage, such as "ext4 on /dev/vda"
 	Remove func() error
 }
 

@@ -28,8 +28,7 @@ type box struct {
 // although they detached themselves; our own pid is added to leaders.
 func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	nan := math.NaN()
-	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, PSS: nan, ReadBytes: nan,
-		WriteBytes: nan, FDs: nan, NetRx: nan, NetTx: nan, Threads: nan}
+	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, ReadBytes: nan, WriteBytes: nan}
 	others := whole
 	others.Process = OthersSample
 	fs, err := procfs.NewDefaultFS()
@@ -45,10 +44,10 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 		c := s.CPUTotal
 		busy := c.User + c.Nice + c.System + c.Steal // guest time is within user and nice
 		whole.CPU = busy + c.IRQ + c.SoftIRQ
-		ours := b.oursTotal.update(sumCPU(kin(all, leaders)), cpuRounding)
+		ours := b.oursTotal.update(sumCPU(membersOf(all, leaders)), cpuRounding)
 		// In the PID namespace of a container, the ancestor of all kernel threads is not visible.
 		ancestor := map[int]bool{kthreadd: all[kthreadd].Comm == "kthreadd"}
-		kernel := b.kernelTotal.update(sumCPU(kin(all, ancestor)), cpuRounding)
+		kernel := b.kernelTotal.update(sumCPU(membersOf(all, ancestor)), cpuRounding)
 		others.CPU = b.account(time.Now(), busy, ours, kernel)
 	}
 	me := record.Sample{Process: SelfSample}

@@ -16,7 +16,7 @@ func (t *Testbed) Want(from, to Host) link.Want {
 	}
 	t.shape.mu.Lock()
 	defer t.shape.mu.Unlock()
-	return t.shape.spec.topology().Want(from.Addr().String(), to.Addr().String())
+	return t.shape.spec.Want(from.Addr().String(), to.Addr().String())
 }
 
 // Check measures round trip, rate and (if segments should be lost) loss of the link with

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // parent is a plimsoll at work that the tests kill. It says what it has made,
@@ -24,8 +22,8 @@ func parent(dir string) {
 	ctx := context.Background()
 	tb, err := New(ctx, Options{Dir: dir})
 	need(err)
-	fmt.Println("state", tb.state.dir)
-	fmt.Println("reaper", tb.state.reaper.cmd.Process.Pid)
+	fmt.Println("directory", tb.runDir.dir)
+	fmt.Println("watchdog", tb.runDir.watchdog.cmd.Process.Pid)
 	scratch, err := tb.Scratch("data")
 	need(err)
 	need(os.WriteFile(scratch+"/file", make([]byte, 1<<20), 0o600))
@@ -47,7 +45,7 @@ func parent(dir string) {
 	_, err = hosts[0].Start(ctx, Command{Name: "stubborn", Args: stubborn})
 	need(err)
 	if tb.Mode().Emulator != "none" {
-		need(tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}))
+		need(tb.Shape(ctx, upOf(hosts[0], access(0, time.Millisecond))))
 	}
 	fmt.Println("all", 1)
 	for i := 0; ; i++ {
@@ -138,7 +136,7 @@ func (v *victim) remains(t *testing.T, said map[string][]string) []string {
 	for _, pid := range v.traces() {
 		out = append(out, fmt.Sprintf("process %d %q", pid, cmdline(pid)))
 	}
-	files, _ := filepath.Glob(v.dir + "/" + statePrefix + "*")
+	files, _ := filepath.Glob(v.dir + "/" + runDirPrefix + "*")
 	out = append(out, files...)
 	for pid := range scan() {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
@@ -190,10 +188,10 @@ func TestCtrlCDoesNotReachTheWatchdog(t *testing.T) {
 	t.Parallel()
 	v := startVictim(t)
 	said := v.until(t, "all")
-	reaper, err := strconv.Atoi(said["reaper"][0])
+	watchdog, err := strconv.Atoi(said["watchdog"][0])
 	must(t, err)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		_ = syscall.Kill(reaper, sig)
+		_ = syscall.Kill(watchdog, sig)
 	}
 	_ = syscall.Kill(-v.cmd.Process.Pid, syscall.SIGINT) // the terminal's: to the whole group
 	_ = v.cmd.Wait()
@@ -212,11 +210,11 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 			return strings.HasSuffix(cmdline(pid), "stubborn\x00child\x00")
 		})
 	})
-	reaper, _ := strconv.Atoi(said["reaper"][0])
-	_ = syscall.Kill(reaper, syscall.SIGKILL)
+	watchdog, _ := strconv.Atoi(said["watchdog"][0])
+	_ = syscall.Kill(watchdog, syscall.SIGKILL)
 	_ = v.cmd.Process.Kill()
 	_ = v.cmd.Wait()
-	eventually(t, "the watchdog is dead", func() bool { return !alive(reaper) })
+	eventually(t, "the watchdog is dead", func() bool { return !alive(watchdog) })
 	// Leaders die with us; what they started does not.
 	if len(v.traces()) == 0 {
 		t.Fatal("nothing is left: this test shows nothing")
@@ -261,16 +259,16 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
 	born, err := birth(other.Process.Pid)
 	must(t, err)
-	precious := []string{filepath.Join(dir, "precious"), filepath.Join(dir, statePrefix+"link")}
+	precious := []string{filepath.Join(dir, "precious"), filepath.Join(dir, runDirPrefix+"link")}
 	must(t, os.Mkdir(precious[0], 0o700))
 	must(t, os.Symlink(precious[0], precious[1]))
 	if os.Geteuid() == 0 {
-		others := filepath.Join(dir, statePrefix+"others")
+		others := filepath.Join(dir, runDirPrefix+"others")
 		must(t, os.Mkdir(others, 0o700))
 		must(t, os.Chown(others, 54321, 54321))
 		precious = append(precious, others)
 	}
-	dead := filepath.Join(dir, statePrefix+"dead")
+	dead := filepath.Join(dir, runDirPrefix+"dead")
 	for i, groups := range []string{groupsDir(dead), filepath.Join(dead, "another boot")} {
 		shift := uint64(1 - i) // wrong birth; right birth, but another boot
 		must(t, os.MkdirAll(groups, 0o700))
@@ -293,14 +291,14 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 	}
 }
 
-// A program that does not know `node reaper` must not be taken for plimsoll,
+// A program that does not know `node watchdog` must not be taken for plimsoll,
 // least of all when it would make a testbed in its turn.
 func TestWatchdogMustBePlimsoll(t *testing.T) {
 	for _, self := range []string{"/bin/true", "/bin/sleep", "/no/such/program"} {
-		_, err := startReaper(self, t.TempDir())
+		_, err := startWatchdog(self, t.TempDir())
 		wantError(t, err, "watchdog")
 	}
-	t.Setenv(reaperEnv, "1")
+	t.Setenv(watchdogEnv, "1")
 	_, err := New(t.Context(), Options{Dir: t.TempDir()})
 	wantError(t, err, "ServeNode")
 }

@@ -18,8 +18,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // entered is what enterAndRun reports.
@@ -30,7 +28,7 @@ type entered struct {
 	Want  float64
 	OK    bool
 	Echo  bool
-	RAM   string // what a RAM disk is on
+	RAM   bool // a RAM disk was made
 	Error string
 }
 
@@ -76,7 +74,9 @@ func (r *entered) use(dir string) {
 	d, err := (here{tb}).RAMDisk("store", 1<<20)
 	if !errors.Is(err, syscall.EPERM) {
 		need(err)
-		r.RAM = d.On
+		on, err := (here{tb}).Filesystem(d.Path)
+		need(err)
+		r.RAM = on.Memory
 		need(os.WriteFile(filepath.Join(d.Path, "file"), []byte("x"), 0o600))
 	}
 	a, err := tb.AddHost(ctx, "a")
@@ -89,7 +89,7 @@ func (r *entered) use(dir string) {
 	_, err = a.Start(ctx, Command{Name: "echo", Args: []string{os.Args[0], "fake", "echo", addr},
 		Ready: dialer(b, addr)})
 	need(err)
-	need(tb.Shape(ctx, ShapeSpec{Up: map[string]link.Params{"a": {Delay: 10 * time.Millisecond}}}))
+	need(tb.Shape(ctx, upOf(a, access(0, 10*time.Millisecond))))
 	c, err := tb.Check(ctx, a, b, 0)
 	need(err)
 	r.RTT, r.Want, r.OK = c.RTT, c.WantRTT, c.OK
@@ -196,13 +196,13 @@ func TestWithoutTheRight(t *testing.T) {
 			if strings.Contains(r.Error, "no user namespaces") {
 				t.Skip(r.Error)
 			}
-			if r.Error != "" || r.UID != 0 || !r.Mode.Namespaces || !r.Echo || drop == "" && r.RAM != "tmpfs of 1 MiB" {
+			if r.Error != "" || r.UID != 0 || !r.Mode.Namespaces || !r.Echo || drop == "" && !r.RAM {
 				t.Errorf("got %+v", r)
 			}
 			if r.Mode.Emulator == "none" || r.RTT < 0.01 || r.Want != 0.01 {
 				t.Errorf("link not emulated: %+v", r)
 			}
-			if left, _ := filepath.Glob(filepath.Join(dir, statePrefix+"*")); len(left) != 0 {
+			if left, _ := filepath.Glob(filepath.Join(dir, runDirPrefix+"*")); len(left) != 0 {
 				t.Errorf("left: %q", left)
 			}
 		})
@@ -216,7 +216,7 @@ func TestNoNamespaces(t *testing.T) {
 	cmd, _ := asUser(t)
 	cmd.Env = append(cmd.Env, EnteredVariable+"=1") // so Enter does nothing
 	r := report(t, cmd)
-	if r.Error != "" || r.UID == 0 || r.Mode.Namespaces || !r.Echo || r.OK || r.Want != 0.01 || r.RAM != "" {
+	if r.Error != "" || r.UID == 0 || r.Mode.Namespaces || !r.Echo || r.OK || r.Want != 0.01 || r.RAM {
 		t.Errorf("got %+v", r)
 	}
 	if !strings.Contains(r.Mode.Why, "no network namespaces") || !strings.Contains(r.Mode.Why, "not permitted") {

@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
@@ -28,7 +26,7 @@ func (t *Testbed) Environment() map[string]string {
 	}
 	machines := 1
 	for _, h := range OneOnEach(remote) {
-		if m := h.Machine(); m.Name() != "" {
+		if m := h.Machine(); m.Name() != "" && h.Lost() == nil { // a lost one was replaced
 			machines++
 			for k, v := range m.Environment() {
 				env[k+"@"+m.Name()] = v
@@ -53,12 +51,6 @@ func (t *Testbed) Environment() map[string]string {
 		}
 		return nil
 	})
-	for _, s := range hostSysctls {
-		// Settings that the namespace refused are listed on their own.
-		if got, ok := env["host."+s.key]; ok && t.mode.Namespaces && got != s.value {
-			env["host.refused."+s.key] = fmt.Sprintf("wanted %s, has %s", s.value, got)
-		}
-	}
 	maps.Copy(env, t.shape.environment())
 	return env
 }
@@ -104,10 +96,6 @@ func (here) Environment() map[string]string {
 		set("memory."+name, memory[name])
 	}
 	set("os", strings.Trim(settings("/etc/os-release", "=")["PRETTY_NAME"], `"`))
-	var r syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) == nil {
-		env["limit.files"] = strconv.FormatUint(r.Cur, 10)
-	}
 	return env
 }
 

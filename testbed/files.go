@@ -203,8 +203,7 @@ func LockFile(path string) (unlock func(), err error) {
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("another installation is under way (%s is locked: %w); try again when it has ended",
-			path, err)
+		return nil, fmt.Errorf("%s is locked (%w): another process uses it; try again when that has ended", path, err)
 	}
 	return func() { f.Close() }, nil
 }

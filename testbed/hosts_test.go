@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
 // echoes sends bytes through conn and expects them back.
@@ -156,8 +155,8 @@ func TestNothingLeaks(t *testing.T) {
 			must(t, err)
 			a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 			p, addr := startEcho(t, a)
-			must(t, tb.Shape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": {Delay: time.Millisecond}}}))
-			stop := tb.Observe(t.Context(), time.Now(), 10*time.Millisecond, func([]record.Sample) {})
+			must(t, tb.Shape(t.Context(), upOf(a, access(0, time.Millisecond))))
+			stop := tb.Observe(time.Now(), 10*time.Millisecond, func([]record.Sample) {})
 			c, err := b.Dial(t.Context(), "tcp", addr)
 			must(t, err)
 			echoes(t, c)

@@ -1,10 +1,12 @@
 package testbed
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
 // here is the machine that this program runs on.
@@ -19,6 +21,26 @@ func (here) Name() string { return "" }
 
 // CPUs implements Machine.
 func (here) CPUs() int { return runtime.NumCPU() }
+
+// Filesystem is the file system of a directory.
+type Filesystem struct {
+	Free   float64 // bytes available to an ordinary user; NaN if unlimited
+	Memory bool    // its files are in memory
+}
+
+// Filesystem implements Machine.
+func (here) Filesystem(dir string) (f Filesystem, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return f, fmt.Errorf("testbed: the file system of %s: %w", dir, err)
+	}
+	f.Memory = s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC
+	f.Free = float64(s.Bavail) * float64(s.Bsize)
+	if s.Blocks == 0 { // a tmpfs without a limit
+		f.Free = math.NaN()
+	}
+	return f, nil
+}
 
 // IOPressure implements Machine.
 func (here) IOPressure() float64 {

@@ -21,13 +21,13 @@ import (
 
 // MeshCall asks one machine to do one of these for the links.
 type MeshCall struct {
-	Open   bool          // open the socket of its emulator
-	Join   *link.Options // start its emulator
-	Probe  bool          // measure the round trips to the other machines
-	Adopt  bool          // with Probe: subtract them from the delays of packets from now on
-	Shape  *ShapeSpec    // like [Testbed.Shape]
-	Change bool          // with Shape: like [Testbed.Reshape]
-	Stats  bool          // return the statistics of its emulator
+	Open       bool          // open the socket of its emulator
+	Join       *link.Options // start its emulator
+	Probe      bool          // measure the round trips to the other machines
+	SetTransit bool          // with Probe: subtract them from the delays of packets from now on
+	Shape      *ShapeSpec    // like [Testbed.Shape]
+	Change     bool          // with Shape: like [Testbed.Reshape]
+	Stats      bool          // return the statistics of its emulator
 }
 
 // MeshAnswer is the answer to a MeshCall.
@@ -52,7 +52,8 @@ func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at neti
 	if t.net == nil {
 		return nil, fmt.Errorf("testbed: add host %s: %s", name, t.Mode().Why)
 	}
-	if t.shape.machine = at; t.byKernel() {
+	t.shape.machine = at
+	if t.byKernel() {
 		if err := link.Works(link.TBFDiscipline); err != nil {
 			return nil, fmt.Errorf("testbed: add host %s: %w (%s)", name, err, tunnelNeeds)
 		}
@@ -87,9 +88,9 @@ func (t *Testbed) Mesh(ctx context.Context, q MeshCall) (a MeshAnswer, err error
 	case s.mesh == nil:
 		err = errNotJoined
 	case q.Probe && t.byKernel():
-		a.RTTs, err = s.probeTunnels(ctx, t, q.Adopt)
+		a.RTTs, err = s.probeTunnels(ctx, t, q.SetTransit)
 	case q.Probe:
-		a.RTTs, err = s.own.Probe(ctx, q.Adopt)
+		a.RTTs, err = s.own.Probe(ctx, q.SetTransit)
 	}
 	return a, err
 }
@@ -122,7 +123,7 @@ func (s *shaper) join(ctx context.Context, t *Testbed) error {
 		if i == s.mesh.Self {
 			continue
 		}
-		if err := hosts[0].meet(p.Addrs); err != nil {
+		if err := hosts[0].addNeighbours(p.Addrs); err != nil {
 			return err
 		}
 	}
@@ -148,26 +149,21 @@ type member struct {
 	call func(context.Context, MeshCall) (MeshAnswer, error)
 }
 
-// members returns the machines that have hosts now, ours first, and the addresses of hosts by name.
-func (t *Testbed) members() (all []member, addrs map[string]netip.Addr) {
+// members returns the machines that have hosts now, ours first.
+func (t *Testbed) members() (all []member) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	addrs = map[string]netip.Addr{}
 	for _, h := range t.hosts {
-		addrs[h.name] = h.addr
 		all = append(all, member{h.addr, h.name, t.Mesh})
 	}
-	for _, h := range slices.Backward(t.remote) { // the latest of a name
-		if _, ok := addrs[h.Name()]; ok || h.Lost() != nil {
-			continue
-		}
-		addrs[h.Name()] = h.Addr()
-		if !slices.ContainsFunc(all, func(m member) bool { return m.host == h.Addr() }) {
+	for _, h := range slices.Backward(t.remote) { // the latest at an address
+		known := slices.ContainsFunc(all, func(m member) bool { return m.host == h.Addr() })
+		if !known && h.Lost() == nil {
 			all = append(all, member{h.Addr(), h.Name(), h.Mesh})
 		}
 	}
 	slices.SortFunc(all, func(a, b member) int { return a.host.Compare(b.host) })
-	return all, addrs
+	return all
 }
 
 // each calls all machines at once.
@@ -203,16 +199,16 @@ func (m *mesh) join(ctx context.Context, all []member, seed uint64) error {
 }
 
 // applyMesh is apply on all machines.
-func (t *Testbed) applyMesh(ctx context.Context, all []member, spec ShapeSpec, change bool) error {
+func (t *Testbed) applyMesh(ctx context.Context, spec ShapeSpec, change bool) error {
 	m := &t.mesh
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if change {
-		if m.joined == nil {
-			return errNotJoined
-		}
-		all = m.joined
-	} else {
+	all := m.joined
+	if change && all == nil {
+		return errNotJoined
+	}
+	if !change {
+		all = t.members()
 		same := slices.EqualFunc(all, m.joined, func(a, b member) bool { return a.host == b.host })
 		if same {
 			_, err := each(ctx, all, func(int) MeshCall { return MeshCall{Stats: true} })
@@ -242,7 +238,7 @@ func (m *mesh) adopt(ctx context.Context, s ShapeSpec) (err error) {
 // the links: a busy moment of a machine can lengthen one.
 func (m *mesh) probe(ctx context.Context, s ShapeSpec) (now []MeshAnswer, err error) {
 	for range 2 {
-		now, err = each(ctx, m.joined, func(int) MeshCall { return MeshCall{Probe: true, Adopt: m.base == nil} })
+		now, err = each(ctx, m.joined, func(int) MeshCall { return MeshCall{Probe: true, SetTransit: m.base == nil} })
 		if err != nil {
 			return nil, err
 		}
@@ -301,7 +297,7 @@ func (s ShapeSpec) right(all []member, base, now []MeshAnswer) error {
 			if n, o := s.names(from), s.names(to); !(n && o || named == 1 && (n || o)) {
 				continue
 			}
-			w, way := s.topology().Want(from, to), now[i].RTTs[k]
+			w, way := s.Want(from, to), now[i].RTTs[k]
 			if base == nil && way > w.LongestWay() {
 				return fmt.Errorf("the experiment's link between %s and %s has a round trip of %s (less jitter), and "+
 					"that between their machines is %s: raise link.delay, or use machines that are closer",

@@ -22,18 +22,18 @@ func TestMeshWays(t *testing.T) {
 		host := netip.AddrFrom4([4]byte{100, 77, 0, byte(i + 1)})
 		tb.mesh.joined = append(tb.mesh.joined, member{host, string(rune('a' + i)),
 			func(_ context.Context, q MeshCall) (MeshAnswer, error) {
-				if q.Adopt {
+				if q.SetTransit {
 					adopted.Add(1)
 				}
 				return MeshAnswer{RTTs: []time.Duration{way, way, way}}, nil
 			}})
 	}
 	shape := func(p link.Params) ShapeSpec {
-		s := ShapeSpec{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
+		s := link.Topology{Up: map[string]link.Params{}}
 		for _, m := range tb.mesh.joined[:2] {
 			s.Up[m.host.String()] = p
 		}
-		return s
+		return ShapeSpec{Topology: s}
 	}
 	for _, c := range []struct {
 		name       string

@@ -146,7 +146,7 @@ func (n *network) attach(h *host, others []*host) (err error) {
 		return err
 	}
 	for _, o := range others {
-		if err := errors.Join(h.meet(o.addrs), o.meet(h.addrs)); err != nil {
+		if err := errors.Join(h.addNeighbours(o.addrs), o.addNeighbours(h.addrs)); err != nil {
 			return err
 		}
 	}
@@ -175,9 +175,9 @@ func awaitUp(ends link.Ports) error {
 	return nil
 }
 
-// meet adds permanent neighbour entries for other hosts: address resolution over a slow or
+// addNeighbours adds permanent neighbour entries for other hosts: address resolution over a slow or
 // lossy link would show up as latency.
-func (h *host) meet(others []netip.Addr) error {
+func (h *host) addNeighbours(others []netip.Addr) error {
 	for _, a := range others {
 		neigh := &netlink.Neigh{
 			LinkIndex: h.veth.Attrs().Index, Family: nl.GetIPFamily(a.AsSlice()), State: netlink.NUD_PERMANENT,

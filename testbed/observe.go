@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"context"
 	"math"
 	"net"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -46,38 +46,18 @@ const (
 	RoleEngine = "engine"
 )
 
-// Observe polls all processes of the testbed and the machine at an interval, until ctx
-// ends or stop is called, which polls once more and returns after sink has received it.
-// The times of samples count from epoch. Polls follow an absolute schedule: a slow one
-// makes the next ones drop out, it does not shift them. sink is called from one goroutine
-// at a time.
-func (t *Testbed) Observe(ctx context.Context, epoch time.Time, every time.Duration,
-	sink func([]record.Sample)) (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
+// Observe polls all processes of the testbed and the machine at an interval, until stop is
+// called, which polls once more and returns after sink has received it. The times of samples
+// count from epoch. Polls follow an absolute schedule: a slow one makes the next ones drop out,
+// it does not shift them. sink is called from one goroutine at a time.
+func (t *Testbed) Observe(epoch time.Time, every time.Duration, sink func([]record.Sample)) (stop func()) {
 	t.Poll(epoch) // drops the samples of processes that ended before
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			sink(t.Poll(epoch))
-			select {
-			case <-tick.C: // it passed during the poll
-			default:
-			}
-			select {
-			case <-tick.C:
-			case <-quit:
-				sink(t.Poll(epoch))
-				return
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	poll := func() { sink(t.Poll(epoch)) }
+	poll()
+	end := timing.Every(every, poll)
 	return sync.OnceFunc(func() {
-		close(quit)
-		<-done
+		end()
+		poll()
 	})
 }
 
@@ -95,14 +75,21 @@ func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 
 // look is Poll without times.
 func (t *Testbed) look() []record.Sample {
-	t.polling.Lock()
-	defer t.polling.Unlock()
-	all := scan()
+	t.looking.Lock()
+	defer t.looking.Unlock()
 	t.mu.Lock()
 	hosts, watched, remote := slices.Concat(t.hosts, t.apart), t.watched, t.remote
 	t.mu.Unlock()
-	samples := t.lastWords
-	t.lastWords = nil
+	elsewhere := make([][]record.Sample, len(remote))
+	_ = atOnce(len(remote), func(i int) error {
+		elsewhere[i] = remote[i].Poll()
+		return nil
+	})
+	t.polling.Lock()
+	defer t.polling.Unlock()
+	all := scan()
+	samples := append(slices.Concat(elsewhere...), t.lastSamples...)
+	t.lastSamples = nil
 	procs := processes(hosts...)
 	if t.hub != nil {
 		procs = append(procs, processes(t.hub)...)
@@ -111,9 +98,6 @@ func (t *Testbed) look() []record.Sample {
 		if p.cmd.Role != RoleAgent {
 			samples = append(samples, p.sample(all))
 		}
-	}
-	for _, r := range remote {
-		samples = append(samples, r.Poll()...)
 	}
 	leaders := map[int]bool{}
 	for _, p := range procs {
@@ -133,7 +117,6 @@ func (p *process) sample(all map[int]stat) record.Sample {
 		s.ReadBytes = p.usage.read.atLeast(float64(used.Inblock) * ioBlock)
 		s.WriteBytes = p.usage.write.atLeast(float64(used.Oublock) * ioBlock)
 	}
-	s.NetRx, s.NetTx = p.host.Traffic()
 	return s
 }
 
@@ -147,13 +130,12 @@ type usageMeter struct{ cpu, read, write counter }
 // poll measures the members of a tree, zombies included: their usage is not their
 // parent's until it has waited for them.
 func (m *usageMeter) poll(members []stat) record.Sample {
-	var cpu, rss, read, write, fds, threads float64
+	var cpu, rss, read, write float64
 	for _, s := range members {
 		cpu += s.cpu()
 		if s.dead() {
 			continue
 		}
-		threads += float64(s.NumThreads)
 		p, err := procfs.NewProc(s.PID)
 		if err != nil {
 			continue // it has just ended
@@ -165,16 +147,10 @@ func (m *usageMeter) poll(members []stat) record.Sample {
 		} else if !gone(s.PID) {
 			read, write = math.NaN(), math.NaN()
 		}
-		if n, err := p.FileDescriptorsLen(); err == nil {
-			fds += float64(n)
-		} else if !gone(s.PID) {
-			fds = math.NaN()
-		}
 	}
 	return record.Sample{
-		CPU: m.cpu.update(cpu, cpuRounding), RSS: rss, PSS: math.NaN(),
+		CPU: m.cpu.update(cpu, cpuRounding), RSS: rss,
 		ReadBytes: m.read.update(read, 0), WriteBytes: m.write.update(write, 0),
-		FDs: fds, NetRx: math.NaN(), NetTx: math.NaN(), Threads: threads,
 	}
 }
 

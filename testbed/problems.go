@@ -136,14 +136,20 @@ func Busy(ctx context.Context, limit float64) string {
 	if share <= limit {
 		return ""
 	}
-	what := fmt.Sprintf("the machine is busy: others use %.0f %% of its CPU", 100*share)
-	most, worst := 0.0, ""
+	return fmt.Sprintf("the machine is busy: others use %.0f %% of its CPU%s", 100*share, busiest(before, after))
+}
+
+// busiest names the process that used most CPU between two scans. Not by stat.cpu, which is as of now.
+func busiest(before, after map[int]stat) (worst string) {
+	most := uint(0)
 	for pid, s := range after {
-		if d := s.cpu() - before[pid].cpu(); d > most && before[pid].Starttime == s.Starttime && pid != os.Getpid() {
+		was, there := before[pid]
+		d := s.UTime + s.STime - was.UTime - was.STime
+		if there && was.Starttime == s.Starttime && d > most && pid != os.Getpid() {
 			most, worst = d, fmt.Sprintf(", most by %s (pid %d)", s.Comm, pid)
 		}
 	}
-	return what + worst
+	return worst
 }
 
 // ProblemNames returns all names that a [Problem] may have.

@@ -1,6 +1,10 @@
 package testbed
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -38,12 +42,14 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 // A program that computes on every core is seen as others' use of the CPU, and no
 // machine is busier than all of it.
 func TestBusy(t *testing.T) {
+	var loop int
 	for range runtime.NumCPU() {
 		c := exec.Command("sh", "-c", "while :; do :; done")
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 		must(t, c.Start())
 		// What we started is ours, so the look is another process's.
 		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+		loop = c.Process.Pid
 	}
 	look := exec.Command(self(t), "fake", "busy", "0.05")
 	var out strings.Builder
@@ -55,6 +61,40 @@ func TestBusy(t *testing.T) {
 	if err := look.Wait(); err != nil || !strings.Contains(out.String(), "busy") {
 		t.Errorf("two loops: %q, %v", &out, err)
 	}
+	before := scan()
+	eventually(t, "the one that computes is named", func() bool {
+		after := scan()
+		maps.DeleteFunc(after, func(pid int, _ stat) bool { return pid != loop && pid != os.Getppid() })
+		return busiest(before, after) == fmt.Sprintf(", most by sh (pid %d)", loop)
+	})
+}
+
+// elsewhere is a host on another machine, which may be lost.
+type elsewhere struct {
+	Remote
+	on   there
+	lost error
+}
+
+// there is a machine by its name.
+type there struct {
+	Machine
+	name string
+}
+
+func (e elsewhere) Machine() Machine           { return e.on }
+func (e elsewhere) Lost() error                { return e.lost }
+func (m there) Name() string                   { return m.name }
+func (m there) Environment() map[string]string { return map[string]string{"load": m.name} }
+
+// A machine that took the place of a lost one is not one more.
+func TestLostMachinesAreNotCounted(t *testing.T) {
+	tb := newTestbed(t, Options{Plain: true})
+	tb.remote = []Remote{elsewhere{on: there{name: "m1"}, lost: errors.New("gone")}, elsewhere{on: there{name: "m2"}}}
+	env := tb.Environment()
+	if env["testbed.machines"] != "2" || env["load@m2"] != "m2" || env["load@m1"] != "" {
+		t.Errorf("environment: %v", env)
+	}
 }
 
 func TestEnvironmentIsRecorded(t *testing.T) {
@@ -63,7 +103,7 @@ func TestEnvironmentIsRecorded(t *testing.T) {
 	env := tb.Environment()
 	for _, key := range []string{"kernel", "cpu.model", "cpu.count", "memory.MemTotal", "load", "go",
 		"testbed.namespaces", "testbed.emulator", "host.net.ipv4.tcp_congestion_control",
-		"host.net.ipv4.tcp_slow_start_after_idle", "limit.files"} {
+		"host.net.ipv4.tcp_slow_start_after_idle"} {
 		if env[key] == "" {
 			t.Errorf("%s is not recorded", key)
 		}

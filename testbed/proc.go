@@ -38,9 +38,9 @@ func scan() map[int]stat {
 	return all
 }
 
-// kin returns the processes that belong to the given leaders: their sessions, their
+// membersOf returns the processes that belong to the given leaders: their sessions, their
 // groups, and all descendants of these, zombies included.
-func kin(all map[int]stat, leaders map[int]bool) []stat {
+func membersOf(all map[int]stat, leaders map[int]bool) []stat {
 	known := make(map[int]bool, len(all))
 	var belongs func(pid int) bool
 	belongs = func(pid int) bool {
@@ -75,7 +75,7 @@ func (p *process) family(all map[int]stat) []stat {
 			leaders[pid] = true
 		}
 	}
-	members := kin(all, leaders)
+	members := membersOf(all, leaders)
 	// these belong to an earlier process with the same pid
 	members = slices.DeleteFunc(members, func(s stat) bool { return s.Starttime < p.birth })
 	p.seen = make(map[int]uint64, len(members))

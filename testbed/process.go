@@ -73,7 +73,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	if c.Name == "" || len(c.Args) == 0 {
 		return nil, errors.New("a command needs a name and a program")
 	}
-	if err := h.bury(c.Name); err != nil {
+	if err := h.stopLeftover(c.Name); err != nil {
 		return nil, err
 	}
 	if err := h.t.beginStart(); err != nil {
@@ -100,7 +100,7 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	dir := cmp.Or(c.Dir, h.t.opt.Dir)
 	// The environment is minimal, so that a run does not depend on the user's.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LANG=C"}
-	cmd.Env = slices.Concat(cmd.Env, c.Env, []string{tokenEnv + "=" + h.t.state.token, p.mark})
+	cmd.Env = slices.Concat(cmd.Env, c.Env, []string{tokenEnv + "=" + h.t.runDir.token, p.mark})
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = logFile, logFile, c.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	carry, err := p.pipes(cmd)
@@ -184,8 +184,8 @@ func (c Command) Close() {
 	}
 }
 
-// bury stops what a process of that name has left behind, if it ended by itself.
-func (h *host) bury(name string) error {
+// stopLeftover stops what a process of that name has left behind, if it ended by itself.
+func (h *host) stopLeftover(name string) error {
 	for _, p := range processes(h) {
 		if p.cmd.Name != name {
 			continue
@@ -435,7 +435,7 @@ func (p *process) forget() {
 	h := p.host
 	h.t.polling.Lock()
 	defer h.t.polling.Unlock()
-	h.t.lastWords = append(h.t.lastWords, p.sample(nil))
+	h.t.lastSamples = append(h.t.lastSamples, p.sample(nil))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.procs = slices.DeleteFunc(h.procs, func(q *process) bool { return q == p })

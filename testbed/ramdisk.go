@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // RAMReserve is the available memory, in bytes, that RAM disks leave free: with less, the
@@ -15,16 +17,8 @@ const RAMReserve = 256 << 20
 // RAMDisk is a directory in memory.
 type RAMDisk struct {
 	Path string
-	On   string // description: "tmpfs of 2.0 GiB"
 	// Remove frees its memory, except for files that a process still has open.
 	Remove func() error
-}
-
-func inGiB(bytes float64) string {
-	if bytes < 1<<30 {
-		return fmt.Sprintf("%.0f MiB", bytes/(1<<20))
-	}
-	return fmt.Sprintf("%.1f GiB", bytes/(1<<30))
 }
 
 // RAMDisk implements Machine with a tmpfs of that size, which root or a user with a mount
@@ -40,8 +34,7 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 	if float64(size) > free-RAMReserve {
 		return d, fmt.Errorf("a RAM disk of %s needs %s of memory with what is left for everything else, %s are "+
 			"available: end other programs, use a machine with more memory, make what is stored smaller, or leave the "+
-			"RAM disk out",
-			inGiB(float64(size)), inGiB(float64(size)+RAMReserve), inGiB(free))
+			"RAM disk out", words.Bytes(float64(size)), words.Bytes(float64(size)+RAMReserve), words.Bytes(free))
 	}
 	dir, err := m.t.Scratch("ram-" + name)
 	if err != nil {
@@ -57,7 +50,7 @@ func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 		return d, errors.Join(fmt.Errorf("testbed: mount a RAM disk on %s: %w; run as root, or allow user namespaces",
 			dir, err), removeMount(dir))
 	}
-	return RAMDisk{dir, "tmpfs of " + inGiB(float64(size)), func() error { return removeMount(dir) }}, nil
+	return RAMDisk{dir, func() error { return removeMount(dir) }}, nil
 }
 
 // removeMount removes a directory and any mount on it.

@@ -35,8 +35,7 @@ func TestReshape(t *testing.T) {
 	for i := range 20 { // while it passes
 		rate := []float64{20e6, 40e6}[i%2]
 		p := access(rate, 5*time.Millisecond)
-		spec := ShapeSpec{Changes: true, Up: map[string]link.Params{"a": p, "b": p},
-			Down: map[string]link.Params{"a": access(rate, 0)}}
+		spec := ShapeSpec{Changes: true, Topology: link.Topology{Up: links(p, a, b), Down: links(access(rate, 0), a)}}
 		must(t, tb.Reshape(t.Context(), spec))
 		if got := tb.Want(a, b); got.Rate != rate || got.RTT != 10*time.Millisecond {
 			t.Errorf("wanted of the link: %+v", got)
@@ -52,7 +51,7 @@ func TestReshape(t *testing.T) {
 
 	small := tb.shape.buffers["a"]
 	long := access(1e9, 500*time.Millisecond)
-	must(t, tb.Reshape(t.Context(), ShapeSpec{Up: map[string]link.Params{"a": long, "b": long}}))
+	must(t, tb.Reshape(t.Context(), ShapeSpec{Topology: link.Topology{Up: links(long, a, b)}}))
 	large := tb.shape.buffers["a"]
 	must(t, tb.Reshape(t.Context(), base))
 	if large <= small || tb.shape.buffers["a"] != large || tb.shape.environment()["link.congestion"] != "reno" {
@@ -64,7 +63,7 @@ func TestReshape(t *testing.T) {
 	if tb.Mode().Emulator != link.Own {
 		return
 	}
-	apart := ShapeSpec{Changes: true, Pairs: map[link.Pair]link.Params{{"a", "b"}: {Loss: 1}, {"b", "a"}: {Loss: 1}}}
+	apart := ShapeSpec{Changes: true, Topology: link.Topology{Pairs: ways(link.Params{Loss: 1}, a, b)}}
 	must(t, tb.Reshape(t.Context(), apart))
 	_, err = conn.Write([]byte("x"))
 	must(t, err)

@@ -15,20 +15,15 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// ShapeSpec describes the links of all hosts. Links of hosts that it does not name are
-// not shaped.
+// ShapeSpec describes the links of all hosts, by their addresses. Links of hosts that it does
+// not name are not shaped.
 type ShapeSpec struct {
-	Up, Down   map[string]link.Params    // by host
-	Pairs      map[[2]string]link.Params // from, to
-	Congestion string                    // TCP congestion control of all hosts; empty: cubic
-	Seed       uint64                    // of losses and jitter; a running emulator keeps its first one
+	link.Topology
+	Congestion string // TCP congestion control of all hosts; empty: cubic
+	Seed       uint64 // of losses and jitter; a running emulator keeps its first one
 	// Changes starts the emulator even if nothing is shaped yet, because Reshape will be
 	// called, which starts none.
 	Changes bool
-}
-
-func (s ShapeSpec) topology() link.Topology {
-	return link.Topology{Up: s.Up, Down: s.Down, Pairs: s.Pairs}
 }
 
 // DefaultCongestion is the TCP congestion control that most machines use.
@@ -52,7 +47,7 @@ const (
 // shaper owns the links of a testbed.
 type shaper struct {
 	mu       sync.Mutex
-	spec     ShapeSpec // with addresses instead of host names
+	spec     ShapeSpec
 	buffers  map[string]int64
 	ownWorks bool        // our own emulator works here
 	tbfWorks func() bool // the kernel may shape links that have only a rate; tested when the first one comes
@@ -92,12 +87,10 @@ func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
 }
 
 func (t *Testbed) apply(ctx context.Context, spec ShapeSpec, change bool) (err error) {
-	all, addrs := t.members()
-	spec, err = spec.addressed(addrs)
-	switch {
+	switch err = spec.Validate(); {
 	case err != nil:
 	case t.opt.Mesh:
-		err = t.applyMesh(ctx, all, spec, change)
+		err = t.applyMesh(ctx, spec, change)
 	default:
 		err = t.applyHere(ctx, spec, change)
 	}
@@ -145,15 +138,15 @@ func (t *Testbed) applyHere(ctx context.Context, spec ShapeSpec, change bool) er
 
 // choose chooses the emulator for the spec.
 func (s *shaper) choose(t *Testbed) {
-	top, mode := s.spec.topology(), t.mode
+	mode := t.mode
 	switch {
 	case s.mesh != nil:
 		s.active = mode.Emulator
-	case mode.Emulator == "none" || !top.Shaped() && !s.spec.Changes && t.opt.Emulate != link.Own:
+	case mode.Emulator == "none" || !s.spec.Shaped() && !s.spec.Changes && t.opt.Emulate != link.Own:
 		s.active = "none"
 	case len(s.spec.Pairs) > 0 && t.opt.Emulate != "netem" && s.ownWorks: // netem knows no pairs
 		s.active = link.Own
-	case mode.Emulator == link.Own && !s.spec.Changes && top.RateOnly() && s.tbfWorks():
+	case mode.Emulator == link.Own && !s.spec.Changes && s.spec.RateOnly() && s.tbfWorks():
 		s.active = link.TBFDiscipline // a third of the CPU that ours needs, see BenchmarkLink
 	default:
 		s.active = mode.Emulator
@@ -167,9 +160,9 @@ func (s *shaper) change(ctx context.Context, spec ShapeSpec) error {
 		if err := s.own.Err(); err != nil {
 			return err
 		}
-		return s.own.Shape(ctx, spec.topology())
+		return s.own.Shape(ctx, spec.Topology)
 	case link.NetemDiscipline, link.TBFDiscipline:
-		return s.shapeByKernel(s.active, s.devices, spec.topology())
+		return s.shapeByKernel(s.active, s.devices, spec.Topology)
 	}
 	return errors.New("links are not emulated")
 }
@@ -195,30 +188,6 @@ func (s *shaper) all(hosts []*host) (addrs []string) {
 	return addrs
 }
 
-// addressed returns the spec with the addresses of hosts instead of their names, as
-// package link wants it.
-func (s ShapeSpec) addressed(addrs map[string]netip.Addr) (_ ShapeSpec, err error) {
-	at := func(name string) string {
-		a, known := addrs[name]
-		if !known {
-			err = fmt.Errorf("there is no host %q", name)
-		}
-		return a.String()
-	}
-	r := s
-	r.Up, r.Down, r.Pairs = map[string]link.Params{}, map[string]link.Params{}, map[link.Pair]link.Params{}
-	for n, p := range s.Up {
-		r.Up[at(n)] = p
-	}
-	for n, p := range s.Down {
-		r.Down[at(n)] = p
-	}
-	for n, p := range s.Pairs {
-		r.Pairs[link.Pair{at(n[0]), at(n[1])}] = p
-	}
-	return r, cmp.Or(err, s.topology().Validate())
-}
-
 // emulate lets the active emulator shape all hosts, and removes the shapes of others.
 func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 	if s.active != link.Own {
@@ -238,7 +207,7 @@ func (s *shaper) emulate(ctx context.Context, t *Testbed, hosts []*host) error {
 		discipline = link.NetemDiscipline
 	}
 	if s.active == link.NetemDiscipline || s.active == link.TBFDiscipline {
-		topology = s.spec.topology()
+		topology = s.spec.Topology
 	}
 	if err := s.shapeByKernel(discipline, devices, topology); err != nil {
 		return err
@@ -281,17 +250,17 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Devi
 		}
 		s.own, s.devices = e, devices
 	}
-	return s.own.Shape(ctx, s.spec.topology())
+	return s.own.Shape(ctx, s.spec.Topology)
 }
 
 // settle sets the buffers, congestion control and route of one host; after a change of
 // its links only the buffers, and only if they have to grow.
 func (s *shaper) settle(t *Testbed, h *host, hosts []*host, change bool) error {
 	var bdp float64 // the largest of the host's connections
-	topology, at := s.spec.topology(), h.addr.String()
+	at := h.addr.String()
 	for _, o := range s.all(hosts) {
 		if o != at {
-			bdp = max(bdp, product(topology.Want(at, o)), product(topology.Want(o, at)))
+			bdp = max(bdp, product(s.spec.Want(at, o)), product(s.spec.Want(o, at)))
 		}
 	}
 	receive, send := bufferMax(bdp, receiveMaxMin), bufferMax(bdp, sendMaxMin)

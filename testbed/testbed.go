@@ -66,12 +66,12 @@ type Mode struct {
 // Testbed is a set of hosts with links between them.
 // It is safe for concurrent use.
 type Testbed struct {
-	opt   Options
-	self  string // this executable
-	state *state
-	net   *network // nil without namespaces
-	hub   *host    // in the hub's namespace, for the emulator's process; nil without
-	mode  Mode     // does not change after New
+	opt    Options
+	self   string // this executable
+	runDir *runDir
+	net    *network // nil without namespaces
+	hub    *host    // in the hub's namespace, for the emulator's process; nil without
+	mode   Mode     // does not change after New
 
 	mu     sync.Mutex
 	hosts  []*host
@@ -87,9 +87,10 @@ type Testbed struct {
 	shape shaper
 	mesh  mesh
 
-	polling   sync.Mutex      // one poll at a time: a decreasing counter is taken for a process that has ended
-	lastWords []record.Sample // of processes that have ended since the last poll
-	box       box
+	looking     sync.Mutex      // one poll at a time: a decreasing counter is taken for a process that has ended
+	polling     sync.Mutex      // of processes on this machine, also when one is stopped
+	lastSamples []record.Sample // of processes that have ended since the last poll
+	box         box
 }
 
 // New creates an empty testbed, after removing what dead runs left behind. The caller must
@@ -119,11 +120,11 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 		t.log("cannot remove all that dead runs left: " + err.Error())
 	}
 	raiseFileLimit()
-	if t.state, err = newState(t.self); err != nil {
+	if t.runDir, err = newRunDir(t.self); err != nil {
 		return nil, err
 	}
 	if err := t.choose(); err != nil {
-		return nil, errors.Join(err, t.state.close())
+		return nil, errors.Join(err, t.runDir.close())
 	}
 	return t, nil
 }
@@ -248,7 +249,7 @@ func (t *Testbed) Logs() string { return filepath.Join(t.opt.Dir, "logs") }
 
 // Scratch creates a directory that is removed with the testbed, even if plimsoll is killed.
 func (t *Testbed) Scratch(name string) (string, error) {
-	dir, err := os.MkdirTemp(t.state.dir, sanitize(name)+"-")
+	dir, err := os.MkdirTemp(t.runDir.dir, sanitize(name)+"-")
 	if err != nil {
 		return "", fmt.Errorf("testbed: scratch directory: %w", err)
 	}
@@ -276,7 +277,7 @@ func (t *Testbed) Close(ctx context.Context) error {
 		t.hub.keeper.stop()
 		errs = append(errs, t.net.close())
 	}
-	errs = append(errs, t.state.close())
+	errs = append(errs, t.runDir.close())
 	return errors.Join(errs...)
 }
 

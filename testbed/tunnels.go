@@ -137,7 +137,7 @@ func (s *shaper) probeTunnels(ctx context.Context, t *Testbed, adopt bool) ([]ti
 	for k, way := range slices.Delete(slices.Clone(rtts), s.mesh.Self, s.mesh.Self+1) {
 		s.tunnels[k].Way = way / 2
 	}
-	return rtts, s.shapeByKernel(link.NetemDiscipline, s.devices, s.spec.topology())
+	return rtts, s.shapeByKernel(link.NetemDiscipline, s.devices, s.spec.Topology)
 }
 
 // shapeByKernel lets the kernel shape hosts; in a mesh, this machine's host and its tunnels.

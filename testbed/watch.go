@@ -65,7 +65,7 @@ func (w *watched) sample(all map[int]stat, leaders map[int]bool) record.Sample {
 			}
 		}
 	}
-	s := w.usage.poll(kin(all, mine))
+	s := w.usage.poll(membersOf(all, mine))
 	s.Process, s.Role, s.PID = w.name, "system", pid
 	return s
 }

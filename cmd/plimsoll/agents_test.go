@@ -79,7 +79,7 @@ func factsOfHosts(t *testing.T, experiment string, env ...string) []string {
 			add("link", l.From, l.To, l.Emulator, l.Congestion, l.WantRTT, l.WantRate, right)
 		}
 		for sample := range r.Samples(trial.ID) {
-			known := []bool{!math.IsNaN(sample.RSS), !math.IsNaN(sample.NetRx), sample.PID > 0}
+			known := []bool{!math.IsNaN(sample.RSS), sample.PID > 0}
 			add("process", trial.Cell, sample.Process, sample.Role, known)
 		}
 	}

@@ -82,7 +82,7 @@ func (p *program) pullMissing(ctx context.Context, plan *experiment.Plan, pull b
 				return ui.Exit(ui.CodePreconditions, ui.WithHint(err, "add --pull"))
 			}
 		}
-		if _, err := p.pull(ctx, store, ref, "", false); err != nil {
+		if _, err := p.pull(ctx, store, ref, ""); err != nil {
 			return err
 		}
 	}
@@ -99,18 +99,15 @@ func (p *program) confirm(question string) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y")
 }
 
-// pull gets an image from its registry, or from a file or directory. fresh ignores what a tag
-// referred to when it was first pulled.
-func (p *program) pull(
-	ctx context.Context, store image.Store, ref, from string, fresh bool,
-) (i image.Image, err error) {
+// pull gets an image from its registry, or from a file or directory.
+func (p *program) pull(ctx context.Context, store image.Store, ref, from string) (i image.Image, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, installTime, fmt.Errorf("not done after %s", installTime))
 	defer cancel()
 	p.ui.Progress("image " + ref)
 	if from != "" {
 		i, err = store.Load(ctx, ref, from)
 	} else {
-		i, err = store.Pull(ctx, ref, fresh, func(done, total int64) {
+		i, err = store.Pull(ctx, ref, func(done, total int64) {
 			p.ui.Progress(fmt.Sprintf("image %s: %s of %s", ref,
 				words.Bytes(float64(done)), words.Bytes(float64(total))))
 		})
@@ -131,7 +128,7 @@ func (p *program) installImage(ctx context.Context, name, ref, from string) erro
 	if err != nil {
 		return err
 	}
-	i, err := p.pull(ctx, store, ref, from, true)
+	i, err := p.pull(ctx, store, ref, from)
 	if err == nil {
 		err = store.Alias(name, i)
 	}

@@ -47,8 +47,8 @@ func (p *program) nodeCommand() *cobra.Command {
 	part("image", "become a program of a container image", func(_ context.Context, args []string) error {
 		return testbed.ServeImage(args)
 	})
-	part("reaper", "the watchdog that cleans up after us", func(_ context.Context, args []string) error {
-		return testbed.ServeReaper(args, p.stdin, p.stdout)
+	part("watchdog", "the watchdog that cleans up after us", func(_ context.Context, args []string) error {
+		return testbed.ServeWatchdog(args, p.stdin, p.stdout)
 	})
 	for _, s := range all.All() {
 		if e, ok := s.(system.Embedded); ok {

@@ -80,9 +80,9 @@ func newSSHMachines(t *testing.T, n int, opt testbed.Options) *sshMachines {
 	known := ""
 	machines, way := hosts[1:], map[string]link.Params{}
 	for _, h := range machines {
-		way[h.Name()] = link.Params{Delay: machinesRTT / 2}
+		way[h.Addr().String()] = link.Params{Delay: machinesRTT / 2}
 	}
-	must(t, bed.Shape(t.Context(), testbed.ShapeSpec{Up: way}))
+	must(t, bed.Shape(t.Context(), testbed.ShapeSpec{Topology: link.Topology{Up: way}}))
 	for i, h := range machines {
 		own := filepath.Join(dir, h.Name())
 		m.dirs = append(m.dirs, filepath.Join(own, filepath.Base(m.below)))

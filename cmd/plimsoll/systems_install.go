@@ -52,7 +52,7 @@ func (p *program) installCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&ref, "image", "", "take this container image: NAME[:TAG][@sha256:DIGEST]")
 	c.Flags().StringVar(&from, "image-dir", "",
-		"take it from a file instead: an OCI layout (directory or tar) or what docker save wrote")
+		"take it from a file that docker save wrote instead, or a directory with an OCI layout")
 	return c
 }
 

@@ -214,7 +214,7 @@ func TestCheck(t *testing.T) {
 		"several on a node":    {nodes: bad, pack: true},
 		"no node":              {nodes: bad[1:], pack: true, want: "note nodes 0 of the cluster's 3 nodes"},
 		"nodes cannot be seen": {hidden: true, image: absent, want: "note nodes forbidden\nnote image " + absent},
-		"no image":             {nodes: good, image: absent, want: "note image cannot be reached --image NAME"},
+		"no image":             {nodes: good, image: absent, want: "note image connection refused --image NAME"},
 		"no level for links": {nodes: good, ns: "ns", level: "restricted", emulate: true,
 			want: "fatal links namespace ns restricted"},
 		"a level for links": {nodes: good, ns: "ns", level: "baseline", emulate: true},

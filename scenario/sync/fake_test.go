@@ -334,10 +334,10 @@ func follow(t *testing.T, section string) *syncTest {
 	t.Helper()
 	w := &syncTest{t: t, cell: cellOf(t, section)}
 	w.c = newFakeChains(w.cell.Sync.Peers + 1)
-	dir := func(on string) (scenario.StoreDir, error) {
+	dir := func() (scenario.StoreDir, error) {
 		d, err := os.MkdirTemp(t.TempDir(), "store")
 		w.stores++
-		return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d, On: on,
+		return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d,
 			Remove: func() error { w.stores--; return os.RemoveAll(d) }}, err
 	}
 	limits := synthetic.Limits()
@@ -345,8 +345,8 @@ func follow(t *testing.T, section string) *syncTest {
 	w.site = scenario.Site{
 		Use: experiment.SystemUse{Name: "fake", Mode: "start"}, Cluster: w.c, Network: w.c, Seed: 1, Dir: t.TempDir(),
 		Limits: limits,
-		Disk:   func(context.Context) (scenario.StoreDir, error) { return dir("disk") },
-		RAM:    func(context.Context, int64) (scenario.StoreDir, error) { return dir("ram") },
+		Disk:   func(context.Context) (scenario.StoreDir, error) { return dir() },
+		RAM:    func(context.Context, int64) (scenario.StoreDir, error) { return dir() },
 		Say:    func(text string) { w.said = append(w.said, text) },
 		Event:  func(kind, what, detail string, _ time.Duration) { w.said = append(w.said, kind+" "+what+": "+detail) },
 	}

@@ -59,8 +59,8 @@ func TestLoadLine(t *testing.T) {
 		t.Skip(m.Why)
 	}
 	half := link.Params{Rate: rate, Delay: rtt / 2, Queue: queue}
-	on := map[string]link.Params{hosts[0].Name(): half}
-	must(t, tb.Shape(t.Context(), testbed.ShapeSpec{Up: on, Down: on}))
+	on := map[string]link.Params{hosts[0].Addr().String(): half}
+	must(t, tb.Shape(t.Context(), testbed.ShapeSpec{Topology: link.Topology{Up: on, Down: on}}))
 	c := systemtest.Start(t, System{}, nil, hosts)
 	seeder, leecher := c.Nodes()[0].(*member.Daemon), c.Nodes()[1].(*member.Daemon)
 	ref, err := seeder.Publish(systemtest.Context(t), "line", size, systemtest.Content("line", size))

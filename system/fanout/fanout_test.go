@@ -59,7 +59,7 @@ var must = systemtest.Must
 type lab struct {
 	t     *testing.T
 	tb    *testbed.Testbed
-	names []string
+	addrs []string // of the nodes
 	nodes []system.Member
 	rate  float64 // of each link, bit/s
 }
@@ -72,7 +72,7 @@ func newLab(t *testing.T, n int, opt system.Options) *lab {
 	l := &lab{t: t, tb: tb}
 	for i, node := range systemtest.Start(t, System{}, opt, hosts).Nodes() {
 		l.nodes = append(l.nodes, node.(system.Member))
-		l.names = append(l.names, hosts[i].Name())
+		l.addrs = append(l.addrs, hosts[i].Addr().String())
 	}
 	return l
 }
@@ -81,12 +81,12 @@ func newLab(t *testing.T, n int, opt system.Options) *lab {
 func (l *lab) shape(rate float64) {
 	l.t.Helper()
 	l.rate = rate
-	s := testbed.ShapeSpec{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
-	for _, name := range l.names {
-		s.Up[name] = link.Params{Rate: rate, Delay: 2 * time.Millisecond}
-		s.Down[name] = link.Params{Rate: rate}
+	s := link.Topology{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
+	for _, at := range l.addrs {
+		s.Up[at] = link.Params{Rate: rate, Delay: 2 * time.Millisecond}
+		s.Down[at] = link.Params{Rate: rate}
 	}
-	must(l.t, l.tb.Shape(l.t.Context(), s))
+	must(l.t, l.tb.Shape(l.t.Context(), testbed.ShapeSpec{Topology: s}))
 }
 
 // line returns the time that one link needs for size bytes.

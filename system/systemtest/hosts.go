@@ -34,9 +34,9 @@ func SlowHosts(t *testing.T, rate float64, n int) []testbed.Host {
 	}
 	links := map[string]link.Params{}
 	for _, h := range hosts {
-		links[h.Name()] = link.Params{Rate: rate}
+		links[h.Addr().String()] = link.Params{Rate: rate}
 	}
-	Must(t, tb.Shape(Context(t), testbed.ShapeSpec{Up: links, Down: links}))
+	Must(t, tb.Shape(Context(t), testbed.ShapeSpec{Topology: link.Topology{Up: links, Down: links}}))
 	return hosts
 }
 

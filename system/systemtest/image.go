@@ -30,12 +30,11 @@ func Pulled(t *testing.T, img v1.Image) (reference string) {
 // PulledApart is Pulled for a program that gets env; the test's environment is unchanged.
 func PulledApart(t *testing.T, img v1.Image) (reference string, env []string) {
 	t.Helper()
-	cache, data := t.TempDir(), t.TempDir()
+	cache := t.TempDir()
 	Must(t, os.Chmod(cache, 0o755))
-	store := image.Store{Dir: filepath.Join(cache, "images"), Names: filepath.Join(data, "plimsoll", "images"),
-		Limit: 1 << 30, Stall: 30 * time.Second}
+	store := image.Store{Dir: filepath.Join(cache, "images"), Stall: 30 * time.Second}
 	reference = imagetest.Push(t, imagetest.Registry(t), img)
-	_, err := store.Pull(context.Background(), reference, false, nil)
+	_, err := store.Pull(context.Background(), reference, nil)
 	Must(t, err)
-	return reference, []string{testbed.CacheVariable + "=" + cache, "XDG_DATA_HOME=" + data}
+	return reference, []string{testbed.CacheVariable + "=" + cache}
 }

@@ -236,9 +236,7 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 			t.Errorf("memory %+v", m)
 		}
 		var last []record.Sample
-		polled := make(chan bool, 2)
-		stop := tb.Observe(t.Context(), time.Now(), time.Hour, func(all []record.Sample) { last = all; polled <- true })
-		<-polled // else the first poll may take the last word that the second is to bring
+		stop := tb.Observe(time.Now(), time.Hour, func(all []record.Sample) { last = all })
 		must(t, p.Stop(t.Context()))
 		stop()
 		names := map[string]int{}
@@ -256,6 +254,17 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 			t.Errorf("samples of %v, want %v", names, want)
 		}
 	})
+}
+
+// A process whose log cannot be written here runs on, and its end says so.
+func TestLogThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	tb := bed(t, testbed.Options{Plain: true, Hosts: Behind})
+	h := addHost(t, tb, "a")
+	must(t, os.Mkdir(filepath.Join(tb.Logs(), "mute.log"), 0o755))
+	p := start(t, h, shell("mute", "sleep 600"))
+	must(t, p.Stop(t.Context()))
+	wantError(t, p.Err(), "the log of mute is incomplete here")
 }
 
 func TestConnections(t *testing.T) {
@@ -381,7 +390,7 @@ func TestMachine(t *testing.T) {
 			t.Errorf("no sample of %s: %v", name, polled)
 		}
 	}
-	if on, err := m.Filesystem(t.TempDir()); err != nil || on.Type == "" {
+	if on, err := m.Filesystem(t.TempDir()); err != nil || !(on.Free > 0) {
 		t.Errorf("%+v, %v", on, err)
 	}
 	_, err = m.RAMDisk("large", math.MaxInt64)
@@ -406,8 +415,8 @@ func TestNamespaces(t *testing.T) {
 	}
 	a, b := addHost(t, tb, "a"), addHost(t, tb, "b")
 	p := link.Params{Rate: 50e6, Delay: 5 * time.Millisecond}
-	spec := testbed.ShapeSpec{Up: map[string]link.Params{"a": p}, Down: map[string]link.Params{"a": p}}
-	must(t, tb.Shape(t.Context(), spec))
+	both := map[string]link.Params{a.Addr().String(): p}
+	must(t, tb.Shape(t.Context(), testbed.ShapeSpec{Topology: link.Topology{Up: both, Down: both}}))
 	c, err := tb.Check(t.Context(), a, b, 0.1)
 	if err != nil || c.RTT < 0.010 || c.RTT > 0.030 || c.Rate > 50e6 || c.Rate < 20e6 ||
 		c.Congestion != testbed.DefaultCongestion {

@@ -52,6 +52,7 @@ func (m machine) RAMDisk(name string, size int64) (d testbed.RAMDisk, err error)
 	if err == nil {
 		d.Remove = func() error {
 			defer o.end()
+			defer time.AfterFunc(callTimeout, o.end).Stop()
 			_ = release.Close()
 			return o.answer()
 		}
@@ -76,12 +77,18 @@ func (m machine) Environment() map[string]string {
 	return askOr(m.h, map[string]string(nil), "/machine/Environment")
 }
 
+// pollTimeout limits how long a silent machine delays the samples of all.
+const pollTimeout = 5 * time.Second
+
 // Poll implements testbed.Remote.
 func (h *Host) Poll() (all []record.Sample) {
 	if h.of != nil { // that host polls everything that the agent has started
 		return nil
 	}
-	for _, s := range askOr(h, []record.Sample(nil), "/testbed/Poll", time.Now()) {
+	ctx, cancel := context.WithTimeout(context.Background(), pollTimeout)
+	defer cancel()
+	polled, _ := ask[[]record.Sample](ctx, h, "/testbed/Poll", time.Now())
+	for _, s := range polled {
 		if s.Role == testbed.RoleEngine || s.Role == testbed.RoleBox && h.opt.Machine != nil {
 			continue // the agent itself, or a machine that the testbed samples
 		}

@@ -212,15 +212,15 @@ func TestNetemBetweenMachines(t *testing.T) {
 		{"long", link.Params{Delay: 500 * ms}, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			spec := testbed.ShapeSpec{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
+			top := link.Topology{Up: map[string]link.Params{}, Down: map[string]link.Params{}}
 			for _, h := range hosts {
-				spec.Up[h.Name()], spec.Down[h.Name()] = c.p, link.Params{Rate: c.down}
+				top.Up[h.Addr().String()], top.Down[h.Addr().String()] = c.p, link.Params{Rate: c.down}
 			}
 			if c.pair > 0 {
-				p := link.Params{Delay: c.pair}
-				spec.Pairs = map[link.Pair]link.Params{{"a", "b"}: p, {"b", "a"}: p}
+				p, a, b := link.Params{Delay: c.pair}, hosts[0].Addr().String(), hosts[1].Addr().String()
+				top.Pairs = map[link.Pair]link.Params{{a, b}: p, {b, a}: p}
 			}
-			must(t, tb.Shape(t.Context(), spec))
+			must(t, tb.Shape(t.Context(), testbed.ShapeSpec{Topology: top}))
 			if c.pair > 0 {
 				checked(t, tb, hosts[0], hosts[2])
 			}
@@ -247,11 +247,12 @@ func TestNetemBetweenMachines(t *testing.T) {
 	all[1].start()
 	tb, hosts = engineOf(t, all)
 	p := link.Params{Rate: 20e6, Delay: 20 * ms}
-	spec := testbed.ShapeSpec{Up: map[string]link.Params{"b": p}, Down: map[string]link.Params{"b": p}}
+	both := map[string]link.Params{hosts[1].Addr().String(): p}
+	spec := testbed.ShapeSpec{Topology: link.Topology{Up: both, Down: both}}
 	must(t, tb.Shape(t.Context(), spec))
 	checked(t, tb, hosts[0], hosts[1])
 	p.Rate = 5e6
-	spec.Up["b"], spec.Down["b"] = p, p
+	both[hosts[1].Addr().String()] = p
 	must(t, tb.Reshape(t.Context(), spec))
 	checked(t, tb, hosts[1], hosts[0])
 }

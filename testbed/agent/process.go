@@ -50,13 +50,16 @@ func (p *process) carry(c testbed.Command, o *opened) {
 // follow copies the log until the process has ended, and asks how it ended.
 func (p *process) follow() {
 	defer close(p.done)
-	ctx := context.Background()
-	err := p.fetchLog(ctx)
+	err := p.fetchLog(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), lifetime) // without its log the process may still run
+	defer cancel()
 	end := p.host.call(ctx, "/process/Ended", p.id)
 	if said := (*remoteError)(nil); errors.As(end, &said) { // the log has another name here
 		said.Text = strings.ReplaceAll(said.Text, p.there, p.log)
 	} else if end != nil {
 		end = fmt.Errorf("testbed: %s is out of reach: %w", p.name, errors.Join(end, err))
+	} else if err != nil {
+		end = fmt.Errorf("testbed: the log of %s is incomplete here: %w", p.name, err)
 	}
 	p.io.Wait()
 	p.err = end

@@ -29,21 +29,17 @@ import (
 // a directory with a file for each name of an image, which contains the digest.
 type Store struct {
 	Dir   string
-	Names string
-	Limit int64         // largest unpacked size of an image, bytes
 	Stall time.Duration // how long a registry may send nothing
 }
 
-// Default is the store of this user. Images are in the cache; the digests of names are
-// elsewhere, and survive when the cache is emptied.
+// Default is the store of this user, in the cache.
 func Default() (Store, error) {
 	dir, err := testbed.CacheDir("images")
-	if err != nil {
-		return Store{}, err
-	}
-	names, err := testbed.DataDir("images")
-	return Store{Dir: dir, Names: names, Limit: 20 << 30, Stall: 30 * time.Second}, err
+	return Store{Dir: dir, Stall: 30 * time.Second}, err
 }
+
+// names is the directory of the names of images.
+func (s Store) names() string { return filepath.Join(s.Dir, "names") }
 
 // parts is the directory of the layers of an incomplete image.
 func (s Store) parts() string { return filepath.Join(s.Dir, "parts") }
@@ -116,11 +112,14 @@ func (s Store) file(key string) string {
 	if r, err := name.ParseReference(key); err == nil {
 		key = r.Name()
 	}
-	return filepath.Join(s.Names, url.QueryEscape(key))
+	return filepath.Join(s.names(), url.QueryEscape(key))
 }
 
-// digest returns the digest of a name.
+// digest returns the digest of a name, or in it.
 func (s Store) digest(key string) (string, error) {
+	if r, err := name.NewDigest(key); err == nil {
+		return r.DigestStr(), nil
+	}
 	b, err := os.ReadFile(s.file(key))
 	if err != nil {
 		return "", err
@@ -131,7 +130,7 @@ func (s Store) digest(key string) (string, error) {
 
 // point makes a name refer to an image, atomically.
 func (s Store) point(key string, i Image) error {
-	if err := os.MkdirAll(s.Names, 0o755); err != nil {
+	if err := os.MkdirAll(s.names(), 0o755); err != nil {
 		return err
 	}
 	return atomicfile.Write(s.file(key), func(w io.Writer) error {

@@ -1,14 +1,10 @@
 package image
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -22,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -34,15 +31,14 @@ type Progress func(done, total int64)
 
 // Size returns how many bytes pulling an image would download.
 func (s Store) Size(ctx context.Context, reference string) (int64, error) {
-	_, size, err := s.remote(ctx, reference, false)
+	_, size, err := s.remote(ctx, reference)
 	return size, explain(reference, err)
 }
 
-// Pull pulls an image from its registry, with the user's credentials, unless the store has
-// it. A tag means the image that it referred to when it was first pulled or, with fresh, the
-// one that it refers to now.
-func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progress) (Image, error) {
-	img, size, err := s.remote(ctx, reference, fresh)
+// Pull pulls the image that a reference has in its registry now, with the user's credentials,
+// unless the store has that image.
+func (s Store) Pull(ctx context.Context, reference string, say Progress) (Image, error) {
+	img, size, err := s.remote(ctx, reference)
 	if err != nil {
 		return Image{}, explain(reference, err)
 	}
@@ -51,38 +47,32 @@ func (s Store) Pull(ctx context.Context, reference string, fresh bool, say Progr
 	return i, explain(reference, err)
 }
 
-// Load adds an image from a file or directory: an OCI layout or an archive of one, or the
-// output of `docker save` or `podman save`.
+// Load adds an image from a directory with an OCI layout, or from a file that `docker save` or
+// `podman save` wrote.
 func (s Store) Load(ctx context.Context, reference, from string) (Image, error) {
 	if strings.Contains(reference, "@") {
 		return Image{}, fmt.Errorf("image %s: an image from a file is named without a digest", reference)
 	}
-	i, err := s.add(ctx, reference, func() (v1.Image, error) { return s.open(ctx, from) })
+	i, err := s.add(ctx, reference, func() (v1.Image, error) { return open(from) })
 	if err != nil {
 		err = fmt.Errorf("image %s: %s: %w", reference, from, err)
 	}
 	return i, err
 }
 
-// open opens an image. An archive without docker's manifest is unpacked first.
-func (s Store) open(ctx context.Context, from string) (v1.Image, error) {
-	f, err := os.Open(from)
+// open opens an image.
+func open(from string) (v1.Image, error) {
+	info, err := os.Stat(from)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && !info.IsDir() {
-		img, notDocker := tarball.ImageFromPath(from, nil)
-		if notDocker == nil {
-			return img, nil
+	if !info.IsDir() {
+		img, err := tarball.ImageFromPath(from, nil)
+		if err != nil {
+			err = fmt.Errorf("no archive of docker save: %w; that of an OCI layout has to be unpacked first: tar -xf %s "+
+				"-C DIRECTORY", err, from)
 		}
-		if from, err = os.MkdirTemp(s.Dir, unpacking); err != nil {
-			return nil, err
-		}
-		left := s.Limit
-		if _, err := unpackTar(ctx, f, from, &left); err != nil {
-			return nil, fmt.Errorf("neither an archive of docker save (%w) nor of an OCI layout (%w)", notDocker, err)
-		}
+		return img, err
 	}
 	index, err := layout.ImageIndexFromPath(from)
 	if err != nil {
@@ -91,65 +81,38 @@ func (s Store) open(ctx context.Context, from string) (v1.Image, error) {
 	return choose(index)
 }
 
-// choose returns the image of an index for this machine.
+// choose returns the image of an index for this machine. Some layouts have an index in their index.
 func choose(index v1.ImageIndex) (v1.Image, error) {
-	m, err := index.IndexManifest()
+	images, err := partial.FindImages(index, func(d v1.Descriptor) bool {
+		return d.Platform == nil || d.Platform.Satisfies(platform())
+	})
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range m.Manifests {
-		switch {
-		case d.MediaType.IsIndex():
-			inner, err := index.ImageIndex(d.Digest)
-			if err != nil {
-				return nil, err
-			}
-			return choose(inner)
-		case d.MediaType.IsImage() && (d.Platform == nil || d.Platform.Satisfies(platform())):
-			img, err := index.Image(d.Digest)
-			if err != nil {
-				return nil, err
-			}
-			raw, err := img.RawManifest()
-			if err != nil {
-				return nil, err
-			}
-			return img, matches("manifest", raw, d.Digest)
-		}
+	if len(images) > 0 {
+		return images[0], nil
 	}
-	return nil, fmt.Errorf("no image for %s", platform())
+	inner, err := partial.FindIndexes(index, func(v1.Descriptor) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	if len(inner) == 0 {
+		return nil, fmt.Errorf("no image for %s", platform())
+	}
+	return choose(inner[0])
 }
 
 func platform() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
 
-// matches compares bytes with the digest by which they were requested.
-func matches(what string, b []byte, want v1.Hash) error {
-	if got := sha256.Sum256(b); hex.EncodeToString(got[:]) != want.Hex {
-		return fmt.Errorf("wrong digest: the %s is sha256:%x, not %s", what, got, want)
-	}
-	return nil
-}
-
 // remote returns an image in its registry, and its download size.
-func (s Store) remote(ctx context.Context, reference string, fresh bool) (img v1.Image, size int64, err error) {
+func (s Store) remote(ctx context.Context, reference string) (img v1.Image, size int64, err error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
 		return nil, 0, err
 	}
-	pinned := ""
-	if _, isDigest := ref.(name.Digest); !fresh && !isDigest {
-		if pinned, err = s.digest(reference); err == nil {
-			ref = ref.Context().Digest(pinned)
-		}
-	}
 	img, err = remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
 		remote.WithPlatform(platform()), remote.WithTransport(s.transport()), remote.WithUserAgent(userAgent),
 		remote.WithRetryBackoff(remote.Backoff{Duration: pause, Factor: 3, Steps: tries}))
-	var status *transport.Error
-	if pinned != "" && errors.As(err, &status) && status.StatusCode == http.StatusNotFound {
-		err = fmt.Errorf("it was %s when it was first pulled; "+
-			"`plimsoll systems install NAME --image %s` takes what it is now: %w", pinned, reference, err)
-	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -241,13 +204,6 @@ func (s Store) unpacked(ctx context.Context, img v1.Image, i Image) (Image, erro
 	if err != nil {
 		return i, err
 	}
-	raw, err := img.RawConfigFile()
-	if err != nil {
-		return i, err
-	}
-	if err := matches("configuration", raw, manifest.Config.Digest); err != nil {
-		return i, err
-	}
 	config, err := img.ConfigFile()
 	if err != nil {
 		return i, err
@@ -264,7 +220,7 @@ func (s Store) unpacked(ctx context.Context, img v1.Image, i Image) (Image, erro
 	if err != nil {
 		return i, err
 	}
-	if err := unpack(ctx, img, root, s.Limit); err != nil {
+	if err := unpack(ctx, img, root); err != nil {
 		return i, err
 	}
 	i.Env, i.Size = config.Config.Env, compressed(manifest)
@@ -295,35 +251,19 @@ func (p patient) Read(b []byte) (int, error) {
 	return p.Conn.Read(b)
 }
 
-// explain adds the name of the image to an error, and explains the status of a registry.
+// explain adds the name of the image to an error, and explains some statuses of a registry.
 func explain(reference string, err error) error {
 	if err == nil {
 		return nil
 	}
-	host := "its registry"
-	if ref, e := name.ParseReference(reference); e == nil {
-		host = ref.Context().RegistryStr()
-	}
 	var status *transport.Error
-	var unreached *net.OpError
-	switch {
-	case errors.As(err, &status):
-		err = fmt.Errorf("%s %s: %w", host, cmp.Or(meanings[status.StatusCode], "refuses"), err)
-	case errors.As(err, &unreached) && unreached.Op == "dial":
-		err = fmt.Errorf("the registry %s cannot be reached: %w", host, unreached.Err)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = fmt.Errorf("the registry %s does not answer: %w", host, err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = fmt.Errorf("the connection to %s was cut; the next attempt keeps the layers that have come: %w", host, err)
-	case strings.Contains(err.Error(), "error verifying"): // the library has no type for it
-		err = fmt.Errorf("what %s sent is not what the manifest names: %w", host, err)
+	if errors.As(err, &status) {
+		switch status.StatusCode {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			err = fmt.Errorf("its registry refuses: log in (docker login, podman login), or the name is wrong: %w", err)
+		case http.StatusNotFound:
+			err = fmt.Errorf("its registry has no such image: %w", err)
+		}
 	}
 	return fmt.Errorf("image %s: %w", reference, err)
-}
-
-// meanings explains the status codes of registries.
-var meanings = map[int]string{
-	http.StatusUnauthorized: "refuses access: log in (docker login, podman login), or the name is wrong",
-	http.StatusForbidden:    "refuses access: log in (docker login, podman login), or the name is wrong",
-	http.StatusNotFound:     "has no such image",
 }

@@ -20,7 +20,7 @@ import (
 // unpack writes the layers of an image into dir, the lowest first, and verifies each.
 // mutate.Extract of go-containerregistry does not support opaque directories, and returns
 // hard links before their targets.
-func unpack(ctx context.Context, img v1.Image, dir string, limit int64) error {
+func unpack(ctx context.Context, img v1.Image, dir string) error {
 	config, err := img.ConfigFile()
 	if err != nil {
 		return err
@@ -32,91 +32,56 @@ func unpack(ctx context.Context, img v1.Image, dir string, limit int64) error {
 	if len(layers) != len(config.RootFS.DiffIDs) {
 		return fmt.Errorf("%d layers, and its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
 	}
-	left := limit
 	for n, l := range layers {
-		err := unpackLayer(ctx, dir, l, config.RootFS.DiffIDs[n], &left)
-		if errors.Is(err, errTooLarge) {
-			err = fmt.Errorf("%w: more than %d MB unpacked", err, limit/1e6)
-		}
-		if err != nil {
+		if err := unpackLayer(ctx, dir, l, config.RootFS.DiffIDs[n]); err != nil {
 			return fmt.Errorf("layer %d of %d: %w", n+1, len(layers), err)
 		}
 	}
 	return nil
 }
 
-func unpackLayer(ctx context.Context, dir string, l v1.Layer, want v1.Hash, left *int64) error {
+func unpackLayer(ctx context.Context, dir string, l v1.Layer, want v1.Hash) error {
 	content, err := l.Uncompressed()
 	if err != nil {
 		return err
 	}
 	defer content.Close()
-	got, err := unpackTar(ctx, content, dir, left)
-	if err == nil && got != want.Hex {
-		err = fmt.Errorf("wrong digest: its content is sha256:%s, not %s", got, want)
-	}
-	return err
-}
-
-// unpackTar unpacks an archive of at most as many bytes as are left, and returns its SHA-256.
-func unpackTar(ctx context.Context, archive io.Reader, dir string, left *int64) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer root.Close()
 	sum := sha256.New()
-	in := &bounded{ctx: ctx, r: io.TeeReader(archive, sum), left: left}
-	err = unpacker{Root: root, made: map[string]bool{}, left: left}.all(tar.NewReader(in))
+	in := io.TeeReader(content, sum)
+	err = unpacker{Root: root, made: map[string]bool{}}.all(ctx, tar.NewReader(in))
 	if err == nil { // bytes after the archive's end are part of the digest
 		_, err = io.Copy(io.Discard, in)
 	}
-	return hex.EncodeToString(sum.Sum(nil)), err
-}
-
-var errTooLarge = errors.New("too large")
-
-// bounded reads at most the bytes that are left.
-type bounded struct {
-	ctx  context.Context
-	r    io.Reader
-	left *int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if err := b.ctx.Err(); err != nil {
-		return 0, context.Cause(b.ctx)
+	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && got != want.Hex {
+		err = fmt.Errorf("wrong digest: its content is sha256:%s, not %s", got, want)
 	}
-	n, err := b.r.Read(p)
-	if *b.left -= int64(n); *b.left < 0 {
-		return n, errTooLarge
-	}
-	return n, err
+	return err
 }
 
 // unpacker writes one layer. os.Root follows no link that leads out of the image.
 type unpacker struct {
 	*os.Root
 	made map[string]bool // by this layer
-	left *int64
 }
-
-// entrySize is roughly what an entry occupies besides its content, in bytes.
-const entrySize = 4 << 10
 
 const whiteout = ".wh."
 
-func (u unpacker) all(in *tar.Reader) error {
+func (u unpacker) all(ctx context.Context, in *tar.Reader) error {
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		h, err := in.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
-		}
-		if *u.left -= entrySize; h.Size > *u.left { // a sparse file is larger than its part of the archive
-			return errTooLarge
 		}
 		to := path.Clean(strings.TrimPrefix(h.Name, "/"))
 		if !filepath.IsLocal(to) {

@@ -8,8 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -24,10 +22,10 @@ func file(name, content string) entry { return entry{Name: name, Content: conten
 func link(name, to string) entry { return entry{Name: name, Type: tar.TypeSymlink, Link: to} }
 
 // unpacked is what an image becomes: path → content, "dir", or "→ TARGET" of a link.
-func unpacked(t *testing.T, img v1.Image, limit int64) (dir string, got map[string]string, err error) {
+func unpacked(t *testing.T, img v1.Image) (dir string, got map[string]string, err error) {
 	t.Helper()
 	dir = t.TempDir()
-	err = unpack(t.Context(), img, dir, limit)
+	err = unpack(t.Context(), img, dir)
 	got = map[string]string{}
 	must(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		path := filepath.Join(dir, name)
@@ -83,12 +81,10 @@ func TestUnpack(t *testing.T) {
 		"a name outside": {layers{{file("../x", "x")}}, nil, "leads out of the image"},
 		"devices are left out": {layers{{{Name: "dev/null", Type: tar.TypeChar}, {Name: "dev/sda", Type: tar.TypeBlock},
 			{Name: "p", Type: tar.TypeFifo}}}, tree{}, ""},
-		"too large":        {layers{{{Name: "a", Content: strings.Repeat("x", 2<<20)}}}, nil, "too large"},
-		"too many entries": {layers{slices.Repeat([]entry{{Name: "a"}}, 600)}, nil, "too large"},
-		"of unknown type":  {layers{{{Name: "a", Type: 'Q'}}}, nil, "not known"},
+		"of unknown type": {layers{{{Name: "a", Type: 'Q'}}}, nil, "not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, got, err := unpacked(t, imagetest.Image(t, v1.Config{}, tt.layers...), 2<<20)
+			_, got, err := unpacked(t, imagetest.Image(t, v1.Config{}, tt.layers...))
 			if tt.err != "" {
 				wantError(t, err, tt.err)
 				if left, _ := os.ReadDir(outside); len(left) > 0 {
@@ -109,7 +105,7 @@ func TestUnpack(t *testing.T) {
 func TestModes(t *testing.T) {
 	dir, _, err := unpacked(t, imagetest.Image(t, v1.Config{}, []entry{
 		{Name: "su", Mode: 0o6755}, {Name: "closed", Mode: 0o001}, {Name: "d/", Mode: 0o1555}, file("d/x", "x"),
-	}), 1<<20)
+	}))
 	must(t, err)
 	for name, want := range map[string]fs.FileMode{"su": 0o755, "closed": 0o401, "d": fs.ModeDir | 0o755} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != want {
@@ -118,25 +114,15 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// sparseTar is what GNU tar makes of a file of a size with nothing but a hole.
-func sparseTar(t *testing.T, size int64) []byte {
-	t.Helper()
-	dir := t.TempDir()
-	hole := filepath.Join(dir, "hole")
-	must(t, errors.Join(os.WriteFile(hole, nil, 0o644), os.Truncate(hole, size)))
-	b, err := exec.Command("tar", "--sparse", "-C", dir, "-c", "hole").Output()
-	must(t, err)
-	return b
-}
-
 // An archive has less than the size of a sparse file.
 func TestSparseFiles(t *testing.T) {
-	_, got, err := unpacked(t, imagetest.OfTars(t, v1.Config{}, sparseTar(t, 1<<20)), 4<<20)
+	dir := t.TempDir()
+	hole := filepath.Join(dir, "hole")
+	must(t, errors.Join(os.WriteFile(hole, nil, 0o644), os.Truncate(hole, 1<<20)))
+	tar, err := exec.Command("tar", "--sparse", "-C", dir, "-c", "hole").Output() // of GNU
+	must(t, err)
+	_, got, err := unpacked(t, imagetest.OfTars(t, v1.Config{}, tar))
 	if err != nil || len(got["hole"]) != 1<<20 {
-		t.Fatalf("%d bytes, %v", len(got["hole"]), err)
-	}
-	_, _, err = unpacked(t, imagetest.OfTars(t, v1.Config{}, sparseTar(t, 1<<40)), 1<<30)
-	if !errors.Is(err, errTooLarge) {
-		t.Errorf("a file of 1 TiB: %v", err)
+		t.Errorf("%d bytes, %v", len(got["hole"]), err)
 	}
 }

@@ -164,7 +164,7 @@ func (c *carrier) write(p *peer, all []byte) {
 
 // receive takes the datagrams that have arrived.
 func (c *carrier) receive(clock func() int64) {
-	for range atOnce {
+	for range receiveBatch {
 		n, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(&c.in[0])),
 			uintptr(len(c.in)), unix.MSG_DONTWAIT, 0, 0)
 		if e != 0 {

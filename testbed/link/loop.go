@@ -37,8 +37,8 @@ type loop struct {
 	spare    []event // the previous inbox, for reuse
 }
 
-// atOnce limits how many datagrams from other machines are received before due packets are sent.
-const atOnce = 64
+// receiveBatch limits how many datagrams from other machines are received before due packets are sent.
+const receiveBatch = 64
 
 // newLoops creates the loops of an emulator, which use as many packet sockets with descriptors
 // from first on. None is running yet.

@@ -96,7 +96,7 @@ func trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch ti
 	for sec := range int(end) + 1 {
 		at := time.Duration(sec) * time.Second
 		must(t, w.Samples([]record.Sample{{Start: at, End: at + time.Millisecond, Process: c.System + "/server",
-			Role: "system", PID: 100, CPU: 0.2 * float64(sec), RSS: 3e7, PSS: math.NaN(), FDs: 20, Threads: 4}}))
+			Role: "system", PID: 100, CPU: 0.2 * float64(sec), RSS: 3e7}}))
 	}
 	unknown := math.NaN()
 	must(t, w.End(record.Trial{Seconds: end, Notes: []string{"receive: verify", "protocol: http/1.1"},

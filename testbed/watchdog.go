@@ -18,7 +18,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
-// ServeNode runs the subcommands of plimsoll that a testbed starts: `node reaper`,
+// ServeNode runs the subcommands of plimsoll that a testbed starts: `node watchdog`,
 // `node link` and `node image`. handled is false if args name another command. A test
 // binary that creates testbeds calls it in TestMain, because the testbed starts these
 // commands from its own executable.
@@ -27,8 +27,8 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 		return false, nil
 	}
 	switch args[1] {
-	case "reaper":
-		return true, ServeReaper(args[2:], os.Stdin, os.Stdout)
+	case "watchdog":
+		return true, ServeWatchdog(args[2:], os.Stdin, os.Stdout)
 	case "link":
 		return true, link.Serve(ctx, args[2:])
 	case "image":
@@ -37,24 +37,24 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	return false, nil
 }
 
-// ServeReaper is `plimsoll node reaper DIR`, the watchdog of a run. It reports on its
+// ServeWatchdog is `plimsoll node watchdog DIR`, the watchdog of a run. It reports on its
 // output that it is ready, waits until its input closes because plimsoll has ended or
 // died, and then kills the processes that the run's directory names, if it is still
 // there, and removes it.
-func ServeReaper(args []string, stdin io.Reader, stdout io.Writer) error {
+func ServeWatchdog(args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 1 {
-		return errors.New("testbed: reaper: want the run's directory as the only argument")
+		return errors.New("testbed: watchdog: want the run's directory as the only argument")
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	if _, err := io.WriteString(stdout, reaperReady); err != nil {
-		return fmt.Errorf("testbed: reaper: %w", err)
+	if _, err := io.WriteString(stdout, watchdogReady); err != nil {
+		return fmt.Errorf("testbed: watchdog: %w", err)
 	}
 	if _, err := io.Copy(io.Discard, stdin); err != nil {
-		return fmt.Errorf("testbed: reaper: %w", err)
+		return fmt.Errorf("testbed: watchdog: %w", err)
 	}
 	// The kernel closes the descriptors of a dying process one by one: wait for its
 	// lock, not only for its pipe.
-	lock, err := lockState(args[0], unix.LOCK_EX)
+	lock, err := lockRunDir(args[0], unix.LOCK_EX)
 	if lock == nil {
 		return err
 	}
@@ -63,32 +63,32 @@ func ServeReaper(args []string, stdin io.Reader, stdout io.Writer) error {
 	return err
 }
 
-// reaper is the watchdog as seen by its run.
-type reaper struct {
+// watchdog is the watchdog as seen by its run.
+type watchdog struct {
 	cmd  *exec.Cmd
 	pipe io.Closer // its input: our death closes it
 }
 
 const (
-	reaperReady   = "ready\n"
-	reaperEnv     = "PLIMSOLL_REAPER"
-	reaperTimeout = 20 * time.Second
+	watchdogReady   = "ready\n"
+	watchdogEnv     = "PLIMSOLL_WATCHDOG"
+	watchdogTimeout = 20 * time.Second
 )
 
-// startReaper starts the watchdog of a run with this directory, and waits until it is ready.
-func startReaper(self, dir string) (_ *reaper, err error) {
+// startWatchdog starts the watchdog of a run with this directory, and waits until it is ready.
+func startWatchdog(self, dir string) (_ *watchdog, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("testbed: start the watchdog, %s node reaper: %w", self, err)
+			err = fmt.Errorf("testbed: start the watchdog, %s node watchdog: %w", self, err)
 		}
 	}()
-	if os.Getenv(reaperEnv) != "" {
+	if os.Getenv(watchdogEnv) != "" {
 		return nil, errors.New("this is the watchdog itself: the program does not know the command (a test's " +
 			"TestMain calls testbed.ServeNode)")
 	}
-	cmd := exec.Command(self, "node", "reaper", dir)
+	cmd := exec.Command(self, "node", "watchdog", dir)
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), reaperEnv + "=1"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), watchdogEnv + "=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
@@ -101,18 +101,18 @@ func startReaper(self, dir string) (_ *reaper, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = answer.(*os.File).SetReadDeadline(time.Now().Add(reaperTimeout))
-	said := make([]byte, len(reaperReady))
-	if _, err = io.ReadFull(answer, said); err != nil || string(said) != reaperReady {
+	_ = answer.(*os.File).SetReadDeadline(time.Now().Add(watchdogTimeout))
+	said := make([]byte, len(watchdogReady))
+	if _, err = io.ReadFull(answer, said); err != nil || string(said) != watchdogReady {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return nil, fmt.Errorf("it did not say that it is ready (%q, %v)", said, err)
 	}
-	return &reaper{cmd, pipe}, nil
+	return &watchdog{cmd, pipe}, nil
 }
 
 // end ends the watchdog.
-func (r *reaper) end() error {
+func (r *watchdog) end() error {
 	err := r.pipe.Close()
 	if bad := r.cmd.Wait(); bad != nil {
 		err = errors.Join(err, fmt.Errorf("testbed: the watchdog ended badly: %w", bad))
@@ -123,12 +123,12 @@ func (r *reaper) end() error {
 // CleanDead removes what dead runs of this user left behind (processes, RAM disks and
 // scratch directories), and returns what it removed. It does not touch live runs.
 func CleanDead() (removed []string, err error) {
-	states, err := filepath.Glob(filepath.Join(os.TempDir(), statePrefix+"*"))
+	states, err := filepath.Glob(filepath.Join(os.TempDir(), runDirPrefix+"*"))
 	for _, dir := range states {
 		if !ownedByUs(dir) {
 			continue
 		}
-		lock, failed := lockState(dir, unix.LOCK_EX|unix.LOCK_NB)
+		lock, failed := lockRunDir(dir, unix.LOCK_EX|unix.LOCK_NB)
 		if lock != nil {
 			var some []string
 			some, failed = clean(dir)
@@ -141,20 +141,20 @@ func CleanDead() (removed []string, err error) {
 }
 
 // clean kills the processes of a dead run and removes its directory. It returns what it removed.
-func clean(state string) (removed []string, err error) {
-	token, groups := strings.TrimPrefix(filepath.Base(state), statePrefix), readGroups(state)
+func clean(dir string) (removed []string, err error) {
+	token, groups := strings.TrimPrefix(filepath.Base(dir), runDirPrefix), readGroups(dir)
 	removed, left := killAll(func() []int { return survivors(scan(), token, groups) })
 	if len(left) > 0 { // the directory stays for the next attempt
 		err = fmt.Errorf("processes %v do not end although killed", left)
 	} else {
 		var dirs []string
-		dirs, err = removeState(state)
+		dirs, err = removeRunDir(dir)
 		for _, d := range dirs {
 			removed = append(removed, "directory "+d)
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("testbed: remove what a dead run left in %s: %w", state, err)
+		err = fmt.Errorf("testbed: remove what a dead run left in %s: %w", dir, err)
 	}
 	return removed, err
 }
