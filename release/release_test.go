@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -107,9 +108,11 @@ func TestImage(t *testing.T) {
 		}
 		writeImage(path, "v1", index, time.Unix(1e9, 0))
 	}), 0o600))
-	// Plimsoll's own store reads it, as users' container engines do.
-	store := image.Store{Dir: filepath.Join(dir, "store"), Names: filepath.Join(dir, "names"), Limit: 1 << 20}
-	img, err := store.Load(t.Context(), "localhost/plimsoll:v1", packed)
+	// Plimsoll's own store reads it once it is unpacked.
+	layout := filepath.Join(dir, "layout")
+	noError(t, os.Mkdir(layout, 0o700))
+	noError(t, exec.Command("tar", "-xf", packed, "-C", layout).Run())
+	img, err := image.Store{Dir: filepath.Join(dir, "store")}.Load(t.Context(), "localhost/plimsoll:v1", layout)
 	noError(t, err)
 	if _, err := img.Program("plimsoll"); err != nil {
 		t.Error(err)
