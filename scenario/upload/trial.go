@@ -214,7 +214,8 @@ func (t *trial) load(cpu float64) scenario.Load {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	load := scenario.Load{
-		Seconds: (t.last - max(0, t.tally.first)).Seconds(), CPU: used - cpu, RSSPeak: peak,
+		Seconds: max(0, t.last-max(0, t.tally.first)).Seconds(), // last is 0 if none was accepted
+		CPU:     used - cpu, RSSPeak: peak,
 		Notes: slices.Clone(t.notes),
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
 			scenario.Fact(scenario.LoadAttempts, float64(t.session)),

@@ -384,8 +384,11 @@ func TestUploadBacksOffAcrossSessions(t *testing.T) {
 		sessions := 0
 		for ; sessions < 1000; sessions++ {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Second, errCrash)
-			_, err := b.session(ctx)
+			y, err := b.session(ctx)
 			cancel()
+			if y.load.Seconds < 0 {
+				t.Fatalf("session %d took %v s", sessions, y.load.Seconds)
+			}
 			if err == nil {
 				break
 			}
