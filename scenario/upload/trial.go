@@ -63,6 +63,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
 	}
 	t := newTrial(r, cell, seed, sink, set)
+	defer t.queue.stop()
 	if err = t.restore(ctx); err == nil {
 		err = cmp.Or(t.run(ctx), t.log.Flush())
 	}
@@ -253,12 +254,13 @@ type queue struct {
 	changed *sync.Cond // signals a change of state or due
 	state   []record.JobState
 	total   counts
-	next    int   // no object before it is new
-	due     []int // queued again
+	next    int                 // no object before it is new
+	due     []int               // queued again
+	waits   map[int]*time.Timer // of the objects that are queued again later
 }
 
 func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
-	q := &queue{now: now, size: size, state: make([]record.JobState, n),
+	q := &queue{now: now, size: size, state: make([]record.JobState, n), waits: map[int]*time.Timer{},
 		total: counts{in: map[record.JobState]int64{"": int64(n)}}}
 	q.changed = sync.NewCond(&q.mu)
 	return q
@@ -323,16 +325,29 @@ func (q *queue) again(object int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.due = append(q.due, object)
+	delete(q.waits, object)
 	q.changed.Broadcast()
 }
 
 // later queues an object for another put at the time due.
 func (q *queue) later(object int, due time.Duration) {
 	q.set(object, record.JobWaiting)
-	if wait := due - q.now(); wait > 0 {
-		time.AfterFunc(wait, func() { q.again(object) })
-	} else {
+	wait := due - q.now()
+	if wait <= 0 {
 		q.again(object)
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waits[object] = time.AfterFunc(wait, func() { q.again(object) })
+}
+
+// stop ends the waits for objects to be queued again. They would keep the queue in memory.
+func (q *queue) stop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, wait := range q.waits {
+		wait.Stop()
 	}
 }
 
