@@ -128,7 +128,7 @@ func (t *trial) discard(ctx context.Context, name string, ref system.Ref) {
 // those that an exit condition cut off. It adopts or removes them; if it cannot decide, the
 // object stays in doubt in the journal.
 func (t *trial) resolve(ctx context.Context) error {
-	doubted := t.those(func(j *job) bool { return j.doubt })
+	doubted := t.unfinished(func(j *job) bool { return j.doubt })
 	if len(doubted) == 0 {
 		return nil
 	}

@@ -245,19 +245,15 @@ func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, o
 	})
 }
 
-// settleLate asks again about objects that were not durable when the wait for them ended. It
-// asks about each only briefly, since it may have become durable long ago, and repeats this for
-// the others. All together get as much time as a single object had. If the trial ends once
-// every object is accepted, it asks only once, about the objects that had their full wait.
+// settleLate asks again about objects that were not durable when the wait for them ended, unless
+// the trial is done once every object is accepted. It asks about each only briefly, since it may
+// have become durable long ago, and repeats this for the others. All together get as much time as
+// a single object had.
 func (t *trial) settleLate(ctx context.Context) error {
-	if t.settler() == nil {
+	if t.settler() == nil || t.u.Until == "accepted" {
 		return nil
 	}
-	once, limit := t.u.Until == "accepted", max(t.u.Settle.Std(), scenario.SettleBriefly)
-	if once {
-		limit = resolveTimeout
-	}
-	within, cancel := context.WithTimeout(ctx, limit)
+	within, cancel := context.WithTimeout(ctx, max(t.u.Settle.Std(), scenario.SettleBriefly))
 	defer cancel()
 	for late := t.notDurable(); len(late) > 0 && within.Err() == nil; late = t.notDurable() {
 		for _, object := range late {
@@ -265,26 +261,18 @@ func (t *trial) settleLate(ctx context.Context) error {
 				return err
 			}
 		}
-		if once {
-			break
-		}
 		timing.Pause(within, scenario.SettleBriefly) // for an object that is gone, settleWithin returns at once
 	}
 	return context.Cause(ctx)
 }
 
-// notDurable returns the objects that are accepted but not durable, in the set's order. If the
-// trial ends once every object is accepted, these are only those that had upload.settle.
+// notDurable returns the objects that are accepted but not durable, in the set's order.
 func (t *trial) notDurable() []int {
-	latest := time.Duration(math.MaxInt64)
-	if t.u.Until == "accepted" {
-		latest = t.sink.Now() - t.u.Settle.Std()
-	}
-	return t.those(func(j *job) bool { return j.State == record.JobAccepted && max(j.Accepted, t.began) <= latest })
+	return t.unfinished(func(j *job) bool { return j.State == record.JobAccepted })
 }
 
-// those returns the unfinished objects for which has is true, in the set's order.
-func (t *trial) those(has func(*job) bool) (all []int) {
+// unfinished returns the unfinished objects for which has is true, in the set's order.
+func (t *trial) unfinished(has func(*job) bool) (all []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for object, j := range t.jobs {

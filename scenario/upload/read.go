@@ -103,7 +103,7 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	}
 	l.measure(&in)
 	maps.Copy(l.metrics, t.Metrics) // recorded metrics take precedence
-	l.emit(&in)
+	l.emit()
 	l.money()
 	l.invariants()
 	l.series()
@@ -284,7 +284,7 @@ func (l *loadTest) row(metric, entity string, v float64) {
 }
 
 // emit adds the metrics, and further numbers of objects and polls.
-func (l *loadTest) emit(in *scenario.Measured) {
+func (l *loadTest) emit() {
 	for _, key := range slices.Sorted(maps.Keys(l.metrics)) {
 		l.row(key, "", l.metrics[key])
 	}
@@ -304,13 +304,6 @@ func (l *loadTest) emit(in *scenario.Measured) {
 		}
 		l.row("objects_by_state", "adopted", float64(l.adopted))
 		l.row("objects_by_state", "retried", float64(l.retried))
-		// whether the system reports when an object has its full redundancy
-		settles := l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil ||
-			l.values[system.ReadRedundancyMin] != nil
-		if l.up != nil && settles {
-			l.row("objects_by_state", lateState, float64(l.notDurable(in)))
-			l.row("objects_by_state", "durable late", float64(l.late))
-		}
 		l.row("no_room", "", float64(l.noRoom))
 	}
 	storing := l.lastAt - l.began()
@@ -335,9 +328,6 @@ func (l *loadTest) span(kind, entity string, from, to float64, note string) {
 	l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: entity, Kind: kind, From: from, To: to,
 		Note: note})
 }
-
-// lateState is the state of accepted objects that did not reach full redundancy in time.
-const lateState = "not durable in time"
 
 // Kinds of spans in a load test's life.
 const (

@@ -160,7 +160,7 @@ func (t *trial) enqueue() {
 	for i := range t.listed {
 		t.job(i).doubt = true
 	}
-	for _, i := range t.those(func(*job) bool { return true }) {
+	for _, i := range t.unfinished(func(*job) bool { return true }) {
 		j := t.jobs[i]
 		_, listed := t.listed[i]
 		switch {

@@ -41,7 +41,6 @@ type trial struct {
 	tally    putCounts             // over all sessions
 	session  int64                 // attempts of this session
 	last     time.Duration         // time of the last acceptance
-	began    time.Duration         // start of this session, since the epoch
 	full     string
 	quotas   int // consecutive attempts that the system had no room for
 	idle     bool
@@ -72,7 +71,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 
 func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, set workload.Set) *trial {
 	t := &trial{
-		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(),
+		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set,
 		pre: r.trialNames(cell, seed), log: scenario.NewOpLog(sink.Block),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
 		tally: noPuts,
