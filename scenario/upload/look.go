@@ -3,8 +3,6 @@ package upload
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -71,9 +69,8 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 	if o.Size >= 0 && o.Size != t.set.Object(object).Size {
 		return broken
 	}
-	switch _, sum, err := t.compare(ctx, object, o.Ref); {
+	switch _, err := t.compare(ctx, object, o.Ref); {
 	case err == nil:
-		t.job(object).SHA256 = sum
 		return whole
 	case errors.Is(err, scenario.ErrWrongBytes), errors.Is(err, scenario.ErrTooShort), errors.Is(err, system.ErrTooFew):
 		return broken
@@ -209,7 +206,7 @@ func (t *trial) toVerify(job *record.Job) bool {
 
 func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 	object := int(job.Object)
-	op, _, err := t.compare(ctx, object, system.Ref(job.Ref))
+	op, err := t.compare(ctx, object, system.Ref(job.Ref))
 	why := fmt.Sprintf("%s: %v", op.Outcome, err)
 	if errors.Is(err, errOwnData) { // nothing was fetched
 		t.mu.Lock()
@@ -226,23 +223,21 @@ func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 var errOwnData = errors.New("its own data could not be read")
 
 // compare fetches an object, as one operation under the limits, and compares every byte with
-// the set's. sum is the SHA-256 of the bytes received, in hex.
-func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op record.Op, sum string, err error) {
+// the set's.
+func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op record.Op, err error) {
 	check, err := workload.Check(t.set, object)
 	if err != nil {
-		return op, "", fmt.Errorf("%w: %w", errOwnData, err)
+		return op, fmt.Errorf("%w: %w", errOwnData, err)
 	}
 	defer check.Close()
-	hash := sha256.New()
 	op = record.Op{Kind: record.OpGet, Object: uint32(object), Length: t.set.Object(object).Size}
 	err = scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) error {
 		return t.node.Get(w.Ctx, ref, w.Comparing(func(p []byte) bool {
-			hash.Write(p)
 			_, err := check.Write(p)
 			return err == nil
 		}))
 	})
-	return op, hex.EncodeToString(hash.Sum(nil)), err
+	return op, err
 }
 
 // named records an event for an object in trouble, for at most mostNamed objects per trouble.

@@ -2,11 +2,8 @@ package upload
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"math"
 	"slices"
@@ -74,7 +71,6 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 		t.discard(ctx, job.Name, ref)
 		return t.unreadable(object, job, from.err)
 	case op.Outcome == record.OK:
-		job.SHA256 = hex.EncodeToString(from.hash.Sum(nil))
 		if err := t.accept(object, job, ref, time.Duration(op.LastByte)); err != nil {
 			return err
 		}
@@ -175,13 +171,12 @@ const (
 	backoffMost   = 10 * time.Minute
 )
 
-// source reads the content of an object to be sent. It hashes the content, and keeps read
-// errors, which are no failures of the system.
+// source reads the content of an object to be sent. It keeps read errors, which are no failures
+// of the system.
 type source struct {
 	io.ReadSeekCloser
 	left int64
-	hash hash.Hash // of the bytes read
-	err  error     // why the content could not be read
+	err  error // why the content could not be read
 }
 
 func openSource(set workload.Set, object int) (*source, error) {
@@ -189,13 +184,12 @@ func openSource(set workload.Set, object int) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{from, set.Object(object).Size, sha256.New(), nil}, nil
+	return &source{from, set.Object(object).Size, nil}, nil
 }
 
 // Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.ReadSeekCloser.Read(p)
-	s.hash.Write(p[:n])
 	s.left -= int64(n)
 	switch {
 	case s.left < 0:

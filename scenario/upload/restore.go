@@ -149,7 +149,7 @@ func (t *trial) replayJob(r *restored, i int, j *record.Job) {
 	case record.JobPutting:
 		r.doubt++
 	case record.JobUnreadable, record.JobMissing: // start anew; its data may be readable now
-		j.Attempts, j.Ref, j.SHA256 = 0, "", ""
+		j.Attempts, j.Ref = 0, ""
 	}
 	t.jobs[i] = &job{*j, j.State == record.JobPutting || j.State == record.JobWaiting}
 }
