@@ -187,7 +187,7 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	}
 	t.clearUnlisted()
 	var missing []record.Job
-	var unlisted []system.Ref
+	unlisted := 0
 	err = t.eachJob(func(i int, j *record.Job) error {
 		_, listed := t.listed[i]
 		switch {
@@ -196,13 +196,15 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		case isStored(j.State) && !seen[i]:
 			missing = append(missing, *j)
 			if !listed {
-				unlisted = append(unlisted, system.Ref(j.Ref))
+				unlisted++
 			}
 		}
 		return nil
 	})
-	if err == nil {
-		err = t.confirm(ctx, unlisted, r.accepted)
+	if err == nil && 2*unlisted > r.accepted { // putting objects again costs money again
+		err = fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a system that "+
+			"is not ready yet may list too little; see that it is well, and resume again; if it has lost them, begin a "+
+			"new run", t.site.Use.Name, unlisted, r.accepted)
 	}
 	if err != nil || len(missing) == 0 {
 		return 0, err
@@ -225,34 +227,6 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		}
 	}
 	return len(missing), nil
-}
-
-// leastUnlisted is the number of missing accepted objects from which a list that lacks most of
-// them is not trusted. Fewer are looked up one by one.
-const leastUnlisted = 5
-
-// confirm checks a list that lacks most accepted objects by looking up the objects themselves:
-// the system may not be ready yet, and putting objects again costs money again. It returns an
-// error unless all of them are gone.
-func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int) error {
-	if 2*len(unlisted) <= accepted {
-		return nil
-	}
-	stater, _ := t.node.(system.Stater)
-	gone := func(ref system.Ref) bool {
-		ctx, cancel := context.WithTimeout(ctx, min(t.site.Limits.Deadline.Std(), scenario.RemoveOneTimeout))
-		defer cancel()
-		_, err := stater.Stat(ctx, ref)
-		return errors.Is(err, system.ErrNotFound)
-	}
-	for i, ref := range unlisted {
-		if stater == nil || i+1 == leastUnlisted || !gone(ref) {
-			return fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a system "+
-				"that is not ready yet may list too little; see that it is well, and resume again; if it has lost "+
-				"them, begin a new run", t.site.Use.Name, len(unlisted), accepted)
-		}
-	}
-	return nil
 }
 
 // list lists the objects of the system, and returns which stored objects are there with the
