@@ -36,8 +36,9 @@ func (t *trial) find(ctx context.Context, object int) (finding, system.Object) {
 	if listed {
 		return t.inspect(ctx, object, o), o
 	}
-	n, s, ok := t.byName()
-	if !ok {
+	n, named := t.node.(system.Namer)
+	s, stats := t.node.(system.Stater)
+	if !named || !stats {
 		return unknown, o
 	}
 	ref := n.Named(t.name(object))
@@ -52,13 +53,6 @@ func (t *trial) find(ctx context.Context, object int) (finding, system.Object) {
 	}
 	o.Ref = ref
 	return t.inspect(ctx, object, o), o
-}
-
-// byName returns the node if it can look up objects by name.
-func (t *trial) byName() (system.Namer, system.Stater, bool) {
-	n, named := t.node.(system.Namer)
-	s, stats := t.node.(system.Stater)
-	return n, s, named && stats
 }
 
 // inspect compares a stored object with the set's: first the size, then the bytes, within the
@@ -131,22 +125,11 @@ func (t *trial) resolve(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	_, _, named := t.byName()
-	if _, lists := t.node.(system.Lister); lists && !named {
-		if _, err := t.list(ctx, index{}); err != nil {
-			t.site.Event("note", "in doubt", fmt.Sprintf("%s: list what is stored: %v", t.site.Use.Name, err), 0)
-		} else {
-			t.clearUnlisted()
-		}
-	}
 	var n [findings]int
 	for _, object := range doubted {
-		found := absent
-		if t.job(object).doubt { // else clearUnlisted has cleared it: it is not in the list
-			var err error
-			if found, err = t.look(ctx, object); err != nil {
-				return err
-			}
+		found, err := t.look(ctx, object)
+		if err != nil {
+			return err
 		}
 		n[found]++
 	}
@@ -158,17 +141,6 @@ func (t *trial) resolve(ctx context.Context) error {
 			open))
 	}
 	return t.event("note", "in doubt", what)
-}
-
-// clearUnlisted ends the doubt about objects that are not in a complete list.
-func (t *trial) clearUnlisted() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for object, j := range t.jobs {
-		if _, there := t.listed[object]; !there {
-			j.doubt = false
-		}
-	}
 }
 
 // resolveTimeout limits the inspection of objects that are in doubt at the end.

@@ -185,7 +185,10 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		return 0, fmt.Errorf("%s: list what is stored, to compare it with what was recorded (nothing is lost: resume "+
 			"again): %w", t.site.Use.Name, err)
 	}
-	t.clearUnlisted()
+	for i, j := range t.jobs {
+		_, there := t.listed[i]
+		j.doubt = j.doubt && there
+	}
 	var missing []record.Job
 	unlisted := 0
 	err = t.eachJob(func(i int, j *record.Job) error {
