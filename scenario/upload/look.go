@@ -104,17 +104,6 @@ func (t *trial) adopt(object int, o system.Object) error {
 	return t.accept(object, job, o.Ref, now)
 }
 
-// discard removes what an attempt left that failed because its data could not be read.
-func (t *trial) discard(ctx context.Context, name string, ref system.Ref) {
-	if n, ok := t.node.(system.Namer); ok && ref == "" {
-		ref = n.Named(name)
-	}
-	if ref != "" {
-		// Errors do not matter: the object does not count as stored.
-		_ = scenario.Remove(context.WithoutCancel(ctx), t.node, system.Object{Ref: ref, Size: -1})
-	}
-}
-
 // resolve looks at the objects that are in doubt at the end: those that were given up, and
 // those that an exit condition cut off. It adopts or removes them; if it cannot decide, the
 // object stays in doubt in the journal.

@@ -68,7 +68,6 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 	}
 	switch {
 	case from.err != nil:
-		t.discard(ctx, job.Name, ref)
 		return t.unreadable(object, job, from.err)
 	case op.Outcome == record.OK:
 		if err := t.accept(object, job, ref, time.Duration(op.LastByte)); err != nil {
