@@ -142,7 +142,6 @@ type State struct {
 	Finished int64  // attempts of this trial that ended by themselves
 	Failures int64  // of these, failures of the server
 	Full     string // the system's report that it is full; empty: it is not
-	Idle     bool   // it pauses on purpose: its progress is not judged
 }
 
 // Ended returns the number of objects whose fate is decided.

@@ -43,7 +43,6 @@ type trial struct {
 	last     time.Duration         // time of the last acceptance
 	full     string
 	quotas   int // consecutive attempts that the system had no room for
-	idle     bool
 	notes    []string
 }
 
@@ -112,19 +111,11 @@ const clearStopped = 30 * time.Minute
 // work stores the objects, waits until they are durable, and verifies some. Since polls may be
 // far apart, it polls once more when all objects are stored, for the bandwidth up to then.
 func (t *trial) work(ctx context.Context) (err error) {
-	steps := []func(context.Context) error{t.put, t.resolve, t.polls.once, t.rest, t.settleLate, t.verify}
+	steps := []func(context.Context) error{t.put, t.resolve, t.polls.once, t.settleLate, t.verify}
 	for i := 0; i < len(steps) && err == nil; i++ {
 		err = steps[i](ctx)
 	}
 	return err
-}
-
-// rest marks the trial as idle: with no object left to store, nothing lacks progress.
-func (t *trial) rest(context.Context) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.idle = true
-	return nil
 }
 
 // put stores the remaining objects, upload.concurrency at a time, and waits for the durability
@@ -186,7 +177,7 @@ func (t *trial) state() scenario.State {
 	t.polls.sofar(&s)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.Finished, s.Failures, s.Full, s.Idle = t.tally.finished, t.tally.failures, t.full, t.idle
+	s.Finished, s.Failures, s.Full = t.tally.finished, t.tally.failures, t.full
 	return s
 }
 
