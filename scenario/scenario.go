@@ -163,9 +163,8 @@ type Load struct {
 	Warmed       float64 // bytes received before the window, in no operation that counts
 	CPU          float64 // CPU seconds of the generator's process in the window
 	RSSPeak      float64 // bytes
-	OfferedRate  float64 // operations per second of the arrival process; 0 in a closed loop
-	AchievedRate float64 // operations per second that ended by themselves
-	LagP99       float64 // seconds between intended and actual start
+	OfferedRate  float64 // of retrieve: operations per second of the arrival process; 0 in a closed loop
+	AchievedRate float64 // of retrieve: operations per second that ended by themselves
 	Invalid      []string
 	Notes        []string
 	Details      []record.Detail    // facts for Measure and the report; no metrics

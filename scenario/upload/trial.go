@@ -200,7 +200,6 @@ func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end 
 // load returns the facts about the load generator. cpu is this process's CPU time at the start
 // of the trial.
 func (t *trial) load(cpu float64) scenario.Load {
-	n := t.queue.counts()
 	used, peak := scenario.Self()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,9 +210,6 @@ func (t *trial) load(cpu float64) scenario.Load {
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
 			scenario.Fact(scenario.LoadAttempts, float64(t.session)),
 			scenario.Fact(scenario.LoadNotCompared, float64(t.unread))},
-	}
-	if accepted := n.accepted(); accepted > 0 && load.Seconds > 0 {
-		load.AchievedRate = float64(accepted) / load.Seconds
 	}
 	if t.settler() != nil {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadSettles, 1))
