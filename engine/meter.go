@@ -357,7 +357,6 @@ type footprint struct {
 func startFootprint(s *site) *footprint {
 	f := &footprint{}
 	for _, p := range s.processes() {
-		f.add(record.DetailPID, p, float64(p.ID().PID))
 		if m, ok := s.started[p.ID()]; ok {
 			f.add(record.DetailRSSStart, p, m.RSS)
 			f.add(record.DetailPSSStart, p, m.PSS)

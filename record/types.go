@@ -140,7 +140,6 @@ const (
 	DetailLinkSent     = "link_sent" // the same, away from it
 	DetailNodeCPU      = "node_cpu"  // CPU seconds of the node's processes in that time
 	DetailNodeRSS      = "node_rss"  // bytes: largest resident set of the node's processes in that time
-	DetailPID          = "pid"       // process id: distinguishes a process from the one that replaced it
 	// bytes: resident set of a process once it was ready, before anything was stored
 	DetailRSSStart = "rss_start"
 	DetailPSSStart = "pss_start" // bytes: proportional set at the same time

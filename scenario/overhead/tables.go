@@ -2,7 +2,6 @@ package overhead
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -118,9 +117,9 @@ type peak struct {
 
 var numbered = regexp.MustCompile(`-[0-9]+$`)
 
-// details returns a trial's values of one kind, by kind of process: "tahoe/storage-2" has the
+// byProcess returns a trial's values of one kind, by kind of process: "tahoe/storage-2" has the
 // kind "storage".
-func details(t *analysis.Trial, kind string) map[string][]float64 {
+func byProcess(t *analysis.Trial, kind string) map[string][]float64 {
 	all := map[string][]float64{}
 	for _, d := range t.Details {
 		if d.Kind == kind && !math.IsNaN(d.Value) {
@@ -148,72 +147,40 @@ func (r *reading) upload(system string) string {
 // and at the peak of uploads.
 func (r *reading) memories() []*memory {
 	var all []*memory
-	each := func(t *analysis.Trial, do func(m *memory, v float64), kinds ...string) {
-		for _, kind := range kinds {
-			values := details(t, kind)
-			for name, xs := range values {
-				i := slices.IndexFunc(all, func(m *memory) bool {
-					return m.system == t.Info.System && m.process == name
-				})
-				if i < 0 {
-					i, all = len(all), append(all, &memory{system: t.Info.System, process: name})
-				}
-				all[i].processes = max(all[i].processes, len(xs))
-				do(all[i], stats.Median(xs))
+	each := func(t *analysis.Trial, kind string, do func(m *memory, v float64)) {
+		for name, xs := range byProcess(t, kind) {
+			i := slices.IndexFunc(all, func(m *memory) bool { return m.system == t.Info.System && m.process == name })
+			if i < 0 {
+				i, all = len(all), append(all, &memory{system: t.Info.System, process: name})
 			}
-			if len(values) > 0 {
-				return // the other kinds are substitutes
-			}
+			all[i].processes = max(all[i].processes, len(xs))
+			do(all[i], stats.Median(xs))
 		}
 	}
-	fresh := r.fresh()
-	for _, t := range r.Trials {
-		if fresh[t] {
-			each(t, func(m *memory, v float64) { m.rest = append(m.rest, v) }, record.DetailRSSStart,
-				record.DetailRSSRest)
-			each(t, func(m *memory, v float64) { m.pss = append(m.pss, v) }, record.DetailPSSStart,
-				record.DetailPSSRest)
+	// once adds the memory of new processes, which every trial repeats until they are replaced.
+	once := func(to *[]float64, v float64) {
+		if !slices.Contains(*to, v) {
+			*to = append(*to, v)
 		}
+	}
+	for _, t := range r.Trials {
+		each(t, record.DetailRSSStart, func(m *memory, v float64) { once(&m.rest, v) })
+		each(t, record.DetailPSSStart, func(m *memory, v float64) { once(&m.pss, v) })
 		if !t.Valid() {
 			continue
 		}
-		each(t, func(m *memory, v float64) { m.between = append(m.between, v) }, record.DetailRSSRest)
+		each(t, record.DetailRSSRest, func(m *memory, v float64) { m.between = append(m.between, v) })
 		if o := t.Info.Plan.Overhead; o.Operation == r.upload(t.Info.System) {
-			each(t, func(m *memory, v float64) {
+			each(t, record.DetailRSSPeak, func(m *memory, v float64) {
 				m.operation = o.Operation
 				m.peaks = append(m.peaks, peak{size(t.Info), max(1, o.Concurrency), t.Block, v})
-			}, record.DetailRSSPeak)
+			})
 		}
 	}
 	slices.SortFunc(all, func(a, b *memory) int {
 		return cmp.Or(r.place(a.system)-r.place(b.system), strings.Compare(a.process, b.process))
 	})
 	return all
-}
-
-// fresh returns, for each set of new processes of a system, the first trial with values.
-func (r *reading) fresh() map[*analysis.Trial]bool {
-	type process struct {
-		system string
-		pid    float64
-	}
-	fresh, known := map[*analysis.Trial]bool{}, map[process]bool{}
-	trials := slices.Clone(r.Trials)
-	slices.SortStableFunc(trials, func(a, b *analysis.Trial) int { return cmp.Compare(a.ID, b.ID) })
-	for _, t := range trials {
-		if len(details(t, record.DetailRSSRest)) == 0 {
-			continue
-		}
-		pids := slices.Concat(slices.Collect(maps.Values(details(t, record.DetailPID)))...)
-		if len(pids) == 0 {
-			pids = []float64{0} // older versions did not record them
-		}
-		fresh[t] = !slices.ContainsFunc(pids, func(pid float64) bool { return known[process{t.Info.System, pid}] })
-		for _, pid := range pids {
-			known[process{t.Info.System, pid}] = true
-		}
-	}
-	return fresh
 }
 
 // largest returns the peaks of the largest size at a number of concurrent uploads, and the size.
