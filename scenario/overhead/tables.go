@@ -34,60 +34,41 @@ const (
 // objectsTable returns how the time of an operation changes with the number of objects on the
 // servers.
 func (r *reading) objectsTable() analysis.Table {
-	t := r.View.Head("objects")
-	stat := map[string]bool{} // systems with successful stat operations
-	for _, row := range r.Rows {
-		if row.Metric == "stat_p50" && row.Trial.Valid() && !row.Censored {
-			stat[row.Trial.Info.System] = true
-		}
-	}
-	var sloped []overObjects
+	var all []overObjects
+	slopes := 0
 	for _, c := range r.Cells {
 		for _, op := range []string{"put", "get", "stat"} {
-			s := r.overObjects(c, op+"_p50")
-			if s.row = len(t.Rows); op == "stat" && !stat[c.System] {
-				s.cut = 0
+			if s := r.overObjects(c, op); c.Plan.Overhead.Operation == "fill" && len(s.x) > 0 {
+				if all = append(all, s); s.sloped() {
+					slopes++
+				}
 			}
-			if c.Plan.Overhead.Operation != "fill" || len(s.x)+s.cut == 0 {
-				continue
-			}
-			from, to, slope := math.NaN(), math.NaN(), analysis.Text("")
-			if len(s.x) > 0 {
-				from, to = 1000*slices.Min(s.x), 1000*slices.Max(s.x)
-			}
-			if len(s.x) > 2 && to > from {
-				slope = analysis.Estimate(stats.TrendSlope(s.x, s.y, assumedAutocorrelation, analysis.Confidence))
-				sloped = append(sloped, s)
-			}
-			t.Add(c.System, r.Layout.Where(c), op, from, to, stats.Median(s.y), slope, "too few trials",
-				float64(len(s.x)), float64(s.cut))
 		}
 	}
-	for _, s := range sloped {
-		for i, v := range s.y { // noise is proportional to the time
-			s.y[i] = math.Log(v)
+	t := r.View.Head("objects")
+	for _, s := range all {
+		slope, change := analysis.Text(""), "too few trials"
+		if s.sloped() {
+			slope = analysis.Estimate(stats.TrendSlope(s.x, s.y, assumedAutocorrelation, analysis.Confidence))
+			change = s.change(falseAlpha / float64(slopes))
 		}
-		p, change, alpha := stats.Rising(s.x, s.y, assumedAutocorrelation), "not significant", falseAlpha/float64(len(sloped))
-		switch {
-		case p <= alpha:
-			change = "slower"
-		case 1-p <= alpha:
-			change = "faster"
-		}
-		t.Rows[s.row][7] = analysis.Text(change)
+		t.Add(s.cell.System, r.Layout.Where(s.cell), s.operation, 1000*slices.Min(s.x), 1000*slices.Max(s.x),
+			stats.Median(s.y), slope, change, float64(len(s.x)), float64(s.cut))
 	}
 	return t
 }
 
 // overObjects holds the times of an operation (y) over thousands of stored objects (x).
 type overObjects struct {
-	x, y []float64
-	cut  int // number of trials that were cut off
-	row  int // in the table
+	cell      *analysis.Cell
+	operation string
+	x, y      []float64
+	cut       int // number of trials that were cut off
 }
 
-func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects) {
-	for _, row := range r.Of(c, metric) {
+func (r *reading) overObjects(c *analysis.Cell, operation string) overObjects {
+	s := overObjects{cell: c, operation: operation}
+	for _, row := range r.Of(c, operation+"_p50") {
 		stored, known := row.Trial.Metrics["stored_objects"]
 		switch {
 		case row.Censored:
@@ -97,6 +78,23 @@ func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects) {
 		}
 	}
 	return s
+}
+
+func (s *overObjects) sloped() bool { return len(s.x) > 2 && slices.Max(s.x) > slices.Min(s.x) }
+
+// change returns whether the time changes at the level alpha.
+func (s *overObjects) change(alpha float64) string {
+	var logs []float64 // noise is proportional to the time
+	for _, v := range s.y {
+		logs = append(logs, math.Log(v))
+	}
+	switch p := stats.Rising(s.x, logs, assumedAutocorrelation); {
+	case p <= alpha:
+		return "slower"
+	case 1-p <= alpha:
+		return "faster"
+	}
+	return "not significant"
 }
 
 // memory is the memory use of a system's processes of one kind.
