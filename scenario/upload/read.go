@@ -98,9 +98,7 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 		return analysis.Facts{}, err
 	}
 	l := &loadTest{trial: t, used: nan}
-	if err := l.systemOf(facts); err != nil {
-		return analysis.Facts{}, err
-	}
+	l.systemOf(facts)
 	l.measure(&in)
 	maps.Copy(l.metrics, t.Metrics) // recorded metrics take precedence
 	l.emit()
@@ -112,13 +110,9 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	return l.out, cmp.Or(err, in.Err())
 }
 
-// systemOf fills in the properties of the trial's system: its coding, from its identity or
-// else its options, its currency, and the stated price.
-func (l *loadTest) systemOf(facts *record.Reader) error {
-	plan, err := analysis.ReadPlan(facts)
-	if err != nil {
-		return err
-	}
+// systemOf fills in the stated price, and what the trial's system reported about itself: its
+// currency and its coding.
+func (l *loadTest) systemOf(facts *record.Reader) {
 	text := ""
 	switch cell := l.trial.Info.Plan; {
 	case cell.Upload != nil:
@@ -127,40 +121,17 @@ func (l *loadTest) systemOf(facts *record.Reader) error {
 		text = string(cell.Collect.Price)
 	}
 	l.price, _ = experiment.ParsePrice(text) // fails if none is stated
-	var use experiment.SystemUse
-	for _, s := range plan.Experiment.Systems {
-		if s.Name == l.trial.Info.System {
-			use = s
-		}
-	}
-	known := identityOf(use, analysis.Said(facts.Meta(), l.trial.Info.System))
-	l.currency, l.coding = known["currency"], codingOf(known)
-	return nil
+	said := analysis.Said(facts.Meta(), l.trial.Info.System)
+	l.currency, l.coding = cmp.Or(said["currency"], "units"), codingOf(said)
 }
 
-// identityOf returns the properties of a system: its options, overridden by what it reported.
-func identityOf(use experiment.SystemUse, said map[string]string) map[string]string {
-	known := map[string]string{"currency": "units"}
-	maps.Copy(known, use.With)
-	maps.Copy(known, said)
-	return known
-}
-
-// codingOf derives a system's coding from its identity and options.
-func codingOf(known map[string]string) (c coding) {
-	number := func(key string) int64 {
-		n, _ := strconv.ParseInt(known[key], 10, 64)
-		return n
-	}
-	c.sector = number("sector")
-	var a, b int64
-	if n, _ := fmt.Sscanf(known["redundancy"], "%d data + %d parity", &a, &b); n == 2 {
-		c.needed, c.servers = a, a+b
-	} else if n, _ := fmt.Sscanf(known["redundancy"], "%d of %d shards", &a, &b); n == 2 {
-		c.needed, c.servers = a, b
-	} else { // from its options
-		c.needed, c.servers = number("data_pieces")+number("needed"),
-			number("data_pieces")+number("parity_pieces")+number("total")
+// codingOf derives a system's coding from its identity: siad's, renterd's or Tahoe-LAFS's.
+func codingOf(said map[string]string) (c coding) {
+	c.sector, _ = strconv.ParseInt(said["sector"], 10, 64)
+	if n, _ := fmt.Sscanf(said["redundancy"], "%d data + %d parity", &c.needed, &c.servers); n == 2 {
+		c.servers += c.needed
+	} else { // if this fails, servers is 0
+		_, _ = fmt.Sscanf(cmp.Or(said["redundancy"], said["shares"]), "%d of %d", &c.needed, &c.servers)
 	}
 	if c.needed <= 0 || c.servers < c.needed {
 		return coding{}
