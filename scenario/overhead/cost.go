@@ -261,15 +261,15 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 	return v
 }
 
-// unsettled is the misfit above which a model that was not rejected is not confirmed either: the
+// noisyMisfit is the misfit above which a model that was not rejected is not confirmed either: the
 // trials are too noisy.
-const unsettled = 0.25
+const noisyMisfit = 0.25
 
 func (f *fit) holds(fits int) analysis.Value {
 	switch {
 	case f.model.Points == 0:
 		return analysis.Text("no fit")
-	case !f.model.Holds && !f.tested, f.model.Holds && f.misfit > unsettled:
+	case !f.model.Holds && !f.tested, f.model.Holds && f.misfit > noisyMisfit:
 		return analysis.Text("unknown")
 	case f.model.Holds:
 		return analysis.Text("yes")

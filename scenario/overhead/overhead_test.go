@@ -350,8 +350,8 @@ func TestOverheadLines(t *testing.T) {
 		}
 		before, after := &inventory{}, &inventory{objects: 1, bytes: size}
 		if after.Absolute = int64(expansion * size); expansion > 0 {
-			details = slices.Concat(details, before.details(record.DetailHeldBefore),
-				after.details(record.DetailHeldAfter))
+			details = slices.Concat(details, before.numbers(record.DetailHeldBefore),
+				after.numbers(record.DetailHeldAfter))
 		}
 		sum := record.NewSummary()
 		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6,

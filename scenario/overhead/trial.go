@@ -28,7 +28,7 @@ type trial struct {
 	directories []system.Ref // one for each worker, for put-dir
 	tally       *scenario.Tally
 	begun       float64         // CPU seconds of this process at the start of the trial, then of its operations
-	details     []record.Detail // in addition to those of every trial
+	facts       []record.Detail // in addition to those of every trial
 
 	mu     sync.Mutex
 	cpu    float64              // CPU seconds of this process in all operations

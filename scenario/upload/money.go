@@ -106,7 +106,7 @@ func (l *loadTest) money() {
 // totals adds the total cost of the test, and the cost per file and per TB and month.
 func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
 	if used != nil {
-		l.used = float(used) / math.Pow(10, system.Decimals)
+		l.spending = float(used) / math.Pow(10, system.Decimals)
 	}
 	l.amount("money_spent", "", spent, one)
 	l.amount("money_used", "", used, one)

@@ -123,7 +123,7 @@ func (t *trial) accept(object int, job *job, ref system.Ref, at time.Duration) e
 // failed queues an object for a later attempt, or gives it up.
 func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) error {
 	job.Error = scenario.ShortError(why)
-	givenUp := job.Attempts > t.u.Retries
+	over := job.Attempts > t.u.Retries
 	t.mu.Lock()
 	job.doubt = job.doubt || outcome != record.Refused
 	if errors.Is(why, system.ErrQuota) {
@@ -132,12 +132,12 @@ func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) 
 	// The system is full only if it refuses repeatedly and accepts nothing in between: a
 	// Tahoe-LAFS server reports for half an hour that it is full if an interrupted upload still
 	// holds the place of the object.
-	if givenUp && t.quotas > t.u.Retries {
+	if over && t.quotas > t.u.Retries {
 		t.full = job.Error
 	}
 	t.mu.Unlock()
 	switch {
-	case !givenUp:
+	case !over:
 		job.State = record.JobWaiting
 		if err := t.sink.Jobs(job.Job); err != nil {
 			return err

@@ -33,7 +33,7 @@ type loadTest struct {
 
 	files     int64   // stored
 	fileBytes float64 // of these files; NaN: unknown
-	used      float64 // money; NaN: unknown
+	spending  float64 // money used; NaN: unknown
 }
 
 var nan = math.NaN()
@@ -97,7 +97,7 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	if err != nil {
 		return analysis.Facts{}, err
 	}
-	l := &loadTest{trial: t, used: nan}
+	l := &loadTest{trial: t, spending: nan}
 	l.systemOf(facts)
 	l.measure(&in)
 	maps.Copy(l.metrics, t.Metrics) // recorded metrics take precedence
@@ -389,7 +389,7 @@ func (l *loadTest) series() {
 // belong to the test, money used before the first poll is included.
 func (l *loadTest) usedByPoll() series {
 	all := slices.Clone(l.values[moneyUsed])
-	if before := l.used - l.now(moneyUsed); !math.IsNaN(before) {
+	if before := l.spending - l.now(moneyUsed); !math.IsNaN(before) {
 		for i := range all {
 			all[i].Value += before
 		}

@@ -176,7 +176,7 @@ func slowing(t *test, add func(analysis.Case)) {
 		if s.Trial != t.Trial || worsens[s.Metric] == 0 {
 			continue
 		}
-		first, last, worse := gets(s.Points, worsens[s.Metric])
+		first, last, worse := worsening(s.Points, worsens[s.Metric])
 		if m, _ := t.f.Metric(s.Metric); worse {
 			x.Text, x.Unit, x.Limit, x.Value = m.Name, m.Unit, analysis.Num(first), analysis.Num(last)
 			add(x)
@@ -184,8 +184,8 @@ func slowing(t *test, add func(analysis.Case)) {
 	}
 }
 
-// gets returns the medians of a series' first and last quarter, and whether it gets worse.
-func gets(points []analysis.Point, sign float64) (first, last float64, worse bool) {
+// worsening returns the medians of a series' first and last quarter, and whether it gets worse.
+func worsening(points []analysis.Point, sign float64) (first, last float64, worse bool) {
 	var x, y, at, values []float64
 	for _, p := range points {
 		if !math.IsNaN(p.Value) {

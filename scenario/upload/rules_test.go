@@ -115,7 +115,7 @@ func TestSlowingDownIsSeldomFalse(t *testing.T) {
 					for next := noise(r); len(points) < n; {
 						points = append(points, analysis.Point{At: float64(len(points)), Value: math.Exp(next())})
 					}
-					_, _, worse := gets(points, sign)
+					_, _, worse := worsening(points, sign)
 					any = any || worse
 				}
 				if any {
@@ -132,17 +132,17 @@ func TestSlowingDownIsSeldomFalse(t *testing.T) {
 
 func TestSlowingDown(t *testing.T) {
 	for seed := range uint64(200) {
-		if _, _, worse := gets(line(200, 1, 2, seed), 1); !worse {
+		if _, _, worse := worsening(line(200, 1, 2, seed), 1); !worse {
 			t.Errorf("seed %d: twice as slow is not seen", seed)
 		}
-		if _, _, worse := gets(line(200, 2, 1, seed), -1); !worse {
+		if _, _, worse := worsening(line(200, 2, 1, seed), -1); !worse {
 			t.Errorf("seed %d: half the bandwidth is not seen", seed)
 		}
-		if _, _, worse := gets(line(200, 2, 1, seed), 1); worse {
+		if _, _, worse := worsening(line(200, 2, 1, seed), 1); worse {
 			t.Errorf("seed %d: faster passes for slower", seed)
 		}
 	}
-	if _, _, worse := gets(line(leastPoints-1, 1, 9, 1), 1); worse {
+	if _, _, worse := worsening(line(leastPoints-1, 1, 9, 1), 1); worse {
 		t.Error("too few points suffice")
 	}
 }

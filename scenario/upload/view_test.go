@@ -149,7 +149,7 @@ func TestCodingOfIdentities(t *testing.T) {
 func TestMoneyOverTime(t *testing.T) {
 	for _, c := range []struct{ used, first, last float64 }{{510, 500, 510}, {10, 0, 10}, {nan, 0, 10}} {
 		l := &loadTest{readings: &readings{values: map[string]series{
-			moneyUsed: {{Start: 0, Value: 0}, {Start: 120, Value: 10}}}}, used: c.used}
+			moneyUsed: {{Start: 0, Value: 0}, {Start: 120, Value: 10}}}}, spending: c.used}
 		if got := l.usedByPoll().values(); got[0] != c.first || got[1] != c.last {
 			t.Errorf("%v used: %v", c.used, got)
 		}
