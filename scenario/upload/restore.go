@@ -74,10 +74,7 @@ func (t *trial) sameData() error {
 	in := t.sink.Recorded()
 	for e := range in.Events {
 		if e.Kind == eventData && e.What == whatSet {
-			if e.Detail != now {
-				return t.dataChanged(fmt.Sprintf("it was %s, and is %s", e.Detail, now))
-			}
-			return nil
+			return t.unchanged(e.Detail, now)
 		}
 	}
 	if err := in.Err(); err != nil {
@@ -86,12 +83,15 @@ func (t *trial) sameData() error {
 	return t.event(eventData, whatSet, now)
 }
 
-func (t *trial) dataChanged(how string) error {
+func (t *trial) unchanged(was, now string) error {
+	if was == now {
+		return nil
+	}
 	hint := "nothing is lost: put the data back as it was, times included, and resume again, or begin a new run"
 	if dir := t.cell.Data.Directory; dir != "" {
 		hint += fmt.Sprintf("; what was written since the run began: find %s -newer RUN/plan.json", dir)
 	}
-	return ui.WithHint(fmt.Errorf("%s: %w: %s", t.site.Use.Name, ErrDataChanged, how), hint)
+	return ui.WithHint(fmt.Errorf("%s: %w: it was %s, and is %s", t.site.Use.Name, ErrDataChanged, was, now), hint)
 }
 
 // ErrDataChanged means that a session cannot continue its trial.
@@ -110,17 +110,10 @@ func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
 
 // replay reads the records of earlier sessions.
 func (t *trial) replay(r *restored) error {
-	err := t.eachJob(func(i int, job *record.Job) error {
-		if i < 0 || i >= t.set.Len() || job.Name != t.name(i) || job.Size != t.set.Object(i).Size {
-			return t.dataChanged(fmt.Sprintf("object %d, %s, is another", i, job.Name))
-		}
-		t.replayJob(r, i, job)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
 	in := t.sink.Recorded()
+	for job := range in.Jobs {
+		t.replayJob(r, int(job.Object), &job)
+	}
 	t.fetched = t.tally.read(in.Ops)
 	return in.Err()
 }
