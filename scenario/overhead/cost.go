@@ -53,7 +53,7 @@ func (r *reading) fit(k task) *fit {
 		inline: r.inlines[k]}
 	late := 0
 	if f.trials, late = r.timed(k, f.inline); len(f.trials)+late == 0 {
-		if f.inline.stays == 0 {
+		if !(f.inline.stays > 0) {
 			return nil
 		}
 		f.note("only sizes that do not cross the link have valid trials")
@@ -284,12 +284,6 @@ func (f *fit) holds(fits int) analysis.Value {
 // costTable returns the cost of every operation.
 func (r *reading) costTable() analysis.Table {
 	t := r.View.Head("cost")
-	against := slices.IndexFunc(t.Head, func(c analysis.TableColumn) bool { return c.Key == "against" })
-	if t.Head = slices.Clone(t.Head); r.Baseline == "" {
-		t.Head = slices.Delete(t.Head, against, against+1)
-	} else {
-		t.Head[against].Name = "× " + r.Baseline + ", same bytes"
-	}
 	var fits []*fit
 	for _, k := range r.tasks() {
 		if f := r.fit(k); f != nil {
@@ -298,32 +292,25 @@ func (r *reading) costTable() analysis.Table {
 	}
 	for _, f := range fits {
 		m, none := f.model, analysis.Text("")
-		a, rounds, b, rate, half, stays, from, to := none, none, none, none, none, none, none, none
+		a, rounds, b, rate, half, from, to := none, none, none, none, math.NaN(), math.NaN(), math.NaN()
 		if m.Points > 0 {
 			rounds, b, rate = analysis.Estimate(m.R), analysis.Estimate(m.B), f.rate()
 			if f.rounds() || b.Number.Known() { // else A would be the whole duration
 				a = analysis.Estimate(m.A)
 			}
 			if a.Number > 0 && b.Lo > 0 {
-				half = analysis.Number(m.A.Mid / m.B.Mid)
+				half = m.A.Mid / m.B.Mid
 			}
-		}
-		if f.inline.stays > 0 {
-			stays = analysis.Number(f.inline.stays)
-		}
-		row := []any{f.system, f.operation, f.connections, a, rounds, b, rate, half, f.lineShare}
-		if r.Baseline != "" {
-			row = append(row, r.against(f, fits))
 		}
 		var sizes []float64
 		for _, x := range f.trials {
 			sizes = append(sizes, size(x.Info))
 		}
 		if len(sizes) > 0 {
-			from, to = analysis.Number(slices.Min(sizes)), analysis.Number(slices.Max(sizes))
+			from, to = slices.Min(sizes), slices.Max(sizes)
 		}
-		t.Add(append(row, from, to, stays, f.misfit, float64(len(sizes)), f.holds(len(fits)),
-			strings.Join(f.notes, "; "))...)
+		t.Add(f.system, f.operation, f.connections, a, rounds, b, rate, half, f.lineShare, r.against(f, fits), from, to,
+			f.inline.stays, f.misfit, float64(len(sizes)), f.holds(len(fits)), strings.Join(f.notes, "; "))
 	}
 	return t
 }

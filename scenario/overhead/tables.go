@@ -181,13 +181,15 @@ func (r *reading) memories() []*memory {
 	return all
 }
 
-// largest returns the peaks of the largest size at a number of concurrent uploads, and the size.
+// largest returns the peaks of the largest size at a number of concurrent uploads, and the size;
+// NaN: there are none.
 func (m *memory) largest(concurrency int) (peaks []float64, of float64) {
+	of = math.NaN()
 	for _, p := range m.peaks {
 		if p.concurrency != concurrency || p.size < of {
 			continue
 		}
-		if p.size > of {
+		if !(p.size <= of) {
 			peaks, of = nil, p.size
 		}
 		peaks = append(peaks, p.bytes)
@@ -206,7 +208,7 @@ const (
 // upload takes little more memory than the process at rest.
 func (m *memory) growth(one []float64, largest, confidence float64) (slope analysis.Value, grows string) {
 	switch {
-	case len(one) == 0 || !(largest > 0):
+	case !(largest > 0):
 		return analysis.Text(""), ""
 	case m.slope(largest, confidence).Lo > growthFloor:
 		return m.slope(largest, analysis.Confidence), "yes"
@@ -243,18 +245,14 @@ func (r *reading) memoryTable() analysis.Table {
 		for _, p := range m.peaks {
 			most = max(most, p.concurrency)
 		}
-		several, atOnce, size := analysis.Text(""), analysis.Text(""), analysis.Text("")
+		several, atOnce := analysis.Text(""), math.NaN()
 		if most > 1 {
 			xs, _ := m.largest(most)
-			several, atOnce = median(xs), analysis.Number(float64(most))
-		}
-		if len(one) > 0 {
-			size = analysis.Number(largest)
+			several, atOnce = median(xs), float64(most)
 		}
 		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // one-sided test
 		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), m.operation,
-			median(one), size,
-			several, atOnce, slope, grows)
+			median(one), largest, several, atOnce, slope, grows)
 	}
 	return t
 }
