@@ -264,7 +264,6 @@ func (l *loadTest) emit() {
 	l.row("contracts", "", l.now(system.ReadContracts))
 	l.row("redundancy_mean", "", l.now(system.ReadRedundancyMean))
 	l.row("below_redundancy", "", l.now(system.ReadBelow))
-	l.row("polls_timed_out", "", float64(l.timedOut))
 	for _, k := range l.trouble {
 		l.span(k.what, k.subject, k.from, k.to, fmt.Sprintf("%s, %d times; the first: %s", k.subject, k.count,
 			k.detail))
