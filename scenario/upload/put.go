@@ -142,7 +142,7 @@ func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) 
 		if err := t.sink.Jobs(job.Job); err != nil {
 			return err
 		}
-		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
+		t.queue.later(object, backoff(t.u.Backoff.Std(), job.Attempts))
 		return nil
 	case outcome == record.Refused:
 		return t.becomes(object, job, record.JobRefused)

@@ -155,16 +155,15 @@ func (t *trial) enqueue() {
 	}
 	for _, i := range t.unfinished(func(*job) bool { return true }) {
 		j := t.jobs[i]
-		_, listed := t.listed[i]
-		switch {
-		case isStored(t.queue.of(i)):
-			t.queue.again(i)
-		case j.State == record.JobWaiting && !listed:
+		if _, listed := t.listed[i]; j.State == record.JobWaiting && !listed {
 			// The end of the attempt is not recorded, so count the pause from its start.
-			t.queue.later(i, j.Began+backoff(t.u.Backoff.Std(), j.Attempts))
-		default:
-			t.queue.later(i, 0)
+			t.queue.later(i, j.Began+backoff(t.u.Backoff.Std(), j.Attempts)-t.sink.Now())
+			continue
 		}
+		if !isStored(t.queue.of(i)) {
+			t.queue.set(i, record.JobWaiting)
+		}
+		t.queue.again(i)
 	}
 }
 

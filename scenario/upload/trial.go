@@ -75,7 +75,7 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
 		tally: noPuts,
 	}
-	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size }, sink.Now)
+	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size })
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
 	t.polls.polled = t.report
 	return t
@@ -233,7 +233,6 @@ func isStored(s record.JobState) bool { return s == record.JobAccepted || s == r
 // queue keeps the state of each object of a data set, and hands out the objects to put or to
 // settle: first those that were queued again, then new ones in the order of the set.
 type queue struct {
-	now  func() time.Duration
 	size func(object int) int64
 
 	mu      sync.Mutex
@@ -245,8 +244,8 @@ type queue struct {
 	waits   map[int]*time.Timer // of the objects that are queued again later
 }
 
-func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
-	q := &queue{now: now, size: size, state: make([]record.JobState, n), waits: map[int]*time.Timer{},
+func newQueue(n int, size func(object int) int64) *queue {
+	q := &queue{size: size, state: make([]record.JobState, n), waits: map[int]*time.Timer{},
 		total: counts{in: map[record.JobState]int64{"": int64(n)}}}
 	q.changed = sync.NewCond(&q.mu)
 	return q
@@ -315,16 +314,11 @@ func (q *queue) again(object int) {
 	q.changed.Broadcast()
 }
 
-// later queues an object for another put at the time due.
-func (q *queue) later(object int, due time.Duration) {
-	q.set(object, record.JobWaiting)
-	wait := due - q.now()
-	if wait <= 0 {
-		q.again(object)
-		return
-	}
+// later queues an object for another put after a wait.
+func (q *queue) later(object int, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.move(object, record.JobWaiting)
 	q.waits[object] = time.AfterFunc(wait, func() { q.again(object) })
 }
 

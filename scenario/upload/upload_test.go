@@ -430,7 +430,7 @@ func TestUploadBacksOffAcrossSessions(t *testing.T) {
 // Waits for a later attempt end with the trial.
 func TestQueueStops(t *testing.T) {
 	synthetic.Virtual(t, func(t *testing.T) {
-		q := newQueue(2, func(int) int64 { return 1 }, func() time.Duration { return 0 })
+		q := newQueue(2, func(int) int64 { return 1 })
 		q.later(0, time.Second)
 		q.later(1, time.Minute)
 		time.Sleep(2 * time.Second)
