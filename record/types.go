@@ -144,7 +144,6 @@ const (
 	DetailRSSStart = "rss_start"
 	DetailPSSStart = "pss_start" // bytes: proportional set at the same time
 	DetailRSSRest  = "rss_rest"  // bytes: resident set of a process just before the load
-	DetailPSSRest  = "pss_rest"  // bytes: proportional set at the same time
 	// For the peers of a fresh node, in order.
 	DetailPeerBlocks = "peer_blocks" // blocks that it delivered
 	DetailPeerRate   = "peer_rate"   // bit/s: rate of its link towards the node; 0: unlimited
