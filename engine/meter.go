@@ -357,14 +357,11 @@ type footprint struct {
 func startFootprint(s *site) *footprint {
 	f := &footprint{}
 	for _, p := range s.processes() {
-		f.add(record.DetailPID, p, float64(p.ID().PID))
 		if m, ok := s.started[p.ID()]; ok {
 			f.add(record.DetailRSSStart, p, m.RSS)
 			f.add(record.DetailPSSStart, p, m.PSS)
 		}
-		rest := p.Memory()
-		f.add(record.DetailRSSRest, p, rest.RSS)
-		f.add(record.DetailPSSRest, p, rest.PSS)
+		f.add(record.DetailRSSRest, p, p.Memory().RSS)
 		if p.ResetPeak() == nil { // otherwise the peak would be of an earlier load
 			f.reset = append(f.reset, p)
 		}

@@ -8,8 +8,8 @@ type Upload struct {
 	Concurrency int `json:"concurrency,omitempty" default:"5" min:"1" max:"1000" label:"uploads at a time"`
 	// The test is done when every object is accepted, or also at full redundancy where the system reports it.
 	Until string `json:"until" default:"durable" enum:"accepted,durable"`
-	// Time from accepted to durable before an object counts as under way no longer. At the end all are
-	// looked at again for as long.
+	// Time from accepted to durable before an object counts as under way no longer; it is measured with
+	// until: accepted, too. With until: durable, late objects are looked at again at the end for as long.
 	Settle Duration `json:"settle" default:"1h" min:"1s"`
 	// How often a failed object is tried again.
 	Retries int `json:"retries" default:"3" min:"0" max:"1000"`

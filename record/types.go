@@ -140,12 +140,10 @@ const (
 	DetailLinkSent     = "link_sent" // the same, away from it
 	DetailNodeCPU      = "node_cpu"  // CPU seconds of the node's processes in that time
 	DetailNodeRSS      = "node_rss"  // bytes: largest resident set of the node's processes in that time
-	DetailPID          = "pid"       // process id: distinguishes a process from the one that replaced it
 	// bytes: resident set of a process once it was ready, before anything was stored
 	DetailRSSStart = "rss_start"
 	DetailPSSStart = "pss_start" // bytes: proportional set at the same time
 	DetailRSSRest  = "rss_rest"  // bytes: resident set of a process just before the load
-	DetailPSSRest  = "pss_rest"  // bytes: proportional set at the same time
 	// For the peers of a fresh node, in order.
 	DetailPeerBlocks = "peer_blocks" // blocks that it delivered
 	DetailPeerRate   = "peer_rate"   // bit/s: rate of its link towards the node; 0: unlimited

@@ -75,7 +75,7 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// MixSeed derives a separate seed for each purpose and n.
+// MixSeed derives a separate seed for each purpose and n. The word "overhead" in it is only a constant.
 func MixSeed(seed uint64, purpose string, n int64) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d/overhead/%s/%d", seed, purpose, n)

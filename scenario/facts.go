@@ -127,7 +127,7 @@ type field struct {
 func fields(l *Load, u *Usage) []field {
 	return []field{
 		{record.DetailLoad, "achieved_rate", &l.AchievedRate}, {record.DetailLoad, "cpu", &l.CPU},
-		{record.DetailLoad, "lag_p99", &l.LagP99}, {record.DetailLoad, "offered_rate", &l.OfferedRate},
+		{record.DetailLoad, "offered_rate", &l.OfferedRate},
 		{record.DetailLoad, "rss_peak", &l.RSSPeak}, {record.DetailLoad, loadSeconds, &l.Seconds},
 		{record.DetailLoad, "warmed", &l.Warmed},
 		{record.DetailUsage, "box_cpu", &u.BoxCPU}, {record.DetailUsage, "busiest_cpu", &u.BusiestCPU},

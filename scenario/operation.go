@@ -238,9 +238,6 @@ func (y *Tally) Add(op record.Op) error {
 // whole trial, loop those in the operations (with several workers, also between operations).
 func (y *Tally) Load(cpu, loop float64, workers int) Load {
 	load := Load{Seconds: time.Duration(y.last - y.first).Seconds(), CPU: cpu}
-	if load.Seconds > 0 {
-		load.AchievedRate = float64(y.Ended) / load.Seconds
-	}
 	if Saturated(loop, y.Busy.Seconds(), workers, runtime.GOMAXPROCS(0)) {
 		load.Invalid = append(load.Invalid, record.ReasonGeneratorSaturated)
 		load.Notes = append(load.Notes, fmt.Sprintf("generator: it used %.2g s of CPU in %.2g s of operations", loop,

@@ -140,7 +140,6 @@ type State struct {
 	Finished int64  // attempts of this trial that ended by themselves
 	Failures int64  // of these, failures of the server
 	Full     string // the system's report that it is full; empty: it is not
-	Idle     bool   // it pauses on purpose: its progress is not judged
 }
 
 // Ended returns the number of objects whose fate is decided.
@@ -162,9 +161,8 @@ type Load struct {
 	Warmed       float64 // bytes received before the window, in no operation that counts
 	CPU          float64 // CPU seconds of the generator's process in the window
 	RSSPeak      float64 // bytes
-	OfferedRate  float64 // operations per second of the arrival process; 0 in a closed loop
-	AchievedRate float64 // operations per second that ended by themselves
-	LagP99       float64 // seconds between intended and actual start
+	OfferedRate  float64 // of retrieve: operations per second of the arrival process; 0 in a closed loop
+	AchievedRate float64 // of retrieve: operations per second that ended by themselves
 	Invalid      []string
 	Notes        []string
 	Details      []record.Detail    // facts for Measure and the report; no metrics

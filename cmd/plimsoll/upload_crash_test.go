@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -278,10 +277,7 @@ func TestUploadKilledTahoe(t *testing.T) {
 	r, jobs := uploadKilled(t, fmt.Sprintf(killedUploadStarted, "{use: tahoe, with: {nodes: 2, needed: 1, total: 2}}",
 		dir), kills, 13)
 	refs, reach := map[string]bool{}, 0
-	for j, content := range filesOf(t, jobs, files) {
-		if sum := fmt.Sprintf("%x", sha256.Sum256(content)); j.SHA256 != sum {
-			t.Errorf("%s: %s was sent, the file has %s", j.Name, j.SHA256, sum)
-		}
+	for j := range filesOf(t, jobs, files) {
 		if !refs[j.Ref] && !strings.HasPrefix(j.Ref, "URI:LIT:") {
 			reach++
 		}

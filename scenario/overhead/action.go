@@ -167,7 +167,7 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 // stored_objects takes into account.
 func (t *trial) fill(ctx context.Context) (before *inventory, err error) {
 	size := int64(t.cell.Data.Size)
-	t.details = append(t.details, scenario.Fact(scenario.LoadHeld, float64(t.held.Load())))
+	t.facts = append(t.facts, scenario.Fact(scenario.LoadHeld, float64(t.held.Load())))
 	defer func() { // objects of a failed trial remain, too
 		t.filled[size] = append(t.filled[size], t.made...)
 		t.made = nil

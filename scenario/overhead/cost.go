@@ -20,6 +20,7 @@ import (
 type fit struct {
 	task
 	trials    []*analysis.Trial
+	from, to  float64                // smallest and largest size of them
 	cells     map[*analysis.Cell]int // number of each of the trials' cells
 	model     stats.CostModel        // Points 0: nothing was fitted
 	notes     []string
@@ -49,11 +50,11 @@ func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) 
 
 // fit fits the trials of a task. It returns nil if the task has no valid trial.
 func (r *reading) fit(k task) *fit {
-	f := &fit{task: k, cells: map[*analysis.Cell]int{}, misfit: math.NaN(), lineShare: analysis.Text(""),
-		inline: r.inlines[k]}
+	f := &fit{task: k, cells: map[*analysis.Cell]int{}, from: math.NaN(), to: math.NaN(), misfit: math.NaN(),
+		lineShare: analysis.Text(""), inline: r.inlines[k]}
 	late := 0
 	if f.trials, late = r.timed(k, f.inline); len(f.trials)+late == 0 {
-		if f.inline.stays == 0 {
+		if !(f.inline.stays > 0) {
 			return nil
 		}
 		f.note("only sizes that do not cross the link have valid trials")
@@ -68,6 +69,11 @@ func (r *reading) fit(k task) *fit {
 	for _, t := range f.trials {
 		if _, ok := f.cells[t.Info]; !ok {
 			f.cells[t.Info] = len(f.cells)
+		}
+		if n := size(t.Info); len(points) == 0 {
+			f.from, f.to = n, n
+		} else {
+			f.from, f.to = min(f.from, n), max(f.to, n)
 		}
 		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info),
 			Time: t.Metrics["duration_p50"], Cell: f.cells[t.Info], Block: t.Block})
@@ -141,16 +147,12 @@ func (f *fit) rate() analysis.Value {
 // lineShare returns the rate of file bytes as a share of the rate at which the link can carry
 // them: its measured rate, divided for writes by the expansion at the largest size.
 func (r *reading) lineShare(f *fit) analysis.Value {
-	largest := 0.0
-	for _, t := range f.trials {
-		largest = max(largest, size(t.Info))
-	}
 	var rates, expansions []float64
 	for _, t := range f.trials {
 		if l := r.checks[t.ID]; l.WantRate > 0 && l.Rate > 0 {
 			rates = append(rates, l.Rate/8)
 		}
-		if x := t.Metrics["expansion"]; size(t.Info) == largest && x > 1 && experiment.Writes(f.operation) {
+		if x := t.Metrics["expansion"]; size(t.Info) == f.to && x > 1 && experiment.Writes(f.operation) {
 			expansions = append(expansions, x)
 		}
 	}
@@ -169,22 +171,13 @@ func (f *fit) rounds() bool { return !math.IsNaN(f.model.R.Mid) }
 
 // base returns the baseline's fit to compare f with, or nil. It is the fit of the same operation
 // or, for a write that the baseline lacks, of put, which moves the same bytes.
-func (r *reading) base(f *fit, fits []*fit) *fit {
-	find := func(operation string) *fit {
-		i := slices.IndexFunc(fits, func(b *fit) bool {
-			return b.task == task{r.Baseline, operation, f.connections} && b.model.Points > 0
-		})
-		if i < 0 {
-			return nil
-		}
-		return fits[i]
+func (r *reading) base(f *fit, fits map[task]*fit) *fit {
+	base := fits[task{r.Baseline, f.operation, f.connections}]
+	if (base == nil || base.model.Points == 0) && experiment.Writes(f.operation) {
+		base = fits[task{r.Baseline, "put", f.connections}]
 	}
-	base := find(f.operation)
-	if base == nil && experiment.Writes(f.operation) {
-		base = find("put")
-	}
-	if base == nil || f.system == r.Baseline || f.model.Points == 0 || f.inline.whole || base.inline.whole ||
-		base.rounds() != f.rounds() { // only models with the same terms can be compared
+	if base == nil || base.model.Points == 0 || f.system == r.Baseline || f.model.Points == 0 || f.inline.whole ||
+		base.inline.whole || base.rounds() != f.rounds() { // only models with the same terms can be compared
 		return nil
 	}
 	return base
@@ -221,7 +214,7 @@ func (f *fit) byBlock() func(block int) float64 {
 // against returns an operation's time divided by the prediction of the baseline's fit for the
 // same absolute bytes and round trip: the geometric mean over cells of each cell's median.
 // The interval is over blocks, corrected for the baseline's own effect of the block.
-func (r *reading) against(f *fit, fits []*fit) analysis.Value {
+func (r *reading) against(f *fit, fits map[task]*fit) analysis.Value {
 	base := r.base(f, fits)
 	if base == nil {
 		return analysis.Text("")
@@ -230,14 +223,11 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 	ratios := make([][]float64, len(f.cells)) // by cell
 	logs := make([][]float64, len(f.cells))   // by cell and block, less the baseline's effect of the block
 	for _, t := range f.trials {
-		rtt, expansion := 0.0, 1.0
-		if f.rounds() {
-			rtt = r.checks[t.ID].RTT
-		}
+		expansion := 1.0
 		if x := t.Metrics["expansion"]; experiment.Writes(f.operation) && x > 0 {
 			expansion = x
 		}
-		want := base.model.Predict(rtt, expansion*size(t.Info))
+		want := base.model.Predict(r.checks[t.ID].RTT, expansion*size(t.Info))
 		if !(want > 0) {
 			continue
 		}
@@ -261,15 +251,15 @@ func (r *reading) against(f *fit, fits []*fit) analysis.Value {
 	return v
 }
 
-// unsettled is the misfit above which a model that was not rejected is not confirmed either: the
+// noisyMisfit is the misfit above which a model that was not rejected is not confirmed either: the
 // trials are too noisy.
-const unsettled = 0.25
+const noisyMisfit = 0.25
 
 func (f *fit) holds(fits int) analysis.Value {
 	switch {
 	case f.model.Points == 0:
 		return analysis.Text("no fit")
-	case !f.model.Holds && !f.tested, f.model.Holds && f.misfit > unsettled:
+	case !f.model.Holds && !f.tested, f.model.Holds && f.misfit > noisyMisfit:
 		return analysis.Text("unknown")
 	case f.model.Holds:
 		return analysis.Text("yes")
@@ -284,46 +274,30 @@ func (f *fit) holds(fits int) analysis.Value {
 // costTable returns the cost of every operation.
 func (r *reading) costTable() analysis.Table {
 	t := r.View.Head("cost")
-	against := slices.IndexFunc(t.Head, func(c analysis.TableColumn) bool { return c.Key == "against" })
-	if t.Head = slices.Clone(t.Head); r.Baseline == "" {
-		t.Head = slices.Delete(t.Head, against, against+1)
-	} else {
-		t.Head[against].Name = "× " + r.Baseline + ", same bytes"
-	}
-	var fits []*fit
+	fits := map[task]*fit{}
 	for _, k := range r.tasks() {
 		if f := r.fit(k); f != nil {
-			fits = append(fits, f)
+			fits[k] = f
 		}
 	}
-	for _, f := range fits {
+	for _, k := range r.tasks() {
+		f := fits[k]
+		if f == nil {
+			continue
+		}
 		m, none := f.model, analysis.Text("")
-		a, rounds, b, rate, half, stays, from, to := none, none, none, none, none, none, none, none
+		a, rounds, b, rate, half := none, none, none, none, math.NaN()
 		if m.Points > 0 {
 			rounds, b, rate = analysis.Estimate(m.R), analysis.Estimate(m.B), f.rate()
 			if f.rounds() || b.Number.Known() { // else A would be the whole duration
 				a = analysis.Estimate(m.A)
 			}
 			if a.Number > 0 && b.Lo > 0 {
-				half = analysis.Number(m.A.Mid / m.B.Mid)
+				half = m.A.Mid / m.B.Mid
 			}
 		}
-		if f.inline.stays > 0 {
-			stays = analysis.Number(f.inline.stays)
-		}
-		row := []any{f.system, f.operation, f.connections, a, rounds, b, rate, half, f.lineShare}
-		if r.Baseline != "" {
-			row = append(row, r.against(f, fits))
-		}
-		var sizes []float64
-		for _, x := range f.trials {
-			sizes = append(sizes, size(x.Info))
-		}
-		if len(sizes) > 0 {
-			from, to = analysis.Number(slices.Min(sizes)), analysis.Number(slices.Max(sizes))
-		}
-		t.Add(append(row, from, to, stays, f.misfit, float64(len(sizes)), f.holds(len(fits)),
-			strings.Join(f.notes, "; "))...)
+		t.Add(f.system, f.operation, f.connections, a, rounds, b, rate, half, f.lineShare, r.against(f, fits), f.from, f.to,
+			f.inline.stays, f.misfit, float64(len(f.trials)), f.holds(len(fits)), strings.Join(f.notes, "; "))
 	}
 	return t
 }

@@ -3,6 +3,7 @@ package overhead
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -82,7 +83,7 @@ func (r *reading) place(system string) int {
 	return slices.IndexFunc(r.Systems, func(s analysis.System) bool { return s.Name == system })
 }
 
-// inline holds the size up to which an operation's bytes never cross the link; 0: all cross.
+// inline holds the size up to which an operation's bytes never cross the link; NaN: all cross.
 type inline struct {
 	stays float64
 	whole bool // no size of the plan crosses: the operation is local
@@ -133,13 +134,14 @@ func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (in inline) 
 			absent, stays[n] = max(absent, n), true
 		}
 	}
+	in.stays = math.NaN()
 	for _, n := range slices.Sorted(maps.Keys(stays)) {
 		if !stays[n] && n > absent {
 			break
 		}
 		in.stays = n
 	}
-	in.whole = in.stays > 0 && in.stays >= planned
+	in.whole = in.stays >= planned
 	return in
 }
 

@@ -277,7 +277,15 @@ func TestOverheadContentIsFresh(t *testing.T) {
 		fill := cell("fill", 64, func(o *experiment.Overhead) { o.Concurrency, o.Count = 4, 1 })
 		b := newBench(t, nil, synthetic.Limits(), fill)
 		for range 5 {
-			b.must(fill)
+			put := map[uint32]bool{}
+			for _, op := range b.must(fill).Ops {
+				if op.Kind == record.OpPut {
+					put[op.Object] = true
+				}
+			}
+			if len(put) != 100 {
+				t.Errorf("100 puts are of %d objects", len(put))
+			}
 		}
 		objects, err := system.All(t.Context(), b.node)
 		if err != nil || len(objects) != 500 {
@@ -342,8 +350,8 @@ func TestOverheadLines(t *testing.T) {
 		}
 		before, after := &inventory{}, &inventory{objects: 1, bytes: size}
 		if after.Absolute = int64(expansion * size); expansion > 0 {
-			details = slices.Concat(details, before.details(record.DetailHeldBefore),
-				after.details(record.DetailHeldAfter))
+			details = slices.Concat(details, before.numbers(record.DetailHeldBefore),
+				after.numbers(record.DetailHeldAfter))
 		}
 		sum := record.NewSummary()
 		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6,

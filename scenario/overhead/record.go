@@ -14,7 +14,7 @@ import (
 // load returns the facts about the load generator.
 func (t *trial) load() scenario.Load {
 	load := t.tally.Load(scenario.SelfCPU()-t.begun, t.cpu, t.o.Concurrency)
-	load.Details = t.details
+	load.Details = t.facts
 	if !math.IsNaN(t.wire) {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.wire))
 	}
@@ -63,14 +63,14 @@ func (t *trial) inventoried(ctx context.Context, load *scenario.Load, before *in
 	}
 	after, err := t.inventory(ctx)
 	if err == nil {
-		load.Details = slices.Concat(load.Details, before.details(record.DetailHeldBefore),
-			after.details(record.DetailHeldAfter))
+		load.Details = slices.Concat(load.Details, before.numbers(record.DetailHeldBefore),
+			after.numbers(record.DetailHeldAfter))
 	}
 	return err
 }
 
-// details returns the known values of an inventory.
-func (i *inventory) details(kind string) (all []record.Detail) {
+// numbers returns the known values of an inventory.
+func (i *inventory) numbers(kind string) (all []record.Detail) {
 	add := func(name string, v int64) {
 		if v >= 0 { // else the system did not report it
 			all = append(all, record.Detail{Kind: kind, Name: name, Value: float64(v)})

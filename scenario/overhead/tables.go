@@ -2,7 +2,6 @@ package overhead
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -35,60 +34,41 @@ const (
 // objectsTable returns how the time of an operation changes with the number of objects on the
 // servers.
 func (r *reading) objectsTable() analysis.Table {
-	t := r.View.Head("objects")
-	stat := map[string]bool{} // systems with successful stat operations
-	for _, row := range r.Rows {
-		if row.Metric == "stat_p50" && row.Trial.Valid() && !row.Censored {
-			stat[row.Trial.Info.System] = true
-		}
-	}
-	var sloped []overObjects
+	var all []overObjects
+	slopes := 0
 	for _, c := range r.Cells {
 		for _, op := range []string{"put", "get", "stat"} {
-			s := r.overObjects(c, op+"_p50")
-			if s.row = len(t.Rows); op == "stat" && !stat[c.System] {
-				s.cut = 0
+			if s := r.overObjects(c, op); c.Plan.Overhead.Operation == "fill" && len(s.x) > 0 {
+				if all = append(all, s); s.sloped() {
+					slopes++
+				}
 			}
-			if c.Plan.Overhead.Operation != "fill" || len(s.x)+s.cut == 0 {
-				continue
-			}
-			from, to, slope := math.NaN(), math.NaN(), analysis.Text("")
-			if len(s.x) > 0 {
-				from, to = 1000*slices.Min(s.x), 1000*slices.Max(s.x)
-			}
-			if len(s.x) > 2 && to > from {
-				slope = analysis.Estimate(stats.TrendSlope(s.x, s.y, assumedAutocorrelation, analysis.Confidence))
-				sloped = append(sloped, s)
-			}
-			t.Add(c.System, r.Layout.Where(c), op, from, to, stats.Median(s.y), slope, "too few trials",
-				float64(len(s.x)), float64(s.cut))
 		}
 	}
-	for _, s := range sloped {
-		for i, v := range s.y { // noise is proportional to the time
-			s.y[i] = math.Log(v)
+	t := r.View.Head("objects")
+	for _, s := range all {
+		slope, change := analysis.Text(""), "too few trials"
+		if s.sloped() {
+			slope = analysis.Estimate(stats.TrendSlope(s.x, s.y, assumedAutocorrelation, analysis.Confidence))
+			change = s.change(falseAlpha / float64(slopes))
 		}
-		p, change, alpha := stats.Rising(s.x, s.y, assumedAutocorrelation), "not significant", falseAlpha/float64(len(sloped))
-		switch {
-		case p <= alpha:
-			change = "slower"
-		case 1-p <= alpha:
-			change = "faster"
-		}
-		t.Rows[s.row][7] = analysis.Text(change)
+		t.Add(s.cell.System, r.Layout.Where(s.cell), s.operation, 1000*slices.Min(s.x), 1000*slices.Max(s.x),
+			stats.Median(s.y), slope, change, float64(len(s.x)), float64(s.cut))
 	}
 	return t
 }
 
 // overObjects holds the times of an operation (y) over thousands of stored objects (x).
 type overObjects struct {
-	x, y []float64
-	cut  int // number of trials that were cut off
-	row  int // in the table
+	cell      *analysis.Cell
+	operation string
+	x, y      []float64
+	cut       int // number of trials that were cut off
 }
 
-func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects) {
-	for _, row := range r.Of(c, metric) {
+func (r *reading) overObjects(c *analysis.Cell, operation string) overObjects {
+	s := overObjects{cell: c, operation: operation}
+	for _, row := range r.Of(c, operation+"_p50") {
 		stored, known := row.Trial.Metrics["stored_objects"]
 		switch {
 		case row.Censored:
@@ -98,6 +78,23 @@ func (r *reading) overObjects(c *analysis.Cell, metric string) (s overObjects) {
 		}
 	}
 	return s
+}
+
+func (s *overObjects) sloped() bool { return len(s.x) > 2 && slices.Max(s.x) > slices.Min(s.x) }
+
+// change returns whether the time changes at the level alpha.
+func (s *overObjects) change(alpha float64) string {
+	var logs []float64 // noise is proportional to the time
+	for _, v := range s.y {
+		logs = append(logs, math.Log(v))
+	}
+	switch p := stats.Rising(s.x, logs, assumedAutocorrelation); {
+	case p <= alpha:
+		return "slower"
+	case 1-p <= alpha:
+		return "faster"
+	}
+	return "not significant"
 }
 
 // memory is the memory use of a system's processes of one kind.
@@ -118,9 +115,9 @@ type peak struct {
 
 var numbered = regexp.MustCompile(`-[0-9]+$`)
 
-// details returns a trial's values of one kind, by kind of process: "tahoe/storage-2" has the
+// byProcess returns a trial's values of one kind, by kind of process: "tahoe/storage-2" has the
 // kind "storage".
-func details(t *analysis.Trial, kind string) map[string][]float64 {
+func byProcess(t *analysis.Trial, kind string) map[string][]float64 {
 	all := map[string][]float64{}
 	for _, d := range t.Details {
 		if d.Kind == kind && !math.IsNaN(d.Value) {
@@ -148,41 +145,34 @@ func (r *reading) upload(system string) string {
 // and at the peak of uploads.
 func (r *reading) memories() []*memory {
 	var all []*memory
-	each := func(t *analysis.Trial, do func(m *memory, v float64), kinds ...string) {
-		for _, kind := range kinds {
-			values := details(t, kind)
-			for name, xs := range values {
-				i := slices.IndexFunc(all, func(m *memory) bool {
-					return m.system == t.Info.System && m.process == name
-				})
-				if i < 0 {
-					i, all = len(all), append(all, &memory{system: t.Info.System, process: name})
-				}
-				all[i].processes = max(all[i].processes, len(xs))
-				do(all[i], stats.Median(xs))
+	each := func(t *analysis.Trial, kind string, do func(m *memory, v float64)) {
+		for name, xs := range byProcess(t, kind) {
+			i := slices.IndexFunc(all, func(m *memory) bool { return m.system == t.Info.System && m.process == name })
+			if i < 0 {
+				i, all = len(all), append(all, &memory{system: t.Info.System, process: name})
 			}
-			if len(values) > 0 {
-				return // the other kinds are substitutes
-			}
+			all[i].processes = max(all[i].processes, len(xs))
+			do(all[i], stats.Median(xs))
 		}
 	}
-	fresh := r.fresh()
-	for _, t := range r.Trials {
-		if fresh[t] {
-			each(t, func(m *memory, v float64) { m.rest = append(m.rest, v) }, record.DetailRSSStart,
-				record.DetailRSSRest)
-			each(t, func(m *memory, v float64) { m.pss = append(m.pss, v) }, record.DetailPSSStart,
-				record.DetailPSSRest)
+	// once adds the memory of new processes, which every trial repeats until they are replaced.
+	once := func(to *[]float64, v float64) {
+		if !slices.Contains(*to, v) {
+			*to = append(*to, v)
 		}
+	}
+	for _, t := range r.Trials {
+		each(t, record.DetailRSSStart, func(m *memory, v float64) { once(&m.rest, v) })
+		each(t, record.DetailPSSStart, func(m *memory, v float64) { once(&m.pss, v) })
 		if !t.Valid() {
 			continue
 		}
-		each(t, func(m *memory, v float64) { m.between = append(m.between, v) }, record.DetailRSSRest)
+		each(t, record.DetailRSSRest, func(m *memory, v float64) { m.between = append(m.between, v) })
 		if o := t.Info.Plan.Overhead; o.Operation == r.upload(t.Info.System) {
-			each(t, func(m *memory, v float64) {
+			each(t, record.DetailRSSPeak, func(m *memory, v float64) {
 				m.operation = o.Operation
 				m.peaks = append(m.peaks, peak{size(t.Info), max(1, o.Concurrency), t.Block, v})
-			}, record.DetailRSSPeak)
+			})
 		}
 	}
 	slices.SortFunc(all, func(a, b *memory) int {
@@ -191,38 +181,15 @@ func (r *reading) memories() []*memory {
 	return all
 }
 
-// fresh returns, for each set of new processes of a system, the first trial with values.
-func (r *reading) fresh() map[*analysis.Trial]bool {
-	type process struct {
-		system string
-		pid    float64
-	}
-	fresh, known := map[*analysis.Trial]bool{}, map[process]bool{}
-	trials := slices.Clone(r.Trials)
-	slices.SortStableFunc(trials, func(a, b *analysis.Trial) int { return cmp.Compare(a.ID, b.ID) })
-	for _, t := range trials {
-		if len(details(t, record.DetailRSSRest)) == 0 {
-			continue
-		}
-		pids := slices.Concat(slices.Collect(maps.Values(details(t, record.DetailPID)))...)
-		if len(pids) == 0 {
-			pids = []float64{0} // older versions did not record them
-		}
-		fresh[t] = !slices.ContainsFunc(pids, func(pid float64) bool { return known[process{t.Info.System, pid}] })
-		for _, pid := range pids {
-			known[process{t.Info.System, pid}] = true
-		}
-	}
-	return fresh
-}
-
-// largest returns the peaks of the largest size at a number of concurrent uploads, and the size.
+// largest returns the peaks of the largest size at a number of concurrent uploads, and the size;
+// NaN: there are none.
 func (m *memory) largest(concurrency int) (peaks []float64, of float64) {
+	of = math.NaN()
 	for _, p := range m.peaks {
 		if p.concurrency != concurrency || p.size < of {
 			continue
 		}
-		if p.size > of {
+		if !(p.size <= of) {
 			peaks, of = nil, p.size
 		}
 		peaks = append(peaks, p.bytes)
@@ -241,7 +208,7 @@ const (
 // upload takes little more memory than the process at rest.
 func (m *memory) growth(one []float64, largest, confidence float64) (slope analysis.Value, grows string) {
 	switch {
-	case len(one) == 0 || !(largest > 0):
+	case !(largest > 0):
 		return analysis.Text(""), ""
 	case m.slope(largest, confidence).Lo > growthFloor:
 		return m.slope(largest, analysis.Confidence), "yes"
@@ -278,18 +245,14 @@ func (r *reading) memoryTable() analysis.Table {
 		for _, p := range m.peaks {
 			most = max(most, p.concurrency)
 		}
-		several, atOnce, size := analysis.Text(""), analysis.Text(""), analysis.Text("")
+		several, atOnce := analysis.Text(""), math.NaN()
 		if most > 1 {
 			xs, _ := m.largest(most)
-			several, atOnce = median(xs), analysis.Number(float64(most))
-		}
-		if len(one) > 0 {
-			size = analysis.Number(largest)
+			several, atOnce = median(xs), float64(most)
 		}
 		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // one-sided test
 		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), m.operation,
-			median(one), size,
-			several, atOnce, slope, grows)
+			median(one), largest, several, atOnce, slope, grows)
 	}
 	return t
 }

@@ -28,7 +28,7 @@ type trial struct {
 	directories []system.Ref // one for each worker, for put-dir
 	tally       *scenario.Tally
 	begun       float64         // CPU seconds of this process at the start of the trial, then of its operations
-	details     []record.Detail // in addition to those of every trial
+	facts       []record.Detail // in addition to those of every trial
 
 	mu     sync.Mutex
 	cpu    float64              // CPU seconds of this process in all operations
@@ -123,9 +123,10 @@ func (t *trial) prime(ctx context.Context) error {
 	})
 }
 
-// content returns the unique content of a worker's n-th action; n = -1 is for prime.
+// content returns the unique content of a worker's n-th action; n = -1 is for prime. Its index is
+// recorded in 32 bits.
 func (t *trial) content(worker, n int) workload.Content {
-	return workload.Content{Seed: t.seed, Index: uint64(worker)<<32 | uint64(n+1), Size: int64(t.cell.Data.Size)}
+	return workload.Content{Seed: t.seed, Index: uint64((n+1)*t.o.Concurrency + worker), Size: int64(t.cell.Data.Size)}
 }
 
 func (t *trial) name(c workload.Content) string {

@@ -22,15 +22,15 @@ func (Scenario) View() *analysis.View {
 	v.Accumulates = func(c *analysis.Cell) bool { return c.Plan.Overhead.Operation == "fill" }
 	v.Tables, v.Alike, v.Verdict = own.tables, own.alike, verdict
 	v.Hold(map[string]func(*analysis.Result) []analysis.Case{
-		"model": rows("cost", "against", func(t analysis.Table, i int, x *analysis.Case) bool {
-			x.Value, x.Text = t.Get(i, "misfit").Number, t.Get(i, "note").Text
+		"model": rows("cost", "misfit", "ratio", func(t analysis.Table, i int, x *analysis.Case) bool {
+			x.Text = t.Get(i, "note").Text
 			return t.Get(i, "holds").Tone == analysis.Warn
 		}),
-		"memory-grows": rows("memory", "growth", func(t analysis.Table, i int, x *analysis.Case) bool {
+		"memory-grows": rows("memory", "growth", "B", func(t analysis.Table, i int, x *analysis.Case) bool {
 			x.Name = x.System + ", " + t.Get(i, "process").Text
 			return t.Get(i, "grows").Text == "yes"
 		}),
-		"objects-slope": rows("objects", "slope", func(t analysis.Table, i int, x *analysis.Case) bool {
+		"objects-slope": rows("objects", "slope", "s", func(t analysis.Table, i int, x *analysis.Case) bool {
 			return t.Get(i, "change").Text == "slower"
 		}),
 	})
@@ -81,8 +81,8 @@ func valueWords(v analysis.Value, unit string) string {
 const misfit = 0.1
 
 // rows returns a condition with a case for each row of a table for which holds is true. The
-// case has the value of a column.
-func rows(id, column string, holds func(t analysis.Table, row int,
+// case has the value of a column, in its unit.
+func rows(id, column, unit string, holds func(t analysis.Table, row int,
 	x *analysis.Case) bool) func(*analysis.Result) []analysis.Case {
 	return func(r *analysis.Result) []analysis.Case {
 		var all []analysis.Case
@@ -90,12 +90,7 @@ func rows(id, column string, holds func(t analysis.Table, row int,
 		for i := range t.Rows {
 			system, v := t.Get(i, "system").Text, t.Get(i, column)
 			x := analysis.Case{System: system, Name: system + ", " + t.Get(i, "operation").Text,
-				Range: analysis.Range{Value: v.Number, Lo: v.Lo, Hi: v.Hi}}
-			for _, c := range t.Head {
-				if c.Key == column {
-					x.Unit = c.Unit
-				}
-			}
+				Range: analysis.Range{Value: v.Number, Lo: v.Lo, Hi: v.Hi}, Unit: unit}
 			if holds(t, i, &x) {
 				all = append(all, x)
 			}

@@ -193,8 +193,8 @@ func loadOf(res httpload.Result) scenario.Load {
 	l := scenario.Load{
 		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU,
 		RSSPeak:      float64(res.MaxRSS),
-		AchievedRate: res.AchievedRate, LagP99: res.Lag,
-		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
+		AchievedRate: res.AchievedRate,
+		Notes:        []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
 	}
 	if res.Open {
 		l.OfferedRate = res.OfferedRate

@@ -3,8 +3,6 @@ package upload
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -38,8 +36,9 @@ func (t *trial) find(ctx context.Context, object int) (finding, system.Object) {
 	if listed {
 		return t.inspect(ctx, object, o), o
 	}
-	n, s, ok := t.byName()
-	if !ok {
+	n, named := t.node.(system.Namer)
+	s, stats := t.node.(system.Stater)
+	if !named || !stats {
 		return unknown, o
 	}
 	ref := n.Named(t.name(object))
@@ -56,13 +55,6 @@ func (t *trial) find(ctx context.Context, object int) (finding, system.Object) {
 	return t.inspect(ctx, object, o), o
 }
 
-// byName returns the node if it can look up objects by name.
-func (t *trial) byName() (system.Namer, system.Stater, bool) {
-	n, named := t.node.(system.Namer)
-	s, stats := t.node.(system.Stater)
-	return n, s, named && stats
-}
-
 // inspect compares a stored object with the set's: first the size, then the bytes, within the
 // limits of an operation. The object is broken only if that is proven; without an answer or a
 // comparison it is unknown, and will be put again. A system that reports too few servers to
@@ -71,9 +63,8 @@ func (t *trial) inspect(ctx context.Context, object int, o system.Object) findin
 	if o.Size >= 0 && o.Size != t.set.Object(object).Size {
 		return broken
 	}
-	switch _, sum, err := t.compare(ctx, object, o.Ref); {
+	switch _, err := t.compare(ctx, object, o.Ref); {
 	case err == nil:
-		t.job(object).SHA256 = sum
 		return whole
 	case errors.Is(err, scenario.ErrWrongBytes), errors.Is(err, scenario.ErrTooShort), errors.Is(err, system.ErrTooFew):
 		return broken
@@ -113,43 +104,21 @@ func (t *trial) adopt(object int, o system.Object) error {
 	return t.accept(object, job, o.Ref, now)
 }
 
-// discard removes what an attempt left that failed because its data could not be read.
-func (t *trial) discard(ctx context.Context, name string, ref system.Ref) {
-	if n, ok := t.node.(system.Namer); ok && ref == "" {
-		ref = n.Named(name)
-	}
-	if ref != "" {
-		// Errors do not matter: the object does not count as stored.
-		_ = scenario.Remove(context.WithoutCancel(ctx), t.node, system.Object{Ref: ref, Size: -1})
-	}
-}
-
 // resolve looks at the objects that are in doubt at the end: those that were given up, and
 // those that an exit condition cut off. It adopts or removes them; if it cannot decide, the
 // object stays in doubt in the journal.
 func (t *trial) resolve(ctx context.Context) error {
-	doubted := t.those(func(j *job) bool { return j.doubt })
+	doubted := t.unfinished(func(j *job) bool { return j.doubt })
 	if len(doubted) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	_, _, named := t.byName()
-	if _, lists := t.node.(system.Lister); lists && !named {
-		if _, err := t.list(ctx, index{}); err != nil {
-			t.site.Event("note", "in doubt", fmt.Sprintf("%s: list what is stored: %v", t.site.Use.Name, err), 0)
-		} else {
-			t.clearUnlisted()
-		}
-	}
 	var n [findings]int
 	for _, object := range doubted {
-		found := absent
-		if t.job(object).doubt { // else clearUnlisted has cleared it: it is not in the list
-			var err error
-			if found, err = t.look(ctx, object); err != nil {
-				return err
-			}
+		found, err := t.look(ctx, object)
+		if err != nil {
+			return err
 		}
 		n[found]++
 	}
@@ -161,17 +130,6 @@ func (t *trial) resolve(ctx context.Context) error {
 			open))
 	}
 	return t.event("note", "in doubt", what)
-}
-
-// clearUnlisted ends the doubt about objects that are not in a complete list.
-func (t *trial) clearUnlisted() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for object, j := range t.jobs {
-		if _, there := t.listed[object]; !there {
-			j.doubt = false
-		}
-	}
 }
 
 // resolveTimeout limits the inspection of objects that are in doubt at the end.
@@ -209,7 +167,7 @@ func (t *trial) toVerify(job *record.Job) bool {
 
 func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 	object := int(job.Object)
-	op, _, err := t.compare(ctx, object, system.Ref(job.Ref))
+	op, err := t.compare(ctx, object, system.Ref(job.Ref))
 	why := fmt.Sprintf("%s: %v", op.Outcome, err)
 	if errors.Is(err, errOwnData) { // nothing was fetched
 		t.mu.Lock()
@@ -226,23 +184,21 @@ func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 var errOwnData = errors.New("its own data could not be read")
 
 // compare fetches an object, as one operation under the limits, and compares every byte with
-// the set's. sum is the SHA-256 of the bytes received, in hex.
-func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op record.Op, sum string, err error) {
+// the set's.
+func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op record.Op, err error) {
 	check, err := workload.Check(t.set, object)
 	if err != nil {
-		return op, "", fmt.Errorf("%w: %w", errOwnData, err)
+		return op, fmt.Errorf("%w: %w", errOwnData, err)
 	}
 	defer check.Close()
-	hash := sha256.New()
 	op = record.Op{Kind: record.OpGet, Object: uint32(object), Length: t.set.Object(object).Size}
 	err = scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) error {
 		return t.node.Get(w.Ctx, ref, w.Comparing(func(p []byte) bool {
-			hash.Write(p)
 			_, err := check.Write(p)
 			return err == nil
 		}))
 	})
-	return op, hex.EncodeToString(hash.Sum(nil)), err
+	return op, err
 }
 
 // named records an event for an object in trouble, for at most mostNamed objects per trouble.

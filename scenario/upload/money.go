@@ -22,9 +22,6 @@ const (
 	daysPerMonth = 365.0 / 12
 )
 
-// purposes lists the purposes in the order of the study; the first two are its storage cost.
-var purposes = []string{"fees", "storage", "upload", "download"}
-
 // amount adds a row of an amount (in the smallest unit) divided by each, and one at the stated
 // price. A nil amount is unknown and adds nothing.
 func (l *loadTest) amount(metric, entity string, amount *big.Int, each *big.Rat) {
@@ -74,12 +71,14 @@ func (l *loadTest) money() {
 	by := map[string]*big.Int{}
 	add := func(purpose string, amount *big.Int) { order, by[purpose] = append(order, purpose), amount }
 	var named, store *big.Int
-	for _, name := range l.kinds() {
-		add(strings.TrimPrefix(name, system.ReadSpentPrefix), l.since(name))
-		named = plus(named, l.since(name))
+	for _, name := range slices.Sorted(maps.Keys(l.readings.last)) {
+		if isPurpose(name) {
+			add(strings.TrimPrefix(name, system.ReadSpentPrefix), l.since(name))
+			named = plus(named, l.since(name))
+		}
 	}
-	if storage := by[purposes[1]]; storage != nil { // else it is part of another purpose, such as uploads
-		store = plus(by[purposes[0]], storage)
+	if storage := by["storage"]; storage != nil { // else it is part of another purpose, such as uploads
+		store = plus(by["fees"], storage)
 	}
 	spent, unspent := l.since(system.ReadSpent), l.since(system.ReadUnspent)
 	used, accounted := cmp.Or(named, spent), spent != nil && unspent != nil
@@ -107,7 +106,7 @@ func (l *loadTest) money() {
 // totals adds the total cost of the test, and the cost per file and per TB and month.
 func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
 	if used != nil {
-		l.used = float(used) / math.Pow(10, system.Decimals)
+		l.spending = float(used) / math.Pow(10, system.Decimals)
 	}
 	l.amount("money_spent", "", spent, one)
 	l.amount("money_used", "", used, one)
@@ -120,20 +119,6 @@ func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
 		l.amount("money_per_tb_month", "", store, tb)
 		l.amount("money_per_tb_month_all", "", used, tb)
 	}
-}
-
-// kinds returns the names of the readings of spending by purpose, in the order of purposes.
-func (l *loadTest) kinds() []string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(l.readings.last)),
-		func(name string) bool { return !isPurpose(name) })
-	at := func(name string) int {
-		if i := slices.Index(purposes, strings.TrimPrefix(name, system.ReadSpentPrefix)); i >= 0 {
-			return i
-		}
-		return len(purposes)
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return at(a) - at(b) })
-	return names
 }
 
 // months returns the period of contracts in months, or 0 if the system has none.

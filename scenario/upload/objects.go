@@ -32,13 +32,10 @@ type objects struct {
 	all    []accepted // in order of acceptance
 	states map[record.JobState]int64
 
-	limit float64 // seconds that an object may take to reach full redundancy
-
 	n, touched, attempts, retried, adopted int64
 	sent                                   int64           // bytes stored by puts that are known to have succeeded
 	verified, unverified                   int64           // objects fetched at the end
 	missing                                int64           // times that an accepted object was found missing later
-	late                                   int64           // reached full redundancy, but not in time
 	noRoom                                 int64           // not stored because the system had no room
 	accept, settle                         *record.Summary // times of puts that are known to have succeeded
 	resumed                                bool
@@ -118,9 +115,6 @@ type fetch struct {
 func readObjects(in *scenario.Measured, latest float64, rounded func(int64) int64) *objects {
 	s := &objects{states: map[record.JobState]int64{}, latest: latest, putCounts: noPuts, accept: record.NewSummary(),
 		settle: record.NewSummary()}
-	if u := in.Cell.Upload; u != nil {
-		s.limit = u.Settle.Seconds()
-	}
 	fetched := s.read(in.Ops)
 	for j := range in.Jobs {
 		s.job(&j, rounded)
@@ -185,16 +179,6 @@ func (s *objects) by(at float64) stored {
 // accepted returns the totals of all accepted objects.
 func (s *objects) accepted() stored { return s.upTo(len(s.all)) }
 
-// notDurable returns how many accepted objects did not reach full redundancy in time.
-func (s *objects) notDurable(in *scenario.Measured) (n int64) {
-	for j := range in.Jobs {
-		if j.State == record.JobAccepted && s.latest-j.Accepted.Seconds() > s.limit {
-			n++
-		}
-	}
-	return n
-}
-
 // job adds an object.
 func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
@@ -230,9 +214,6 @@ func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 		x.settled = full - began
 		add(s.settle, j.Began, j.Durable)
 		s.full, s.fullAt = s.full+float64(j.Size), max(s.fullAt, full)
-		if full-at > s.limit {
-			s.late++
-		}
 	}
 	s.add(x)
 }
@@ -278,7 +259,7 @@ func (s *objects) measure(in *scenario.Measured, put func(string, float64)) {
 	put("refused", float64(s.states[record.JobRefused]))
 	put("unreadable", float64(s.states[record.JobUnreadable]))
 	put("missing", float64(s.missing))
-	if in.LoadDetail(scenario.LoadSettles) > 0 {
+	if in.LoadDetail(scenario.LoadSettles) > 0 || s.states[record.JobDurable] > 0 { // recorded at the trial's end
 		put("durable", float64(s.states[record.JobDurable]))
 		put("not_durable", float64(s.states[record.JobAccepted]))
 	}

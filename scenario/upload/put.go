@@ -2,11 +2,8 @@ package upload
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"math"
 	"slices"
@@ -71,10 +68,8 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 	}
 	switch {
 	case from.err != nil:
-		t.discard(ctx, job.Name, ref)
 		return t.unreadable(object, job, from.err)
 	case op.Outcome == record.OK:
-		job.SHA256 = hex.EncodeToString(from.hash.Sum(nil))
 		if err := t.accept(object, job, ref, time.Duration(op.LastByte)); err != nil {
 			return err
 		}
@@ -128,7 +123,7 @@ func (t *trial) accept(object int, job *job, ref system.Ref, at time.Duration) e
 // failed queues an object for a later attempt, or gives it up.
 func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) error {
 	job.Error = scenario.ShortError(why)
-	givenUp := job.Attempts > t.u.Retries
+	over := job.Attempts > t.u.Retries
 	t.mu.Lock()
 	job.doubt = job.doubt || outcome != record.Refused
 	if errors.Is(why, system.ErrQuota) {
@@ -137,17 +132,17 @@ func (t *trial) failed(object int, job *job, outcome record.Outcome, why error) 
 	// The system is full only if it refuses repeatedly and accepts nothing in between: a
 	// Tahoe-LAFS server reports for half an hour that it is full if an interrupted upload still
 	// holds the place of the object.
-	if givenUp && t.quotas > t.u.Retries {
+	if over && t.quotas > t.u.Retries {
 		t.full = job.Error
 	}
 	t.mu.Unlock()
 	switch {
-	case !givenUp:
+	case !over:
 		job.State = record.JobWaiting
 		if err := t.sink.Jobs(job.Job); err != nil {
 			return err
 		}
-		t.queue.later(object, t.sink.Now()+backoff(t.u.Backoff.Std(), job.Attempts))
+		t.queue.later(object, backoff(t.u.Backoff.Std(), job.Attempts))
 		return nil
 	case outcome == record.Refused:
 		return t.becomes(object, job, record.JobRefused)
@@ -175,13 +170,12 @@ const (
 	backoffMost   = 10 * time.Minute
 )
 
-// source reads the content of an object to be sent. It hashes the content, and keeps read
-// errors, which are no failures of the system.
+// source reads the content of an object to be sent. It keeps read errors, which are no failures
+// of the system.
 type source struct {
 	io.ReadSeekCloser
 	left int64
-	hash hash.Hash // of the bytes read
-	err  error     // why the content could not be read
+	err  error // why the content could not be read
 }
 
 func openSource(set workload.Set, object int) (*source, error) {
@@ -189,13 +183,12 @@ func openSource(set workload.Set, object int) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{from, set.Object(object).Size, sha256.New(), nil}, nil
+	return &source{from, set.Object(object).Size, nil}, nil
 }
 
 // Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.ReadSeekCloser.Read(p)
-	s.hash.Write(p[:n])
 	s.left -= int64(n)
 	switch {
 	case s.left < 0:
@@ -245,19 +238,15 @@ func (t *trial) settleWithin(ctx context.Context, limit time.Duration, worker, o
 	})
 }
 
-// settleLate asks again about objects that were not durable when the wait for them ended. It
-// asks about each only briefly, since it may have become durable long ago, and repeats this for
-// the others. All together get as much time as a single object had. If the trial ends once
-// every object is accepted, it asks only once, about the objects that had their full wait.
+// settleLate asks again about objects that were not durable when the wait for them ended, unless
+// the trial is done once every object is accepted. It asks about each only briefly, since it may
+// have become durable long ago, and repeats this for the others. All together get as much time as
+// a single object had.
 func (t *trial) settleLate(ctx context.Context) error {
-	if t.settler() == nil {
+	if t.settler() == nil || t.u.Until == "accepted" {
 		return nil
 	}
-	once, limit := t.u.Until == "accepted", max(t.u.Settle.Std(), scenario.SettleBriefly)
-	if once {
-		limit = resolveTimeout
-	}
-	within, cancel := context.WithTimeout(ctx, limit)
+	within, cancel := context.WithTimeout(ctx, max(t.u.Settle.Std(), scenario.SettleBriefly))
 	defer cancel()
 	for late := t.notDurable(); len(late) > 0 && within.Err() == nil; late = t.notDurable() {
 		for _, object := range late {
@@ -265,26 +254,18 @@ func (t *trial) settleLate(ctx context.Context) error {
 				return err
 			}
 		}
-		if once {
-			break
-		}
 		timing.Pause(within, scenario.SettleBriefly) // for an object that is gone, settleWithin returns at once
 	}
 	return context.Cause(ctx)
 }
 
-// notDurable returns the objects that are accepted but not durable, in the set's order. If the
-// trial ends once every object is accepted, these are only those that had upload.settle.
+// notDurable returns the objects that are accepted but not durable, in the set's order.
 func (t *trial) notDurable() []int {
-	latest := time.Duration(math.MaxInt64)
-	if t.u.Until == "accepted" {
-		latest = t.sink.Now() - t.u.Settle.Std()
-	}
-	return t.those(func(j *job) bool { return j.State == record.JobAccepted && max(j.Accepted, t.began) <= latest })
+	return t.unfinished(func(j *job) bool { return j.State == record.JobAccepted })
 }
 
-// those returns the unfinished objects for which has is true, in the set's order.
-func (t *trial) those(has func(*job) bool) (all []int) {
+// unfinished returns the unfinished objects for which has is true, in the set's order.
+func (t *trial) unfinished(has func(*job) bool) (all []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for object, j := range t.jobs {

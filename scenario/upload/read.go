@@ -33,7 +33,7 @@ type loadTest struct {
 
 	files     int64   // stored
 	fileBytes float64 // of these files; NaN: unknown
-	used      float64 // money; NaN: unknown
+	spending  float64 // money used; NaN: unknown
 }
 
 var nan = math.NaN()
@@ -97,13 +97,11 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	if err != nil {
 		return analysis.Facts{}, err
 	}
-	l := &loadTest{trial: t, used: nan}
-	if err := l.systemOf(facts); err != nil {
-		return analysis.Facts{}, err
-	}
+	l := &loadTest{trial: t, spending: nan}
+	l.systemOf(facts)
 	l.measure(&in)
 	maps.Copy(l.metrics, t.Metrics) // recorded metrics take precedence
-	l.emit(&in)
+	l.emit()
 	l.money()
 	l.invariants()
 	l.series()
@@ -112,13 +110,9 @@ func read(t *analysis.Trial, facts *record.Reader) (analysis.Facts, error) {
 	return l.out, cmp.Or(err, in.Err())
 }
 
-// systemOf fills in the properties of the trial's system: its coding, from its identity or
-// else its options, its currency, and the stated price.
-func (l *loadTest) systemOf(facts *record.Reader) error {
-	plan, err := analysis.ReadPlan(facts)
-	if err != nil {
-		return err
-	}
+// systemOf fills in the stated price, and what the trial's system reported about itself: its
+// currency and its coding.
+func (l *loadTest) systemOf(facts *record.Reader) {
 	text := ""
 	switch cell := l.trial.Info.Plan; {
 	case cell.Upload != nil:
@@ -127,40 +121,17 @@ func (l *loadTest) systemOf(facts *record.Reader) error {
 		text = string(cell.Collect.Price)
 	}
 	l.price, _ = experiment.ParsePrice(text) // fails if none is stated
-	var use experiment.SystemUse
-	for _, s := range plan.Experiment.Systems {
-		if s.Name == l.trial.Info.System {
-			use = s
-		}
-	}
-	known := identityOf(use, analysis.Said(facts.Meta(), l.trial.Info.System))
-	l.currency, l.coding = known["currency"], codingOf(known)
-	return nil
+	said := analysis.Said(facts.Meta(), l.trial.Info.System)
+	l.currency, l.coding = cmp.Or(said["currency"], "units"), codingOf(said)
 }
 
-// identityOf returns the properties of a system: its options, overridden by what it reported.
-func identityOf(use experiment.SystemUse, said map[string]string) map[string]string {
-	known := map[string]string{"currency": "units"}
-	maps.Copy(known, use.With)
-	maps.Copy(known, said)
-	return known
-}
-
-// codingOf derives a system's coding from its identity and options.
-func codingOf(known map[string]string) (c coding) {
-	number := func(key string) int64 {
-		n, _ := strconv.ParseInt(known[key], 10, 64)
-		return n
-	}
-	c.sector = number("sector")
-	var a, b int64
-	if n, _ := fmt.Sscanf(known["redundancy"], "%d data + %d parity", &a, &b); n == 2 {
-		c.needed, c.servers = a, a+b
-	} else if n, _ := fmt.Sscanf(known["redundancy"], "%d of %d shards", &a, &b); n == 2 {
-		c.needed, c.servers = a, b
-	} else { // from its options
-		c.needed, c.servers = number("data_pieces")+number("needed"),
-			number("data_pieces")+number("parity_pieces")+number("total")
+// codingOf derives a system's coding from its identity: siad's, renterd's or Tahoe-LAFS's.
+func codingOf(said map[string]string) (c coding) {
+	c.sector, _ = strconv.ParseInt(said["sector"], 10, 64)
+	if n, _ := fmt.Sscanf(said["redundancy"], "%d data + %d parity", &c.needed, &c.servers); n == 2 {
+		c.servers += c.needed
+	} else { // if this fails, servers is 0
+		_, _ = fmt.Sscanf(cmp.Or(said["redundancy"], said["shares"]), "%d of %d", &c.needed, &c.servers)
 	}
 	if c.needed <= 0 || c.servers < c.needed {
 		return coding{}
@@ -284,7 +255,7 @@ func (l *loadTest) row(metric, entity string, v float64) {
 }
 
 // emit adds the metrics, and further numbers of objects and polls.
-func (l *loadTest) emit(in *scenario.Measured) {
+func (l *loadTest) emit() {
 	for _, key := range slices.Sorted(maps.Keys(l.metrics)) {
 		l.row(key, "", l.metrics[key])
 	}
@@ -293,7 +264,6 @@ func (l *loadTest) emit(in *scenario.Measured) {
 	l.row("contracts", "", l.now(system.ReadContracts))
 	l.row("redundancy_mean", "", l.now(system.ReadRedundancyMean))
 	l.row("below_redundancy", "", l.now(system.ReadBelow))
-	l.row("polls_timed_out", "", float64(l.timedOut))
 	for _, k := range l.trouble {
 		l.span(k.what, k.subject, k.from, k.to, fmt.Sprintf("%s, %d times; the first: %s", k.subject, k.count,
 			k.detail))
@@ -304,13 +274,6 @@ func (l *loadTest) emit(in *scenario.Measured) {
 		}
 		l.row("objects_by_state", "adopted", float64(l.adopted))
 		l.row("objects_by_state", "retried", float64(l.retried))
-		// whether the system reports when an object has its full redundancy
-		settles := l.states[record.JobDurable] > 0 || l.values[system.ReadUploads] != nil ||
-			l.values[system.ReadRedundancyMin] != nil
-		if l.up != nil && settles {
-			l.row("objects_by_state", lateState, float64(l.notDurable(in)))
-			l.row("objects_by_state", "durable late", float64(l.late))
-		}
 		l.row("no_room", "", float64(l.noRoom))
 	}
 	storing := l.lastAt - l.began()
@@ -335,9 +298,6 @@ func (l *loadTest) span(kind, entity string, from, to float64, note string) {
 	l.out.Spans = append(l.out.Spans, analysis.Span{Trial: l.trial, Entity: entity, Kind: kind, From: from, To: to,
 		Note: note})
 }
-
-// lateState is the state of accepted objects that did not reach full redundancy in time.
-const lateState = "not durable in time"
 
 // Kinds of spans in a load test's life.
 const (
@@ -428,7 +388,7 @@ func (l *loadTest) series() {
 // belong to the test, money used before the first poll is included.
 func (l *loadTest) usedByPoll() series {
 	all := slices.Clone(l.values[moneyUsed])
-	if before := l.used - l.now(moneyUsed); !math.IsNaN(before) {
+	if before := l.spending - l.now(moneyUsed); !math.IsNaN(before) {
 		for i := range all {
 			all[i].Value += before
 		}

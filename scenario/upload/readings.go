@@ -115,7 +115,6 @@ type readings struct {
 	end         float64 // of the last poll
 	missed      int64   // polls of the schedule that were left out
 	failed      int64   // calls without an answer
-	timedOut    int64   // polls with a call that timed out: their latency is a lower bound
 	trouble     []*trouble
 	first, last map[string]*big.Int // amounts of money
 	used        collect.Used
@@ -206,7 +205,7 @@ func (w *readings) add(p *record.Poll) {
 
 // answers adds the results of a poll's calls, and their total time.
 func (w *readings) answers(p *record.Poll) {
-	took, timed, open := 0.0, 0, false
+	took, timed := 0.0, 0
 	for _, c := range p.Calls {
 		w.calls[c.Name] = true
 		class := collect.Class(c.Error)
@@ -215,11 +214,8 @@ func (w *readings) answers(p *record.Poll) {
 			w.met("call failed", c.Name, class, c.Error, c.Start.Seconds())
 		}
 		if c.Error == "" || class == "timeout" {
-			timed, took, open = timed+1, took+(c.End-c.Start).Seconds(), open || c.Error != ""
+			timed, took = timed+1, took+(c.End-c.Start).Seconds()
 		}
-	}
-	if open {
-		w.timedOut++
 	}
 	// A poll that skipped an expensive call or was refused one only looks faster: leave it out.
 	if timed > 0 && timed >= len(w.calls) {

@@ -74,10 +74,7 @@ func (t *trial) sameData() error {
 	in := t.sink.Recorded()
 	for e := range in.Events {
 		if e.Kind == eventData && e.What == whatSet {
-			if e.Detail != now {
-				return t.dataChanged(fmt.Sprintf("it was %s, and is %s", e.Detail, now))
-			}
-			return nil
+			return t.unchanged(e.Detail, now)
 		}
 	}
 	if err := in.Err(); err != nil {
@@ -86,12 +83,15 @@ func (t *trial) sameData() error {
 	return t.event(eventData, whatSet, now)
 }
 
-func (t *trial) dataChanged(how string) error {
+func (t *trial) unchanged(was, now string) error {
+	if was == now {
+		return nil
+	}
 	hint := "nothing is lost: put the data back as it was, times included, and resume again, or begin a new run"
 	if dir := t.cell.Data.Directory; dir != "" {
 		hint += fmt.Sprintf("; what was written since the run began: find %s -newer RUN/plan.json", dir)
 	}
-	return ui.WithHint(fmt.Errorf("%s: %w: %s", t.site.Use.Name, ErrDataChanged, how), hint)
+	return ui.WithHint(fmt.Errorf("%s: %w: it was %s, and is %s", t.site.Use.Name, ErrDataChanged, was, now), hint)
 }
 
 // ErrDataChanged means that a session cannot continue its trial.
@@ -110,17 +110,10 @@ func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
 
 // replay reads the records of earlier sessions.
 func (t *trial) replay(r *restored) error {
-	err := t.eachJob(func(i int, job *record.Job) error {
-		if i < 0 || i >= t.set.Len() || job.Name != t.name(i) || job.Size != t.set.Object(i).Size {
-			return t.dataChanged(fmt.Sprintf("object %d, %s, is another", i, job.Name))
-		}
-		t.replayJob(r, i, job)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
 	in := t.sink.Recorded()
+	for job := range in.Jobs {
+		t.replayJob(r, int(job.Object), &job)
+	}
 	t.fetched = t.tally.read(in.Ops)
 	return in.Err()
 }
@@ -149,7 +142,7 @@ func (t *trial) replayJob(r *restored, i int, j *record.Job) {
 	case record.JobPutting:
 		r.doubt++
 	case record.JobUnreadable, record.JobMissing: // start anew; its data may be readable now
-		j.Attempts, j.Ref, j.SHA256 = 0, "", ""
+		j.Attempts, j.Ref = 0, ""
 	}
 	t.jobs[i] = &job{*j, j.State == record.JobPutting || j.State == record.JobWaiting}
 }
@@ -160,18 +153,17 @@ func (t *trial) enqueue() {
 	for i := range t.listed {
 		t.job(i).doubt = true
 	}
-	for _, i := range t.those(func(*job) bool { return true }) {
+	for _, i := range t.unfinished(func(*job) bool { return true }) {
 		j := t.jobs[i]
-		_, listed := t.listed[i]
-		switch {
-		case isStored(t.queue.of(i)):
-			t.queue.again(i)
-		case j.State == record.JobWaiting && !listed:
+		if _, listed := t.listed[i]; j.State == record.JobWaiting && !listed {
 			// The end of the attempt is not recorded, so count the pause from its start.
-			t.queue.later(i, j.Began+backoff(t.u.Backoff.Std(), j.Attempts))
-		default:
-			t.queue.later(i, 0)
+			t.queue.later(i, j.Began+backoff(t.u.Backoff.Std(), j.Attempts)-t.sink.Now())
+			continue
 		}
+		if !isStored(t.queue.of(i)) {
+			t.queue.set(i, record.JobWaiting)
+		}
+		t.queue.again(i)
 	}
 }
 
@@ -185,9 +177,12 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		return 0, fmt.Errorf("%s: list what is stored, to compare it with what was recorded (nothing is lost: resume "+
 			"again): %w", t.site.Use.Name, err)
 	}
-	t.clearUnlisted()
+	for i, j := range t.jobs {
+		_, there := t.listed[i]
+		j.doubt = j.doubt && there
+	}
 	var missing []record.Job
-	var unlisted []system.Ref
+	unlisted := 0
 	err = t.eachJob(func(i int, j *record.Job) error {
 		_, listed := t.listed[i]
 		switch {
@@ -196,13 +191,15 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		case isStored(j.State) && !seen[i]:
 			missing = append(missing, *j)
 			if !listed {
-				unlisted = append(unlisted, system.Ref(j.Ref))
+				unlisted++
 			}
 		}
 		return nil
 	})
-	if err == nil {
-		err = t.confirm(ctx, unlisted, r.accepted)
+	if err == nil && 2*unlisted > r.accepted { // putting objects again costs money again
+		err = fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a system that "+
+			"is not ready yet may list too little; see that it is well, and resume again; if it has lost them, begin a "+
+			"new run", t.site.Use.Name, unlisted, r.accepted)
 	}
 	if err != nil || len(missing) == 0 {
 		return 0, err
@@ -225,34 +222,6 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		}
 	}
 	return len(missing), nil
-}
-
-// leastUnlisted is the number of missing accepted objects from which a list that lacks most of
-// them is not trusted. Fewer are looked up one by one.
-const leastUnlisted = 5
-
-// confirm checks a list that lacks most accepted objects by looking up the objects themselves:
-// the system may not be ready yet, and putting objects again costs money again. It returns an
-// error unless all of them are gone.
-func (t *trial) confirm(ctx context.Context, unlisted []system.Ref, accepted int) error {
-	if 2*len(unlisted) <= accepted {
-		return nil
-	}
-	stater, _ := t.node.(system.Stater)
-	gone := func(ref system.Ref) bool {
-		ctx, cancel := context.WithTimeout(ctx, min(t.site.Limits.Deadline.Std(), scenario.RemoveOneTimeout))
-		defer cancel()
-		_, err := stater.Stat(ctx, ref)
-		return errors.Is(err, system.ErrNotFound)
-	}
-	for i, ref := range unlisted {
-		if stater == nil || i+1 == leastUnlisted || !gone(ref) {
-			return fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a system "+
-				"that is not ready yet may list too little; see that it is well, and resume again; if it has lost "+
-				"them, begin a new run", t.site.Use.Name, len(unlisted), accepted)
-		}
-	}
-	return nil
 }
 
 // list lists the objects of the system, and returns which stored objects are there with the

@@ -15,7 +15,7 @@ import (
 
 // conditions holds the conditions of the rules of load tests.
 var conditions = map[string]func(*analysis.Result) []analysis.Case{"money-unexplained": each(unexplained),
-	"objects-lost": each(objectsThat(lost...)), "not-durable": each(objectsThat(notDurable...)),
+	"objects-lost": each(objectsThat(lost...)), "not-durable": each(notDurable),
 	"storage-full": each(full), "slows-down": each(slowing), "poll-gaps": each(pollGaps)}
 
 // key identifies a row of a trial.
@@ -70,6 +70,9 @@ func (t *test) ended() (why string) {
 	return why
 }
 
+// done reports whether the test stored all its objects: no exit condition ended it.
+func (t *test) done() bool { return strings.HasPrefix(t.ended(), "all ") }
+
 // each returns a condition that examines each load test separately.
 func each(of func(t *test, add func(analysis.Case))) func(*analysis.Result) []analysis.Case {
 	return func(r *analysis.Result) (cases []analysis.Case) {
@@ -109,8 +112,7 @@ var (
 		{key{"refused", ""}, "were refused as often as upload.retries allows"},
 		{key{"unreadable", ""}, "could not be read from the data set"},
 		{key{"verify_failed", ""}, "could not be fetched back unchanged"}}
-	notDurable = []fate{
-		{key{"objects_by_state", lateState}, "were accepted, and not at their full redundancy within upload.settle"},
+	weak = []fate{{key{"not_durable", ""}, "were accepted, and never seen at their full redundancy"},
 		{key{"below_redundancy", ""}, "had their full redundancy and no longer have it"}}
 )
 
@@ -125,6 +127,16 @@ func objectsThat(fates ...fate) func(*test, func(analysis.Case)) {
 			}
 		}
 	}
+}
+
+// notDurable finds objects without full redundancy. Until a test is done, each worker may still
+// wait for an object that it stored just now.
+func notDurable(t *test, add func(analysis.Case)) {
+	all := weak
+	if up := t.Info.Plan.Upload; up != nil && !t.done() && int(t.of("not_durable")) <= up.Concurrency {
+		all = weak[1:]
+	}
+	objectsThat(all...)(t, add)
 }
 
 // full finds tests in which the system reported that its storage is full.
@@ -164,7 +176,7 @@ func slowing(t *test, add func(analysis.Case)) {
 		if s.Trial != t.Trial || worsens[s.Metric] == 0 {
 			continue
 		}
-		first, last, worse := gets(s.Points, worsens[s.Metric])
+		first, last, worse := worsening(s.Points, worsens[s.Metric])
 		if m, _ := t.f.Metric(s.Metric); worse {
 			x.Text, x.Unit, x.Limit, x.Value = m.Name, m.Unit, analysis.Num(first), analysis.Num(last)
 			add(x)
@@ -172,8 +184,8 @@ func slowing(t *test, add func(analysis.Case)) {
 	}
 }
 
-// gets returns the medians of a series' first and last quarter, and whether it gets worse.
-func gets(points []analysis.Point, sign float64) (first, last float64, worse bool) {
+// worsening returns the medians of a series' first and last quarter, and whether it gets worse.
+func worsening(points []analysis.Point, sign float64) (first, last float64, worse bool) {
 	var x, y, at, values []float64
 	for _, p := range points {
 		if !math.IsNaN(p.Value) {
@@ -200,9 +212,6 @@ func pollGaps(t *test, add func(analysis.Case)) {
 		add(x)
 	}
 }
-
-// natural lists how a load test ends that stored all its objects; the last is from older records.
-var natural = []string{"all done", "all durable", "durable too"}
 
 // watchedWords is the verdict's template for collect, which watches a system that others use.
 const watchedWords = "{{if .Running}}So far, {{end}}{{.Name}}: {{plural .Polls `poll` `polls`}} in {{.Took}}" +
@@ -231,8 +240,8 @@ func verdict(r *analysis.Result, verdictWords string) *analysis.Verdict {
 		}
 		if t.State == record.Running {
 			v.Tone = analysis.Warn
-		} else if why := t.ended(); !slices.ContainsFunc(natural, func(s string) bool { return strings.HasPrefix(why, s) }) {
-			said["Ended"] = why
+		} else if !t.done() {
+			said["Ended"] = t.ended()
 		}
 		parts = append(parts, analysis.Fill(verdictWords, said))
 	}

@@ -115,7 +115,7 @@ func TestSlowingDownIsSeldomFalse(t *testing.T) {
 					for next := noise(r); len(points) < n; {
 						points = append(points, analysis.Point{At: float64(len(points)), Value: math.Exp(next())})
 					}
-					_, _, worse := gets(points, sign)
+					_, _, worse := worsening(points, sign)
 					any = any || worse
 				}
 				if any {
@@ -132,17 +132,17 @@ func TestSlowingDownIsSeldomFalse(t *testing.T) {
 
 func TestSlowingDown(t *testing.T) {
 	for seed := range uint64(200) {
-		if _, _, worse := gets(line(200, 1, 2, seed), 1); !worse {
+		if _, _, worse := worsening(line(200, 1, 2, seed), 1); !worse {
 			t.Errorf("seed %d: twice as slow is not seen", seed)
 		}
-		if _, _, worse := gets(line(200, 2, 1, seed), -1); !worse {
+		if _, _, worse := worsening(line(200, 2, 1, seed), -1); !worse {
 			t.Errorf("seed %d: half the bandwidth is not seen", seed)
 		}
-		if _, _, worse := gets(line(200, 2, 1, seed), 1); worse {
+		if _, _, worse := worsening(line(200, 2, 1, seed), 1); worse {
 			t.Errorf("seed %d: faster passes for slower", seed)
 		}
 	}
-	if _, _, worse := gets(line(leastPoints-1, 1, 9, 1), 1); worse {
+	if _, _, worse := worsening(line(leastPoints-1, 1, 9, 1), 1); worse {
 		t.Error("too few points suffice")
 	}
 }
@@ -180,7 +180,7 @@ func TestEveryRule(t *testing.T) {
 		Spans: []analysis.Span{{Trial: trial, Kind: moneyMissing, From: 600, To: 1200, Note: "40 SC"},
 			{Trial: trial, Kind: endedMark, Note: "storage_full: no contract is good for uploads"}}}
 	for k, v := range map[key]float64{{"files", ""}: 100, {"missing", ""}: 1, {"failed", ""}: 2,
-		{"objects_by_state", lateState}: 3, {"no_room", ""}: 2,
+		{"not_durable", ""}: 3, {"no_room", ""}: 2,
 		{"stored_bytes", ""}: 1e6, {"polls", ""}: 10, {"polls_missed", ""}: 5, {"money", unnamed}: 30,
 		{"money_used", ""}: 100} {
 		f.Rows = append(f.Rows, analysis.Row{Trial: trial, Metric: k.metric, Entity: k.entity, Value: v})

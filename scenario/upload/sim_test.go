@@ -109,7 +109,7 @@ func (w *weeks) check() {
 			continue
 		}
 		o, there := stored[string(j.Ref)]
-		if !there || o.Size != j.Size || o.SHA256 != j.SHA256 {
+		if !there || o.Size != j.Size || o.SHA256 != w.sum(j.Object) {
 			w.t.Errorf("%s is called %s, and is %+v (%v)", j.Ref, j.State, o, there)
 		}
 		delete(stored, string(j.Ref))

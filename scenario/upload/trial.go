@@ -41,10 +41,8 @@ type trial struct {
 	tally    putCounts             // over all sessions
 	session  int64                 // attempts of this session
 	last     time.Duration         // time of the last acceptance
-	began    time.Duration         // start of this session, since the epoch
 	full     string
 	quotas   int // consecutive attempts that the system had no room for
-	idle     bool
 	notes    []string
 }
 
@@ -63,6 +61,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
 	}
 	t := newTrial(r, cell, seed, sink, set)
+	defer t.queue.stop()
 	if err = t.restore(ctx); err == nil {
 		err = cmp.Or(t.run(ctx), t.log.Flush())
 	}
@@ -71,12 +70,12 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 
 func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, set workload.Set) *trial {
 	t := &trial{
-		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set, began: sink.Now(),
+		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set,
 		pre: r.trialNames(cell, seed), log: scenario.NewOpLog(sink.Block),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
 		tally: noPuts,
 	}
-	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size }, sink.Now)
+	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size })
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
 	t.polls.polled = t.report
 	return t
@@ -112,19 +111,11 @@ const clearStopped = 30 * time.Minute
 // work stores the objects, waits until they are durable, and verifies some. Since polls may be
 // far apart, it polls once more when all objects are stored, for the bandwidth up to then.
 func (t *trial) work(ctx context.Context) (err error) {
-	steps := []func(context.Context) error{t.put, t.resolve, t.polls.once, t.rest, t.settleLate, t.verify}
+	steps := []func(context.Context) error{t.put, t.resolve, t.polls.once, t.settleLate, t.verify}
 	for i := 0; i < len(steps) && err == nil; i++ {
 		err = steps[i](ctx)
 	}
 	return err
-}
-
-// rest marks the trial as idle: with no object left to store, nothing lacks progress.
-func (t *trial) rest(context.Context) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.idle = true
-	return nil
 }
 
 // put stores the remaining objects, upload.concurrency at a time, and waits for the durability
@@ -186,7 +177,7 @@ func (t *trial) state() scenario.State {
 	t.polls.sofar(&s)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.Finished, s.Failures, s.Full, s.Idle = t.tally.finished, t.tally.failures, t.full, t.idle
+	s.Finished, s.Failures, s.Full = t.tally.finished, t.tally.failures, t.full
 	return s
 }
 
@@ -209,19 +200,16 @@ func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end 
 // load returns the facts about the load generator. cpu is this process's CPU time at the start
 // of the trial.
 func (t *trial) load(cpu float64) scenario.Load {
-	n := t.queue.counts()
 	used, peak := scenario.Self()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	load := scenario.Load{
-		Seconds: (t.last - max(0, t.tally.first)).Seconds(), CPU: used - cpu, RSSPeak: peak,
+		Seconds: max(0, t.last-max(0, t.tally.first)).Seconds(), // last is 0 if none was accepted
+		CPU:     used - cpu, RSSPeak: peak,
 		Notes: slices.Clone(t.notes),
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
 			scenario.Fact(scenario.LoadAttempts, float64(t.session)),
 			scenario.Fact(scenario.LoadNotCompared, float64(t.unread))},
-	}
-	if accepted := n.accepted(); accepted > 0 && load.Seconds > 0 {
-		load.AchievedRate = float64(accepted) / load.Seconds
 	}
 	if t.settler() != nil {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadSettles, 1))
@@ -245,19 +233,19 @@ func isStored(s record.JobState) bool { return s == record.JobAccepted || s == r
 // queue keeps the state of each object of a data set, and hands out the objects to put or to
 // settle: first those that were queued again, then new ones in the order of the set.
 type queue struct {
-	now  func() time.Duration
 	size func(object int) int64
 
 	mu      sync.Mutex
 	changed *sync.Cond // signals a change of state or due
 	state   []record.JobState
 	total   counts
-	next    int   // no object before it is new
-	due     []int // queued again
+	next    int                 // no object before it is new
+	due     []int               // queued again
+	waits   map[int]*time.Timer // of the objects that are queued again later
 }
 
-func newQueue(n int, size func(object int) int64, now func() time.Duration) *queue {
-	q := &queue{now: now, size: size, state: make([]record.JobState, n),
+func newQueue(n int, size func(object int) int64) *queue {
+	q := &queue{size: size, state: make([]record.JobState, n), waits: map[int]*time.Timer{},
 		total: counts{in: map[record.JobState]int64{"": int64(n)}}}
 	q.changed = sync.NewCond(&q.mu)
 	return q
@@ -322,16 +310,24 @@ func (q *queue) again(object int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.due = append(q.due, object)
+	delete(q.waits, object)
 	q.changed.Broadcast()
 }
 
-// later queues an object for another put at the time due.
-func (q *queue) later(object int, due time.Duration) {
-	q.set(object, record.JobWaiting)
-	if wait := due - q.now(); wait > 0 {
-		time.AfterFunc(wait, func() { q.again(object) })
-	} else {
-		q.again(object)
+// later queues an object for another put after a wait.
+func (q *queue) later(object int, wait time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.move(object, record.JobWaiting)
+	q.waits[object] = time.AfterFunc(wait, func() { q.again(object) })
+}
+
+// stop ends the waits for objects to be queued again. They would keep the queue in memory.
+func (q *queue) stop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, wait := range q.waits {
+		wait.Stop()
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/facts"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -129,17 +128,19 @@ func TestNumbersOfAnUnfinishedTrial(t *testing.T) {
 	}
 }
 
-// A system's reports take precedence over its options.
 func TestCodingOfIdentities(t *testing.T) {
-	use := experiment.SystemUse{Use: "garage", With: map[string]string{"redundancy": "10 of 30 shards", "sector": "7"}}
 	for _, c := range []struct {
-		said     map[string]string
-		sector   int64
-		currency string
-	}{{nil, 7, "units"}, {map[string]string{"sector": "1000", "currency": "SC"}, 1000, "SC"}} {
-		known := identityOf(use, c.said)
-		if got := codingOf(known); got != (coding{c.sector, 10, 30}) || known["currency"] != c.currency {
-			t.Errorf("%+v: %+v, %s", c, got, known["currency"])
+		said map[string]string
+		want coding
+	}{
+		{map[string]string{"redundancy": "10 data + 20 parity pieces", "sector": "4096"}, coding{4096, 10, 30}},
+		{map[string]string{"redundancy": "2 of 10 shards", "sector": "7"}, coding{7, 2, 10}},
+		{map[string]string{"shares": "3 of 10, on 7 different nodes"}, coding{0, 3, 10}},
+		{map[string]string{"redundancy": "three of ten", "sector": "7"}, coding{}},
+		{nil, coding{}},
+	} {
+		if got := codingOf(c.said); got != c.want {
+			t.Errorf("%v: %+v, want %+v", c.said, got, c.want)
 		}
 	}
 }
@@ -148,7 +149,7 @@ func TestCodingOfIdentities(t *testing.T) {
 func TestMoneyOverTime(t *testing.T) {
 	for _, c := range []struct{ used, first, last float64 }{{510, 500, 510}, {10, 0, 10}, {nan, 0, 10}} {
 		l := &loadTest{readings: &readings{values: map[string]series{
-			moneyUsed: {{Start: 0, Value: 0}, {Start: 120, Value: 10}}}}, used: c.used}
+			moneyUsed: {{Start: 0, Value: 0}, {Start: 120, Value: 10}}}}, spending: c.used}
 		if got := l.usedByPoll().values(); got[0] != c.first || got[1] != c.last {
 			t.Errorf("%v used: %v", c.used, got)
 		}

@@ -101,12 +101,15 @@ func (n *Node) Target(ref system.Ref) (system.HTTPTarget, error) {
 
 // Put implements system.Store by HTTP PUT.
 func (n *Node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
-	ref := system.Ref(disk.FileName(name))
+	ref := n.Named(name)
 	if err := n.send(ctx, http.MethodPut, ref, size, r); err != nil {
 		return "", err
 	}
 	return ref, nil
 }
+
+// Named implements system.Namer.
+func (n *Node) Named(name string) system.Ref { return system.Ref(disk.FileName(name)) }
 
 func (n *Node) send(ctx context.Context, method string, ref system.Ref, size int64, r io.Reader) error {
 	t, err := n.Target(ref)
