@@ -235,18 +235,6 @@ func TestFactorialSeesWhatTheModelLacks(t *testing.T) {
 	wantWarning(t, w.fit(t), "more than two factors")
 }
 
-func TestFactorialNamesAnOutlier(t *testing.T) {
-	w := trio()
-	w.noise = lognormal(0.05)
-	obs := w.run(rand.New(rand.NewPCG(1, 1)))
-	for i, o := range obs {
-		if o.Block == 2 && slices.Equal(o.Levels, []int{1, 1, 0}) {
-			obs[i].Value *= 3
-		}
-	}
-	wantWarning(t, factorial(t, w, obs), "block 2, A 1, B 1, C 0")
-}
-
 func TestFactorialErrors(t *testing.T) {
 	two := factorsOf(2, 2)
 	for want, c := range map[string]struct {
