@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -76,7 +75,7 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 		return FactorialFit{}, err
 	}
 	model := d.model()
-	fit := FactorialFit{Warnings: slices.Clone(d.warnings)}
+	var fit FactorialFit
 	if !model.blocked && len(d.blocks) > 1 {
 		fit.Warnings = append(fit.Warnings,
 			fmt.Sprintf("the %d blocks are not in the model: with them in it the main effects are not identifiable",
@@ -107,13 +106,12 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 
 // design is a checked set of trials.
 type design struct {
-	factors  []FactorialFactor
-	obs      []FactorialObs
-	logs     []float64 // ln(value)
-	block    []int     // of each trial, numbered from 0
-	blocks   []int     // their original numbers
-	seen     [][]int   // levels of each factor that have trials, in order
-	warnings []string
+	factors []FactorialFactor
+	obs     []FactorialObs
+	logs    []float64 // ln(value)
+	block   []int     // of each trial, numbered from 0
+	blocks  []int     // their original numbers
+	seen    [][]int   // levels of each factor that have trials, in order
 }
 
 func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
@@ -134,18 +132,6 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
 	for _, o := range obs {
 		b, _ := slices.BinarySearch(d.blocks, o.Block)
 		d.block = append(d.block, b)
-	}
-	for f, levels := range d.seen {
-		if len(levels) < len(factors[f].Levels) {
-			var without []string
-			for l, name := range factors[f].Levels {
-				if !slices.Contains(levels, l) {
-					without = append(without, name)
-				}
-			}
-			d.warnings = append(d.warnings,
-				fmt.Sprintf("no trial has %s %s", factors[f].Name, strings.Join(without, ", ")))
-		}
 	}
 	return d, nil
 }

@@ -198,7 +198,7 @@ func TestFactorialLostTrials(t *testing.T) {
 		"a pair of levels": {func(l []int, _ int) bool { return l[0] == 1 && l[1] == 2 }, "[0][1] [1][2] [0 1][1 2]",
 			""},
 		"a level": {func(l []int, _ int) bool { return l[1] == 2 }, "[1][2] [0 1][1 2] [1 2][2 1]",
-			"no trial has B 2"},
+			"3 of 9 effects are not estimated"},
 		"each block a level": {func(l []int, b int) bool { return l[2] != b%2 }, "", "blocks are not in the model"},
 	} {
 		t.Run(name, func(t *testing.T) {
