@@ -46,7 +46,7 @@ var allowed = []struct {
 	{"presets/", nil},
 	{"workload/", nil},
 	{"record/", []string{"internal"}},
-	{"stats/", nil},
+	{"stats/", []string{"internal"}},
 	{"internal/", []string{"internal", "record"}},
 }
 
