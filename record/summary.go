@@ -3,6 +3,8 @@ package record
 import (
 	"maps"
 	"sync"
+
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Measure is a time that a [Summary] keeps as a histogram.
@@ -182,5 +184,15 @@ func (s *Summary) Quantile(m Measure, q float64) float64 {
 func (s *Summary) KaplanMeier(m Measure, q float64) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return productLimit(s.hist[m], s.censored[m], q)
+	if s.censored[m].count() == 0 {
+		return s.hist[m].quantile(q)
+	}
+	var all []stats.Lifetime
+	for happened, h := range map[bool]*histogram{true: s.hist[m], false: s.censored[m]} {
+		h.each(func(t float64, n int64) bool {
+			all = append(all, stats.Lifetime{Time: t, Happened: happened, N: n})
+			return true
+		})
+	}
+	return stats.ProductLimit(all, q)
 }

@@ -45,7 +45,7 @@ var allowed = []struct {
 	{"experiment/", []string{"internal"}},
 	{"presets/", nil},
 	{"workload/", nil},
-	{"record/", []string{"internal"}},
+	{"record/", []string{"internal", "stats"}},
 	{"stats/", []string{"internal"}},
 	{"internal/", []string{"internal", "record"}},
 }
