@@ -128,7 +128,8 @@ func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
 }
 
 func newFrame(p *experiment.Plan, view *View) *Frame {
-	f := &Frame{Plan: p, View: view}
+	f := &Frame{Plan: p, View: view,
+		Links: []Link{}, Invalid: []InvalidTrial{}, Skipped: []SkippedCell{}, Notes: []string{}}
 	f.Run.PlanHash, f.Run.Seed, f.Run.Planned = p.Hash, p.Experiment.Seed, p.Blocks*len(p.Cells)
 	several := len(p.Experiment.Systems) > 1 // otherwise there is nothing to compare with the baseline
 	for _, c := range p.Cells {
