@@ -23,11 +23,8 @@ import (
 type Counts struct {
 	Lines      int64 // of logs, and rows of tables
 	Records    int64 // used
-	Cut        int64 // truncated records
-	Incomplete int64 // records without a required field, or with an impossible one
-	Duplicates int64 // duplicate records
-	Unassigned int64 // download metrics without a known experiment
-	Unknown    int64 // records of an unknown type
+	Duplicates int64
+	Unused     int64 // truncated, incomplete or unknown records, and those of an unknown experiment
 	Files      int64
 }
 
@@ -143,7 +140,7 @@ func (r *reader) lines(name string, f io.Reader) error {
 		case err != nil:
 			return err
 		case more && !within:
-			r.counts.Lines, r.counts.Cut = r.counts.Lines+1, r.counts.Cut+1
+			r.counts.Lines, r.counts.Unused = r.counts.Lines+1, r.counts.Unused+1
 		case !more && !within:
 			r.line(name, string(line))
 		}
@@ -166,18 +163,13 @@ func (r *reader) line(name, line string) {
 	}
 }
 
-// entry takes a record, or counts why it cannot be used.
+// entry takes a record, or counts that it cannot be used.
 func (r *reader) entry(s stream, e entry, err error) {
-	switch {
-	case err == nil:
-		r.take(s, e)
-	case errors.Is(err, errUnknown):
-		r.counts.Unknown++
-	case e.Type != "":
-		r.counts.Incomplete++
-	default:
-		r.counts.Cut++
+	if err != nil {
+		r.counts.Unused++
+		return
 	}
+	r.take(s, e)
 }
 
 // configs reads the configurations that the study's program splits from the records of an
@@ -188,7 +180,7 @@ func (r *reader) configs(name string, in io.Reader) {
 		var raw json.RawMessage
 		r.counts.Lines++
 		if dec.Decode(&raw) != nil {
-			r.counts.Cut++
+			r.counts.Unused++
 			break
 		}
 		e, err := parse(raw, strings.TrimSuffix(path.Base(name), ".jsonl"))
@@ -218,7 +210,7 @@ func (r *reader) table(name string, in io.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &broken):
-			r.counts.Lines, r.counts.Cut = r.counts.Lines+1, r.counts.Cut+1
+			r.counts.Lines, r.counts.Unused = r.counts.Lines+1, r.counts.Unused+1
 			continue
 		case err != nil:
 			return err
