@@ -184,7 +184,7 @@ func Said(meta map[string]string, system string) map[string]string {
 func (f *Frame) environment() []Pair {
 	pairs, meta := []Pair{}, f.Meta
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
-		if key == planSum { // it is of the file, and differs from the plan's own hash
+		if key == record.KeyPlan { // it is of the file, and differs from the plan's own hash
 			continue
 		}
 		var v map[string]any

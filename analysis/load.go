@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -104,18 +103,9 @@ func (f *Frame) read(t *Trial, run *record.Reader) error {
 	return nil
 }
 
-// planSum is the recorder's key of the SHA-256 of plan.json.
-const planSum = "record.plan_sha256"
-
 // ReadPlan reads the plan of a run, which an older or newer version may have written.
 func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
-	raw, sum := run.Plan(), run.Meta()[planSum]
-	if got := fmt.Sprintf("%x", sha256.Sum256(raw)); sum != "" && got != sum {
-		return nil, fmt.Errorf("plan of %s: plan.json is not the one that the run began with (its SHA-256 is %.12s, "+
-			"recorded is %.12s)",
-			run.Dir(), got, sum)
-	}
-	plan, err := experiment.ReadPlan(raw)
+	plan, err := experiment.ReadPlan(run.Plan())
 	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
 	}

@@ -27,7 +27,7 @@ type Reader struct {
 	id      string
 }
 
-// Open opens a run directory for reading.
+// Open opens a run directory for reading, if its plan is the one with which the run began.
 func Open(dir string) (*Reader, error) {
 	plan, err := readPlan(dir)
 	if err != nil {
@@ -37,8 +37,15 @@ func Open(dir string) (*Reader, error) {
 	if r.db, r.schema, err = openToRead(dir); err != nil {
 		return nil, err
 	}
-	r.id = r.Meta()[keyID]
-	if r.metrics, _, err = list(r.db, metricTable, "true", -1); err != nil {
+	meta := r.Meta()
+	r.id = meta[keyID]
+	if now, made := planHash(plan), meta[KeyPlan]; now != made {
+		err = fmt.Errorf("record: open %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); restore it",
+			dir, planFile, now, made)
+	} else {
+		r.metrics, _, err = list(r.db, metricTable, "true", -1)
+	}
+	if err != nil {
 		r.db.Close()
 		return nil, err
 	}
@@ -70,7 +77,7 @@ var errMustWrite = errors.New("the run was not closed and the directory is read-
 	"first")
 
 // checkSchema returns the schema version of a database if this program can read it.
-func checkSchema(dir string, db queryer) (int, error) {
+func checkSchema(dir string, db *sql.DB) (int, error) {
 	var text string
 	if err := db.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`,
 		keySchema).Scan(&text); err != nil {

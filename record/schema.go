@@ -17,7 +17,7 @@ const (
 // Keys of the package itself in meta.
 const (
 	keySchema = "record.schema"      // schemaVersion
-	keyPlan   = "record.plan_sha256" // of the bytes of plan.json
+	KeyPlan   = "record.plan_sha256" // of the bytes of plan.json
 	keyID     = "record.id"          // see Reader.ID
 )
 
