@@ -38,7 +38,7 @@ type Reading struct {
 // Poll records a poll, replacing one with the same number. It is written within a second,
 // completely or not at all.
 func (w *TrialWriter) Poll(p Poll) error {
-	return w.locked(func() error {
+	return w.guarded(func() error {
 		w.run.journal = true
 		p.Calls = shifted(p.Calls, -p.Start)
 		return put(w.run, pollTable, &p, w.trial.ID)

@@ -298,12 +298,12 @@ func (r *Run) flush() error {
 
 // Event records an event of the run. It is durable when Event returns.
 func (r *Run) Event(e Event) error {
-	return r.locked(func() error { return put(r, eventTable, &e) })
+	return r.durable(func() error { return put(r, eventTable, &e) })
 }
 
 // Meta sets a value in the run's metadata. It is durable when Meta returns.
 func (r *Run) Meta(key, value string) error {
-	return r.locked(func() error { return r.setMeta(key, value) })
+	return r.durable(func() error { return r.setMeta(key, value) })
 }
 
 // Close writes what is left and unlocks the directory. Trials that have not ended stay
@@ -371,8 +371,8 @@ func (r *Run) guarded(fn func() error) error {
 	return r.fail(fn())
 }
 
-// locked is guarded, and makes what fn wrote durable.
-func (r *Run) locked(fn func() error) error {
+// durable is guarded, and flushes what fn wrote to the disk.
+func (r *Run) durable(fn func() error) error {
 	return r.guarded(func() error { return r.durably(fn) })
 }
 
