@@ -86,7 +86,7 @@ func (c *Comparison) environments(kind string, prefixes ...string) {
 	for _, r := range append([]*Result{c.base}, c.news...) {
 		for _, p := range r.Environment {
 			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }) &&
-				!momentary(p.Key) {
+				lastPart(p.Key) != "directory" { // which says where, not what
 				keys[p.Key] = true
 			}
 		}
@@ -98,14 +98,6 @@ func (c *Comparison) environments(kind string, prefixes ...string) {
 		}
 		c.differ(kind, key, func(r *Result) string { return cmp.Or(r.Environ(key), known) })
 	}
-}
-
-// momentary reports whether a value changes all the time.
-func momentary(key string) bool {
-	parts := strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return r == '.' || r == ' ' || r == '_' })
-	return slices.ContainsFunc(parts, func(w string) bool {
-		return slices.Contains([]string{"mhz", "pid", "started", "uptime", "port", "address", "dir", "directory"}, w)
-	})
 }
 
 // settingText formats a setting as in an experiment file: plans store bytes and seconds as
