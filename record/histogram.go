@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -45,19 +44,6 @@ func (h *histogram) count() int64 {
 		return 0
 	}
 	return h.h.TotalCount() + h.over
-}
-
-// decode adds a stored histogram: HdrHistogram V2, compressed, in base64.
-func (h *histogram) decode(hdr string, over int64) error {
-	p, err := hdrhistogram.DecodePacked([]byte(hdr))
-	if err != nil {
-		return fmt.Errorf("histogram: %w: %w", ErrCorrupt, err)
-	}
-	if dropped := p.MergeInto(h.h); dropped != 0 {
-		return fmt.Errorf("histogram: %w: %d values out of range", ErrCorrupt, dropped)
-	}
-	h.over += over
-	return nil
 }
 
 // each calls fn with every bucket's value (seconds) and count, in ascending

@@ -24,11 +24,6 @@ const (
 	numMeasures
 )
 
-var measureNames = [...]string{"ttfb", "duration", "lag"}
-
-// String is the measure's name in run.db.
-func (m Measure) String() string { return measureNames[m] }
-
 // maxClasses limits the distinct classes that a summary counts; further ones count as
 // OtherClasses.
 const maxClasses = 1000
