@@ -184,10 +184,9 @@ func (s *Summary) KaplanMeier(m Measure, q float64) float64 {
 	}
 	var all []stats.Lifetime
 	for happened, h := range map[bool]*histogram{true: s.hist[m], false: s.censored[m]} {
-		h.each(func(t float64, n int64) bool {
+		for t, n := range h.each {
 			all = append(all, stats.Lifetime{Time: t, Happened: happened, N: n})
-			return true
-		})
+		}
 	}
 	return stats.ProductLimit(all, q)
 }
