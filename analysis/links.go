@@ -91,9 +91,9 @@ func highest(have Num, v float64) Num {
 
 // Line is a physical limit at one position of the axis.
 type Line struct {
-	Panel, Where string
-	System       string // set if the systems' lines differ
-	X, Y         float64
+	Panel  string
+	System string // set if the systems' lines differ
+	X, Y   float64
 }
 
 // sameLine is the largest ratio of the systems' load lines that are drawn as one.
@@ -115,7 +115,7 @@ func (f *Frame) linesBy(metric string, system bool) []Line {
 	values := map[Line][]float64{}
 	var all []Line
 	for _, c := range f.Cells {
-		l := Line{Panel: f.Layout.PanelOf(c), Where: f.Layout.Where(c), X: f.Layout.At(c)}
+		l := Line{Panel: f.Layout.PanelOf(c), X: f.Layout.At(c)}
 		if system {
 			l.System = c.System
 		}
