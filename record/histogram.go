@@ -27,8 +27,7 @@ func newHistogram() *histogram {
 	return &histogram{h: hdrhistogram.New(1, int64(maxTracked), significantFigures)}
 }
 
-// record counts one value; a negative one counts as 0 (an arrival that started
-// early by the resolution of a timer has no lag).
+// record counts one value; a negative one counts as 0.
 func (h *histogram) record(ns int64) {
 	if ns > int64(maxTracked) {
 		h.over++
@@ -38,13 +37,8 @@ func (h *histogram) record(ns int64) {
 	_ = h.h.RecordValue(max(ns, 0))
 }
 
-// count returns the number of values; 0 for a nil histogram.
-func (h *histogram) count() int64 {
-	if h == nil {
-		return 0
-	}
-	return h.h.TotalCount() + h.over
-}
+// count returns the number of values.
+func (h *histogram) count() int64 { return h.h.TotalCount() + h.over }
 
 // each yields every bucket's value (seconds) and count, in ascending order. Overflow comes last, as
 // +Inf.

@@ -18,9 +18,6 @@ const (
 	// Duration is the time from the intended start to the last byte, of
 	// operations that were ok.
 	Duration
-	// Lag is the time from the intended to the actual start of every
-	// operation: how late the generator was. 0 in a closed loop.
-	Lag
 	numMeasures
 )
 
@@ -32,7 +29,7 @@ const maxClasses = 1000
 // [Summary].
 const OtherClasses = "(other classes)"
 
-// Summary accumulates operations in constant memory (1.3 MB): counts, bytes
+// Summary accumulates operations in constant memory (1.1 MB): counts, bytes
 // and histograms. It is safe for concurrent use.
 //
 // Failures of the server are in no histogram: a fast refusal is not a fast answer.
@@ -43,7 +40,7 @@ type Summary struct {
 	mu       sync.Mutex
 	counts   Counts
 	hist     [numMeasures]*histogram
-	censored [numMeasures]*histogram // Lag: nil
+	censored [numMeasures]*histogram
 }
 
 // Counts are the plain numbers of a [Summary].
@@ -79,10 +76,7 @@ func (c Counts) Finished() int64 { return SumOutcomes(c.OutcomeMap(), Outcome.Fi
 func NewSummary() *Summary {
 	s := new(Summary)
 	for m := range numMeasures {
-		s.hist[m] = newHistogram()
-		if m != Lag {
-			s.censored[m] = newHistogram()
-		}
+		s.hist[m], s.censored[m] = newHistogram(), newHistogram()
 	}
 	return s
 }
@@ -114,7 +108,6 @@ func (s *Summary) add(op *Op) {
 	if op.Class != "" {
 		c.class(op.Class, 1)
 	}
-	s.hist[Lag].record(op.Start - op.Intended)
 
 	switch {
 	case op.Outcome == OK:
