@@ -39,17 +39,9 @@ type Overall struct {
 	Metric string `json:"metric"`
 	N      int    `json:"n"` // blocks
 	Range
-	P           Num     `json:"p"`
-	Significant bool    `json:"significant"`
-	Better      int     `json:"better"`
-	Least       Extreme `json:"least"` // the group with the lowest ratio
-	Most        Extreme `json:"most"`
-}
-
-// Extreme is a group with an extreme ratio.
-type Extreme struct {
-	Where string `json:"where"`
-	Value Num    `json:"value"`
+	P           Num  `json:"p"`
+	Significant bool `json:"significant"`
+	Better      int  `json:"better"`
 }
 
 // compare computes the ratios of each cell to the baseline's cell of its group, and pools them
@@ -224,12 +216,6 @@ func (f *Frame) pool(s System, m record.Metric) (Overall, bool) {
 		}
 		only = c.Ratios[m.Key]
 		rows, centres = append(rows, row), append(centres, math.Log(float64(only.Value)))
-		if len(rows) == 1 || only.Value < o.Least.Value {
-			o.Least = Extreme{f.Layout.Where(c), only.Value}
-		}
-		if len(rows) == 1 || only.Value > o.Most.Value {
-			o.Most = Extreme{f.Layout.Where(c), only.Value}
-		}
 	}
 	switch len(rows) {
 	case 0:

@@ -12,13 +12,12 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Difference is a difference between runs other than their results. New has one entry for each
 // new run.
 type Difference struct {
-	Kind string   `json:"kind"` // "settings", "plan", "plimsoll", "system", "machine", "links", "others" or "trials"
+	Kind string   `json:"kind"` // "settings", "plan", "plimsoll", "system", "machine", "links" or "trials"
 	What string   `json:"what"`
 	Base string   `json:"base"`
 	New  []string `json:"new"`
@@ -65,15 +64,6 @@ func (c *Comparison) differences() {
 		}
 		return fmt.Sprintf("%d of %d", off, all)
 	})
-	if all := append([]*Result{c.base}, c.news...); slices.ContainsFunc(all,
-		func(r *Result) bool { return otherwiseBusy(othersBusy(r), othersBusy(c.base)) }) {
-		c.differ("others", "CPU used by others (median over trials)", func(r *Result) string {
-			if busy := othersBusy(r); !math.IsNaN(busy) {
-				return words.Percent(busy)
-			}
-			return "not recorded"
-		})
-	}
 	c.differ("trials", "valid", func(r *Result) string { return fmt.Sprintf("%d of %d", r.Run.Valid, r.Run.Done) })
 }
 
@@ -96,7 +86,7 @@ func (c *Comparison) environments(kind string, prefixes ...string) {
 	for _, r := range append([]*Result{c.base}, c.news...) {
 		for _, p := range r.Environment {
 			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }) &&
-				!momentary(p.Key) {
+				lastPart(p.Key) != "directory" { // which says where, not what
 				keys[p.Key] = true
 			}
 		}
@@ -108,35 +98,6 @@ func (c *Comparison) environments(kind string, prefixes ...string) {
 		}
 		c.differ(kind, key, func(r *Result) string { return cmp.Or(r.Environ(key), known) })
 	}
-}
-
-// momentary reports whether a value changes all the time.
-func momentary(key string) bool {
-	parts := strings.FieldsFunc(strings.ToLower(key), func(r rune) bool { return r == '.' || r == ' ' || r == '_' })
-	return slices.ContainsFunc(parts, func(w string) bool {
-		return slices.Contains([]string{"mhz", "pid", "started", "uptime", "port", "address", "dir", "directory"}, w)
-	})
-}
-
-// leastOthers is the smallest reported difference in the CPU used by others, as a share of the
-// machine: smaller ones occur between any two runs.
-const leastOthers = 0.05
-
-// otherwiseBusy reports whether the CPU used by others differs, or is known for only one run.
-func otherwiseBusy(a, b float64) bool {
-	return math.IsNaN(a) != math.IsNaN(b) || math.Abs(a-b) >= leastOthers
-}
-
-// othersBusy returns the CPU used by others as a share of the machine, median over trials; NaN
-// if it was not recorded.
-func othersBusy(r *Result) float64 {
-	var all []float64
-	for _, t := range r.Frame.Trials {
-		if v, ok := t.Metrics["others_busy"]; ok && !t.Warmup {
-			all = append(all, v)
-		}
-	}
-	return stats.Median(all)
 }
 
 // settingText formats a setting as in an experiment file: plans store bytes and seconds as

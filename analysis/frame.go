@@ -60,27 +60,27 @@ type Span struct {
 	Failed   bool // it ended without success
 }
 
-// Frame is the rows of one or several runs, with their trials, cells and systems.
+// Frame is the rows of a run, with its trials, cells and systems.
 type Frame struct {
-	Plan     *experiment.Plan
-	View     *View
-	Run      Run
-	Systems  []System
-	Baseline string // name of a system; empty: none
-	Metrics  []record.Metric
-	Cells    []*Cell
-	Trials   []*Trial // the latest of each cell and block, including warm-up
-	Rows     []Row
-	Series   []Series
-	Spans    []Span
-	Links    []Link
-	Checks   []record.LinkCheck
-	Events   []record.Event
-	Meta     map[string]string
-	Invalid  []InvalidTrial
-	Skipped  []SkippedCell
-	Notes    []string
-	Layout   Layout
+	Plan     *experiment.Plan   `json:"-"`
+	View     *View              `json:"-"`
+	Run      Run                `json:"run"`
+	Systems  []System           `json:"systems"`
+	Baseline string             `json:"baseline,omitempty"` // name of a system; empty: none
+	Metrics  []record.Metric    `json:"metrics"`
+	Cells    []*Cell            `json:"cells"`
+	Trials   []*Trial           `json:"-"` // the latest of each cell and block, including warm-up
+	Rows     []Row              `json:"-"`
+	Series   []Series           `json:"-"`
+	Spans    []Span             `json:"-"`
+	Links    []Link             `json:"links"`
+	Checks   []record.LinkCheck `json:"-"`
+	Events   []record.Event     `json:"-"`
+	Meta     map[string]string  `json:"-"`
+	Invalid  []InvalidTrial     `json:"invalid"`
+	Skipped  []SkippedCell      `json:"skipped"`
+	Notes    []string           `json:"notes"`
+	Layout   Layout             `json:"-"`
 
 	byCell   map[rowKey][]Row // whole-trial rows of valid trials
 	checksOf map[int64][]record.LinkCheck

@@ -12,7 +12,7 @@ import (
 type Layout struct {
 	Axis   *Axis    // nil: no suitable factor varies
 	Facets []string // paths of the factors of the panels
-	Panels []Panel  // in plan order
+	Panels []string // their names, in plan order
 }
 
 // Axis is the factor drawn from left to right.
@@ -21,12 +21,6 @@ type Axis struct {
 	Values            []float64 // ascending
 	Labels            []string
 	Log               bool
-}
-
-// Panel is one combination of the facets' levels.
-type Panel struct {
-	Key  string
-	Name string // "range 1 MiB · delay 20 ms"; empty if there is only one panel
 }
 
 // layoutOf chooses the axis: the first factor of axes that varies and has only numbers as levels.
@@ -43,8 +37,7 @@ func layoutOf(cells []*Cell, axes []string) Layout {
 		}
 	}
 	for _, c := range cells {
-		p := Panel{l.PanelOf(c), l.panelName(c)}
-		if !slices.Contains(l.Panels, p) {
+		if p := l.PanelOf(c); !slices.Contains(l.Panels, p) {
 			l.Panels = append(l.Panels, p)
 		}
 	}
@@ -76,17 +69,8 @@ func axisOf(cells []*Cell, path string) *Axis {
 	return a
 }
 
-// PanelOf returns the key of the panel of a cell.
+// PanelOf names the panel of a cell: "range 1 MiB · delay 20 ms"; empty if there is only one.
 func (l Layout) PanelOf(c *Cell) string {
-	var key []string
-	for _, p := range l.Facets {
-		x, _ := c.Factor(p)
-		key = append(key, p+"="+x.Value)
-	}
-	return strings.Join(key, ";")
-}
-
-func (l Layout) panelName(c *Cell) string {
 	return c.levels(" · ", func(x Factor) bool { return slices.Contains(l.Facets, x.Path) })
 }
 
@@ -113,7 +97,7 @@ func (l Layout) At(c *Cell) float64 {
 // Where names the group of a cell: "concurrency 64, range 1 MiB".
 func (l Layout) Where(c *Cell) string {
 	axis := c.levels("", func(x Factor) bool { return l.Axis != nil && x.Path == l.Axis.Path })
-	return strings.Trim(axis+", "+l.panelName(c), ", ")
+	return strings.Trim(axis+", "+l.PanelOf(c), ", ")
 }
 
 // Name names a cell by its system and group.

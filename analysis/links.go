@@ -24,11 +24,9 @@ type Link struct {
 	Off        int      `json:"off"`
 	WantRTT    Num      `json:"want_rtt"`
 	RTT        Num      `json:"rtt"`       // median over checks, seconds
-	RTTWorst   Num      `json:"rtt_worst"` // of the check farthest from the expected value
 	RTTP99     Num      `json:"rtt_p99"`   // highest
 	WantRate   Num      `json:"want_rate"` // TCP payload, bit/s; 0: unlimited
 	Rate       Num      `json:"rate"`      // median over checks
-	RateWorst  Num      `json:"rate_worst"`
 	WantLoss   Num      `json:"want_loss"`
 	Loss       Num      `json:"loss"`         // null: not measured
 	Lateness   Num      `json:"lateness_p99"` // highest lateness of the emulator's packets
@@ -52,8 +50,7 @@ func (f *Frame) addLinks() {
 		all := checks[k]
 		v := Link{From: k.From, To: k.To, Emulator: k.Emulator, Congestion: k.Congestion, Checks: len(all),
 			WantRTT: Num(k.WantRTT), WantRate: Num(k.WantRate),
-			WantLoss: Num(k.WantLoss), RTTWorst: Num(all[0].RTT), RateWorst: Num(all[0].Rate), RTTP99: Unknown,
-			Lateness: Unknown, Tolerance: Num(all[0].Tolerance)}
+			WantLoss: Num(k.WantLoss), RTTP99: Unknown, Lateness: Unknown, Tolerance: Num(all[0].Tolerance)}
 		if t, ok := find(f.Trials, func(t *Trial) bool { return t.ID == all[0].Trial }); ok {
 			v.Where = cmp.Or(t.Info.levels(", ", func(x Factor) bool { return strings.HasPrefix(x.Path, "link.") }), "all")
 		}
@@ -68,12 +65,6 @@ func (f *Frame) addLinks() {
 			rtts, rates = append(rtts, l.RTT), append(rates, l.Rate)
 			if !math.IsNaN(l.Loss) {
 				losses = append(losses, l.Loss)
-			}
-			v.RateWorst = farther(v.RateWorst, l.Rate, l.WantRate)
-			if k.Emulator == record.RealLink { // the longest round trip is the worst
-				v.RTTWorst = highest(v.RTTWorst, l.RTT)
-			} else {
-				v.RTTWorst = farther(v.RTTWorst, l.RTT, l.WantRTT)
 			}
 			v.RTTP99, v.Lateness = highest(v.RTTP99, l.RTTP99), highest(v.Lateness, l.Lateness)
 		}
@@ -91,18 +82,6 @@ func (r *Result) RealLinks() bool {
 	return slices.ContainsFunc(r.Links, func(l Link) bool { return l.Emulator == record.RealLink })
 }
 
-// farther returns the value that is farther from the expected one; without an expected value, the
-// smaller one.
-func farther(have Num, v, want float64) Num {
-	if want == 0 {
-		return min(have, Num(v))
-	}
-	if math.Abs(v-want) > math.Abs(float64(have)-want) {
-		return Num(v)
-	}
-	return have
-}
-
 func highest(have Num, v float64) Num {
 	if math.IsNaN(v) || Num(v) < have {
 		return have
@@ -112,9 +91,9 @@ func highest(have Num, v float64) Num {
 
 // Line is a physical limit at one position of the axis.
 type Line struct {
-	Panel, Where string
-	System       string // set if the systems' lines differ
-	X, Y         float64
+	Panel  string
+	System string // set if the systems' lines differ
+	X, Y   float64
 }
 
 // sameLine is the largest ratio of the systems' load lines that are drawn as one.
@@ -136,7 +115,7 @@ func (f *Frame) linesBy(metric string, system bool) []Line {
 	values := map[Line][]float64{}
 	var all []Line
 	for _, c := range f.Cells {
-		l := Line{Panel: f.Layout.PanelOf(c), Where: f.Layout.Where(c), X: f.Layout.At(c)}
+		l := Line{Panel: f.Layout.PanelOf(c), X: f.Layout.At(c)}
 		if system {
 			l.System = c.System
 		}
@@ -205,7 +184,7 @@ func Said(meta map[string]string, system string) map[string]string {
 func (f *Frame) environment() []Pair {
 	pairs, meta := []Pair{}, f.Meta
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
-		if key == planSum { // it is of the file, and differs from the plan's own hash
+		if key == record.KeyPlan { // it is of the file, and differs from the plan's own hash
 			continue
 		}
 		var v map[string]any

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -93,18 +92,9 @@ func (f *Frame) read(t *Trial, run *record.Reader) error {
 	return nil
 }
 
-// planSum is the recorder's key of the SHA-256 of plan.json.
-const planSum = "record.plan_sha256"
-
 // ReadPlan reads the plan of a run, which an older or newer version may have written.
 func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
-	raw, sum := run.Plan(), run.Meta()[planSum]
-	if got := fmt.Sprintf("%x", sha256.Sum256(raw)); sum != "" && got != sum {
-		return nil, fmt.Errorf("plan of %s: plan.json is not the one that the run began with (its SHA-256 is %.12s, "+
-			"recorded is %.12s)",
-			run.Dir(), got, sum)
-	}
-	plan, err := experiment.ReadPlan(raw)
+	plan, err := experiment.ReadPlan(run.Plan())
 	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
 	}
@@ -117,7 +107,8 @@ func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
 }
 
 func newFrame(p *experiment.Plan, view *View) *Frame {
-	f := &Frame{Plan: p, View: view}
+	f := &Frame{Plan: p, View: view,
+		Links: []Link{}, Invalid: []InvalidTrial{}, Skipped: []SkippedCell{}, Notes: []string{}}
 	f.Run.PlanHash, f.Run.Seed, f.Run.Planned = p.Hash, p.Experiment.Seed, p.Blocks*len(p.Cells)
 	several := len(p.Experiment.Systems) > 1 // otherwise there is nothing to compare with the baseline
 	for _, c := range p.Cells {

@@ -480,7 +480,7 @@ func simulatedAs(t *testing.T, file string, seed uint64, change func(*record.Tri
 	t.Helper()
 	plan := simulatedPlan(t, file)
 	return altered(t, plan, simulate(t, plan, seed, noises["normal"], 1, 0), retrieve.Scenario{}.View(),
-		append(simulatedMetrics, record.Metric{Key: "others_busy"}), change)
+		simulatedMetrics, change)
 }
 
 // Runs with too few trials are no two runs without a difference.
@@ -494,24 +494,6 @@ func TestCompareTooFew(t *testing.T) {
 	for _, cell := range c.Cells {
 		if q := cell.Metrics["throughput"].New[0].Ratio; q.Needed != 5 || q.PHolm.Known() {
 			t.Errorf("%+v", q)
-		}
-	}
-}
-
-// The CPU that others used is listed where it differs by a twentieth of the machine.
-func TestOthersDiffer(t *testing.T) {
-	busy := func(share float64) *analysis.Result {
-		return simulatedAs(t, simulated, 1, func(t *record.Trial) { t.Metrics["others_busy"] = share })
-	}
-	for share, want := range map[float64]string{0.04: "", 0.12: "12 %"} {
-		got := ""
-		for _, d := range compared(t, busy(0.02), busy(share)).Differs {
-			if d.Kind == "others" {
-				got = d.New[0]
-			}
-		}
-		if got != want {
-			t.Errorf("2 %% and %g: %q, want %q", share, got, want)
 		}
 	}
 }

@@ -165,7 +165,7 @@ func significant(e stats.FactorialEffect) bool {
 // compareBest finds the best configuration, its gain over the default, and those that
 // are not significantly worse (multiple comparisons with the best).
 func (t *Tuning) compareBest(obs []stats.FactorialObs) {
-	best, err := stats.Best(t.Factors, obs, Confidence)
+	best, gain, err := stats.Best(t.Factors, obs, Confidence, gainConfidence)
 	if err != nil {
 		t.Warnings = append(t.Warnings, "configurations could not be compared: "+err.Error())
 		return
@@ -182,15 +182,9 @@ func (t *Tuning) compareBest(obs []stats.FactorialObs) {
 			t.Tied = append(t.Tied, cell)
 		}
 	}
-	if !hasBase || t.Base == t.Best {
-		return
+	if hasBase && t.Base != t.Best {
+		t.Gain = gain
 	}
-	g, err := stats.BestGain(t.Factors, obs, gainConfidence)
-	if err != nil {
-		t.Warnings = append(t.Warnings, "the best could not be compared with the default: "+err.Error())
-		return
-	}
-	t.Gain = g
 }
 
 // NoGain says why there is no gain over the default; empty if there is one.

@@ -112,7 +112,7 @@ func TestReadOnlyMedia(t *testing.T) {
 	}
 }
 
-func TestResumeRefusesAnotherPlan(t *testing.T) {
+func TestAnotherPlanIsRefused(t *testing.T) {
 	r := create(t)
 	dir, plan := r.Dir(), r.Plan()
 	r.Close()
@@ -123,8 +123,12 @@ func TestResumeRefusesAnotherPlan(t *testing.T) {
 	must(t, err)
 	r.Close()
 	must(t, os.WriteFile(filepath.Join(dir, planFile), []byte("edited"), 0o644))
-	for _, plan := range [][]byte{nil, plan, []byte("edited")} {
-		if _, err := Resume(dir, plan, nil); err == nil || !strings.Contains(err.Error(), "was changed since") {
+	for _, open := range []func() error{
+		func() error { _, err := Open(dir); return err },
+		func() error { _, err := Resume(dir, plan, nil); return err },
+		func() error { _, err := Resume(dir, []byte("edited"), nil); return err },
+	} {
+		if err := open(); err == nil || !strings.Contains(err.Error(), "was changed since") {
 			t.Errorf("edited %s: %v", planFile, err)
 		}
 	}

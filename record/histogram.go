@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -28,8 +27,7 @@ func newHistogram() *histogram {
 	return &histogram{h: hdrhistogram.New(1, int64(maxTracked), significantFigures)}
 }
 
-// record counts one value; a negative one counts as 0 (an arrival that started
-// early by the resolution of a timer has no lag).
+// record counts one value; a negative one counts as 0.
 func (h *histogram) record(ns int64) {
 	if ns > int64(maxTracked) {
 		h.over++
@@ -39,56 +37,34 @@ func (h *histogram) record(ns int64) {
 	_ = h.h.RecordValue(max(ns, 0))
 }
 
-// count returns the number of values; 0 for a nil histogram.
-func (h *histogram) count() int64 {
-	if h == nil {
-		return 0
-	}
-	return h.h.TotalCount() + h.over
-}
+// count returns the number of values.
+func (h *histogram) count() int64 { return h.h.TotalCount() + h.over }
 
-// decode adds a stored histogram: HdrHistogram V2, compressed, in base64.
-func (h *histogram) decode(hdr string, over int64) error {
-	p, err := hdrhistogram.DecodePacked([]byte(hdr))
-	if err != nil {
-		return fmt.Errorf("histogram: %w: %w", ErrCorrupt, err)
+// each yields every bucket's value (seconds) and count, in ascending order. Overflow comes last, as
+// +Inf.
+func (h *histogram) each(yield func(seconds float64, count int64) bool) {
+	for _, b := range h.h.Distribution() {
+		if b.Count > 0 && !yield(float64(b.From)/float64(time.Second), b.Count) {
+			return
+		}
 	}
-	if dropped := p.MergeInto(h.h); dropped != 0 {
-		return fmt.Errorf("histogram: %w: %d values out of range", ErrCorrupt, dropped)
-	}
-	h.over += over
-	return nil
-}
-
-// each calls fn with every bucket's value (seconds) and count, in ascending
-// order, until it returns false. Overflow comes last, as +Inf.
-func (h *histogram) each(fn func(seconds float64, count int64) bool) {
-	p := hdrhistogram.NewPacked(1, int64(maxTracked), significantFigures)
-	_ = p.MergeFrom(h.h) // it has the same range, so nothing is dropped
-	more := true
-	p.ForEachBucket(func(v, n int64) bool {
-		more = fn(float64(v)/float64(time.Second), n)
-		return more
-	})
-	if more && h.over > 0 {
-		fn(math.Inf(1), h.over)
+	if h.over > 0 {
+		yield(math.Inf(1), h.over)
 	}
 }
 
 // quantile returns the smallest recorded value (seconds) that at least the share q of all
 // values do not exceed: the ⌈q·n⌉-th in order. NaN without values; +Inf above maxTracked.
 func (h *histogram) quantile(q float64) float64 {
-	n := h.count()
-	if n == 0 || !(q >= 0 && q <= 1) {
+	if !(q >= 0 && q <= 1) {
 		return math.NaN()
 	}
-	rank := max(int64(math.Ceil(q*float64(n))), 1)
-	at := math.NaN()
+	rank := max(int64(math.Ceil(q*float64(h.count()))), 1)
 	var seen int64
-	h.each(func(v float64, n int64) bool {
-		seen += n
-		at = v
-		return seen < rank
-	})
-	return at
+	for v, n := range h.each {
+		if seen += n; seen >= rank {
+			return v
+		}
+	}
+	return math.NaN()
 }

@@ -40,7 +40,7 @@ const (
 // kernel has the data: kill -9 loses nothing, and a power cut at most the last ten seconds.
 // After a crash, either all jobs of a call are there or none.
 func (w *TrialWriter) Jobs(jobs ...Job) error {
-	return w.locked(func() error {
+	return w.guarded(func() error {
 		w.run.journal = true
 		if err := putAll(w.run, jobTable, jobs, w.trial.ID); err != nil {
 			return err

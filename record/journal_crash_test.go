@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // stages are the states that a job of the tests goes through.
@@ -199,7 +198,7 @@ func checkJournal(t *testing.T, dir string, said map[int64]int) (behind bool) {
 	next := int64(0)
 	for p, err := range rd.Polls(id) {
 		must(t, err)
-		if d := cmp.Diff(syntheticPoll(next, 6, 25), p, cmpopts.EquateNaNs()); d != "" {
+		if d := cmp.Diff(syntheticPoll(next, 6, 25), p); d != "" {
 			t.Fatalf("poll %d (-want +got):\n%s", next, d)
 		}
 		next++

@@ -33,7 +33,7 @@ type Mark struct {
 // Marks records marks, as far as possible in the order in which their polls ended. They are
 // written within a second.
 func (w *TrialWriter) Marks(marks []Mark) error {
-	return w.locked(func() error {
+	return w.guarded(func() error {
 		for i := range marks {
 			if err := put(w.run, markTable, &marks[i], w.trial.ID, w.marked); err != nil {
 				return err

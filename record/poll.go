@@ -3,8 +3,6 @@ package record
 import (
 	"encoding/json"
 	"iter"
-	"math"
-	"strconv"
 	"time"
 )
 
@@ -40,7 +38,7 @@ type Reading struct {
 // Poll records a poll, replacing one with the same number. It is written within a second,
 // completely or not at all.
 func (w *TrialWriter) Poll(p Poll) error {
-	return w.locked(func() error {
+	return w.guarded(func() error {
 		w.run.journal = true
 		p.Calls = shifted(p.Calls, -p.Start)
 		return put(w.run, pollTable, &p, w.trial.ID)
@@ -90,31 +88,12 @@ func (c *PollCall) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// MarshalJSON returns [name, value, exact, bad], with null for NaN and without trailing empty
-// texts.
-func (r Reading) MarshalJSON() ([]byte, error) {
-	var value any = json.Number(strconv.FormatFloat(r.Value, 'g', -1, 64))
-	switch {
-	case math.IsNaN(r.Value):
-		value = nil
-	case math.IsInf(r.Value, 1): // JSON has no infinity; a number out of range is read as infinite
-		value = json.Number("9e999")
-	case math.IsInf(r.Value, -1):
-		value = json.Number("-9e999")
-	}
-	return shortArray(r.Name, value, r.Exact, r.Bad)
-}
+// MarshalJSON returns [name, value, exact, bad] without trailing empty texts. Value is finite.
+func (r Reading) MarshalJSON() ([]byte, error) { return shortArray(r.Name, r.Value, r.Exact, r.Bad) }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
 func (r *Reading) UnmarshalJSON(b []byte) error {
-	var value json.Number
-	if err := json.Unmarshal(b, &[]any{&r.Name, &value, &r.Exact, &r.Bad}); err != nil {
-		return err
-	}
-	if r.Value = math.NaN(); value != "" {
-		r.Value, _ = value.Float64() // out of range: infinite
-	}
-	return nil
+	return json.Unmarshal(b, &[]any{&r.Name, &r.Value, &r.Exact, &r.Bad})
 }
 
 func shortArray(values ...any) ([]byte, error) {

@@ -27,7 +27,7 @@ type Reader struct {
 	id      string
 }
 
-// Open opens a run directory for reading.
+// Open opens a run directory for reading, if its plan is the one with which the run began.
 func Open(dir string) (*Reader, error) {
 	plan, err := readPlan(dir)
 	if err != nil {
@@ -37,8 +37,15 @@ func Open(dir string) (*Reader, error) {
 	if r.db, r.schema, err = openToRead(dir); err != nil {
 		return nil, err
 	}
-	r.id = r.Meta()[keyID]
-	if r.metrics, _, err = list(r.db, metricTable, "true", -1); err != nil {
+	meta := r.Meta()
+	r.id = meta[keyID]
+	if now, made := planHash(plan), meta[KeyPlan]; now != made {
+		err = fmt.Errorf("record: open %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); restore it",
+			dir, planFile, now, made)
+	} else {
+		r.metrics, _, err = list(r.db, metricTable, "true", -1)
+	}
+	if err != nil {
 		r.db.Close()
 		return nil, err
 	}
@@ -70,7 +77,7 @@ var errMustWrite = errors.New("the run was not closed and the directory is read-
 	"first")
 
 // checkSchema returns the schema version of a database if this program can read it.
-func checkSchema(dir string, db queryer) (int, error) {
+func checkSchema(dir string, db *sql.DB) (int, error) {
 	var text string
 	if err := db.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`,
 		keySchema).Scan(&text); err != nil {
@@ -223,63 +230,16 @@ func (r *Reader) Ops(trial int64) iter.Seq2[Op, error] {
 	}
 }
 
-// Summary returns the trial's summary: the stored one if it has ended or was paused, and
-// otherwise that of the operations written so far.
+// Summary returns the summary of a trial's operations written so far.
 func (r *Reader) Summary(trial int64) (*Summary, error) {
 	s := NewSummary()
-	stored := false
-	err := r.snapshot(func(tx *sql.Tx) error {
-		const ended = `trial = (SELECT id FROM trials
-			WHERE id = ? AND (state IN ('done', 'failed', 'skipped') OR seconds IS NOT NULL))`
-		sums, _, err := list(tx, totalsTable, ended, 1, trial)
-		if err != nil || len(sums) == 0 {
-			return err
+	for ops, err := range r.batches(trial) {
+		if err != nil {
+			return nil, r.errorf(fmt.Sprintf("summary of trial %d", trial), err)
 		}
-		stored, s.counts = true, sums[0].Counts
-		counts, _, err := list(tx, countTable, "trial = ?", -1, trial)
-		for _, v := range counts {
-			outcome, unknown := ParseOutcome(v.Name)
-			switch {
-			case s.counts.Ops == 0: // the scenario counted them without recording operations
-			case v.Kind == "class":
-				s.counts.class(v.Name, v.N)
-			case unknown != nil:
-				err = errors.Join(err, unknown)
-			default:
-				s.counts.Outcomes[outcome] = v.N
-			}
-		}
-		histograms, _, err2 := list(tx, histogramTable, "trial = ?", -1, trial)
-		for _, h := range histograms {
-			err = errors.Join(err, s.restore(h))
-		}
-		return errors.Join(err, err2)
-	})
-	if err == nil && !stored {
-		for ops, err := range r.batches(trial) {
-			if err != nil {
-				return nil, err
-			}
-			_ = s.Ops(ops) // never fails
-		}
-	}
-	if err != nil {
-		return nil, r.errorf(fmt.Sprintf("summary of trial %d", trial), err)
+		_ = s.Ops(ops) // never fails
 	}
 	return s, nil
-}
-
-func (s *Summary) restore(stored storedHistogram) error {
-	for m := range numMeasures {
-		h := s.hist[m]
-		if stored.Censored {
-			h = s.censored[m]
-		}
-		if m.String() == stored.Measure && h != nil {
-			return h.decode(stored.HDR, stored.Over)
-		}
-	}
-	return fmt.Errorf("%w: histogram %q", ErrCorrupt, stored.Measure)
 }
 
 // Samples streams a trial's samples in the recorded order.

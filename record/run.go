@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -77,15 +78,24 @@ func Create(dir string, plan []byte, meta map[string]string, metrics []Metric) (
 // are removed, except those for which keep (which may be nil) returns true: [Run.Continue]
 // continues them.
 func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
-	stored, err := readPlan(dir)
+	old, err := Open(dir)
 	if err != nil {
 		return nil, err
+	}
+	old.Close()
+	switch {
+	case plan != nil && !bytes.Equal(plan, old.plan):
+		return nil, fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with "+
+			"(%.12s…); a run has one plan: start a new run in another directory", dir, planHash(plan), planHash(old.plan))
+	case old.schema != schemaVersion:
+		return nil, fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of "+
+			"plimsoll that began it", dir, old.schema, schemaVersion)
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("record: resume %s: %w", dir, err)
 	}
-	return take(dir, lock, func(r *Run) error { return r.repair(stored, plan, keep) })
+	return take(dir, lock, func(r *Run) error { return r.repair(keep) })
 }
 
 // take opens the database of a run, prepares it and begins to record.
@@ -185,7 +195,7 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 		if err := r.exec(schema); err != nil {
 			return err
 		}
-		own := map[string]string{keySchema: strconv.Itoa(schemaVersion), keyPlan: planHash(plan),
+		own := map[string]string{keySchema: strconv.Itoa(schemaVersion), KeyPlan: planHash(plan),
 			keyID: fmt.Sprintf("%016x", rand.Uint64())}
 		for _, all := range []map[string]string{meta, own} {
 			for k, v := range all {
@@ -214,28 +224,7 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 }
 
 // repair prepares the database of an interrupted run for continuing.
-func (r *Run) repair(stored, plan []byte, keep func(Trial) bool) error {
-	version, err := checkSchema(r.dir, r.conn)
-	if err != nil {
-		return err
-	}
-	var made string
-	if err := r.conn.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`,
-		keyPlan).Scan(&made); err != nil {
-		return explain(r.dir, err)
-	}
-	if now := planHash(stored); now != made {
-		return fmt.Errorf("record: resume %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); "+
-			"restore it, or start a new run", r.dir, planFile, now, made)
-	}
-	if plan != nil && planHash(plan) != made {
-		return fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with "+
-			"(%.12s…); a run has one plan: start a new run in another directory", r.dir, planHash(plan), made)
-	}
-	if version != schemaVersion {
-		return fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of plimsoll "+
-			"that began it", r.dir, version, schemaVersion)
-	}
+func (r *Run) repair(keep func(Trial) bool) error {
 	again, err := r.interrupted(keep)
 	if err != nil {
 		return err
@@ -309,12 +298,12 @@ func (r *Run) flush() error {
 
 // Event records an event of the run. It is durable when Event returns.
 func (r *Run) Event(e Event) error {
-	return r.locked(func() error { return put(r, eventTable, &e) })
+	return r.durable(func() error { return put(r, eventTable, &e) })
 }
 
 // Meta sets a value in the run's metadata. It is durable when Meta returns.
 func (r *Run) Meta(key, value string) error {
-	return r.locked(func() error { return r.setMeta(key, value) })
+	return r.durable(func() error { return r.setMeta(key, value) })
 }
 
 // Close writes what is left and unlocks the directory. Trials that have not ended stay
@@ -382,8 +371,8 @@ func (r *Run) guarded(fn func() error) error {
 	return r.fail(fn())
 }
 
-// locked is guarded, and makes what fn wrote durable.
-func (r *Run) locked(fn func() error) error {
+// durable is guarded, and flushes what fn wrote to the disk.
+func (r *Run) durable(fn func() error) error {
 	return r.guarded(func() error { return r.durably(fn) })
 }
 

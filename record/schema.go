@@ -17,7 +17,7 @@ const (
 // Keys of the package itself in meta.
 const (
 	keySchema = "record.schema"      // schemaVersion
-	keyPlan   = "record.plan_sha256" // of the bytes of plan.json
+	KeyPlan   = "record.plan_sha256" // of the bytes of plan.json
 	keyID     = "record.id"          // see Reader.ID
 )
 
@@ -25,5 +25,5 @@ const (
 var schema string
 
 // ofTrial are the tables with the records of trials, besides the table trials.
-var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples",
+var ofTrial = [...]string{"results", "counts", "details", "summaries", "ops", "windows", "samples",
 	"links", "events", "jobs", "polls", "marks"}

@@ -3,6 +3,8 @@ package record
 import (
 	"maps"
 	"sync"
+
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // Measure is a time that a [Summary] keeps as a histogram.
@@ -16,16 +18,8 @@ const (
 	// Duration is the time from the intended start to the last byte, of
 	// operations that were ok.
 	Duration
-	// Lag is the time from the intended to the actual start of every
-	// operation: how late the generator was. 0 in a closed loop.
-	Lag
 	numMeasures
 )
-
-var measureNames = [...]string{"ttfb", "duration", "lag"}
-
-// String is the measure's name in run.db.
-func (m Measure) String() string { return measureNames[m] }
 
 // maxClasses limits the distinct classes that a summary counts; further ones count as
 // OtherClasses.
@@ -35,7 +29,7 @@ const maxClasses = 1000
 // [Summary].
 const OtherClasses = "(other classes)"
 
-// Summary accumulates operations in constant memory (1.3 MB): counts, bytes
+// Summary accumulates operations in constant memory (1.1 MB): counts, bytes
 // and histograms. It is safe for concurrent use.
 //
 // Failures of the server are in no histogram: a fast refusal is not a fast answer.
@@ -46,7 +40,7 @@ type Summary struct {
 	mu       sync.Mutex
 	counts   Counts
 	hist     [numMeasures]*histogram
-	censored [numMeasures]*histogram // Lag: nil
+	censored [numMeasures]*histogram
 }
 
 // Counts are the plain numbers of a [Summary].
@@ -82,10 +76,7 @@ func (c Counts) Finished() int64 { return SumOutcomes(c.OutcomeMap(), Outcome.Fi
 func NewSummary() *Summary {
 	s := new(Summary)
 	for m := range numMeasures {
-		s.hist[m] = newHistogram()
-		if m != Lag {
-			s.censored[m] = newHistogram()
-		}
+		s.hist[m], s.censored[m] = newHistogram(), newHistogram()
 	}
 	return s
 }
@@ -117,7 +108,6 @@ func (s *Summary) add(op *Op) {
 	if op.Class != "" {
 		c.class(op.Class, 1)
 	}
-	s.hist[Lag].record(op.Start - op.Intended)
 
 	switch {
 	case op.Outcome == OK:
@@ -182,5 +172,14 @@ func (s *Summary) Quantile(m Measure, q float64) float64 {
 func (s *Summary) KaplanMeier(m Measure, q float64) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return productLimit(s.hist[m], s.censored[m], q)
+	if s.censored[m].count() == 0 {
+		return s.hist[m].quantile(q)
+	}
+	var all []stats.Lifetime
+	for happened, h := range map[bool]*histogram{true: s.hist[m], false: s.censored[m]} {
+		for t, n := range h.each {
+			all = append(all, stats.Lifetime{Time: t, Happened: happened, N: n})
+		}
+	}
+	return stats.ProductLimit(all, q)
 }

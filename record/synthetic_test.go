@@ -2,7 +2,6 @@ package record
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -39,7 +38,7 @@ func syntheticPoll(seq int64, calls, readings int) Poll {
 			r.Exact = fmt.Sprintf("%d%015d%09d", 1+seq, i, seq)
 		}
 		if i == 4 && seq%50 == 0 {
-			r.Value, r.Bad = math.NaN(), "negative"
+			r.Value, r.Bad = 0, "negative"
 		}
 		p.Readings = append(p.Readings, r)
 	}

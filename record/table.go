@@ -96,7 +96,6 @@ func putAll[T any](r *Run, t *table[T], rows []T, given ...any) error {
 // queryer is a database, a connection to it or a transaction.
 type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // list reads rows in the order of their key, and returns the last key, too. A limit of -1

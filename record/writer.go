@@ -33,7 +33,7 @@ func (r *Run) Begin(cell string, block int, warmup bool, epoch time.Time) (*Tria
 		windows: windower{},
 		trial:   Trial{Cell: cell, Block: block, Warmup: warmup, State: Running, Epoch: epoch},
 	}
-	err := r.locked(func() error {
+	err := r.durable(func() error {
 		row := r.conn.QueryRowContext(context.Background(),
 			`INSERT INTO trials (id, cell, block, warmup, state, epoch_ns, invalid, notes, error)
 			VALUES ((SELECT id FROM trials WHERE cell = ?1 AND block = ?2 AND warmup = ?3 AND state = 'pending'
@@ -65,7 +65,7 @@ func (w *TrialWriter) Ops(ops []Op) error {
 	if err := Check(ops); err != nil {
 		return w.errorf("%w", err)
 	}
-	return w.locked(func() error {
+	return w.guarded(func() error {
 		w.count(ops)
 		w.pending = append(w.pending, ops...)
 		for len(w.pending) >= BlockSize {
@@ -182,7 +182,7 @@ func (w *TrialWriter) insertBlock(ops []Op) error {
 
 // Samples records samples of processes.
 func (w *TrialWriter) Samples(samples []Sample) error {
-	return w.locked(func() error { return putAll(w.run, sampleTable, samples, w.trial.ID) })
+	return w.guarded(func() error { return putAll(w.run, sampleTable, samples, w.trial.ID) })
 }
 
 // Link records link checks. It sets their Trial.
@@ -191,13 +191,13 @@ func (w *TrialWriter) Link(checks ...LinkCheck) error {
 	for i := range checks {
 		checks[i].Trial = w.trial.ID
 	}
-	return w.locked(func() error { return putAll(w.run, linkTable, checks) })
+	return w.guarded(func() error { return putAll(w.run, linkTable, checks) })
 }
 
 // Event records an event of the trial. It sets its Trial.
 func (w *TrialWriter) Event(e Event) error {
 	e.Trial = w.trial.ID
-	return w.locked(func() error { return put(w.run, eventTable, &e) })
+	return w.guarded(func() error { return put(w.run, eventTable, &e) })
 }
 
 // End completes the trial with its metrics and validity; when it returns, all its records are
@@ -211,7 +211,7 @@ func (w *TrialWriter) End(t Trial) error {
 	if c.Ops > 0 {
 		t.Outcomes, t.Classes = c.OutcomeMap(), c.Classes
 	}
-	return w.locked(func() error {
+	return w.guarded(func() error {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (w *TrialWriter) End(t Trial) error {
 				err = errors.Join(err, put(w.run, detailTable, &detail{id, i, d}))
 			}
 			return errors.Join(err, w.writeCounts("outcome", t.Outcomes), w.writeCounts("class", t.Classes),
-				put(w.run, totalsTable, &totals{id, c}), w.writeHistograms())
+				put(w.run, totalsTable, &totals{id, c}))
 		})
 		if err != nil {
 			return err
@@ -243,22 +243,6 @@ func (w *TrialWriter) writeCounts(kind string, counts map[string]int64) (err err
 		err = errors.Join(err, put(w.run, countTable, &count{w.trial.ID, kind, name, n}))
 	}
 	return err
-}
-
-func (w *TrialWriter) writeHistograms() error {
-	for m := range numMeasures {
-		for censored, h := range map[bool]*histogram{false: w.summary.hist[m], true: w.summary.censored[m]} {
-			if h.count() == 0 {
-				continue
-			}
-			hdr, err := h.h.EncodeV2()
-			row := storedHistogram{w.trial.ID, m.String(), censored, h.over, string(hdr)}
-			if err := errors.Join(err, put(w.run, histogramTable, &row)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Rows of the results of a trial.
@@ -283,26 +267,18 @@ type (
 		Trial int64 `db:"trial"`
 		Counts
 	}
-	storedHistogram struct {
-		Trial    int64  `db:"trial"`
-		Measure  string `db:"measure"`
-		Censored bool   `db:"censored"`
-		Over     int64  `db:"overflow"`
-		HDR      string `db:"hdr"`
-	}
 )
 
 var (
-	resultTable    = newTable[result]("results", "trial", "", "")
-	detailTable    = newTable[detail]("details", "place", "", "")
-	countTable     = newTable[count]("counts", "trial", "", "").replacing()
-	totalsTable    = newTable[totals]("summaries", "trial", "", "").replacing()
-	histogramTable = newTable[storedHistogram]("histograms", "trial", "", "")
+	resultTable = newTable[result]("results", "trial", "", "")
+	detailTable = newTable[detail]("details", "place", "", "")
+	countTable  = newTable[count]("counts", "trial", "", "").replacing()
+	totalsTable = newTable[totals]("summaries", "trial", "", "").replacing()
 )
 
-// locked runs fn while the trial is open for writing. An error of fn ends recording for the
+// guarded runs fn while the trial is open for writing. An error of fn ends recording for the
 // whole run, because the records are no longer complete.
-func (w *TrialWriter) locked(fn func() error) error {
+func (w *TrialWriter) guarded(fn func() error) error {
 	var ended error
 	err := w.run.guarded(func() error {
 		if w.ended {

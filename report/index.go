@@ -114,8 +114,8 @@ func judge(dir string) (*analysis.Result, error) {
 	return Build(run)
 }
 
-// rowOf returns the row of a run. For a running run, which keeps changing, it only counts the
-// trials.
+// rowOf returns the row of a run. The number of trials replaces the verdict of a running run, which
+// keeps changing.
 func rowOf(dir string) (row page.IndexRow, err error) {
 	r, err := resultOf(dir)
 	if err != nil {

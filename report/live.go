@@ -73,21 +73,32 @@ func loopbackNames(next http.Handler) http.Handler {
 type live struct {
 	dir string
 
-	mu    sync.Mutex
-	seen  time.Time // of the last check
-	built time.Time // when the report was computed
+	mu   sync.Mutex
+	seen time.Time // of the last check
+	pace
+	now view
+}
+
+// pace limits how often a report is computed.
+type pace struct {
+	built time.Time // when it was computed
 	took  time.Duration
-	now   view
 }
 
 // rest limits the cost of viewers to 1/rest of one CPU: after computing a report, no other is
 // computed for rest times as long.
 const rest = 10
 
-// due reports whether a changed report should be computed again now; after the end of a run it
-// is computed once more immediately.
-func (l *live) due(at time.Time, over bool) bool {
-	return over || at.Sub(l.built) >= rest*l.took
+// due reports whether a changed report should be computed again now.
+func (p *pace) due(at time.Time) bool { return at.Sub(p.built) >= rest*p.took }
+
+// build computes the report.
+func (p *pace) build(run *record.Reader) (*analysis.Result, error) {
+	begun := time.Now()
+	r, err := Build(run)
+	p.built = time.Now()
+	p.took = p.built.Sub(begun)
+	return r, err
 }
 
 // view is the state of the page at some time.
@@ -131,11 +142,10 @@ func (l *live) look() (view, error) {
 		return view{}, err
 	}
 	running := goingOn(trials)
-	over := len(events) > 0 && events[len(events)-1].What == "run ends"
-	mark := fmt.Sprint(len(trials)-len(running), " ", len(events))
-	if l.now.report == nil || mark != l.now.mark && l.due(time.Now(), over) {
-		begun := time.Now()
-		rep, err := Build(run)
+	written := record.Written(l.dir) // false once the run has ended or was killed: the last report
+	mark := fmt.Sprint(len(trials)-len(running), len(events), written)
+	if l.now.report == nil || mark != l.now.mark && (!written || l.due(time.Now())) {
+		rep, err := l.build(run)
 		if err != nil {
 			return view{}, err
 		}
@@ -144,8 +154,6 @@ func (l *live) look() (view, error) {
 			return view{}, err
 		}
 		main, _ := json.Marshal(b.String()) // never fails
-		l.built = time.Now()
-		l.took = l.built.Sub(begun)
 		l.now = view{mark: mark, report: rep, main: main, ended: rep.Run.State != "running"}
 	}
 	l.now.progress = progress(l.now.report, running)

@@ -158,13 +158,13 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 }
 
 // The longer a report takes, the more seldom it is computed, however often the run
-// is looked at and however much changes; but its end is visible at once.
+// is looked at and however much changes.
 func TestLiveRestsBetweenReports(t *testing.T) {
 	for _, took := range []time.Duration{time.Millisecond, 3 * time.Second} {
-		l, now, built := &live{took: took}, time.Unix(1e9, 0), 0
+		l, now, built := &pace{took: took}, time.Unix(1e9, 0), 0
 		const looks = 1000
 		for range looks { // one a second, and each sees a change
-			if now = now.Add(time.Second); l.due(now, false) {
+			if now = now.Add(time.Second); l.due(now) {
 				now = now.Add(took)
 				l.built = now
 				built++
@@ -175,9 +175,48 @@ func TestLiveRestsBetweenReports(t *testing.T) {
 			t.Errorf("a report takes %v: %d of %d looks computed one, %v in %v", took, built, looks, busy,
 				now.Sub(time.Unix(1e9, 0)))
 		}
-		if !l.due(l.built, true) {
-			t.Error("the run is over, and the page does not say so")
-		}
+	}
+}
+
+// The end of a run is visible at once, also if it was killed.
+func TestLiveSeesTheEndOfAKilledRun(t *testing.T) {
+	dir, run := unfinished(t)
+	l := &live{dir: dir}
+	v, err := l.look()
+	must(t, err)
+	if v.ended {
+		t.Error("it goes on")
+	}
+	must(t, run.Close()) // without an event
+	l.seen, l.took = time.Time{}, 1e5*time.Hour
+	if v, err = l.look(); err != nil || !v.ended || v.report.Run.State != "partial" {
+		t.Errorf("%v, %s", err, v.report.Run.State)
+	}
+}
+
+// A scrape computes no report soon after another, and names no metric after the table's columns.
+func TestScrapesRest(t *testing.T) {
+	dir, run := unfinished(t)
+	c := newCollector(dir)
+	scrape := func() numbers {
+		now, err := c.read()
+		must(t, err)
+		return now
+	}
+	scrape()
+	first := c.report
+	w, err := run.Begin(first.Cells[3].ID, 0, false, time.Now())
+	must(t, err)
+	must(t, w.End(record.Trial{Seconds: 1}))
+	c.took = time.Hour
+	if scrape(); c.report != first {
+		t.Error("a report after an hour's report")
+	}
+	if c.took = 0; scrape()[of("plimsoll_trials", "valid")] != 4 {
+		t.Error("the trial that has ended is missing")
+	}
+	if name, _ := c.metricOf("reading"); name != "plimsoll_reading" {
+		t.Errorf("a reading is exported as %s", name)
 	}
 }
 

@@ -20,13 +20,14 @@ import (
 const fresh = 5 * time.Minute
 
 // collector reads a run directory when Prometheus scrapes it. The report with the medians is
-// rebuilt if trials have ended since; each poll is read once. Readings that a poll did not
+// rebuilt if trials have ended since, at the pace of the live page; each poll is read once. Readings that a poll did not
 // return are absent.
 type collector struct {
 	dir     string
 	metrics []metric
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	pace
 	report *analysis.Result
 	ended  int               // trials, in it
 	polls  map[int64]*polled // by trial
@@ -68,7 +69,7 @@ func of(metric string, labels ...string) labelled {
 func newCollector(dir string) *collector {
 	c := &collector{dir: dir, polls: map[int64]*polled{}, counts: numbers{}}
 	for line := range strings.Lines(metricTable) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // name, labels, reading, help
 		c.metrics = append(c.metrics, metric{f[0], strings.Fields(f[1]), f[2], f[3]})
 	}
 	return c
@@ -112,7 +113,7 @@ func (c *collector) read() (numbers, error) {
 		return nil, err
 	}
 	now := numbers{}
-	if err := c.build(run, trials, now); err != nil {
+	if err := c.trials(run, trials, now); err != nil {
 		return nil, err
 	}
 	systems := map[string]string{} // by cell
@@ -132,11 +133,11 @@ func (c *collector) read() (numbers, error) {
 	return now, nil
 }
 
-// build builds the report of the trials that have ended, and counts them.
-func (c *collector) build(run *record.Reader, trials []record.Trial, now numbers) error {
+// trials builds the report of the trials that have ended, and counts them.
+func (c *collector) trials(run *record.Reader, trials []record.Trial, now numbers) error {
 	running := len(goingOn(trials))
-	if ended := len(trials) - running; c.report == nil || c.ended != ended {
-		r, err := Build(run)
+	if ended := len(trials) - running; c.report == nil || c.ended != ended && c.due(time.Now()) {
+		r, err := c.build(run)
 		if err != nil {
 			return err
 		}

@@ -2,8 +2,6 @@ package stats
 
 import (
 	"cmp"
-	"errors"
-	"math"
 	"slices"
 )
 
@@ -22,11 +20,20 @@ type BestCell struct {
 // Bonferroni's correction, because combinations need not have the same noise).
 //
 // A combination with a single trial is tied with every other. Combinations without trials are
-// ignored. The lowest comes first, then the tied ones. It fails like [Factorial].
-func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) ([]BestCell, error) {
+// ignored. The lowest comes first, then the tied ones.
+//
+// gain compares the lowest with the default: the ratio of their geometric means, within blocks.
+// Because the lowest was chosen from the same trials, its interval is at 1−gainConf divided by
+// the number of combinations; the estimate is still slightly too optimistic if combinations are
+// close to each other. A default without trials has no gain: its N is 0.
+//
+// It fails like [Factorial].
+func Best(factors []FactorialFactor, obs []FactorialObs, conf, gainConf float64) (
+	all []BestCell, gain Interval, err error,
+) {
 	d, err := newDesign(factors, obs)
 	if err != nil {
-		return nil, err
+		return nil, gain, err
 	}
 	m := d.paired()
 	lowest := m.lowest()
@@ -35,7 +42,6 @@ func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) ([]BestCe
 	for _, o := range d.obs {
 		trials[cellKey(o.Levels)]++
 	}
-	var all []BestCell
 	for _, levels := range m.cells {
 		c := BestCell{Levels: levels, Ratio: Interval{Mid: 1, Lo: 1, Hi: 1, Conf: conf, N: len(d.obs)}, Tied: true}
 		if cellKey(levels) != cellKey(lowest) {
@@ -54,29 +60,12 @@ func Best(factors []FactorialFactor, obs []FactorialObs, conf float64) ([]BestCe
 	slices.SortStableFunc(all, func(a, b BestCell) int {
 		return cmp.Or(order[a.Tied]-order[b.Tied], cmp.Compare(a.Ratio.Mid, b.Ratio.Mid))
 	})
-	return all, nil
-}
-
-// BestGain compares the lowest combination with the default: the ratio of their geometric means,
-// within blocks. Because the lowest was chosen from the same trials, its interval is at 1−conf
-// divided by the number of combinations; the estimate is still slightly too optimistic if
-// combinations are close to each other.
-//
-// It fails like [Factorial], and for a default without trials.
-func BestGain(factors []FactorialFactor, obs []FactorialObs, conf float64) (Interval, error) {
-	d, err := newDesign(factors, obs)
-	if err != nil {
-		return Interval{}, err
+	if from := m.cell(make([]int, len(factors))); from != nil {
+		by := m.linearFit
+		if by.freedom == 0 { // nothing was repeated: use the model's misfit
+			by = d.model().linearFit
+		}
+		gain = by.ratio(difference(m.cell(lowest), from)).interval(gainConf, (1-gainConf)/2/float64(others))
 	}
-	cells := d.paired()
-	from, to := cells.cell(make([]int, len(factors))), cells.cell(cells.lowest())
-	if from == nil {
-		return Interval{}, errors.New("factorial: the default combination has no trial")
-	}
-	by := cells.linearFit
-	if by.freedom == 0 { // nothing was repeated: use the model's misfit
-		by = d.model().linearFit
-	}
-	tail := (1 - conf) / 2 / math.Max(1, float64(len(cells.cells)-1))
-	return by.ratio(difference(to, from)).interval(conf, tail), nil
+	return all, gain, nil
 }

@@ -11,7 +11,7 @@ func TestBest(t *testing.T) {
 	w := trio()
 	w.noise = lognormal(0.02)
 	w.blocks = 5
-	cells, err := Best(w.factors, w.run(rand.New(rand.NewPCG(1, 1))), 0.95)
+	cells, _, err := Best(w.factors, w.run(rand.New(rand.NewPCG(1, 1))), 0.95, 0.99)
 	must(t, err)
 	// The values are 0.336 for 1,2,1; 0.36 for 1,1,1; 0.4 for 1,0,1.
 	if tied(cells) != 1 || len(cells) != 12 || !slices.Equal(cells[0].Levels, []int{1, 2, 1}) ||
@@ -41,7 +41,7 @@ func tied(cells []BestCell) int {
 func TestBestWithoutRepetition(t *testing.T) {
 	w := trio()
 	w.blocks = 1
-	cells, err := Best(w.factors, w.run(rand.New(rand.NewPCG(1, 1))), 0.95)
+	cells, _, err := Best(w.factors, w.run(rand.New(rand.NewPCG(1, 1))), 0.95, 0.99)
 	if err != nil || tied(cells) != 12 {
 		t.Errorf("%d tied, %v", tied(cells), err)
 	}
@@ -56,7 +56,7 @@ func TestBestOfSingleTrials(t *testing.T) {
 	obs := w.run(rand.New(rand.NewPCG(1, 1)))
 	far := []int{0, 0, 0}
 	obs = slices.DeleteFunc(obs, func(o FactorialObs) bool { return slices.Equal(o.Levels, far) && o.Block > 0 })
-	cells, err := Best(w.factors, obs, 0.95)
+	cells, _, err := Best(w.factors, obs, 0.95, 0.99)
 	if err != nil || tied(cells) != 2 || !slices.Equal(cells[1].Levels, far) || !(cells[1].Ratio.Lo > 1) {
 		t.Errorf("%d tied, %v: %+v", tied(cells), err, cells[:3])
 	}
@@ -72,7 +72,7 @@ func TestBestKeepsTheLowest(t *testing.T) {
 				noise: noise.draw}
 			n := 0
 			kept := share(14, func(r *rand.Rand, _ int) bool {
-				cells, err := Best(w.factors, w.run(r), 0.95)
+				cells, _, err := Best(w.factors, w.run(r), 0.95, 0.99)
 				must(t, err)
 				n += tied(cells)
 				return slices.ContainsFunc(cells,

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // FitCost fits t = A + R·RTT + B·size to the times of trials; conf is the
@@ -22,13 +24,10 @@ import (
 // negative: they are not truncated, as the interval must include the truth.
 //
 // A parameter that is not identifiable has no interval and says why: R if all round
-// trips are the same, B if all sizes are; A then includes its part, and says so. It
-// fails for a point without a valid time, fewer points than parameters, or sizes that
-// vary together with round trips.
+// trips are the same, B if all sizes are; A then includes its part, and says so. Times
+// are positive, and a cell has one size. It fails for a point without a valid round trip,
+// fewer points than parameters, or sizes that vary together with round trips.
 func FitCost(points []CostPoint, conf float64) (CostModel, error) {
-	if !(conf > 0 && conf < 1) {
-		return CostModel{}, fmt.Errorf("cost: confidence %v: it must lie between 0 and 1, ends excluded", conf)
-	}
 	if len(points) == 0 {
 		return CostModel{}, errors.New("cost: no points to fit")
 	}
@@ -166,7 +165,7 @@ func (f *costFit) holds(p float64) (bool, string) {
 	var worst []string
 	for _, g := range order[:min(3, len(order))] {
 		c, relative := f.cells[g], f.noise.time(f.cells[g].at)/f.expectation(g, f.beta)-1
-		worst = append(worst, fmt.Sprintf("%s at %.3g ms: %+.1f %%", bytesText(c.size), 1e3*c.rtt, 100*relative))
+		worst = append(worst, fmt.Sprintf("%s at %.3g ms: %+.1f %%", words.Bytes(c.size), 1e3*c.rtt, 100*relative))
 	}
 	return false, fmt.Sprintf("cells miss the model by %.2g times as much as repeated trials allow (%s); worst: %s",
 		f.misfit(), formatP(p), strings.Join(worst, ", "))
@@ -177,16 +176,4 @@ func formatP(p float64) string {
 		return "p < 0.0001"
 	}
 	return fmt.Sprintf("p = %.2g", p)
-}
-
-func bytesText(v float64) string {
-	for _, u := range []struct {
-		name string
-		size float64
-	}{{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
-		if v >= u.size {
-			return fmt.Sprintf("%.4g %s", v/u.size, u.name)
-		}
-	}
-	return fmt.Sprintf("%.4g B", v)
 }

@@ -54,18 +54,9 @@ const leastSpread = 1e-6
 func gatherCells(points []CostPoint) ([]costCell, costNoise, error) {
 	groups := map[int][]CostPoint{}
 	for i, p := range points {
-		if !(p.Time > 0) || math.IsInf(p.Time, 0) {
-			return nil, costNoise{}, fmt.Errorf("cost: point %d has a time of %v s: times must be positive and "+
-				"finite; leave out trials that did not finish", i, p.Time)
-		}
-		if !(p.RTT >= 0) || math.IsInf(p.RTT, 0) || !(p.Size >= 0) || math.IsInf(p.Size, 0) {
-			return nil, costNoise{}, fmt.Errorf("cost: point %d has a round trip of %v s and a size of %v bytes: "+
-				"both must be finite and not negative", i, p.RTT, p.Size)
-		}
-		if g := groups[p.Cell]; len(g) > 0 && g[0].Size != p.Size {
-			return nil, costNoise{},
-				fmt.Errorf("cost: cell %d holds the sizes %v and %v: replicates must have one size", p.Cell, g[0].Size,
-					p.Size)
+		if !(p.RTT >= 0) || math.IsInf(p.RTT, 0) {
+			return nil, costNoise{}, fmt.Errorf("cost: point %d has a round trip of %v s: it must be finite and not "+
+				"negative", i, p.RTT)
 		}
 		groups[p.Cell] = append(groups[p.Cell], p)
 	}

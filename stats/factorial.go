@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -67,7 +66,7 @@ type FactorialFit struct {
 // logarithmic scale their coverage is as stated: 94 to 96 % for 95 %, with five blocks
 // of eight combinations, even if trials are missing. With heavy tails (Student's t
 // with two degrees of freedom, whose variance is infinite) the coverage is higher, and
-// they are wide; single outlying trials are reported in Warnings and not removed.
+// they are wide. Outlying trials are not removed.
 //
 // It fails without factors or trials, and for values without a logarithm.
 func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (FactorialFit, error) {
@@ -76,7 +75,7 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 		return FactorialFit{}, err
 	}
 	model := d.model()
-	fit := FactorialFit{Warnings: slices.Clone(d.warnings)}
+	var fit FactorialFit
 	if !model.blocked && len(d.blocks) > 1 {
 		fit.Warnings = append(fit.Warnings,
 			fmt.Sprintf("the %d blocks are not in the model: with them in it the main effects are not identifiable",
@@ -107,13 +106,12 @@ func Factorial(factors []FactorialFactor, obs []FactorialObs, conf float64) (Fac
 
 // design is a checked set of trials.
 type design struct {
-	factors  []FactorialFactor
-	obs      []FactorialObs
-	logs     []float64 // ln(value)
-	block    []int     // of each trial, numbered from 0
-	blocks   []int     // their original numbers
-	seen     [][]int   // levels of each factor that have trials, in order
-	warnings []string
+	factors []FactorialFactor
+	obs     []FactorialObs
+	logs    []float64 // ln(value)
+	block   []int     // of each trial, numbered from 0
+	blocks  []int     // their original numbers
+	seen    [][]int   // levels of each factor that have trials, in order
 }
 
 func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
@@ -134,18 +132,6 @@ func newDesign(factors []FactorialFactor, obs []FactorialObs) (*design, error) {
 	for _, o := range obs {
 		b, _ := slices.BinarySearch(d.blocks, o.Block)
 		d.block = append(d.block, b)
-	}
-	for f, levels := range d.seen {
-		if len(levels) < len(factors[f].Levels) {
-			var without []string
-			for l, name := range factors[f].Levels {
-				if !slices.Contains(levels, l) {
-					without = append(without, name)
-				}
-			}
-			d.warnings = append(d.warnings,
-				fmt.Sprintf("no trial has %s %s", factors[f].Name, strings.Join(without, ", ")))
-		}
 	}
 	return d, nil
 }
@@ -211,31 +197,17 @@ func (d *design) cells() [][]int {
 	return all
 }
 
-// outlierLevel is the level of the test for outlying trials: one experiment in a hundred without
-// any is reported to have one.
-const outlierLevel = 0.01
-
 // warnings returns what the reader of a fit must know.
 func (m *factorModel) warnings() []string {
-	var all []string
 	switch {
 	case m.freedom == 0:
 		return []string{fmt.Sprintf("%d trials for %d numbers of the model: none is left to estimate the noise; repeat",
 			len(m.y), len(m.kept))}
 	case m.freedom < 5:
-		all = append(all, fmt.Sprintf("the intervals rest on %d degrees of freedom; with more repetitions they would "+
-			"be much narrower", m.freedom))
+		return []string{fmt.Sprintf("the intervals rest on %d degrees of freedom; with more repetitions they would "+
+			"be much narrower", m.freedom)}
 	}
-	if i, p := m.outlier(); p < outlierLevel {
-		var levels []string
-		for f, l := range m.obs[i].Levels {
-			levels = append(levels, m.factors[f].Name+" "+m.factors[f].Levels[l])
-		}
-		all = append(all, fmt.Sprintf("a trial is out of line: block %d, %s has %.3g times what the model says (%s); "+
-			"all intervals are the wider for it",
-			m.obs[i].Block, strings.Join(levels, ", "), math.Exp(m.residual[i]), formatP(p)))
-	}
-	return all
+	return nil
 }
 
 // lackOfFit returns the p-value of the F test of the model against one number for each combination

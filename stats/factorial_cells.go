@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // cellModel has one parameter for each combination of levels that has trials and, with
@@ -73,27 +72,4 @@ func (m *cellModel) lowest() (best []int) {
 // difference returns the difference of two weights.
 func difference(a, b []float64) []float64 {
 	return floats.SubTo(make([]float64, len(a)), a, b)
-}
-
-// outlier returns the most outlying trial, and the p-value that there is no outlier: that of
-// the largest residual from a fit without its trial, times the number of trials (Cook and
-// Weisberg, Residuals and Influence in Regression, 1982, §2.2).
-func (s *linearFit) outlier() (trial int, p float64) {
-	p = 1
-	if s.freedom < 2 {
-		return 0, p
-	}
-	for i, r := range s.residual {
-		free := 1 - s.leverage[i]
-		if free < 1e-8 {
-			continue
-		}
-		own := r * r / free
-		others := math.Sqrt(max(s.squares-own, 0) / float64(s.freedom-1))
-		t := math.Sqrt(own) / max(others, negligible)
-		if q := 2 * float64(len(s.y)) * (distuv.StudentsT{Sigma: 1, Nu: float64(s.freedom - 1)}).Survival(t); q < p {
-			trial, p = i, q
-		}
-	}
-	return trial, p
 }

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Load is one trial with N concurrent users and X operations per second.
+// Load is one trial with N concurrent users and X operations per second, which is positive.
 type Load struct{ N, X float64 }
 
 // Level summarises the trials of one N.
@@ -26,11 +26,6 @@ type Level struct {
 func Fall(trials []Load) ([]Level, float64, error) {
 	byN := map[float64]*Level{}
 	for _, t := range trials {
-		if !(t.N >= 1) || !(t.X > 0) || math.IsInf(t.N, 0) || math.IsInf(t.X, 0) {
-			return nil, 1,
-				fmt.Errorf("fall: a trial of %v users with a throughput of %v; both must be positive and finite", t.N,
-					t.X)
-		}
 		l := byN[t.N]
 		if l == nil {
 			l = &Level{N: t.N, P: 1}

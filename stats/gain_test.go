@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestBestGain(t *testing.T) {
+func TestGainOfTheBest(t *testing.T) {
 	factors := factorsOf(2, 2)
 	var obs []FactorialObs
 	for b := range 4 {
@@ -18,18 +18,18 @@ func TestBestGain(t *testing.T) {
 			obs = append(obs, FactorialObs{Levels: l, Block: b, Value: v})
 		}
 	}
-	g, err := BestGain(factors, obs, 0.99)
+	_, g, err := Best(factors, obs, 0.95, 0.99)
 	if err != nil || math.Abs(g.Mid-0.5) > 0.005 || !g.Contains(0.5) || g.Hi-g.Lo > 0.02 {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if _, err := BestGain(factors, obs[1:2], 0.99); err == nil {
+	if _, g, err := Best(factors, obs[1:2], 0.95, 0.99); err != nil || g.N != 0 {
 		t.Error("a default without trials has a gain")
 	}
 }
 
 // The interval of the gain contains the true gain of the combination that was observed as the
 // lowest, with the promised confidence.
-func TestBestGainCovers(t *testing.T) {
+func TestGainOfTheBestCovers(t *testing.T) {
 	for _, noise := range trialNoises {
 		t.Run(noise.name, func(t *testing.T) {
 			t.Parallel()
@@ -37,9 +37,7 @@ func TestBestGainCovers(t *testing.T) {
 				noise: noise.draw}
 			covered := share(15, func(r *rand.Rand, _ int) bool {
 				obs := w.run(r)
-				g, err := BestGain(w.factors, obs, 0.99)
-				must(t, err)
-				cells, err := Best(w.factors, obs, 0.95)
+				cells, g, err := Best(w.factors, obs, 0.95, 0.99)
 				must(t, err)
 				to := cells[0].Levels
 				return slices.Equal(to, []int{0, 0}) || g.Contains(w.truth(to)/w.truth([]int{0, 0}))

@@ -27,12 +27,19 @@ func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	}
 	n := len(d)
 	all := n * (n + 1) / 2
+	walsh := make([]float64, 0, all) // Walsh averages: pairwise means, including each value with itself
+	for i := range d {
+		for j := range i + 1 {
+			walsh = append(walsh, d[i]/2+d[j]/2)
+		}
+	}
+	slices.Sort(walsh)
 	chance := signedRankCDF(n)
-	below := walshBelow(d, 0)
-	above := all - walshBelow(d, -math.SmallestNonzeroFloat64)
-	p = min(1, 2*chance(min(below, above)))
-	mid := walsh(d, (all+1)/2)
-	if even := walsh(d, all/2+1); even != mid {
+	negative, _ := slices.BinarySearch(walsh, 0)
+	below, _ := slices.BinarySearch(walsh, math.SmallestNonzeroFloat64)
+	p = min(1, 2*chance(min(below, all-negative)))
+	mid := walsh[(all+1)/2-1]
+	if even := walsh[all/2]; even != mid {
 		mid = mid/2 + even/2
 	}
 	ratio = Interval{Mid: math.Exp(mid), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: n}
@@ -41,7 +48,7 @@ func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 		ratio.Warn = fmt.Sprintf("%d pairs do not bound a ratio at %.4g %%", n, 100*conf)
 		return ratio, p
 	}
-	ratio.Lo, ratio.Hi, ratio.Conf = math.Exp(walsh(d, k)), math.Exp(walsh(d, all+1-k)), 1-2*chance(k-1)
+	ratio.Lo, ratio.Hi, ratio.Conf = math.Exp(walsh[k-1]), math.Exp(walsh[all-k]), 1-2*chance(k-1)
 	return ratio, p
 }
 
@@ -69,45 +76,6 @@ func signedRankCDF(n int) func(w int) float64 {
 			sum += ways[s]
 		}
 		return sum / math.Pow(2, float64(n))
-	}
-}
-
-// walshBelow counts the pairwise means (Walsh averages) of ascending values, including each
-// value with itself, that are at most v.
-func walshBelow(d []float64, v float64) int {
-	count, j := 0, len(d)-1
-	for i := range d {
-		for j >= 0 && d[i]/2+d[j]/2 > v {
-			j--
-		}
-		if j < i {
-			break
-		}
-		count += j - i + 1
-	}
-	return count
-}
-
-// walsh returns the k-th smallest Walsh average.
-func walsh(d []float64, k int) float64 {
-	if walshBelow(d, -math.MaxFloat64) >= k {
-		return math.Inf(-1)
-	}
-	hi := d[len(d)-1]
-	lo := d[slices.IndexFunc(d, func(v float64) bool { return !math.IsInf(v, -1) })]
-	if walshBelow(d, lo) >= k {
-		return lo
-	}
-	for {
-		mid := lo/2 + hi/2
-		if mid <= lo || mid >= hi {
-			return hi
-		}
-		if walshBelow(d, mid) >= k {
-			hi = mid
-		} else {
-			lo = mid
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 type Lifetime struct {
 	Time     float64
 	Happened bool
+	N        int64 // how many there are of it
 }
 
 // ProductLimit returns the quantile q of lifetimes by Kaplan and Meier (Nonparametric estimation
@@ -23,16 +24,20 @@ func ProductLimit(all []Lifetime, q float64) float64 {
 	slices.SortFunc(all, func(a, b Lifetime) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), order[a.Happened]-order[b.Happened])
 	})
+	watched := int64(0)
+	for _, l := range all {
+		watched += l.N
+	}
 	longer := 1.0
-	for i, l := range all {
-		if !l.Happened {
-			continue
+	for _, l := range all {
+		if l.Happened {
+			longer *= 1 - float64(l.N)/float64(watched)
+			// Allow for the rounding of the product.
+			if 1-longer >= q-1e-9 {
+				return l.Time
+			}
 		}
-		longer *= 1 - 1/float64(len(all)-i)
-		// Allow for the rounding of the product.
-		if 1-longer >= q-1e-9 {
-			return l.Time
-		}
+		watched -= l.N
 	}
 	return math.Inf(1)
 }

@@ -1,21 +1,16 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Proportion returns the share k/n with the exact interval of Clopper and Pearson (1934):
-// the shares p for which k or more, and k or fewer, of n independent cases each have a
+// Proportion returns the share k/n (n is positive) with the exact interval of Clopper and Pearson
+// (1934): the shares p for which k or more, and k or fewer, of n independent cases each have a
 // probability of at least (1−conf)/2. Its coverage is at least Conf. Cases must be
 // independent, like trials; for requests of several trials see [ClusteredProportion].
 func Proportion(k, n int64, conf float64) Interval {
-	if n <= 0 || k < 0 || k > n {
-		return Interval{Mid: math.NaN(), Lo: 0, Hi: 1, Conf: 1, N: int(max(n, 0)),
-			Warn: fmt.Sprintf("no share of %d in %d", k, n)}
-	}
 	tail := (1 - conf) / 2
 	i := Interval{Mid: float64(k) / float64(n), Lo: 0, Hi: 1, Conf: conf, N: int(n)}
 	if k > 0 {

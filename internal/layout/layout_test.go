@@ -45,8 +45,8 @@ var allowed = []struct {
 	{"experiment/", []string{"internal"}},
 	{"presets/", nil},
 	{"workload/", nil},
-	{"record/", []string{"internal"}},
-	{"stats/", nil},
+	{"record/", []string{"internal", "stats"}},
+	{"stats/", []string{"internal"}},
 	{"internal/", []string{"internal", "record"}},
 }
 

@@ -139,7 +139,7 @@ func differLines(c *analysis.Comparison) []string {
 		lines = append(lines, "cells "+how+": "+words.Some(unlike[how]))
 	}
 	if len(lines) == 0 {
-		lines = []string{"nothing (recorded: settings, versions, machine, links, CPU used by others)"}
+		lines = []string{"nothing (recorded: settings, versions, machine, links)"}
 	}
 	return lines
 }

@@ -188,15 +188,9 @@ func (d *drawer) of(c *analysis.Cell, key string) (analysis.Summary, bool) {
 // panels returns empty panels for those of the layout.
 func (d *drawer) panels(prefix string) map[string]*panel {
 	all := map[string]*panel{}
-	for _, p := range d.Frame.Layout.Panels {
-		title := p.Name
-		if prefix != "" {
-			title = prefix
-			if p.Name != "" {
-				title += ", " + p.Name
-			}
-		}
-		all[p.Key] = &panel{Title: title, key: p.Key, Spec: spec{}}
+	for _, name := range d.Layout.Panels {
+		title := strings.Trim(prefix+", "+name, ", ")
+		all[name] = &panel{Title: title, key: name, Spec: spec{}}
 	}
 	return all
 }
@@ -204,7 +198,7 @@ func (d *drawer) panels(prefix string) map[string]*panel {
 // inOrder appends panels in the order of the layout.
 func (f *figure) inOrder(l analysis.Layout, all map[string]*panel) {
 	for _, p := range l.Panels {
-		f.Panels = append(f.Panels, all[p.Key])
+		f.Panels = append(f.Panels, all[p])
 	}
 }
 

@@ -190,32 +190,21 @@ func (d *drawer) loadLines(panels map[string]*panel, metric, unit string) int {
 	return len(all)
 }
 
-// mostBars is the number of bars above which they are divided among the layout's panels.
-const mostBars = 24
-
 // bars draws one bar with its interval for each cell, with a panel for each metric. Ratios are
 // drawn as marks around 1.
 func (d *drawer) bars(f *figure, v analysis.Figure) {
-	layout, most, lines, parts := d.Frame.Layout, 0, 0, len(d.Cells) > mostBars
+	most, lines := 0, 0
 	isRatio := v.Metric == analysis.RatioColumn
 	var systems []string
 	for _, m := range d.metrics(v) {
-		one, from := &panel{Title: heading(v, m), Spec: spec{}}, len(f.Panels)
-		parted := d.panels(heading(v, m))
-		if parts {
-			f.inOrder(layout, parted)
-		} else {
-			f.Panels = append(f.Panels, one)
-		}
+		p := &panel{Title: heading(v, m), Spec: spec{}}
+		f.Panels = append(f.Panels, p)
 		for _, c := range d.Cells {
 			s, ok := d.of(c, m.Key)
 			if !ok {
 				continue
 			}
-			p, label := one, layout.Where(c)
-			if parts {
-				p, label = parted[layout.PanelOf(c)], strings.TrimPrefix(d.at(c), "all")
-			}
+			label := d.Frame.Layout.Where(c)
 			r := d.median(c, s, m)
 			r.X, r.Y, r.at = r.Y, label, cmp.Or(label, "all")
 			p.add(r)
@@ -228,9 +217,7 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 				lines++
 			}
 		}
-		for _, p := range f.Panels[from:] {
-			p.barAxes(v.Title, m.Unit, systems, isRatio)
-		}
+		p.barAxes(v.Title, m.Unit, systems, isRatio)
 	}
 	colour, shape, key := d.bySystem()
 	f.Legend = slices.DeleteFunc(key,

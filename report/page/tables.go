@@ -226,12 +226,11 @@ func ownTable(x analysis.Table) table {
 }
 
 func linkTable(r *analysis.Result) table {
-	t := table{Head: heads("link", "cells", "emulator", "#checks", "#RTT wanted", "#measured (farthest)", "#p99",
-		"#rate wanted", "#measured (farthest)", "#loss", "#lateness p99", "#off")}
+	t := table{Head: heads("link", "cells", "emulator", "#checks", "#RTT wanted", "#measured", "#p99",
+		"#rate wanted", "#measured", "#loss", "#lateness p99", "#off")}
 	for _, l := range r.Links {
 		rtt, rate, off := number(l.RTT, "s"), number(l.Rate, "bit/s"), integer(l.Off)
 		wantRTT, want := number(l.WantRTT, "s"), entry{Text: "unlimited"}
-		rtt.Note, rate.Note = "("+show(float64(l.RTTWorst), "s")+")", "("+show(float64(l.RateWorst), "bit/s")+")"
 		if l.WantRate > 0 {
 			want = number(l.WantRate, "bit/s")
 		}

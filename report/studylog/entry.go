@@ -2,7 +2,6 @@ package studylog
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -103,8 +102,6 @@ func (n *nodeSet) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-var errUnknown = errors.New("unknown type of record")
-
 // find looks for a record in a line; false: there is none. An error means that the record cannot
 // be used: it is truncated, of an unknown type, or incomplete.
 func find(line string) (e entry, found bool, err error) {
@@ -153,7 +150,7 @@ func parse(raw []byte, kind string) (entry, error) {
 			err = e.tidy()
 		}
 	default:
-		err = fmt.Errorf("%w %q", errUnknown, kind)
+		err = fmt.Errorf("unknown type of record %q", kind)
 	}
 	return e, err
 }

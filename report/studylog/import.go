@@ -66,7 +66,9 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 			return nil, fmt.Errorf("import: %w", err)
 		}
 	}
-	g.assemble()
+	if err := g.assemble(); err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
 	res := &Result{}
 	var usable []*experiment
 	for _, x := range g.experiments {
@@ -115,10 +117,7 @@ func (c *Counts) words() []string {
 		}
 	}
 	say(c.Duplicates, "duplicate record", "duplicate records")
-	say(c.Cut, "record cut off", "records cut off")
-	say(c.Incomplete, "record without required fields", "records without required fields")
-	say(c.Unassigned, "download metric without a known experiment", "download metrics without a known experiment")
-	say(c.Unknown, "record of unknown type", "records of unknown types")
+	say(c.Unused, "record that could not be used", "records that could not be used")
 	return said
 }
 

@@ -23,11 +23,8 @@ import (
 type Counts struct {
 	Lines      int64 // of logs, and rows of tables
 	Records    int64 // used
-	Cut        int64 // truncated records
-	Incomplete int64 // records without a required field, or with an impossible one
-	Duplicates int64 // duplicate records
-	Unassigned int64 // download metrics without a known experiment
-	Unknown    int64 // records of an unknown type
+	Duplicates int64
+	Unused     int64 // truncated, incomplete or unknown records, and those of an unknown experiment
 	Files      int64
 }
 
@@ -47,20 +44,8 @@ type reader struct {
 	take   func(s stream, e entry)
 }
 
-const (
-	longest = 1 << 20 // largest uncompressed size of a line or a record, bytes
-	deepest = 3       // largest nesting of archives and compressed files
-)
-
-// bounded fails if a record is too long; N is what is left of the limit.
-type bounded struct{ io.LimitedReader }
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.N <= 0 {
-		return 0, fmt.Errorf("a record is longer than %d bytes", longest)
-	}
-	return b.LimitedReader.Read(p)
-}
+// longest is the largest size of a line that may hold a record, bytes.
+const longest = 1 << 20
 
 // path reads a file, or all files below a directory.
 func (r *reader) path(name string) error {
@@ -76,7 +61,7 @@ func (r *reader) path(name string) error {
 		if info, err := f.Stat(); err != nil || info.IsDir() {
 			return err
 		}
-		if err := r.file(filepath.ToSlash(p), f, 0); err != nil {
+		if err := r.file(filepath.ToSlash(p), f); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		return nil
@@ -84,12 +69,9 @@ func (r *reader) path(name string) error {
 }
 
 // file reads one file, compressed or not.
-func (r *reader) file(name string, f io.Reader, depth int) error {
-	switch {
-	case r.ctx.Err() != nil:
+func (r *reader) file(name string, f io.Reader) error {
+	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
-	case depth > deepest:
-		return fmt.Errorf("%s: compressed or archived more than %d times: unpack it", name, deepest)
 	}
 	in := bufio.NewReaderSize(f, 1<<16)
 	base := path.Base(name)
@@ -98,10 +80,10 @@ func (r *reader) file(name string, f io.Reader, depth int) error {
 		if err != nil {
 			return err
 		}
-		return r.file(strings.TrimSuffix(strings.Replace(name, ".tgz", ".tar.gz", 1), ".gz"), z, depth+1)
+		return r.file(strings.TrimSuffix(strings.Replace(name, ".tgz", ".tar.gz", 1), ".gz"), z)
 	}
 	if strings.HasSuffix(base, ".tar") {
-		return r.archive(name, in, depth+1)
+		return r.archive(name, in)
 	}
 	r.counts.Files++
 	switch {
@@ -114,7 +96,7 @@ func (r *reader) file(name string, f io.Reader, depth int) error {
 	return r.lines(name, in)
 }
 
-func (r *reader) archive(name string, f io.Reader, depth int) error {
+func (r *reader) archive(name string, f io.Reader) error {
 	for t := tar.NewReader(f); ; {
 		h, err := t.Next()
 		switch {
@@ -125,7 +107,7 @@ func (r *reader) archive(name string, f io.Reader, depth int) error {
 		case h.Typeflag != tar.TypeReg:
 			continue
 		}
-		if err := r.file(name+"/"+h.Name, t, depth); err != nil {
+		if err := r.file(name+"/"+h.Name, t); err != nil {
 			return err
 		}
 	}
@@ -143,7 +125,7 @@ func (r *reader) lines(name string, f io.Reader) error {
 		case err != nil:
 			return err
 		case more && !within:
-			r.counts.Lines, r.counts.Cut = r.counts.Lines+1, r.counts.Cut+1
+			r.counts.Lines, r.counts.Unused = r.counts.Lines+1, r.counts.Unused+1
 		case !more && !within:
 			r.line(name, string(line))
 		}
@@ -166,29 +148,23 @@ func (r *reader) line(name, line string) {
 	}
 }
 
-// entry takes a record, or counts why it cannot be used.
+// entry takes a record, or counts that it cannot be used.
 func (r *reader) entry(s stream, e entry, err error) {
-	switch {
-	case err == nil:
-		r.take(s, e)
-	case errors.Is(err, errUnknown):
-		r.counts.Unknown++
-	case e.Type != "":
-		r.counts.Incomplete++
-	default:
-		r.counts.Cut++
+	if err != nil {
+		r.counts.Unused++
+		return
 	}
+	r.take(s, e)
 }
 
 // configs reads the configurations that the study's program splits from the records of an
 // experiment, up to a truncated one.
 func (r *reader) configs(name string, in io.Reader) {
-	b := &bounded{io.LimitedReader{R: in, N: longest}}
-	for dec := json.NewDecoder(b); dec.More(); b.N = longest {
+	for dec := json.NewDecoder(in); dec.More(); {
 		var raw json.RawMessage
 		r.counts.Lines++
 		if dec.Decode(&raw) != nil {
-			r.counts.Cut++
+			r.counts.Unused++
 			break
 		}
 		e, err := parse(raw, strings.TrimSuffix(path.Base(name), ".jsonl"))
@@ -207,8 +183,7 @@ func ofDirectory(name string) stream {
 func (r *reader) table(name string, in io.Reader) error {
 	kind := strings.TrimSuffix(path.Base(name), ".csv")
 	var head []string
-	b := &bounded{io.LimitedReader{R: in, N: longest}}
-	for rows := csv.NewReader(b); ; b.N = longest {
+	for rows := csv.NewReader(in); ; {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
@@ -218,7 +193,7 @@ func (r *reader) table(name string, in io.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &broken):
-			r.counts.Lines, r.counts.Cut = r.counts.Lines+1, r.counts.Cut+1
+			r.counts.Lines, r.counts.Unused = r.counts.Lines+1, r.counts.Unused+1
 			continue
 		case err != nil:
 			return err

@@ -3,7 +3,6 @@ package studylog
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,8 +13,7 @@ import (
 // and several disseminations one after another.
 type experiment struct {
 	stream   stream
-	streams  map[string]bool // names of its stream, and of duplicate logs
-	config   *config         // nil: its record was not found
+	config   *config // nil: its record was not found
 	requests []entry
 	stages   []entry
 	statuses []entry
@@ -71,7 +69,7 @@ func (g *gatherer) take(s stream, e entry) {
 	x := g.current[s.name]
 	if x == nil || e.config != nil && x.config != nil && x.records() > 0 &&
 		!(s.labelled && reflect.DeepEqual(x.config, e.config)) {
-		x = &experiment{stream: s, streams: map[string]bool{s.name: true}}
+		x = &experiment{stream: s}
 		g.current[s.name] = x
 		g.experiments = append(g.experiments, x)
 	}
@@ -88,8 +86,10 @@ func (g *gatherer) take(s stream, e entry) {
 }
 
 // assemble creates trials from the collected records.
-func (g *gatherer) assemble() {
-	g.experiments = merge(g.experiments)
+func (g *gatherer) assemble() error {
+	if err := twice(g.experiments); err != nil {
+		return err
+	}
 	trials := map[string][]*trial{} // by data set
 	nodes := map[*trial][]string{}
 	for _, x := range g.experiments {
@@ -103,10 +103,10 @@ func (g *gatherer) assemble() {
 	}
 	for from, all := range g.samples {
 		candidates := slices.DeleteFunc(slices.Clone(trials[from.dataset]), func(t *trial) bool {
-			return from.labelled && !t.of.streams[from.name] || !from.labelled && !slices.Contains(nodes[t], from.node)
+			return from.labelled && t.of.stream.name != from.name || !from.labelled && !slices.Contains(nodes[t], from.node)
 		})
 		if len(candidates) == 0 {
-			g.counts.Unassigned += int64(len(all))
+			g.counts.Unused += int64(len(all))
 			continue
 		}
 		for _, m := range all {
@@ -126,6 +126,7 @@ func (g *gatherer) assemble() {
 			t.progress[node] = once
 		}
 	}
+	return nil
 }
 
 // owner returns the latest trial that had begun at that time, of those in the same file if there
@@ -145,31 +146,23 @@ func owner(trials []*trial, file string, at int64) *trial {
 	return cmp.Or(begun, trials[0])
 }
 
-// merge merges experiments that are the same (with the same configuration and a request in
-// common), as when a log was given twice. Duplicate records are removed later.
-func merge(all []*experiment) []*experiment {
+// twice returns an error if two experiments are the same (with the same configuration and a request
+// in common), as when a log was given twice.
+func twice(all []*experiment) error {
 	seen := map[string]*experiment{}
-	var kept []*experiment
 	for _, x := range all {
-		into, set := x, ""
+		set := ""
 		if x.config != nil {
 			set = fmt.Sprintf("%q %q ", x.config.SetID, x.config.System)
 		}
 		for _, e := range x.requests {
-			into = cmp.Or(seen[set+e.id()], into)
+			if of := seen[set+e.id()]; of != nil && of != x {
+				return fmt.Errorf("%s and %s hold the same experiment; import one of them", of.stream.name, x.stream.name)
+			}
+			seen[set+e.id()] = x
 		}
-		for _, e := range x.requests {
-			seen[set+e.id()] = into
-		}
-		if into == x {
-			kept = append(kept, x)
-			continue
-		}
-		maps.Copy(into.streams, x.streams)
-		into.requests, into.stages = append(into.requests, x.requests...), append(into.stages, x.stages...)
-		into.statuses = append(into.statuses, x.statuses...)
 	}
-	return kept
+	return nil
 }
 
 // id is the same for duplicate records.

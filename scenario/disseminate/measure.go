@@ -27,11 +27,11 @@ func lifetime(op record.Op, moment int64) stats.Lifetime {
 	since := func(at int64) float64 { return float64(at-op.Intended) / 1e9 }
 	switch {
 	case moment > 0:
-		return stats.Lifetime{Time: since(moment), Happened: true}
+		return stats.Lifetime{Time: since(moment), Happened: true, N: 1}
 	case op.Outcome.ServerFailure():
-		return stats.Lifetime{Time: math.Inf(1)}
+		return stats.Lifetime{Time: math.Inf(1), N: 1}
 	}
-	return stats.Lifetime{Time: since(op.LastByte)}
+	return stats.Lifetime{Time: since(op.LastByte), N: 1}
 }
 
 // hadAll returns when an operation had all, or 0.
