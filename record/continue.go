@@ -57,7 +57,7 @@ func (w *TrialWriter) restore() error {
 	r, id := w.run, w.trial.ID
 	// After a kill the windows may lag behind the operations, so they are rebuilt; the outcomes are
 	// written with the next totals.
-	if err := r.forget(id, Running, "results", "details", "counts", "windows"); err != nil {
+	if err := r.forget(id, Running, "results", "details", "histograms", "counts", "windows"); err != nil {
 		return err
 	}
 	// None of the trial's records is in the open transaction, so readers see all of them.

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -39,6 +40,19 @@ func (h *histogram) record(ns int64) {
 
 // count returns the number of values.
 func (h *histogram) count() int64 { return h.h.TotalCount() + h.over }
+
+// decode adds a stored histogram: HdrHistogram V2, compressed, in base64.
+func (h *histogram) decode(hdr string, over int64) error {
+	p, err := hdrhistogram.DecodePacked([]byte(hdr))
+	if err != nil {
+		return fmt.Errorf("histogram: %w: %w", ErrCorrupt, err)
+	}
+	if dropped := p.MergeInto(h.h); dropped != 0 {
+		return fmt.Errorf("histogram: %w: %d values out of range", ErrCorrupt, dropped)
+	}
+	h.over += over
+	return nil
+}
 
 // each yields every bucket's value (seconds) and count, in ascending order. Overflow comes last, as
 // +Inf.

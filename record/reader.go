@@ -230,16 +230,66 @@ func (r *Reader) Ops(trial int64) iter.Seq2[Op, error] {
 	}
 }
 
-// Summary returns the summary of a trial's operations written so far.
+// Summary returns the trial's summary: the stored one if it has ended or was paused, and
+// otherwise that of the operations written so far.
 func (r *Reader) Summary(trial int64) (*Summary, error) {
 	s := NewSummary()
-	for ops, err := range r.batches(trial) {
-		if err != nil {
-			return nil, r.errorf(fmt.Sprintf("summary of trial %d", trial), err)
+	stored := false
+	err := r.snapshot(func(tx *sql.Tx) error {
+		const ended = `trial = (SELECT id FROM trials
+			WHERE id = ? AND (state IN ('done', 'failed', 'skipped') OR seconds IS NOT NULL))`
+		sums, _, err := list(tx, totalsTable, ended, 1, trial)
+		if err != nil || len(sums) == 0 {
+			return err
 		}
-		_ = s.Ops(ops) // never fails
+		stored, s.counts = true, sums[0].Counts
+		counts, _, err := list(tx, countTable, "trial = ?", -1, trial)
+		for _, v := range counts {
+			outcome, unknown := ParseOutcome(v.Name)
+			switch {
+			case s.counts.Ops == 0: // the scenario counted them without recording operations
+			case v.Kind == "class":
+				s.counts.class(v.Name, v.N)
+			case unknown != nil:
+				err = errors.Join(err, unknown)
+			default:
+				s.counts.Outcomes[outcome] = v.N
+			}
+		}
+		histograms, _, err2 := list(tx, histogramTable, "trial = ?", -1, trial)
+		for _, h := range histograms {
+			err = errors.Join(err, s.restore(h))
+		}
+		return errors.Join(err, err2)
+	})
+	if err == nil && !stored {
+		for ops, err := range r.batches(trial) {
+			if err != nil {
+				return nil, err
+			}
+			_ = s.Ops(ops) // never fails
+		}
+	}
+	if err != nil {
+		return nil, r.errorf(fmt.Sprintf("summary of trial %d", trial), err)
 	}
 	return s, nil
+}
+
+func (s *Summary) restore(stored storedHistogram) error {
+	for m := range numMeasures {
+		h := s.hist[m]
+		if stored.Censored {
+			h = s.censored[m]
+		}
+		if m.String() == stored.Measure {
+			return h.decode(stored.HDR, stored.Over)
+		}
+	}
+	if stored.Measure == "lag" { // in older runs; nothing reads it
+		return nil
+	}
+	return fmt.Errorf("%w: histogram %q", ErrCorrupt, stored.Measure)
 }
 
 // Samples streams a trial's samples in the recorded order.

@@ -215,8 +215,8 @@ func TestEverythingWrittenIsReadBack(t *testing.T) {
 	same("counts", summary.Counts(), direct.Counts())
 	for m := range numMeasures {
 		for _, q := range []float64{0, .5, .99, 1} {
-			same(fmt.Sprint("quantile of measure ", m), summary.Quantile(m, q), direct.Quantile(m, q))
-			same(fmt.Sprint("Kaplan-Meier of measure ", m), summary.KaplanMeier(m, q), direct.KaplanMeier(m, q))
+			same("quantile of "+m.String(), summary.Quantile(m, q), direct.Quantile(m, q))
+			same("Kaplan-Meier of "+m.String(), summary.KaplanMeier(m, q), direct.KaplanMeier(m, q))
 		}
 	}
 }

@@ -25,5 +25,5 @@ const (
 var schema string
 
 // ofTrial are the tables with the records of trials, besides the table trials.
-var ofTrial = [...]string{"results", "counts", "details", "summaries", "ops", "windows", "samples",
+var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples",
 	"links", "events", "jobs", "polls", "marks"}

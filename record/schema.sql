@@ -123,6 +123,15 @@ CREATE TABLE summaries (
 	last_ns  INTEGER NOT NULL
 );
 
+CREATE TABLE histograms (
+	trial    INTEGER NOT NULL REFERENCES trials(id),
+	measure  TEXT NOT NULL,
+	censored INTEGER NOT NULL,
+	overflow INTEGER NOT NULL,
+	hdr      TEXT NOT NULL,
+	PRIMARY KEY (trial, measure, censored)
+) WITHOUT ROWID;
+
 CREATE TABLE ops (
 	id       INTEGER PRIMARY KEY,
 	trial    INTEGER NOT NULL REFERENCES trials(id),

@@ -21,6 +21,11 @@ const (
 	numMeasures
 )
 
+var measureNames = [...]string{"ttfb", "duration"}
+
+// String is the measure's name in run.db.
+func (m Measure) String() string { return measureNames[m] }
+
 // maxClasses limits the distinct classes that a summary counts; further ones count as
 // OtherClasses.
 const maxClasses = 1000

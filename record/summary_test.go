@@ -43,7 +43,7 @@ func TestSummaryOfKnownOperations(t *testing.T) {
 	near("duration", s.Quantile(Duration, 1), 0.100)
 	for m, want := range map[Measure][2]int64{TTFB: {3, 1}, Duration: {2, 2}} {
 		if got := [2]int64{s.Count(m), s.censored[m].count()}; got != want {
-			t.Errorf("%d: %d counted and censored, want %d", m, got, want)
+			t.Errorf("%s: %d counted and censored, want %d", m, got, want)
 		}
 	}
 	near("half", s.KaplanMeier(Duration, 0.5), 0.100)

@@ -227,7 +227,7 @@ func (w *TrialWriter) End(t Trial) error {
 				err = errors.Join(err, put(w.run, detailTable, &detail{id, i, d}))
 			}
 			return errors.Join(err, w.writeCounts("outcome", t.Outcomes), w.writeCounts("class", t.Classes),
-				put(w.run, totalsTable, &totals{id, c}))
+				put(w.run, totalsTable, &totals{id, c}), w.writeHistograms())
 		})
 		if err != nil {
 			return err
@@ -243,6 +243,22 @@ func (w *TrialWriter) writeCounts(kind string, counts map[string]int64) (err err
 		err = errors.Join(err, put(w.run, countTable, &count{w.trial.ID, kind, name, n}))
 	}
 	return err
+}
+
+func (w *TrialWriter) writeHistograms() error {
+	for m := range numMeasures {
+		for censored, h := range map[bool]*histogram{false: w.summary.hist[m], true: w.summary.censored[m]} {
+			if h.count() == 0 {
+				continue
+			}
+			hdr, err := h.h.EncodeV2()
+			row := storedHistogram{w.trial.ID, m.String(), censored, h.over, string(hdr)}
+			if err := errors.Join(err, put(w.run, histogramTable, &row)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Rows of the results of a trial.
@@ -267,13 +283,21 @@ type (
 		Trial int64 `db:"trial"`
 		Counts
 	}
+	storedHistogram struct {
+		Trial    int64  `db:"trial"`
+		Measure  string `db:"measure"`
+		Censored bool   `db:"censored"`
+		Over     int64  `db:"overflow"`
+		HDR      string `db:"hdr"`
+	}
 )
 
 var (
-	resultTable = newTable[result]("results", "trial", "", "")
-	detailTable = newTable[detail]("details", "place", "", "")
-	countTable  = newTable[count]("counts", "trial", "", "").replacing()
-	totalsTable = newTable[totals]("summaries", "trial", "", "").replacing()
+	resultTable    = newTable[result]("results", "trial", "", "")
+	detailTable    = newTable[detail]("details", "place", "", "")
+	countTable     = newTable[count]("counts", "trial", "", "").replacing()
+	totalsTable    = newTable[totals]("summaries", "trial", "", "").replacing()
+	histogramTable = newTable[storedHistogram]("histograms", "trial", "", "")
 )
 
 // guarded runs fn while the trial is open for writing. An error of fn ends recording for the

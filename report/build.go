@@ -18,8 +18,8 @@ func Build(run *record.Reader, sets ...string) (*analysis.Result, error) {
 }
 
 // Rebuild is Build, but recomputes the metrics of trials from their records, as far as they
-// contain what is needed, by this version's definitions. It reads all operations and jobs,
-// which takes some 2 s per million.
+// contain what is needed, by this version's definitions. It reads operations and jobs if a
+// metric needs them, which takes some 2 s per million.
 func Rebuild(run *record.Reader, sets ...string) (*analysis.Result, error) {
 	return build(run, true, sets)
 }
