@@ -323,12 +323,18 @@ func TestNodesOfTheSameNames(t *testing.T) {
 	}
 }
 
-// An import that is interrupted, or whose file has no experiment or ends too early, leaves nothing.
+// An import that is interrupted, or whose file has no experiment, ends too early or is compressed
+// too often, leaves nothing.
 func TestImportsThatAreRefused(t *testing.T) {
 	whole := gzipped(t, "x.log.gz", []byte(strings.Join(plainLog(codexStudy.logs()...), "\n")))
 	b, err := os.ReadFile(whole)
 	must(t, err)
-	cut := logFile(t, "y.log.gz", string(b[:len(b)/2]))
+	cut, nested := logFile(t, "y.log.gz", string(b[:len(b)/2])), whole
+	for range deepest {
+		nested = gzipped(t, "nested.gz", b)
+		b, err = os.ReadFile(nested)
+		must(t, err)
+	}
 	noConfig := without(codexStudy.logs(), func(r map[string]any) bool { return r["experiment_set_id"] != nil })
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -348,6 +354,7 @@ func TestImportsThatAreRefused(t *testing.T) {
 		{t.Context(), both, false, "b.log hold the same experiment"},
 		{t.Context(), "/nonexistent", false, "no such file"},
 		{t.Context(), cut, false, "unexpected EOF"},
+		{t.Context(), nested, false, "nested:"},
 		{interrupted, whole, false, "canceled"},
 	} {
 		_, err := Import(c.ctx, []string{c.file}, Options{Dir: dir, Measure: disseminate.TimesOf})

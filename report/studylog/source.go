@@ -44,8 +44,20 @@ type reader struct {
 	take   func(s stream, e entry)
 }
 
-// longest is the largest size of a line that may hold a record, bytes.
-const longest = 1 << 20
+const (
+	longest = 1 << 20 // largest uncompressed size of a line or a record, bytes
+	deepest = 3       // largest nesting of archives and compressed files
+)
+
+// bounded fails if a record is too long; N is what is left of the limit.
+type bounded struct{ io.LimitedReader }
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.N <= 0 {
+		return 0, fmt.Errorf("a record is longer than %d bytes", longest)
+	}
+	return b.LimitedReader.Read(p)
+}
 
 // path reads a file, or all files below a directory.
 func (r *reader) path(name string) error {
@@ -61,7 +73,7 @@ func (r *reader) path(name string) error {
 		if info, err := f.Stat(); err != nil || info.IsDir() {
 			return err
 		}
-		if err := r.file(filepath.ToSlash(p), f); err != nil {
+		if err := r.file(filepath.ToSlash(p), f, 0); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		return nil
@@ -69,9 +81,12 @@ func (r *reader) path(name string) error {
 }
 
 // file reads one file, compressed or not.
-func (r *reader) file(name string, f io.Reader) error {
-	if r.ctx.Err() != nil {
+func (r *reader) file(name string, f io.Reader, depth int) error {
+	switch {
+	case r.ctx.Err() != nil:
 		return context.Cause(r.ctx)
+	case depth > deepest:
+		return fmt.Errorf("%s: compressed or archived more than %d times: unpack it", name, deepest)
 	}
 	in := bufio.NewReaderSize(f, 1<<16)
 	base := path.Base(name)
@@ -80,10 +95,10 @@ func (r *reader) file(name string, f io.Reader) error {
 		if err != nil {
 			return err
 		}
-		return r.file(strings.TrimSuffix(strings.Replace(name, ".tgz", ".tar.gz", 1), ".gz"), z)
+		return r.file(strings.TrimSuffix(strings.Replace(name, ".tgz", ".tar.gz", 1), ".gz"), z, depth+1)
 	}
 	if strings.HasSuffix(base, ".tar") {
-		return r.archive(name, in)
+		return r.archive(name, in, depth+1)
 	}
 	r.counts.Files++
 	switch {
@@ -96,7 +111,7 @@ func (r *reader) file(name string, f io.Reader) error {
 	return r.lines(name, in)
 }
 
-func (r *reader) archive(name string, f io.Reader) error {
+func (r *reader) archive(name string, f io.Reader, depth int) error {
 	for t := tar.NewReader(f); ; {
 		h, err := t.Next()
 		switch {
@@ -107,7 +122,7 @@ func (r *reader) archive(name string, f io.Reader) error {
 		case h.Typeflag != tar.TypeReg:
 			continue
 		}
-		if err := r.file(name+"/"+h.Name, t); err != nil {
+		if err := r.file(name+"/"+h.Name, t, depth); err != nil {
 			return err
 		}
 	}
@@ -160,7 +175,8 @@ func (r *reader) entry(s stream, e entry, err error) {
 // configs reads the configurations that the study's program splits from the records of an
 // experiment, up to a truncated one.
 func (r *reader) configs(name string, in io.Reader) {
-	for dec := json.NewDecoder(in); dec.More(); {
+	b := &bounded{io.LimitedReader{R: in, N: longest}}
+	for dec := json.NewDecoder(b); dec.More(); b.N = longest {
 		var raw json.RawMessage
 		r.counts.Lines++
 		if dec.Decode(&raw) != nil {
@@ -183,7 +199,8 @@ func ofDirectory(name string) stream {
 func (r *reader) table(name string, in io.Reader) error {
 	kind := strings.TrimSuffix(path.Base(name), ".csv")
 	var head []string
-	for rows := csv.NewReader(in); ; {
+	b := &bounded{io.LimitedReader{R: in, N: longest}}
+	for rows := csv.NewReader(b); ; b.N = longest {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
