@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -68,7 +69,8 @@ func TestEveryRequestFailed(t *testing.T) {
 	t.Parallel()
 	content := make([]byte, 10_000)
 	good := serve(t, content, func(*http.Request) bool { return false })
-	bad := serve(t, content, func(r *http.Request) bool { return r.UserAgent() == "plimsoll" }) // the load generator
+	var fetched atomic.Bool // the load generator makes one request for the copy to compare with, and then the load's
+	bad := serve(t, content, func(r *http.Request) bool { return r.UserAgent() == "plimsoll" && fetched.Swap(true) })
 	s := startRun(t, fmt.Sprintf(`
 scenario: retrieve
 systems:
