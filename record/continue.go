@@ -1,7 +1,6 @@
 package record
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -70,11 +69,6 @@ func (w *TrialWriter) restore() error {
 			return err
 		}
 		w.seq++
-	}
-	row := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM marks WHERE trial = ?`,
-		id)
-	if err := row.Scan(&w.marked); err != nil {
-		return err
 	}
 	return w.flush()
 }

@@ -83,13 +83,9 @@ func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 		return nil, err
 	}
 	old.Close()
-	switch {
-	case plan != nil && !bytes.Equal(plan, old.plan):
+	if plan != nil && !bytes.Equal(plan, old.plan) {
 		return nil, fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with "+
 			"(%.12s…); a run has one plan: start a new run in another directory", dir, planHash(plan), planHash(old.plan))
-	case old.schema != schemaVersion:
-		return nil, fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of "+
-			"plimsoll that began it", dir, old.schema, schemaVersion)
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
