@@ -137,8 +137,8 @@ func TestAnotherPlanIsRefused(t *testing.T) {
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	empty := t.TempDir()
 	for dir, says := range map[string]string{
-		filepath.Join(empty, "none"): "no such run directory",
-		empty:                        "not a run directory",
+		filepath.Join(empty, "none"): "not a run directory",
+		empty:                        "no such file",
 	} {
 		for _, open := range []func() error{
 			func() error { _, err := Open(dir); return err },

@@ -121,9 +121,6 @@ func checkEmpty(dir string) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, planFile)); err == nil {
-		return fmt.Errorf("record: create %s: it already holds a run; choose another directory", dir)
-	}
 	return fmt.Errorf("record: create %s: it is not empty (%s); choose another directory", dir, entries[0].Name())
 }
 
@@ -144,18 +141,8 @@ func removeFiles(dir string) {
 
 func readPlan(dir string) ([]byte, error) {
 	plan, err := os.ReadFile(filepath.Join(dir, planFile))
-	if errors.Is(err, os.ErrNotExist) {
-		if _, derr := os.Stat(dir); derr != nil {
-			return nil, fmt.Errorf("record: open %s: no such run directory", dir)
-		}
-		if _, derr := os.Stat(filepath.Join(dir, dbFile)); derr == nil {
-			return nil, fmt.Errorf("record: open %s: it has no %s: it was cut off while being created and holds no "+
-				"data; remove it and run again", dir, planFile)
-		}
-		return nil, fmt.Errorf("record: open %s: not a run directory: it has no %s", dir, planFile)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("record: open %s: %w", dir, err)
+		return nil, fmt.Errorf("record: %s is not a run directory: %w", dir, err)
 	}
 	return plan, nil
 }

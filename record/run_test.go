@@ -227,7 +227,7 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 		t.Errorf("second writer: %v", err)
 	}
 	r.Close()
-	if _, err := Create(r.Dir(), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "holds a run") {
+	if _, err := Create(r.Dir(), nil, nil, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("create over a run: %v", err)
 	}
 	dir := t.TempDir()
