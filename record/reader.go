@@ -175,32 +175,20 @@ func setKey[V any](m *map[string]V, key string, v V) {
 	(*m)[key] = v
 }
 
-// Blocks streams a trial's operations as they were stored, see [DecodeBlock].
-func (r *Reader) Blocks(trial int64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
+// batches streams the decoded blocks of a trial. Each is valid until the next.
+func (r *Reader) batches(trial int64) iter.Seq2[[]Op, error] {
+	return func(yield func([]Op, error) bool) {
+		var ops []Op
 		next := int64(0)
 		for b, err := range stream(r, blockTable, trial, -1) {
 			if err == nil && b.Seq != next {
 				err = r.errorf(fmt.Sprintf("operations of trial %d", trial),
-					fmt.Errorf("%w: block %d is missing", ErrCorrupt,
-						next))
+					fmt.Errorf("%w: block %d is missing", ErrCorrupt, next))
 			}
-			if next++; !yield(b.Data, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// batches streams the decoded blocks. Each is valid until the next.
-func (r *Reader) batches(trial int64) iter.Seq2[[]Op, error] {
-	return func(yield func([]Op, error) bool) {
-		var ops []Op
-		for b, err := range r.Blocks(trial) {
 			if err == nil {
-				ops, err = DecodeBlock(b, ops[:0])
+				ops, err = DecodeBlock(b.Data, ops[:0])
 			}
-			if !yield(ops, err) || err != nil {
+			if next++; !yield(ops, err) || err != nil {
 				return
 			}
 		}
