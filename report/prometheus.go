@@ -15,10 +15,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// fresh is how long the latest poll's readings are exported after three polls are overdue:
-// Prometheus itself drops a value after five minutes.
-const fresh = 5 * time.Minute
-
 // collector reads a run directory when Prometheus scrapes it. The report with the medians is
 // rebuilt if trials have ended since, at the pace of the live page; each poll is read once. Readings that a poll did not
 // return are absent.
@@ -30,14 +26,8 @@ type collector struct {
 	pace
 	report *analysis.Result
 	ended  int               // trials, in it
-	polls  map[int64]*polled // by trial
-	counts numbers           // of polls, all that were read
-}
-
-// polled describes a trial's polls.
-type polled struct {
-	latest   record.Poll
-	interval time.Duration // between the two latest
+	latest map[int64]record.Poll // by trial
+	counts numbers               // of polls, all that were read
 }
 
 // metric is a metric with its unit by Prometheus' conventions. Some are readings of polls that
@@ -67,7 +57,7 @@ func of(metric string, labels ...string) labelled {
 }
 
 func newCollector(dir string) *collector {
-	c := &collector{dir: dir, polls: map[int64]*polled{}, counts: numbers{}}
+	c := &collector{dir: dir, latest: map[int64]record.Poll{}, counts: numbers{}}
 	for line := range strings.Lines(metricTable) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // name, labels, reading, help
 		c.metrics = append(c.metrics, metric{f[0], strings.Fields(f[1]), f[2], f[3]})
@@ -151,37 +141,33 @@ func (c *collector) trials(run *record.Reader, trials []record.Trial, now number
 	return nil
 }
 
-// readPolls reads a trial's polls since the last scrape, and sets the numbers of the latest one.
+// readPolls reads a trial's polls since the last scrape, and sets the numbers of the latest one while
+// the run goes on.
 func (c *collector) readPolls(run *record.Reader, t record.Trial, system string, now numbers) error {
-	p, after := c.polls[t.ID], int64(-1)
-	if p != nil {
-		after = p.latest.Seq
+	p, polled := c.latest[t.ID]
+	after := int64(-1)
+	if polled {
+		after = p.Seq
 	}
 	for poll, err := range run.PollsAfter(t.ID, after) {
 		if err != nil {
 			return err
 		}
-		if p == nil {
-			p = &polled{}
-			c.polls[t.ID] = p
-		} else {
-			p.interval = poll.Start - p.latest.Start
-		}
-		p.latest = poll
+		p, polled, c.latest[t.ID] = poll, true, poll
 		c.count(system, &poll)
 	}
-	if p == nil {
+	if !polled {
 		return nil
 	}
-	ended := t.Epoch.Add(p.latest.End)
+	ended := t.Epoch.Add(p.End)
 	now[of("plimsoll_collect_last_poll_timestamp_seconds", system)] = float64(ended.UnixMilli()) / 1000
-	if t.State != record.Running || time.Since(ended) >= fresh+3*p.interval {
+	if t.State != record.Running || !record.Written(c.dir) { // it was paused or killed
 		return nil
 	}
-	for _, call := range p.latest.Calls {
+	for _, call := range p.Calls {
 		now[of("plimsoll_collect_call_duration_seconds", system, call.Name)] = (call.End - call.Start).Seconds()
 	}
-	for _, r := range p.latest.Readings {
+	for _, r := range p.Readings {
 		if r.Bad == "" {
 			name, label := c.metricOf(r.Name)
 			now[of(name, system, label)] = r.Value
