@@ -173,8 +173,7 @@ func (t *text) cells(room int) {
 
 // ratios explains what ratios refer to, below the table that has them.
 func (t *text) ratios() {
-	any, open, few := ratioKinds(t.r)
-	if !any {
+	if _, any := (&drawer{Result: t.r}).metric(analysis.RatioColumn); !any {
 		return
 	}
 	note := "Ratios"
@@ -184,14 +183,8 @@ func (t *text) ratios() {
 		m, _ := t.r.Frame.Metric(t.r.Headline)
 		note += " (" + m.Name + ")"
 	}
-	note += " are to " + cmp.Or(t.r.Baseline, "the default") + " in the same block"
-	if open {
-		note += "; ~: no significant difference"
-	}
-	if few {
-		note += "; with (n …) they are of too few pairs of trials to compare"
-	}
-	t.prose("", "   ", note+".")
+	t.prose("", "   ", note+" are to "+cmp.Or(t.r.Baseline, "the default")+
+		" in the same block. ~: not significant, (n …): few pairs.")
 	t.line("", "")
 }
 
