@@ -84,8 +84,7 @@ CREATE TABLE polls (
 
 CREATE VIEW calls AS
 SELECT trial, seq, c.key AS place, json_extract(c.value, '$[0]') AS name,
-	start_ns + json_extract(c.value, '$[1]') AS start_ns,
-	start_ns + json_extract(c.value, '$[1]') + json_extract(c.value, '$[2]') AS end_ns,
+	json_extract(c.value, '$[1]') AS start_ns, json_extract(c.value, '$[2]') AS end_ns,
 	coalesce(json_extract(c.value, '$[3]'), '') AS error
 FROM polls, json_each(polls.calls) AS c;
 
