@@ -8,17 +8,6 @@ import (
 	"time"
 )
 
-// interrupted returns the running trials that keep rejects, which will be executed again.
-func (r *Run) interrupted(keep func(Trial) bool) (again []int64, err error) {
-	running, _, err := list(r.conn, trialTable, "state = ?", -1, string(Running))
-	for _, t := range running {
-		if keep == nil || !keep(t) {
-			again = append(again, t.ID)
-		}
-	}
-	return again, err
-}
-
 // Continue continues a trial that was kept, with the same ID and epoch, and with the summary
 // and windows of its recorded operations. Records of its pause (see [TrialWriter.End]) are
 // removed. last is its latest recorded time since its epoch.

@@ -208,19 +208,18 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 
 // repair prepares the database of an interrupted run for continuing.
 func (r *Run) repair(keep func(Trial) bool) error {
-	again, err := r.interrupted(keep)
+	running, _, err := list(r.conn, trialTable, "state = ?", -1, string(Running))
 	if err != nil {
 		return err
 	}
-	err = r.durably(func() error {
-		for _, id := range again {
-			if err := r.forget(id, Pending, ofTrial[:]...); err != nil {
-				return err
+	return explain(r.dir, r.durably(func() (err error) {
+		for _, t := range running {
+			if keep == nil || !keep(t) { // it will be executed again
+				err = errors.Join(err, r.forget(t.ID, Pending, ofTrial[:]...))
 			}
 		}
-		return nil
-	})
-	return explain(r.dir, err)
+		return err
+	}))
 }
 
 // start opens the reading side and begins to flush.
