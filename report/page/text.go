@@ -49,9 +49,6 @@ func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 		}
 	}
 	t.cells(room)
-	if n := len(t.lines); n > 0 && t.lines[n-1] == "" && len(foot) > 0 && strings.HasPrefix(foot[0], "   Ratios") {
-		t.lines = t.lines[:n-1]
-	}
 	t.lines = append(t.lines, foot...)
 	_, err := io.WriteString(w, strings.TrimRight(strings.Join(t.lines, "\n"), "\n")+"\n")
 	return err
