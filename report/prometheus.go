@@ -15,8 +15,8 @@ import (
 )
 
 // collector reads a run directory when Prometheus scrapes it. The report with the medians is
-// rebuilt if trials have ended since, at the pace of the live page; each poll is read once. Readings that a poll did not
-// return are absent.
+// rebuilt if trials have ended since, at the pace of the live page; each poll is read once. Readings
+// that a poll did not return are absent.
 type collector struct {
 	dir     string
 	metrics []metric

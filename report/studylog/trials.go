@@ -167,8 +167,8 @@ func twice(all []*experiment) error {
 
 // id is the same for duplicate records.
 func (e entry) id() string {
-	id := fmt.Sprintf("%d %s %q %q %q %q %q", e.Timestamp.UnixNano(), e.Type, e.Name, e.Boundary, e.Destination, e.RequestID,
-		e.Stage)
+	id := fmt.Sprintf("%d %s %q %q %q %q %q", e.Timestamp.UnixNano(), e.Type, e.Name, e.Boundary, e.Destination,
+		e.RequestID, e.Stage)
 	if e.Repetition != nil {
 		id += fmt.Sprint(*e.Repetition)
 	}
