@@ -1,24 +1,12 @@
 package record
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"math"
 	"time"
 )
-
-// interrupted returns the running trials that keep rejects, which will be executed again.
-func (r *Run) interrupted(keep func(Trial) bool) (again []int64, err error) {
-	running, _, err := list(r.conn, trialTable, "state = ?", -1, string(Running))
-	for _, t := range running {
-		if keep == nil || !keep(t) {
-			again = append(again, t.ID)
-		}
-	}
-	return again, err
-}
 
 // Continue continues a trial that was kept, with the same ID and epoch, and with the summary
 // and windows of its recorded operations. Records of its pause (see [TrialWriter.End]) are
@@ -70,11 +58,6 @@ func (w *TrialWriter) restore() error {
 			return err
 		}
 		w.seq++
-	}
-	row := r.conn.QueryRowContext(context.Background(), `SELECT coalesce(max(seq) + 1, 0) FROM marks WHERE trial = ?`,
-		id)
-	if err := row.Scan(&w.marked); err != nil {
-		return err
 	}
 	return w.flush()
 }

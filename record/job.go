@@ -14,7 +14,6 @@ type Job struct {
 	Name     string        `db:"name"`                 // under which it was put
 	Ref      string        `db:"ref"`                  // of the object in the system; empty until it is accepted
 	Size     int64         `db:"size"`                 // bytes
-	SHA256   string        `db:"sha256" form:"hex"`    // of the bytes sent, in older runs; else empty
 	Began    time.Duration `db:"began_ns"`             // of the latest attempt, since the trial's epoch
 	Accepted time.Duration `db:"accepted_ns" none:"0"` // 0: not accepted
 	Durable  time.Duration `db:"durable_ns" none:"0"`  // 0: not known to be durable

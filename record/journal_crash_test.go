@@ -23,7 +23,7 @@ func stageJob(object int64, stage int) Job {
 		j.Durable = 0
 	}
 	if stage < 1 {
-		j.Accepted, j.Ref, j.SHA256 = 0, "", ""
+		j.Accepted, j.Ref = 0, ""
 	}
 	return j
 }

@@ -33,19 +33,11 @@ type Mark struct {
 // Marks records marks, as far as possible in the order in which their polls ended. They are
 // written within a second.
 func (w *TrialWriter) Marks(marks []Mark) error {
-	return w.guarded(func() error {
-		for i := range marks {
-			if err := put(w.run, markTable, &marks[i], w.trial.ID, w.marked); err != nil {
-				return err
-			}
-			w.marked++
-		}
-		return nil
-	})
+	return w.guarded(func() error { return putAll(w.run, markTable, marks, w.trial.ID) })
 }
 
-var markTable = newTable[Mark]("marks", "seq", "trial, seq, ", "")
+var markTable = newTable[Mark]("marks", "seq", "trial, ", "")
 
 // Marks reads a trial's marks in the order in which they were recorded, in
 // constant memory. After an error it ends.
-func (r *Reader) Marks(trial int64) iter.Seq2[Mark, error] { return stream(r, markTable, trial, -1) }
+func (r *Reader) Marks(trial int64) iter.Seq2[Mark, error] { return stream(r, markTable, trial, 0) }

@@ -40,7 +40,6 @@ type Reading struct {
 func (w *TrialWriter) Poll(p Poll) error {
 	return w.guarded(func() error {
 		w.run.journal = true
-		p.Calls = shifted(p.Calls, -p.Start)
 		return put(w.run, pollTable, &p, w.trial.ID)
 	})
 }
@@ -52,40 +51,15 @@ func (r *Reader) Polls(trial int64) iter.Seq2[Poll, error] { return r.PollsAfter
 
 // PollsAfter is Polls without those up to number seen.
 func (r *Reader) PollsAfter(trial, seen int64) iter.Seq2[Poll, error] {
-	return func(yield func(Poll, error) bool) {
-		for p, err := range stream(r, pollTable, trial, seen) {
-			p.Calls = shifted(p.Calls, p.Start)
-			if !yield(p, err) {
-				return
-			}
-		}
-	}
+	return stream(r, pollTable, trial, seen)
 }
 
-// shifted returns calls with shifted times: in the table they are relative to the poll's
-// start.
-func shifted(calls []PollCall, by time.Duration) []PollCall {
-	all := make([]PollCall, len(calls))
-	for i, c := range calls {
-		c.Start += by
-		c.End += by
-		all[i] = c
-	}
-	return all
-}
-
-// MarshalJSON returns [name, start, duration, error] in nanoseconds, without trailing empty
-// texts.
-func (c PollCall) MarshalJSON() ([]byte, error) {
-	return shortArray(c.Name, c.Start, c.End-c.Start, c.Error)
-}
+// MarshalJSON returns [name, start, end, error] in nanoseconds, without trailing empty texts.
+func (c PollCall) MarshalJSON() ([]byte, error) { return shortArray(c.Name, c.Start, c.End, c.Error) }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
 func (c *PollCall) UnmarshalJSON(b []byte) error {
-	var took time.Duration
-	err := json.Unmarshal(b, &[]any{&c.Name, &c.Start, &took, &c.Error})
-	c.End = c.Start + took
-	return err
+	return json.Unmarshal(b, &[]any{&c.Name, &c.Start, &c.End, &c.Error})
 }
 
 // MarshalJSON returns [name, value, exact, bad] without trailing empty texts. Value is finite.

@@ -23,7 +23,6 @@ type Reader struct {
 	db      *sql.DB
 	plan    []byte
 	metrics []Metric
-	schema  int
 	id      string
 }
 
@@ -34,7 +33,7 @@ func Open(dir string) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{dir: dir, plan: plan}
-	if r.db, r.schema, err = openToRead(dir); err != nil {
+	if r.db, err = openToRead(dir); err != nil {
 		return nil, err
 	}
 	meta := r.Meta()
@@ -52,51 +51,47 @@ func Open(dir string) (*Reader, error) {
 	return r, nil
 }
 
-// openToRead opens a database and returns its schema version. If the writer was killed while
-// changing its journal, SQLite must roll back, which needs a connection that may write.
-func openToRead(dir string) (db *sql.DB, schema int, err error) {
+// openToRead opens a database. If the writer was killed while changing its journal, SQLite must
+// roll back, which needs a connection that may write.
+func openToRead(dir string) (db *sql.DB, err error) {
 	if _, err := os.Stat(filepath.Join(dir, dbFile)); err != nil {
-		return nil, 0, fmt.Errorf("record: open %s: it has no %s: %w", dir, dbFile, err)
+		return nil, fmt.Errorf("record: open %s: it has no %s: %w", dir, dbFile, err)
 	}
 	for _, query := range []url.Values{{"mode": {"ro"}}, {"mode": {"rw"}, "_pragma": {"query_only(1)"}}} {
 		if db, err = openDatabase(dir, 4, query); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		if schema, err = checkSchema(dir, db); err == nil {
-			return db, schema, nil
+		if err = checkSchema(dir, db); err == nil {
+			return db, nil
 		}
 		db.Close()
 		if !errors.Is(err, errMustWrite) {
 			break
 		}
 	}
-	return nil, 0, err
+	return nil, err
 }
 
 var errMustWrite = errors.New("the run was not closed and the directory is read-only; copy it to a writable place " +
 	"first")
 
-// checkSchema returns the schema version of a database if this program can read it.
-func checkSchema(dir string, db *sql.DB) (int, error) {
-	var text string
+// checkSchema checks that this program can read a database.
+func checkSchema(dir string, db *sql.DB) error {
+	var version string
 	if err := db.QueryRowContext(context.Background(), `SELECT value FROM meta WHERE key = ?`,
-		keySchema).Scan(&text); err != nil {
+		keySchema).Scan(&version); err != nil {
 		var se *sqlite.Error
 		if errors.As(err, &se) && (se.Code()&0xff == sqlite3.SQLITE_CANTOPEN ||
 			se.Code()&0xff == sqlite3.SQLITE_READONLY) {
-			return 0, fmt.Errorf("record: open %s: %w: %w", dir, errMustWrite, err)
+			return fmt.Errorf("record: open %s: %w: %w", dir, errMustWrite, err)
 		}
-		return 0, fmt.Errorf("record: open %s: %s: %w", dir, dbFile, err)
+		return fmt.Errorf("record: open %s: %s: %w", dir, dbFile, err)
 	}
-	version, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, fmt.Errorf("record: open %s: %s: %w: schema %q", dir, dbFile, ErrCorrupt, text)
+	if version != strconv.Itoa(schemaVersion) {
+		return fmt.Errorf("record: open %s: schema %s, this program reads %d; use the version of plimsoll that wrote it",
+			dir, version, schemaVersion)
 	}
-	if version < oldestSchema || version > schemaVersion {
-		return 0, fmt.Errorf("record: open %s: schema %d, this program reads %d to %d; use the version of plimsoll "+
-			"that wrote it, or a newer one", dir, version, oldestSchema, schemaVersion)
-	}
-	return version, nil
+	return nil
 }
 
 // Close releases the reader.
@@ -180,32 +175,20 @@ func setKey[V any](m *map[string]V, key string, v V) {
 	(*m)[key] = v
 }
 
-// Blocks streams a trial's operations as they were stored, see [DecodeBlock].
-func (r *Reader) Blocks(trial int64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
+// batches streams the decoded blocks of a trial. Each is valid until the next.
+func (r *Reader) batches(trial int64) iter.Seq2[[]Op, error] {
+	return func(yield func([]Op, error) bool) {
+		var ops []Op
 		next := int64(0)
 		for b, err := range stream(r, blockTable, trial, -1) {
 			if err == nil && b.Seq != next {
 				err = r.errorf(fmt.Sprintf("operations of trial %d", trial),
-					fmt.Errorf("%w: block %d is missing", ErrCorrupt,
-						next))
+					fmt.Errorf("%w: block %d is missing", ErrCorrupt, next))
 			}
-			if next++; !yield(b.Data, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// batches streams the decoded blocks. Each is valid until the next.
-func (r *Reader) batches(trial int64) iter.Seq2[[]Op, error] {
-	return func(yield func([]Op, error) bool) {
-		var ops []Op
-		for b, err := range r.Blocks(trial) {
 			if err == nil {
-				ops, err = DecodeBlock(b, ops[:0])
+				ops, err = DecodeBlock(b.Data, ops[:0])
 			}
-			if !yield(ops, err) || err != nil {
+			if next++; !yield(ops, err) || err != nil {
 				return
 			}
 		}
@@ -286,9 +269,6 @@ func (s *Summary) restore(stored storedHistogram) error {
 			return h.decode(stored.HDR, stored.Over)
 		}
 	}
-	if stored.Measure == "lag" { // in older runs; nothing reads it
-		return nil
-	}
 	return fmt.Errorf("%w: histogram %q", ErrCorrupt, stored.Measure)
 }
 
@@ -335,7 +315,7 @@ func (r *Reader) snapshot(fn func(*sql.Tx) error) error {
 
 // Snapshot copies the database of a run to a new file, even while the run writes it.
 func Snapshot(dir, to string) error {
-	db, _, err := openToRead(dir)
+	db, err := openToRead(dir)
 	if err != nil {
 		return err
 	}

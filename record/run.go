@@ -83,13 +83,9 @@ func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 		return nil, err
 	}
 	old.Close()
-	switch {
-	case plan != nil && !bytes.Equal(plan, old.plan):
+	if plan != nil && !bytes.Equal(plan, old.plan) {
 		return nil, fmt.Errorf("record: resume %s: the plan is another one (sha256 %.12s…) than the run was made with "+
 			"(%.12s…); a run has one plan: start a new run in another directory", dir, planHash(plan), planHash(old.plan))
-	case old.schema != schemaVersion:
-		return nil, fmt.Errorf("record: resume %s: schema %d, this program resumes only %d; use the version of "+
-			"plimsoll that began it", dir, old.schema, schemaVersion)
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
@@ -125,9 +121,6 @@ func checkEmpty(dir string) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, planFile)); err == nil {
-		return fmt.Errorf("record: create %s: it already holds a run; choose another directory", dir)
-	}
 	return fmt.Errorf("record: create %s: it is not empty (%s); choose another directory", dir, entries[0].Name())
 }
 
@@ -148,18 +141,8 @@ func removeFiles(dir string) {
 
 func readPlan(dir string) ([]byte, error) {
 	plan, err := os.ReadFile(filepath.Join(dir, planFile))
-	if errors.Is(err, os.ErrNotExist) {
-		if _, derr := os.Stat(dir); derr != nil {
-			return nil, fmt.Errorf("record: open %s: no such run directory", dir)
-		}
-		if _, derr := os.Stat(filepath.Join(dir, dbFile)); derr == nil {
-			return nil, fmt.Errorf("record: open %s: it has no %s: it was cut off while being created and holds no "+
-				"data; remove it and run again", dir, planFile)
-		}
-		return nil, fmt.Errorf("record: open %s: not a run directory: it has no %s", dir, planFile)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("record: open %s: %w", dir, err)
+		return nil, fmt.Errorf("record: %s is not a run directory: %w", dir, err)
 	}
 	return plan, nil
 }
@@ -225,19 +208,18 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 
 // repair prepares the database of an interrupted run for continuing.
 func (r *Run) repair(keep func(Trial) bool) error {
-	again, err := r.interrupted(keep)
+	running, _, err := list(r.conn, trialTable, "state = ?", -1, string(Running))
 	if err != nil {
 		return err
 	}
-	err = r.durably(func() error {
-		for _, id := range again {
-			if err := r.forget(id, Pending, ofTrial[:]...); err != nil {
-				return err
+	return explain(r.dir, r.durably(func() (err error) {
+		for _, t := range running {
+			if keep == nil || !keep(t) { // it will be executed again
+				err = errors.Join(err, r.forget(t.ID, Pending, ofTrial[:]...))
 			}
 		}
-		return nil
-	})
-	return explain(r.dir, err)
+		return err
+	}))
 }
 
 // start opens the reading side and begins to flush.
@@ -253,7 +235,7 @@ func (r *Run) start() error {
 	n := 0
 	r.stop = timing.Every(flushEvery, func() {
 		// An error stays in r.err, and the next call returns it.
-		if n++; r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
+		if n++; r.Flush() == nil && n%syncEvery == 0 {
 			r.sync()
 		}
 	})
@@ -288,6 +270,9 @@ func (r *Run) sync() {
 }
 
 func (r *Run) flush() error {
+	if err := r.check(); err != nil {
+		return err
+	}
 	for _, w := range r.writers {
 		if err := w.flush(); err != nil {
 			return err

@@ -2,17 +2,8 @@ package record
 
 import _ "embed"
 
-// schemaVersion is stored in meta under keySchema. Readers accept versions from oldestSchema
-// to schemaVersion; only a run with schemaVersion can be resumed.
-//
-//	4  details, jobs, polls, marks
-//	5  the outcome starved, operations of the kind warm-up
-//	6  windows without histograms
-const (
-	schemaVersion = 6
-	oldestSchema  = 4
-	starvedSince  = 5
-)
+// schemaVersion is stored in meta under keySchema: only such runs are read. No other version was released.
+const schemaVersion = 7
 
 // Keys of the package itself in meta.
 const (

@@ -61,7 +61,6 @@ CREATE TABLE jobs (
 	name        TEXT NOT NULL,
 	ref         TEXT NOT NULL,
 	size        INTEGER NOT NULL,
-	sha256      BLOB,
 	began_ns    INTEGER NOT NULL,
 	accepted_ns INTEGER,
 	durable_ns  INTEGER,
@@ -85,8 +84,7 @@ CREATE TABLE polls (
 
 CREATE VIEW calls AS
 SELECT trial, seq, c.key AS place, json_extract(c.value, '$[0]') AS name,
-	start_ns + json_extract(c.value, '$[1]') AS start_ns,
-	start_ns + json_extract(c.value, '$[1]') + json_extract(c.value, '$[2]') AS end_ns,
+	json_extract(c.value, '$[1]') AS start_ns, json_extract(c.value, '$[2]') AS end_ns,
 	coalesce(json_extract(c.value, '$[3]'), '') AS error
 FROM polls, json_each(polls.calls) AS c;
 
@@ -98,7 +96,7 @@ FROM polls, json_each(polls.readings) AS r;
 
 CREATE TABLE marks (
 	trial     INTEGER NOT NULL REFERENCES trials(id),
-	seq       INTEGER NOT NULL,
+	seq       INTEGER PRIMARY KEY,
 	node      INTEGER NOT NULL,
 	before_ns INTEGER NOT NULL,
 	start_ns  INTEGER NOT NULL,
@@ -109,9 +107,9 @@ CREATE TABLE marks (
 	sent      INTEGER,
 	peers     INTEGER,
 	complete  INTEGER NOT NULL,
-	trouble   TEXT NOT NULL,
-	PRIMARY KEY (trial, seq)
-) WITHOUT ROWID;
+	trouble   TEXT NOT NULL
+);
+CREATE INDEX marks_by_trial ON marks (trial, seq);
 
 CREATE TABLE summaries (
 	trial    INTEGER PRIMARY KEY REFERENCES trials(id),

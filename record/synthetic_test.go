@@ -12,9 +12,9 @@ func syntheticJob(i int64) Job {
 	at := time.Duration(i) * 100 * time.Millisecond
 	return Job{
 		Object: i, State: JobDurable, Attempts: 1 + int(i%7)/6,
-		Name: fmt.Sprintf("0123456789abcdef/dir%03d/file-%08d", i%100, i),
-		Ref:  fmt.Sprintf("URI:CHK:%026d:%052d:3:10:%d", i, i, 1000+i),
-		Size: 1000 + i, SHA256: fmt.Sprintf("%064x", i),
+		Name:  fmt.Sprintf("0123456789abcdef/dir%03d/file-%08d", i%100, i),
+		Ref:   fmt.Sprintf("URI:CHK:%026d:%052d:3:10:%d", i, i, 1000+i),
+		Size:  1000 + i,
 		Began: at, Accepted: at + time.Second, Durable: at + time.Minute,
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -157,9 +156,6 @@ func stored(field reflect.Value, tag reflect.StructTag) any {
 	if none, err := strconv.ParseInt(tag.Get("none"), 10, 64); err == nil {
 		return optional{field, none}
 	}
-	if tag.Get("form") == "hex" {
-		return hexText{at.(*string)}
-	}
 	switch v := at.(type) {
 	case *float64:
 		return number{v}
@@ -214,22 +210,6 @@ func (m moment) Scan(from any) error {
 	err := ns.Scan(from)
 	*m.v = time.Unix(0, ns.Int64).UTC()
 	return err
-}
-
-// hexText is bytes, which are hexadecimal digits in Go; NULL if empty.
-type hexText struct{ v *string }
-
-func (h hexText) Value() (driver.Value, error) {
-	if *h.v == "" {
-		return nil, nil
-	}
-	return hex.DecodeString(*h.v)
-}
-
-func (h hexText) Scan(from any) error {
-	b, _ := from.([]byte)
-	*h.v = hex.EncodeToString(b)
-	return nil
 }
 
 // jsonList is a JSON array, so that SQL can query it.

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -89,10 +88,5 @@ var windowSums = "bytes, " + strings.ReplaceAll(strings.Join(outcomeNames[:], ",
 // memory. After an error it ends. While the trial runs, past windows can still grow: by bytes
 // of a long transfer or late operations.
 func (r *Reader) Windows(trial int64) iter.Seq2[Window, error] {
-	t := *windowTable
-	if r.schema < starvedSince {
-		t.columns = slices.Clone(t.columns)
-		t.columns[slices.Index(t.columns, "starved")] = "0"
-	}
-	return stream(r, &t, trial, math.MinInt64)
+	return stream(r, windowTable, trial, math.MinInt64)
 }

@@ -20,7 +20,6 @@ type TrialWriter struct {
 	block   []byte
 	seq     int64
 	written int64 // operations in the last written totals
-	marked  int64 // number of the next mark
 	ended   bool
 }
 

@@ -133,13 +133,12 @@ func recordTrial(t *testing.T, run *record.Run, cell experiment.Cell, block, cou
 func readAll(t *testing.T, r *record.Reader) (total int64) {
 	trials, err := r.Trials()
 	must(t, err)
-	var ops []record.Op
+	one := make([]record.Op, 1)
 	for _, trial := range trials {
 		got := record.NewSummary()
-		for b, err := range r.Blocks(trial.ID) {
-			must(t, err)
-			ops, err = record.DecodeBlock(b, ops[:0])
-			must(t, errors.Join(err, got.Ops(ops)))
+		for op, err := range r.Ops(trial.ID) {
+			one[0] = op
+			must(t, errors.Join(err, got.Ops(one)))
 		}
 		written, err := r.Summary(trial.ID)
 		must(t, err)

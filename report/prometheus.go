@@ -3,7 +3,6 @@ package report
 import (
 	_ "embed"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,13 +14,9 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// fresh is how long the latest poll's readings are exported after three polls are overdue:
-// Prometheus itself drops a value after five minutes.
-const fresh = 5 * time.Minute
-
 // collector reads a run directory when Prometheus scrapes it. The report with the medians is
-// rebuilt if trials have ended since, at the pace of the live page; each poll is read once. Readings that a poll did not
-// return are absent.
+// rebuilt if trials have ended since, at the pace of the live page; each poll is read once. Readings
+// that a poll did not return are absent.
 type collector struct {
 	dir     string
 	metrics []metric
@@ -29,15 +24,9 @@ type collector struct {
 	mu sync.Mutex
 	pace
 	report *analysis.Result
-	ended  int               // trials, in it
-	polls  map[int64]*polled // by trial
-	counts numbers           // of polls, all that were read
-}
-
-// polled describes a trial's polls.
-type polled struct {
-	latest   record.Poll
-	interval time.Duration // between the two latest
+	ended  int                   // trials, in it
+	latest map[int64]record.Poll // by trial
+	counts numbers               // of polls, all that were read
 }
 
 // metric is a metric with its unit by Prometheus' conventions. Some are readings of polls that
@@ -67,7 +56,7 @@ func of(metric string, labels ...string) labelled {
 }
 
 func newCollector(dir string) *collector {
-	c := &collector{dir: dir, polls: map[int64]*polled{}, counts: numbers{}}
+	c := &collector{dir: dir, latest: map[int64]record.Poll{}, counts: numbers{}}
 	for line := range strings.Lines(metricTable) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // name, labels, reading, help
 		c.metrics = append(c.metrics, metric{f[0], strings.Fields(f[1]), f[2], f[3]})
@@ -151,37 +140,33 @@ func (c *collector) trials(run *record.Reader, trials []record.Trial, now number
 	return nil
 }
 
-// readPolls reads a trial's polls since the last scrape, and sets the numbers of the latest one.
+// readPolls reads a trial's polls since the last scrape, and sets the numbers of the latest one while
+// the run goes on.
 func (c *collector) readPolls(run *record.Reader, t record.Trial, system string, now numbers) error {
-	p, after := c.polls[t.ID], int64(-1)
-	if p != nil {
-		after = p.latest.Seq
+	p, polled := c.latest[t.ID]
+	after := int64(-1)
+	if polled {
+		after = p.Seq
 	}
 	for poll, err := range run.PollsAfter(t.ID, after) {
 		if err != nil {
 			return err
 		}
-		if p == nil {
-			p = &polled{}
-			c.polls[t.ID] = p
-		} else {
-			p.interval = poll.Start - p.latest.Start
-		}
-		p.latest = poll
+		p, polled, c.latest[t.ID] = poll, true, poll
 		c.count(system, &poll)
 	}
-	if p == nil {
+	if !polled {
 		return nil
 	}
-	ended := t.Epoch.Add(p.latest.End)
+	ended := t.Epoch.Add(p.End)
 	now[of("plimsoll_collect_last_poll_timestamp_seconds", system)] = float64(ended.UnixMilli()) / 1000
-	if t.State != record.Running || time.Since(ended) >= fresh+3*p.interval {
+	if t.State != record.Running || !record.Written(c.dir) { // it was paused or killed
 		return nil
 	}
-	for _, call := range p.latest.Calls {
+	for _, call := range p.Calls {
 		now[of("plimsoll_collect_call_duration_seconds", system, call.Name)] = (call.End - call.Start).Seconds()
 	}
-	for _, r := range p.latest.Readings {
+	for _, r := range p.Readings {
 		if r.Bad == "" {
 			name, label := c.metricOf(r.Name)
 			now[of(name, system, label)] = r.Value
@@ -209,17 +194,8 @@ func (c *collector) count(system string, p *record.Poll) {
 
 // medians exports the medians of the report, each metric with its own name and unit.
 func (c *collector) medians(out chan<- prometheus.Metric) {
-	names := map[string]bool{}
 	for _, m := range c.report.Frame.Metrics {
-		name := medianName(m)
-		if slices.ContainsFunc(c.metrics, func(m metric) bool { return m.name == name }) { // a reading of polls
-			name += "_median"
-		}
-		if names[name] { // absolute in bytes after absolute_bytes
-			name = "plimsoll_" + m.Key + "_median"
-		}
-		names[name] = true
-		desc := prometheus.NewDesc(name, m.Name+": median over the cell's valid trials.",
+		desc := prometheus.NewDesc(medianName(m), m.Name+": median over the cell's valid trials.",
 			[]string{"cell", "system", "where"}, nil)
 		for _, cell := range c.report.Cells {
 			if s, ok := cell.Metrics[m.Key]; ok {
@@ -236,13 +212,14 @@ var unitSuffixes = map[string]string{
 	"ratio": "_ratio", "×": "_ratio", "s/GB": "_seconds_per_gigabyte", "s/B": "_seconds_per_byte", "1": "",
 }
 
-// medianName returns a metric's name for Prometheus, such as plimsoll_throughput_bytes_per_second.
+// medianName returns a metric's name for Prometheus, such as
+// plimsoll_median_throughput_bytes_per_second.
 func medianName(m record.Metric) string {
 	suffix, known := unitSuffixes[m.Unit]
 	if !known {
 		suffix = "_coins" // of a currency
 	}
-	return "plimsoll_" + strings.TrimSuffix(m.Key, suffix) + suffix
+	return "plimsoll_median_" + m.Key + suffix
 }
 
 // metricOf returns the metric of a reading and its label.

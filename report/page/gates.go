@@ -56,18 +56,15 @@ func countStates(g analysis.Ruling) string {
 	if len(g.Cells) == 1 {
 		return ""
 	}
-	counts, order := map[string]int{}, []string{}
+	counts := map[string]int{}
 	for _, c := range g.Cells {
-		if counts[c.State]++; counts[c.State] == 1 {
-			order = append(order, c.State)
-		}
+		counts[c.State]++
 	}
-	slices.SortStableFunc(order, func(a, b string) int {
-		return slices.Index(gateTones, gateTone(a)) - slices.Index(gateTones, gateTone(b))
-	})
 	var parts []string
-	for _, s := range order {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[s], s))
+	for _, s := range []string{analysis.GateFail, analysis.GateInconclusive, analysis.GateBase, analysis.GatePass} {
+		if counts[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[s], s))
+		}
 	}
 	return strings.Join(parts, ", ")
 }

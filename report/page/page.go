@@ -82,23 +82,23 @@ func execute(w io.Writer, file, name string, data any) error {
 // page is the data of the template.
 type page struct {
 	*analysis.Result
-	Live                       bool
-	Policy                     string
-	Script, Data               template.JS
-	Facts                      []string
-	NumbersWhere               string
-	Numbers                    []keyNumber
-	First, Other               []analysis.Finding
-	Hero                       *figure
-	Figures, Folded            []*figure
-	Cells, Resources           table
-	Links, Invalid, Skipped    table
-	OwnTables, OwnFolded       []analysis.Table
-	GateViews                  []gateView
-	Reasons                    []analysis.Pair // explained validity reasons
-	Plan                       string
-	Version                    string
-	AnyRatio, AnyTilde, AnyFew bool
+	Live                    bool
+	Policy                  string
+	Script, Data            template.JS
+	Facts                   []string
+	NumbersWhere            string
+	Numbers                 []keyNumber
+	First, Other            []analysis.Finding
+	Hero                    *figure
+	Figures, Folded         []*figure
+	Cells, Resources        table
+	Links, Invalid, Skipped table
+	OwnTables, OwnFolded    []analysis.Table
+	GateViews               []gateView
+	Reasons                 []analysis.Pair // explained validity reasons
+	Plan                    string
+	Version                 string
+	AnyRatio                bool
 }
 
 // CellsFolded reports whether there are too many cells for an unfolded table.
@@ -106,7 +106,8 @@ func (p *page) CellsFolded() bool { return len(p.Cells.Rows) > mostRows }
 
 func newPage(r *analysis.Result, live bool) (*page, error) {
 	script := bytes.TrimSpace(bundle)
-	figures, err := newDrawer(r).figures()
+	d := newDrawer(r)
+	figures, err := d.figures()
 	if err != nil {
 		return nil, err
 	}
@@ -145,21 +146,8 @@ func newPage(r *analysis.Result, live bool) (*page, error) {
 			p.OwnTables = append(p.OwnTables, t)
 		}
 	}
-	p.AnyRatio, p.AnyTilde, p.AnyFew = ratioKinds(r)
+	_, p.AnyRatio = d.metric(analysis.RatioColumn)
 	return p, nil
-}
-
-// ratioKinds reports whether cells have ratios, some that are not significant, and some with
-// too few pairs.
-func ratioKinds(r *analysis.Result) (any, open, few bool) {
-	for _, c := range r.Cells {
-		if q, ok := c.Ratios[r.Headline]; ok {
-			any = true
-			few = few || q.N < analysis.FewestPairs
-			open = open || !q.Significant && q.N >= analysis.FewestPairs
-		}
-	}
-	return any, open, few
 }
 
 // policy returns the content security policy: no requests, and only the page's own script. The

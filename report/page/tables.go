@@ -286,16 +286,10 @@ func skippedTable(r *analysis.Result) table {
 	return t
 }
 
-// mostPlanCells is the largest number of cells that are printed with a plan: they follow from
-// the experiment.
-const mostPlanCells = 100
-
-// planText formats the plan.
+// planText formats the plan without its cells, which follow from the experiment.
 func planText(r *analysis.Result) string {
 	plan := *r.Frame.Plan
-	if len(plan.Cells) > mostPlanCells {
-		plan.Cells = nil
-	}
+	plan.Cells = nil
 	b, _ := json.MarshalIndent(plan, "", "  ") // it was read from JSON
 	return string(b)
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -50,9 +49,6 @@ func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 		}
 	}
 	t.cells(room)
-	if n := len(t.lines); n > 0 && t.lines[n-1] == "" && len(foot) > 0 && strings.HasPrefix(foot[0], "   Ratios") {
-		t.lines = t.lines[:n-1]
-	}
 	t.lines = append(t.lines, foot...)
 	_, err := io.WriteString(w, strings.TrimRight(strings.Join(t.lines, "\n"), "\n")+"\n")
 	return err
@@ -163,29 +159,18 @@ func (t *text) validity() {
 	}
 }
 
-// cells adds the table of cells in at most so many lines: if they do not fit, those of the
-// groups with the largest differences.
+// cells adds the table of cells in at most so many lines.
 func (t *text) cells(room int) {
 	columns := slices.Clone(t.r.View.Columns)
 	if t.verbose {
 		columns = append(columns, t.r.View.Resources...)
 	}
-	all := cellTable(t.r, columns, true)
-	if n := len(all.Rows); n > max(room-3, 1) && !t.verbose {
-		all.Rows = t.largest(all.Rows, max(room-3, 1))
-		defer func() {
-			t.lines[len(t.lines)-1] = fmt.Sprintf("   %s: --verbose, or the page.",
-				words.Plural(int64(n-len(all.Rows)), "more cell", "more cells"))
-			t.line("", "")
-		}()
-	}
-	t.table(all, "", 0)
+	t.table(cellTable(t.r, columns, true), "", max(room, 1))
 }
 
 // ratios explains what ratios refer to, below the table that has them.
 func (t *text) ratios() {
-	any, open, few := ratioKinds(t.r)
-	if !any {
+	if _, any := (&drawer{Result: t.r}).metric(analysis.RatioColumn); !any {
 		return
 	}
 	note := "Ratios"
@@ -195,38 +180,9 @@ func (t *text) ratios() {
 		m, _ := t.r.Frame.Metric(t.r.Headline)
 		note += " (" + m.Name + ")"
 	}
-	note += " are to " + cmp.Or(t.r.Baseline, "the default") + " in the same block"
-	if open {
-		note += "; ~: no significant difference"
-	}
-	if few {
-		note += "; with (n …) they are of too few pairs of trials to compare"
-	}
-	t.prose("", "   ", note+".")
+	t.prose("", "   ", note+" are to "+cmp.Or(t.r.Baseline, "the default")+
+		" in the same block. ~: not significant, (n …): few pairs.")
 	t.line("", "")
-}
-
-// largest returns at most n rows of the table of cells, in order: those of the groups with the
-// largest differences from the baseline.
-func (t *text) largest(rows [][]entry, n int) [][]entry {
-	differs := map[string]float64{}
-	at := make([]int, len(rows))
-	for i, c := range t.r.Cells {
-		at[i] = i
-		if q := c.Ratios[t.r.Headline]; q.Value > 0 {
-			differs[c.Group] = max(differs[c.Group], math.Abs(math.Log(float64(q.Value))))
-		}
-	}
-	slices.SortStableFunc(at, func(a, b int) int {
-		return cmp.Compare(differs[t.r.Cells[b].Group], differs[t.r.Cells[a].Group])
-	})
-	at = at[:min(len(at), n)]
-	slices.Sort(at)
-	var kept [][]entry
-	for _, i := range at {
-		kept = append(kept, rows[i])
-	}
-	return kept
 }
 
 // table adds a table with its title and a blank line, and returns the number of lines. Unless
@@ -241,7 +197,7 @@ func (t *text) table(all table, title string, most int) int {
 		t.line("", title)
 	}
 	left := 0
-	if n := max(most-4, 2); most > 0 && len(all.Rows) > n && !t.verbose {
+	if n := max(most-3, 1); most > 0 && len(all.Rows) > n && !t.verbose {
 		left, all.Rows = len(all.Rows)-n, all.Rows[:n]
 	}
 	var columns []int

@@ -2,7 +2,6 @@ package studylog
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -102,90 +101,74 @@ func (n *nodeSet) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// find looks for a record in a line; false: there is none. An error means that the record cannot
-// be used: it is truncated, of an unknown type, or incomplete.
-func find(line string) (e entry, found bool, err error) {
+// find looks for a record in a line. A record is unusable if it is cut off, of an unknown type, or
+// incomplete.
+func find(line string) (e entry, found, usable bool) {
 	for {
 		_, rest, ok := strings.Cut(line, marker)
 		if !ok {
-			return entry{}, found, err
+			return entry{}, found, false
 		}
 		line = rest
 		// Anything after the record was added by the program that shipped the log.
 		var raw json.RawMessage
-		if derr := json.NewDecoder(strings.NewReader(rest)).Decode(&raw); derr != nil || raw[0] != '{' {
-			if strings.HasPrefix(strings.TrimSpace(rest), "{") {
-				found, err = true, fmt.Errorf("cut off: %w", derr)
-			}
-			continue // the marker of a record may come after others like it
+		if err := json.NewDecoder(strings.NewReader(rest)).Decode(&raw); err == nil && raw[0] == '{' {
+			e, usable = parse(raw, "")
+			return e, true, usable
 		}
-		e, err = parse(raw, "")
-		return e, true, err
+		// The marker of a record may come after others like it.
+		found = found || strings.HasPrefix(strings.TrimSpace(rest), "{")
 	}
 }
 
 // parse parses a record. kind is its type if the record itself does not contain it.
-func parse(raw []byte, kind string) (entry, error) {
+func parse(raw []byte, kind string) (e entry, usable bool) {
 	var tag struct {
 		Type string `json:"entry_type"`
 	}
-	if err := json.Unmarshal(raw, &tag); err != nil {
-		return entry{}, err
+	if json.Unmarshal(raw, &tag) != nil {
+		return e, false
 	}
 	if tag.Type != "" {
 		kind = tag.Type
 	}
-	e := entry{Type: kind}
 	system, isConfig := strings.CutSuffix(kind, typeConfig)
-	var err error
 	switch {
 	case isConfig:
 		e.config = &config{System: system, Unit: 1, SeederSets: 1, SetID: "unnamed"}
-		if err = json.Unmarshal(raw, e.config); err == nil {
-			err = e.config.check()
-		}
+		return e, json.Unmarshal(raw, e.config) == nil && e.config.possible()
 	case kind == typeRequest, kind == typeDownload, kind == typeStage, kind == typeStatus:
-		if err = json.Unmarshal(raw, &e); err == nil {
-			e.Type = kind
-			err = e.tidy()
-		}
-	default:
-		err = fmt.Errorf("unknown type of record %q", kind)
+		err := json.Unmarshal(raw, &e)
+		e.Type = kind
+		usable = err == nil && e.tidy()
 	}
-	return e, err
+	return e, usable
 }
 
-func (c *config) check() error {
-	if c.System == "" || c.FileSize <= 0 || c.Nodes.Size < 2 || c.Seeders < 1 || c.Seeders >= c.Nodes.Size ||
-		c.Repetitions < 1 || c.SeederSets < 1 || c.Unit < 1 {
-		return fmt.Errorf("impossible configuration of %q: %+v", c.SetID, *c)
-	}
-	return nil
+func (c *config) possible() bool {
+	return c.System != "" && c.FileSize > 0 && c.Nodes.Size >= 2 && c.Seeders >= 1 && c.Seeders < c.Nodes.Size &&
+		c.Repetitions >= 1 && c.SeederSets >= 1 && c.Unit >= 1
 }
 
-// tidy normalises what the study's programs write in different forms.
-func (e *entry) tidy() error {
+// tidy normalises what the study's programs write in different forms, and reports whether the
+// record is complete.
+func (e *entry) tidy() bool {
 	e.Boundary = strings.TrimPrefix(e.Boundary, "EventBoundary.")
 	// Codex's agents give their names in the quotes of JSON.
 	e.Destination = strings.Trim(e.Destination, `"`)
 	e.Node = strings.Trim(e.Node, `"`)
-	missing := ""
+	bounded := e.Boundary == "start" || e.Boundary == "end"
 	switch {
 	case e.Timestamp.IsZero():
-		missing = "timestamp"
-	case (e.Type == typeRequest || e.Type == typeStage) && e.Boundary != "start" && e.Boundary != "end":
-		missing = "type"
-	case e.Type == typeRequest && e.Destination == "":
-		missing = "destination"
-	case e.Type == typeDownload && (e.Node == "" || e.Dataset == "" || e.Value == nil || *e.Value < 0):
-		missing = "node, dataset or value"
-	case e.Type == typeStatus && (e.Repetition == nil || e.Duration == nil):
-		missing = "repetition or duration"
+		return false
+	case e.Type == typeRequest:
+		return bounded && e.Destination != ""
+	case e.Type == typeStage:
+		return bounded
+	case e.Type == typeDownload:
+		return e.Node != "" && e.Dataset != "" && e.Value != nil && *e.Value >= 0
 	}
-	if missing != "" {
-		return fmt.Errorf("%s without %s", e.Type, missing)
-	}
-	return nil
+	return e.Repetition != nil && e.Duration != nil
 }
 
 var datasetName = regexp.MustCompile(`dataset-(\d+)-(\d+)`)

@@ -59,10 +59,9 @@ var ErrNothing = errors.New("no experiment was found")
 // Import reads logs of the study and creates a run directory from them. It contains everything
 // that was recorded, including failed trials and leechers that did not complete.
 func Import(ctx context.Context, files []string, o Options) (*Result, error) {
-	g := &gatherer{current: map[string]*experiment{}, samples: map[source][]sample{}}
-	rd := &reader{ctx: ctx, counts: &g.counts, take: g.take}
+	g := &gatherer{ctx: ctx, current: map[string]*experiment{}, samples: map[source][]sample{}}
 	for _, f := range files {
-		if err := rd.path(f); err != nil {
+		if err := g.path(f); err != nil {
 			return nil, fmt.Errorf("import: %w", err)
 		}
 	}
@@ -73,9 +72,9 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	var usable []*experiment
 	for _, x := range g.experiments {
 		switch {
-		case x.config == nil && x.records() > 0:
+		case x.config == nil && len(x.records) > 0:
 			res.Left = append(res.Left, fmt.Sprintf("%s: %d records of an experiment whose configuration is not "+
-				"there: how large its files were is not known", x.stream.name, x.records()))
+				"there: how large its files were is not known", x.stream.name, len(x.records)))
 		case x.config != nil && len(x.trials) == 0:
 			res.Left = append(res.Left,
 				fmt.Sprintf("%s (%s): a configuration without a single request", x.config.SetID, x.stream.name))
@@ -86,7 +85,7 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	res.Counts = g.counts
 	if len(usable) == 0 {
 		return res, fmt.Errorf("import: %s: %w: %s", strings.Join(files, ", "), ErrNothing,
-			strings.Join(append(res.Counts.words(), res.Left...), "; "))
+			strings.Join(append([]string{res.Counts.words()}, res.Left...), "; "))
 	}
 	slices.SortStableFunc(usable, func(a, b *experiment) int { return a.trials[0].first.Compare(b.trials[0].first) })
 	p, cells, err := planOf(usable, files, res)
@@ -107,18 +106,12 @@ func Import(ctx context.Context, files []string, o Options) (*Result, error) {
 	return res, errors.Join(w.write(ctx, usable), run.Close())
 }
 
-// words says which records were not used, and why.
-func (c *Counts) words() []string {
-	said := []string{fmt.Sprintf("%s in %s of %s", words.Plural(c.Records, "record", "records"),
-		words.Plural(c.Lines, "line", "lines"), words.Plural(c.Files, "file", "files"))}
-	say := func(n int64, one, many string) {
-		if n > 0 {
-			said = append(said, words.Plural(n, one, many))
-		}
-	}
-	say(c.Duplicates, "duplicate record", "duplicate records")
-	say(c.Unused, "record that could not be used", "records that could not be used")
-	return said
+// words says how many records were used, and how many were not.
+func (c *Counts) words() string {
+	return fmt.Sprintf("%s in %s of %s; %s, %s", words.Plural(c.Records, "record", "records"),
+		words.Plural(c.Lines, "line", "lines"), words.Plural(c.Files, "file", "files"),
+		words.Plural(c.Duplicates, "duplicate record", "duplicate records"),
+		words.Plural(c.Unused, "record that could not be used", "records that could not be used"))
 }
 
 // Words returns the result in sentences for the user.
@@ -126,7 +119,7 @@ func (r *Result) Words() []string {
 	said := []string{fmt.Sprintf("%s, %s, %s (%d unfinished)",
 		words.Plural(int64(r.Experiments), "experiment", "experiments"), words.Plural(int64(r.Trials), "trial", "trials"),
 		words.Plural(int64(r.Leechers), "leecher", "leechers"), r.Unfinished)}
-	said = append(append(said, r.absent()...), r.Counts.words()...)
+	said = append(append(said, r.absent()...), r.Counts.words())
 	for _, l := range r.Left {
 		said = append(said, "left out: "+l)
 	}
@@ -184,7 +177,7 @@ func planOf(all []*experiment, files []string, res *Result) (*plan.Plan, map[cel
 	if err != nil {
 		return nil, nil, err
 	}
-	from := plan.Imported{Format: Format, Unknown: unknown, Notes: res.Counts.words()}
+	from := plan.Imported{Format: Format, Unknown: unknown, Notes: []string{res.Counts.words()}}
 	for _, k := range slices.SortedFunc(maps.Keys(names),
 		func(a, b cellKey) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
 		slices.Sort(names[k])

@@ -36,14 +36,6 @@ type stream struct {
 	labelled bool
 }
 
-// reader finds the records in logs and in the tables into which the study's program splits them.
-// It keeps one record at a time in memory, however large a file is.
-type reader struct {
-	ctx    context.Context
-	counts *Counts
-	take   func(s stream, e entry)
-}
-
 const (
 	longest = 1 << 20 // largest uncompressed size of a line or a record, bytes
 	deepest = 3       // largest nesting of archives and compressed files
@@ -60,7 +52,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // path reads a file, or all files below a directory.
-func (r *reader) path(name string) error {
+func (g *gatherer) path(name string) error {
 	return filepath.WalkDir(name, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || p != name && !d.Type().IsRegular() {
 			return err
@@ -73,7 +65,7 @@ func (r *reader) path(name string) error {
 		if info, err := f.Stat(); err != nil || info.IsDir() {
 			return err
 		}
-		if err := r.file(filepath.ToSlash(p), f, 0); err != nil {
+		if err := g.file(filepath.ToSlash(p), f, 0); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		return nil
@@ -81,10 +73,10 @@ func (r *reader) path(name string) error {
 }
 
 // file reads one file, compressed or not.
-func (r *reader) file(name string, f io.Reader, depth int) error {
+func (g *gatherer) file(name string, f io.Reader, depth int) error {
 	switch {
-	case r.ctx.Err() != nil:
-		return context.Cause(r.ctx)
+	case g.ctx.Err() != nil:
+		return context.Cause(g.ctx)
 	case depth > deepest:
 		return fmt.Errorf("%s: compressed or archived more than %d times: unpack it", name, deepest)
 	}
@@ -95,23 +87,23 @@ func (r *reader) file(name string, f io.Reader, depth int) error {
 		if err != nil {
 			return err
 		}
-		return r.file(strings.TrimSuffix(strings.Replace(name, ".tgz", ".tar.gz", 1), ".gz"), z, depth+1)
+		return g.file(strings.TrimSuffix(strings.Replace(name, ".tgz", ".tar.gz", 1), ".gz"), z, depth+1)
 	}
 	if strings.HasSuffix(base, ".tar") {
-		return r.archive(name, in, depth+1)
+		return g.archive(name, in, depth+1)
 	}
-	r.counts.Files++
+	g.counts.Files++
 	switch {
 	case strings.HasSuffix(base, ".csv"):
-		return r.table(name, in)
+		return g.table(name, in)
 	case strings.HasSuffix(base, typeConfig+".jsonl"):
-		r.configs(name, in)
+		g.configs(name, in)
 		return nil
 	}
-	return r.lines(name, in)
+	return g.lines(name, in)
 }
 
-func (r *reader) archive(name string, f io.Reader, depth int) error {
+func (g *gatherer) archive(name string, f io.Reader, depth int) error {
 	for t := tar.NewReader(f); ; {
 		h, err := t.Next()
 		switch {
@@ -122,7 +114,7 @@ func (r *reader) archive(name string, f io.Reader, depth int) error {
 		case h.Typeflag != tar.TypeReg:
 			continue
 		}
-		if err := r.file(name+"/"+h.Name, t, depth); err != nil {
+		if err := g.file(name+"/"+h.Name, t, depth); err != nil {
 			return err
 		}
 	}
@@ -130,9 +122,9 @@ func (r *reader) archive(name string, f io.Reader, depth int) error {
 
 // lines reads a log: lines of any program that may contain records. Lines that are too long
 // contain none.
-func (r *reader) lines(name string, f io.Reader) error {
+func (g *gatherer) lines(name string, f io.Reader) error {
 	in := bufio.NewReaderSize(f, longest+1) // with the line's end
-	for within := false; r.ctx.Err() == nil; {
+	for within := false; g.ctx.Err() == nil; {
 		line, more, err := in.ReadLine()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -140,51 +132,42 @@ func (r *reader) lines(name string, f io.Reader) error {
 		case err != nil:
 			return err
 		case more && !within:
-			r.counts.Lines, r.counts.Unused = r.counts.Lines+1, r.counts.Unused+1
+			g.counts.Lines, g.counts.Unused = g.counts.Lines+1, g.counts.Unused+1
 		case !more && !within:
-			r.line(name, string(line))
+			g.line(name, string(line))
 		}
 		within = more
 	}
-	return context.Cause(r.ctx)
+	return context.Cause(g.ctx)
 }
 
 // pod matches the prefix written by kubectl logs --prefix and by the study's own dump.
 var pod = regexp.MustCompile(`^\[+(?:pod/)?([^\]/]+)[^\]]*\]+ `)
 
-func (r *reader) line(name, line string) {
-	r.counts.Lines++
+func (g *gatherer) line(name, line string) {
+	g.counts.Lines++
 	s := stream{name: name, file: name}
 	if m := pod.FindStringSubmatch(line); m != nil {
 		s.name += " " + m[1]
 	}
-	if e, found, err := find(line); found {
-		r.entry(s, e, err)
+	if e, found, usable := find(line); found {
+		g.take(s, e, usable)
 	}
-}
-
-// entry takes a record, or counts that it cannot be used.
-func (r *reader) entry(s stream, e entry, err error) {
-	if err != nil {
-		r.counts.Unused++
-		return
-	}
-	r.take(s, e)
 }
 
 // configs reads the configurations that the study's program splits from the records of an
 // experiment, up to a truncated one.
-func (r *reader) configs(name string, in io.Reader) {
+func (g *gatherer) configs(name string, in io.Reader) {
 	b := &bounded{io.LimitedReader{R: in, N: longest}}
 	for dec := json.NewDecoder(b); dec.More(); b.N = longest {
 		var raw json.RawMessage
-		r.counts.Lines++
+		g.counts.Lines++
 		if dec.Decode(&raw) != nil {
-			r.counts.Unused++
+			g.counts.Unused++
 			break
 		}
-		e, err := parse(raw, strings.TrimSuffix(path.Base(name), ".jsonl"))
-		r.entry(ofDirectory(name), e, err)
+		e, usable := parse(raw, strings.TrimSuffix(path.Base(name), ".jsonl"))
+		g.take(ofDirectory(name), e, usable)
 	}
 }
 
@@ -196,13 +179,13 @@ func ofDirectory(name string) stream {
 
 // table reads one of the tables into which the study's program splits records; its name
 // is their type.
-func (r *reader) table(name string, in io.Reader) error {
+func (g *gatherer) table(name string, in io.Reader) error {
 	kind := strings.TrimSuffix(path.Base(name), ".csv")
 	var head []string
 	b := &bounded{io.LimitedReader{R: in, N: longest}}
 	for rows := csv.NewReader(b); ; b.N = longest {
-		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx)
+		if g.ctx.Err() != nil {
+			return context.Cause(g.ctx)
 		}
 		row, err := rows.Read()
 		var broken *csv.ParseError
@@ -210,7 +193,7 @@ func (r *reader) table(name string, in io.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &broken):
-			r.counts.Lines, r.counts.Unused = r.counts.Lines+1, r.counts.Unused+1
+			g.counts.Lines, g.counts.Unused = g.counts.Lines+1, g.counts.Unused+1
 			continue
 		case err != nil:
 			return err
@@ -218,15 +201,15 @@ func (r *reader) table(name string, in io.Reader) error {
 			head = row
 			continue
 		}
-		r.counts.Lines++
-		e, err := fromRow(kind, head, row)
-		r.entry(ofDirectory(name), e, err)
+		g.counts.Lines++
+		e, usable := fromRow(kind, head, row)
+		g.take(ofDirectory(name), e, usable)
 	}
 }
 
 // fromRow converts a row of a table to a record, via JSON so that all records are parsed in one
 // way.
-func fromRow(kind string, head, row []string) (entry, error) {
+func fromRow(kind string, head, row []string) (e entry, usable bool) {
 	fields := map[string]any{}
 	for i, key := range head {
 		switch {
@@ -239,7 +222,7 @@ func fromRow(kind string, head, row []string) (entry, error) {
 	}
 	raw, err := json.Marshal(fields)
 	if err != nil {
-		return entry{Type: kind}, err // what should be a number is none
+		return e, false // what should be a number is none
 	}
 	return parse(raw, kind)
 }

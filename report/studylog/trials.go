@@ -2,6 +2,7 @@ package studylog
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,22 +13,17 @@ import (
 // experiment is one experiment of the study: a system, a size, a number of nodes and of seeders,
 // and several disseminations one after another.
 type experiment struct {
-	stream   stream
-	config   *config // nil: its record was not found
-	requests []entry
-	stages   []entry
-	statuses []entry
-	trials   []*trial
+	stream  stream
+	config  *config // nil: its record was not found
+	records []entry // requests, stages and results
+	trials  []*trial
 }
-
-func (x *experiment) records() int { return len(x.requests) + len(x.stages) + len(x.statuses) }
 
 // trial is one dissemination: the leechers of one repetition, once.
 type trial struct {
 	of              *experiment
 	dataset         string
 	set, repetition int
-	file            string
 	first           time.Time // its first request
 	seeded          map[string]*span
 	leechers        map[string]*span
@@ -50,16 +46,22 @@ type source struct {
 	dataset, node string
 }
 
-// gatherer collects records into experiments.
+// gatherer finds the records in logs and in the tables into which the study's program splits them,
+// and collects them into experiments.
 type gatherer struct {
+	ctx         context.Context
 	counts      Counts
 	experiments []*experiment
 	current     map[string]*experiment // by the name of the stream
 	samples     map[source][]sample
 }
 
-// take is what the reader calls with each record.
-func (g *gatherer) take(s stream, e entry) {
+// take takes a record, or counts that it cannot be used.
+func (g *gatherer) take(s stream, e entry, usable bool) {
+	if !usable {
+		g.counts.Unused++
+		return
+	}
 	if e.Type == typeDownload {
 		dataset, _, _ := datasetOf(e.Dataset)
 		from := source{s, dataset, e.Node}
@@ -67,21 +69,16 @@ func (g *gatherer) take(s stream, e entry) {
 		return
 	}
 	x := g.current[s.name]
-	if x == nil || e.config != nil && x.config != nil && x.records() > 0 &&
+	if x == nil || e.config != nil && x.config != nil && len(x.records) > 0 &&
 		!(s.labelled && reflect.DeepEqual(x.config, e.config)) {
 		x = &experiment{stream: s}
 		g.current[s.name] = x
 		g.experiments = append(g.experiments, x)
 	}
-	switch e.Type {
-	case typeRequest:
-		x.requests = append(x.requests, e)
-	case typeStage:
-		x.stages = append(x.stages, e)
-	case typeStatus:
-		x.statuses = append(x.statuses, e)
-	default:
+	if e.config != nil {
 		x.config = e.config
+	} else {
+		x.records = append(x.records, e)
 	}
 }
 
@@ -138,7 +135,7 @@ func owner(trials []*trial, file string, at int64) *trial {
 		if t.first.UnixNano() > at {
 			continue
 		}
-		if t.file == file {
+		if t.of.stream.file == file {
 			return t
 		}
 		begun = cmp.Or(begun, t)
@@ -155,7 +152,10 @@ func twice(all []*experiment) error {
 		if x.config != nil {
 			set = fmt.Sprintf("%q %q ", x.config.SetID, x.config.System)
 		}
-		for _, e := range x.requests {
+		for _, e := range x.records {
+			if e.Type != typeRequest {
+				continue
+			}
 			if of := seen[set+e.id()]; of != nil && of != x {
 				return fmt.Errorf("%s and %s hold the same experiment; import one of them", of.stream.name, x.stream.name)
 			}
@@ -167,8 +167,8 @@ func twice(all []*experiment) error {
 
 // id is the same for duplicate records.
 func (e entry) id() string {
-	id := fmt.Sprintf("%d %q %q %q %q %q", e.Timestamp.UnixNano(), e.Name, e.Boundary, e.Destination, e.RequestID,
-		e.Stage)
+	id := fmt.Sprintf("%d %s %q %q %q %q %q", e.Timestamp.UnixNano(), e.Type, e.Name, e.Boundary, e.Destination,
+		e.RequestID, e.Stage)
 	if e.Repetition != nil {
 		id += fmt.Sprint(*e.Repetition)
 	}
@@ -195,15 +195,18 @@ func (g *gatherer) split(x *experiment) {
 	if x.config != nil {
 		g.counts.Records++
 	}
-	x.requests, x.stages, x.statuses = g.ordered(x.requests), g.ordered(x.stages), g.ordered(x.statuses)
+	x.records = g.ordered(x.records)
 	open := map[string]*trial{} // by data set
-	for _, e := range x.requests {
+	for _, e := range x.records {
+		if e.Type != typeRequest {
+			continue
+		}
 		dataset, set, repetition := datasetOf(e.RequestID)
 		t := open[dataset]
 		again := e.Boundary == "start" && t != nil && (e.Name == requestSeed && len(t.leechers) > 0 ||
 			e.Name == requestLeech && t.leechers[e.Destination] != nil && !t.leechers[e.Destination].start.IsZero())
 		if t == nil || again {
-			t = &trial{of: x, dataset: dataset, set: set, repetition: repetition, file: x.stream.file, first: e.Timestamp.Time,
+			t = &trial{of: x, dataset: dataset, set: set, repetition: repetition, first: e.Timestamp.Time,
 				seeded: map[string]*span{}, leechers: map[string]*span{}, progress: map[string][]sample{}}
 			open[dataset] = t
 			x.trials = append(x.trials, t)
@@ -234,16 +237,16 @@ func (x *experiment) assignStages() {
 			continue
 		}
 		begins[i] = t.first
-		for _, e := range x.stages {
+		for _, e := range x.records {
 			if e.Stage == "seeding" && e.Boundary == "start" && e.Timestamp.After(x.trials[i-1].first) &&
 				!e.Timestamp.After(t.first) {
 				begins[i] = e.Timestamp.Time
 			}
 		}
 	}
-	for _, e := range append(x.stages, x.statuses...) {
+	for _, e := range x.records {
 		for i, t := range slices.Backward(x.trials) {
-			if !e.Timestamp.Before(begins[i]) {
+			if e.Type != typeRequest && !e.Timestamp.Before(begins[i]) {
 				t.said = append(t.said, e)
 				break
 			}
