@@ -158,11 +158,13 @@ func compareTables(c *analysis.Comparison) (all []compareTable) {
 	return all
 }
 
-// overTable returns the table of all cells together, without the run if there is only one.
+// overTable returns the table of all cells together, without columns that would be the same in
+// every row: the run if there is only one, and inconclusive cells if there are none.
 func overTable(c *analysis.Comparison) compareTable {
 	t := compareTable{Title: "All cells together (new / base, geometric mean over cells and trials)", Asked: true}
 	t.Head = heads("metric", "run", "#ratio", "#95 %", "#p (Holm)", "#better", "#worse", "#not significant",
 		"#inconclusive")
+	open := false
 	for _, o := range c.Overall {
 		m := c.Metrics[slices.IndexFunc(c.Metrics, func(m record.Metric) bool { return m.Key == o.Metric })]
 		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
@@ -171,8 +173,12 @@ func overTable(c *analysis.Comparison) compareTable {
 		if decided == 0 { // "~" would mean no difference
 			ratio, p = strings.TrimPrefix(ratio, "~ "), "too few"
 		}
+		open = open || o.OpenCells > 0
 		t.add(m.Name, newName(c, k), ratio, interval(o.Lo, o.Hi), p, fmt.Sprint(o.BetterCells),
 			fmt.Sprint(o.WorseCells), fmt.Sprint(o.SameCells+o.SmallCells), fmt.Sprint(o.OpenCells))
+	}
+	if !open {
+		t.drop(8)
 	}
 	if len(c.New) == 1 {
 		t.drop(1)

@@ -56,15 +56,18 @@ func countStates(g analysis.Ruling) string {
 	if len(g.Cells) == 1 {
 		return ""
 	}
-	counts := map[string]int{}
+	counts, order := map[string]int{}, []string{}
 	for _, c := range g.Cells {
-		counts[c.State]++
-	}
-	var parts []string
-	for _, s := range []string{analysis.GateFail, analysis.GateInconclusive, analysis.GateBase, analysis.GatePass} {
-		if counts[s] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[s], s))
+		if counts[c.State]++; counts[c.State] == 1 {
+			order = append(order, c.State)
 		}
+	}
+	slices.SortStableFunc(order, func(a, b string) int {
+		return slices.Index(gateTones, gateTone(a)) - slices.Index(gateTones, gateTone(b))
+	})
+	var parts []string
+	for _, s := range order {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[s], s))
 	}
 	return strings.Join(parts, ", ")
 }

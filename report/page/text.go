@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -159,13 +160,23 @@ func (t *text) validity() {
 	}
 }
 
-// cells adds the table of cells in at most so many lines.
+// cells adds the table of cells in at most so many lines: if they do not fit, those of the
+// groups with the largest differences.
 func (t *text) cells(room int) {
 	columns := slices.Clone(t.r.View.Columns)
 	if t.verbose {
 		columns = append(columns, t.r.View.Resources...)
 	}
-	t.table(cellTable(t.r, columns, true), "", max(room, 1))
+	all := cellTable(t.r, columns, true)
+	if n := len(all.Rows); n > max(room-3, 1) && !t.verbose {
+		all.Rows = t.largest(all.Rows, max(room-3, 1))
+		defer func() {
+			t.lines[len(t.lines)-1] = fmt.Sprintf("   %s: --verbose, or the page.",
+				words.Plural(int64(n-len(all.Rows)), "more cell", "more cells"))
+			t.line("", "")
+		}()
+	}
+	t.table(all, "", 0)
 }
 
 // ratios explains what ratios refer to, below the table that has them.
@@ -185,6 +196,29 @@ func (t *text) ratios() {
 	t.line("", "")
 }
 
+// largest returns at most n rows of the table of cells, in order: those of the groups with the
+// largest differences from the baseline.
+func (t *text) largest(rows [][]entry, n int) [][]entry {
+	differs := map[string]float64{}
+	at := make([]int, len(rows))
+	for i, c := range t.r.Cells {
+		at[i] = i
+		if q := c.Ratios[t.r.Headline]; q.Value > 0 {
+			differs[c.Group] = max(differs[c.Group], math.Abs(math.Log(float64(q.Value))))
+		}
+	}
+	slices.SortStableFunc(at, func(a, b int) int {
+		return cmp.Compare(differs[t.r.Cells[b].Group], differs[t.r.Cells[a].Group])
+	})
+	at = at[:min(len(at), n)]
+	slices.Sort(at)
+	var kept [][]entry
+	for _, i := range at {
+		kept = append(kept, rows[i])
+	}
+	return kept
+}
+
 // table adds a table with its title and a blank line, and returns the number of lines. Unless
 // verbose, it truncates long texts, then drops intervals, then columns from the right until the
 // table fits the width, and limits it to most lines (0: no limit).
@@ -197,7 +231,7 @@ func (t *text) table(all table, title string, most int) int {
 		t.line("", title)
 	}
 	left := 0
-	if n := max(most-3, 1); most > 0 && len(all.Rows) > n && !t.verbose {
+	if n := max(most-4, 2); most > 0 && len(all.Rows) > n && !t.verbose {
 		left, all.Rows = len(all.Rows)-n, all.Rows[:n]
 	}
 	var columns []int

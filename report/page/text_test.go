@@ -53,7 +53,7 @@ func TestTextOfMuch(t *testing.T) {
 	if n := strings.Count(s, "\n"); n > 22 {
 		t.Errorf("%d lines:\n%s", n, s)
 	}
-	contains(t, s, "more findings", "6 more gates", "more rows", "concurrency")
+	contains(t, s, "more findings", "6 more gates", "more cells", "concurrency")
 }
 
 // A terminal has colours unless its user wants none; a file has none.
