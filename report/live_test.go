@@ -54,8 +54,7 @@ func TestLiveMetrics(t *testing.T) {
 	body := wantStatus(t, Live(facts.Unpack(t, "retrieve")), "/metrics", "localhost", http.StatusOK)
 	contains(t, body, `plimsoll_trials{state="valid"} 63`, `plimsoll_trials{state="invalid"} 1`,
 		`plimsoll_operations_total{outcome="error",system="boxo"}`, `plimsoll_received_bytes_total{system="nginx"}`,
-		`plimsoll_median_throughput_bytes_per_second{cell="c001",system=`,
-		`plimsoll_median_ttfb_p50_seconds{cell="c001"`)
+		`plimsoll_throughput_bytes_per_second{cell="c001",system=`, `plimsoll_ttfb_p50_seconds{cell="c001"`)
 }
 
 // unfinished is a run that goes on: some of its trials are over.

@@ -3,6 +3,7 @@ package report
 import (
 	_ "embed"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ type collector struct {
 	mu sync.Mutex
 	pace
 	report *analysis.Result
-	ended  int                   // trials, in it
+	ended  int               // trials, in it
 	latest map[int64]record.Poll // by trial
 	counts numbers               // of polls, all that were read
 }
@@ -194,8 +195,17 @@ func (c *collector) count(system string, p *record.Poll) {
 
 // medians exports the medians of the report, each metric with its own name and unit.
 func (c *collector) medians(out chan<- prometheus.Metric) {
+	names := map[string]bool{}
 	for _, m := range c.report.Frame.Metrics {
-		desc := prometheus.NewDesc(medianName(m), m.Name+": median over the cell's valid trials.",
+		name := medianName(m)
+		if slices.ContainsFunc(c.metrics, func(m metric) bool { return m.name == name }) { // a reading of polls
+			name += "_median"
+		}
+		if names[name] { // absolute in bytes after absolute_bytes
+			name = "plimsoll_" + m.Key + "_median"
+		}
+		names[name] = true
+		desc := prometheus.NewDesc(name, m.Name+": median over the cell's valid trials.",
 			[]string{"cell", "system", "where"}, nil)
 		for _, cell := range c.report.Cells {
 			if s, ok := cell.Metrics[m.Key]; ok {
@@ -212,14 +222,13 @@ var unitSuffixes = map[string]string{
 	"ratio": "_ratio", "×": "_ratio", "s/GB": "_seconds_per_gigabyte", "s/B": "_seconds_per_byte", "1": "",
 }
 
-// medianName returns a metric's name for Prometheus, such as
-// plimsoll_median_throughput_bytes_per_second.
+// medianName returns a metric's name for Prometheus, such as plimsoll_throughput_bytes_per_second.
 func medianName(m record.Metric) string {
 	suffix, known := unitSuffixes[m.Unit]
 	if !known {
 		suffix = "_coins" // of a currency
 	}
-	return "plimsoll_median_" + m.Key + suffix
+	return "plimsoll_" + strings.TrimSuffix(m.Key, suffix) + suffix
 }
 
 // metricOf returns the metric of a reading and its label.
