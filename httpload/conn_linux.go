@@ -86,7 +86,6 @@ func (l *loop) start(c *conn, req request) {
 func (l *loop) dial(c *conn, target netip.AddrPort) {
 	l.listenFrom(c)
 	c.target, c.reused, c.lowat = target, false, 1
-	l.tally.Dials++
 	c.generation++
 	fd, errno := connect(target)
 	if fd >= 0 {
@@ -256,7 +255,7 @@ func (l *loop) begin(c *conn, h *head, b []byte) {
 	c.verdict, c.class, length = judge(h, &c.req, c.at.size)
 	c.reuse = !h.close && !l.fresh
 	if h.chunked {
-		l.tally.Chunked++
+		l.tally.chunked++
 	}
 	if c.verdict != record.OK {
 		if h.status == 204 || h.status == 304 {
@@ -408,7 +407,6 @@ func (l *loop) lost(c *conn, errno unix.Errno) {
 		(errno == 0 || errno == unix.ECONNRESET || errno == unix.EPIPE) {
 		// The server closed the idle connection while our request was on its
 		// way: RFC 9110 §9.2.2 lets an idempotent request be sent again.
-		l.tally.Reconnects++
 		c.retried = true
 		l.drop(c)
 		l.dial(c, c.target)

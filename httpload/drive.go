@@ -291,16 +291,14 @@ func (d *drive) progress(of *shard, now Progress) {
 	}
 }
 
-// merge returns the combined result: sums of operations and resources, and the worst of the
-// generators' own measures.
+// merge returns the combined result.
 func (d *drive) merge() Result {
 	all := *d.shards[0].result
 	all.Clocks, all.Why = nil, nil
-	rate, protocols := 0.0, map[string]bool{}
+	protocols := map[string]bool{}
 	for i, s := range d.shards {
 		r := s.result
 		all.Clocks = append(all.Clocks, s.clock)
-		rate += r.AchievedRate * r.seconds()
 		protocols[r.Protocol] = true
 		for _, why := range r.Why {
 			if len(d.shards) > 1 {
@@ -311,21 +309,13 @@ func (d *drive) merge() Result {
 		if i == 0 {
 			continue
 		}
-		all.Counts.add(&r.Counts)
 		all.Started, all.Ended = min(all.Started, r.Started), max(all.Ended, r.Ended)
 		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each runs through the whole arrival process
-		// of each the largest, an upper bound for all operations together
-		all.Lag, all.Late, all.Wait = max(all.Lag, r.Lag), max(all.Late, r.Late), max(all.Wait, r.Wait)
-		all.CPU, all.MaxRSS, all.Threads = all.CPU+r.CPU, all.MaxRSS+r.MaxRSS, all.Threads+r.Threads
+		all.Warmed, all.Redirects = all.Warmed+r.Warmed, all.Redirects+r.Redirects
+		all.CPU, all.MaxRSS = all.CPU+r.CPU, all.MaxRSS+r.MaxRSS
 		all.Saturated, all.Behind = all.Saturated || r.Saturated, all.Behind || r.Behind
 	}
 	all.Protocol = strings.Join(slices.Sorted(maps.Keys(protocols)), ", ")
-	if took := all.seconds(); took > 0 {
-		all.AchievedRate = rate / took
-		if !all.Open {
-			all.OfferedRate = all.AchievedRate
-		}
-	}
 	return all
 }
 

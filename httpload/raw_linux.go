@@ -114,12 +114,11 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 		l.tally.flush(res.Ended)
 		l.tally.addTo(sum)
 		if took := float64(l.ended - l.began); took > 0 {
-			res.Busy = max(res.Busy, 1-float64(l.idle)/took)
-			res.RunDelay = max(res.RunDelay, float64(l.delay)/took)
+			t.busy = max(t.busy, 1-float64(l.idle)/took)
+			t.delay = max(t.delay, float64(l.delay)/took)
 		}
 	}
-	res.Threads = threads
-	res.Protocol = "http/1.1"
+	res.Receive, res.Protocol = "raw http/1.1", "http/1.1"
 	t.sum = sum
 	return nil
 }

@@ -65,11 +65,6 @@ func (c counted) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// ignored discards operations.
-type ignored struct{}
-
-func (ignored) Ops([]record.Op) error { return nil }
-
 func seeded(size int64) []byte {
 	b := make([]byte, size)
 	c := workload.Content{Seed: 5, Size: size}
@@ -223,9 +218,10 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				r.sets = map[string][]object{cell.Data.Key(): set}
 				spec, err := r.spec(cell, 11)
 				must(t, err)
-				res, err := httpload.Run(t.Context(), spec, ignored{})
+				sum := record.NewSummary()
+				_, err = httpload.Run(t.Context(), spec, sum)
 				must(t, err)
-				n := res.Outcomes
+				n := sum.Counts().OutcomeMap()
 				if ok := n["ok"]; (ok == 300) == (c.late != nil) || ok+n["wrong-bytes"] != 300 {
 					t.Errorf("%s: %v", order, n)
 				}

@@ -192,12 +192,8 @@ const clockShare = 0.01
 func loadOf(res httpload.Result) scenario.Load {
 	l := scenario.Load{
 		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU,
-		RSSPeak:      float64(res.MaxRSS),
-		AchievedRate: res.AchievedRate,
-		Notes:        []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
-	}
-	if res.Open {
-		l.OfferedRate = res.OfferedRate
+		RSSPeak: float64(res.MaxRSS), OfferedRate: res.OfferedRate,
+		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
 	}
 	if res.Saturated {
 		l.Invalid = append(l.Invalid, record.ReasonGeneratorSaturated)
