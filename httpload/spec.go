@@ -90,8 +90,8 @@ type Object struct {
 	// piece ends with padding, which no client retrieves.
 	Within int64               `json:"within,omitempty"`
 	Header map[string][]string `json:"header,omitempty"` // in addition to Host, Range, Accept-Encoding
-	// Undivided: the server does not serve ranges of it.
-	Undivided bool `json:"undivided,omitempty"`
+	// Undivided is why the server does not serve ranges of it; empty: it does.
+	Undivided string `json:"undivided,omitempty"`
 	// The content to compare with: seeded content, or a file with a copy (which is mapped,
 	// so its pages count as resident memory of the load process). With neither, only the
 	// length is checked.
@@ -103,8 +103,8 @@ type Object struct {
 	Moved bool `json:"moved,omitempty"`
 }
 
-// span returns the number of bytes from which ranges are drawn.
-func (o *Object) span() int64 {
+// Span returns the number of bytes from which ranges are drawn; -1: unknown.
+func (o *Object) Span() int64 {
 	if o.Within > 0 {
 		return o.Within
 	}

@@ -23,7 +23,7 @@ func TestWarmupOfWholeObjects(t *testing.T) {
 	connections := countConnections(server)
 	server.Start()
 	defer server.Close()
-	spec := Spec{Objects: []Object{{URL: server.URL, Size: int64(len(data)), Undivided: true}}, Concurrency: 2,
+	spec := Spec{Objects: []Object{{URL: server.URL, Size: int64(len(data)), Undivided: "it is a stream"}}, Concurrency: 2,
 		Warmup: 16 << 10, Requests: 20}
 	res, got := runSpec(t, spec)
 	for _, op := range got {

@@ -60,14 +60,14 @@ const copyMost = 256 << 20
 func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget, wantHash string, largest int64) error {
 	fail := func(err error) error { return fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.name, err) }
 	part := int64(0)
-	if most := max(r.copyMost, largest); largest > 0 && o.undivided == "" && wantHash == "" && o.size > most {
-		part = min(most, o.span())
+	if most := max(r.copyMost, largest); largest > 0 && o.Undivided == "" && wantHash == "" && o.Size > most {
+		part = min(most, o.Span())
 	}
 	r.site.Say(fmt.Sprintf("%s: fetching a reference copy of %s", r.site.Use.Name, o.name))
 	begun := time.Now()
 	r.references++
-	o.reference = filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
-	f, err := os.Create(o.reference)
+	o.Reference = filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
+	f, err := os.Create(o.Reference)
 	if err != nil {
 		return fail(err)
 	}
@@ -84,18 +84,18 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 		fmt.Errorf("it takes longer than %s (limits.deadline)", words.Duration(limits.Deadline.Std())))
 	defer cancel()
 	load := httpload.Spec{CAFile: target.CAFile, Insecure: target.Insecure, Stall: limits.Stall.Std(),
-		Objects: []httpload.Object{{URL: target.URL.String(), Size: o.size, Header: target.Header}}}
+		Objects: []httpload.Object{{URL: target.URL.String(), Size: o.Size, Header: target.Header}}}
 	n, err := load.Copy(ctx, r.site.Client.Dial, part, into)
 	if err != nil {
 		return fail(err)
 	}
 	what := fmt.Sprintf("%s: %s, %d bytes", r.site.Use.Name, o.name, n)
 	if part > 0 {
-		what += fmt.Sprintf(" of %d", o.size)
-		err = f.Truncate(o.size)
+		what += fmt.Sprintf(" of %d", o.Size)
+		err = f.Truncate(o.Size)
 	} else {
 		sum := sha256.New()
-		_, err = io.Copy(sum, io.NewSectionReader(f, 0, min(cmp.Or(o.payload, n), n)))
+		_, err = io.Copy(sum, io.NewSectionReader(f, 0, min(cmp.Or(o.Within, n), n)))
 		got := hex.EncodeToString(sum.Sum(nil))
 		what += ", sha256 " + got
 		err = errors.Join(err, o.cameWhole(n, got, wantHash, target.Encoded == ""))
@@ -118,8 +118,8 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 
 // cameWhole sets the size to that of a whole copy, and compares size and hash with the list's.
 func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
-	said := o.size
-	o.size = n
+	said := o.Size
+	o.Size = n
 	switch {
 	case wantHash != "" && !strings.EqualFold(wantHash, hash):
 		return wrongBytes("it has SHA-256 %s, its list says %s", hash, wantHash)
@@ -133,9 +133,9 @@ func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
 // sets how the reference was checked.
 func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how string, err error) {
 	o.checks = noteFullCopy
-	part := n < o.size
+	part := n < o.Size
 	if part {
-		o.checks, o.payload = noteConsistent, n
+		o.checks, o.Within = noteConsistent, n
 	}
 	if !plain { // never in part
 		return "", nil
@@ -144,7 +144,7 @@ func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how stri
 	switch {
 	case err != nil || blocks == 0:
 	case part && end >= max(largest, n/2): // all ranges lie in checked blocks or in the header
-		o.checks, o.payload = noteBlocks, end
+		o.checks, o.Within = noteBlocks, end
 		how = fmt.Sprintf(", the first %d blocks of the CAR agree with their CIDs", blocks)
 	case !part && whole:
 		o.checks = noteBlocks

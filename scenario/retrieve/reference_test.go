@@ -206,7 +206,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				t.Errorf("events %q, want one with %q", events, c.event)
 			}
 			if by := verifiedBy(set, "verify"); !strings.HasPrefix(by[0], c.by) ||
-				strings.HasSuffix(by[0], noteBeginning) != (copied < set[0].size) {
+				strings.HasSuffix(by[0], noteBeginning) != (copied < set[0].Size) {
 				t.Errorf("%q, want %q", by, c.by)
 			}
 			if c.late != nil {

@@ -125,7 +125,7 @@ func tooLongToWarm(spec httpload.Spec, rate float64) string {
 	known := rate > 0 && !math.IsInf(rate, 1)
 	for _, o := range spec.Objects {
 		all := float64(o.Size) * float64(spec.Concurrency)
-		if o.Undivided && known && (o.Size < 0 || all > rate*spec.Stall.Seconds()) {
+		if o.Undivided != "" && known && (o.Size < 0 || all > rate*spec.Stall.Seconds()) {
 			return "not warmed up: the server does not serve ranges, and whole objects on all connections take " +
 				"longer than limits.stall"
 		}
@@ -249,17 +249,14 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		spec.Arrivals, spec.MaxInFlight = to, a.MaxInFlight
 		spec.Duration = cmp.Or(spec.Duration, length) // steps end by themselves
 	}
-	set := r.sets[cell.Data.Key()]
-	for _, o := range set {
+	for _, o := range r.sets[cell.Data.Key()] {
 		t, err := r.server.Target(o.ref)
 		if err != nil {
 			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
 		spec.CAFile, spec.Insecure = t.CAFile, t.Insecure // the same for all objects of a system
-		spec.Objects = append(spec.Objects, httpload.Object{
-			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header,
-			Content: o.content, Reference: o.reference, Moved: o.moved, Undivided: o.undivided != "",
-		})
+		o.URL, o.Header = t.URL.String(), t.Header
+		spec.Objects = append(spec.Objects, o.Object)
 	}
 	return spec, nil
 }
