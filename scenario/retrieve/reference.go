@@ -103,16 +103,17 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 	if err != nil {
 		return fail(err)
 	}
-	how := ""
+	o.checks = noteCommP
 	if isPiece && !commitment.Is(piece) {
 		is, _ := commitment.Piece()
-		return fail(wrongBytes("its piece commitment (CommP) is %s, or that of these bytes and zeros", is))
-	} else if isPiece {
-		o.checks, how = noteCommP, ", its piece commitment (CommP) is that of its name"
-	} else if how, err = o.checkBlocks(f, n, largest, target.Encoded == ""); err != nil {
+		err = wrongBytes("its piece commitment (CommP) is %s, or that of these bytes and zeros", is)
+	} else if !isPiece {
+		err = o.checkBlocks(f, n, largest)
+	}
+	if err != nil {
 		return fail(err)
 	}
-	r.site.Event("phase", "reference copy", what+how, time.Since(begun))
+	r.site.Event("phase", "reference copy", what+"; "+o.checks, time.Since(begun))
 	return f.Close()
 }
 
@@ -131,60 +132,54 @@ func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
 
 // checkBlocks checks the n bytes fetched of an object by their blocks, if they are a CAR, and
 // sets how the reference was checked.
-func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how string, err error) {
+func (o *object) checkBlocks(f *os.File, n, largest int64) error {
 	o.checks = noteFullCopy
 	part := n < o.Size
 	if part {
 		o.checks, o.Within = noteConsistent, n
 	}
-	if !plain { // never in part
-		return "", nil
-	}
-	blocks, end, whole, err := carBlocks(f, n)
+	end, whole, err := carBlocks(f, n)
 	switch {
-	case err != nil || blocks == 0:
 	case part && end >= max(largest, n/2): // all ranges lie in checked blocks or in the header
 		o.checks, o.Within = noteBlocks, end
-		how = fmt.Sprintf(", the first %d blocks of the CAR agree with their CIDs", blocks)
 	case !part && whole:
 		o.checks = noteBlocks
-		how = fmt.Sprintf(", a CAR whose %d blocks agree with their CIDs", blocks)
 	}
 	if part {
 		o.checks += noteBeginning
 	}
-	return how, err
+	return err
 }
 
 // maxCARHeader limits the length of a CAR's header.
 const maxCARHeader = 1 << 20
 
 // carBlocks reads the first n bytes of f as a CAR of version 1 or 2, and checks each block
-// against its CID. end is the end of the last checked block; whole means that nothing follows it.
-func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err error) {
+// against its CID. end is the end of the last checked block, or 0; whole means that nothing follows it.
+func carBlocks(f *os.File, n int64) (end int64, whole bool, err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return 0, 0, false, err
+		return 0, false, err
 	}
 	in := bufio.NewReaderSize(io.LimitReader(f, n), 1<<20)
 	c, err := car.NewBlockReader(in, car.MaxAllowedHeaderSize(maxCARHeader), car.WithTrustedCAR(true))
 	if err != nil {
-		return 0, 0, false, nil // it is not a CAR
+		return 0, false, nil // it is not a CAR
 	}
-	for ; ; blocks++ {
+	for {
 		b, err := c.Next()
 		if err != nil {
-			return blocks, end, errors.Is(err, io.EOF), nil
+			return end, end > 0 && errors.Is(err, io.EOF), nil
 		}
 		sum, err := b.Cid().Prefix().Sum(b.RawData())
 		if err != nil { // unknown hash function
-			return blocks, end, false, nil
+			return end, false, nil
 		}
 		if !sum.Equals(b.Cid()) {
-			return blocks, end, false, wrongBytes("the block that has the CID %s has another hash", b.Cid())
+			return end, false, wrongBytes("the block that has the CID %s has another hash", b.Cid())
 		}
 		at, err := f.Seek(0, io.SeekCurrent)
 		if err != nil {
-			return blocks, end, false, err
+			return end, false, err
 		}
 		end = at - int64(in.Buffered())
 	}

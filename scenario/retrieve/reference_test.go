@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -138,7 +139,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		refused string
 	}{
 		"large CAR": {data: large, by: noteBlocks,
-			event: "blocks of the CAR agree with their CIDs"},
+			event: " of " + strconv.Itoa(len(large)) + "; content: "},
 		"large CAR, version 2": {data: carOf(t, plain, 20_000), by: noteBlocks},
 		"CAR of a CAR":         {data: nested, by: noteBlocks},
 		"large piece, a CAR": {data: large, padding: len(large), path: "piece/" + pieceName(large),
@@ -156,12 +157,12 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		"block behind the copy":            {data: damaged(large, most+100_000), by: noteBlocks},
 		"large CAR, damaged in the trial":  {data: large, late: spoilt(large, 0, 1<<20), by: noteBlocks},
 		"small piece": {data: small, path: pieceName(small), by: noteCommP,
-			event: "is that of its name"},
+			event: "; " + noteCommP},
 		"small piece with its padding": {data: small, padding: 127<<14 - len(small), path: pieceName(small),
 			by: noteCommP},
 		"small piece, damaged": {data: damaged(small, 300_000), path: pieceName(small),
 			refused: "its piece commitment (CommP) is baga6ea4seaq"},
-		"small CAR":                       {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
+		"small CAR":                       {data: small, by: noteBlocks, event: "; " + noteBlocks},
 		"small CAR, damaged":              {data: damaged(small, 300_000), refused: "another hash"},
 		"small CAR, cut":                  {data: small[:len(small)-100], by: noteFullCopy},
 		"small CAR, damaged in the trial": {data: small, late: spoilt(small, 0, 1<<19), by: noteBlocks},
