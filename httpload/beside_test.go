@@ -17,6 +17,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -189,19 +191,22 @@ func plimsoll(s httpload.Spec) func(*testing.B) usage {
 		must(b, errors.Join(noInput, noOutput, cmd.Start()))
 		sum := record.NewSummary()
 		var all []record.Op
-		res, err := httpload.Drive(b.Context(), []httpload.Spec{s}, []httpload.Generator{{In: stdin, Out: stdout}},
+		_, err = httpload.Drive(b.Context(), []httpload.Spec{s}, []httpload.Generator{{In: stdin, Out: stdout}},
 			func(block []byte) (err error) {
 				all, err = record.DecodeBlock(block, all[:0])
 				return errors.Join(err, sum.Ops(all))
 			}, nil)
-		must(b, errors.Join(err, cmd.Wait()))
+		proc, gone := procfs.NewProc(cmd.Process.Pid)
+		must(b, gone)
+		status, gone := proc.NewStatus()
+		must(b, errors.Join(err, gone, stdin.Close(), cmd.Wait()))
 		n := sum.Counts()
 		for o, k := range n.OutcomeMap() {
 			if o != "ok" && o != "in-flight" && k > 0 {
 				b.Fatalf("%d operations ended %s: %v", k, o, n.Classes)
 			}
 		}
-		return usage{cpu: used(cmd).cpu, rss: res.MaxRSS, requests: n.Ops, bytes: n.Bytes}
+		return usage{cpu: used(cmd).cpu, rss: int64(status.VmHWM), requests: n.Ops, bytes: n.Bytes}
 	}
 }
 

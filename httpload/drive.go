@@ -71,7 +71,7 @@ func (s Spec) Split(n int) []Spec {
 // their combined result. Blocks of operations (valid only during the call) and progress are
 // passed to the callbacks, which may be nil and are never called concurrently; times are of
 // our clock. When ctx ends, operations in flight are recorded as cancelled and the result is
-// partial. Drive closes the generators' input.
+// partial. The generators end when their input is closed, which Drive does only if it fails or ctx ends.
 func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock func([]byte) error,
 	onProgress func(Progress)) (Result, error) {
 	d := &drive{onBlock: onBlock, onProgress: onProgress}
@@ -84,7 +84,6 @@ func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock fu
 		time.AfterFunc(lastWords, d.closeOutputs)
 	})
 	defer stop()
-	defer d.closeInputs()
 
 	if err := d.each((*shard).prepare); err != nil {
 		return Result{}, err
@@ -311,8 +310,7 @@ func (d *drive) merge() Result {
 		}
 		all.Started, all.Ended = min(all.Started, r.Started), max(all.Ended, r.Ended)
 		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each runs through the whole arrival process
-		all.Warmed, all.Redirects = all.Warmed+r.Warmed, all.Redirects+r.Redirects
-		all.CPU, all.MaxRSS = all.CPU+r.CPU, all.MaxRSS+r.MaxRSS
+		all.Warmed, all.Redirects, all.CPU = all.Warmed+r.Warmed, all.Redirects+r.Redirects, all.CPU+r.CPU
 		all.Saturated, all.Behind = all.Saturated || r.Saturated, all.Behind || r.Behind
 	}
 	all.Protocol = strings.Join(slices.Sorted(maps.Keys(protocols)), ", ")

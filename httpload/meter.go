@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,7 +28,6 @@ func (t *trial) conclude(res *Result) {
 	res.Receive = t.receivePath(res.Receive)
 	res.Warmed, res.Redirects = t.sum.warmed, t.sum.redirects
 	res.CPU = t.cpuEnded - t.cpuBegan
-	res.MaxRSS = peakRSS()
 	took := res.seconds()
 	if took <= 0 {
 		return
@@ -91,18 +89,4 @@ func cpuSeconds() float64 {
 		return 0
 	}
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
-}
-
-// peakRSS is the high-water mark of resident memory, in bytes. Not getrusage's:
-// that one starts with what the parent had before exec.
-func peakRSS() int64 {
-	self, err := procfs.Self()
-	if err != nil {
-		return 0
-	}
-	status, err := self.NewStatus()
-	if err != nil {
-		return 0
-	}
-	return int64(status.VmHWM)
 }

@@ -14,7 +14,6 @@ type Result struct {
 	Warmed      int64   // bytes of the warm-up, which are in no other number
 	Redirects   int64   // followed
 	CPU         float64 // CPU seconds of this process, from start to end
-	MaxRSS      int64   // bytes, peak of this process
 
 	// Saturated: the generator was the bottleneck, or close to it. Behind: it caused
 	// operations to start late. Why gives the reasons with numbers. Such a trial measures the

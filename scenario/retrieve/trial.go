@@ -48,6 +48,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	spec.Epoch = sink.Epoch
 	cold := followLink(&spec, sink.Link)
 	var generators []httpload.Generator
+	var procs []testbed.Process
 	hosts := r.site.Generators
 	parts := spec.Split(len(hosts))
 	for i := range parts {
@@ -66,6 +67,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		}
 		defer proc.Stop(context.WithoutCancel(ctx))
 		defer stream.Close() // before Stop, which waits until the output has been read
+		procs = append(procs, proc)
 		// The generator watches the pipe that it reads: if this process dies, the pipe is closed and
 		// the load ends.
 		generators = append(generators, httpload.Generator{In: feed, Out: stream,
@@ -80,6 +82,10 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	load := loadOf(result)
+	for i, proc := range procs {
+		load.RSSPeak += proc.Peak()
+		generators[i].In.Close() // ends it
+	}
 	if len(hosts) > 1 {
 		load.Notes = append(load.Notes, fmt.Sprintf("load generators: %d of the %d of --clients", len(parts),
 			len(hosts)))
@@ -192,8 +198,8 @@ const clockShare = 0.01
 func loadOf(res httpload.Result) scenario.Load {
 	l := scenario.Load{
 		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU,
-		RSSPeak: float64(res.MaxRSS), OfferedRate: res.OfferedRate,
-		Notes: []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
+		OfferedRate: res.OfferedRate,
+		Notes:       []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
 	}
 	if res.Saturated {
 		l.Invalid = append(l.Invalid, record.ReasonGeneratorSaturated)
