@@ -42,9 +42,6 @@ const (
 // In a closed loop all have the same number of connections, so that their load is equal;
 // therefore there may be fewer than n generators.
 func (s Spec) Split(n int) []Spec {
-	if s.Arrivals != nil {
-		s.MaxInFlight = s.inFlight()
-	}
 	all := max(1, s.connections())
 	n = max(1, min(n, all))
 	for s.Arrivals == nil && all%n != 0 {

@@ -36,7 +36,7 @@ func TestBoundsAreNotOvershot(t *testing.T) {
 		"bytes":      {Spec{Concurrency: 7, Bytes: 95, Range: 10}, 10},
 		"per worker": {Spec{Concurrency: 7, PerWorker: 3, Range: 10}, 21},
 		"first one":  {Spec{Concurrency: 7, PerWorker: 3, Requests: 5, Bytes: 1000, Duration: time.Minute, Range: 10}, 5},
-		"open":       {Spec{Arrivals: constant(2000), Requests: 25, Range: 10}, 25},
+		"open":       {Spec{Arrivals: constant(2000), MaxInFlight: 1000, Requests: 25, Range: 10}, 25},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.spec.Objects = objects
@@ -253,7 +253,8 @@ func TestHTTPS(t *testing.T) {
 			}
 		}
 	}
-	res, _ := runSpec(t, Spec{Objects: objectAt(s.URL, c), CAFile: ca, Arrivals: constant(100), Requests: 30, Range: 10})
+	res, _ := runSpec(t, Spec{Objects: objectAt(s.URL, c), CAFile: ca, Arrivals: constant(100), MaxInFlight: 1000,
+		Requests: 30, Range: 10})
 	if res.Outcomes["ok"] != 30 {
 		t.Errorf("open loop: outcomes %v %v", res.Outcomes, res.Classes)
 	}

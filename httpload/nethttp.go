@@ -150,14 +150,13 @@ func (r *netRun) openLoop(free []*netWorker) {
 	possible := int64(0)                    // when a worker became free after all were busy
 	slices.Reverse(free)
 	for {
+		full := len(slots) == cap(slots)
 		select {
 		case slots <- struct{}{}:
-		default:
-			select {
-			case slots <- struct{}{}:
-				possible = r.now()
-			case <-r.ctx.Done():
-			}
+		case <-r.ctx.Done():
+		}
+		if full {
+			possible = r.now()
 		}
 		req, more := r.await()
 		if !more {

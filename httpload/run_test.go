@@ -24,7 +24,7 @@ func content(size int64) *workload.Content { return &workload.Content{Seed: 7, I
 func contentBytes(t testing.TB, c *workload.Content) []byte {
 	t.Helper()
 	b := make([]byte, c.Size)
-	if _, err := c.ReadAt(b, 0); err != nil && c.Size > 0 {
+	if _, err := c.Reader().Read(b); err != nil && c.Size > 0 {
 		t.Fatal(err)
 	}
 	return b

@@ -22,9 +22,8 @@ type Spec struct {
 	// PerWorker limits the requests of each connection; 0: no limit.
 	PerWorker int `json:"per_worker,omitempty"`
 
-	// Open loop if not nil. MaxInFlight limits its connections (default Concurrency, or
-	// 1000); an arrival that finds none free waits, and its latency counts from the
-	// intended start.
+	// Open loop if not nil. MaxInFlight limits its connections; an arrival that finds none
+	// free waits, and its latency counts from the intended start.
 	Arrivals    *workload.ArrivalSpec `json:"arrivals,omitempty"`
 	MaxInFlight int                   `json:"max_in_flight,omitempty"`
 
@@ -128,9 +127,6 @@ func (s *Spec) prepare() error {
 	if len(s.Objects) == 0 {
 		return errors.New("httpload: no objects to fetch")
 	}
-	if s.Arrivals != nil {
-		s.MaxInFlight = s.inFlight()
-	}
 	var errs []error
 	for i := range s.Objects {
 		o := &s.Objects[i]
@@ -172,9 +168,6 @@ func (o *Object) checkHeader() error {
 	}
 	return nil
 }
-
-// inFlight returns the largest number of connections of an open loop.
-func (s *Spec) inFlight() int { return cmp.Or(s.MaxInFlight, s.Concurrency, 1000) }
 
 // connections returns the largest number of simultaneous connections.
 func (s *Spec) connections() int {

@@ -123,12 +123,13 @@ func TestShardsAreOneLoad(t *testing.T) {
 	server := serveContent(t, c)
 	objects := append(objectAt(server.URL, c), objectAt(server.URL+"/again", c)...)
 	for name, s := range map[string]Spec{
-		"requests":         {Concurrency: 6, Requests: 100, Range: 1000},
-		"bytes":            {Concurrency: 6, Bytes: 90_500, Range: 1000, Order: "aligned"},
-		"burst":            {Concurrency: 6, PerWorker: 1},
-		"warm":             {Concurrency: 4, Requests: 40, Range: 1000, Warmup: 500},
-		"open":             {Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 400}, Requests: 100, Range: 1000},
-		"open, in time":    {Arrivals: constant(400), Duration: 300 * time.Millisecond, Range: 1000},
+		"requests": {Concurrency: 6, Requests: 100, Range: 1000},
+		"bytes":    {Concurrency: 6, Bytes: 90_500, Range: 1000, Order: "aligned"},
+		"burst":    {Concurrency: 6, PerWorker: 1},
+		"warm":     {Concurrency: 4, Requests: 40, Range: 1000, Warmup: 500},
+		"open": {Arrivals: &workload.ArrivalSpec{Process: "poisson", Rate: 400}, MaxInFlight: 1000, Requests: 100,
+			Range: 1000},
+		"open, in time":    {Arrivals: constant(400), MaxInFlight: 1000, Duration: 300 * time.Millisecond, Range: 1000},
 		"odd":              {Concurrency: 7, Requests: 70, Range: 1000}, // is not divided
 		"unknown sizes":    {Concurrency: 6, Requests: 30},
 		"more than enough": {Concurrency: 2, Requests: 30, Range: 1000},

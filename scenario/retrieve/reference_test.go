@@ -69,7 +69,7 @@ func (c counted) Write(p []byte) (int, error) {
 func seeded(size int64) []byte {
 	b := make([]byte, size)
 	c := workload.Content{Seed: 5, Size: size}
-	c.ReadAt(b, 0)
+	c.Reader().Read(b)
 	return b
 }
 
