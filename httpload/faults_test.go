@@ -383,6 +383,22 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
+// Failed answers with short bodies keep their connections.
+func TestFailuresKeepConnections(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "busy", http.StatusServiceUnavailable)
+	}))
+	dials := countConnections(s)
+	s.Start()
+	defer s.Close()
+	for _, receive := range []string{"verify", "drop"} {
+		res, _ := runSpec(t, Spec{Objects: objectAt(s.URL, content(1000)), Concurrency: 2, Requests: 20, Receive: receive})
+		if n := dials.Swap(0); res.Outcomes["refused"] != 20 || n > 2 {
+			t.Errorf("%s: outcomes %v, %d connections", receive, res.Outcomes, n)
+		}
+	}
+}
+
 // Bytes after the end of an answer belong to no answer.
 func TestUnsolicitedBytes(t *testing.T) {
 	c := content(100)

@@ -22,8 +22,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// netBuffer is the size of the pooled receive buffers.
-const netBuffer = 64 << 10
+const (
+	netBuffer = 64 << 10 // size of the pooled receive buffers
+	// maxDrain is the size of the largest body of a failed answer that is read to the end, so
+	// that its connection can be kept.
+	maxDrain = 256 << 10
+)
 
 // Causes of the end of an operation's context.
 var (
