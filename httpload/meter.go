@@ -5,8 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Thresholds above which the generator counts as the bottleneck. Shares are of wall time;
@@ -80,13 +78,4 @@ func (t *trial) receivePath(client string) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// cpuSeconds is the CPU time this process has used, user and system.
-func cpuSeconds() float64 {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }

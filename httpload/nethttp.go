@@ -86,13 +86,13 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		defer r.mu.Unlock()
 		r.tally.flush(r.now())
 	})
-	t.cpuBegan = cpuSeconds()
+	t.cpuBegan = timing.SelfCPU()
 	if s.Arrivals == nil {
 		r.closedLoop(workers)
 	} else {
 		r.openLoop(workers)
 	}
-	t.cpuEnded = cpuSeconds()
+	t.cpuEnded = timing.SelfCPU()
 	res.Started, res.Ended = r.started, r.now()
 	stop()
 	if r.ctx.Err() == nil { // everything was done before the window ended

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 )
 
 const resolveTimeout = 10 * time.Second
@@ -94,10 +96,10 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 	if s.Duration > 0 {
 		r.end = r.started + int64(s.Duration)
 	}
-	t.cpuBegan = cpuSeconds()
+	t.cpuBegan = timing.SelfCPU()
 	close(r.release)
 	loops.Wait()
-	t.cpuEnded = cpuSeconds()
+	t.cpuEnded = timing.SelfCPU()
 
 	res.Started, res.Ended = r.started, r.started
 	for _, l := range r.loops {
