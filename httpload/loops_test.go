@@ -316,12 +316,11 @@ func TestBadSpecs(t *testing.T) {
 		return func(s *Spec) { s.Objects[0].Header = map[string][]string{name: {value}} }
 	}
 	for want, change := range map[string]func(*Spec){
-		"no objects":                        func(s *Spec) { s.Objects = nil },
-		"cannot receive TLS":                func(s *Spec) { s.Receive, s.Objects[0].URL = "drop", "https://x/" },
-		"does not follow":                   func(s *Spec) { s.Receive, s.Objects[0].Moved = "drop", true },
-		"HTTP/2 is offered over https only": func(s *Spec) { s.HTTP = "2" },
-		"must have the same scheme":         func(s *Spec) { s.Objects = append(s.Objects, Object{URL: "https://x/"}) },
-		"set by the load generator":         header("range", "x"),
+		"no objects":                func(s *Spec) { s.Objects = nil },
+		"cannot receive TLS":        func(s *Spec) { s.Receive, s.Objects[0].URL = "drop", "https://x/" },
+		"does not follow":           func(s *Spec) { s.Receive, s.Objects[0].Moved = "drop", true },
+		"must have the same scheme": func(s *Spec) { s.Objects = append(s.Objects, Object{URL: "https://x/"}) },
+		"set by the load generator": header("range", "x"),
 	} {
 		s := Spec{Objects: []Object{{URL: "http://127.0.0.1:1/", Size: 10}}, Concurrency: 1, Requests: 1}
 		change(&s)

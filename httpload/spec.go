@@ -153,8 +153,6 @@ func (s *Spec) checkURL(o *Object) error {
 	case o.Moved && drop:
 		return errors.New("it redirects, which the drop path does not follow; " +
 			"use receive: verify, or the URL that it redirects to")
-	case u.Scheme == "http" && s.HTTP == http2Only:
-		return errors.New("HTTP/2 is offered over https only; use http: auto or 1.1")
 	}
 	return nil
 }
