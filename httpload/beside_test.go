@@ -17,7 +17,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/plimsoll-project/plimsoll/httpload"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/nginx"
@@ -186,15 +189,24 @@ func plimsoll(s httpload.Spec) func(*testing.B) usage {
 		stdin, noInput := cmd.StdinPipe()
 		stdout, noOutput := cmd.StdoutPipe()
 		must(b, errors.Join(noInput, noOutput, cmd.Start()))
-		res, err := httpload.Drive(b.Context(), []httpload.Spec{s}, []httpload.Generator{{In: stdin, Out: stdout}}, nil,
-			nil)
-		must(b, errors.Join(err, cmd.Wait()))
-		for o, n := range res.Outcomes {
-			if o != "ok" && o != "in-flight" && n > 0 {
-				b.Fatalf("%d operations ended %s: %v", n, o, res.Classes)
+		sum := record.NewSummary()
+		var all []record.Op
+		_, err = httpload.Drive(b.Context(), []httpload.Spec{s}, []httpload.Generator{{In: stdin, Out: stdout}},
+			func(block []byte) (err error) {
+				all, err = record.DecodeBlock(block, all[:0])
+				return errors.Join(err, sum.Ops(all))
+			}, nil)
+		proc, gone := procfs.NewProc(cmd.Process.Pid)
+		must(b, gone)
+		status, gone := proc.NewStatus()
+		must(b, errors.Join(err, gone, stdin.Close(), cmd.Wait()))
+		n := sum.Counts()
+		for o, k := range n.OutcomeMap() {
+			if o != "ok" && o != "in-flight" && k > 0 {
+				b.Fatalf("%d operations ended %s: %v", k, o, n.Classes)
 			}
 		}
-		return usage{cpu: used(cmd).cpu, rss: res.MaxRSS, requests: res.Ops, bytes: res.Bytes}
+		return usage{cpu: used(cmd).cpu, rss: int64(status.VmHWM), requests: n.Ops, bytes: n.Bytes}
 	}
 }
 

@@ -17,7 +17,6 @@ const (
 	body       // of known length
 	bodyChunks // in chunks
 	bodyToEnd  // until the server closes
-	drain      // reading the body of a failed answer, so that the connection can be kept
 )
 
 const (
@@ -55,9 +54,7 @@ type conn struct {
 	reuse   bool  // the connection may carry another request
 	compare comparer
 	chunks  chunkedBody
-	wrong   bool           // bytes differ from the object's
-	verdict record.Outcome // of a drained answer
-	class   string
+	wrong   bool // bytes differ from the object's
 
 	// Closed loop.
 	ops    int
@@ -86,7 +83,6 @@ func (l *loop) start(c *conn, req request) {
 func (l *loop) dial(c *conn, target netip.AddrPort) {
 	l.listenFrom(c)
 	c.target, c.reused, c.lowat = target, false, 1
-	l.tally.Dials++
 	c.generation++
 	fd, errno := connect(target)
 	if fd >= 0 {
@@ -179,7 +175,7 @@ func (l *loop) pull(c *conn) {
 	}
 	b := l.buf
 	switch {
-	case c.state == body || c.state == drain:
+	case c.state == body:
 		b = b[:min(int64(len(b)), c.left)] // never a byte of what follows
 	case l.discard && c.state == awaitHead:
 		b = b[:headBuffer]
@@ -252,22 +248,17 @@ func (l *loop) begin(c *conn, h *head, b []byte) {
 	if c.req.head {
 		h.chunked, h.length = false, 0
 	}
-	var length int64
-	c.verdict, c.class, length = judge(h, &c.req, c.at.size)
+	outcome, class, length := judge(h, &c.req, c.at.size)
 	c.reuse = !h.close && !l.fresh
 	if h.chunked {
-		l.tally.Chunked++
+		l.tally.chunked++
 	}
-	if c.verdict != record.OK {
+	if outcome != record.OK {
 		if h.status == 204 || h.status == 304 {
 			h.length = 0
 		}
-		if h.chunked || h.length < 0 || h.length > maxDrain || !c.reuse {
-			l.finish(c, c.verdict, c.class, false)
-			return
-		}
-		c.state, c.left = drain, h.length
-		l.takeBody(c, b)
+		// The connection is kept if the body of the failed answer came with its head, as short ones do.
+		l.finish(c, outcome, class, c.reuse && h.length == int64(len(b)))
 		return
 	}
 	c.left = length
@@ -291,15 +282,6 @@ func (l *loop) begin(c *conn, h *head, b []byte) {
 
 // takeBody processes bytes of a body that is not chunked.
 func (l *loop) takeBody(c *conn, b []byte) {
-	if c.state == drain {
-		n := min(int64(len(b)), c.left)
-		c.left -= n
-		l.listenFrom(c)
-		if c.left == 0 {
-			l.complete(c, len(b) > int(n))
-		}
-		return
-	}
 	extra := c.left >= 0 && int64(len(b)) > c.left
 	if extra {
 		b = b[:c.left]
@@ -394,7 +376,7 @@ func (l *loop) proceed(c *conn) {
 // complete ends an operation whose whole answer was received. extra: more bytes came than
 // were announced.
 func (l *loop) complete(c *conn, extra bool) {
-	l.finish(c, c.verdict, c.class, c.reuse && !extra)
+	l.finish(c, record.OK, "", c.reuse && !extra)
 }
 
 // lost ends an operation whose connection ended (errno 0) or broke.
@@ -408,15 +390,12 @@ func (l *loop) lost(c *conn, errno unix.Errno) {
 		(errno == 0 || errno == unix.ECONNRESET || errno == unix.EPIPE) {
 		// The server closed the idle connection while our request was on its
 		// way: RFC 9110 §9.2.2 lets an idempotent request be sent again.
-		l.tally.Reconnects++
 		c.retried = true
 		l.drop(c)
 		l.dial(c, c.target)
 		return
 	}
 	switch {
-	case c.state == drain:
-		l.finish(c, c.verdict, c.class, false)
 	case errno == unix.ECONNRESET || errno == unix.EPIPE:
 		l.finish(c, record.Error, classReset, false)
 	case errno != 0:
@@ -445,18 +424,16 @@ func (l *loop) limits(c *conn) {
 			return // it has ended, and another may have begun
 		}
 	}
-	outcome, class := record.Stalled, c.phase()
+	outcome := record.Stalled
 	switch quiet := l.now - c.quiet; {
 	case quiet < stall && !late:
 		return
-	case c.state == drain:
-		outcome, class = c.verdict, c.class
 	case quiet < stall:
 		outcome = record.Deadline
 	case l.link.starved(c.before, quiet, c.req.length):
 		outcome = record.Starved
 	}
-	l.finish(c, outcome, class, false)
+	l.finish(c, outcome, c.phase(), false)
 }
 
 // phase names the phase of the operation.

@@ -62,7 +62,7 @@ func openExpected(objects []Object) (all []expected, err error) {
 			if memory+o.Size <= keepInMemory {
 				memory += o.Size
 				all[i].mem = make([]byte, o.Size)
-				o.Content.ReadAt(all[i].mem, 0)
+				o.Content.Reader().Read(all[i].mem)
 			}
 		case o.Reference != "":
 			if all[i].mem, err = mapFile(o.Reference, o.Size); err != nil {

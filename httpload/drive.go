@@ -42,9 +42,6 @@ const (
 // In a closed loop all have the same number of connections, so that their load is equal;
 // therefore there may be fewer than n generators.
 func (s Spec) Split(n int) []Spec {
-	if s.Arrivals != nil {
-		s.MaxInFlight = s.inFlight()
-	}
 	all := max(1, s.connections())
 	n = max(1, min(n, all))
 	for s.Arrivals == nil && all%n != 0 {
@@ -71,7 +68,7 @@ func (s Spec) Split(n int) []Spec {
 // their combined result. Blocks of operations (valid only during the call) and progress are
 // passed to the callbacks, which may be nil and are never called concurrently; times are of
 // our clock. When ctx ends, operations in flight are recorded as cancelled and the result is
-// partial. Drive closes the generators' input.
+// partial. The generators end when their input is closed, which Drive does only if it fails or ctx ends.
 func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock func([]byte) error,
 	onProgress func(Progress)) (Result, error) {
 	d := &drive{onBlock: onBlock, onProgress: onProgress}
@@ -84,7 +81,6 @@ func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock fu
 		time.AfterFunc(lastWords, d.closeOutputs)
 	})
 	defer stop()
-	defer d.closeInputs()
 
 	if err := d.each((*shard).prepare); err != nil {
 		return Result{}, err
@@ -291,16 +287,14 @@ func (d *drive) progress(of *shard, now Progress) {
 	}
 }
 
-// merge returns the combined result: sums of operations and resources, and the worst of the
-// generators' own measures.
+// merge returns the combined result.
 func (d *drive) merge() Result {
 	all := *d.shards[0].result
 	all.Clocks, all.Why = nil, nil
-	rate, protocols := 0.0, map[string]bool{}
+	protocols := map[string]bool{}
 	for i, s := range d.shards {
 		r := s.result
 		all.Clocks = append(all.Clocks, s.clock)
-		rate += r.AchievedRate * r.seconds()
 		protocols[r.Protocol] = true
 		for _, why := range r.Why {
 			if len(d.shards) > 1 {
@@ -311,21 +305,12 @@ func (d *drive) merge() Result {
 		if i == 0 {
 			continue
 		}
-		all.Counts.add(&r.Counts)
 		all.Started, all.Ended = min(all.Started, r.Started), max(all.Ended, r.Ended)
 		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each runs through the whole arrival process
-		// of each the largest, an upper bound for all operations together
-		all.Lag, all.Late, all.Wait = max(all.Lag, r.Lag), max(all.Late, r.Late), max(all.Wait, r.Wait)
-		all.CPU, all.MaxRSS, all.Threads = all.CPU+r.CPU, all.MaxRSS+r.MaxRSS, all.Threads+r.Threads
+		all.Warmed, all.Redirects, all.CPU = all.Warmed+r.Warmed, all.Redirects+r.Redirects, all.CPU+r.CPU
 		all.Saturated, all.Behind = all.Saturated || r.Saturated, all.Behind || r.Behind
 	}
 	all.Protocol = strings.Join(slices.Sorted(maps.Keys(protocols)), ", ")
-	if took := all.seconds(); took > 0 {
-		all.AchievedRate = rate / took
-		if !all.Open {
-			all.OfferedRate = all.AchievedRate
-		}
-	}
 	return all
 }
 

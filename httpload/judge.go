@@ -8,10 +8,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// maxDrain is the size of the largest body of a failed answer that is read to the end, so
-// that its connection can be kept.
-const maxDrain = 256 << 10
-
 // judge decides from the head whether an answer can be correct. length is the expected
 // number of body bytes, or -1 if it is unknown until the end of the body.
 func judge(h *head, r *request, size int64) (o record.Outcome, class string, length int64) {

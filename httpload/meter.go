@@ -5,11 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
-
-	"github.com/plimsoll-project/plimsoll/record"
 )
 
 // Thresholds above which the generator counts as the bottleneck. Shares are of wall time;
@@ -28,18 +23,14 @@ const (
 // conclude computes rates and whether the generator was the bottleneck.
 func (t *trial) conclude(res *Result) {
 	s := t.spec
-	res.Open = s.Arrivals != nil
-	res.Receive = t.receivePath(res)
-	res.Lag, res.Late, res.Wait = seconds(t.sum.lag, 99), seconds(t.sum.late, 99), seconds(t.sum.wait, 50)
+	res.Receive = t.receivePath(res.Receive)
+	res.Warmed, res.Redirects = t.sum.warmed, t.sum.redirects
 	res.CPU = t.cpuEnded - t.cpuBegan
-	res.MaxRSS = peakRSS()
 	took := res.seconds()
 	if took <= 0 {
 		return
 	}
-	res.AchievedRate = float64(record.SumOutcomes(res.Outcomes, record.Outcome.Finished)) / took
-	res.OfferedRate = res.AchievedRate
-	if res.Open {
+	if s.Arrivals != nil {
 		res.OfferedRate = t.schedule.offered(res.Ended - res.Started)
 	}
 
@@ -49,36 +40,32 @@ func (t *trial) conclude(res *Result) {
 			res.Why = append(res.Why, fmt.Sprintf(format, args...))
 		}
 	}
-	ttfb := seconds(t.sum.first, 50)
-	cpus, wait, late := float64(runtime.NumCPU()), res.Wait, t.late.Seconds()
-	why(&res.Saturated, res.Busy >= maxBusy, "an event loop was busy %.0f %% of the time", 100*res.Busy)
+	ttfb, wait, late := seconds(t.sum.first, 50), seconds(t.sum.wait, 50), seconds(t.sum.late, 99)
+	cpus, shard := float64(runtime.NumCPU()), t.late.Seconds()
+	why(&res.Saturated, t.busy >= maxBusy, "an event loop was busy %.0f %% of the time", 100*t.busy)
 	why(&res.Saturated, res.CPU >= maxCPUShare*cpus*took, "used %.2f of %g CPUs", res.CPU/took, cpus)
-	why(&res.Saturated, res.RunDelay >= minRunDelay, "an event loop waited %.0f %% of the time for a CPU",
-		100*res.RunDelay)
+	why(&res.Saturated, t.delay >= minRunDelay, "an event loop waited %.0f %% of the time for a CPU", 100*t.delay)
 	why(&res.Saturated, wait >= minOwnWait && wait >= maxOwnShare*ttfb, "answers lay ready for %.2g s before they "+
 		"were read (median; the median time to the first byte is %.2g s)", wait, ttfb)
-	for class, n := range res.Classes {
-		what, local := strings.CutPrefix(class, classLocalFailure)
-		why(&res.Saturated, local, "%d operations failed on this machine: %s", n, what)
+	for class, n := range t.sum.local {
+		why(&res.Saturated, true, "%d operations failed on this machine: %s", n,
+			strings.TrimPrefix(class, classLocalFailure))
 	}
-	why(&res.Behind, late > max(maxOwnLate, maxLateStart*took), "started %.2g s after the other generators", late)
-	why(&res.Behind, res.Open && res.Late >= max(maxOwnLate, maxOwnShare*ttfb),
-		"operations started %.2g s later than they could have (p99)", res.Late)
+	why(&res.Behind, shard > max(maxOwnLate, maxLateStart*took), "started %.2g s after the other generators", shard)
+	why(&res.Behind, s.Arrivals != nil && late >= max(maxOwnLate, maxOwnShare*ttfb),
+		"operations started %.2g s later than they could have (p99)", late)
 }
 
-// receivePath describes how answers were received and what was compared.
-func (t *trial) receivePath(res *Result) string {
+// receivePath describes how a client received answers and what was compared.
+func (t *trial) receivePath(client string) string {
 	if t.spec.Receive == receiveDrop {
-		s := "drop: raw http/1.1, MSG_TRUNC + SO_RCVLOWAT, content not compared"
-		if res.Chunked > 0 {
-			s += fmt.Sprintf("; %d chunked answers received by copying, not compared", res.Chunked)
+		s := "drop: " + client + ", MSG_TRUNC + SO_RCVLOWAT, content not compared"
+		if t.sum.chunked > 0 {
+			s += fmt.Sprintf("; %d chunked answers received by copying, not compared", t.sum.chunked)
 		}
 		return s
 	}
-	parts := []string{"verify: raw http/1.1, pooled buffers"}
-	if res.Threads == 0 {
-		parts[0] = "verify: net/http " + res.Protocol + ", pooled buffers"
-	}
+	parts := []string{"verify: " + client + ", pooled buffers"}
 	for _, o := range t.spec.Objects {
 		with := "content unknown: length checked, not compared"
 		if o.Content != nil {
@@ -91,27 +78,4 @@ func (t *trial) receivePath(res *Result) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// cpuSeconds is the CPU time this process has used, user and system.
-func cpuSeconds() float64 {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
-}
-
-// peakRSS is the high-water mark of resident memory, in bytes. Not getrusage's:
-// that one starts with what the parent had before exec.
-func peakRSS() int64 {
-	self, err := procfs.Self()
-	if err != nil {
-		return 0
-	}
-	status, err := self.NewStatus()
-	if err != nil {
-		return 0
-	}
-	return int64(status.VmHWM)
 }

@@ -11,10 +11,10 @@ import (
 func TestSaturation(t *testing.T) {
 	const second = 1_000_000_000
 	type what struct {
-		res  Result
-		sum  func(*tally)
-		cpu  float64
-		open bool
+		busy, delay float64
+		sum         func(*tally)
+		cpu         float64
+		open        bool
 	}
 	fast := func(s *tally) { // answers within 1 ms, read within 10 µs
 		for range 100 {
@@ -27,11 +27,11 @@ func TestSaturation(t *testing.T) {
 		saturated, behind bool
 		why               string
 	}{
-		"idle":      {what{res: Result{Busy: 0.3, RunDelay: 0.01}, cpu: 0.3, sum: fast}, false, false, ""},
-		"busy loop": {what{res: Result{Busy: 0.97}, cpu: 0.5, sum: fast}, true, false, "busy 97 %"},
-		"all CPUs": {what{res: Result{Busy: 0.5}, cpu: 0.95 * float64(runtime.NumCPU()), sum: fast}, true, false,
+		"idle":      {what{busy: 0.3, delay: 0.01, cpu: 0.3, sum: fast}, false, false, ""},
+		"busy loop": {what{busy: 0.97, cpu: 0.5, sum: fast}, true, false, "busy 97 %"},
+		"all CPUs": {what{busy: 0.5, cpu: 0.95 * float64(runtime.NumCPU()), sum: fast}, true, false,
 			"CPUs"},
-		"no CPU for it": {what{res: Result{Busy: 0.5, RunDelay: 0.4}, cpu: 0.1, sum: fast}, true, false,
+		"no CPU for it": {what{busy: 0.5, delay: 0.4, cpu: 0.1, sum: fast}, true, false,
 			"waited 40 %"},
 		"late reads": {what{sum: func(s *tally) { fast(s); s.wait.Reset(); observe(s.wait, second/100) }}, true,
 			false, "lay ready for 0.01 s"},
@@ -39,8 +39,8 @@ func TestSaturation(t *testing.T) {
 			false, false, ""},
 		"late starts": {what{open: true, sum: func(s *tally) { fast(s); observe(s.late, second/10) }}, false, true,
 			"later than they could"},
-		"no ports": {what{res: Result{Counts: Counts{Classes: map[string]int64{classNoPort: 3}}}, sum: fast}, true,
-			false, "3 operations failed on this machine: no free port"},
+		"no ports": {what{sum: func(s *tally) { fast(s); s.local[classNoPort] = 3 }}, true, false,
+			"3 operations failed on this machine: no free port"},
 	} {
 		tr := &trial{spec: &Spec{}, schedule: &schedule{}, cpuEnded: test.cpu,
 			sum: newTally(newRecorder(&ops{}, nil), &linkUse{})}
@@ -48,8 +48,8 @@ func TestSaturation(t *testing.T) {
 			tr.spec.Arrivals = &workload.ArrivalSpec{}
 		}
 		test.sum(tr.sum)
-		res := test.res
-		res.Ended = second
+		tr.busy, tr.delay = test.busy, test.delay
+		res := Result{Ended: second}
 		tr.conclude(&res)
 		why := strings.Join(res.Why, "; ")
 		if res.Saturated != test.saturated || res.Behind != test.behind || !strings.Contains(why, test.why) {

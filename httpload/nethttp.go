@@ -22,8 +22,12 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// netBuffer is the size of the pooled receive buffers.
-const netBuffer = 64 << 10
+const (
+	netBuffer = 64 << 10 // size of the pooled receive buffers
+	// maxDrain is the size of the largest body of a failed answer that is read to the end, so
+	// that its connection can be kept.
+	maxDrain = 256 << 10
+)
 
 // Causes of the end of an operation's context.
 var (
@@ -82,13 +86,13 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		defer r.mu.Unlock()
 		r.tally.flush(r.now())
 	})
-	t.cpuBegan = cpuSeconds()
+	t.cpuBegan = timing.SelfCPU()
 	if s.Arrivals == nil {
 		r.closedLoop(workers)
 	} else {
 		r.openLoop(workers)
 	}
-	t.cpuEnded = cpuSeconds()
+	t.cpuEnded = timing.SelfCPU()
 	res.Started, res.Ended = r.started, r.now()
 	stop()
 	if r.ctx.Err() == nil { // everything was done before the window ended
@@ -98,7 +102,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		t.notStarted(r.tally, r.started, res.Ended)
 	}
 	r.tally.flush(res.Ended)
-	t.sum = r.tally
+	t.sum, res.Receive = r.tally, "net/http"
 	res.Protocol = strings.Join(slices.Sorted(maps.Keys(r.protocols)), ", ")
 	return nil
 }
@@ -150,14 +154,13 @@ func (r *netRun) openLoop(free []*netWorker) {
 	possible := int64(0)                    // when a worker became free after all were busy
 	slices.Reverse(free)
 	for {
+		full := len(slots) == cap(slots)
 		select {
 		case slots <- struct{}{}:
-		default:
-			select {
-			case slots <- struct{}{}:
-				possible = r.now()
-			case <-r.ctx.Done():
-			}
+		case <-r.ctx.Done():
+		}
+		if full {
+			possible = r.now()
 		}
 		req, more := r.await()
 		if !more {
@@ -217,10 +220,8 @@ type fetch struct {
 	phase     string
 	stall     *time.Timer
 	before    int64 // bytes that the link had carried when the last byte arrived
-	conns     int
-	dials     int
+	connected bool
 	redirects int // followed
-	chunks    bool
 }
 
 // do executes one operation; possible is the earliest time at which it could have started.
@@ -249,12 +250,7 @@ func (w *netWorker) do(req request, possible int64) {
 	}
 	r.mu.Lock()
 	r.tally.end(&f.op)
-	r.tally.Dials += int64(f.dials)
-	r.tally.Reconnects += int64(max(0, f.conns-1-f.redirects))
-	r.tally.Redirects += int64(f.redirects)
-	if f.chunks {
-		r.tally.Chunked++
-	}
+	r.tally.redirects += int64(f.redirects)
 	r.mu.Unlock()
 	if f.op.Status != 0 || s.Arrivals != nil {
 		w.fails = 0
@@ -267,12 +263,7 @@ func (w *netWorker) do(req request, possible int64) {
 func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, string) {
 	object := &w.spec.Objects[f.req.object]
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(i httptrace.GotConnInfo) {
-			f.conns++
-			if !i.Reused {
-				f.dials++
-			}
-		},
+		GotConn: func(httptrace.GotConnInfo) { f.connected = true },
 	})
 	hr, err := object.request(ctx, &f.req)
 	if err != nil {
@@ -294,7 +285,6 @@ func (w *netWorker) roundTrip(ctx context.Context, f *fetch) (record.Outcome, st
 		return record.Error, "http/2 not offered"
 	}
 
-	f.chunks = slices.Contains(resp.TransferEncoding, "chunked")
 	o, class, length := judge(headOf(resp), &f.req, object.Size)
 	if o != record.OK {
 		if resp.ContentLength >= 0 && resp.ContentLength <= maxDrain {
@@ -345,7 +335,7 @@ func (f *fetch) listenFrom() {
 
 // failed classifies an error of net/http.
 func (f *fetch) failed(ctx context.Context, err error, inBody bool) (record.Outcome, string) {
-	if f.conns > 0 && !inBody {
+	if f.connected && !inBody {
 		f.phase = record.PhaseBeforeHead
 	}
 	switch context.Cause(ctx) {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 )
 
 const resolveTimeout = 10 * time.Second
@@ -94,10 +96,10 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 	if s.Duration > 0 {
 		r.end = r.started + int64(s.Duration)
 	}
-	t.cpuBegan = cpuSeconds()
+	t.cpuBegan = timing.SelfCPU()
 	close(r.release)
 	loops.Wait()
-	t.cpuEnded = cpuSeconds()
+	t.cpuEnded = timing.SelfCPU()
 
 	res.Started, res.Ended = r.started, r.started
 	for _, l := range r.loops {
@@ -114,12 +116,11 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 		l.tally.flush(res.Ended)
 		l.tally.addTo(sum)
 		if took := float64(l.ended - l.began); took > 0 {
-			res.Busy = max(res.Busy, 1-float64(l.idle)/took)
-			res.RunDelay = max(res.RunDelay, float64(l.delay)/took)
+			t.busy = max(t.busy, 1-float64(l.idle)/took)
+			t.delay = max(t.delay, float64(l.delay)/took)
 		}
 	}
-	res.Threads = threads
-	res.Protocol = "http/1.1"
+	res.Receive, res.Protocol = "raw http/1.1", "http/1.1"
 	t.sum = sum
 	return nil
 }

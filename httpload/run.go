@@ -19,11 +19,14 @@ type trial struct {
 	rec      *recorder
 	link     *linkUse
 	epoch    time.Time
-	sum      *tally           // histograms of the whole trial
+	sum      *tally           // of the whole trial
 	held     func() time.Time // waits for the time at which to start, and returns it
 	late     time.Duration    // how long after that time the load of a shard started
 
 	cpuBegan, cpuEnded float64
+
+	busy  float64 // share of the time that the busiest event loop did not wait for the network
+	delay float64 // largest share of the time that an event loop waited for a CPU
 }
 
 // start waits until the load starts, and returns that time in ns since the epoch, which is
@@ -113,7 +116,6 @@ func run(
 	if err = cmp.Or(err, t.schedule.failed(), t.rec.close()); err != nil {
 		return res, err
 	}
-	res.Counts = t.sum.Counts
 	t.conclude(&res)
 	return res, nil
 }

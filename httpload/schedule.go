@@ -57,7 +57,7 @@ func newSchedule(s *Spec) *schedule {
 	if s.Range > 0 {
 		var sum int64
 		for i := range s.Objects {
-			sum += s.Objects[i].span() / s.Range
+			sum += s.Objects[i].Span() / s.Range
 			sc.pieces = append(sc.pieces, sum)
 		}
 	}
@@ -105,9 +105,9 @@ func (sc *schedule) at(k int64) request {
 		}
 		r.off = p * sc.rangeSize
 	case sc.order == orderAligned:
-		r.off = pick(2, sc.objects[r.object].span()/sc.rangeSize) * sc.rangeSize
+		r.off = pick(2, sc.objects[r.object].Span()/sc.rangeSize) * sc.rangeSize
 	default:
-		r.off = pick(2, sc.objects[r.object].span()-sc.rangeSize+1)
+		r.off = pick(2, sc.objects[r.object].Span()-sc.rangeSize+1)
 	}
 	return r
 }
@@ -117,7 +117,7 @@ func (sc *schedule) at(k int64) request {
 func (sc *schedule) warmup(worker int, bytes int64) request {
 	r := sc.at(1<<40 + int64(worker))
 	r.warm = true
-	if r.length > bytes && !sc.objects[r.object].Undivided {
+	if r.length > bytes && sc.objects[r.object].Undivided == "" {
 		r.length, r.whole = bytes, false
 	}
 	return r

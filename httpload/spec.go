@@ -22,9 +22,8 @@ type Spec struct {
 	// PerWorker limits the requests of each connection; 0: no limit.
 	PerWorker int `json:"per_worker,omitempty"`
 
-	// Open loop if not nil. MaxInFlight limits its connections (default Concurrency, or
-	// 1000); an arrival that finds none free waits, and its latency counts from the
-	// intended start.
+	// Open loop if not nil. MaxInFlight limits its connections; an arrival that finds none
+	// free waits, and its latency counts from the intended start.
 	Arrivals    *workload.ArrivalSpec `json:"arrivals,omitempty"`
 	MaxInFlight int                   `json:"max_in_flight,omitempty"`
 
@@ -90,8 +89,8 @@ type Object struct {
 	// piece ends with padding, which no client retrieves.
 	Within int64               `json:"within,omitempty"`
 	Header map[string][]string `json:"header,omitempty"` // in addition to Host, Range, Accept-Encoding
-	// Undivided: the server does not serve ranges of it.
-	Undivided bool `json:"undivided,omitempty"`
+	// Undivided is why the server does not serve ranges of it; empty: it does.
+	Undivided string `json:"undivided,omitempty"`
 	// The content to compare with: seeded content, or a file with a copy (which is mapped,
 	// so its pages count as resident memory of the load process). With neither, only the
 	// length is checked.
@@ -103,8 +102,8 @@ type Object struct {
 	Moved bool `json:"moved,omitempty"`
 }
 
-// span returns the number of bytes from which ranges are drawn.
-func (o *Object) span() int64 {
+// Span returns the number of bytes from which ranges are drawn; -1: unknown.
+func (o *Object) Span() int64 {
 	if o.Within > 0 {
 		return o.Within
 	}
@@ -127,9 +126,6 @@ func (s *Spec) prepare() error {
 	s.Stall, s.Window = cmp.Or(s.Stall, 30*time.Second), cmp.Or(s.Window, time.Second)
 	if len(s.Objects) == 0 {
 		return errors.New("httpload: no objects to fetch")
-	}
-	if s.Arrivals != nil {
-		s.MaxInFlight = s.inFlight()
 	}
 	var errs []error
 	for i := range s.Objects {
@@ -157,8 +153,6 @@ func (s *Spec) checkURL(o *Object) error {
 	case o.Moved && drop:
 		return errors.New("it redirects, which the drop path does not follow; " +
 			"use receive: verify, or the URL that it redirects to")
-	case u.Scheme == "http" && s.HTTP == http2Only:
-		return errors.New("HTTP/2 is offered over https only; use http: auto or 1.1")
 	}
 	return nil
 }
@@ -172,9 +166,6 @@ func (o *Object) checkHeader() error {
 	}
 	return nil
 }
-
-// inFlight returns the largest number of connections of an open loop.
-func (s *Spec) inFlight() int { return cmp.Or(s.MaxInFlight, s.Concurrency, 1000) }
 
 // connections returns the largest number of simultaneous connections.
 func (s *Spec) connections() int {

@@ -17,18 +17,13 @@ import (
 // connections stay.
 func TestWarmupOfWholeObjects(t *testing.T) {
 	data := make([]byte, 64<<10)
-	var connections atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Write(data)
 	}))
-	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			connections.Add(1)
-		}
-	}
+	connections := countConnections(server)
 	server.Start()
 	defer server.Close()
-	spec := Spec{Objects: []Object{{URL: server.URL, Size: int64(len(data)), Undivided: true}}, Concurrency: 2,
+	spec := Spec{Objects: []Object{{URL: server.URL, Size: int64(len(data)), Undivided: "it is a stream"}}, Concurrency: 2,
 		Warmup: 16 << 10, Requests: 20}
 	res, got := runSpec(t, spec)
 	for _, op := range got {

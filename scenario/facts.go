@@ -126,7 +126,7 @@ type field struct {
 // fields returns the fields of both in the order in which they are stored.
 func fields(l *Load, u *Usage) []field {
 	return []field{
-		{record.DetailLoad, "achieved_rate", &l.AchievedRate}, {record.DetailLoad, "cpu", &l.CPU},
+		{record.DetailLoad, "cpu", &l.CPU},
 		{record.DetailLoad, "offered_rate", &l.OfferedRate},
 		{record.DetailLoad, "rss_peak", &l.RSSPeak}, {record.DetailLoad, loadSeconds, &l.Seconds},
 		{record.DetailLoad, "warmed", &l.Warmed},

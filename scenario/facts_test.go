@@ -15,7 +15,7 @@ import (
 func TestFactsComeBack(t *testing.T) {
 	unknown := math.NaN()
 	load := Load{
-		Seconds: 1.5, Warmed: 2, CPU: 0.25, RSSPeak: 3, OfferedRate: 4, AchievedRate: 5,
+		Seconds: 1.5, Warmed: 2, CPU: 0.25, RSSPeak: 3, OfferedRate: 4,
 		Links: make([]record.LinkCheck, 2), Details: []record.Detail{{Kind: record.DetailPhase, Name: "connect",
 			Value: 7}},
 	}

@@ -157,16 +157,15 @@ func (s *Stop) Error() string { return fmt.Sprintf("stopped by %s: %s", s.Condit
 type Load struct {
 	// length of the window in which operations were started or, without one, from the first
 	// start to the last end
-	Seconds      float64
-	Warmed       float64 // bytes received before the window, in no operation that counts
-	CPU          float64 // CPU seconds of the generator's process in the window
-	RSSPeak      float64 // bytes
-	OfferedRate  float64 // of retrieve: operations per second of the arrival process; 0 in a closed loop
-	AchievedRate float64 // of retrieve: operations per second that ended by themselves
-	Invalid      []string
-	Notes        []string
-	Details      []record.Detail    // facts for Measure and the report; no metrics
-	Links        []record.LinkCheck // checks by the runner, in addition to the engine's
+	Seconds     float64
+	Warmed      float64 // bytes received before the window, in no operation that counts
+	CPU         float64 // CPU seconds of the generator's process in the window
+	RSSPeak     float64 // bytes
+	OfferedRate float64 // of retrieve: operations per second of the arrival process; 0 in a closed loop
+	Invalid     []string
+	Notes       []string
+	Details     []record.Detail    // facts for Measure and the report; no metrics
+	Links       []record.LinkCheck // checks by the runner, in addition to the engine's
 }
 
 // UnfitError means that a system cannot execute some of its cells with its options, which is

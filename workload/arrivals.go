@@ -16,16 +16,13 @@ type Arrivals interface {
 }
 
 // Poisson starts operations at independent, exponentially distributed intervals with mean
-// 1/PerSecond. The k-th interval depends only on the seed and k.
+// 1/PerSecond, which is above 0. The k-th interval depends only on the seed and k.
 type Poisson struct {
 	PerSecond float64
 	Seed      uint64
 }
 
 func (p Poisson) Pace(_ time.Duration, hits uint64) (time.Duration, bool) {
-	if !(p.PerSecond > 0) {
-		return 0, true
-	}
 	return seconds(-math.Log(Uniform(p.Seed, hits)) / p.PerSecond), false
 }
 

@@ -38,19 +38,6 @@ func (c Content) cipher() cipher.Block {
 	return b
 }
 
-// ReadAt implements [io.ReaderAt].
-func (c Content) ReadAt(p []byte, off int64) (int, error) {
-	r := c.Reader()
-	if _, err := r.Seek(off, io.SeekStart); err != nil {
-		return 0, err
-	}
-	n, err := r.Read(p)
-	if err == nil && n < len(p) {
-		err = io.EOF
-	}
-	return n, err
-}
-
 // Reader reads an object's content from any offset. It is not safe for concurrent use.
 type Reader struct {
 	block cipher.Block

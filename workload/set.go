@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync"
 )
 
 // Set is a data set: objects in a fixed order. Each can be generated again from the set's
@@ -44,20 +43,16 @@ type checker struct {
 	want io.ReadCloser
 	left int64
 	err  error // from an earlier Write
+	buf  [checkChunk]byte
 }
-
-// chunks are buffers for the contents of objects.
-var chunks = sync.Pool{New: func() any { return new([checkChunk]byte) }}
 
 // Write implements [io.Writer].
 func (c *checker) Write(p []byte) (n int, err error) {
-	buf := chunks.Get().(*[checkChunk]byte)
-	defer chunks.Put(buf)
 	for got := range slices.Chunk(p, checkChunk) {
 		if c.err == nil {
-			_, c.err = io.ReadFull(c.want, buf[:len(got)])
+			_, c.err = io.ReadFull(c.want, c.buf[:len(got)])
 			if errors.Is(c.err, io.EOF) || errors.Is(c.err, io.ErrUnexpectedEOF) ||
-				c.err == nil && !bytes.Equal(got, buf[:len(got)]) {
+				c.err == nil && !bytes.Equal(got, c.buf[:len(got)]) {
 				c.err = errDiffers
 			}
 		}

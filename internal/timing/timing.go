@@ -1,8 +1,9 @@
-// Package timing calls functions at intervals and waits.
+// Package timing calls functions at intervals, waits, and measures the CPU time of this process.
 package timing
 
 import (
 	"context"
+	"syscall"
 	"time"
 )
 
@@ -25,6 +26,13 @@ func Every(d time.Duration, f func()) (stop func()) {
 		}
 	}()
 	return func() { cancel(); <-done }
+}
+
+// SelfCPU returns the CPU seconds of this process, user and system.
+func SelfCPU() float64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails only for wrong arguments
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 // Pause waits for d. It returns false if ctx ends before.

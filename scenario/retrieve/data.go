@@ -6,41 +6,28 @@ import (
 	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/httpload"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
-// object is an object to fetch, with the seeded content or the reference copy for verifying
-// received bytes.
+// object is an object to fetch. Its URL and header are set for each trial.
 type object struct {
-	name      string
-	ref       system.Ref
-	size      int64 // as served; -1: unknown
-	payload   int64 // ranges are drawn from the first payload bytes; 0: from all
-	content   *workload.Content
-	reference string
-	checks    string // note on how the reference was checked
-	moved     bool   // its URL redirects to another
-	undivided string // why only the whole object can be fetched; empty: ranges are possible
-}
-
-// span returns the number of bytes from which ranges are drawn; -1: unknown.
-func (o object) span() int64 {
-	if o.payload > 0 {
-		return o.payload
-	}
-	return o.size
+	httpload.Object
+	name   string
+	ref    system.Ref
+	checks string // note on how the reference was checked
 }
 
 // fits returns why ranges of a size cannot be fetched from the object.
 func (o object) fits(size experiment.Bytes) error {
-	span := o.span()
+	span := o.Span()
 	switch {
 	case size == 0:
 		return nil
-	case o.undivided != "":
-		return scenario.Unfit(o.name, system.Problem{What: "ranges cannot be fetched: " + o.undivided + "; use range: whole",
+	case o.Undivided != "":
+		return scenario.Unfit(o.name, system.Problem{What: "ranges cannot be fetched: " + o.Undivided + "; use range: whole",
 			Hint: "set retrieve.range to whole, or serve the object from a server that answers ranges"})
 	case span < 0:
 		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
@@ -89,12 +76,10 @@ func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 	set := make([]object, 0, len(sizes))
 	for i, size := range sizes {
 		content := r.content(i, size)
-		o := object{
-			name: fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, size, i),
-			size: content.Size, content: content,
-		}
+		o := object{name: fmt.Sprintf("plimsoll-%d-%d-%06d.bin", r.site.Seed, size, i)}
+		o.Size, o.Content = size, content
 		var err error
-		o.ref, err = system.Seed(ctx, store, o.name, content.Size, content.Reader())
+		o.ref, err = system.Seed(ctx, store, o.name, size, content.Reader())
 		r.Add(o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, experiment.Bytes(size), err)
@@ -105,8 +90,7 @@ func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 		}
 		if target.Encoded != "" {
 			// The served bytes are not the object's, and their number is unknown before a fetch.
-			o.undivided = "it is served as " + target.Encoded
-			o.content = nil
+			o.Undivided, o.Content = "it is served as "+target.Encoded, nil
 			if err := r.refer(ctx, &o, target, "", 0); err != nil {
 				return nil, err
 			}
@@ -130,9 +114,9 @@ func (r *runner) replayed(ctx context.Context, log *experiment.Arrivals, store b
 	if store {
 		set, err := r.stored(ctx, sizes)
 		for _, o := range set {
-			if o.undivided != "" {
+			if o.Undivided != "" {
 				return nil, fmt.Errorf("%s: a log cannot be replayed: %s, and the log says nothing of that size",
-					r.site.Use.Name, o.undivided)
+					r.site.Use.Name, o.Undivided)
 			}
 		}
 		return set, err
@@ -141,7 +125,7 @@ func (r *runner) replayed(ctx context.Context, log *experiment.Arrivals, store b
 	if err != nil {
 		return nil, err
 	}
-	return []object{{name: "replay", ref: objects[0].Ref, size: -1}}, nil
+	return []object{{Object: httpload.Object{Size: -1}, name: "replay", ref: objects[0].Ref}}, nil
 }
 
 // listed returns the objects that existed before the run, at least one.
@@ -172,18 +156,19 @@ func (r *runner) ownObjects(ctx context.Context, verify bool, largest int64) ([]
 	}
 	var set []object
 	for _, listed := range objects {
-		o := object{name: listed.Name, ref: listed.Ref, size: listed.Size, payload: listed.Payload, moved: listed.Moved}
+		o := object{httpload.Object{Size: listed.Size, Within: listed.Payload, Moved: listed.Moved}, listed.Name,
+			listed.Ref, ""}
 		target, err := r.server.Target(o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
 		switch {
 		case target.Encoded != "":
-			o.undivided = "it is served as " + target.Encoded
+			o.Undivided = "it is served as " + target.Encoded
 		case listed.NoRange:
-			o.undivided = "the server answers ranges with the whole"
+			o.Undivided = "the server answers ranges with the whole"
 		}
-		if verify || o.size < 0 {
+		if verify || o.Size < 0 {
 			if err := r.refer(ctx, &o, target, listed.SHA256, largest); err != nil {
 				return nil, err
 			}

@@ -18,7 +18,9 @@ import (
 
 // If a server cannot serve ranges, the error has a hint what to write instead.
 func TestRangesThatAServerDoesNotServe(t *testing.T) {
-	err := object{name: "own", size: 1 << 20, undivided: "the server answers ranges with the whole"}.fits(1000)
+	own := object{name: "own"}
+	own.Size, own.Undivided = 1<<20, "the server answers ranges with the whole"
+	err := own.fits(1000)
 	var hint interface{ Hint() string }
 	if !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "retrieve.range to whole") ||
 		!strings.HasPrefix(err.Error(), "own: ranges cannot be fetched") {

@@ -60,14 +60,14 @@ const copyMost = 256 << 20
 func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget, wantHash string, largest int64) error {
 	fail := func(err error) error { return fmt.Errorf("%s: reference copy of %s: %w", r.site.Use.Name, o.name, err) }
 	part := int64(0)
-	if most := max(r.copyMost, largest); largest > 0 && o.undivided == "" && wantHash == "" && o.size > most {
-		part = min(most, o.span())
+	if most := max(r.copyMost, largest); largest > 0 && o.Undivided == "" && wantHash == "" && o.Size > most {
+		part = min(most, o.Span())
 	}
 	r.site.Say(fmt.Sprintf("%s: fetching a reference copy of %s", r.site.Use.Name, o.name))
 	begun := time.Now()
 	r.references++
-	o.reference = filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
-	f, err := os.Create(o.reference)
+	o.Reference = filepath.Join(r.site.Dir, fmt.Sprintf("reference-%d", r.references))
+	f, err := os.Create(o.Reference)
 	if err != nil {
 		return fail(err)
 	}
@@ -84,18 +84,18 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 		fmt.Errorf("it takes longer than %s (limits.deadline)", words.Duration(limits.Deadline.Std())))
 	defer cancel()
 	load := httpload.Spec{CAFile: target.CAFile, Insecure: target.Insecure, Stall: limits.Stall.Std(),
-		Objects: []httpload.Object{{URL: target.URL.String(), Size: o.size, Header: target.Header}}}
+		Objects: []httpload.Object{{URL: target.URL.String(), Size: o.Size, Header: target.Header}}}
 	n, err := load.Copy(ctx, r.site.Client.Dial, part, into)
 	if err != nil {
 		return fail(err)
 	}
 	what := fmt.Sprintf("%s: %s, %d bytes", r.site.Use.Name, o.name, n)
 	if part > 0 {
-		what += fmt.Sprintf(" of %d", o.size)
-		err = f.Truncate(o.size)
+		what += fmt.Sprintf(" of %d", o.Size)
+		err = f.Truncate(o.Size)
 	} else {
 		sum := sha256.New()
-		_, err = io.Copy(sum, io.NewSectionReader(f, 0, min(cmp.Or(o.payload, n), n)))
+		_, err = io.Copy(sum, io.NewSectionReader(f, 0, min(cmp.Or(o.Within, n), n)))
 		got := hex.EncodeToString(sum.Sum(nil))
 		what += ", sha256 " + got
 		err = errors.Join(err, o.cameWhole(n, got, wantHash, target.Encoded == ""))
@@ -103,23 +103,24 @@ func (r *runner) refer(ctx context.Context, o *object, target system.HTTPTarget,
 	if err != nil {
 		return fail(err)
 	}
-	how := ""
+	o.checks = noteCommP
 	if isPiece && !commitment.Is(piece) {
 		is, _ := commitment.Piece()
-		return fail(wrongBytes("its piece commitment (CommP) is %s, or that of these bytes and zeros", is))
-	} else if isPiece {
-		o.checks, how = noteCommP, ", its piece commitment (CommP) is that of its name"
-	} else if how, err = o.checkBlocks(f, n, largest, target.Encoded == ""); err != nil {
+		err = wrongBytes("its piece commitment (CommP) is %s, or that of these bytes and zeros", is)
+	} else if !isPiece {
+		err = o.checkBlocks(f, n, largest)
+	}
+	if err != nil {
 		return fail(err)
 	}
-	r.site.Event("phase", "reference copy", what+how, time.Since(begun))
+	r.site.Event("phase", "reference copy", what+"; "+o.checks, time.Since(begun))
 	return f.Close()
 }
 
 // cameWhole sets the size to that of a whole copy, and compares size and hash with the list's.
 func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
-	said := o.size
-	o.size = n
+	said := o.Size
+	o.Size = n
 	switch {
 	case wantHash != "" && !strings.EqualFold(wantHash, hash):
 		return wrongBytes("it has SHA-256 %s, its list says %s", hash, wantHash)
@@ -131,60 +132,54 @@ func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
 
 // checkBlocks checks the n bytes fetched of an object by their blocks, if they are a CAR, and
 // sets how the reference was checked.
-func (o *object) checkBlocks(f *os.File, n, largest int64, plain bool) (how string, err error) {
+func (o *object) checkBlocks(f *os.File, n, largest int64) error {
 	o.checks = noteFullCopy
-	part := n < o.size
+	part := n < o.Size
 	if part {
-		o.checks, o.payload = noteConsistent, n
+		o.checks, o.Within = noteConsistent, n
 	}
-	if !plain { // never in part
-		return "", nil
-	}
-	blocks, end, whole, err := carBlocks(f, n)
+	end, whole, err := carBlocks(f, n)
 	switch {
-	case err != nil || blocks == 0:
 	case part && end >= max(largest, n/2): // all ranges lie in checked blocks or in the header
-		o.checks, o.payload = noteBlocks, end
-		how = fmt.Sprintf(", the first %d blocks of the CAR agree with their CIDs", blocks)
+		o.checks, o.Within = noteBlocks, end
 	case !part && whole:
 		o.checks = noteBlocks
-		how = fmt.Sprintf(", a CAR whose %d blocks agree with their CIDs", blocks)
 	}
 	if part {
 		o.checks += noteBeginning
 	}
-	return how, err
+	return err
 }
 
 // maxCARHeader limits the length of a CAR's header.
 const maxCARHeader = 1 << 20
 
 // carBlocks reads the first n bytes of f as a CAR of version 1 or 2, and checks each block
-// against its CID. end is the end of the last checked block; whole means that nothing follows it.
-func carBlocks(f *os.File, n int64) (blocks int, end int64, whole bool, err error) {
+// against its CID. end is the end of the last checked block, or 0; whole means that nothing follows it.
+func carBlocks(f *os.File, n int64) (end int64, whole bool, err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return 0, 0, false, err
+		return 0, false, err
 	}
 	in := bufio.NewReaderSize(io.LimitReader(f, n), 1<<20)
 	c, err := car.NewBlockReader(in, car.MaxAllowedHeaderSize(maxCARHeader), car.WithTrustedCAR(true))
 	if err != nil {
-		return 0, 0, false, nil // it is not a CAR
+		return 0, false, nil // it is not a CAR
 	}
-	for ; ; blocks++ {
+	for {
 		b, err := c.Next()
 		if err != nil {
-			return blocks, end, errors.Is(err, io.EOF), nil
+			return end, end > 0 && errors.Is(err, io.EOF), nil
 		}
 		sum, err := b.Cid().Prefix().Sum(b.RawData())
 		if err != nil { // unknown hash function
-			return blocks, end, false, nil
+			return end, false, nil
 		}
 		if !sum.Equals(b.Cid()) {
-			return blocks, end, false, wrongBytes("the block that has the CID %s has another hash", b.Cid())
+			return end, false, wrongBytes("the block that has the CID %s has another hash", b.Cid())
 		}
 		at, err := f.Seek(0, io.SeekCurrent)
 		if err != nil {
-			return blocks, end, false, err
+			return end, false, err
 		}
 		end = at - int64(in.Buffered())
 	}

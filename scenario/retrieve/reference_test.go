@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -65,15 +66,10 @@ func (c counted) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// ignored discards operations.
-type ignored struct{}
-
-func (ignored) Ops([]record.Op) error { return nil }
-
 func seeded(size int64) []byte {
 	b := make([]byte, size)
 	c := workload.Content{Seed: 5, Size: size}
-	c.ReadAt(b, 0)
+	c.Reader().Read(b)
 	return b
 }
 
@@ -143,7 +139,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		refused string
 	}{
 		"large CAR": {data: large, by: noteBlocks,
-			event: "blocks of the CAR agree with their CIDs"},
+			event: " of " + strconv.Itoa(len(large)) + "; content: "},
 		"large CAR, version 2": {data: carOf(t, plain, 20_000), by: noteBlocks},
 		"CAR of a CAR":         {data: nested, by: noteBlocks},
 		"large piece, a CAR": {data: large, padding: len(large), path: "piece/" + pieceName(large),
@@ -161,12 +157,12 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 		"block behind the copy":            {data: damaged(large, most+100_000), by: noteBlocks},
 		"large CAR, damaged in the trial":  {data: large, late: spoilt(large, 0, 1<<20), by: noteBlocks},
 		"small piece": {data: small, path: pieceName(small), by: noteCommP,
-			event: "is that of its name"},
+			event: "; " + noteCommP},
 		"small piece with its padding": {data: small, padding: 127<<14 - len(small), path: pieceName(small),
 			by: noteCommP},
 		"small piece, damaged": {data: damaged(small, 300_000), path: pieceName(small),
 			refused: "its piece commitment (CommP) is baga6ea4seaq"},
-		"small CAR":                       {data: small, by: noteBlocks, event: "a CAR whose 53 blocks agree"},
+		"small CAR":                       {data: small, by: noteBlocks, event: "; " + noteBlocks},
 		"small CAR, damaged":              {data: damaged(small, 300_000), refused: "another hash"},
 		"small CAR, cut":                  {data: small[:len(small)-100], by: noteFullCopy},
 		"small CAR, damaged in the trial": {data: small, late: spoilt(small, 0, 1<<19), by: noteBlocks},
@@ -211,7 +207,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				t.Errorf("events %q, want one with %q", events, c.event)
 			}
 			if by := verifiedBy(set, "verify"); !strings.HasPrefix(by[0], c.by) ||
-				strings.HasSuffix(by[0], noteBeginning) != (copied < set[0].size) {
+				strings.HasSuffix(by[0], noteBeginning) != (copied < set[0].Size) {
 				t.Errorf("%q, want %q", by, c.by)
 			}
 			if c.late != nil {
@@ -223,9 +219,10 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				r.sets = map[string][]object{cell.Data.Key(): set}
 				spec, err := r.spec(cell, 11)
 				must(t, err)
-				res, err := httpload.Run(t.Context(), spec, ignored{})
+				sum := record.NewSummary()
+				_, err = httpload.Run(t.Context(), spec, sum)
 				must(t, err)
-				n := res.Outcomes
+				n := sum.Counts().OutcomeMap()
 				if ok := n["ok"]; (ok == 300) == (c.late != nil) || ok+n["wrong-bytes"] != 300 {
 					t.Errorf("%s: %v", order, n)
 				}

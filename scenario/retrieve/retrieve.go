@@ -112,7 +112,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	ofOperations(s, in.Load.Seconds, put)
 	if in.Load.OfferedRate > 0 {
 		put("offered_rate", in.Load.OfferedRate)
-		put("achieved_share", in.Load.AchievedRate/in.Load.OfferedRate)
+		put("achieved_share", float64(c.Finished())/in.Load.Seconds/in.Load.OfferedRate)
 	}
 	loadLines(in, m, put)
 	// Bytes of failed operations cost as much as the others.

@@ -103,11 +103,12 @@ func TestMeasure(t *testing.T) {
 func TestTooLongToWarm(t *testing.T) {
 	for _, c := range []struct {
 		size, rate float64
-		undivided  bool
+		undivided  string
 		want       bool
 	}{
-		{100e6, 1e6, true, true}, {5e6, 1e6, true, false}, {-1, 1e6, true, true},
-		{100e6, 1e6, false, false}, {100e6, 0, true, false}, {-1, math.Inf(1), true, false}, {100e6, 1e9, true, false},
+		{100e6, 1e6, "a stream", true}, {5e6, 1e6, "a stream", false}, {-1, 1e6, "a stream", true},
+		{100e6, 1e6, "", false}, {100e6, 0, "a stream", false}, {-1, math.Inf(1), "a stream", false},
+		{100e6, 1e9, "a stream", false},
 	} {
 		spec := httpload.Spec{Concurrency: 4, Stall: 30 * time.Second,
 			Objects: []httpload.Object{{Size: 1}, {Size: int64(c.size), Undivided: c.undivided}}}

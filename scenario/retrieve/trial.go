@@ -48,6 +48,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	spec.Epoch = sink.Epoch
 	cold := followLink(&spec, sink.Link)
 	var generators []httpload.Generator
+	var procs []testbed.Process
 	hosts := r.site.Generators
 	parts := spec.Split(len(hosts))
 	for i := range parts {
@@ -66,6 +67,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		}
 		defer proc.Stop(context.WithoutCancel(ctx))
 		defer stream.Close() // before Stop, which waits until the output has been read
+		procs = append(procs, proc)
 		// The generator watches the pipe that it reads: if this process dies, the pipe is closed and
 		// the load ends.
 		generators = append(generators, httpload.Generator{In: feed, Out: stream,
@@ -80,6 +82,10 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 		return scenario.Load{}, fmt.Errorf("load generator: %w", err)
 	}
 	load := loadOf(result)
+	for i, proc := range procs {
+		load.RSSPeak += proc.Peak()
+		generators[i].In.Close() // ends it
+	}
 	if len(hosts) > 1 {
 		load.Notes = append(load.Notes, fmt.Sprintf("load generators: %d of the %d of --clients", len(parts),
 			len(hosts)))
@@ -125,7 +131,7 @@ func tooLongToWarm(spec httpload.Spec, rate float64) string {
 	known := rate > 0 && !math.IsInf(rate, 1)
 	for _, o := range spec.Objects {
 		all := float64(o.Size) * float64(spec.Concurrency)
-		if o.Undivided && known && (o.Size < 0 || all > rate*spec.Stall.Seconds()) {
+		if o.Undivided != "" && known && (o.Size < 0 || all > rate*spec.Stall.Seconds()) {
 			return "not warmed up: the server does not serve ranges, and whole objects on all connections take " +
 				"longer than limits.stall"
 		}
@@ -192,12 +198,8 @@ const clockShare = 0.01
 func loadOf(res httpload.Result) scenario.Load {
 	l := scenario.Load{
 		Seconds: float64(res.Ended-res.Started) / 1e9, Warmed: float64(res.Warmed), CPU: res.CPU,
-		RSSPeak:      float64(res.MaxRSS),
-		AchievedRate: res.AchievedRate,
-		Notes:        []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
-	}
-	if res.Open {
-		l.OfferedRate = res.OfferedRate
+		OfferedRate: res.OfferedRate,
+		Notes:       []string{"receive: " + res.Receive, "protocol: " + res.Protocol},
 	}
 	if res.Saturated {
 		l.Invalid = append(l.Invalid, record.ReasonGeneratorSaturated)
@@ -253,17 +255,14 @@ func (r *runner) spec(cell experiment.Cell, seed uint64) (httpload.Spec, error) 
 		spec.Arrivals, spec.MaxInFlight = to, a.MaxInFlight
 		spec.Duration = cmp.Or(spec.Duration, length) // steps end by themselves
 	}
-	set := r.sets[cell.Data.Key()]
-	for _, o := range set {
+	for _, o := range r.sets[cell.Data.Key()] {
 		t, err := r.server.Target(o.ref)
 		if err != nil {
 			return spec, fmt.Errorf("%s: %s: %w", r.site.Use.Name, o.name, err)
 		}
 		spec.CAFile, spec.Insecure = t.CAFile, t.Insecure // the same for all objects of a system
-		spec.Objects = append(spec.Objects, httpload.Object{
-			URL: t.URL.String(), Size: o.size, Within: o.payload, Header: t.Header,
-			Content: o.content, Reference: o.reference, Moved: o.moved, Undivided: o.undivided != "",
-		})
+		o.URL, o.Header = t.URL.String(), t.Header
+		spec.Objects = append(spec.Objects, o.Object)
 	}
 	return spec, nil
 }

@@ -147,10 +147,6 @@ func TestSignaturesStayOutOfErrors(t *testing.T) {
 }
 
 // noOps is a sink for which only the counts matter.
-type noOps struct{}
-
-func (noOps) Ops([]record.Op) error { return nil }
-
 // A load gets what was stored, also where the server keeps the encoding of the upload in its answers.
 func TestLoad(t *testing.T) {
 	c, _ := server(t)
@@ -159,10 +155,11 @@ func TestLoad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a")
 	must(t, os.WriteFile(file, systemtest.Bytes("a", 300_000), 0o600))
 	for _, size := range []int64{0, 10_000} {
-		res, err := httpload.Run(t.Context(), httpload.Spec{Objects: []httpload.Object{{URL: target.URL.String(),
-			Size: 300_000, Header: target.Header, Reference: file}}, Concurrency: 2, Requests: 6, Range: size}, noOps{})
-		if err != nil || res.Outcomes["ok"] != 6 {
-			t.Errorf("ranges of %d bytes: %v, %v, %v", size, res.Outcomes, res.Classes, err)
+		sum := record.NewSummary()
+		_, err := httpload.Run(t.Context(), httpload.Spec{Objects: []httpload.Object{{URL: target.URL.String(),
+			Size: 300_000, Header: target.Header, Reference: file}}, Concurrency: 2, Requests: 6, Range: size}, sum)
+		if n := sum.Counts(); err != nil || n.Outcomes[record.OK] != 6 {
+			t.Errorf("ranges of %d bytes: %v, %v, %v", size, n.OutcomeMap(), n.Classes, err)
 		}
 	}
 }

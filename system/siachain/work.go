@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
@@ -66,7 +64,7 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	from := store.Manager().Tip().Height
-	began, cpu := time.Now(), cpuSeconds()
+	began, cpu := time.Now(), timing.SelfCPU()
 	err = chain.Replay(ctx, c, store.Manager(), runtime.GOMAXPROCS(0))
 	for err == nil && w != nil && w.indexed.Load() < int64(c.Tip.Height) {
 		if !timing.Pause(ctx, time.Millisecond) {
@@ -74,21 +72,12 @@ func (t task) replay(ctx context.Context) (*system.Replayed, error) {
 		}
 	}
 	done := &system.Replayed{
-		Seconds: time.Since(began).Seconds(), CPU: cpuSeconds() - cpu, Blocks: int64(c.Tip.Height - from),
+		Seconds: time.Since(began).Seconds(), CPU: timing.SelfCPU() - cpu, Blocks: int64(c.Tip.Height - from),
 	}
 	if w != nil {
 		err = errors.Join(err, w.close())
 	}
 	return done, errors.Join(err, store.Close())
-}
-
-// cpuSeconds returns the CPU time that this process has used.
-func cpuSeconds() float64 {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
 // walletFile is the subscriber's database in a node's directory, with walletd's name for it.
