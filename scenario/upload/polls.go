@@ -130,7 +130,7 @@ func (p *polls) sofar(s *scenario.State) {
 			s.AbsoluteAt = p.lastEnd
 		}
 	}
-	s.Spent = p.used.Sum()
+	s.Spent = p.used.Sum
 }
 
 // measure puts the metrics of polls, except for the bandwidth.
@@ -141,7 +141,7 @@ func (w *readings) measure(put func(string, float64)) {
 	if v := w.values[system.ReadAbsolute]; len(v) > 1 {
 		put("absolute_bytes", v[len(v)-1].Value-v[0].Value)
 	}
-	if amount := w.used.Sum(); amount != nil {
+	if amount := w.used.Sum; amount != nil {
 		put("spent", system.Money("", amount).Value)
 	}
 	took := w.latency.values()
