@@ -39,14 +39,7 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 	case "put":
 		return t.put(record.OpPut, c, t.node.Put), nil
 	case "put-durable":
-		s := t.node.(system.Settler)
-		return t.put(record.OpPutDurable, c, func(ctx context.Context, name string, size int64, r io.Reader) (
-			ref system.Ref, err error) {
-			if ref, err = t.node.Put(ctx, name, size, r); err == nil {
-				err = s.Settle(ctx, ref)
-			}
-			return ref, err
-		}), nil
+		return t.put(record.OpPutDurable, c, t.node.Put), nil
 	case "put-dir":
 		d, dir := t.node.(system.Directory), t.directories[worker]
 		return t.put(record.OpPutDir, c, func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref,
@@ -85,7 +78,7 @@ func pick(objects, workers, worker, n int) int {
 	return worker + n%share*workers
 }
 
-// put prepares storing an object with store.
+// put prepares storing an object with store and, for OpPutDurable, waiting until it is durable.
 func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) action {
 	var ref system.Ref
 	return action{
@@ -93,6 +86,9 @@ func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) act
 		do: func(w *scenario.Operation) (err error) {
 			ref, err = store(w.Ctx, t.name(c), c.Size, w.Sending(c))
 			t.AddPut(t.name(c), ref)
+			if err == nil && kind == record.OpPutDurable {
+				err = t.node.(system.Settler).Settle(w.Ctx, ref)
+			}
 			return err
 		},
 		after: func(ctx context.Context) error {
