@@ -61,7 +61,6 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
 	}
 	t := newTrial(r, cell, seed, sink, set)
-	defer t.queue.stop()
 	if err = t.restore(ctx); err == nil {
 		err = cmp.Or(t.run(ctx), t.log.Flush())
 	}
@@ -239,13 +238,12 @@ type queue struct {
 	changed *sync.Cond // signals a change of state or due
 	state   []record.JobState
 	total   counts
-	next    int                 // no object before it is new
-	due     []int               // queued again
-	waits   map[int]*time.Timer // of the objects that are queued again later
+	next    int   // no object before it is new
+	due     []int // queued again
 }
 
 func newQueue(n int, size func(object int) int64) *queue {
-	q := &queue{size: size, state: make([]record.JobState, n), waits: map[int]*time.Timer{},
+	q := &queue{size: size, state: make([]record.JobState, n),
 		total: counts{in: map[record.JobState]int64{"": int64(n)}}}
 	q.changed = sync.NewCond(&q.mu)
 	return q
@@ -310,7 +308,6 @@ func (q *queue) again(object int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.due = append(q.due, object)
-	delete(q.waits, object)
 	q.changed.Broadcast()
 }
 
@@ -319,16 +316,7 @@ func (q *queue) later(object int, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.move(object, record.JobWaiting)
-	q.waits[object] = time.AfterFunc(wait, func() { q.again(object) })
-}
-
-// stop ends the waits for objects to be queued again. They would keep the queue in memory.
-func (q *queue) stop() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, wait := range q.waits {
-		wait.Stop()
-	}
+	time.AfterFunc(wait, func() { q.again(object) })
 }
 
 func (q *queue) of(object int) record.JobState {
