@@ -84,7 +84,12 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 // ended the trial.
 func (t *trial) run(ctx context.Context) error {
 	stop, err := t.polls.during(ctx, func(during context.Context, fail context.CancelCauseFunc) error {
-		defer t.reports(during, fail)()
+		defer timing.Every(t.reportEvery, func() {
+			t.report()
+			if err := t.log.Flush(); err != nil {
+				fail(err)
+			}
+		})()
 		err := t.work(during)
 		if stopOf(ctx) != nil {
 			err = t.resolve(context.WithoutCancel(ctx))
@@ -178,22 +183,6 @@ func (t *trial) state() scenario.State {
 	defer t.mu.Unlock()
 	s.Finished, s.Failures, s.Full = t.tally.finished, t.tally.failures, t.full
 	return s
-}
-
-// reports calls report periodically until end is called.
-func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	group.Go(func() {
-		for ctx.Err() == nil {
-			t.report()
-			timing.Pause(ctx, t.reportEvery)
-			if err := t.log.Flush(); err != nil {
-				fail(err)
-			}
-		}
-	})
-	return func() { cancel(); group.Wait() }
 }
 
 // load returns the facts about the load generator. cpu is this process's CPU time at the start
