@@ -311,8 +311,8 @@ const (
 // sessions adds the sessions of the trial, crashes, faults and its end. A killed session ends
 // at the last thing that it recorded.
 func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader) error {
-	begun, left, down := 0.0, -1.0, 0.0
-	n, cut, crashes := 1, 0, 0
+	begun, left := 0.0, -1.0
+	n, crashes := 1, 0
 	add := func(kind string, from, to float64, note string) { l.span(kind, "", max(0, from), max(0, to), note) }
 	for e := range events {
 		since := e.At.Sub(l.trial.Epoch)
@@ -328,10 +328,8 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 					return err
 				}
 				left, note = max(begun, last.Seconds()), killed
-				cut++
 			}
 			add(sessionSpan, begun, left, note)
-			down += max(0, at-left)
 			n, begun, left = n+1, at, -1
 		case e.Kind == "mark" && e.What == "daemon died":
 			crashes++
@@ -350,8 +348,6 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 	add(sessionSpan, begun, max(begun, end), "")
 	l.row("duration", "", seconds)
 	l.row("sessions", "", float64(n))
-	l.row("sessions_killed", "", float64(cut))
-	l.row("downtime", "", down)
 	l.row("crashes", "", float64(crashes))
 	return nil
 }
