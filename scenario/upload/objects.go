@@ -7,12 +7,10 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // accepted is an object that the system accepted or, if there are very many, a few successive
@@ -36,7 +34,6 @@ type objects struct {
 	sent                                   int64           // bytes stored by puts that are known to have succeeded
 	verified, unverified                   int64           // objects fetched at the end
 	missing                                int64           // times that an accepted object was found missing later
-	noRoom                                 int64           // not stored because the system had no room
 	accept, settle                         *record.Summary // times of puts that are known to have succeeded
 	resumed                                bool
 
@@ -197,9 +194,6 @@ func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 		s.retried++
 	}
 	if !isStored(j.State) {
-		if j.State != record.JobUnreadable && strings.Contains(j.Error, system.ErrQuota.Error()) {
-			s.noRoom++
-		}
 		return
 	}
 	x := accepted{at, nan, nan, stored{1, float64(j.Size), float64(rounded(j.Size))}}

@@ -274,7 +274,6 @@ func (l *loadTest) emit() {
 		}
 		l.row("objects_by_state", "adopted", float64(l.adopted))
 		l.row("objects_by_state", "retried", float64(l.retried))
-		l.row("no_room", "", float64(l.noRoom))
 	}
 	storing := l.lastAt - l.began()
 	if l.up != nil && storing > 0 {

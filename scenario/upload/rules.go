@@ -139,16 +139,11 @@ func notDurable(t *test, add func(analysis.Case)) {
 	objectsThat(all...)(t, add)
 }
 
-// full finds tests in which the system reported that its storage is full.
+// full finds tests that ended because the system reported that its storage is full.
 func full(t *test, add func(analysis.Case)) {
 	x := t.x
-	if n := int64(t.of("no_room")); n > 0 {
-		x.Text = words.Plural(n, "object was refused for it", "objects were refused for it")
-	}
-	if why := t.ended(); strings.HasPrefix(why, "storage_full") {
-		x.Text = why
-	}
-	if x.N, x.Value = int64(t.of("files")), analysis.Num(t.of("stored_bytes")); x.Text != "" {
+	x.N, x.Value, x.Text = int64(t.of("files")), analysis.Num(t.of("stored_bytes")), t.ended()
+	if strings.HasPrefix(x.Text, "storage_full") {
 		add(x)
 	}
 }
