@@ -20,7 +20,6 @@ import (
 // trial is one session of a trial.
 type trial struct {
 	*runner
-	cell experiment.Cell
 	u    *experiment.Upload
 	seed uint64
 	sink scenario.Sink
@@ -69,7 +68,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 
 func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, set workload.Set) *trial {
 	t := &trial{
-		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set,
+		runner: r, u: cell.Upload, seed: seed, sink: sink, set: set,
 		pre: r.trialNames(cell, seed), log: scenario.NewOpLog(sink.Block),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
 		tally: noPuts,
