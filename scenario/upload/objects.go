@@ -30,12 +30,12 @@ type objects struct {
 	all    []accepted // in order of acceptance
 	states map[record.JobState]int64
 
-	n, touched, attempts, retried, adopted int64
-	sent                                   int64           // bytes stored by puts that are known to have succeeded
-	verified, unverified                   int64           // objects fetched at the end
-	missing                                int64           // times that an accepted object was found missing later
-	accept, settle                         *record.Summary // times of puts that are known to have succeeded
-	resumed                                bool
+	touched, attempts, adopted int64
+	sent                       int64           // bytes stored by puts that are known to have succeeded
+	verified, unverified       int64           // objects fetched at the end
+	missing                    int64           // times that an accepted object was found missing later
+	accept, settle             *record.Summary // times of puts that are known to have succeeded
+	resumed                    bool
 
 	// Bytes of objects at full redundancy, and the times of the last of these, of the last
 	// acceptance and of the last record.
@@ -179,7 +179,6 @@ func (s *objects) accepted() stored { return s.upTo(len(s.all)) }
 // job adds an object.
 func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
-	s.n++
 	s.states[j.State]++
 	s.latest = max(s.latest, began, at, full)
 	if j.State == record.JobMissing {
@@ -189,9 +188,6 @@ func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 		s.touched++
 		s.attempts += int64(j.Attempts)
 		s.begun(j.Began)
-	}
-	if j.Attempts > 1 {
-		s.retried++
 	}
 	if !isStored(j.State) {
 		return

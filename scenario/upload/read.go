@@ -268,13 +268,6 @@ func (l *loadTest) emit() {
 		l.span(k.what, k.subject, k.from, k.to, fmt.Sprintf("%s, %d times; the first: %s", k.subject, k.count,
 			k.detail))
 	}
-	if l.n > 0 {
-		for _, state := range slices.Sorted(maps.Keys(l.states)) {
-			l.row("objects_by_state", string(state), float64(l.states[state]))
-		}
-		l.row("objects_by_state", "adopted", float64(l.adopted))
-		l.row("objects_by_state", "retried", float64(l.retried))
-	}
 	storing := l.lastAt - l.began()
 	if l.up != nil && storing > 0 {
 		l.row("storing", "", storing)

@@ -268,10 +268,10 @@ func (t *test) money(k key) analysis.Value {
 	return v
 }
 
-// tables returns money by purpose, objects by state, and sessions with crashes, faults and
+// tables returns money by purpose, and sessions with crashes, faults and
 // violated invariants.
 func tables(f *analysis.Frame) []analysis.Table {
-	money, states, life := f.View.Head("money"), f.View.Head("objects"), f.View.Head("sessions")
+	money, life := f.View.Head("money"), f.View.Head("sessions")
 	for _, t := range tests(f) {
 		add := func(metric, entity, purpose string) {
 			row, ok := t.rows[key{metric, entity}]
@@ -291,14 +291,11 @@ func tables(f *analysis.Frame) []analysis.Table {
 		for _, m := range scenario.Definitions(definitions, "money")[1:] {
 			add(m.Key, "", m.Name)
 		}
-		for _, r := range f.Entities(t.Trial, "objects_by_state") {
-			states.Add(t.x.Name, r.Entity, r.Value)
-		}
 		for _, s := range f.Spans {
 			if s.Trial == t.Trial {
 				life.Add(t.x.Name, s.Kind, s.From, s.To, s.Note)
 			}
 		}
 	}
-	return []analysis.Table{money, states, life}
+	return []analysis.Table{money, life}
 }
