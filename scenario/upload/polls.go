@@ -144,11 +144,7 @@ func (w *readings) measure(put func(string, float64)) {
 	if amount := w.used.Sum; amount != nil {
 		put("spent", system.Money("", amount).Value)
 	}
-	took := w.latency.values()
-	put("poll_p50", stats.Median(took))
-	quarter := len(took) / 4
-	put("poll_first_quarter", stats.Median(took[:quarter]))
-	put("poll_last_quarter", stats.Median(took[len(took)-quarter:]))
+	put("poll_p50", stats.Median(w.latency.values()))
 }
 
 // Collect polls a system repeatedly and changes nothing in it, for use alongside a load test by
