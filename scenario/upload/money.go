@@ -90,9 +90,6 @@ func (l *loadTest) money() {
 	}
 	for _, kind := range order {
 		l.amount("money", kind, by[kind], one)
-		if spent != nil && spent.Sign() > 0 {
-			l.row("money_share", kind, float(by[kind])/float(spent))
-		}
 	}
 	l.totals(spent, used, unspent, store)
 }

@@ -203,6 +203,5 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	if stop != nil {
 		load.Notes = append(load.Notes, stop.Error())
 	}
-	p.polled()
 	return load, err
 }

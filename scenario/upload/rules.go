@@ -279,8 +279,8 @@ func tables(f *analysis.Frame) []analysis.Table {
 				return
 			}
 			share := analysis.Text("")
-			if s, ok := t.rows[key{"money_share", entity}]; ok {
-				share = analysis.Number(s.Value)
+			if spent := t.of("money_spent"); entity != "" && spent > 0 {
+				share = analysis.Number(row.Value / spent)
 			}
 			money.Add(t.x.Name, purpose, t.money(key{metric, entity}), row.Exact, share,
 				t.money(key{metric + priced, entity}))
