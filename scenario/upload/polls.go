@@ -22,7 +22,6 @@ import (
 type polls struct {
 	*collect.Collector
 	sink     scenario.Sink
-	polled   func()        // called after each poll
 	restored time.Duration // end of earlier sessions' last poll with absolute bytes; negative: none
 
 	mu      sync.Mutex
@@ -113,9 +112,7 @@ func (p *polls) once(ctx context.Context) error {
 
 func (p *polls) keep(poll record.Poll) error {
 	p.add(poll)
-	err := p.sink.Poll(poll)
-	p.polled()
-	return err
+	return p.sink.Poll(poll)
 }
 
 // sofar fills in the absolute bytes gained since the trial's first poll, and the money used up,
@@ -184,10 +181,12 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	if err := p.restore(); err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
 	}
-	p.polled = func() {
+	p.Keep = func(poll record.Poll) error {
+		err := p.keep(poll)
 		s := scenario.State{At: sink.Now()}
 		p.sofar(&s)
 		sink.State(s)
+		return err
 	}
 	var load scenario.Load
 	stop, err := p.during(outer, func(ctx context.Context, _ context.CancelCauseFunc) error {

@@ -26,10 +26,9 @@ type trial struct {
 	set  workload.Set
 	pre  string // prefix of object names
 
-	queue     *queue
-	polls     *polls
-	log       *scenario.OpLog
-	reporting sync.Mutex // one report at a time, in order
+	queue *queue
+	polls *polls
+	log   *scenario.OpLog
 
 	mu       sync.Mutex
 	jobs     map[int]*job          // unfinished objects: their put began, or they are not yet durable
@@ -75,7 +74,6 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 	}
 	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size })
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
-	t.polls.polled = t.report
 	return t
 }
 
@@ -84,7 +82,7 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 func (t *trial) run(ctx context.Context) error {
 	stop, err := t.polls.during(ctx, func(during context.Context, fail context.CancelCauseFunc) error {
 		defer timing.Every(t.reportEvery, func() {
-			t.report()
+			t.sink.State(t.state())
 			if err := t.log.Flush(); err != nil {
 				fail(err)
 			}
@@ -104,7 +102,7 @@ func (t *trial) run(ctx context.Context) error {
 	if err == nil {
 		err = t.clear(clearing)
 	}
-	t.report()
+	t.sink.State(t.state())
 	return err
 }
 
@@ -161,13 +159,6 @@ func (t *trial) done(op record.Op) error {
 	t.tally.ended(op)
 	t.mu.Unlock()
 	return t.log.Add(op)
-}
-
-// report sends the state of the trial to the sink.
-func (t *trial) report() {
-	t.reporting.Lock()
-	defer t.reporting.Unlock()
-	t.sink.State(t.state())
 }
 
 func (t *trial) state() scenario.State {
