@@ -244,7 +244,8 @@ func (r *reading) memoryTable() analysis.Table {
 			several, atOnce = median(xs), float64(most)
 		}
 		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // one-sided test
-		t.Add(m.system, m.process, float64(m.processes), median(m.rest), m.operation, median(one), largest, several, atOnce, slope, grows)
+		t.Add(m.system, m.process, float64(m.processes), median(m.rest), m.operation, median(one), largest,
+			several, atOnce, slope, grows)
 	}
 	return t
 }

@@ -67,10 +67,7 @@ func (l *loadTest) measure(in *scenario.Measured) {
 // bounds, if the polls determine it well enough.
 func (l *loadTest) bandwidth(from, to float64, put func(string, float64)) {
 	v := l.values[system.ReadAbsolute]
-	value, least, most, ok := collect.Rate(v, from, to)
-	if !ok {
-		return
-	}
+	value, least, most := collect.Rate(v, from, to)
 	put("absolute_bandwidth", value)
 	if l.up == nil { // the moments are infinite: all polls count
 		p := v.rate()
