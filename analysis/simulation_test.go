@@ -167,7 +167,7 @@ func simulateCosts(
 				"duration_p50": noisy(slow[c.System]*(0.02+3*rtt+float64(c.Data.Size)/10e6), "duration")}
 			trial := trialOf(c, block, len(trials), 3, m)
 			for _, process := range []string{"client-1", "storage-1"} {
-				for _, kind := range []string{record.DetailRSSRest, record.DetailRSSPeak} {
+				for _, kind := range []string{record.DetailRSSStart, record.DetailRSSPeak} {
 					v := 80e6
 					if process == "client-1" && kind == record.DetailRSSPeak {
 						v += truth.memory * float64(c.Data.Size) * slow[c.System]

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -16,7 +17,7 @@ import (
 // Collector polls one node.
 type Collector struct {
 	Node    system.Node
-	Every   time.Duration           // the schedule: epoch, epoch + Every, …
+	Every   time.Duration           // the schedule: epoch, epoch + Every, …; positive
 	Now     func() time.Duration    // since the trial's epoch, monotonic
 	First   int64                   // number of the first poll, where an earlier session ended
 	Earlier time.Duration           // start of the last poll of earlier sessions; only if First > 0
@@ -44,9 +45,6 @@ var ErrAtOnce = errors.New("collect: ended at once")
 // counted, but their polls are not made up for. A poll that is interrupted by the end of ctx is
 // discarded, because the last poll reads a later state.
 func (c *Collector) Run(ctx context.Context) error {
-	if c.Every <= 0 {
-		return errors.New("collect: the interval between polls is not positive")
-	}
 	for tick := c.begin(); c.wait(ctx, tick); tick = max(tick+1, int64((c.Now()+c.Every-1)/c.Every)) {
 		tick = max(tick, int64(c.Now()/c.Every))
 		err := c.poll(ctx, &tick)
@@ -98,14 +96,7 @@ func (c *Collector) begin() int64 {
 // wait reports whether tick came before ctx ended. It never waits longer than one interval,
 // whatever happens to the clock.
 func (c *Collector) wait(ctx context.Context, tick int64) bool {
-	t := time.NewTimer(min(time.Duration(tick)*c.Every-c.Now(), c.Every))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return ctx.Err() == nil
-	}
+	return timing.Pause(ctx, min(time.Duration(tick)*c.Every-c.Now(), c.Every)) && ctx.Err() == nil
 }
 
 // timeout is the limit of one call: ten intervals between polls, but at least ten minutes (the API

@@ -20,7 +20,7 @@ func (c *Collector) poll(ctx context.Context, tick *int64) error {
 	if tick != nil {
 		p.Intended = time.Duration(*tick) * c.Every
 	}
-	if c.polled && c.Every > 0 {
+	if c.polled {
 		p.Missed = int(max(0, int64(p.Intended/c.Every)-int64(c.latest/c.Every)-1))
 	}
 	p.Seq = c.next + int64(p.Missed)

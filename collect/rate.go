@@ -23,10 +23,10 @@ const LeastCertain = 0.8
 // polls that ended within the time, or all growth divided by the time until the end of the later
 // poll, whichever is more. If it is below [LeastCertain] of the whole, the polls cannot determine a
 // rate, and value is NaN. hi is the most that it can be: the growth between the two polls divided
-// by the shortest time that it can have taken. ok is false if there is no such pair of polls.
-func Rate(reported []Reported, from, to float64) (value, lo, hi float64, ok bool) {
+// by the shortest time that it can have taken. All are NaN if there is no such pair of polls.
+func Rate(reported []Reported, from, to float64) (value, lo, hi float64) {
 	if len(reported) < 2 || !(to > from) {
-		return 0, 0, 0, false
+		return math.NaN(), math.NaN(), math.NaN()
 	}
 	before, after := reported[0], reported[len(reported)-1]
 	var within *Reported // the last poll that ended within the time, except after
@@ -43,7 +43,7 @@ func Rate(reported []Reported, from, to float64) (value, lo, hi float64, ok bool
 	}
 	a, b := max(from, (before.Start+before.End)/2), min(to, (after.Start+after.End)/2)
 	if !(b > a) {
-		return 0, 0, 0, false
+		return math.NaN(), math.NaN(), math.NaN()
 	}
 	grown := after.Value - before.Value
 	value = grown / (b - a)
@@ -60,5 +60,5 @@ func Rate(reported []Reported, from, to float64) (value, lo, hi float64, ok bool
 	if math.Abs(slowest) < LeastCertain*math.Abs(value) {
 		value = math.NaN()
 	}
-	return value, lo, hi, true
+	return value, lo, hi
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// mostReason limits the size of a recorded failure, in bytes: a year of failed polls has half a
+// mostReason limits the length of a recorded failure, in characters: a year of failed polls has half a
 // million of them.
 const mostReason = 300
 
@@ -26,11 +26,7 @@ func Reason(err error, took time.Duration) string {
 	if class == "timeout" {
 		return fmt.Sprintf("timeout: no answer within %s", words.Duration(took))
 	}
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(text) > mostReason {
-		text = strings.ToValidUTF8(text[:mostReason], "") + "…"
-	}
-	return class + ": " + text
+	return class + ": " + words.Clip(strings.Join(strings.Fields(err.Error()), " "), mostReason)
 }
 
 // Class returns the first part of a [Reason]. There are few classes: "timeout", "connection
@@ -49,8 +45,6 @@ func classOf(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "timeout"
-	case errors.Is(err, context.Canceled):
-		return "interrupted"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):

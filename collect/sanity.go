@@ -25,13 +25,9 @@ func (s *sanity) check(r system.Reading) system.Reading {
 	switch {
 	case math.IsNaN(r.Value) || math.IsInf(r.Value, 0):
 		r.Bad = fmt.Sprintf("not a number: %v", r.Value)
-	case r.Amount != nil && r.Amount.Sign() < 0:
-		r.Bad = "negative: " + r.Amount.String()
 	case r.Value < 0:
 		r.Bad = fmt.Sprintf("negative: %g", r.Value)
-	case r.Amount != nil && r.Amount.BitLen() > mostBits:
-		r.Bad = "below zero in an unsigned counter: " + r.Amount.String()
-	case r.Amount == nil && r.Value >= mostCount:
+	case r.Amount != nil && r.Amount.BitLen() > mostBits, r.Amount == nil && r.Value >= mostCount:
 		r.Bad = fmt.Sprintf("below zero in an unsigned counter: %.4g", r.Value)
 	case r.Name == system.ReadHeight && r.Value < s.height-reorg:
 		r.Bad = fmt.Sprintf("fell from %.0f to %.0f", s.height, r.Value)

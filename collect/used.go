@@ -14,7 +14,10 @@ import (
 // leave the system's sums, although the money spent in them stays spent. Unless the system reports
 // ended contracts, the money used between the last poll with a contract and the first without it is
 // not seen, so the sum is slightly too low. The zero value is ready for use.
-type Used struct{ last, sum *big.Int }
+type Used struct {
+	Sum  *big.Int // in the currency's smallest unit; nil if no poll has read it. It is replaced, never changed.
+	last *big.Int
+}
 
 // Add adds the readings of one poll. The sum starts at the readings of the first poll.
 func (u *Used) Add(readings []record.Reading) {
@@ -38,9 +41,9 @@ func (u *Used) Add(readings []record.Reading) {
 	}
 	now := new(big.Int).Sub(spent, unspent)
 	if u.last == nil {
-		u.sum = new(big.Int)
+		u.Sum = new(big.Int)
 	} else if by := new(big.Int).Sub(now, u.last); by.Sign() > 0 {
-		u.sum.Add(u.sum, by)
+		u.Sum = by.Add(u.Sum, by)
 	}
 	u.last = now
 }
@@ -69,12 +72,4 @@ func WithEnded(readings []record.Reading) (all []record.Reading) {
 		}
 	}
 	return all
-}
-
-// Sum returns the sum in the currency's smallest unit; nil if no poll has read it.
-func (u *Used) Sum() *big.Int {
-	if u.sum == nil {
-		return nil
-	}
-	return new(big.Int).Set(u.sum)
 }

@@ -53,7 +53,7 @@ func TestUsed(t *testing.T) {
 			u.Add(p)
 		}
 		got := -1.0
-		if amount := u.Sum(); amount != nil {
+		if amount := u.Sum; amount != nil {
 			got = system.Money("", amount).Value
 		}
 		if got != c.want {

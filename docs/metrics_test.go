@@ -30,8 +30,8 @@ var instruments = []struct{ name, how, keys string }{
 		"the poll before and the end of the poll that first reported it",
 		"time_last time_median time_p25 time_p75 speed_median first_byte " +
 			"start_spread resolution stalls outage recovery recovered sync_time chain_time first_block net_time " +
-			"block_rate byte_rate index_lag polls polls_missed poll_gaps poll_p50 poll_first_quarter " +
-			"poll_last_quarter durable durable_p50 durable_p95 not_durable"},
+			"block_rate byte_rate index_lag polls polls_missed poll_gaps poll_p50 " +
+			"durable durable_p50 durable_p95 not_durable"},
 	{"self-report", "what the system says of itself, unchecked",
 		"spent duplicates commits peers_connected useful_share peer_share_max timeouts rerequests"},
 	{"storage", "contents of the storage nodes before and after: as they report, and if started by Plimsoll their " +

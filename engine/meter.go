@@ -359,9 +359,7 @@ func startFootprint(s *site) *footprint {
 	for _, p := range s.processes() {
 		if m, ok := s.started[p.ID()]; ok {
 			f.add(record.DetailRSSStart, p, m.RSS)
-			f.add(record.DetailPSSStart, p, m.PSS)
 		}
-		f.add(record.DetailRSSRest, p, p.Memory().RSS)
 		if p.ResetPeak() == nil { // otherwise the peak would be of an earlier load
 			f.reset = append(f.reset, p)
 		}

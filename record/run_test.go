@@ -248,7 +248,7 @@ func TestDetailsAndSkippedTrials(t *testing.T) {
 	}
 	details := []Detail{
 		{DetailPhase, "upload", 0.25}, {DetailPhase, "connect", 0.01}, // the system's order, not the alphabet's
-		{DetailRSSRest, "tahoe/client-1", 24e6},
+		{DetailRSSPeak, "tahoe/client-1", 24e6},
 	}
 	must(t, begin("c001").End(Trial{Details: details}))
 	must(t, begin("c002").End(Trial{State: Skipped, Error: "no RAM disk"}))

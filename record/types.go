@@ -142,8 +142,6 @@ const (
 	DetailNodeRSS      = "node_rss"  // bytes: largest resident set of the node's processes in that time
 	// bytes: resident set of a process once it was ready, before anything was stored
 	DetailRSSStart = "rss_start"
-	DetailPSSStart = "pss_start" // bytes: proportional set at the same time
-	DetailRSSRest  = "rss_rest"  // bytes: resident set of a process just before the load
 	// For the peers of a fresh node, in order.
 	DetailPeerBlocks = "peer_blocks" // blocks that it delivered
 	DetailPeerRate   = "peer_rate"   // bit/s: rate of its link towards the node; 0: unlimited

@@ -131,7 +131,6 @@ func (id ProcessID) String() string { return fmt.Sprintf("pid %d on host %s", id
 // A number that the kernel does not report is NaN.
 type Memory struct {
 	RSS float64 // resident set: shared memory counts once per process
-	PSS float64 // proportional set: shared memory is divided among the processes that share it
 	// highest resident set of each (VmHWM) since its start or [Process.ResetPeak], not necessarily at the same moment
 	Peak float64
 }

@@ -76,10 +76,8 @@ func (p *process) Memory() Memory {
 		alive++
 		if r, err := proc.ProcSMapsRollup(); err == nil {
 			m.RSS += float64(r.Rss)
-			m.PSS += float64(r.Pss)
 		} else if !gone(s.PID) {
 			m.RSS += float64(s.ResidentMemory())
-			m.PSS = math.NaN()
 		}
 		if st, err := proc.NewStatus(); err == nil {
 			m.Peak += float64(st.VmHWM)
@@ -88,7 +86,7 @@ func (p *process) Memory() Memory {
 		}
 	}
 	if alive == 0 {
-		return Memory{math.NaN(), math.NaN(), math.NaN()}
+		return Memory{math.NaN(), math.NaN()}
 	}
 	return m
 }

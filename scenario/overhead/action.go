@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -37,22 +36,11 @@ func (t *trial) action(ctx context.Context, worker, n int) (action, error) {
 	}
 	switch t.o.Operation {
 	case "put":
-		return t.put(record.OpPut, c, t.node.Put), nil
+		return t.put(record.OpPut, c, worker), nil
 	case "put-durable":
-		s := t.node.(system.Settler)
-		return t.put(record.OpPutDurable, c, func(ctx context.Context, name string, size int64, r io.Reader) (
-			ref system.Ref, err error) {
-			if ref, err = t.node.Put(ctx, name, size, r); err == nil {
-				err = s.Settle(ctx, ref)
-			}
-			return ref, err
-		}), nil
+		return t.put(record.OpPutDurable, c, worker), nil
 	case "put-dir":
-		d, dir := t.node.(system.Directory), t.directories[worker]
-		return t.put(record.OpPutDir, c, func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref,
-			error) {
-			return d.PutIn(ctx, dir, name, size, r)
-		}), nil
+		return t.put(record.OpPutDir, c, worker), nil
 	case "get":
 		return t.get(ctx, set[i], i)
 	case "range":
@@ -85,14 +73,22 @@ func pick(objects, workers, worker, n int) int {
 	return worker + n%share*workers
 }
 
-// put prepares storing an object with store.
-func (t *trial) put(kind record.OpKind, c workload.Content, store storeFunc) action {
+// put prepares storing an object: for OpPutDir in the worker's directory, for OpPutDurable until it
+// is durable.
+func (t *trial) put(kind record.OpKind, c workload.Content, worker int) action {
 	var ref system.Ref
 	return action{
 		kind: kind, object: uint32(c.Index), length: c.Size,
 		do: func(w *scenario.Operation) (err error) {
-			ref, err = store(w.Ctx, t.name(c), c.Size, w.Sending(c))
+			if kind == record.OpPutDir {
+				ref, err = t.node.(system.Directory).PutIn(w.Ctx, t.directories[worker], t.name(c), c.Size, w.Sending(c))
+			} else {
+				ref, err = t.node.Put(w.Ctx, t.name(c), c.Size, w.Sending(c))
+			}
 			t.AddPut(t.name(c), ref)
+			if err == nil && kind == record.OpPutDurable {
+				err = t.node.(system.Settler).Settle(w.Ctx, ref)
+			}
 			return err
 		},
 		after: func(ctx context.Context) error {
@@ -173,7 +169,7 @@ func (t *trial) fill(ctx context.Context) (before *inventory, err error) {
 		t.made = nil
 	}()
 	err = t.loop(ctx, t.o.Objects, 0, func(_ context.Context, worker, n int) (action, error) {
-		return t.put(record.OpPut, t.content(worker, n), t.node.Put), nil
+		return t.put(record.OpPut, t.content(worker, n), worker), nil
 	})
 	// Wait for all objects, including those of earlier trials: the following reads need the link
 	// for themselves, and the inventory must contain all objects.

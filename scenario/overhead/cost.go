@@ -286,17 +286,14 @@ func (r *reading) costTable() analysis.Table {
 			continue
 		}
 		m, none := f.model, analysis.Text("")
-		a, rounds, b, rate, half := none, none, none, none, math.NaN()
+		a, rounds, b, rate := none, none, none, none
 		if m.Points > 0 {
 			rounds, b, rate = analysis.Estimate(m.R), analysis.Estimate(m.B), f.rate()
 			if f.rounds() || b.Number.Known() { // else A would be the whole duration
 				a = analysis.Estimate(m.A)
 			}
-			if a.Number > 0 && b.Lo > 0 {
-				half = m.A.Mid / m.B.Mid
-			}
 		}
-		t.Add(f.system, f.operation, f.connections, a, rounds, b, rate, half, f.lineShare, r.against(f, fits), f.from, f.to,
+		t.Add(f.system, f.operation, f.connections, a, rounds, b, rate, f.lineShare, r.against(f, fits), f.from, f.to,
 			f.inline.stays, f.misfit, float64(len(f.trials)), f.holds(len(fits)), strings.Join(f.notes, "; "))
 	}
 	return t

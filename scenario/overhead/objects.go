@@ -111,9 +111,6 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	return r, nil
 }
 
-// storeFunc stores an object in one of the system's ways.
-type storeFunc func(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error)
-
 // store stores an object untimed, with [system.Seed] or [system.PutMutable].
 func (r *runner) store(ctx context.Context, name string, c workload.Content, store func(context.Context, system.Store,
 	string, int64, io.Reader) (system.Ref, error)) (system.Ref, error) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"slices"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -51,9 +50,6 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 				Hint: leaveOut("overhead.connections != fresh")})
 		}
 		kept = kept || o.Connections == "keep"
-	}
-	if !slices.Contains(info.Can, "put") {
-		needs = needs[:1] // nothing can be measured
 	}
 	problems := scenario.Unmet(info.Can, needs)
 	if kept && info.Fresh {

@@ -99,11 +99,11 @@ func (s *overObjects) change(alpha float64) string {
 
 // memory is the memory use of a system's processes of one kind.
 type memory struct {
-	system, process    string
-	operation          string // operation of the peaks
-	processes          int
-	rest, pss, between []float64
-	peaks              []peak
+	system, process string
+	operation       string // operation of the peaks
+	processes       int
+	rest            []float64
+	peaks           []peak
 }
 
 // peak is the highest resident memory of one kind of process in one trial.
@@ -141,8 +141,8 @@ func (r *reading) upload(system string) string {
 	return ""
 }
 
-// memories returns the memory of processes at rest (before anything was stored), between loads,
-// and at the peak of uploads.
+// memories returns the memory of processes at rest (before anything was stored) and at the peak of
+// uploads.
 func (r *reading) memories() []*memory {
 	var all []*memory
 	each := func(t *analysis.Trial, kind string, do func(m *memory, v float64)) {
@@ -155,20 +155,13 @@ func (r *reading) memories() []*memory {
 			do(all[i], stats.Median(xs))
 		}
 	}
-	// once adds the memory of new processes, which every trial repeats until they are replaced.
-	once := func(to *[]float64, v float64) {
-		if !slices.Contains(*to, v) {
-			*to = append(*to, v)
-		}
-	}
 	for _, t := range r.Trials {
-		each(t, record.DetailRSSStart, func(m *memory, v float64) { once(&m.rest, v) })
-		each(t, record.DetailPSSStart, func(m *memory, v float64) { once(&m.pss, v) })
-		if !t.Valid() {
-			continue
-		}
-		each(t, record.DetailRSSRest, func(m *memory, v float64) { m.between = append(m.between, v) })
-		if o := t.Info.Plan.Overhead; o.Operation == r.upload(t.Info.System) {
+		each(t, record.DetailRSSStart, func(m *memory, v float64) {
+			if !slices.Contains(m.rest, v) { // every trial repeats it until the processes are replaced
+				m.rest = append(m.rest, v)
+			}
+		})
+		if o := t.Info.Plan.Overhead; t.Valid() && o.Operation == r.upload(t.Info.System) {
 			each(t, record.DetailRSSPeak, func(m *memory, v float64) {
 				m.operation = o.Operation
 				m.peaks = append(m.peaks, peak{size(t.Info), max(1, o.Concurrency), t.Block, v})
@@ -251,8 +244,8 @@ func (r *reading) memoryTable() analysis.Table {
 			several, atOnce = median(xs), float64(most)
 		}
 		slope, grows := m.growth(one, largest, 1-2*falseAlpha/float64(len(all))) // one-sided test
-		t.Add(m.system, m.process, float64(m.processes), median(m.rest), median(m.pss), median(m.between), m.operation,
-			median(one), largest, several, atOnce, slope, grows)
+		t.Add(m.system, m.process, float64(m.processes), median(m.rest), m.operation, median(one), largest,
+			several, atOnce, slope, grows)
 	}
 	return t
 }

@@ -32,7 +32,7 @@ type trial struct {
 
 	mu     sync.Mutex
 	cpu    float64              // CPU seconds of this process in all operations
-	wire   float64              // bytes through the client's interface in them; NaN: not counted or mixed with others
+	wire   float64              // bytes through the client's interface in them; NaN: not counted, or of several at a time
 	made   []object             // stored in this trial
 	phases map[string][]float64 // seconds, by phase
 	order  []string             // of the phases
@@ -140,8 +140,7 @@ func (t *trial) name(c workload.Content) string {
 func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	next func(ctx context.Context, worker, n int) (action, error)) error {
 	alone := t.o.Concurrency == 1
-	wire, cpu := t.traffic(), scenario.SelfCPU()
-	begun := time.Now()
+	cpu, begun := scenario.SelfCPU(), time.Now()
 	err := scenario.Workers(ctx, t.o.Concurrency, func(ctx context.Context, worker int) error {
 		for i := range (actions - worker + t.o.Concurrency - 1) / t.o.Concurrency {
 			if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
@@ -163,27 +162,8 @@ func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	if !alone {
 		// While one worker is between operations, others are within theirs: count the whole loop.
 		t.cpu += scenario.SelfCPU() - cpu
-		if t.silentBetween() {
-			t.wire += t.traffic() - wire
-		} else {
-			t.wire = math.NaN()
-		}
 	}
 	return err
-}
-
-// silentBetween reports whether nothing crosses the link between the operations of a worker: no
-// object is made cold, stored in order to be removed, or waited for.
-func (t *trial) silentBetween() bool {
-	_, settles := t.node.(system.Settler)
-	_, cools := t.node.(system.Cooler)
-	switch t.o.Operation {
-	case "put", "put-dir", "update":
-		return !settles
-	case "get", "range", "stat":
-		return !cools
-	}
-	return t.o.Operation == "put-durable"
 }
 
 // redial makes the next operation open new connections, if the cell asks for it.
@@ -202,7 +182,7 @@ func (t *trial) redial(ctx context.Context) error {
 // interface meanwhile, and that the system's report on its latest operation is about this one.
 func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error {
 	op := record.Op{Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length}
-	wire, cpu := 0.0, 0.0
+	wire, cpu := math.NaN(), 0.0
 	if alone {
 		wire, cpu = -t.traffic(), -scenario.SelfCPU()
 	}

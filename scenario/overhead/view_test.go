@@ -107,7 +107,7 @@ func trialOf(c experiment.Cell, rng *rand.Rand, stored map[string]float64) (reco
 			if !tahoe {
 				peak = 80e6
 			}
-			for kind, v := range map[string]float64{record.DetailRSSStart: 80e6, record.DetailRSSRest: 80e6,
+			for kind, v := range map[string]float64{record.DetailRSSStart: 80e6,
 				record.DetailRSSPeak: noise(peak, 0.0002)} {
 				trial.Details = append(trial.Details, record.Detail{Kind: kind, Name: c.System + "/" + name, Value: v})
 			}

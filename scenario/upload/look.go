@@ -142,19 +142,22 @@ func (t *trial) verify(ctx context.Context) error {
 	}
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(t.u.Concurrency)
-	err := t.eachJob(func(_ int, job *record.Job) error {
-		if t.toVerify(job) {
+	in := t.sink.Recorded()
+	for job := range in.Jobs {
+		if within.Err() != nil {
+			break
+		}
+		if t.toVerify(&job) {
 			group.Go(func() error {
 				if within.Err() != nil { // ended while this one waited for its turn
 					return nil
 				}
-				return t.verifyOne(within, job)
+				return t.verifyOne(within, &job)
 			})
 		}
-		return context.Cause(within)
-	})
+	}
 	fetched := group.Wait()
-	return cmp.Or(fetched, context.Cause(ctx), err)
+	return cmp.Or(fetched, context.Cause(ctx), in.Err())
 }
 
 // toVerify reports whether an object is stored, is in the sample to fetch (the same in all

@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -81,24 +80,16 @@ func (l *loadTest) money() {
 		store = plus(by["fees"], storage)
 	}
 	spent, unspent := l.since(system.ReadSpent), l.since(system.ReadUnspent)
-	used, accounted := cmp.Or(named, spent), spent != nil && unspent != nil
-	if accounted {
+	var used *big.Int
+	if spent != nil && unspent != nil {
 		used = minus(spent, unspent)
-	}
-	if unspent != nil {
 		add(system.ReadUnspent, unspent)
-	}
-	if accounted && named != nil && used.Cmp(named) != 0 {
-		add(unnamed, minus(used, named))
-	}
-	if spent == nil && named != nil {
-		spent = plus(unspent, used)
+		if named != nil && used.Cmp(named) != 0 {
+			add(unnamed, minus(used, named))
+		}
 	}
 	for _, kind := range order {
 		l.amount("money", kind, by[kind], one)
-		if spent != nil && spent.Sign() > 0 {
-			l.row("money_share", kind, float(by[kind])/float(spent))
-		}
 	}
 	l.totals(spent, used, unspent, store)
 }

@@ -7,12 +7,10 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/system"
 )
 
 // accepted is an object that the system accepted or, if there are very many, a few successive
@@ -32,13 +30,12 @@ type objects struct {
 	all    []accepted // in order of acceptance
 	states map[record.JobState]int64
 
-	n, touched, attempts, retried, adopted int64
-	sent                                   int64           // bytes stored by puts that are known to have succeeded
-	verified, unverified                   int64           // objects fetched at the end
-	missing                                int64           // times that an accepted object was found missing later
-	noRoom                                 int64           // not stored because the system had no room
-	accept, settle                         *record.Summary // times of puts that are known to have succeeded
-	resumed                                bool
+	touched, attempts, adopted int64
+	sent                       int64           // bytes stored by puts that are known to have succeeded
+	verified, unverified       int64           // objects fetched at the end
+	missing                    int64           // times that an accepted object was found missing later
+	accept, settle             *record.Summary // times of puts that are known to have succeeded
+	resumed                    bool
 
 	// Bytes of objects at full redundancy, and the times of the last of these, of the last
 	// acceptance and of the last record.
@@ -182,7 +179,6 @@ func (s *objects) accepted() stored { return s.upTo(len(s.all)) }
 // job adds an object.
 func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 	began, at, full := j.Began.Seconds(), j.Accepted.Seconds(), j.Durable.Seconds()
-	s.n++
 	s.states[j.State]++
 	s.latest = max(s.latest, began, at, full)
 	if j.State == record.JobMissing {
@@ -193,13 +189,7 @@ func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 		s.attempts += int64(j.Attempts)
 		s.begun(j.Began)
 	}
-	if j.Attempts > 1 {
-		s.retried++
-	}
 	if !isStored(j.State) {
-		if j.State != record.JobUnreadable && strings.Contains(j.Error, system.ErrQuota.Error()) {
-			s.noRoom++
-		}
 		return
 	}
 	x := accepted{at, nan, nan, stored{1, float64(j.Size), float64(rounded(j.Size))}}

@@ -22,7 +22,6 @@ import (
 type polls struct {
 	*collect.Collector
 	sink     scenario.Sink
-	polled   func()        // called after each poll
 	restored time.Duration // end of earlier sessions' last poll with absolute bytes; negative: none
 
 	mu      sync.Mutex
@@ -113,9 +112,7 @@ func (p *polls) once(ctx context.Context) error {
 
 func (p *polls) keep(poll record.Poll) error {
 	p.add(poll)
-	err := p.sink.Poll(poll)
-	p.polled()
-	return err
+	return p.sink.Poll(poll)
 }
 
 // sofar fills in the absolute bytes gained since the trial's first poll, and the money used up,
@@ -130,7 +127,7 @@ func (p *polls) sofar(s *scenario.State) {
 			s.AbsoluteAt = p.lastEnd
 		}
 	}
-	s.Spent = p.used.Sum()
+	s.Spent = p.used.Sum
 }
 
 // measure puts the metrics of polls, except for the bandwidth.
@@ -141,14 +138,10 @@ func (w *readings) measure(put func(string, float64)) {
 	if v := w.values[system.ReadAbsolute]; len(v) > 1 {
 		put("absolute_bytes", v[len(v)-1].Value-v[0].Value)
 	}
-	if amount := w.used.Sum(); amount != nil {
+	if amount := w.used.Sum; amount != nil {
 		put("spent", system.Money("", amount).Value)
 	}
-	took := w.latency.values()
-	put("poll_p50", stats.Median(took))
-	quarter := len(took) / 4
-	put("poll_first_quarter", stats.Median(took[:quarter]))
-	put("poll_last_quarter", stats.Median(took[len(took)-quarter:]))
+	put("poll_p50", stats.Median(w.latency.values()))
 }
 
 // Collect polls a system repeatedly and changes nothing in it, for use alongside a load test by
@@ -188,10 +181,12 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	if err := p.restore(); err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
 	}
-	p.polled = func() {
+	p.Keep = func(poll record.Poll) error {
+		err := p.keep(poll)
 		s := scenario.State{At: sink.Now()}
 		p.sofar(&s)
 		sink.State(s)
+		return err
 	}
 	var load scenario.Load
 	stop, err := p.during(outer, func(ctx context.Context, _ context.CancelCauseFunc) error {
@@ -207,6 +202,5 @@ func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uin
 	if stop != nil {
 		load.Notes = append(load.Notes, stop.Error())
 	}
-	p.polled()
 	return load, err
 }

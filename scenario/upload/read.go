@@ -67,10 +67,7 @@ func (l *loadTest) measure(in *scenario.Measured) {
 // bounds, if the polls determine it well enough.
 func (l *loadTest) bandwidth(from, to float64, put func(string, float64)) {
 	v := l.values[system.ReadAbsolute]
-	value, least, most, ok := collect.Rate(v, from, to)
-	if !ok {
-		return
-	}
+	value, least, most := collect.Rate(v, from, to)
 	put("absolute_bandwidth", value)
 	if l.up == nil { // the moments are infinite: all polls count
 		p := v.rate()
@@ -268,14 +265,6 @@ func (l *loadTest) emit() {
 		l.span(k.what, k.subject, k.from, k.to, fmt.Sprintf("%s, %d times; the first: %s", k.subject, k.count,
 			k.detail))
 	}
-	if l.n > 0 {
-		for _, state := range slices.Sorted(maps.Keys(l.states)) {
-			l.row("objects_by_state", string(state), float64(l.states[state]))
-		}
-		l.row("objects_by_state", "adopted", float64(l.adopted))
-		l.row("objects_by_state", "retried", float64(l.retried))
-		l.row("no_room", "", float64(l.noRoom))
-	}
 	storing := l.lastAt - l.began()
 	if l.up != nil && storing > 0 {
 		l.row("storing", "", storing)
@@ -311,8 +300,8 @@ const (
 // sessions adds the sessions of the trial, crashes, faults and its end. A killed session ends
 // at the last thing that it recorded.
 func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader) error {
-	begun, left, down := 0.0, -1.0, 0.0
-	n, cut, crashes := 1, 0, 0
+	begun, left := 0.0, -1.0
+	n, crashes := 1, 0
 	add := func(kind string, from, to float64, note string) { l.span(kind, "", max(0, from), max(0, to), note) }
 	for e := range events {
 		since := e.At.Sub(l.trial.Epoch)
@@ -328,10 +317,8 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 					return err
 				}
 				left, note = max(begun, last.Seconds()), killed
-				cut++
 			}
 			add(sessionSpan, begun, left, note)
-			down += max(0, at-left)
 			n, begun, left = n+1, at, -1
 		case e.Kind == "mark" && e.What == "daemon died":
 			crashes++
@@ -350,8 +337,6 @@ func (l *loadTest) sessions(events iter.Seq[record.Event], facts *record.Reader)
 	add(sessionSpan, begun, max(begun, end), "")
 	l.row("duration", "", seconds)
 	l.row("sessions", "", float64(n))
-	l.row("sessions_killed", "", float64(cut))
-	l.row("downtime", "", down)
 	l.row("crashes", "", float64(crashes))
 	return nil
 }

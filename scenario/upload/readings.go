@@ -195,7 +195,7 @@ func (w *readings) add(p *record.Poll) {
 		}
 		w.last[r.Name] = exact
 	}
-	if amount := w.used.Sum(); amount != nil && paid {
+	if amount := w.used.Sum; amount != nil && paid {
 		read(moneyUsed, system.Money("", amount).Value)
 	}
 	if parts == 2 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -74,7 +73,11 @@ func (t *trial) sameData() error {
 	in := t.sink.Recorded()
 	for e := range in.Events {
 		if e.Kind == eventData && e.What == whatSet {
-			return t.unchanged(e.Detail, now)
+			if e.Detail == now {
+				return nil
+			}
+			return ui.WithHint(fmt.Errorf("%s: %w: it was %s, and is %s", t.site.Use.Name, ErrDataChanged, e.Detail, now),
+				"nothing is lost: put the data back as it was, times included, and resume again, or begin a new run")
 		}
 	}
 	if err := in.Err(); err != nil {
@@ -83,30 +86,8 @@ func (t *trial) sameData() error {
 	return t.event(eventData, whatSet, now)
 }
 
-func (t *trial) unchanged(was, now string) error {
-	if was == now {
-		return nil
-	}
-	hint := "nothing is lost: put the data back as it was, times included, and resume again, or begin a new run"
-	if dir := t.cell.Data.Directory; dir != "" {
-		hint += fmt.Sprintf("; what was written since the run began: find %s -newer RUN/plan.json", dir)
-	}
-	return ui.WithHint(fmt.Errorf("%s: %w: it was %s, and is %s", t.site.Use.Name, ErrDataChanged, was, now), hint)
-}
-
 // ErrDataChanged means that a session cannot continue its trial.
 var ErrDataChanged = errors.New("the data set has changed since the trial began")
-
-// eachJob calls do for each object that has a record.
-func (t *trial) eachJob(do func(object int, job *record.Job) error) error {
-	in := t.sink.Recorded()
-	for job := range in.Jobs {
-		if err := do(int(job.Object), &job); err != nil {
-			return err
-		}
-	}
-	return in.Err()
-}
 
 // replay reads the records of earlier sessions.
 func (t *trial) replay(r *restored) error {
@@ -183,20 +164,21 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 	}
 	var missing []record.Job
 	unlisted := 0
-	err = t.eachJob(func(i int, j *record.Job) error {
+	in := t.sink.Recorded()
+	for j := range in.Jobs {
+		i := int(j.Object)
 		_, listed := t.listed[i]
 		switch {
 		case listed && givenUp(j.State): // it may be whole nevertheless
-			t.jobs[i] = &job{Job: *j}
+			t.jobs[i] = &job{Job: j}
 		case isStored(j.State) && !seen[i]:
-			missing = append(missing, *j)
+			missing = append(missing, j)
 			if !listed {
 				unlisted++
 			}
 		}
-		return nil
-	})
-	if err == nil && 2*unlisted > r.accepted { // putting objects again costs money again
+	}
+	if err = in.Err(); err == nil && 2*unlisted > r.accepted { // putting objects again costs money again
 		err = fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a system that "+
 			"is not ready yet may list too little; see that it is well, and resume again; if it has lost them, begin a "+
 			"new run", t.site.Use.Name, unlisted, r.accepted)
@@ -236,8 +218,7 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 	}
 	seen = make([]bool, t.set.Len())
 	return seen, t.node.(system.Lister).List(ctx, func(o system.Object) error {
-		for _, found := range t.objectsOf(o, known) {
-			i := int(found)
+		for _, i := range t.objectsOf(o, known) {
 			switch whole := o.Size < 0 || o.Size == t.set.Object(i).Size; {
 			case seen[i]:
 			case whole && isStored(t.queue.of(i)):
@@ -255,25 +236,21 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 // objectsOf returns the objects of the set that match a listed object. It looks them up by
 // ref (several objects share one if refs are derived from content), else by name, which a
 // system may prefix.
-func (t *trial) objectsOf(o system.Object, known index) []int32 {
-	if found := known[hashOf(string(o.Ref))]; len(found) > 0 {
+func (t *trial) objectsOf(o system.Object, known index) []int {
+	if found := known[string(o.Ref)]; len(found) > 0 {
 		return found
 	}
 	if at := strings.Index(o.Name, t.pre); at >= 0 {
-		return known[hashOf(o.Name[at:])]
+		return known[o.Name[at:]]
 	}
 	return nil
 }
 
-// index finds objects by 64-bit hashes of their refs and names, since there may be millions.
-type index map[uint64][]int32
+// index finds objects by their refs and names.
+type index map[string][]int
 
 func (x index) add(text string, object int) {
-	if hash := hashOf(text); !slices.Contains(x[hash], int32(object)) {
-		x[hash] = append(x[hash], int32(object))
+	if !slices.Contains(x[text], object) {
+		x[text] = append(x[text], object)
 	}
 }
-
-var hashSeed = maphash.MakeSeed()
-
-func hashOf(text string) uint64 { return maphash.String(hashSeed, text) }

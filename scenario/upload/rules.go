@@ -139,16 +139,11 @@ func notDurable(t *test, add func(analysis.Case)) {
 	objectsThat(all...)(t, add)
 }
 
-// full finds tests in which the system reported that its storage is full.
+// full finds tests that ended because the system reported that its storage is full.
 func full(t *test, add func(analysis.Case)) {
 	x := t.x
-	if n := int64(t.of("no_room")); n > 0 {
-		x.Text = words.Plural(n, "object was refused for it", "objects were refused for it")
-	}
-	if why := t.ended(); strings.HasPrefix(why, "storage_full") {
-		x.Text = why
-	}
-	if x.N, x.Value = int64(t.of("files")), analysis.Num(t.of("stored_bytes")); x.Text != "" {
+	x.N, x.Value, x.Text = int64(t.of("files")), analysis.Num(t.of("stored_bytes")), t.ended()
+	if strings.HasPrefix(x.Text, "storage_full") {
 		add(x)
 	}
 }
@@ -273,10 +268,10 @@ func (t *test) money(k key) analysis.Value {
 	return v
 }
 
-// tables returns money by purpose, objects by state, and sessions with crashes, faults and
+// tables returns money by purpose, and sessions with crashes, faults and
 // violated invariants.
 func tables(f *analysis.Frame) []analysis.Table {
-	money, states, life := f.View.Head("money"), f.View.Head("objects"), f.View.Head("sessions")
+	money, life := f.View.Head("money"), f.View.Head("sessions")
 	for _, t := range tests(f) {
 		add := func(metric, entity, purpose string) {
 			row, ok := t.rows[key{metric, entity}]
@@ -284,8 +279,8 @@ func tables(f *analysis.Frame) []analysis.Table {
 				return
 			}
 			share := analysis.Text("")
-			if s, ok := t.rows[key{"money_share", entity}]; ok {
-				share = analysis.Number(s.Value)
+			if spent := t.of("money_spent"); entity != "" && spent > 0 {
+				share = analysis.Number(row.Value / spent)
 			}
 			money.Add(t.x.Name, purpose, t.money(key{metric, entity}), row.Exact, share,
 				t.money(key{metric + priced, entity}))
@@ -296,14 +291,11 @@ func tables(f *analysis.Frame) []analysis.Table {
 		for _, m := range scenario.Definitions(definitions, "money")[1:] {
 			add(m.Key, "", m.Name)
 		}
-		for _, r := range f.Entities(t.Trial, "objects_by_state") {
-			states.Add(t.x.Name, r.Entity, r.Value)
-		}
 		for _, s := range f.Spans {
 			if s.Trial == t.Trial {
 				life.Add(t.x.Name, s.Kind, s.From, s.To, s.Note)
 			}
 		}
 	}
-	return []analysis.Table{money, states, life}
+	return []analysis.Table{money, life}
 }

@@ -180,7 +180,7 @@ func TestEveryRule(t *testing.T) {
 		Spans: []analysis.Span{{Trial: trial, Kind: moneyMissing, From: 600, To: 1200, Note: "40 SC"},
 			{Trial: trial, Kind: endedMark, Note: "storage_full: no contract is good for uploads"}}}
 	for k, v := range map[key]float64{{"files", ""}: 100, {"missing", ""}: 1, {"failed", ""}: 2,
-		{"not_durable", ""}: 3, {"no_room", ""}: 2,
+		{"not_durable", ""}:  3,
 		{"stored_bytes", ""}: 1e6, {"polls", ""}: 10, {"polls_missed", ""}: 5, {"money", unnamed}: 30,
 		{"money_used", ""}: 100} {
 		f.Rows = append(f.Rows, analysis.Row{Trial: trial, Metric: k.metric, Entity: k.entity, Value: v})

@@ -20,17 +20,15 @@ import (
 // trial is one session of a trial.
 type trial struct {
 	*runner
-	cell experiment.Cell
 	u    *experiment.Upload
 	seed uint64
 	sink scenario.Sink
 	set  workload.Set
 	pre  string // prefix of object names
 
-	queue     *queue
-	polls     *polls
-	log       *scenario.OpLog
-	reporting sync.Mutex // one report at a time, in order
+	queue *queue
+	polls *polls
+	log   *scenario.OpLog
 
 	mu       sync.Mutex
 	jobs     map[int]*job          // unfinished objects: their put began, or they are not yet durable
@@ -61,7 +59,6 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
 	}
 	t := newTrial(r, cell, seed, sink, set)
-	defer t.queue.stop()
 	if err = t.restore(ctx); err == nil {
 		err = cmp.Or(t.run(ctx), t.log.Flush())
 	}
@@ -70,14 +67,13 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 
 func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, set workload.Set) *trial {
 	t := &trial{
-		runner: r, cell: cell, u: cell.Upload, seed: seed, sink: sink, set: set,
+		runner: r, u: cell.Upload, seed: seed, sink: sink, set: set,
 		pre: r.trialNames(cell, seed), log: scenario.NewOpLog(sink.Block),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
 		tally: noPuts,
 	}
 	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size })
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
-	t.polls.polled = t.report
 	return t
 }
 
@@ -85,7 +81,12 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 // ended the trial.
 func (t *trial) run(ctx context.Context) error {
 	stop, err := t.polls.during(ctx, func(during context.Context, fail context.CancelCauseFunc) error {
-		defer t.reports(during, fail)()
+		defer timing.Every(t.reportEvery, func() {
+			t.sink.State(t.state())
+			if err := t.log.Flush(); err != nil {
+				fail(err)
+			}
+		})()
 		err := t.work(during)
 		if stopOf(ctx) != nil {
 			err = t.resolve(context.WithoutCancel(ctx))
@@ -101,7 +102,7 @@ func (t *trial) run(ctx context.Context) error {
 	if err == nil {
 		err = t.clear(clearing)
 	}
-	t.report()
+	t.sink.State(t.state())
 	return err
 }
 
@@ -160,13 +161,6 @@ func (t *trial) done(op record.Op) error {
 	return t.log.Add(op)
 }
 
-// report sends the state of the trial to the sink.
-func (t *trial) report() {
-	t.reporting.Lock()
-	defer t.reporting.Unlock()
-	t.sink.State(t.state())
-}
-
 func (t *trial) state() scenario.State {
 	at, n := t.sink.Now(), t.queue.counts()
 	s := scenario.State{
@@ -179,22 +173,6 @@ func (t *trial) state() scenario.State {
 	defer t.mu.Unlock()
 	s.Finished, s.Failures, s.Full = t.tally.finished, t.tally.failures, t.full
 	return s
-}
-
-// reports calls report periodically until end is called.
-func (t *trial) reports(ctx context.Context, fail context.CancelCauseFunc) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	group.Go(func() {
-		for ctx.Err() == nil {
-			t.report()
-			timing.Pause(ctx, t.reportEvery)
-			if err := t.log.Flush(); err != nil {
-				fail(err)
-			}
-		}
-	})
-	return func() { cancel(); group.Wait() }
 }
 
 // load returns the facts about the load generator. cpu is this process's CPU time at the start
@@ -239,13 +217,12 @@ type queue struct {
 	changed *sync.Cond // signals a change of state or due
 	state   []record.JobState
 	total   counts
-	next    int                 // no object before it is new
-	due     []int               // queued again
-	waits   map[int]*time.Timer // of the objects that are queued again later
+	next    int   // no object before it is new
+	due     []int // queued again
 }
 
 func newQueue(n int, size func(object int) int64) *queue {
-	q := &queue{size: size, state: make([]record.JobState, n), waits: map[int]*time.Timer{},
+	q := &queue{size: size, state: make([]record.JobState, n),
 		total: counts{in: map[record.JobState]int64{"": int64(n)}}}
 	q.changed = sync.NewCond(&q.mu)
 	return q
@@ -310,7 +287,6 @@ func (q *queue) again(object int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.due = append(q.due, object)
-	delete(q.waits, object)
 	q.changed.Broadcast()
 }
 
@@ -319,16 +295,7 @@ func (q *queue) later(object int, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.move(object, record.JobWaiting)
-	q.waits[object] = time.AfterFunc(wait, func() { q.again(object) })
-}
-
-// stop ends the waits for objects to be queued again. They would keep the queue in memory.
-func (q *queue) stop() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, wait := range q.waits {
-		wait.Stop()
-	}
+	time.AfterFunc(wait, func() { q.again(object) })
 }
 
 func (q *queue) of(object int) record.JobState {

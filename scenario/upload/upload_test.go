@@ -427,21 +427,6 @@ func TestUploadBacksOffAcrossSessions(t *testing.T) {
 	})
 }
 
-// Waits for a later attempt end with the trial.
-func TestQueueStops(t *testing.T) {
-	synthetic.Virtual(t, func(t *testing.T) {
-		q := newQueue(2, func(int) int64 { return 1 })
-		q.later(0, time.Second)
-		q.later(1, time.Minute)
-		time.Sleep(2 * time.Second)
-		q.stop()
-		time.Sleep(time.Hour)
-		if len(q.due) != 1 || q.due[0] != 0 {
-			t.Errorf("queued again: %v", q.due)
-		}
-	})
-}
-
 // Refused, failed and unreadable objects are given up independently, and the others are stored
 // meanwhile.
 func TestUploadGivesUp(t *testing.T) {

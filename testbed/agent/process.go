@@ -131,7 +131,7 @@ func (p *process) Stop(ctx context.Context) error {
 // Memory implements testbed.Process.
 func (p *process) Memory() testbed.Memory {
 	nan := math.NaN()
-	return askOr(p.host, testbed.Memory{RSS: nan, PSS: nan, Peak: nan}, "/process/Memory", p.id)
+	return askOr(p.host, testbed.Memory{RSS: nan, Peak: nan}, "/process/Memory", p.id)
 }
 
 // ResetPeak implements testbed.Process.
