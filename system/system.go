@@ -191,7 +191,8 @@ type Store interface {
 	Put(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
 }
 
-// Healther is a node that can report whether it still serves; it is probed between cells.
+// Healther is a node that can report whether it still serves; it is probed between cells. ctx limits
+// the time for the answer.
 type Healther interface {
 	Health(ctx context.Context) error
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/pkg/sftp"
 
@@ -28,8 +27,6 @@ const (
 	inFlight = 64
 	packet   = 32 << 10
 )
-
-const probeTimeout = 10 * time.Second
 
 // node is a directory on a server.
 type node struct {
@@ -278,8 +275,6 @@ func (n *node) Health(ctx context.Context) error {
 	if n.server != nil {
 		return n.server.Health(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	s, err := n.open(ctx)
 	if err != nil {
 		return fmt.Errorf("sftp: health probe: %w", err)
