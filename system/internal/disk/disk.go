@@ -84,21 +84,15 @@ func (d Dir) List(_ context.Context, visit func(system.Object) error) error {
 // path segment without escapes. Bytes other than letters, digits, '.', '-', '_' become =XX; names
 // too long for a file system become their hash. Different names stay different.
 func FileName(name string) string {
-	var b strings.Builder
-	for i := range len(name) {
-		c := name[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.' && i > 0:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "=%02X", c)
-		}
+	file := strings.NewReplacer("%", "=", "+", "=20", "~", "=7E").Replace(url.QueryEscape(name))
+	if strings.HasPrefix(file, ".") {
+		file = "=2E" + file[1:]
 	}
-	if b.Len() == 0 || b.Len() > 200 {
+	if file == "" || len(file) > 200 {
 		sum := sha256.Sum256([]byte(name))
 		return "=sha256=" + hex.EncodeToString(sum[:])
 	}
-	return b.String()
+	return file
 }
 
 // Name is the inverse of FileName; for a hashed name it returns the file name.
