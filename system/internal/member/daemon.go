@@ -122,10 +122,7 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 		return "", err
 	}
 	var p published[json.RawMessage]
-	if err = json.Unmarshal(answer, &p); err == nil {
-		err = n.swarm.Ref(p.Ref)
-	}
-	if err != nil {
+	if err = json.Unmarshal(answer, &p); err != nil {
 		return "", fmt.Errorf("%s: publish %q: %w: %w", n.swarm.Name, title, system.ErrAnswer, err)
 	}
 	n.swarm.published.Store(p.Ref, p.Said)
