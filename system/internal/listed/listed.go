@@ -19,11 +19,6 @@ import (
 // CommonTarget parses the shared options and returns the target of every object, without its URL.
 func CommonTarget(name string, opt system.Options) (system.HTTPTarget, error) {
 	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure")}
-	if t.CAFile != "" {
-		if _, err := os.Stat(t.CAFile); err != nil {
-			return t, fmt.Errorf("%s: option \"ca\": %w", name, err)
-		}
-	}
 	if env := opt["headers"]; env != "" {
 		lines, set := os.LookupEnv(env)
 		if !set {
