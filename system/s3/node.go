@@ -107,11 +107,8 @@ func (n *node) reachable(ctx context.Context) (http.Header, error) {
 	}
 	t := n.base()
 	t.URL = u
-	var head http.Header
-	if err := n.Client.Fresh(ctx, func(ctx context.Context, c *web.Client) (err error) {
-		head, _, err = c.Head(ctx, t)
-		return err
-	}); err != nil {
+	head, _, err := n.Client.Fresh().Head(ctx, t)
+	if err != nil {
 		return nil, fmt.Errorf("s3: bucket %q: %w", n.at.bucket, err)
 	}
 	return head, nil

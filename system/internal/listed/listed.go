@@ -108,12 +108,10 @@ func (n *Node) object(ctx context.Context, e Entry) (system.Object, http.Header,
 
 // Health implements system.Healther with a byte of the first object, over a new connection.
 func (n *Node) Health(ctx context.Context) error {
-	return n.Client.Fresh(ctx, func(ctx context.Context, c *web.Client) error {
-		if _, _, _, _, err := c.Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
-			return fmt.Errorf("health probe failed: %w", err)
-		}
-		return nil
-	})
+	if _, _, _, _, err := n.Client.Fresh().Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
+		return fmt.Errorf("health probe failed: %w", err)
+	}
+	return nil
 }
 
 // Processes implements system.Node.
