@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 )
@@ -33,6 +34,8 @@ func Calls(node system.Node) []system.Call {
 	}
 	if s, ok := node.(system.Healther); ok {
 		calls = append(calls, system.Call{Name: "health", Read: func(ctx context.Context) ([]system.Reading, error) {
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
 			return nil, s.Health(ctx)
 		}})
 	}

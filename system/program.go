@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,10 +91,7 @@ func Says(ctx context.Context, name, program, want string, args ...string) error
 	if strings.Contains(out, want) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %s is not the program of this system: `%s %s` fails: %w", name, program, program,
-			strings.Join(args, " "), err)
-	}
-	return fmt.Errorf("%s: %s is not the program of this system: `%s %s` says %.60q", name, program, program,
-		strings.Join(args, " "), out)
+	err = cmp.Or(err, fmt.Errorf("it says %.60q", out))
+	return fmt.Errorf("%s: %s is not the program of this system: `%s %s`: %w", name, program, program,
+		strings.Join(args, " "), err)
 }

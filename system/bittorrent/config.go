@@ -24,10 +24,7 @@ type config struct {
 // client returns the library's client. Everything that contacts others by itself is off. Other
 // settings are the library's defaults, except where a comment gives the reason.
 func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
-	at, err := netip.ParseAddrPort(c.Listen)
-	if err != nil {
-		return nil, err
-	}
+	at := netip.MustParseAddrPort(c.Listen)
 	conf := torrent.NewDefaultClientConfig()
 	conf.NoDHT, conf.PeriodicallyAnnounceTorrentsToDht, conf.DhtStartingNodes = true, false, nil
 	conf.DisableTrackers, conf.DisablePEX = true, true

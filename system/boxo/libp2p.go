@@ -19,12 +19,9 @@ func join(key []byte, listen string) (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := netip.ParseAddrPort(listen)
-	if err != nil {
-		return nil, err
-	}
 	return libp2p.New(
-		libp2p.PrivateNetwork(key), libp2p.Identity(private), libp2p.ListenAddrStrings(member.Multiaddr(at)),
+		libp2p.PrivateNetwork(key), libp2p.Identity(private),
+		libp2p.ListenAddrStrings(member.Multiaddr(netip.MustParseAddrPort(listen))),
 		libp2p.Transport(tcp.NewTCPTransport),
 		libp2p.DisableRelay(), libp2p.ForceReachabilityPrivate(),
 		libp2p.ResourceManager(&network.NullResourceManager{}), // limits would affect the measurement

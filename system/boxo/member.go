@@ -34,11 +34,7 @@ func newSwarm() *member.Swarm {
 			if err != nil {
 				return "", err
 			}
-			at, err := netip.ParseAddrPort(listen)
-			if err != nil {
-				return "", err
-			}
-			return member.Multiaddr(at) + "/p2p/" + id.String(), nil
+			return member.Multiaddr(netip.MustParseAddrPort(listen)) + "/p2p/" + id.String(), nil
 		},
 	}
 }

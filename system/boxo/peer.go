@@ -16,7 +16,6 @@ import (
 	"github.com/ipfs/boxo/bitswap"
 	bsnet "github.com/ipfs/boxo/bitswap/network/bsnet"
 	"github.com/ipfs/boxo/blockservice"
-	"github.com/ipfs/boxo/exchange/offline"
 	"github.com/ipfs/boxo/ipld/merkledag"
 	"github.com/ipfs/boxo/ipld/unixfs"
 	unixfsio "github.com/ipfs/boxo/ipld/unixfs/io"
@@ -102,7 +101,7 @@ func (m *node) ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) 
 	if err != nil {
 		return err
 	}
-	dag := merkledag.NewDAGService(blockservice.New(m.backend.store, offline.Exchange(m.backend.store)))
+	dag := m.backend.store.graph()
 	root, err := dag.Get(r.Context(), id)
 	if ipld.IsNotFound(err) {
 		return fmt.Errorf("%s: nothing of it is here: %w", ref, system.ErrNotFound)
@@ -143,7 +142,15 @@ func (b backend) Remove(ctx context.Context, ref system.Ref) error {
 	if err != nil {
 		return err
 	}
-	blocks, err := b.store.below(root)
+	var blocks []cid.Cid // each after a block that links to it
+	seen := cid.NewSet()
+	err = merkledag.Walk(ctx, merkledag.GetLinksWithDAG(b.store.graph()), root, func(id cid.Cid) bool {
+		first := seen.Visit(id)
+		if first {
+			blocks = append(blocks, id)
+		}
+		return first
+	}, merkledag.IgnoreMissing()) // blocks below a missing one are fetched after it, so there are none
 	for _, id := range slices.Backward(blocks) {
 		if err == nil {
 			err = b.store.DeleteBlock(ctx, id)

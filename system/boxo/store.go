@@ -3,12 +3,13 @@ package boxo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/ipfs/boxo/blockservice"
 	"github.com/ipfs/boxo/blockstore"
+	"github.com/ipfs/boxo/exchange/offline"
 	"github.com/ipfs/boxo/ipld/merkledag"
 	blocks "github.com/ipfs/go-block-format"
 	"github.com/ipfs/go-cid"
@@ -114,34 +115,7 @@ type served struct{ store }
 // Get implements blockstore.Blockstore.
 func (s served) Get(_ context.Context, c cid.Cid) (blocks.Block, error) { return s.unchecked(c) }
 
-// below lists the local blocks of the graph below root, each after a block that links to it.
-func (s store) below(root cid.Cid) ([]cid.Cid, error) {
-	var all []cid.Cid
-	seen := cid.NewSet()
-	for todo := []cid.Cid{root}; len(todo) > 0; {
-		c := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !seen.Visit(c) {
-			continue
-		}
-		all = append(all, c)
-		if c.Type() == cid.Raw {
-			continue // it has no links
-		}
-		b, err := s.unchecked(c)
-		if ipld.IsNotFound(err) {
-			continue // blocks below it are fetched after it, so there are none
-		}
-		if err != nil {
-			return nil, err
-		}
-		node, err := merkledag.DecodeProtobufBlock(b)
-		if err != nil {
-			return nil, fmt.Errorf("block %s: %w", c, err)
-		}
-		for _, l := range node.Links() {
-			todo = append(todo, l.Cid)
-		}
-	}
-	return all, nil
+// graph returns the nodes whose blocks are in the store.
+func (s store) graph() ipld.DAGService {
+	return merkledag.NewDAGService(blockservice.New(s, offline.Exchange(s)))
 }

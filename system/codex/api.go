@@ -184,22 +184,9 @@ func (a *api) record(ctx context.Context) (string, error) {
 // Connect implements daemon.API. The node accepts any address if it is already connected to the
 // peer.
 func (a *api) Connect(ctx context.Context, address string) error {
-	addr, id, err := parseAddress(address)
-	if err != nil {
-		return err
-	}
-	_, err = a.text(ctx, "/connect/"+url.PathEscape(id), url.Values{"addrs": {addr}}, web.Call{Method: http.MethodGet})
+	addr, id, _ := strings.Cut(address, "/p2p/")
+	_, err := a.text(ctx, "/connect/"+url.PathEscape(id), url.Values{"addrs": {addr}}, web.Call{Method: http.MethodGet})
 	return err
-}
-
-// parseAddress splits a node's address into its location and id.
-func parseAddress(address string) (at, id string, err error) {
-	at, id, ok := strings.Cut(address, "/p2p/")
-	if !ok || at == "" || id == "" || strings.Contains(id, "/") {
-		return "", "", fmt.Errorf("codex: connect to %q: an address is like /ip4/10.0.0.1/tcp/4000/p2p/16Uiu2…",
-			address)
-	}
-	return at, id, nil
 }
 
 // Remove implements daemon.API for an object and its blocks. The node does not report whether the

@@ -34,11 +34,7 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	return daemon.Check(ctx, s, opt, func() error {
-		bin, err := program(opt)
-		if err != nil {
-			return err
-		}
-		_, _, err = speaks(ctx, bin)
+		_, _, _, err := program(ctx, opt)
 		return err
 	})
 }
@@ -46,17 +42,13 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.Starter: it starts a node on the first server host and one on the
 // client's, which know only each other, or the nodes of a swarm.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	bin, err := program(d.Options)
+	bin, speaks, flags, err := program(ctx, d.Options)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
 	if d.Client.Addr().IsLoopback() {
 		return nil, errors.New("codex: its discovery listens on every address of the machine, which only a network " +
 			"namespace keeps in, and there are none here; see plimsoll doctor")
-	}
-	speaks, flags, err := speaks(ctx, bin)
-	if err != nil {
-		return nil, err
 	}
 	k, about := kind(d.Options, bin, speaks, flags), map[string]string{
 		"binary": bin, "dialect": speaks.String(), "quota": d.Options["quota"],
@@ -89,8 +81,4 @@ func (System) Attach(ctx context.Context, d system.Deployment) (system.Cluster, 
 		about["seed"] = "import into the node at " + p.Far().At.Host
 		return seeding{newNode(p)}
 	})
-}
-
-func program(opt system.Options) (string, error) {
-	return system.Program(name, opt, "binary", "PLIMSOLL_CODEX", "codex", "storage")
 }

@@ -82,18 +82,21 @@ func arguments(
 	return args, nil
 }
 
-// speaks queries the version of a program, which identifies the dialect, and its flags.
-func speaks(ctx context.Context, bin string) (d dialect, flags string, err error) {
-	d = codex
+// program finds a program, and queries its version, which identifies the dialect, and its flags.
+func program(ctx context.Context, opt system.Options) (bin string, speaks dialect, flags string, err error) {
+	if bin, err = system.Program(name, opt, "binary", "PLIMSOLL_CODEX", "codex", "storage"); err != nil {
+		return "", "", "", err
+	}
+	speaks = codex
 	if system.Says(ctx, name, bin, "Codex version", "--version") != nil {
-		d, err = logos, system.Says(ctx, name, bin, "Storage version", "--version")
+		speaks, err = logos, system.Says(ctx, name, bin, "Storage version", "--version")
 	}
 	if err != nil {
-		return d, "", err
+		return "", "", "", err
 	}
 	flags, err = system.Output(ctx, bin, "--help")
 	if err != nil && !strings.Contains(flags, "data-dir") {
-		return d, "", fmt.Errorf("codex: %s --help: %w", bin, err)
+		return "", "", "", fmt.Errorf("codex: %s --help: %w", bin, err)
 	}
-	return d, flags, nil
+	return bin, speaks, flags, nil
 }

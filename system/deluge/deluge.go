@@ -31,28 +31,21 @@ func (System) Info() system.Info { return system.Describe(description) }
 
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
-	bin, err := install.Locate(name, opt, "PLIMSOLL_DELUGE")
-	if err == nil {
-		_, _, err = versions(ctx, bin)
-	}
+	_, _, _, err := versions(ctx, opt)
 	return s.Info().Missing(err)
 }
 
-func versions(ctx context.Context, bin string) (python string, found map[string]string, err error) {
-	return install.Versions(ctx, bin, "deluge", "libtorrent", "Twisted")
+func versions(ctx context.Context, opt system.Options) (bin, python string, found map[string]string, err error) {
+	return install.Versions(ctx, name, opt, "PLIMSOLL_DELUGE", "deluge", "libtorrent", "Twisted")
 }
 
 // Start implements system.System: it starts a daemon on each host, concurrently. They know no peers
 // until Plimsoll names some.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
-	bin, err := install.Locate(name, opt, "PLIMSOLL_DELUGE")
+	bin, python, v, err := versions(ctx, opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
-	}
-	python, v, err := versions(ctx, bin)
-	if err != nil {
-		return nil, err
 	}
 	identity := map[string]string{
 		"version": "deluge " + v["deluge"], "binary": bin,

@@ -179,7 +179,7 @@ func TestBadOptions(t *testing.T) {
 		"variable PLIMSOLL_TEST_UNSET is not set": {"urls": s.URL, "headers": "PLIMSOLL_TEST_UNSET"},
 		"has a line that is not":                  {"urls": s.URL, "headers": "PLIMSOLL_TEST_BAD"},
 		"no such file":                            {"list": filepath.Join(dir, "none")},
-		"option \"ca\"":                           {"urls": s.URL, "ca": filepath.Join(dir, "none")},
+		"root certificate":                        {"urls": s.URL, "ca": filepath.Join(dir, "none")},
 		"unknown option \"url\"":                  {"url": s.URL},
 		"has 10 bytes, the list says 11":          {"list": list},
 		"option \"headers\"":                      {"list": secret},

@@ -149,11 +149,15 @@ func Locate(name string, opt system.Options, env string) (string, error) {
 	return system.Program(name, opt, "binary", env, try...)
 }
 
-// Versions returns the versions of Python packages, and of "Python", with which a program found by
-// Locate runs. It runs the program's interpreter to find them.
-func Versions(ctx context.Context, bin string, packages ...string) (python string, found map[string]string, err error) {
+// Versions locates a program, and returns the versions of Python packages, and of "Python", with
+// which it runs. It runs the program's interpreter to find them.
+func Versions(ctx context.Context, name string, opt system.Options, env string, packages ...string) (
+	bin, python string, found map[string]string, err error) {
+	if bin, err = Locate(name, opt, env); err != nil {
+		return "", "", nil, err
+	}
 	if python = Interpreter(bin); python == "" {
-		return "", nil, fmt.Errorf("%s is not a Python script that names its interpreter in the first line", bin)
+		return "", "", nil, fmt.Errorf("%s is not a Python script that names its interpreter in the first line", bin)
 	}
 	const ask = `import importlib.metadata as m, json, platform, sys
 print(json.dumps(dict({n: m.version(n) for n in sys.argv[1:]}, Python=platform.python_version())))`
@@ -162,10 +166,10 @@ print(json.dumps(dict({n: m.version(n) for n in sys.argv[1:]}, Python=platform.p
 		err = json.Unmarshal([]byte(last(said, 1)), &found) // warnings may precede it
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("ask %s for the versions of %s: %w: %s", python, strings.Join(packages, ", "), err,
+		err = fmt.Errorf("ask %s for the versions of %s: %w: %s", python, strings.Join(packages, ", "), err,
 			last(said, 1))
 	}
-	return python, found, nil
+	return bin, python, found, err
 }
 
 // Interpreter returns the Python named in the first line of a script, which also finds the script's

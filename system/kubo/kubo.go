@@ -32,18 +32,15 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	return daemon.Check(ctx, s, opt, func() error {
-		bin, err := program(opt)
-		if err != nil {
-			return err
-		}
-		return system.Says(ctx, name, bin, "ipfs version", "version")
+		_, err := program(ctx, opt)
+		return err
 	})
 }
 
 // Start implements system.Starter: it starts a node on the first server host and one on the
 // client's, or the nodes of a swarm, on a private network.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
-	bin, err := program(d.Options)
+	bin, err := program(ctx, d.Options)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}
@@ -82,6 +79,9 @@ func aboutOf(opt system.Options) map[string]string {
 	}
 }
 
-func program(opt system.Options) (string, error) {
-	return system.Program(name, opt, "binary", "PLIMSOLL_KUBO", "ipfs")
+func program(ctx context.Context, opt system.Options) (bin string, err error) {
+	if bin, err = system.Program(name, opt, "binary", "PLIMSOLL_KUBO", "ipfs"); err == nil {
+		err = system.Says(ctx, name, bin, "ipfs version", "version")
+	}
+	return bin, err
 }

@@ -25,9 +25,9 @@ func TestConformance(t *testing.T) {
 // From an image nginx behaves like the one of the machine's package.
 func TestConformanceFromImage(t *testing.T) {
 	systemtest.Need(t, System{}, nil)
-	bin, err := program(nil)
+	b, err := program(t.Context(), nil)
 	systemtest.Must(t, err)
-	img := imagetest.OfMachine(t, bin, "/usr/lib/nginx", "/usr/share/nginx", "/etc/ssl/openssl.cnf")
+	img := imagetest.OfMachine(t, b.path, "/usr/lib/nginx", "/usr/share/nginx", "/etc/ssl/openssl.cnf")
 	opt := system.Options{"image": systemtest.Pulled(t, img), "tls": "true"}
 	systemtest.Run(t, systemtest.Suite{System: System{}, Options: opt, Image: true})
 }

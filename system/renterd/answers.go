@@ -67,7 +67,7 @@ type contract struct {
 	Archived  string       `json:"archivalReason"` // why it is no longer in use, such as renewed; empty if it is
 	State     string       `json:"state"`          // pending until it is on the chain
 	ID        string       `json:"id"`
-	Size      sia.Bytes    `json:"size"`
+	Size      float64      `json:"size"`
 	Price     sia.Hastings `json:"contractPrice"`
 	Funds     sia.Hastings `json:"initialRenterFunds"`
 	Spending  struct {

@@ -45,7 +45,7 @@ func allContracts() url.Values { return url.Values{"filtermode": {"all"}} }
 // over into the new contract; otherwise it goes back to the wallet.
 func readContracts(all []contract) []system.Reading {
 	var live, over []contract
-	var size sia.ByteSum
+	var size float64
 	for _, c := range all {
 		switch {
 		case c.Archived != "" && c.State == "pending": // it never got onto the chain, and cost nothing
@@ -53,11 +53,12 @@ func readContracts(all []contract) []system.Reading {
 			over = append(over, c)
 		default:
 			live = append(live, c)
-			size.Add(c.Size, 1, c.ID)
+			size += c.Size
 		}
 	}
 	return slices.Concat([]system.Reading{sia.Value(system.ReadContracts, float64(len(live))),
-		size.Reading(system.ReadContractBytes)}, sia.Spent(live, contract.account), sia.Ended(over, contract.account))
+		sia.Value(system.ReadContractBytes, size)}, sia.Spent(live, contract.account),
+		sia.Ended(over, contract.account))
 }
 
 // readBuffers returns how much data the node has accepted but not yet sent to hosts.

@@ -107,11 +107,8 @@ func (n *node) reachable(ctx context.Context) (http.Header, error) {
 	}
 	t := n.base()
 	t.URL = u
-	var head http.Header
-	if err := n.Client.Fresh(ctx, func(ctx context.Context, c *web.Client) (err error) {
-		head, _, err = c.Head(ctx, t)
-		return err
-	}); err != nil {
+	head, _, err := n.Client.Fresh().Head(ctx, t)
+	if err != nil {
 		return nil, fmt.Errorf("s3: bucket %q: %w", n.at.bucket, err)
 	}
 	return head, nil
@@ -172,11 +169,7 @@ func (n *node) put(ctx context.Context, c *minio.Client, ref system.Ref, size in
 	if n.attached && !n.write {
 		return "", fmt.Errorf("s3: put %s: %w", ref, system.ErrNotAllowed)
 	}
-	body, err := web.Exactly(r, size)
-	if err != nil {
-		return "", fmt.Errorf("s3: put %s: %w", ref, err)
-	}
-	_, err = c.PutObject(ctx, n.at.bucket, string(ref), body, size, minio.PutObjectOptions{
+	_, err := c.PutObject(ctx, n.at.bucket, string(ref), web.Exactly(r, size), size, minio.PutObjectOptions{
 		ContentType:      "application/octet-stream",
 		DisableMultipart: size <= maxSinglePut, // otherwise parts are held in memory
 		PartSize:         partSize,

@@ -35,10 +35,7 @@ var (
 // Check implements system.System.
 func (s System) Check(ctx context.Context, opt system.Options) []system.Problem {
 	if opt["endpoint"] == "" {
-		bin, err := program(opt)
-		if err == nil {
-			err = system.Says(ctx, name, bin, "Version", "--version")
-		}
+		_, err := program(ctx, opt)
 		return s.Info().Missing(err)
 	}
 	e, err := endpointOf(opt)
@@ -51,7 +48,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 // Start implements system.Starter: it starts one versitygw on each host.
 func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster, error) {
 	opt := d.Options
-	bin, err := program(opt)
+	bin, err := program(ctx, opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
 	}

@@ -75,8 +75,11 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 	return started{n, data, side}, meta, nil
 }
 
-func program(opt system.Options) (string, error) {
-	return system.Program(name, opt, "binary", "PLIMSOLL_VERSITYGW", "versitygw")
+func program(ctx context.Context, opt system.Options) (bin string, err error) {
+	if bin, err = system.Program(name, opt, "binary", "PLIMSOLL_VERSITYGW", "versitygw"); err == nil {
+		err = system.Says(ctx, name, bin, "Version", "--version")
+	}
+	return bin, err
 }
 
 // version returns the module version in the binary: `versitygw --version` knows the version only in

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/pkg/sftp"
 
@@ -28,8 +27,6 @@ const (
 	inFlight = 64
 	packet   = 32 << 10
 )
-
-const probeTimeout = 10 * time.Second
 
 // node is a directory on a server.
 type node struct {
@@ -127,10 +124,7 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 		return err
 	}
 	what := how + " " + string(ref)
-	body, err := web.Exactly(r, size)
-	if err != nil {
-		return fmt.Errorf("sftp: %s: %w", what, err)
-	}
+	body := web.Exactly(r, size)
 	// A reader that fails at once must not cost the file its content.
 	first := make([]byte, min(int64(packet), size))
 	if _, err := io.ReadFull(body, first); err != nil {
@@ -281,8 +275,6 @@ func (n *node) Health(ctx context.Context) error {
 	if n.server != nil {
 		return n.server.Health(ctx)
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	s, err := n.open(ctx)
 	if err != nil {
 		return fmt.Errorf("sftp: health probe: %w", err)

@@ -1,9 +1,9 @@
 package siad
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"math"
 
 	"go.sia.tech/core/types"
 
@@ -14,19 +14,20 @@ import (
 // file is the renter's report on a file. Redundancy is the lowest of all chunks, so it is 0 until
 // the last chunk is on a host.
 type file struct {
-	SiaPath       string    `json:"siapath"`
-	FileSize      sia.Bytes `json:"filesize"`
-	UploadedBytes sia.Bytes `json:"uploadedbytes"`
-	Progress      float64   `json:"uploadprogress"` // percent; never decreases, even if hosts are lost
-	Redundancy    float64   `json:"redundancy"`
-	Available     bool      `json:"available"`
-	Health        float64   `json:"health"` // 0: all pieces are stored
+	SiaPath       string  `json:"siapath"`
+	FileSize      float64 `json:"filesize"`
+	UploadedBytes float64 `json:"uploadedbytes"`
+	Progress      float64 `json:"uploadprogress"` // percent; never decreases, even if hosts are lost
+	Redundancy    float64 `json:"redundancy"`
+	Available     bool    `json:"available"`
+	Health        float64 `json:"health"` // 0: all pieces are stored
 }
 
-// absurd returns an error if a reported number of bytes is impossible for a file.
+// absurd returns an error if a reported number of bytes is impossible for a file: the daemon counts
+// in uint64, and its counts have been seen to underflow.
 func (f file) absurd() error {
-	if bad := cmp.Or(f.FileSize.Absurd(), f.UploadedBytes.Absurd()); bad != "" {
-		return fmt.Errorf("siad: file %s: %s: %w", f.SiaPath, bad, system.ErrAnswer)
+	if bytes := max(f.FileSize, f.UploadedBytes); bytes >= math.MaxInt64 {
+		return fmt.Errorf("siad: file %s: %.0f is no number of bytes: %w", f.SiaPath, bytes, system.ErrAnswer)
 	}
 	return nil
 }
@@ -75,7 +76,7 @@ type contractsAnswer struct {
 
 type contract struct {
 	ID          string       `json:"id"`
-	Size        sia.Bytes    `json:"size"`
+	Size        float64      `json:"size"`
 	Good        bool         `json:"goodforupload"`
 	Total       sia.Hastings `json:"totalcost"`
 	RenterFunds sia.Hastings `json:"renterfunds"` // not spent yet

@@ -2,6 +2,7 @@ package siad
 
 import (
 	"context"
+	"math"
 	"net/url"
 	"slices"
 
@@ -50,17 +51,17 @@ func allContracts() url.Values {
 // used is reported separately (ended). What it had not used goes back to the wallet; it is reported
 // (ended_unspent) as long as the renter remembers such contracts, even after it has come back.
 func (a contractsAnswer) readings() []system.Reading {
-	var held sia.ByteSum
+	var held float64
 	current := slices.Concat(a.Active, a.Passive)
 	good := 0
 	for _, c := range current {
-		held.Add(c.Size, 1, c.ID)
+		held += c.Size
 		if c.Good {
 			good++
 		}
 	}
 	return slices.Concat([]system.Reading{
-		sia.Value(system.ReadContracts, float64(len(current))), held.Reading(system.ReadContractBytes),
+		sia.Value(system.ReadContracts, float64(len(current))), sia.Value(system.ReadContractBytes, held),
 		sia.Value(system.ReadGoodContracts, float64(good)),
 	}, sia.Spent(append(current, a.Refreshed...), contract.account),
 		sia.Ended(slices.Concat(a.Disabled, a.Expired, a.ExpiredRefreshed), contract.account))
@@ -72,12 +73,11 @@ const tolerance = 1e-6
 // readFiles sums up the files in a single pass.
 func (n *node) readFiles(ctx context.Context) ([]system.Reading, error) {
 	var files, uploads, whole, below int
-	var sent, bytes sia.ByteSum
-	var sum, low, high float64 // redundancies of completely uploaded files
+	var sent, bytes, sum, low, high float64 // the last three: redundancies of completely uploaded files
 	err := n.files(ctx, func(f file) error {
 		files++
-		sent.Add(f.UploadedBytes, 1, f.SiaPath)
-		bytes.Add(f.FileSize, f.Progress/100, f.SiaPath)
+		sent += f.UploadedBytes // the collector leaves out a sum that an underflowed count is part of
+		bytes += math.Floor(f.FileSize * min(f.Progress/100, 1))
 		if f.Progress < 100 {
 			uploads++
 			return nil
@@ -99,7 +99,7 @@ func (n *node) readFiles(ctx context.Context) ([]system.Reading, error) {
 	}
 	out := []system.Reading{
 		sia.Value(system.ReadFiles, float64(files)), sia.Value(system.ReadUploads, float64(uploads)),
-		bytes.Reading(system.ReadFileBytes), sent.Reading(system.ReadAbsolute),
+		sia.Value(system.ReadFileBytes, bytes), sia.Value(system.ReadAbsolute, sent),
 		sia.Value(system.ReadBelow, float64(below)),
 	}
 	if whole > 0 {

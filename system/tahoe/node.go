@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
@@ -109,8 +108,6 @@ func (n *node) read(ctx context.Context, doing string, ref system.Ref, do func(s
 
 // Health implements system.Healther: the client must be connected to a storage node.
 func (n *node) Health(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	all, err := n.servers(ctx)
 	if err != nil {
 		return fmt.Errorf("health probe failed: %w", err)
@@ -142,9 +139,6 @@ func (n *node) Objects(context.Context) (out []system.Object, err error) {
 	return out, nil
 }
 
-// probeTimeout limits a health probe.
-const probeTimeout = 10 * time.Second
-
 // probeContent is too long for a literal cap, so that the probe is stored on the storage nodes.
 var probeContent = strings.Repeat("it serves ", 10)
 
@@ -159,8 +153,6 @@ type started struct {
 // Health implements system.Healther: every daemon must run, and every storage node must confirm its
 // share of the probe to the client.
 func (s *started) Health(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	if s.alive.Err() != nil {
 		return fmt.Errorf("tahoe: health probe: %w", context.Cause(s.alive))
 	}

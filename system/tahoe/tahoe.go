@@ -51,10 +51,7 @@ func (s System) Check(ctx context.Context, opt system.Options) []system.Problem 
 	if _, err := parseConfig(opt); err != nil {
 		return system.WrongOptions(name, err)
 	}
-	bin, err := program(opt)
-	if err == nil {
-		_, _, err = versions(ctx, bin)
-	}
+	_, _, err := versions(ctx, opt)
 	return s.Info().Missing(err)
 }
 
@@ -70,13 +67,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return nil, errors.New("tahoe: Tahoe-LAFS 1.20 speaks HTTPS to storage nodes over IPv4 only: say `protocol: " +
 			"foolscap`, or give the hosts IPv4 addresses")
 	}
-	bin, err := program(opt)
+	bin, libraries, err := versions(ctx, opt)
 	if err != nil {
 		return nil, fmt.Errorf("%w; %s", err, s.Info().Install)
-	}
-	_, libraries, err := versions(ctx, bin)
-	if err != nil {
-		return nil, err
 	}
 	identity := map[string]string{
 		// the client has verified it before it is ready
@@ -101,12 +94,11 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	return group.One(identity, n, nil)
 }
 
-// program returns the path of tahoe.
-func program(opt system.Options) (string, error) { return install.Locate(name, opt, "PLIMSOLL_TAHOE") }
-
-// versions returns the versions of the libraries that affect measurements.
-func versions(ctx context.Context, bin string) (python string, found map[string]string, err error) {
-	return install.Versions(ctx, bin, "tahoe-lafs", "Twisted", "foolscap", "zfec", "cryptography")
+// versions returns tahoe's path, and the versions of the libraries that affect measurements.
+func versions(ctx context.Context, opt system.Options) (bin string, found map[string]string, err error) {
+	bin, _, found, err = install.Versions(ctx, name, opt, "PLIMSOLL_TAHOE", "tahoe-lafs", "Twisted", "foolscap", "zfec",
+		"cryptography")
+	return bin, found, err
 }
 
 // Attach implements system.Attacher.

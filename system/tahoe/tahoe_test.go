@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 // one.
 func TestConformanceFromImage(t *testing.T) {
 	systemtest.Need(t, System{}, nil)
-	bin, err := program(nil)
+	bin, err := install.Locate(name, nil, "PLIMSOLL_TAHOE")
 	must(t, err)
 	python := install.Interpreter(bin)
 	if python == "" {

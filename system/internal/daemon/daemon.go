@@ -19,9 +19,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// answer limits the time for an answer that requires no work.
-const answer = 10 * time.Second
-
 // API is the API of one daemon.
 type API interface {
 	member.Backend

@@ -222,8 +222,6 @@ func (p *Pair[A]) Health(ctx context.Context) error {
 	if p.alive != nil && p.alive.Err() != nil {
 		return fmt.Errorf("%s: %w", p.program.Name, context.Cause(p.alive))
 	}
-	ctx, cancel := context.WithTimeout(ctx, answer)
-	defer cancel()
 	for _, a := range p.apis {
 		if err := a.Ping(ctx); err != nil {
 			return fmt.Errorf("health probe failed: %w", err)

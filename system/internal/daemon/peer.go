@@ -84,8 +84,6 @@ func (p *Peer[A]) Health(ctx context.Context) error {
 	if err := p.Alive(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answer)
-	defer cancel()
 	if err := p.API.Ping(ctx); err != nil {
 		return fmt.Errorf("%s: health probe of %s failed: %w", p.program.Name, p.Label, err)
 	}

@@ -45,11 +45,7 @@ func NewDir(ctx context.Context, files testbed.Files, path string) (Dir, error) 
 // Write stores size bytes of r as a file of the directory. The file appears completely or not at
 // all.
 func (d Dir) Write(ctx context.Context, file string, size int64, r io.Reader) error {
-	body, err := web.Exactly(r, size)
-	if err != nil {
-		return err
-	}
-	return d.Files.Write(ctx, filepath.Join(d.Path, file), 0o644, body)
+	return d.Files.Write(ctx, filepath.Join(d.Path, file), 0o644, web.Exactly(r, size))
 }
 
 // Sub returns a subdirectory of d.
@@ -88,21 +84,15 @@ func (d Dir) List(_ context.Context, visit func(system.Object) error) error {
 // path segment without escapes. Bytes other than letters, digits, '.', '-', '_' become =XX; names
 // too long for a file system become their hash. Different names stay different.
 func FileName(name string) string {
-	var b strings.Builder
-	for i := range len(name) {
-		c := name[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.' && i > 0:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "=%02X", c)
-		}
+	file := strings.NewReplacer("%", "=", "+", "=20", "~", "=7E").Replace(url.QueryEscape(name))
+	if strings.HasPrefix(file, ".") {
+		file = "=2E" + file[1:]
 	}
-	if b.Len() == 0 || b.Len() > 200 {
+	if file == "" || len(file) > 200 {
 		sum := sha256.Sum256([]byte(name))
 		return "=sha256=" + hex.EncodeToString(sum[:])
 	}
-	return b.String()
+	return file
 }
 
 // Name is the inverse of FileName; for a hashed name it returns the file name.

@@ -19,11 +19,6 @@ import (
 // CommonTarget parses the shared options and returns the target of every object, without its URL.
 func CommonTarget(name string, opt system.Options) (system.HTTPTarget, error) {
 	t := system.HTTPTarget{Header: http.Header{}, CAFile: opt["ca"], Insecure: opt.Bool("insecure")}
-	if t.CAFile != "" {
-		if _, err := os.Stat(t.CAFile); err != nil {
-			return t, fmt.Errorf("%s: option \"ca\": %w", name, err)
-		}
-	}
 	if env := opt["headers"]; env != "" {
 		lines, set := os.LookupEnv(env)
 		if !set {
@@ -113,12 +108,10 @@ func (n *Node) object(ctx context.Context, e Entry) (system.Object, http.Header,
 
 // Health implements system.Healther with a byte of the first object, over a new connection.
 func (n *Node) Health(ctx context.Context) error {
-	return n.Client.Fresh(ctx, func(ctx context.Context, c *web.Client) error {
-		if _, _, _, _, err := c.Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
-			return fmt.Errorf("health probe failed: %w", err)
-		}
-		return nil
-	})
+	if _, _, _, _, err := n.Client.Fresh().Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
+		return fmt.Errorf("health probe failed: %w", err)
+	}
+	return nil
 }
 
 // Processes implements system.Node.

@@ -19,18 +19,16 @@ type Served struct {
 
 // Serves fetches the probe over a new connection.
 func (s *Served) Serves(ctx context.Context) error {
-	return s.Client.Fresh(ctx, func(ctx context.Context, c *web.Client) error {
-		var got bytes.Buffer
-		fresh := s.Reader
-		fresh.Client = c
-		if err := fresh.Get(ctx, s.Probe, &got); err != nil {
-			return fmt.Errorf("health probe failed: %w", err)
-		}
-		if !bytes.Equal(got.Bytes(), disk.ProbeContent) {
-			return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", s.System, s.Label, got.Len())
-		}
-		return nil
-	})
+	var got bytes.Buffer
+	fresh := s.Reader
+	fresh.Client = s.Client.Fresh()
+	if err := fresh.Get(ctx, s.Probe, &got); err != nil {
+		return fmt.Errorf("health probe failed: %w", err)
+	}
+	if !bytes.Equal(got.Bytes(), disk.ProbeContent) {
+		return fmt.Errorf("%s: health probe of %s: got %d other bytes than stored", s.System, s.Label, got.Len())
+	}
+	return nil
 }
 
 // Health implements system.Healther with a fetch of the probe over a new connection.

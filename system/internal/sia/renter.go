@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -31,16 +30,11 @@ type Renter struct {
 // Endpoints implements system.Endpointer.
 func (r *Renter) Endpoints() []string { return []string{web.HostPort(r.API.Base)} }
 
-// probeTime limits a probe.
-const probeTime = 10 * time.Second
-
 // Health implements system.Healther.
 func (r *Renter) Health(ctx context.Context) error {
 	if err := r.Alive(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
 	return r.API.Synced(ctx)
 }
 

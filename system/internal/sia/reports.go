@@ -3,8 +3,6 @@ package sia
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"math"
 	"net/url"
 	"strings"
 
@@ -95,41 +93,4 @@ func Fields(a *API, path string, query url.Values, fields ...Field) system.Call 
 		}
 		return out
 	})
-}
-
-// Bytes is a number of bytes, which may be absurd: the daemons count in uint64, and their counts
-// have been seen to underflow. One bad file among thousands must only spoil its own sum, not the
-// whole answer.
-type Bytes float64
-
-// Absurd returns why the number is impossible, or "" if it is possible.
-func (b Bytes) Absurd() string {
-	if b >= 0 && b < math.MaxInt64 {
-		return ""
-	}
-	return fmt.Sprintf("%.0f is no number of bytes", b)
-}
-
-// ByteSum is a sum of byte counts.
-type ByteSum struct {
-	sum float64
-	bad string
-}
-
-// Add adds a share, from 0 to 1, of the bytes of something.
-func (s *ByteSum) Add(b Bytes, share float64, of string) {
-	switch {
-	case s.bad != "":
-	case b.Absurd() != "":
-		s.bad = fmt.Sprintf("%s (of %.80s)", b.Absurd(), of)
-	case share < 0 || math.IsNaN(share):
-		s.bad = fmt.Sprintf("%g is no share of %.0f bytes (of %.80s)", share, b, of)
-	default:
-		s.sum += math.Floor(float64(b) * min(share, 1))
-	}
-}
-
-// Reading returns the sum as a reading, which is bad if one of its numbers was.
-func (s *ByteSum) Reading(name string) system.Reading {
-	return system.Reading{Name: name, Value: s.sum, Bad: s.bad}
 }

@@ -27,9 +27,8 @@ import (
 // Timeouts for servers that do not answer. The body has no timeout of its own, because its size and
 // ctx are up to the caller.
 const (
-	dialTimeout  = 10 * time.Second
-	headTimeout  = 60 * time.Second
-	probeTimeout = 10 * time.Second
+	dialTimeout = 10 * time.Second
+	headTimeout = 60 * time.Second
 )
 
 // Dial makes connections, like the method of testbed.Host.
@@ -206,14 +205,12 @@ func (c *Client) Head(ctx context.Context, t system.HTTPTarget) (head http.Heade
 	return resp.Header, resp.ContentLength, nil
 }
 
-// Fresh calls do with a copy of c that has no connections yet, for probes of a server's health. do
-// must finish within probeTimeout.
-func (c *Client) Fresh(ctx context.Context, do func(context.Context, *Client) error) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
+// Fresh returns a copy of c that makes a connection for each request, for probes of a server's
+// health. It need not be closed.
+func (c *Client) Fresh() *Client {
 	tr := c.pool.clone()
 	tr.DisableKeepAlives = true
-	return do(ctx, newClient(c.name, tr))
+	return newClient(c.name, tr)
 }
 
 // rangeStatuses are those that answer a request for a range. An empty object may be answered with
