@@ -98,11 +98,6 @@ func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
 	}
-	if plan.Format > experiment.PlanFormat {
-		return nil, fmt.Errorf("plan of %s: format %d, this program reads up to %d; use the version of plimsoll that "+
-			"wrote it, or a newer one",
-			run.Dir(), plan.Format, experiment.PlanFormat)
-	}
 	return plan, nil
 }
 
