@@ -596,14 +596,8 @@ func (c *Comparison) against(k int) *baseCells {
 		if compared[b] {
 			continue
 		}
-		d := CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateInconclusive, Range: NoRange,
-			cell: b, Unit: "×",
-			Why: "the new run has no such cell"}
-		if slices.ContainsFunc(c.Unlike,
-			func(u UnlikeCell) bool { return u.New == c.New[k].Dir && u.System == d.System && u.Where == d.Where }) {
-			d.Why = "its settings differ from the base run's: they are not compared"
-		}
-		a.gone = append(a.gone, d)
+		a.gone = append(a.gone, CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateInconclusive,
+			Range: NoRange, cell: b, Unit: "×", Why: "the new run has no such cell with the same settings"})
 	}
 	return a
 }
