@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
@@ -30,7 +27,7 @@ func (c *Comparison) differences() {
 	var order []change
 	for _, u := range c.Unlike {
 		for _, s := range u.Settings {
-			k := change{s.Path, settingText(s.Path, s.Base), settingText(s.Path, s.New), u.New}
+			k := change{s.Path, s.Base, s.New, u.New}
 			if count[k] == 0 {
 				order = append(order, k)
 			}
@@ -98,25 +95,4 @@ func (c *Comparison) environments(kind string, prefixes ...string) {
 		}
 		c.differ(kind, key, func(r *Result) string { return cmp.Or(r.Environ(key), known) })
 	}
-}
-
-// settingText formats a setting as in an experiment file: plans store bytes and seconds as
-// numbers.
-func settingText(path, value string) string {
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil {
-		return value
-	}
-	switch last := lastPart(path); {
-	case slices.Contains([]string{"link.rate", "link.up", "link.down"}, path):
-		return experiment.BitRate(v).String()
-	case last == "range" && v == 0:
-		return "whole"
-	case slices.Contains([]string{"size", "queue", "bytes", "range_of", "range"}, last):
-		return experiment.Bytes(v).String()
-	case slices.Contains([]string{"delay", "jitter", "duration", "time", "deadline", "stall", "settle"},
-		last):
-		return experiment.Duration(math.Round(v * float64(time.Second))).String()
-	}
-	return value
 }

@@ -86,6 +86,7 @@ type Frame struct {
 	checksOf map[int64][]record.LinkCheck
 }
 
+// rowKey is a metric of a cell.
 type rowKey struct {
 	cell   *Cell
 	metric string
@@ -266,17 +267,6 @@ func (n Num) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return strconv.AppendFloat(nil, float64(n), 'g', -1, 64), nil
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (n *Num) UnmarshalJSON(b []byte) error {
-	if string(b) == "null" {
-		*n = Unknown
-		return nil
-	}
-	f, err := strconv.ParseFloat(string(b), 64)
-	*n = Num(f)
-	return err
 }
 
 // Range is a number with its interval. Parts may be Unknown.

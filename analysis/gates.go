@@ -1,9 +1,7 @@
 package analysis
 
 import (
-	"encoding/json"
 	"errors"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -194,7 +192,7 @@ func (r *Result) means(c *Cell, rule gate.Rule) bool {
 		if x, varies := c.Factor(path); varies {
 			return x.Value
 		}
-		return settingText(path, r.settings(c)[path])
+		return r.settings(c)[path]
 	})
 }
 
@@ -542,18 +540,7 @@ var whereOptions = []string{"binary", "port", "url", "urls", "server_url", "buck
 // settings returns everything that affects a cell's results: the setup of the system, the
 // resolved link, data and scenario, and the limits of operations.
 func (r *Result) settings(c *Cell) map[string]string {
-	all := map[string]string{}
-	raw, err := json.Marshal(c.Plan)
-	var cell map[string]any
-	if err != nil || json.Unmarshal(raw, &cell) != nil {
-		return all // cannot happen: a plan that was read can be written
-	}
-	for _, key := range []string{"id", "system", "baseline", "factors", "estimate"} {
-		delete(cell, key)
-	}
-	for _, p := range flatten(nil, "", cell) {
-		all[p.Key] = p.Value
-	}
+	all := c.Plan.Settings()
 	e := r.Frame.Plan.Experiment
 	for _, s := range e.Systems {
 		if s.Name != c.System {
@@ -565,8 +552,8 @@ func (r *Result) settings(c *Cell) map[string]string {
 				all["system.with."+key] = v
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(s.Override)) {
-			all["system.override."+key] = s.Override[key]
+		for key, v := range s.Override {
+			all["system.override."+key] = v
 		}
 	}
 	all["limits.deadline"], all["limits.stall"] = e.Limits.Deadline.String(), e.Limits.Stall.String()

@@ -98,11 +98,6 @@ func ReadPlan(run *record.Reader) (*experiment.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan of %s: %w", run.Dir(), err)
 	}
-	if plan.Format > experiment.PlanFormat {
-		return nil, fmt.Errorf("plan of %s: format %d, this program reads up to %d; use the version of plimsoll that "+
-			"wrote it, or a newer one",
-			run.Dir(), plan.Format, experiment.PlanFormat)
-	}
 	return plan, nil
 }
 
@@ -240,20 +235,14 @@ func (f *Frame) skip(c *Cell, t record.Trial) {
 		Why: t.Error})
 }
 
-// cellMetric is a metric of a cell.
-type cellMetric struct {
-	cell   *Cell
-	metric string
-}
-
 // lackingPercentiles returns the percentiles of cells with a valid trial that has too few operations for them.
 // Its slow trials would be missing, so the percentile of the others is biased.
-func (f *Frame) lackingPercentiles() map[cellMetric]bool {
-	lacking := map[cellMetric]bool{}
+func (f *Frame) lackingPercentiles() map[rowKey]bool {
+	lacking := map[rowKey]bool{}
 	for _, t := range f.Trials {
 		for _, m := range f.Metrics {
 			if t.Valid() && !Supported(m.Key, t.Trial) {
-				lacking[cellMetric{t.Info, m.Key}] = true
+				lacking[rowKey{t.Info, m.Key}] = true
 			}
 		}
 	}
@@ -262,7 +251,7 @@ func (f *Frame) lackingPercentiles() map[cellMetric]bool {
 
 // addRows adds the recorded results of a trial, without percentiles that are lacking; numbers that the
 // experiment cut off are censored.
-func (f *Frame) addRows(t *Trial, lacking map[cellMetric]bool) {
+func (f *Frame) addRows(t *Trial, lacking map[rowKey]bool) {
 	if t.State != record.Done && t.State != record.Running {
 		return
 	}
@@ -273,7 +262,7 @@ func (f *Frame) addRows(t *Trial, lacking map[cellMetric]bool) {
 	for _, m := range f.Metrics {
 		v, has := t.Metrics[m.Key]
 		switch {
-		case lacking[cellMetric{t.Info, m.Key}] || !Supported(m.Key, t.Trial):
+		case lacking[rowKey{t.Info, m.Key}] || !Supported(m.Key, t.Trial):
 		case !has && censored(t.Trial, m.Key):
 			f.Rows = append(f.Rows, Row{Trial: t, Metric: m.Key, Value: beyond(m), Censored: true})
 		case has && !math.IsNaN(v) && !math.IsInf(v, 0):

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -143,8 +143,8 @@ func CompareRuns(base *Result, news []*Result, dirs []string, o CompareOptions) 
 			continue
 		}
 		if r.Scenario != base.Scenario {
-			return nil, fmt.Errorf("%s is of scenario %s and %s of %s: %w", dirs[i], r.Scenario, dirs[0], base.Scenario,
-				ErrOtherScenario)
+			return nil, ui.Exit(ui.CodeInvalid, fmt.Errorf("%s is of scenario %s and %s of %s: they cannot be compared",
+				dirs[i], r.Scenario, dirs[0], base.Scenario))
 		}
 		c.New = append(c.New, side)
 	}
@@ -168,40 +168,25 @@ func (r *Result) Environ(key string) string {
 	return p.Value
 }
 
-// ErrOtherScenario is the error for runs of different scenarios.
-var ErrOtherScenario = errors.New("they cannot be compared")
-
-// UnknownMetricError is the error for a metric that a run does not have.
-type UnknownMetricError struct {
-	Key   string
-	Known []record.Metric
-}
-
-func (e *UnknownMetricError) Error() string { return fmt.Sprintf("the run has no metric %q", e.Key) }
-
-// Hint lists the metrics that the run has.
-func (e *UnknownMetricError) Hint() string {
-	var keys []string
-	for _, m := range e.Known {
-		keys = append(keys, m.Key)
-	}
-	return "metrics: " + strings.Join(keys, ", ")
-}
-
 // choose selects the metrics to compare.
 func (c *Comparison) choose(more []string) error {
-	c.Asked = append([]string{c.Headline}, more...)
-	wanted := slices.Concat(c.Asked, c.base.View.Compared, successMetrics)
+	var keys []string
+	for _, m := range c.base.Metrics {
+		keys = append(keys, m.Key)
+	}
+	c.Asked = []string{c.Headline}
 	for _, key := range more {
-		if _, ok := c.base.Frame.Metric(key); !ok && key != "all" {
-			return &UnknownMetricError{Key: key, Known: c.base.Metrics}
-		}
-		if key == "all" {
-			for _, m := range c.base.Metrics {
-				c.Asked, wanted = append(c.Asked, m.Key), append(wanted, m.Key)
-			}
+		switch {
+		case key == "all":
+			c.Asked = append(c.Asked, keys...)
+		case slices.Contains(keys, key):
+			c.Asked = append(c.Asked, key)
+		default:
+			return ui.Exit(ui.CodeUsage, ui.WithHint(fmt.Errorf("the run has no metric %q", key),
+				"metrics: "+strings.Join(keys, ", ")))
 		}
 	}
+	wanted := slices.Concat(c.Asked, c.base.View.Compared, successMetrics)
 	measured := func(r *Result, key string) bool {
 		return slices.ContainsFunc(r.Cells, func(cell *Cell) bool { return len(r.Frame.Of(cell, key)) > 0 })
 	}
@@ -611,14 +596,8 @@ func (c *Comparison) against(k int) *baseCells {
 		if compared[b] {
 			continue
 		}
-		d := CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateInconclusive, Range: NoRange,
-			cell: b, Unit: "×",
-			Why: "the new run has no such cell"}
-		if slices.ContainsFunc(c.Unlike,
-			func(u UnlikeCell) bool { return u.New == c.New[k].Dir && u.System == d.System && u.Where == d.Where }) {
-			d.Why = "its settings differ from the base run's: they are not compared"
-		}
-		a.gone = append(a.gone, d)
+		a.gone = append(a.gone, CellRuling{System: b.System, Where: c.base.Frame.Layout.Where(b), State: GateInconclusive,
+			Range: NoRange, cell: b, Unit: "×", Why: "the new run has no such cell with the same settings"})
 	}
 	return a
 }

@@ -22,9 +22,9 @@ const fewValid = 2.0 / 3
 // verdict compares each system with the baseline, after reporting what invalidates the comparison.
 func (r *Result) verdict() Verdict {
 	say := func(key string, data map[string]any) string { return Fill(texts().Verdict[key], data) }
-	if corrupt := r.systemsWith(record.WrongBytes); len(corrupt) > 0 {
-		r.inVerdict("wrong-bytes")
-		return Verdict{say("corrupt", map[string]any{"Systems": words.List(corrupt)}), Bad}
+	if corrupt, found := find(r.Findings, func(f Finding) bool { return f.Rule == "wrong-bytes" }); found {
+		r.inVerdict(corrupt.Rule)
+		return Verdict{say("corrupt", map[string]any{"Systems": words.List(corrupt.Systems)}), Bad}
 	}
 	if r.Run.Done == 0 {
 		return Verdict{say("none", nil), Neutral}
@@ -272,18 +272,6 @@ func (r *Result) atLeast(s System) string {
 	return Fill(texts().Verdict["atleast"],
 		map[string]any{"System": s.Name, "Metric": m.Name, "Where": r.Frame.Layout.Where(best),
 			"Value": words.Show(most, m.Unit)})
-}
-
-// systemsWith returns the systems with an operation of an outcome in any trial.
-func (r *Result) systemsWith(o record.Outcome) []string {
-	var all []string
-	for _, s := range r.Systems {
-		if slices.ContainsFunc(r.Frame.Trials,
-			func(t *Trial) bool { return t.Info.System == s.Name && t.Outcomes[o.String()] > 0 }) {
-			all = append(all, s.Name)
-		}
-	}
-	return all
 }
 
 // graver returns the worse of two tones.

@@ -140,7 +140,7 @@ func TestLoadPlanRefuses(t *testing.T) {
 	for change, want := range map[[2]string]string{
 		{`"seed": 1`, `"seed": 2`}:     "it was changed",
 		{`"format": 5`, `"format": 6`}: "format 6",
-		{`"format": 5`, `"format": 3`}: "format 3, this program reads format 5",
+		{`"format": 5`, `"format": 3`}: "format 3, this program reads formats from 5 to 5",
 		{`{`, `[`}:                     "plan: read",
 	} {
 		changed := strings.Replace(string(b), change[0], change[1], 1)
@@ -151,7 +151,7 @@ func TestLoadPlanRefuses(t *testing.T) {
 			t.Errorf("%v: %v, want %q", change, err, want)
 		}
 	}
-	for format, reads := range map[string]bool{"1": false, "2": true} {
+	for format, reads := range map[string]bool{"1": false, "2": true, "6": false} {
 		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 5`, `"format": `+format, 1)))
 		if (err == nil) != reads || reads && len(old.Cells) != len(p.Cells) {
 			t.Errorf("a plan of format %s for reports: %v", format, err)

@@ -124,17 +124,16 @@ type Data struct {
 	// Size of each object. A list makes one data set per size.
 	Size Bytes `json:"size,omitempty" min:"1B" max:"1PiB" label:"size"`
 
-	// Only for the scenario upload; at most one of the first four, instead of size.
+	// Only for the scenario upload; at most one of the first three, instead of size.
 
-	// Shares of the objects by size.
+	// Shares of the objects by size. A share from 1kB to 1GB has as many objects from 1 kB to 10 kB as from 100 MB to
+	// 1 GB.
 	Mix Mix `json:"mix,omitempty" scenario:"upload" without:"data.size"`
-	// Log-uniform sizes: as many objects from 1 kB to 10 kB as from 100 MB to 1 GB.
-	Spread SizeRange `json:"spread,omitzero" scenario:"upload" without:"data.size,data.mix"`
 	// Files of a directory tree, sorted; relative to the experiment file. Symbolic links and special files are left
 	// out.
-	Directory string `json:"directory,omitempty" scenario:"upload" without:"data.size,data.mix,data.spread"`
+	Directory string `json:"directory,omitempty" scenario:"upload" without:"data.size,data.mix"`
 	// File with one object per line: size, optionally a comma and a name.
-	Trace string `json:"trace,omitempty" scenario:"upload" without:"data.size,data.mix,data.spread,data.directory"`
+	Trace string `json:"trace,omitempty" scenario:"upload" without:"data.size,data.mix,data.directory"`
 
 	// Store the whole set so often, under names such as photo-00000001.jpg.
 	Copies int `json:"copies" scenario:"upload" default:"1" min:"1" max:"100000000"`

@@ -61,7 +61,7 @@ func TestTotal(t *testing.T) {
 	}{
 		{Data{Objects: 10, Size: 5, Copies: 3}, 30, 150},
 		{Data{Objects: 10, Size: 5}, 10, 50},
-		{Data{Objects: 10, Spread: SizeRange{1e3, 1e9}}, 10, 10 * numeric(1e3, 1e9)},
+		{Data{Objects: 10, Mix: Mix{{Share: 1, From: 1e3, To: 1e9}}}, 10, 10 * numeric(1e3, 1e9)},
 		{Data{Objects: 10, Mix: Mix{{Share: 0.6, From: 2 << 20, To: 6 << 20}, {Share: 0.3, Size: 20 << 20},
 			{Share: 0.1, Size: 700 << 20}}}, 10, 6*numeric(2<<20, 6<<20) + 3*(20<<20) + 700<<20},
 		{Data{Directory: "x", Copies: 2}, 0, 0},

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,7 +26,7 @@ func (p *Plan) Marshal() ([]byte, error) {
 // match its content.
 func LoadPlan(data []byte) (*Plan, error) { return readPlan(data, true) }
 
-// ReadPlan reads a plan for reports. Unlike [LoadPlan] it accepts other formats, from oldestPlan
+// ReadPlan reads a plan for reports. Unlike [LoadPlan] it accepts older formats, from oldestPlan
 // on, unknown fields and any hash.
 func ReadPlan(data []byte) (*Plan, error) { return readPlan(data, false) }
 
@@ -38,9 +39,9 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("plan: read: %w", err)
 	}
-	if head.Format != PlanFormat && (strict || head.Format < oldestPlan) {
-		return nil, fmt.Errorf("plan: format %d, this program reads format %d: use the version of plimsoll that "+
-			"wrote it", head.Format, PlanFormat)
+	if oldest := cmp.Or(boolInt(strict)*PlanFormat, oldestPlan); head.Format < oldest || head.Format > PlanFormat {
+		return nil, fmt.Errorf("plan: format %d, this program reads formats from %d to %d: use the version of plimsoll "+
+			"that wrote it", head.Format, oldest, PlanFormat)
 	}
 	if now := sum(data, head.Hash); strict && now != head.Hash {
 		return nil, fmt.Errorf("plan: its hash is %.12s, its content has %.12s: it was changed after it was made",

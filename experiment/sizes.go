@@ -7,24 +7,6 @@ import (
 	"strings"
 )
 
-// SizeRange is a range of log-uniform sizes, both ends included.
-type SizeRange struct {
-	// Smallest of a log-uniform range.
-	From Bytes `json:"from" required:"true" min:"1B" max:"1PiB"`
-	// Largest.
-	To Bytes `json:"to" required:"true" min:"1B" max:"1PiB"`
-}
-
-func (r *SizeRange) check() error {
-	if r.To < r.From {
-		return mistake(fmt.Sprintf("did you mean `{from: %s, to: %s}`?", r.To, r.From),
-			"the range ends before it begins")
-	}
-	return nil
-}
-
-func (r SizeRange) String() string { return r.From.String() + ".." + r.To.String() }
-
 // SizeShare is a part of a mix of sizes.
 type SizeShare struct {
 	// Share of the objects.
@@ -46,15 +28,17 @@ func (m SizeShare) Range() (from, to Bytes) {
 }
 
 func (m *SizeShare) check() error {
-	from, to := m.Range()
-	return (&SizeRange{from, to}).check()
+	if from, to := m.Range(); to < from {
+		return mistake(fmt.Sprintf("did you mean `from: %s, to: %s`?", to, from), "the range ends before it begins")
+	}
+	return nil
 }
 
 func (m SizeShare) String() string {
 	if m.Size > 0 {
 		return m.Share.String() + " " + m.Size.String()
 	}
-	return m.Share.String() + " " + SizeRange{m.From, m.To}.String()
+	return m.Share.String() + " " + m.From.String() + ".." + m.To.String()
 }
 
 // Mix lists shares of the objects with their sizes.
@@ -97,10 +81,10 @@ func (d Data) Known() bool { return d.Directory == "" && d.Trace == "" }
 // Given reports whether there is a data set.
 func (d Data) Given() bool { return d.Source() != "" }
 
-// Source returns the key that determines the sizes: "size", "mix", "spread", "directory" or
-// "trace"; empty if there is none.
+// Source returns the key that determines the sizes: "size", "mix", "directory" or "trace"; empty if
+// there is none.
 func (d Data) Source() string {
-	for _, key := range []string{"mix", "spread", "directory", "trace", "size"} {
+	for _, key := range []string{"mix", "directory", "trace", "size"} {
 		if !cellField(reflect.ValueOf(d), key).IsZero() {
 			return key
 		}
@@ -108,8 +92,8 @@ func (d Data) Source() string {
 	return ""
 }
 
-// Total returns the number of objects, copies included, and of their bytes (the mean for mixes and
-// spreads); 0 if the sizes are not [Data.Known].
+// Total returns the number of objects, copies included, and of their bytes (the mean for mixes);
+// 0 if the sizes are not [Data.Known].
 func (d Data) Total() (objects, bytes float64) {
 	mean := float64(d.Size)
 	switch d.Source() {
@@ -121,8 +105,6 @@ func (d Data) Total() (objects, bytes float64) {
 			sum += float64(m.Share)
 		}
 		mean /= sum
-	case "spread":
-		mean = logUniformMean(d.Spread.From, d.Spread.To)
 	case "directory", "trace", "":
 		return 0, 0
 	}

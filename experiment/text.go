@@ -49,26 +49,53 @@ func (p *Plan) WriteText(w io.Writer) error {
 // settings formats the keys of a section that differ from their defaults or are factors.
 func (e *Experiment) settings(section string) string {
 	var parts []string
-	whole := "-" // path whose value was written with everything in it
-	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
-		v := cellField(reflect.ValueOf(e), path)
+	values(reflect.ValueOf(e), func(path string, f field, v reflect.Value) {
 		key, inside := strings.CutPrefix(path, section+".")
-		if !inside || strings.HasPrefix(path, whole+".") || !v.IsValid() {
-			return
-		}
-		_, words := v.Interface().(fmt.Stringer)
-		if path == varyPath {
+		if inside && path == varyPath {
 			for _, name := range sortedKeys(e.Sync.Vary) {
 				parts = append(parts, name+" "+strings.Join(e.Sync.Vary[name].values(), " / "))
 			}
-		} else if f.section() == nil || f.list() || words {
-			whole = path
+		} else if inside {
 			if text := e.setting(path, f, v); text != "" && text != f.def {
 				parts = append(parts, key+" "+text)
 			}
 		}
 	})
 	return strings.Join(parts, ", ")
+}
+
+// values calls do for each key of the format that in has. A value with a text of its own stands for all keys in it.
+func values(in reflect.Value, do func(path string, f field, v reflect.Value)) {
+	whole := "-" // path of such a value
+	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
+		v := cellField(in, path)
+		if !v.IsValid() || strings.HasPrefix(path, whole+".") {
+			return
+		}
+		if _, words := v.Interface().(fmt.Stringer); f.section() == nil || f.list() || words {
+			whole = path
+			do(path, f, v)
+		}
+	})
+}
+
+// Settings returns the link, data and scenario of a cell by key, as written in a file.
+func (c Cell) Settings() map[string]string {
+	all := map[string]string{}
+	values(reflect.ValueOf(c), func(path string, f field, v reflect.Value) {
+		if strings.Contains(path, ".") { // others are not of the file
+			all[path] = f.text(v)
+		}
+	})
+	if c.Sync != nil {
+		for name, value := range c.Sync.Options {
+			all["sync.options."+name] = value
+		}
+	}
+	if a := c.Retrieve.Replays(); a != nil && a.Found != nil {
+		all["retrieve.arrivals.found"] = a.Found.SHA256
+	}
+	return all
 }
 
 // setting formats the value of a key, or its levels; empty if it has none.

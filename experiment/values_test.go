@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -49,6 +50,20 @@ func TestSpeedsAreDrawn(t *testing.T) {
 	for _, r := range (Speeds{}).Draw(3, func() float64 { t.Error("asked for chance"); return 0 }) {
 		if r != 0 {
 			t.Errorf("link: %v", r)
+		}
+	}
+}
+
+// Settings of cells are written as in the file, whatever their type, so that they can be compared with levels.
+func TestSettings(t *testing.T) {
+	c := Cell{Link: Link{Rate: 1e7, Loss: 0.01, Delay: Duration(40 * time.Millisecond)},
+		Sync: &Sync{Faults: Faults{{Cut: "node", At: When{Share: 0.5}, For: Duration(2 * time.Second)}},
+			Options: map[string]string{"batch": "10"}}}
+	got := c.Settings()
+	for path, want := range map[string]string{"link.rate": "10Mbit", "link.loss": "1%", "link.delay": "40ms",
+		"link.queue": "auto", "sync.faults": "cut node at 50% for 2s", "sync.options.batch": "10"} {
+		if got[path] != want {
+			t.Errorf("%s: %q, want %q", path, got[path], want)
 		}
 	}
 }

@@ -49,13 +49,9 @@ func Get(name string) (Preset, error) {
 	return Preset{}, fmt.Errorf("no preset is named %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
-// summary returns the first line of the header, without the comment mark and the name before the
-// colon.
+// summary returns the first line of the header, without the name before the colon.
 func summary(src string) string {
 	line, _, _ := strings.Cut(src, "\n")
-	line = strings.TrimSpace(strings.TrimPrefix(line, "#"))
-	if _, after, ok := strings.Cut(line, ": "); ok {
-		return after
-	}
-	return line
+	_, about, _ := strings.Cut(line, ": ")
+	return about
 }

@@ -35,13 +35,10 @@ func DataSet(ctx context.Context, d experiment.Data, seed uint64, base string) (
 			buckets[i] = workload.Bucket{Weight: float64(m.Share), From: int64(from), To: int64(to)}
 		}
 		sizes = workload.NewSpread(d.Objects, seed, buckets...)
-	case "spread":
-		sizes = workload.NewSpread(d.Objects, seed, workload.Bucket{Weight: 1, From: int64(d.Spread.From),
-			To: int64(d.Spread.To)})
 	case "size":
 		sizes = workload.Fixed{Objects: d.Objects, Bytes: int64(d.Size)}
 	default:
-		return nil, errors.New("the experiment has no data set: give data.size, mix, spread, directory or trace, " +
+		return nil, errors.New("the experiment has no data set: give data.size, mix, directory or trace, " +
 			"and allow: [write] for attached systems")
 	}
 	return workload.NewSynthetic(sizes, names, seed, copies), nil

@@ -62,12 +62,8 @@ func (p *program) compare(dirs []string, o comparison) error {
 		runs, names = append(runs, result), append(names, filepath.Clean(dir))
 	}
 	c, err := analysis.CompareRuns(runs[0], runs[1:], names, o.options)
-	if _, unknown := errors.AsType[*analysis.UnknownMetricError](err); unknown {
-		return ui.Exit(ui.CodeUsage, err)
-	} else if errors.Is(err, analysis.ErrOtherScenario) {
-		return ui.Exit(ui.CodeInvalid, err)
-	} else if err != nil {
-		return fmt.Errorf("compare %s: %w", dirs[0], err)
+	if err != nil {
+		return err
 	}
 	if err := c.Hold(o.gates); err != nil {
 		return ui.Exit(ui.CodeUsage, err)

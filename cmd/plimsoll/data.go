@@ -34,7 +34,7 @@ func (p *program) dataCommand() *cobra.Command {
 			data := cfg.Plan.Cells[0].Data
 			if data.Source() == "directory" {
 				return usage(errors.New("data.directory is a directory of files already"),
-					"copy it, or describe a data set by objects and size, mix, spread or trace")
+					"copy it, or describe a data set by objects and size, mix or trace")
 			}
 			objects, err := scenario.DataSet(c.Context(), data, cfg.Plan.Experiment.Seed, cfg.Base)
 			if err != nil {

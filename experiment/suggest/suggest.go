@@ -32,27 +32,24 @@ func DidYouMean(s string, candidates []string) string {
 // between two words (optimal string alignment).
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
-	var before, last []int
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		before, last = last, row
-		row = make([]int, len(y)+1)
-		row[0] = i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
+	d := make([][]int, len(x)+1) // between the first i characters of a and the first j of b
+	for i := range d {
+		d[i] = make([]int, len(y)+1)
+		for j := range d[i] {
+			switch {
+			case i == 0 || j == 0:
+				d[i][j] = i + j
+			case x[i-1] == y[j-1]:
+				d[i][j] = d[i-1][j-1]
+			default:
+				d[i][j] = 1 + min(d[i-1][j], d[i][j-1], d[i-1][j-1])
+				if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+					d[i][j] = min(d[i][j], 1+d[i-2][j-2])
+				}
 			}
 		}
 	}
-	return row[len(y)]
+	return d[len(x)][len(y)]
 }
 
 // Command formats a command line for a shell.
