@@ -86,15 +86,12 @@ func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
 	return t.apply(ctx, spec, true)
 }
 
-func (t *Testbed) apply(ctx context.Context, spec ShapeSpec, change bool) (err error) {
-	switch err = spec.Validate(); {
-	case err != nil:
-	case t.opt.Mesh:
-		err = t.applyMesh(ctx, spec, change)
-	default:
-		err = t.applyHere(ctx, spec, change)
+func (t *Testbed) apply(ctx context.Context, spec ShapeSpec, change bool) error {
+	do := t.applyHere
+	if t.opt.Mesh {
+		do = t.applyMesh
 	}
-	if err != nil {
+	if err := do(ctx, spec, change); err != nil {
 		return fmt.Errorf("testbed: shape the links: %w", err)
 	}
 	return nil

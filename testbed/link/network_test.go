@@ -400,27 +400,6 @@ func TestQueueDefaults(t *testing.T) {
 	}
 }
 
-func TestTopologyValidate(t *testing.T) {
-	way := Params{Delay: time.Second, Jitter: time.Second, Loss: 1}
-	full := way
-	full.Rate, full.Queue = 1e9, 1
-	pair := func(a, b string, p Params) Topology { return Topology{Pairs: map[Pair]Params{{a, b}: p}} }
-	for _, top := range []Topology{{}, {Up: map[string]Params{"a": full}}, pair("a", "b", way)} {
-		must(t, top.Validate())
-	}
-	wrong := []Topology{pair("a", "a", way), pair("a", "b", full)}
-	for _, p := range []Params{{Rate: -1}, {Rate: 10}, {Rate: math.NaN()}, {Delay: -1}, {Delay: time.Hour},
-		{Delay: 1, Jitter: 2}, {Loss: 1.1}, {Loss: math.NaN()}, {Queue: -1}} {
-		wrong = append(wrong, Topology{Up: map[string]Params{"a": p}}, Topology{Down: map[string]Params{"a": p}},
-			pair("a", "b", p))
-	}
-	for _, top := range wrong {
-		if top.Validate() == nil {
-			t.Errorf("%+v is valid", top)
-		}
-	}
-}
-
 func TestLateness(t *testing.T) {
 	times := make([]time.Duration, 1<<14)
 	for i := range times {
