@@ -192,7 +192,7 @@ func (e *Emulator) Stats(ctx context.Context) (s Stats, err error) {
 		return Stats{}, err
 	}
 	for _, d := range e.devices {
-		s.Drops.add(DropUnread, int32(d.Ports.Up.dropped()+d.Ports.Down.dropped()), 0)
+		s.Drops[DropUnread] += d.Ports.Up.dropped() + d.Ports.Down.dropped()
 	}
 	return s, nil
 }
