@@ -49,7 +49,7 @@ func parent(dir string) {
 	}
 	fmt.Println("all", 1)
 	for i := 0; ; i++ {
-		p, err := hosts[i%2].Start(ctx, Command{Name: "short", Args: stubborn, Stop: []StopStep{{syscall.SIGKILL, 0}}})
+		p, err := hosts[i%2].Start(ctx, Command{Name: "short", Args: stubborn, StopTime: 1})
 		need(err)
 		need(p.Stop(ctx))
 	}
