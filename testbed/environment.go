@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -51,7 +50,9 @@ func (t *Testbed) Environment() map[string]string {
 		}
 		return nil
 	})
-	maps.Copy(env, t.shape.environment())
+	if c := t.shapedNow().Congestion; c != "" && t.mode.Namespaces {
+		env["link.congestion"] = c
+	}
 	return env
 }
 
