@@ -1,7 +1,6 @@
 package link
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,14 +30,13 @@ type Launch func(ctx context.Context, stdin *os.File, sockets []*os.File) (Proce
 // Options of an emulator.
 type Options struct {
 	Seed    uint64 // of losses and jitter
-	Memory  int64  // bytes that packets under way may occupy; 0: DefaultMemory
 	Threads int    // of the data path; 0: half the processors, 1 to 8
 	Mesh    *Mesh  // nil: all hosts are on this machine
 }
 
-// DefaultMemory limits the packets that an emulator holds, in bytes: five times what
+// memory limits the packets that an emulator holds, in bytes: five times what
 // 10 Gbit/s × 80 ms and its queue need.
-const DefaultMemory = 1 << 30
+const memory = 1 << 30
 
 // mostThreads limits the memory of their rings: more threads would hardly be faster.
 const mostThreads = 8
@@ -60,7 +58,6 @@ type Emulator struct {
 // carrier comes from OpenCarrier and stays the caller's.
 func New(ctx context.Context, launch Launch, o Options, hub int, carrier *os.File, devices ...Device) (_ *Emulator,
 	err error) {
-	o.Memory = cmp.Or(o.Memory, DefaultMemory)
 	if o.Threads == 0 {
 		o.Threads = min(max(runtime.NumCPU()/2, 1), mostThreads)
 	}

@@ -43,7 +43,7 @@ const receiveBatch = 64
 // newLoops creates the loops of an emulator, which use as many packet sockets with descriptors
 // from first on. None is running yet.
 func newLoops(o Options, first int) (all []*loop, err error) {
-	buffers, start := &pool{limit: o.Memory}, time.Now()
+	buffers, start := &pool{limit: memory}, time.Now()
 	for i := range o.Threads {
 		l := &loop{
 			net: newNetwork(o.Seed, buffers), index: i, start: start, done: make(chan struct{}),
