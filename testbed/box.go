@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -31,10 +29,7 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, ReadBytes: nan, WriteBytes: nan}
 	others := whole
 	others.Process = OthersSample
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return []record.Sample{whole, others}
-	}
+	fs := procFS()
 	if m, err := fs.Meminfo(); err == nil && m.MemTotalBytes != nil && m.MemAvailableBytes != nil {
 		whole.RSS = float64(*m.MemTotalBytes - *m.MemAvailableBytes)
 	}

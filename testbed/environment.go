@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -74,12 +73,10 @@ func (here) Environment() map[string]string {
 		"net.core.netdev_max_backlog", "net.ipv4.tcp_congestion_control"} {
 		set("machine."+key, readSysctl(key))
 	}
-	if fs, err := procfs.NewDefaultFS(); err == nil {
-		if all, err := fs.CPUInfo(); err == nil && len(all) > 0 {
-			env["cpu.model"] = all[0].ModelName
-			if slices.Contains(all[0].Flags, "hypervisor") {
-				env["cpu.virtual"] = "true"
-			}
+	if all, err := procFS().CPUInfo(); err == nil && len(all) > 0 {
+		env["cpu.model"] = all[0].ModelName
+		if slices.Contains(all[0].Flags, "hypervisor") {
+			env["cpu.virtual"] = "true"
 		}
 	}
 	set("cpu.governor", governors())
