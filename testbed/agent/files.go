@@ -50,12 +50,7 @@ func (f remoteFiles) Open(path string) (io.ReadCloser, error) {
 
 // ReadFile implements testbed.Files.
 func (f remoteFiles) ReadFile(path string) ([]byte, error) {
-	r, err := f.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(r)
+	return ask[[]byte](context.Background(), f.h, "/files/ReadFile", path)
 }
 
 // Walk implements testbed.Files.
