@@ -51,12 +51,12 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 		me = b.self.poll([]stat{s})
 	}
 	me.Process, me.Role, me.PID = SelfSample, RoleEngine, self
+	samples := []record.Sample{whole, others, me}
 	if s := throttled(ourGroups()); !math.IsNaN(s) {
-		held := whole
-		held.Process, held.CPU, held.RSS = ThrottledSample, s, nan
-		return []record.Sample{whole, others, held, me}
+		whole.Process, whole.CPU, whole.RSS = ThrottledSample, s, nan
+		samples = append(samples, whole)
 	}
-	return []record.Sample{whole, others, me}
+	return samples
 }
 
 // accountEvery is the shortest accounting interval: the machine's CPU is counted in ticks,

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,10 +128,8 @@ func (e *Emulator) Err() error {
 	default:
 		return nil
 	}
-	if err := e.process.Err(); err != nil {
-		return fmt.Errorf("link: the emulator (process %d) died: %w", e.process.PID(), err)
-	}
-	return fmt.Errorf("link: the emulator (process %d) ended", e.process.PID())
+	err := cmp.Or(e.process.Err(), errors.New("it ended with exit status 0"))
+	return fmt.Errorf("link: the emulator (process %d) died: %w", e.process.PID(), err)
 }
 
 // call calls the emulator and waits for its answer.
