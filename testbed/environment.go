@@ -19,9 +19,6 @@ func (t *Testbed) Environment() map[string]string {
 	t.mu.Lock()
 	hosts, remote := slices.Concat(t.hosts, t.apart), t.remote
 	t.mu.Unlock()
-	if len(remote) > 0 {
-		env["testbed.hosts"] = "agents"
-	}
 	machines := 1
 	for _, h := range OneOnEach(remote) {
 		if m := h.Machine(); m.Name() != "" && h.Lost() == nil { // a lost one was replaced
