@@ -257,7 +257,8 @@ func TestTCPSurvivesLoss(t *testing.T) {
 		l.hosts["a"].ipv6, l.hosts["b"].ipv6 = v6, v6
 		transfer(t, l.hosts["a"], l.hosts["b"], 3<<20)
 	}
-	if s := l.stats(t); s.Drops[DropLoss] == 0 || s.Drops[DropUp] == 0 || s.Drops[DropMalformed] != 0 || s.Drops[DropWrite] != 0 {
+	if s := l.stats(t); s.Drops[DropLoss] == 0 || s.Drops[DropUp] == 0 || s.Drops[DropMalformed] != 0 ||
+		s.Drops[DropWrite] != 0 {
 		t.Errorf("drops %v", s.Drops)
 	}
 }
