@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -31,10 +29,7 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 	whole := record.Sample{Process: BoxSample, Role: RoleBox, CPU: nan, RSS: nan, ReadBytes: nan, WriteBytes: nan}
 	others := whole
 	others.Process = OthersSample
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return []record.Sample{whole, others}
-	}
+	fs := procFS()
 	if m, err := fs.Meminfo(); err == nil && m.MemTotalBytes != nil && m.MemAvailableBytes != nil {
 		whole.RSS = float64(*m.MemTotalBytes - *m.MemAvailableBytes)
 	}
@@ -56,12 +51,12 @@ func (b *box) poll(all map[int]stat, leaders map[int]bool) []record.Sample {
 		me = b.self.poll([]stat{s})
 	}
 	me.Process, me.Role, me.PID = SelfSample, RoleEngine, self
+	samples := []record.Sample{whole, others, me}
 	if s := throttled(ourGroups()); !math.IsNaN(s) {
-		held := whole
-		held.Process, held.CPU, held.RSS = ThrottledSample, s, nan
-		return []record.Sample{whole, others, held, me}
+		whole.Process, whole.CPU, whole.RSS = ThrottledSample, s, nan
+		samples = append(samples, whole)
 	}
-	return []record.Sample{whole, others, me}
+	return samples
 }
 
 // accountEvery is the shortest accounting interval: the machine's CPU is counted in ticks,

@@ -91,16 +91,8 @@ func (t *Testbed) stats(ctx context.Context) (a MeshAnswer, err error) {
 // EmulatorErr is nil while links are emulated as shaped; otherwise it says how the emulator
 // ended. No packet passes between hosts then.
 func (t *Testbed) EmulatorErr() error {
-	if t.opt.Mesh {
-		_, _, err := t.EmulatorStats(context.Background())
-		return err
-	}
-	t.shape.mu.Lock()
-	defer t.shape.mu.Unlock()
-	if t.shape.own == nil || t.shape.active != link.Own {
-		return nil
-	}
-	return t.shape.own.Err()
+	_, _, err := t.EmulatorStats(context.Background())
+	return err
 }
 
 func (t *Testbed) activeEmulator() string {

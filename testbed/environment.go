@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,9 +19,6 @@ func (t *Testbed) Environment() map[string]string {
 	t.mu.Lock()
 	hosts, remote := slices.Concat(t.hosts, t.apart), t.remote
 	t.mu.Unlock()
-	if len(remote) > 0 {
-		env["testbed.hosts"] = "agents"
-	}
 	machines := 1
 	for _, h := range OneOnEach(remote) {
 		if m := h.Machine(); m.Name() != "" && h.Lost() == nil { // a lost one was replaced
@@ -51,7 +46,9 @@ func (t *Testbed) Environment() map[string]string {
 		}
 		return nil
 	})
-	maps.Copy(env, t.shape.environment())
+	if c := t.shapedNow().Congestion; c != "" && t.mode.Namespaces {
+		env["link.congestion"] = c
+	}
 	return env
 }
 
@@ -73,12 +70,10 @@ func (here) Environment() map[string]string {
 		"net.core.netdev_max_backlog", "net.ipv4.tcp_congestion_control"} {
 		set("machine."+key, readSysctl(key))
 	}
-	if fs, err := procfs.NewDefaultFS(); err == nil {
-		if all, err := fs.CPUInfo(); err == nil && len(all) > 0 {
-			env["cpu.model"] = all[0].ModelName
-			if slices.Contains(all[0].Flags, "hypervisor") {
-				env["cpu.virtual"] = "true"
-			}
+	if all, err := procFS().CPUInfo(); err == nil && len(all) > 0 {
+		env["cpu.model"] = all[0].ModelName
+		if slices.Contains(all[0].Flags, "hypervisor") {
+			env["cpu.virtual"] = "true"
 		}
 	}
 	set("cpu.governor", governors())

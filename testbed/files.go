@@ -175,11 +175,7 @@ func CacheDir(name string) (string, error) {
 		}
 		top = filepath.Join(user, "plimsoll")
 	}
-	path, err := filepath.Abs(filepath.Join(top, name))
-	if err != nil {
-		return "", fmt.Errorf("testbed: a directory for the cache: %w", err)
-	}
-	return path, nil
+	return filepath.Abs(filepath.Join(top, name))
 }
 
 // DataDir returns the user's directory of that name for permanent data.

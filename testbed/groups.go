@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/prometheus/procfs"
 )
 
 // groupsOf returns the directories below root of the control group (version 2) in a /proc/PID/cgroup and of the
@@ -51,11 +49,7 @@ func groupNumber(dir, file, line string) float64 {
 // AvailableMemory implements Machine: the kernel's MemAvailable (which includes most of the
 // page cache) or what our control groups leave, whichever is less.
 func (here) AvailableMemory() (bytes float64, err error) {
-	fs, err := procfs.NewDefaultFS()
-	var m procfs.Meminfo
-	if err == nil {
-		m, err = fs.Meminfo()
-	}
+	m, err := procFS().Meminfo()
 	if err == nil && m.MemAvailableBytes == nil {
 		err = errors.New("the kernel does not report it")
 	}

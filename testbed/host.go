@@ -68,17 +68,11 @@ type Command struct {
 	// Ready is polled until it returns nil; nil means ready once started.
 	Ready        func(ctx context.Context) error
 	ReadyTimeout time.Duration // 0: 30 s
-	// Stop lists the signals that end the process, in order. The default is SIGTERM at
-	// once, SIGQUIT after 5 s (a Go daemon then logs its goroutines), SIGKILL after 10 s.
-	Stop []StopStep
+	// StopTime is how long the process may take to end after SIGTERM, before SIGKILL; 0: 10 s. After three
+	// quarters of it comes SIGQUIT: a Go daemon then logs its goroutines.
+	StopTime time.Duration
 
 	files []*os.File // inherited as descriptors 3, 4, …
-}
-
-// StopStep is one step of the escalation: Signal is sent After the stop began.
-type StopStep struct {
-	Signal syscall.Signal
-	After  time.Duration
 }
 
 // Process is a process on a host together with its descendants. It leads its own
@@ -101,7 +95,7 @@ type Process interface {
 	Err() error
 	// Signal sends a signal to the process's group.
 	Signal(syscall.Signal) error
-	// Stop ends the process and its descendants by the steps of the command; when ctx
+	// Stop ends the process and its descendants within the command's StopTime; when ctx
 	// ends, it goes straight to SIGKILL. It returns nil once none of them is left. Later
 	// calls wait for the first.
 	Stop(ctx context.Context) error

@@ -44,11 +44,7 @@ func (here) Filesystem(dir string) (f Filesystem, err error) {
 
 // IOPressure implements Machine.
 func (here) IOPressure() float64 {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return math.NaN()
-	}
-	p, err := fs.PSIStatsForResource("io")
+	p, err := procFS().PSIStatsForResource("io")
 	if err != nil || p.Some == nil {
 		return math.NaN()
 	}

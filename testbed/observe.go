@@ -65,16 +65,6 @@ func (t *Testbed) Observe(epoch time.Time, every time.Duration, sink func([]reco
 // processes that ended since the last poll.
 func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	start := time.Since(epoch)
-	samples := t.look()
-	end := time.Since(epoch)
-	for i := range samples {
-		samples[i].Start, samples[i].End = start, end
-	}
-	return samples
-}
-
-// look is Poll without times.
-func (t *Testbed) look() []record.Sample {
 	t.looking.Lock()
 	defer t.looking.Unlock()
 	t.mu.Lock()
@@ -106,7 +96,12 @@ func (t *Testbed) look() []record.Sample {
 	for _, w := range watched {
 		samples = append(samples, w.sample(all, leaders))
 	}
-	return append(samples, t.box.poll(all, leaders)...)
+	samples = append(samples, t.box.poll(all, leaders)...)
+	end := time.Since(epoch)
+	for i := range samples {
+		samples[i].Start, samples[i].End = start, end
+	}
+	return samples
 }
 
 func (p *process) sample(all map[int]stat) record.Sample {

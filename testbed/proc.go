@@ -12,6 +12,12 @@ import (
 // stat is /proc/PID/stat of a process.
 type stat struct{ procfs.ProcStat }
 
+// procFS is /proc. Where there is none, its methods fail.
+func procFS() procfs.FS {
+	fs, _ := procfs.NewDefaultFS()
+	return fs
+}
+
 // clockTicks is USER_HZ, which is 100 on every architecture Linux and Go share.
 const clockTicks = 100
 

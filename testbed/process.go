@@ -50,6 +50,7 @@ type process struct {
 
 const (
 	defaultReadyTimeout = 30 * time.Second
+	defaultStopTime     = 10 * time.Second
 	killGrace           = 5 * time.Second // how long the kernel may take to remove what was killed
 )
 
@@ -359,20 +360,11 @@ func (p *process) Signal(s syscall.Signal) error {
 
 // Stop implements Process.
 func (p *process) Stop(ctx context.Context) error {
-	p.stopOnce.Do(func() { // bounded: every step has a deadline
-		steps := p.cmd.Stop
-		if len(steps) == 0 {
-			steps = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 5 * time.Second}, {syscall.SIGKILL, 10 * time.Second}}
-		}
-		if last := steps[len(steps)-1]; last.Signal != syscall.SIGKILL {
-			steps = append(slices.Clone(steps), StopStep{syscall.SIGKILL, last.After + killGrace})
-		}
-		p.stopErr = p.escalate(ctx, steps)
-	})
+	p.stopOnce.Do(func() { p.stopErr = p.escalate(ctx, cmp.Or(p.cmd.StopTime, defaultStopTime)) })
 	return p.stopErr
 }
 
-func (p *process) escalate(ctx context.Context, steps []StopStep) error {
+func (p *process) escalate(ctx context.Context, limit time.Duration) error {
 	p.stopping.Store(true)
 	// The members must be known before the leader ends: an orphaned child with its own
 	// session and environment cannot be recognised. And the kernel reports the reads and writes
@@ -381,17 +373,20 @@ func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 	p.sample(scan())
 	p.host.t.polling.Unlock()
 	began := time.Now()
-	for _, s := range steps {
-		if p.ended(ctx, time.Until(began.Add(s.After))) || ctx.Err() != nil {
+	for _, s := range []struct {
+		after  time.Duration
+		signal syscall.Signal
+	}{{0, syscall.SIGTERM}, {limit * 3 / 4, syscall.SIGQUIT}, {limit, syscall.SIGKILL}} {
+		if p.ended(ctx, time.Until(began.Add(s.after))) || ctx.Err() != nil {
 			break
 		}
-		if err := killGroup(p.pid, s.Signal); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("testbed: stop %s: %s: %w", p.label, s.Signal, err)
+		if err := killGroup(p.pid, s.signal); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("testbed: stop %s: %s: %w", p.label, s.signal, err)
 		}
 	}
 	// Descendants do not outlive the leader.
 	defer p.forget()
-	_, left := killAll(p.members)
+	left := killAll(p.members)
 	if len(left) > 0 || !p.ended(context.Background(), killGrace) {
 		return fmt.Errorf("testbed: stop %s: pids %v do not end although killed %s ago; are they stuck in the "+
 			"kernel (state D)?", p.label, left, killGrace)
@@ -399,19 +394,16 @@ func (p *process) escalate(ctx context.Context, steps []StopStep) error {
 	return nil
 }
 
-// killAll kills processes until find returns none. It returns which it killed and which did not end.
-func killAll(find func() []int) (killed []string, left []int) {
+// killAll kills processes until find returns none. It returns which did not end.
+func killAll(find func() []int) (left []int) {
 	deadline := time.Now().Add(killGrace)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		left = find()
 		for _, pid := range left {
-			what := fmt.Sprintf("process %d (%s)", pid, readLine(fmt.Sprintf("/proc/%d/comm", pid)))
-			if unix.Kill(pid, unix.SIGKILL) == nil && !slices.Contains(killed, what) {
-				killed = append(killed, what)
-			}
+			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		if len(left) == 0 || time.Now().After(deadline) {
-			return killed, left
+			return left
 		}
 		time.Sleep(pause)
 	}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,8 +51,7 @@ func TestStopEscalates(t *testing.T) {
 	t.Parallel()
 	_, h := plainHost(t)
 	c := fakeCommand(t, "stubborn", "stubborn")
-	c.Stop = []StopStep{{syscall.SIGTERM, 0}, {syscall.SIGQUIT, 100 * time.Millisecond},
-		{syscall.SIGKILL, 200 * time.Millisecond}}
+	c.StopTime = 200 * time.Millisecond
 	p := start(t, h, c)
 	eventually(t, "leader and child run", func() bool {
 		return len(p.members()) == 2 && logs(t, p, "stubborn\nstubborn")()

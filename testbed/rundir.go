@@ -73,21 +73,16 @@ func readGroups(dir string) map[int]uint64 {
 
 // close removes the directory and ends the watchdog.
 func (s *runDir) close() error {
-	_, err := removeRunDir(s.dir)
-	return errors.Join(err, s.lock.Close(), s.watchdog.end())
+	return errors.Join(removeRunDir(s.dir), s.lock.Close(), s.watchdog.end())
 }
 
-// removeRunDir removes a run's directory and the mounts in it. It returns the directories that were in it.
-func removeRunDir(dir string) (removed []string, err error) {
+// removeRunDir removes a run's directory and the mounts in it.
+func removeRunDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		below := filepath.Join(dir, e.Name())
-		err = errors.Join(err, removeMount(below))
-		if below != groupsDir(dir) {
-			removed = append(removed, below)
-		}
+		err = errors.Join(err, removeMount(filepath.Join(dir, e.Name())))
 	}
-	return removed, errors.Join(err, os.RemoveAll(dir))
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // lockRunDir locks the directory of a run. It returns nil without an error if the run lives or the directory is gone.

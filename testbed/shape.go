@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -86,15 +84,12 @@ func (t *Testbed) Reshape(ctx context.Context, spec ShapeSpec) error {
 	return t.apply(ctx, spec, true)
 }
 
-func (t *Testbed) apply(ctx context.Context, spec ShapeSpec, change bool) (err error) {
-	switch err = spec.Validate(); {
-	case err != nil:
-	case t.opt.Mesh:
-		err = t.applyMesh(ctx, spec, change)
-	default:
-		err = t.applyHere(ctx, spec, change)
+func (t *Testbed) apply(ctx context.Context, spec ShapeSpec, change bool) error {
+	do := t.applyHere
+	if t.opt.Mesh {
+		do = t.applyMesh
 	}
-	if err != nil {
+	if err := do(ctx, spec, change); err != nil {
 		return fmt.Errorf("testbed: shape the links: %w", err)
 	}
 	return nil
@@ -256,11 +251,13 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Devi
 // settle sets the buffers, congestion control and route of one host; after a change of
 // its links only the buffers, and only if they have to grow.
 func (s *shaper) settle(t *Testbed, h *host, hosts []*host, change bool) error {
-	var bdp float64 // the largest of the host's connections
+	var bdp int64 // the largest of the host's connections
 	at := h.addr.String()
 	for _, o := range s.all(hosts) {
 		if o != at {
-			bdp = max(bdp, product(s.spec.Want(at, o)), product(s.spec.Want(o, at)))
+			out, back := s.spec.Want(at, o), s.spec.Want(o, at)
+			bdp = max(bdp, link.BDP(cmp.Or(out.Rate, unlimitedRate), out.RTT),
+				link.BDP(cmp.Or(back.Rate, unlimitedRate), back.RTT))
 		}
 	}
 	receive, send := bufferMax(bdp, receiveMaxMin), bufferMax(bdp, sendMaxMin)
@@ -289,20 +286,11 @@ func (s *shaper) settle(t *Testbed, h *host, hosts []*host, change bool) error {
 	return nil
 }
 
-// product is the bandwidth-delay product in bytes.
-func product(w link.Want) float64 {
-	rate := w.Rate
-	if rate == 0 {
-		rate = unlimitedRate
-	}
-	return rate / 8 * w.RTT.Seconds()
-}
-
 // bufferMax is three times the product: TCP's window may be half of the buffer
 // (tcp_adv_win_scale), and a loss takes another round trip to repair.
-func bufferMax(bdp float64, least int64) int64 {
+func bufferMax(bdp, least int64) int64 {
 	const page = 4096
-	n := int64(math.Ceil(3*bdp/page)) * page
+	n := (3*bdp + page - 1) / page * page
 	return min(max(n, least), bufferMaxMax)
 }
 
@@ -312,17 +300,6 @@ func bufferSysctls(receive, send int64) []sysctl {
 		{"net.ipv4.tcp_rmem", fmt.Sprint(bufferLeast, receiveFirst, receive)},
 		{"net.ipv4.tcp_wmem", fmt.Sprint(bufferLeast, sendFirst, send)},
 	}
-}
-
-func (s *shaper) environment() map[string]string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	env := map[string]string{}
-	for h, n := range s.buffers {
-		env["link.congestion"] = s.spec.Congestion
-		env["link.buffer."+h] = strconv.FormatInt(n, 10)
-	}
-	return env
 }
 
 // close ends all emulation.

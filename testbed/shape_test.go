@@ -98,7 +98,7 @@ func TestRateAlone(t *testing.T) {
 }
 
 func TestBuffersFollowTheProduct(t *testing.T) {
-	if got, want := bufferMax(product(link.Want{Rate: 1e9, RTT: 80 * time.Millisecond}), receiveMaxMin),
+	if got, want := bufferMax(link.BDP(1e9, 80*time.Millisecond), receiveMaxMin),
 		int64(30e6); math.Abs(float64(got-want)) > 4096 {
 		t.Errorf("1 Gbit/s × 80 ms: %d, want %d", got, want)
 	}

@@ -114,7 +114,7 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 	}
 	removed, err := CleanDead()
 	for _, r := range removed {
-		t.log("removed what a dead run left: " + r)
+		t.log("removed what a dead run left, and its directory " + r)
 	}
 	if err != nil {
 		t.log("cannot remove all that dead runs left: " + err.Error())

@@ -84,14 +84,10 @@ func holds(pid int, sockets map[string]bool) bool {
 // this process's network.
 func listeners(port int) map[string]bool {
 	const listens = 10
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return nil
-	}
 	//lint:ignore SA1019 what replaces it is a library to ask the kernel with, for one question
-	v4, _ := fs.NetTCP()
+	v4, _ := procFS().NetTCP()
 	//lint:ignore SA1019 likewise
-	v6, _ := fs.NetTCP6() // without IPv6 there is only one of them
+	v6, _ := procFS().NetTCP6() // without IPv6 there is only one of them
 	out := map[string]bool{}
 	for _, s := range slices.Concat(v4, v6) {
 		if s.St == listens && s.LocalPort == uint64(port) {

@@ -59,8 +59,7 @@ func ServeWatchdog(args []string, stdin io.Reader, stdout io.Writer) error {
 		return err
 	}
 	defer lock.Close()
-	_, err = clean(args[0])
-	return err
+	return clean(args[0])
 }
 
 // watchdog is the watchdog as seen by its run.
@@ -121,7 +120,7 @@ func (r *watchdog) end() error {
 }
 
 // CleanDead removes what dead runs of this user left behind (processes, RAM disks and
-// scratch directories), and returns what it removed. It does not touch live runs.
+// scratch directories), and returns their private directories. It does not touch live runs.
 func CleanDead() (removed []string, err error) {
 	states, err := filepath.Glob(filepath.Join(os.TempDir(), runDirPrefix+"*"))
 	for _, dir := range states {
@@ -130,9 +129,9 @@ func CleanDead() (removed []string, err error) {
 		}
 		lock, failed := lockRunDir(dir, unix.LOCK_EX|unix.LOCK_NB)
 		if lock != nil {
-			var some []string
-			some, failed = clean(dir)
-			removed = append(removed, some...)
+			if failed = clean(dir); failed == nil {
+				removed = append(removed, dir)
+			}
 			_ = lock.Close()
 		}
 		err = errors.Join(err, failed)
@@ -140,23 +139,18 @@ func CleanDead() (removed []string, err error) {
 	return removed, err
 }
 
-// clean kills the processes of a dead run and removes its directory. It returns what it removed.
-func clean(dir string) (removed []string, err error) {
+// clean kills the processes of a dead run and removes its directory.
+func clean(dir string) (err error) {
 	token, groups := strings.TrimPrefix(filepath.Base(dir), runDirPrefix), readGroups(dir)
-	removed, left := killAll(func() []int { return survivors(scan(), token, groups) })
-	if len(left) > 0 { // the directory stays for the next attempt
-		err = fmt.Errorf("processes %v do not end although killed", left)
+	if left := killAll(func() []int { return survivors(scan(), token, groups) }); len(left) > 0 {
+		err = fmt.Errorf("processes %v do not end although killed", left) // the directory stays for the next attempt
 	} else {
-		var dirs []string
-		dirs, err = removeRunDir(dir)
-		for _, d := range dirs {
-			removed = append(removed, "directory "+d)
-		}
+		err = removeRunDir(dir)
 	}
 	if err != nil {
 		err = fmt.Errorf("testbed: remove what a dead run left in %s: %w", dir, err)
 	}
-	return removed, err
+	return err
 }
 
 // survivors returns the live processes that certainly belong to the run: those in the

@@ -48,7 +48,7 @@ func (p *program) doctorCommand() *cobra.Command {
 				p.ui.Say("note: cannot remove all that dead runs left: %v", err)
 			}
 			for _, r := range removed {
-				p.ui.Say("removed what a dead run left: %s", r)
+				p.ui.Say("removed what a dead run left, and its directory %s", r)
 			}
 			return p.sayProblems(arg, append(engine.Preconditions(c.Context(), cfg), engine.Busy(c.Context(), cfg)...))
 		},

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/fileserver"
@@ -53,8 +51,6 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		return testbed.Command{
 			// otherwise it first tries the log of the machine's own nginx
 			Args: []string{build.path, "-p", p.Root, "-c", conf, "-e", "stderr"},
-			// TERM ends the workers at once; QUIT would wait for their clients.
-			Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
 		}, err
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -69,7 +68,7 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 			"StrictHostKeyChecking=yes",
 			"-o", "IdentitiesOnly=yes", "-o", "ControlPath=none", "-o", "LogLevel=ERROR", from, to,
 		},
-		Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: time.Second}},
+		StopTime: time.Second,
 	})
 	if err != nil {
 		n.slots.give(slot)

@@ -524,7 +524,7 @@ func TestAgentEndsDuringStop(t *testing.T) {
 	h, agent := launched(t, DefaultOrphaned)
 	said, out := io.Pipe()
 	c := shell("stubborn", "trap 'echo asked' TERM; echo begun; while :; do sleep 0.1; done")
-	c.Stdout, c.Stop = out, []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: time.Hour}}
+	c.Stdout, c.StopTime = out, time.Hour
 	p := start(t, h, c)
 	lines := bufio.NewScanner(said)
 	lines.Scan()

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -62,7 +61,7 @@ func launch(ctx context.Context, t *testbed.Testbed, at testbed.Host, orphaned t
 			h, err = Reach(ctx, opt)
 			return err
 		},
-		Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: stopTimeout}},
+		StopTime: stopTimeout,
 	})
 	if err != nil {
 		return nil, err

@@ -236,7 +236,7 @@ func (c *carrier) join(p *peer, number uint64, plain []byte, now, due int64) {
 			segs: segs, upTo: int64(binary.BigEndian.Uint64(plain[16:])) + segs}
 		p.due = max(p.due, f.upTo)
 		if f.buf == nil {
-			c.net.drops.add(DropMemory, 1, int64(len(part)))
+			c.net.drops[DropMemory]++
 			return
 		}
 		i = len(p.frames)

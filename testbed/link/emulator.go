@@ -31,14 +31,13 @@ type Launch func(ctx context.Context, stdin *os.File, sockets []*os.File) (Proce
 // Options of an emulator.
 type Options struct {
 	Seed    uint64 // of losses and jitter
-	Memory  int64  // bytes that packets under way may occupy; 0: DefaultMemory
 	Threads int    // of the data path; 0: half the processors, 1 to 8
 	Mesh    *Mesh  // nil: all hosts are on this machine
 }
 
-// DefaultMemory limits the packets that an emulator holds, in bytes: five times what
+// memory limits the packets that an emulator holds, in bytes: five times what
 // 10 Gbit/s × 80 ms and its queue need.
-const DefaultMemory = 1 << 30
+const memory = 1 << 30
 
 // mostThreads limits the memory of their rings: more threads would hardly be faster.
 const mostThreads = 8
@@ -60,7 +59,6 @@ type Emulator struct {
 // carrier comes from OpenCarrier and stays the caller's.
 func New(ctx context.Context, launch Launch, o Options, hub int, carrier *os.File, devices ...Device) (_ *Emulator,
 	err error) {
-	o.Memory = cmp.Or(o.Memory, DefaultMemory)
 	if o.Threads == 0 {
 		o.Threads = min(max(runtime.NumCPU()/2, 1), mostThreads)
 	}
@@ -130,10 +128,8 @@ func (e *Emulator) Err() error {
 	default:
 		return nil
 	}
-	if err := e.process.Err(); err != nil {
-		return fmt.Errorf("link: the emulator (process %d) died: %w", e.process.PID(), err)
-	}
-	return fmt.Errorf("link: the emulator (process %d) ended", e.process.PID())
+	err := cmp.Or(e.process.Err(), errors.New("it ended with exit status 0"))
+	return fmt.Errorf("link: the emulator (process %d) died: %w", e.process.PID(), err)
 }
 
 // call calls the emulator and waits for its answer.
@@ -192,7 +188,7 @@ func (e *Emulator) Stats(ctx context.Context) (s Stats, err error) {
 		return Stats{}, err
 	}
 	for _, d := range e.devices {
-		s.Drops.add(DropUnread, int32(d.Ports.Up.dropped()+d.Ports.Down.dropped()), 0)
+		s.Drops[DropUnread] += d.Ports.Up.dropped() + d.Ports.Down.dropped()
 	}
 	return s, nil
 }

@@ -195,7 +195,7 @@ func TestLossLive(t *testing.T) {
 		sent, arrived, _, err := a.initiateTo(t, b, top.Want("a", "b")).pass(1400, 60000, 4e8)
 		must(t, err)
 		s := l.stats(t).Since(before)
-		lost, offered := s.Drops[DropLoss].Segments, s.Hosts["a"].Sent.Segments
+		lost, offered := s.Drops[DropLoss], s.Hosts["a"].Sent.Segments
 		loss := float64(lost) / float64(offered)
 		t.Logf("ipv6 %v: %d sent, %d arrived; the emulator lost %d of %d segments (%.3f %%); drops %v", v6, sent,
 			arrived, lost, offered, loss*100, s.Drops)
@@ -206,9 +206,9 @@ func TestLossLive(t *testing.T) {
 		// link (questions, answers, pings); a few more if its own buffer overflowed.
 		const others = 5
 		dropped := 0
-		for cause, c := range s.Drops {
+		for cause, n := range s.Drops {
 			if cause != DropNoRoute {
-				dropped += int(c.Segments)
+				dropped += int(n)
 			}
 		}
 		if missing := sent - arrived; missing < dropped-others || missing > dropped+sent/200 {
@@ -257,8 +257,8 @@ func TestTCPSurvivesLoss(t *testing.T) {
 		l.hosts["a"].ipv6, l.hosts["b"].ipv6 = v6, v6
 		transfer(t, l.hosts["a"], l.hosts["b"], 3<<20)
 	}
-	if s := l.stats(t); s.Drops[DropLoss].Segments == 0 || s.Drops[DropUp].Segments == 0 ||
-		s.Drops[DropMalformed].Segments != 0 || s.Drops[DropWrite].Segments != 0 {
+	if s := l.stats(t); s.Drops[DropLoss] == 0 || s.Drops[DropUp] == 0 || s.Drops[DropMalformed] != 0 ||
+		s.Drops[DropWrite] != 0 {
 		t.Errorf("drops %v", s.Drops)
 	}
 }
@@ -338,7 +338,7 @@ func TestDeviceGoes(t *testing.T) {
 	c.Close()
 	before := l.stats(t)
 	time.Sleep(500 * time.Millisecond)
-	if l.stats(t).Drops[DropWrite].Segments == 0 {
+	if l.stats(t).Drops[DropWrite] == 0 {
 		t.Error("a packet to a device that is gone was not counted as dropped")
 	}
 	if s := l.stats(t).Since(before); s.CPU > 250*time.Millisecond {

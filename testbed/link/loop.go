@@ -43,7 +43,7 @@ const receiveBatch = 64
 // newLoops creates the loops of an emulator, which use as many packet sockets with descriptors
 // from first on. None is running yet.
 func newLoops(o Options, first int) (all []*loop, err error) {
-	buffers, start := &pool{limit: o.Memory}, time.Now()
+	buffers, start := &pool{limit: memory}, time.Now()
 	for i := range o.Threads {
 		l := &loop{
 			net: newNetwork(o.Seed, buffers), index: i, start: start, done: make(chan struct{}),
@@ -249,9 +249,9 @@ func (l *loop) take(device int, frame []byte, at int64) {
 // stats returns the statistics of the thread.
 func (l *loop) stats() (s Stats, err error) {
 	err = l.do(func() {
-		l.net.drops.add(DropUnread, l.packets.missed(), 0)
+		l.net.drops[DropUnread] += l.packets.missed()
 		if l.carrier != nil {
-			l.net.drops[DropCarrier] = Count{Segments: l.carrier.lost()}
+			l.net.drops[DropCarrier] = l.carrier.lost()
 		}
 		s = l.net.stats()
 		var ts unix.Timespec

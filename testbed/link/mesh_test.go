@@ -292,7 +292,7 @@ func TestMesh(t *testing.T) {
 	}
 	s := m.stats(t).Since(before)
 	up, down := s.Hosts["b"].Sent, s.Hosts["c"].Received
-	gone := up.Segments - down.Segments - s.Drops[DropUp].Segments - s.Drops[DropDown].Segments
+	gone := up.Segments - down.Segments - s.Drops[DropUp] - s.Drops[DropDown]
 	if up.Bytes < 8<<20 || max(gone, -gone) > 20 { // few are on their way when emulators are asked one after the other
 		t.Errorf("sent %+v, received %+v, drops %v", up, down, s.Drops)
 	}
@@ -303,7 +303,7 @@ func TestMesh(t *testing.T) {
 	before = m.stats(t)
 	_, err := m.hosts[0].initiateTo(t, m.hosts[1], Want{Loss: 0.1, ReturnLoss: 0.1}).measureRTT()
 	must(t, err)
-	if s := m.stats(t).Since(before); s.Drops[DropCarrier].Segments == 0 || s.Trouble(time.Hour) == "" {
+	if s := m.stats(t).Since(before); s.Drops[DropCarrier] == 0 || s.Trouble(time.Hour) == "" {
 		t.Errorf("drops %v, %q", s.Drops, s.Trouble(time.Hour))
 	}
 	// And so does what it delays.

@@ -20,7 +20,6 @@ type network struct {
 	seed    uint64
 	hosts   []*netHost
 	route   map[netip.Addr]int32
-	shape   Topology
 	pending eventHeap
 	pool    *pool
 	due     []event             // packets to send now
@@ -58,7 +57,7 @@ func newNetwork(seed uint64, buffers *pool) *network {
 		lateness: newHistogram()}
 }
 
-// add adds a host, shaped as the topology says.
+// add adds a host without a shape.
 func (n *network) add(name string, addrs []netip.Addr) int32 {
 	i := int32(len(n.hosts))
 	n.hosts = append(n.hosts, &netHost{name: name})
@@ -73,14 +72,11 @@ func (n *network) add(name string, addrs []netip.Addr) int32 {
 			h.paths = append(h.paths, &netPath{rng: rng, gap: math.MaxInt64})
 		}
 	}
-	n.reshape(n.shape)
 	return i
 }
 
-// reshape applies a topology to present and future hosts. Packets in flight keep their
-// departure time; none overtakes another.
+// reshape applies a topology. Packets in flight keep their departure time; none overtakes another.
 func (n *network) reshape(t Topology) {
-	n.shape = t
 	names := make([]string, len(n.hosts))
 	for i, h := range n.hosts {
 		names[i] = h.name
@@ -127,14 +123,14 @@ func (n *network) setPatience() {
 func (n *network) arrive(src int32, frame []byte, now int64) {
 	p, addr, err := parse(frame)
 	if err != nil {
-		n.drops.add(DropMalformed, 1, int64(len(frame)))
+		n.drops[DropMalformed]++
 		return
 	}
 	h := n.hosts[src]
 	h.Sent.add(p.segs, p.wire())
 	dst, ok := n.route[addr]
 	if !ok {
-		n.drops.add(DropNoRoute, p.segs, p.wire())
+		n.drops[DropNoRoute] += int64(p.segs)
 		return
 	}
 	path := h.paths[dst]
@@ -150,7 +146,7 @@ func (n *network) arrive(src int32, frame []byte, now int64) {
 		if path.gap < int64(p.segs-from) {
 			to = from + int32(path.gap)
 			path.gap = path.nextGap()
-			n.drops.add(DropLoss, 1, p.span(to, to+1))
+			n.drops[DropLoss]++
 		} else {
 			path.gap -= int64(p.segs - from)
 		}
@@ -166,7 +162,7 @@ func (n *network) send(ev event, p packet, from, to int32) {
 	}
 	buf := n.pool.get(p.size(from, to))
 	if buf == nil {
-		n.drops.add(DropMemory, to-from, p.span(from, to))
+		n.drops[DropMemory] += int64(to - from)
 		return
 	}
 	ev.p = p.cut(buf, from, to)
@@ -179,7 +175,7 @@ func (n *network) send(ev event, p packet, from, to int32) {
 // dropped from the end of p.
 func (n *network) queue(s *shaper, p packet, at *int64, cause string) (packet, bool) {
 	if fit := s.fit(*at, p); fit < p.segs {
-		n.drops.add(cause, p.segs-fit, p.span(fit, p.segs))
+		n.drops[cause] += int64(p.segs - fit)
 		if fit == 0 {
 			return p, false
 		}
@@ -240,7 +236,7 @@ func (n *network) departed(ev *event, now int64) {
 	late := min(max(now-ev.at+ev.late, 0), int64(longestLateness))
 	_ = n.lateness.RecordValue(late) // within the range of the histogram
 	if ev.refused {
-		n.drops.add(DropWrite, ev.p.segs, ev.p.wire())
+		n.drops[DropWrite] += int64(ev.p.segs)
 	} else {
 		n.hosts[ev.dst].Received.add(ev.p.segs, ev.p.wire())
 	}
@@ -252,7 +248,7 @@ func (n *network) carried(buf []byte, now, late int64) {
 	p, addr, err := parse(buf)
 	dst, ok := n.route[addr]
 	if err != nil || !ok || n.hosts[dst].away {
-		n.drops.add(DropMalformed, 1, int64(len(buf)))
+		n.drops[DropMalformed]++
 		n.pool.put(buf)
 		return
 	}

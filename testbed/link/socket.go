@@ -176,9 +176,9 @@ func (s *packetSocket) send(all []event, devices []int) {
 }
 
 // missed returns how many frames found no free slot since the last call.
-func (s *packetSocket) missed() int32 {
+func (s *packetSocket) missed() int64 {
 	if stats, err := unix.GetsockoptTpacketStats(s.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-		return int32(stats.Drops)
+		return int64(stats.Drops)
 	}
 	return 0
 }

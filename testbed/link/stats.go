@@ -46,12 +46,8 @@ const (
 	DropCarrier   = "carrier" // lost between machines, approximately
 )
 
-// Drops counts dropped packets by cause.
-type Drops map[string]Count
-
-func (d Drops) add(cause string, segments int32, bytes int64) {
-	d[cause] = d[cause].plus(Count{int64(segments), bytes}, 1)
-}
+// Drops counts dropped segments by cause.
+type Drops map[string]int64
 
 // HostStats is one host's link.
 type HostStats struct {
@@ -70,7 +66,7 @@ func (s Stats) plus(o Stats, sign int64) Stats {
 		Lateness: s.Lateness.plus(o.Lateness, sign)}
 	maps.Copy(sum.Drops, s.Drops)
 	for cause, c := range o.Drops {
-		sum.Drops[cause] = s.Drops[cause].plus(c, sign)
+		sum.Drops[cause] += sign * c
 	}
 	maps.Copy(sum.Hosts, s.Hosts)
 	for name, h := range o.Hosts {
@@ -129,7 +125,7 @@ func (s Stats) Trouble(limit time.Duration) string {
 		{DropWrite, stray, "the kernel refused %d segments that the emulator sent to hosts"},
 		{DropUnread, 0, "the emulator was too slow to read %d packets"},
 	} {
-		if d := s.Drops[c.cause].Segments; float64(d) > c.most {
+		if d := s.Drops[c.cause]; float64(d) > c.most {
 			return fmt.Sprintf(c.text, d)
 		}
 	}

@@ -40,15 +40,14 @@ func TestThreadsDeliverTheSame(t *testing.T) {
 			}
 			sims[src%threads].send(src, dst, 1+rng.IntN(8), uint32(step))
 		}
-		total := Stats{Drops: map[string]Count{}, Hosts: map[string]HostStats{}}
+		total := Stats{Drops: Drops{}, Hosts: map[string]HostStats{}}
 		for _, s := range sims {
 			s.run()
 			got = append(got, s.got...)
 			total = total.Merge(s.n.stats())
 		}
 		all := total.all()
-		if got := all.Received.plus(total.Drops[DropLoss], 1).plus(total.Drops[DropUp], 1).plus(total.Drops[DropDown],
-			1); got != all.Sent {
+		if d := total.Drops; all.Received.Segments+d[DropLoss]+d[DropUp]+d[DropDown] != all.Sent.Segments {
 			t.Errorf("%d threads: counters do not add up: %+v", threads, total)
 		}
 		slices.SortFunc(got, func(a, b delivery) int {

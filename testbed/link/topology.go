@@ -4,8 +4,6 @@
 package link
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -81,34 +79,6 @@ func (t Topology) any(is func(Params) bool) bool {
 	return slices.ContainsFunc(slices.AppendSeq(all, maps.Values(t.Pairs)), is)
 }
 
-// Validate returns an error if a link is impossible.
-func (t Topology) Validate() error {
-	for name, links := range map[string]map[string]Params{"uplink": t.Up, "downlink": t.Down} {
-		for h, p := range links {
-			if !p.valid() {
-				return fmt.Errorf("link: %s of %s: %w, not %+v", name, h, errParams, p)
-			}
-		}
-	}
-	for k, p := range t.Pairs {
-		if !p.valid() || p.Rate != 0 || p.Queue != 0 || k[0] == k[1] {
-			return fmt.Errorf("link: path %s → %s: %w, between two hosts without a rate, not %+v", k[0], k[1],
-				errParams, p)
-		}
-	}
-	return nil
-}
-
-var errParams = errors.New("the rate must be 0 or at least 1 kbit/s, the delay at most 30 s, " +
-	"the jitter at most the delay, the loss at most 1")
-
-func (p Params) valid() bool {
-	return (p.Rate == 0 || p.Rate >= 1e3) && p.Delay >= 0 && p.Delay <= maxDelay && p.Jitter >= 0 &&
-		p.Jitter <= p.Delay && p.Loss >= 0 && p.Loss <= 1 && p.Queue >= 0
-}
-
-const maxDelay = 30 * time.Second // a longer one is probably a typo
-
 // path returns what happens between the uplink and the downlink queue.
 func (t Topology) path(from, to string) Params {
 	if p, ok := t.Pairs[Pair{from, to}]; ok {
@@ -124,9 +94,6 @@ func (t Topology) resolve(hosts []string) Topology {
 	for _, h := range hosts {
 		var rtt time.Duration // of the longest path through h's access link
 		for _, o := range hosts {
-			if !t.Up[h].queues() && !t.Down[h].queues() {
-				break
-			}
 			if o != h {
 				rtt = max(rtt, t.path(h, o).Delay+t.path(o, h).Delay)
 			}
@@ -157,6 +124,3 @@ func least(rates ...float64) float64 {
 	}
 	return r
 }
-
-// queues reports whether the size of p's queue depends on the length of the paths.
-func (p Params) queues() bool { return p.QueueBytes(0) != p.QueueBytes(maxDelay) }

@@ -42,11 +42,11 @@ func TestTroubleOfLatePackets(t *testing.T) {
 func TestTroubleOfLostSegments(t *testing.T) {
 	for cause, least := range map[string]int64{DropMemory: 1, DropUnread: 1, DropCarrier: 11, DropWrite: 11} {
 		s := Stats{Hosts: map[string]HostStats{"a": {Sent: Count{Segments: 1e6}}},
-			Drops: map[string]Count{cause: {Segments: least - 1}}}
+			Drops: Drops{cause: least - 1}}
 		if got := s.Trouble(time.Hour); got != "" {
 			t.Errorf("%s of %d segments in a million: %q, want none", cause, least-1, got)
 		}
-		s.Drops[cause] = Count{Segments: least}
+		s.Drops[cause] = least
 		if s.Trouble(time.Hour) == "" {
 			t.Errorf("%s of %d segments in a million is no trouble", cause, least)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/timing"
@@ -65,9 +64,8 @@ const (
 
 // Launch starts the daemon and waits until its API answers.
 func (d *Daemon) Launch(ctx context.Context, c testbed.Command) error {
-	c.Dir, c.ReadyTimeout = d.Dir, apiTime
+	c.Dir, c.ReadyTimeout, c.StopTime = d.Dir, apiTime, StopTime
 	c.Ready = func(ctx context.Context) error { return d.API.Get(ctx, d.API.Consensus, nil, nil) }
-	c.Stop = []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: StopTime}}
 	if err := d.Run(ctx, c); err != nil {
 		d.API.Close()
 		return fmt.Errorf("%s: %w", d.System, err)

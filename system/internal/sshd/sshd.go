@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -83,7 +81,6 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 			c.Close()
 			return s.probe(ctx)
 		},
-		Stop: []testbed.StopStep{{Signal: syscall.SIGTERM}, {Signal: syscall.SIGKILL, After: 5 * time.Second}},
 	})
 	if err != nil {
 		if errors.Is(err, system.ErrAuth) {
