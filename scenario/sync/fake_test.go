@@ -334,7 +334,7 @@ func follow(t *testing.T, section string) *syncTest {
 	t.Helper()
 	w := &syncTest{t: t, cell: cellOf(t, section)}
 	w.c = newFakeChains(w.cell.Sync.Peers + 1)
-	dir := func() (scenario.StoreDir, error) {
+	dir := func(context.Context, int64) (scenario.StoreDir, error) {
 		d, err := os.MkdirTemp(t.TempDir(), "store")
 		w.stores++
 		return scenario.StoreDir{Files: testbed.LocalFiles{}, Path: d,
@@ -344,11 +344,9 @@ func follow(t *testing.T, section string) *syncTest {
 	limits.Start = experiment.Duration(time.Minute)
 	w.site = scenario.Site{
 		Use: experiment.SystemUse{Name: "fake", Mode: "start"}, Cluster: w.c, Network: w.c, Seed: 1, Dir: t.TempDir(),
-		Limits: limits,
-		Disk:   func(context.Context) (scenario.StoreDir, error) { return dir() },
-		RAM:    func(context.Context, int64) (scenario.StoreDir, error) { return dir() },
-		Say:    func(text string) { w.said = append(w.said, text) },
-		Event:  func(kind, what, detail string, _ time.Duration) { w.said = append(w.said, kind+" "+what+": "+detail) },
+		Limits: limits, Store: dir,
+		Say:   func(text string) { w.said = append(w.said, text) },
+		Event: func(kind, what, detail string, _ time.Duration) { w.said = append(w.said, kind+" "+what+": "+detail) },
 	}
 	return w
 }

@@ -549,7 +549,7 @@ func TestSyncPrepare(t *testing.T) {
 			t.Errorf("a chain that is not made: %v", err)
 		}
 		w = follow(t, "storage: ram")
-		w.site.RAM = func(_ context.Context, size int64) (scenario.StoreDir, error) {
+		w.site.Store = func(_ context.Context, size int64) (scenario.StoreDir, error) {
 			return scenario.StoreDir{}, fmt.Errorf("2 MiB are free, enough: %v", size < 3*fakeBytes)
 		}
 		var skip *scenario.SkipError
