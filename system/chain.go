@@ -38,7 +38,6 @@ type Chain struct {
 	Bytes        int64  // of its blocks as sent, without framing
 	Transactions int64  // in all blocks
 	Disk         int64  // most bytes in the store of a node with the whole chain: the size of a RAM disk
-	Built        bool   // it was built by this call
 }
 
 // Follower is a node that follows a chain: a [ChainNode], or an attached node that is only

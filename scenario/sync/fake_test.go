@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -71,7 +70,6 @@ type fakeFollower struct {
 	follow  func(system.FollowTask) error
 	answer  func(context.Context, *system.Following) error
 	asked   int
-	moved   atomic.Bool     // its address changes
 	process testbed.Process // nil: none
 }
 
@@ -99,7 +97,7 @@ func (c *fakeChains) Chain(_ context.Context, spec system.ChainSpec, say func(st
 	c.chains = append(c.chains, spec)
 	say("making it")
 	return system.Chain{ID: fmt.Sprintf("%+v", spec), Tip: "tip", Height: fakeBlocks, Bytes: fakeBytes,
-		Disk: 3 * fakeBytes, Built: true}, nil
+		Disk: 3 * fakeBytes}, nil
 }
 
 func (c *fakeChains) Replay(ctx context.Context, task system.FollowTask) (system.Replayed, error) {
@@ -175,9 +173,6 @@ func (c *fakeChains) peers() (all []*fakeFollower) {
 }
 
 func (n *fakeFollower) address() string {
-	if n.moved.Load() {
-		return fmt.Sprintf("fake:1%d", n.place)
-	}
 	return fmt.Sprintf("fake:%d", n.place)
 }
 

@@ -57,11 +57,7 @@ func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
 		return r.unfit(fmt.Sprintf("make a chain of %d blocks", s.Blocks), err)
 	}
 	r.chains[spec] = chain
-	what := "chain found"
-	if chain.Built {
-		what = "chain made"
-	}
-	r.tell("phase", what, fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
+	r.tell("phase", "chain ready", fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
 		words.Bytes(float64(chain.Bytes))), time.Since(begun))
 	return nil
 }
