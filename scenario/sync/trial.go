@@ -157,9 +157,8 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	}
 	height := max(0, f.Height)
 	a := nodes.Answer{All: height >= t.Goal && f.Tip == t.chain.Tip, Own: answer{f, 0}}
-	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= t.Goal)
 	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1,
-		Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
+		Peers: max(-1, f.Connected), Trouble: f.Trouble, Complete: a.All && (f.Indexed < 0 || f.Indexed >= t.Goal)}
 	if !a.All && height >= t.Goal {
 		t.Mu.Lock()
 		last, _ := n.Last.Own.(answer)
