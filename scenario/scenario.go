@@ -273,7 +273,6 @@ type Usage struct {
 type NodeUsage struct {
 	CPU     float64 // seconds
 	RSSPeak float64 // bytes: the maximum of one sample per second
-	Read    float64 // bytes read from storage for the processes
 	Written float64 // bytes that the processes caused to be written to storage
 }
 
