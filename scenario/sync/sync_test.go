@@ -190,10 +190,10 @@ func TestSyncs(t *testing.T) {
 		"no program": {set: starts(func(system.FollowTask) error { return errors.New("fake: no such program") }),
 			outcomes: "error fake: no such program"},
 
-		// The node counts as being on a wrong chain from the third such poll on.
+		// The node counts as being on a wrong chain from the second such poll on.
 		"another tip": {set: atTheEnd(fakeBlocks, "another"), outcomes: "wrong-bytes",
 			exact: values{"ok_rate": 0}, then: func(w *syncTest) {
-				if at := float64(w.Ops[0].LastByte-w.Ops[0].Intended) / 1e9; at < 11.3 || at > 11.4 ||
+				if at := float64(w.Ops[0].LastByte-w.Ops[0].Intended) / 1e9; at < 11.2 || at > 11.3 ||
 					len(w.Happened("wrong content")) != 1 {
 					t.Errorf("after %v s: %+v", at, w.Events)
 				}
@@ -208,16 +208,16 @@ func TestSyncs(t *testing.T) {
 				}
 			})(w)
 		}},
-		"another tip, and dead before the third answer": {section: "faults: [{crash: node, at: 11400ms, for: 1}]",
+		"another tip, and dead before the second answer": {section: "faults: [{crash: node, at: 11400ms, for: 1}]",
 			set: func(w *syncTest) {
 				strays := 0
 				says(func(f *system.Following) {
 					if strays++; f.Height < fakeBlocks {
 						strays = 0
-					} else if strays <= 3 {
+					} else if strays <= 2 {
 						f.Tip = "another"
 					}
-					if strays == 3 {
+					if strays == 2 {
 						time.Sleep(200 * time.Millisecond) // killed meanwhile
 					}
 				})(w)
