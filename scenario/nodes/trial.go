@@ -330,13 +330,10 @@ func (t *Trial) NeedLinks(slow string) error {
 // cleanLimit limits the cleanup of all nodes.
 const cleanLimit = 5 * time.Minute
 
-// Clean restores the links, even if ctx has ended, and calls clean.
+// Clean calls clean, even if ctx has ended. The engine restores the links.
 func (t *Trial) Clean(ctx context.Context, clean func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
-	if err := t.Links.restore(ctx); err != nil {
-		t.Event("error", "links not restored", scenario.ShortError(err), t.Now(), 0)
-	}
 	clean(ctx)
 }
 
