@@ -19,7 +19,7 @@ type Tuning struct {
 	Factors  []stats.FactorialFactor
 	Effects  []Effect
 	Best     *Cell // the best configuration; nil: none is known
-	Base     *Cell // the default; nil: it is not among the cells
+	Base     *Cell // the default: the first of the cells
 	Tied     []*Cell
 	Gain     stats.Interval // time of the best divided by that of the default
 	Warnings []string
@@ -39,14 +39,14 @@ type Effect struct {
 }
 
 // Tune fits the model of main effects and interactions of two for each system and set
-// of conditions, and finds the best configuration. preset are the knobs' default values.
-func Tune(f *Frame, metric string, knob func(path string) bool, preset map[string]string) []*Tuning {
+// of conditions, and finds the best configuration.
+func Tune(f *Frame, metric string, knob func(path string) bool) []*Tuning {
 	var all []*Tuning
 	at := map[string]*Tuning{}
 	for _, c := range f.Cells {
 		t := at[c.Pair]
 		if t == nil {
-			t = &Tuning{metric: metric, knob: knob, levels: map[*Cell][]int{}}
+			t = &Tuning{metric: metric, knob: knob, levels: map[*Cell][]int{}, Base: c}
 			t.Name = t.names(c, false)
 			if len(f.Systems) > 1 {
 				t.Name = strings.TrimSuffix(c.System+", "+t.Name, ", ")
@@ -56,7 +56,7 @@ func Tune(f *Frame, metric string, knob func(path string) bool, preset map[strin
 		t.cells = append(t.cells, c)
 	}
 	for _, t := range all {
-		t.setFactors(f, preset)
+		t.setFactors(f)
 		t.fit(f)
 	}
 	return all
@@ -70,16 +70,14 @@ func (t *Tuning) names(c *Cell, knobs bool) string {
 	return c.levels(", ", func(x Factor) bool { return x.Path != "system" && t.knob(x.Path) == knobs })
 }
 
-// setFactors sets the knobs that vary, with their levels in the order of the plan. The first cell
-// of the system has every default, even if these cells lack it.
-func (t *Tuning) setFactors(f *Frame, preset map[string]string) {
-	var paths, first []string
+// setFactors sets the knobs that vary, with their levels in the order of the plan.
+func (t *Tuning) setFactors(f *Frame) {
+	var paths []string
 	for _, of := range t.cells[0].Factors {
 		value := func(c *Cell) string { x, _ := c.Factor(of.Path); return x.Value }
 		varies := func(c *Cell) bool { return value(c) != of.Value }
 		if t.knob(of.Path) && slices.ContainsFunc(t.cells, varies) {
 			paths = append(paths, of.Path)
-			first = append(first, of.Label+" "+preset[of.Path])
 			t.Factors = append(t.Factors, stats.FactorialFactor{Name: of.Label})
 		}
 	}
@@ -95,12 +93,6 @@ func (t *Tuning) setFactors(f *Frame, preset map[string]string) {
 			x, _ := c.Factor(path)
 			t.levels[c] = append(t.levels[c], slices.Index(values, x.Value))
 		}
-	}
-	if i := slices.IndexFunc(t.cells, func(c *Cell) bool { return c.Baseline }); i >= 0 {
-		t.Base = t.cells[i]
-	} else if len(paths) > 0 {
-		t.Warnings = append(t.Warnings, "the default ("+strings.Join(first, ", ")+
-			") is not among the cells, so nothing is compared with it: let `where` keep it")
 	}
 }
 
@@ -192,8 +184,6 @@ func (t *Tuning) NoGain() string {
 	switch {
 	case t.Best == t.Base:
 		return "the default itself"
-	case t.Base == nil:
-		return "the default is not among the cells"
 	case t.Gain.N == 0:
 		return "not all trials of the default succeeded"
 	}

@@ -76,17 +76,17 @@ func TestVerdictNamesEffects(t *testing.T) {
 	}
 }
 
-// Where the default configuration is left out, nothing is compared with it.
+// Where `where` leaves out the default, the first configuration that remains takes its place.
 func TestKnobsWithoutTheirDefault(t *testing.T) {
 	file := knobs + "where: [\"sync.storage == ram || sync.vary.subscriber == none\"]\n"
 	r := tuned(t, file, func(bool, bool, *record.Trial) {})
 	best := r.Table("best")
-	if len(r.Cells) != 6 || len(best.Rows) != 1 || best.Get(0, "gain").Text == "" {
+	if len(r.Cells) != 6 || len(best.Rows) != 1 || best.Get(0, "gain").Text != "" {
 		t.Errorf("%d cells, best %+v", len(r.Cells), best)
 	}
-	for _, c := range r.Cells {
-		if len(c.Ratios) > 0 {
-			t.Errorf("%s is compared: %+v", c.ID, c.Ratios)
+	for i, c := range r.Cells {
+		if c.Baseline != (i == 0) || (len(c.Ratios) > 0) != (i > 0) {
+			t.Errorf("cell %d: %s is the default: %t, compared: %+v", i, c.ID, c.Baseline, c.Ratios)
 		}
 	}
 }

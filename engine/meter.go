@@ -212,7 +212,7 @@ func (m *meter) totals() totals {
 	t := totals{wall: (self.End - first.End).Seconds(), harness: self.CPU - first.CPU}
 	t.machines = map[string]float64{"": t.harness}
 	for i := range m.nodes {
-		n := scenario.NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN(), Read: math.NaN(), Written: math.NaN()}
+		n := scenario.NodeUsage{CPU: math.NaN(), RSSPeak: math.NaN(), Written: math.NaN()}
 		if m.accounts != nil {
 			n.RSSPeak = m.nodePeak[i]
 		}
@@ -244,10 +244,9 @@ func (m *meter) totals() totals {
 // addUsed adds the usage of a process to its node, which has NaN before the first.
 func addUsed(n *scenario.NodeUsage, u *used) {
 	if math.IsNaN(n.CPU) {
-		n.CPU, n.Read, n.Written = 0, 0, 0
+		n.CPU, n.Written = 0, 0
 	}
 	n.CPU += u.cpu()
-	n.Read += u.last.ReadBytes - u.first.ReadBytes
 	n.Written += u.last.WriteBytes - u.first.WriteBytes
 }
 

@@ -165,9 +165,9 @@ func TestMeterOfProcessesThatComeAndGo(t *testing.T) {
 	m.add(look(of4("fresh", 22, 100, 1e12, 1e12, 1e12)))
 	u := m.usage()
 	want := []scenario.NodeUsage{
-		{CPU: 2.5 + 0.25 + 1, RSSPeak: 700, Read: 11, Written: 1650},
-		{CPU: 1.5, RSSPeak: 500, Read: 0, Written: 1},
-		{CPU: 2, RSSPeak: 31, Read: 0, Written: 1},
+		{CPU: 2.5 + 0.25 + 1, RSSPeak: 700, Written: 1650},
+		{CPU: 1.5, RSSPeak: 500, Written: 1},
+		{CPU: 2, RSSPeak: 31, Written: 1},
 	}
 	for i, n := range u.Nodes {
 		if n != want[i] {

@@ -170,12 +170,11 @@ func (s *syncing) sync(ctx context.Context, cell experiment.Cell, sink scenario.
 			return store, err
 		}
 	}
+	memory := int64(0)
 	if cell.Sync.Storage == ramStorage {
-		store, err = s.site.RAM(ctx, 4*followerWrites)
-	} else {
-		store, err = s.site.Disk(ctx)
+		memory = 4 * followerWrites
 	}
-	if err != nil {
+	if store, err = s.site.Store(ctx, memory); err != nil {
 		return store, err
 	}
 	sink.Begin()

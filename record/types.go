@@ -157,7 +157,6 @@ const (
 	// For load generators on machines with their own clocks.
 	DetailClockAhead  = "clock_ahead"      // seconds that the clock was ahead of the engine's, already subtracted
 	DetailClockError  = "clock_error"      // seconds: largest error of its times after that
-	DetailNodeRead    = "node_read"        // bytes that storage had to read for the node's processes
 	DetailNodeWritten = "node_written"     // bytes that they made storage write
 	DetailCalled      = "called"           // seconds from a leecher's release to the first call that gave it its task
 	DetailGap         = "gap"              // seconds: longest interval in which an event at a leecher could go unnoticed

@@ -34,30 +34,24 @@ var ErrNoFacts = errors.New("the trial did not record what its metrics are compu
 // ReadFacts reads the records of a trial, except for its summary. Memory use is constant: the
 // streams are read when they are used, and [Measured.Err] then returns their errors.
 func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Measured, error) {
-	in := factsOf(trial.Details)
+	in := Recorded(r, trial.ID)
+	in.restore(trial.Details)
 	links, err := r.LinksOf(trial.ID)
-	if err != nil {
-		return in, fmt.Errorf("links of trial %d: %w", trial.ID, err)
-	}
 	own := max(0, len(links)-int(in.LoadDetail(loadLinks)))
 	if own > 0 {
 		in.Link = &links[own-1]
 	}
 	in.Cell, in.Load.Links = cell, links[own:]
-	in.stream(r, trial.ID)
-	return in, nil
+	return in, err
 }
 
 // Recorded returns only the streams of a trial's records so far.
-func Recorded(r *record.Reader, trial int64) (in Measured) {
-	in.stream(r, trial)
-	return in
-}
-
-func (in *Measured) stream(r *record.Reader, trial int64) {
-	in.failed = new(error)
-	in.Ops, in.Jobs = Sound(r.Ops(trial), in.failed), Sound(r.Jobs(trial), in.failed)
-	in.Polls, in.Events = Sound(r.Polls(trial), in.failed), Sound(r.EventsOf(trial), in.failed)
+func Recorded(r *record.Reader, trial int64) Measured {
+	failed := new(error)
+	return Measured{failed: failed,
+		Ops: Sound(r.Ops(trial), failed), Jobs: Sound(r.Jobs(trial), failed),
+		Polls: Sound(r.Polls(trial), failed), Events: Sound(r.EventsOf(trial), failed),
+	}
 }
 
 // Err returns why streams ended early, or nil.
@@ -72,8 +66,8 @@ func (in *Measured) Err() error {
 // with the details that it is about to store and with the summary; a nil summary is read.
 func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment.Cell,
 	summary *record.Summary) (map[string]float64, error) {
-	recorded := factsOf(trial.Details)
-	if math.IsNaN(recorded.Detail(record.DetailLoad, loadSeconds)) { // recorded by an older version, or imported
+	in := Measured{Load: Load{Details: trial.Details}}
+	if math.IsNaN(in.Detail(record.DetailLoad, loadSeconds)) { // recorded by an older version, or imported
 		return nil, ErrNoFacts
 	}
 	in, err := ReadFacts(r, trial, cell)
@@ -142,7 +136,7 @@ func fields(l *Load, u *Usage) []field {
 // nodeFields returns the fields that are stored for each node.
 func nodeFields(n *NodeUsage) []field {
 	return []field{{kind: record.DetailNodeCPU, at: &n.CPU}, {kind: record.DetailNodeRSS, at: &n.RSSPeak},
-		{kind: record.DetailNodeRead, at: &n.Read}, {kind: record.DetailNodeWritten, at: &n.Written}}
+		{kind: record.DetailNodeWritten, at: &n.Written}}
 }
 
 // Names of details of the kind [record.DetailLoad]; all but loadSeconds are no fields of Load.
@@ -189,8 +183,8 @@ func Details(load Load, usage Usage, names []string, tls bool) []record.Detail {
 	return all
 }
 
-// factsOf restores Load, Usage and TLS from a trial's details.
-func factsOf(details []record.Detail) (in Measured) {
+// restore restores Load, Usage and TLS from a trial's details.
+func (in *Measured) restore(details []record.Detail) {
 	in.Load.Details = details
 	for _, f := range fields(&in.Load, &in.Usage) {
 		*f.at = in.Detail(f.kind, f.name)
@@ -207,7 +201,6 @@ func factsOf(details []record.Detail) (in Measured) {
 		}
 	}
 	in.TLS = in.LoadDetail(LoadTLS) > 0
-	return in
 }
 
 // Detail returns a number that the trial recorded, or NaN.

@@ -22,10 +22,11 @@ func TestFactsComeBack(t *testing.T) {
 	usage := Usage{
 		SystemCPU: 1, SystemRSSPeak: 2, OthersBusy: 0, HarnessCPU: unknown, BoxCPU: 5, EmulatorCPU: 6,
 		EmulatorThread: unknown, BusiestCPU: 8, IOPressure: 9,
-		Nodes: []NodeUsage{{1, 2, 3, 4}, {unknown, unknown, unknown, unknown}, {5, 6, 7, 8}},
+		Nodes: []NodeUsage{{1, 2, 3}, {unknown, unknown, unknown}, {5, 6, 7}},
 	}
 	details := Details(load, usage, []string{"a-01", "a-02", "a-03"}, true)
-	in := factsOf(details)
+	var in Measured
+	in.restore(details)
 	if in.LoadDetail(loadLinks) != 2 || !in.TLS {
 		t.Errorf("%v links, TLS %v", in.LoadDetail(loadLinks), in.TLS)
 	}

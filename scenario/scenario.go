@@ -70,11 +70,11 @@ type Site struct {
 	// host is replaced.
 	Generators []testbed.Host
 	Network    Network // the links between the nodes; nil: none
-	// Disk and RAM create an empty directory for the store of one trial, on disk or in memory;
-	// the caller removes it. RAM fails, without taking memory, if there is not enough for size
-	// bytes. The directory is on the first server's host, so attached systems have none.
-	Disk   func(ctx context.Context) (StoreDir, error)
-	RAM    func(ctx context.Context, size int64) (StoreDir, error)
+	// Store creates an empty directory for the store of one trial, on disk or, if memory is above
+	// 0, in memory with that many bytes; the caller removes it. It fails, without taking memory,
+	// if there is not enough. The directory is on the first server's host, so attached systems
+	// have none.
+	Store  func(ctx context.Context, memory int64) (StoreDir, error)
 	Self   []string // command prefix of our own subcommands
 	Dir    string   // scratch directory, kept until the run ends
 	Seed   uint64   // of names and contents; for an attached system different in each session
@@ -272,7 +272,6 @@ type Usage struct {
 type NodeUsage struct {
 	CPU     float64 // seconds
 	RSSPeak float64 // bytes: the maximum of one sample per second
-	Read    float64 // bytes read from storage for the processes
 	Written float64 // bytes that the processes caused to be written to storage
 }
 

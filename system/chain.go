@@ -37,8 +37,7 @@ type Chain struct {
 	Height       int64  // of the last block; the genesis block has 0
 	Bytes        int64  // of its blocks as sent, without framing
 	Transactions int64  // in all blocks
-	Disk         int64  // most bytes in the store of a node with the whole chain: the size of a RAM disk; 0: unknown
-	Built        bool   // it was built by this call
+	Disk         int64  // most bytes in the store of a node with the whole chain: the size of a RAM disk
 }
 
 // Follower is a node that follows a chain: a [ChainNode], or an attached node that is only

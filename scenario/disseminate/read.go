@@ -94,7 +94,7 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		}
 		out.Spans = append(out.Spans, l.life(t, release)...)
 	}
-	out.Spans = append(out.Spans, happened(t, events, names, release)...)
+	out.Spans = append(out.Spans, happened(t, events, release)...)
 	if len(progress) > 0 {
 		out.Series = []analysis.Series{{Trial: t, Metric: verified, Points: analysis.Thin(progress, mostPoints)}}
 	}
@@ -154,14 +154,12 @@ func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span)
 				From: float64(from-release) / 1e9, To: float64(to-release) / 1e9, Failed: kind == unfinished})
 		}
 	}
+	first, ended := cmp.Or(op.FirstByte, op.LastByte), strings.TrimSuffix(op.Outcome.String()+": "+op.Class, ": ")
+	span("waiting", op.Intended, first, "")
 	if op.Outcome == record.OK {
-		first := cmp.Or(op.FirstByte, op.Intended)
-		span("waiting", op.Intended, first, "")
 		span("fetching", first, op.LastByte, "")
 		return spans
 	}
-	first, ended := cmp.Or(op.FirstByte, op.LastByte), strings.TrimSuffix(op.Outcome.String()+": "+op.Class, ": ")
-	span("waiting", op.Intended, first, "")
 	span(unfinished, first, op.LastByte, fmt.Sprintf("%.0f %% of the content, then %s",
 		100*float64(op.Bytes)/float64(op.Length), ended))
 	span("end", op.LastByte, op.LastByte, ended)
@@ -170,7 +168,7 @@ func (l *leecher) life(t *analysis.Trial, release int64) (spans []analysis.Span)
 
 // happened returns the spans of faults, which concern all nodes, and of events of single nodes,
 // whose detail begins with the node's name.
-func happened(t *analysis.Trial, events []record.Event, names map[int]string, release int64) (spans []analysis.Span) {
+func happened(t *analysis.Trial, events []record.Event, release int64) (spans []analysis.Span) {
 	at := func(e record.Event) float64 { return e.At.Sub(t.Epoch).Seconds() - float64(release)/1e9 }
 	for i, e := range events {
 		if e.Kind != "fault" && e.Kind != "node" {
@@ -185,11 +183,8 @@ func happened(t *analysis.Trial, events []record.Event, names map[int]string, re
 				break
 			}
 		}
-		node, _, _ := strings.Cut(e.Detail, ":")
-		for _, name := range names {
-			if e.Kind == "node" && node == name {
-				x.Entity = name
-			}
+		if e.Kind == "node" {
+			x.Entity, _, _ = strings.Cut(e.Detail, ":")
 		}
 		spans = append(spans, x)
 	}

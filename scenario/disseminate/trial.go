@@ -60,14 +60,11 @@ func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	d := cell.Disseminate
 	who := chooseRoles(d, d.Faults, r.site.Seed, seed, sink.Number)
 	rates := map[int]scenario.Rates{}
-	if slowly := (scenario.Rates{Up: float64(d.SlowUp), Down: float64(d.SlowDown)}); slowly != (scenario.Rates{}) {
-		for _, i := range who.slow {
-			rates[i] = slowly
-		}
+	for _, i := range who.slow {
+		rates[i] = scenario.Rates{Up: float64(d.SlowUp), Down: float64(d.SlowDown)}
 	}
 	t := &trial{runner: r, d: d, addresses: make([]string, d.Nodes), checked: map[*nodes.Node]error{}}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
-	t.Lasting = true
 	data := cell.Data
 	data.Objects = 1
 	var err error
@@ -202,8 +199,7 @@ func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	return nodes.Answer{
 		Mark: record.Mark{Verified: f.Verified, Written: -1, Received: f.Received, Sent: f.Sent, Peers: f.Peers,
 			Complete: f.Complete, Trouble: f.Trouble},
-		All:  f.Complete || f.Verified >= t.Goal,
-		Done: f.Complete,
+		All: f.Complete || f.Verified >= t.Goal,
 	}, err
 }
 

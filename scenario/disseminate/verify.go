@@ -126,10 +126,9 @@ func (t *trial) leave(n *nodes.Node, at time.Duration) {
 	}
 }
 
-// clean reverts the trial's changes to nodes and links, even after a failure. A node that cannot
-// forget the content is restarted before its next use. If the user has cancelled the run, the
-// nodes will not be used again, and only the links are restored, since they belong to the
-// machine.
+// clean reverts the trial's changes to nodes, even after a failure. A node that cannot forget the
+// content is restarted before its next use, and so are all if the user has cancelled the run, since
+// they will hardly be used again.
 func (t *trial) clean(ctx context.Context) {
 	cancelled := errors.Is(ctx.Err(), context.Canceled)
 	t.Clean(ctx, func(ctx context.Context) {

@@ -197,7 +197,7 @@ func (t *Trial) back(n *Node, f *Fault, now time.Duration) (task bool) {
 	waited := t.struck(f) // all that needed this node
 	if n.timed {
 		waited = []*Node{n}
-		n.again(f.WithoutData, t.Lasting)
+		n.again(f.WithoutData)
 	}
 	t.awaitUndoing(f) // for nodes that were released meanwhile, too
 	t.awaitRecovery(now, waited...)

@@ -70,17 +70,6 @@ func (l *Links) change(ctx context.Context) error {
 	return l.network.Change(ctx, c)
 }
 
-// restore reverts all changes of the trial.
-func (l *Links) restore(ctx context.Context) error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	if len(l.faults) == 0 && len(l.Rates) == 0 {
-		return nil
-	}
-	l.faults, l.Rates = nil, nil
-	return l.change(ctx)
-}
-
 // traffic returns the traffic of the nodes' links, or nil if it is unknown.
 func (l *Links) traffic(ctx context.Context) []scenario.Traffic {
 	if l.network == nil {

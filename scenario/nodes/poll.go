@@ -15,8 +15,7 @@ import (
 // Answer is a node's answer to a poll. The mark lacks the node and the times.
 type Answer struct {
 	record.Mark
-	All   bool   // it has all
-	Done  bool   // it has all, and nothing remains to be done with it
+	All   bool   // it has all; Complete: and nothing remains to be done with it
 	Wrong string // what is wrong with its content, which ends it; empty: nothing
 	Own   any    // the answer of the system, for the scenario
 }
@@ -74,18 +73,14 @@ func (p *Progress) lost(at time.Duration, outcome record.Outcome, class string) 
 	p.end(max(at, p.Released), outcome, class)
 }
 
-// again resets the progress of a restarted node. empty means that it lost its data; lasting means
-// that a node that had all and kept its data need not get it again.
-func (p *Progress) again(empty, lasting bool) {
+// again resets the progress of a restarted node. empty means that it lost its data.
+func (p *Progress) again(empty bool) {
 	p.Last = Answer{}
 	if empty {
-		p.Verified, p.percent = 0, 0
+		p.Verified, p.percent, p.All, p.DoneAt = 0, 0, 0, 0
 		if p.Outcome == record.OK {
 			p.Ended = 0
 		}
-	}
-	if lasting && empty || !lasting && p.Ended == 0 {
-		p.All, p.DoneAt = 0, 0
 	}
 }
 
@@ -99,8 +94,7 @@ func (p *Progress) why() string {
 
 // leavesMark reports whether an answer is recorded as a mark.
 func (t *Trial) leavesMark(p *Progress, a *Answer) bool {
-	return !p.Polled || t.percent(a) > p.percent || a.All && p.All == 0 || a.Done && p.DoneAt == 0 ||
-		a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 ||
+	return !p.Polled || t.percent(a) > p.percent || a.All && p.All == 0 || a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 ||
 		a.Trouble != "" && a.Trouble != p.Last.Trouble
 }
 
@@ -229,7 +223,7 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 	if a.All && n.All == 0 {
 		n.All = end
 	}
-	if a.Done && n.DoneAt == 0 {
+	if a.Complete && n.DoneAt == 0 {
 		n.DoneAt = end
 	}
 	n.Verified, n.MostPeers = a.Verified, max(n.MostPeers, a.Peers)

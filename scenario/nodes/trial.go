@@ -39,16 +39,15 @@ type Actions interface {
 // Trial is a trial that polls the progress of nodes while faults begin and end. Mu protects
 // everything that changes during the load.
 type Trial struct {
-	Site    scenario.Site
-	Sink    scenario.Sink
-	Links   *Links
-	Nodes   []*Node // nodes that take part
-	Timed   []*Node // the timed ones, in the order of their releases
-	Faults  []*Fault
-	Goal    int64       // what each timed node has to get, in the unit of its answers; 0: not known in advance
-	Bytes   int64       // bytes of the goals of all timed nodes together
-	Done    func(*Node) // called with Mu held when a node has reached its goal; may be nil
-	Lasting bool        // a node that had all before it was killed still has it, unless it lost its data
+	Site   scenario.Site
+	Sink   scenario.Sink
+	Links  *Links
+	Nodes  []*Node // nodes that take part
+	Timed  []*Node // the timed ones, in the order of their releases
+	Faults []*Fault
+	Goal   int64       // what each timed node has to get, in the unit of its answers; 0: not known in advance
+	Bytes  int64       // bytes of the goals of all timed nodes together
+	Done   func(*Node) // called with Mu held when a node has reached its goal; may be nil
 
 	Mu       sync.Mutex
 	During   context.Context // ends with the load
@@ -331,13 +330,10 @@ func (t *Trial) NeedLinks(slow string) error {
 // cleanLimit limits the cleanup of all nodes.
 const cleanLimit = 5 * time.Minute
 
-// Clean restores the links, even if ctx has ended, and calls clean.
+// Clean calls clean, even if ctx has ended. The engine restores the links.
 func (t *Trial) Clean(ctx context.Context, clean func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
-	if err := t.Links.restore(ctx); err != nil {
-		t.Event("error", "links not restored", scenario.ShortError(err), t.Now(), 0)
-	}
 	clean(ctx)
 }
 

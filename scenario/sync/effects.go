@@ -22,7 +22,7 @@ func (v *view) limits(*analysis.Result) (cases []analysis.Case) {
 
 // tables returns the best configurations and the effects of the knobs.
 func (v *view) tables(f *analysis.Frame) []analysis.Table {
-	v.tunings = analysis.Tune(f, "sync_time", knob, defaults(f))
+	v.tunings = analysis.Tune(f, "sync_time", knob)
 	best, effects := f.View.Head("best"), f.View.Head("effects")
 	for _, t := range v.tunings {
 		for _, e := range t.Effects {

@@ -57,11 +57,7 @@ func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
 		return r.unfit(fmt.Sprintf("make a chain of %d blocks", s.Blocks), err)
 	}
 	r.chains[spec] = chain
-	what := "chain found"
-	if chain.Built {
-		what = "chain made"
-	}
-	r.tell("phase", what, fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
+	r.tell("phase", "chain ready", fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
 		words.Bytes(float64(chain.Bytes))), time.Since(begun))
 	return nil
 }
@@ -86,19 +82,13 @@ func (r *runner) unfit(what string, err error) error {
 
 // store creates the directory of a fresh node's store. The error is a SkipError if there is not
 // enough memory for it.
-func (r *runner) store(ctx context.Context, chain system.Chain, storage string) (dir scenario.StoreDir, err error) {
+func (r *runner) store(ctx context.Context, chain system.Chain, storage string) (scenario.StoreDir, error) {
 	if storage != "ram" {
-		if dir, err = r.site.Disk(ctx); err != nil {
-			err = fmt.Errorf("%s: make a directory for the store: %w", r.site.Use.Name, err)
-		}
-		return dir, err
+		return r.site.Store(ctx, 0)
 	}
-	disk := float64(chain.Disk)
-	if disk <= 0 {
-		disk = experiment.StoreBytes(float64(chain.Bytes))
-	}
-	size := experiment.RAMDiskBytes(disk)
-	if dir, err = r.site.RAM(ctx, int64(size)); err != nil && ctx.Err() == nil {
+	size := experiment.RAMDiskBytes(float64(chain.Disk))
+	dir, err := r.site.Store(ctx, int64(size))
+	if err != nil && ctx.Err() == nil {
 		err = &scenario.SkipError{Why: fmt.Sprintf("sync.storage: ram: no RAM disk of %s for the store: %v",
 			words.Bytes(float64(size)), err)}
 	}

@@ -120,19 +120,10 @@ func (t *trial) serve(ctx context.Context) error {
 func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
 	p := t.peers[n.Place-1]
 	err := chainNode(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner})
-	if err != nil {
-		return err
+	if err == nil {
+		p.address, err = chainNode(n).Address(ctx)
 	}
-	address, err := chainNode(n).Address(ctx)
-	if err != nil {
-		return fmt.Errorf("its address: %w", err)
-	}
-	if p.address != "" && address != p.address {
-		return fmt.Errorf("it serves at %s now, and did at %s before: the fresh node cannot find it: %w", address,
-			p.address, system.ErrAnswer)
-	}
-	p.address = address
-	return nil
+	return err
 }
 
 // dir returns the directory of the store itself.
@@ -147,34 +138,22 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	return chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
 }
 
-// maxStrays is the number of consecutive answers with another tip at the chain's height from which
-// the node counts as being on a wrong chain. A single answer may combine the height and the tip
-// of successive blocks.
-const maxStrays = 3
-
-// answer is an answer of the fresh node.
-type answer struct {
-	system.Following
-	strays int // how many answers in a row, with this one, had another tip at the chain's height
-}
-
-// Poll implements Actions.
+// Poll implements Actions. The node is on a wrong chain if two answers in turn have another tip at
+// the chain's height: one alone may combine the height and the tip of successive blocks.
 func (t *trial) Poll(ctx context.Context, n *nodes.Node) (nodes.Answer, error) {
 	f, err := n.System.(system.Follower).Following(ctx)
 	if err != nil {
 		return nodes.Answer{}, err
 	}
 	height := max(0, f.Height)
-	a := nodes.Answer{All: height >= t.Goal && f.Tip == t.chain.Tip, Own: answer{f, 0}}
-	a.Done = a.All && (f.Indexed < 0 || f.Indexed >= t.Goal)
+	a := nodes.Answer{All: height >= t.Goal && f.Tip == t.chain.Tip, Own: f}
 	a.Mark = record.Mark{Verified: height, Written: max(-1, f.Indexed), Received: -1, Sent: -1,
-		Peers: max(-1, f.Connected), Complete: a.Done, Trouble: f.Trouble}
+		Peers: max(-1, f.Connected), Trouble: f.Trouble, Complete: a.All && (f.Indexed < 0 || f.Indexed >= t.Goal)}
 	if !a.All && height >= t.Goal {
 		t.Mu.Lock()
-		last, _ := n.Last.Own.(answer)
+		last, _ := n.Last.Own.(system.Following)
 		t.Mu.Unlock()
-		a.Own = answer{f, last.strays + 1}
-		if last.strays+1 >= maxStrays {
+		if last.Height >= t.Goal && last.Tip != t.chain.Tip {
 			a.Wrong = fmt.Sprintf("at height %d its tip is %q, that of the chain is %q at %d", f.Height, f.Tip, t.chain.Tip,
 				t.chain.Height)
 		}
@@ -203,8 +182,8 @@ func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
 // counters returns the last answer of the fresh node, whose counters begin at 0 with each of its
 // starts. All are unknown if a fault has killed it. The caller holds the lock.
 func (t *trial) counters() system.Following {
-	if a, ok := t.fresh.Last.Own.(answer); ok && !t.fresh.Killed() {
-		return a.Following
+	if f, ok := t.fresh.Last.Own.(system.Following); ok && !t.fresh.Killed() {
+		return f
 	}
 	return system.Following{Commits: -1, TimedOut: -1, Failed: -1}
 }

@@ -4,8 +4,6 @@ package sync
 
 import (
 	_ "embed"
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -36,48 +34,20 @@ func knob(path string) bool {
 	return path == "sync.storage" || path == "sync.peers" || strings.HasPrefix(path, "sync.vary.")
 }
 
-// defaults returns the values of the default configuration: the first value of every knob in the
-// experiment, even if `where` leaves out the cells that have all of them.
-func defaults(f *analysis.Frame) map[string]string {
-	listed := map[string]string{}
-	for _, path := range []string{"sync.storage", "sync.peers"} {
-		var levels []any
-		if json.Unmarshal(f.Plan.Experiment.Factors[path], &levels) == nil && len(levels) > 0 {
-			listed[path] = fmt.Sprint(levels[0])
-		}
-	}
-	if s := f.Plan.Experiment.Sync; s != nil {
-		for name, v := range s.Vary {
-			listed["sync.vary."+name] = v.Levels[0].Value
-		}
-	}
-	first := map[string]string{}
-	for _, c := range f.Cells {
-		for _, x := range c.Factors {
-			if _, seen := first[x.Path]; !seen || x.Value == listed[x.Path] {
-				first[x.Path] = x.Value
-			}
-		}
-	}
-	return first
-}
-
-// arrange compares each configuration with the default of the same system under the
+// arrange compares each configuration with the default: the first of the same system under the
 // same conditions.
 func arrange(f *analysis.Frame) {
-	first := defaults(f)
 	f.Baseline = ""
+	begun := map[string]bool{}
 	for _, c := range f.Cells {
-		c.Baseline = true
 		c.Pair = c.System
 		for _, x := range c.Factors {
-			switch {
-			case knob(x.Path):
-				c.Baseline = c.Baseline && x.Value == first[x.Path]
-			case x.Path != "system":
+			if x.Path != "system" && !knob(x.Path) {
 				c.Pair += " " + x.Path + "=" + x.Value
 			}
 		}
+		c.Baseline = !begun[c.Pair]
+		begun[c.Pair] = true
 	}
 }
 

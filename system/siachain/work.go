@@ -42,8 +42,8 @@ func (t task) make(ctx context.Context, say func(string)) (*system.Chain, error)
 	}
 	return &system.Chain{
 		ID: c.Dir, Tip: c.Tip.ID.String(), Height: int64(c.Tip.Height), Bytes: c.Bytes,
-		Transactions: c.Transactions, Built: c.Built,
-		Disk: c.StoreLimit() + indexFloor + indexByByte*c.Bytes + indexByBlock*int64(c.Tip.Height),
+		Transactions: c.Transactions,
+		Disk:         c.StoreLimit() + indexFloor + indexByByte*c.Bytes + indexByBlock*int64(c.Tip.Height),
 	}, nil
 }
 

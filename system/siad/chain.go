@@ -73,7 +73,7 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 		return err
 	})
 	return system.Chain{
-		ID: id, Tip: k.Tip, Height: int64(spec.Blocks), Bytes: k.Bytes, Built: got.Built,
+		ID: id, Tip: k.Tip, Height: int64(spec.Blocks), Bytes: k.Bytes,
 		// The file grows in steps while siad writes it, and other modules have their own databases
 		// and logs.
 		Disk: 2*got.Size + 64<<20,
