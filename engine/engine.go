@@ -94,7 +94,7 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	defer end(nil)
 	r.end = end
 	if err := r.open(working); err != nil {
-		r.neverBegan = ctx.Err() == nil && !cfg.Resume
+		r.neverBegan = (ctx.Err() == nil || r.bed == nil) && !cfg.Resume
 		err = res.ended(ctx, working, err)
 		return res, err
 	}
@@ -167,13 +167,11 @@ type trialKey struct {
 	block int // warm-up blocks are negative
 }
 
-// open brings up everything that trials need. What can be checked without changing
+// open brings up everything that trials need. What can be checked without starting
 // anything comes first, because those failures are the cheapest.
 func (r *run) open(ctx context.Context) error {
-	if r.cfg.Resume {
-		if err := r.openRecord(ctx); err != nil || r.complete() {
-			return err
-		}
+	if err := r.openRecord(ctx); err != nil || r.complete() {
+		return err
 	}
 	if problems := Blocking(Preconditions(ctx, r.cfg)); len(problems) > 0 {
 		return &PreconditionError{problems}
@@ -181,11 +179,6 @@ func (r *run) open(ctx context.Context) error {
 	r.say.Start()
 	if err := r.awaitQuiet(ctx); err != nil {
 		return err
-	}
-	if !r.cfg.Resume {
-		if err := r.openRecord(ctx); err != nil {
-			return err
-		}
 	}
 	opt := testbedOptions(r.cfg)
 	opt.Log = r.say.Note

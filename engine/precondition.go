@@ -57,7 +57,6 @@ func preconditions() []precondition {
 		{name: "memory", check: checkMemory, here: true, each: true},
 		{name: "storage", check: checkStorage, here: true, each: true},
 		{name: "disk-space", check: checkDisk, here: true},
-		{name: "run-directory", check: checkDirectory, here: true},
 	}
 }
 

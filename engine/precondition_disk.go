@@ -8,13 +8,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/words"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -109,28 +106,6 @@ func existing(dir string) string {
 		}
 		dir = filepath.Dir(dir)
 	}
-}
-
-// checkDirectory ensures that a new run overwrites nothing.
-func checkDirectory(_ context.Context, cfg Config, _ nodePlace) []Problem {
-	if cfg.Dir == "" || cfg.Resume {
-		return nil
-	}
-	entries, err := os.ReadDir(cfg.Dir)
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == record.LogsDir })
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return []Problem{refuse(fmt.Sprintf("run directory: %v", err), "")}
-	case len(entries) == 0:
-		return nil
-	}
-	hint := "choose another directory with --out"
-	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "plan.json" }) {
-		hint += ", or continue the run in it: " + suggest.Command("plimsoll", "resume", cfg.Dir)
-	}
-	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir), hint)}
 }
 
 // checkData opens every file of the data sets on this machine, so that an unreadable one is
