@@ -50,7 +50,6 @@ func preconditions() []precondition {
 		{name: "systems", check: checkSystems},
 		{name: "scenario", check: checkScenario},
 		{name: "links", check: checkLinks},
-		{name: "open-files", check: checkFiles, here: true},
 		{name: "data-readable", check: checkData, here: true},
 		{name: "budget", check: checkBudget},
 		{check: checkNeeds}, // its problems have their own names
