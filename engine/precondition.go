@@ -52,7 +52,6 @@ func preconditions() []precondition {
 		{name: "links", check: checkLinks},
 		{name: "data-readable", check: checkData, here: true},
 		{name: "budget", check: checkBudget},
-		{check: checkNeeds}, // its problems have their own names
 		{name: "memory", check: checkMemory, here: true, each: true},
 		{name: "storage", check: checkStorage, here: true, each: true},
 		{name: "disk-space", check: checkDisk, here: true},
@@ -156,9 +155,7 @@ func (e *PreconditionError) Hint() string {
 func Skippable() []string {
 	names := slices.Concat(needs, testbed.ProblemNames())
 	for _, p := range preconditions() {
-		if p.name != "" {
-			names = append(names, p.name)
-		}
+		names = append(names, p.name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
