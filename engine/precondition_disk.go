@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,11 +59,8 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or store less: "+
 		"data.size, data.objects, sync.blocks, sync.transactions")
 	if kept > recordingRoom && !cfg.Resume {
-		dir := cfg.Dir
-		if dir == "" { // doctor: where a run would be
-			dir = "."
-		}
-		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or "+
+		dir := cmp.Or(cfg.Dir, ".") // doctor: where a run would be
+		problems = append(problems, tooFull(dir, kept, "free some space, give --out on a larger disk, or "+
 			"store less")...)
 	}
 	return problems
@@ -96,16 +94,6 @@ func tooFull(dir string, need float64, hint string) []Problem {
 	}
 	return []Problem{refuse(fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir,
 		words.Bytes(on.Free), words.Bytes(need)), hint)}
-}
-
-// existing returns dir or its nearest parent that exists.
-func existing(dir string) string {
-	for {
-		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
 }
 
 // checkData opens every file of the data sets on this machine, so that an unreadable one is

@@ -26,7 +26,7 @@ func TestDiskSpace(t *testing.T) {
 		{"much", mem.System{}, 4096, "", true},
 		{"little that is kept", keeper{}, 10, "", false},
 		{"much that is kept", keeper{}, 4096, "", true},
-		{"the same for a run", keeper{}, 4096, t.TempDir() + "/runs/a", true},
+		{"the same for a run", keeper{}, 4096, t.TempDir(), true},
 	} {
 		size := int64(1)
 		if c.full {
