@@ -120,18 +120,10 @@ func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
 	if err != nil {
 		return []Problem{{What: fmt.Sprintf("storage: disk: %v", err)}}
 	}
-	return memoryForDisk(on, os.TempDir(), ram)
-}
-
-// memoryForDisk returns the problem if the "disk" is in memory.
-func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
 	if !on.Memory {
 		return nil
 	}
-	what := fmt.Sprintf("storage: disk: the stores are made in %s, which is in memory: nothing of it is about a disk",
-		dir)
-	if compared {
-		what += ", and disk against ram means nothing"
-	}
-	return []Problem{{What: what, Hint: "set TMPDIR to a directory on a disk", Blocking: compared}}
+	return []Problem{{Blocking: ram, Hint: "set TMPDIR to a directory on a disk",
+		What: fmt.Sprintf("storage: disk: the stores are made in %s, which is in memory: nothing of it is about a disk",
+			os.TempDir())}}
 }

@@ -243,18 +243,26 @@ func TestPreconditionsOfChains(t *testing.T) {
 	}
 }
 
+// filesystem is a machine with this file system.
+type filesystem struct {
+	testbed.Machine
+	is testbed.Filesystem
+}
+
+func (f filesystem) Filesystem(string) (testbed.Filesystem, error) { return f.is, nil }
+
 // A disk that is in memory is worth a word; when it is what a RAM disk is compared
 // with, nothing runs.
 func TestDiskInMemory(t *testing.T) {
-	tmpfs := testbed.Filesystem{Memory: true}
-	for _, compared := range []bool{false, true} {
-		got := memoryForDisk(tmpfs, "/tmp", compared)
-		if len(got) != 1 || got[0].Blocking != compared || !strings.Contains(got[0].What, "/tmp, which is in memory") ||
-			!strings.Contains(got[0].Hint, "TMPDIR") {
-			t.Errorf("compared %v: %+v", compared, got)
-		}
-		if got := memoryForDisk(testbed.Filesystem{}, "/tmp", compared); got != nil {
-			t.Errorf("a disk: %+v", got)
+	for storage, compared := range map[string]bool{"disk": false, "[disk, ram]": true} {
+		cfg := syncConfig(t, newSyncing(), ", storage: "+storage, "2")
+		for _, memory := range []bool{false, true} {
+			at := nodePlace{Machine: filesystem{is: testbed.Filesystem{Memory: memory}}, first: true}
+			got := checkStorage(t.Context(), cfg, at)
+			if !memory && got != nil || memory && (len(got) != 1 || got[0].Blocking != compared ||
+				!strings.Contains(got[0].What, ", which is in memory") || !strings.Contains(got[0].Hint, "TMPDIR")) {
+				t.Errorf("storage %s, memory %v: %+v", storage, memory, got)
+			}
 		}
 	}
 	if on, err := testbed.Here().Filesystem("/dev/shm"); err == nil && on.Memory {
