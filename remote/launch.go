@@ -469,10 +469,6 @@ func (l *Launcher) clear(ctx context.Context) error {
 	defer cancel()
 	l.say.Phase("removing what the run left there")
 	err := l.Place.Delete(ctx, l.where.Run)
-	if w, e := ReadWhere(l.cfg.Dir); e == nil && w != nil && w.Run != l.where.Run { // replaced by another launcher
-		l.where.Run = ""
-		return nil
-	}
 	if err != nil {
 		l.say.Note(fmt.Sprintf("not all that the run left there could be removed: %v; what is still alive ends by "+
 			"itself, and removes its files", err))
