@@ -289,12 +289,8 @@ const oldAfter = 5 * time.Second
 func follow(ctx context.Context, dir string, out io.Writer) error {
 	say := gob.NewEncoder(out)
 	file, err := os.Open(filepath.Join(dir, progressFile))
-	for err != nil && ctx.Err() == nil && holder(filepath.Join(dir, engineLock)) != 0 { // it has just started
-		time.Sleep(followEvery)
-		file, err = os.Open(filepath.Join(dir, progressFile))
-	}
-	if err != nil {
-		return say.Encode(event{Kind: kindDied, Text: "the engine never began"})
+	if err != nil { // it has just started: the follower tries again
+		return err
 	}
 	defer file.Close()
 	for events := gob.NewDecoder(&tail{ctx: ctx, file: file, lock: filepath.Join(dir, engineLock)}); ; {
