@@ -17,10 +17,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-const (
-	maxInvalidLines = 5           // so that a busy machine does not fill the terminal
-	lineEvery       = time.Minute // shortest interval of plain lines and JSON objects of a long trial
-)
+// lineEvery is the shortest interval of plain lines and JSON objects of a long trial.
+const lineEvery = time.Minute
 
 // progress shows the progress of a run: a redrawn line on a terminal, otherwise a line per block,
 // or with --json an object per trial.
@@ -38,7 +36,6 @@ type progress struct {
 	trials    int
 	first     time.Time
 	mentioned map[string]bool // skipped cells and validity reasons that have been explained
-	invalid   int
 
 	// For a long trial: its first and its latest state, and when the last plain line was
 	// written.
@@ -103,7 +100,7 @@ func (p *progress) Begin(n, total int, cell experiment.Cell, block int) {
 	case block < 0:
 		p.ui.Say("warm-up block %d of %d", block+p.plan.Warmup+1, p.plan.Warmup)
 	default:
-		p.ui.Say("block %d of %d%s", block+1, p.plan.Blocks, p.left(" (", " left)"))
+		p.ui.Say("block %d of %d%s", block+1, p.plan.Blocks, p.left())
 	}
 	p.block = block
 	p.draw("")
@@ -150,39 +147,29 @@ func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 		p.ui.Say("%s is skipped: %s", p.current, t.Error)
 	case t.State == record.Failed:
 		p.ui.Say("%s could not be executed: %s", p.current, t.Error)
-	case len(t.Invalid) == 0:
-	case p.invalid == maxInvalidLines:
-		p.ui.Say("more trials are invalid; the report lists them")
-		p.invalid++
-	case p.invalid < maxInvalidLines:
-		p.invalid++
-		what := "trial"
-		if t.Warmup {
-			what = "warm-up trial"
-		}
-		p.ui.Say("%s %d (%s) is invalid: %s", what, t.ID, p.current, strings.Join(t.Invalid, ", "))
-		for _, why := range t.Invalid {
-			if !p.mentioned[why] {
-				p.mentioned[why] = true
-				p.ui.Say("  %s: %s", why, record.Meaning(why))
-			}
+	}
+	for _, why := range t.Invalid {
+		if !t.Warmup && !p.mentioned[why] { // so that a busy machine does not fill the terminal
+			p.mentioned[why] = true
+			p.ui.Say("trial %d (%s) is invalid, the first for this reason: %s: %s", t.ID, p.current, why,
+				record.Meaning(why))
 		}
 	}
 }
 
 func (p *progress) draw(tail string) {
-	p.ui.Progress(fmt.Sprintf("%3d/%d%s  %s%s", p.n, p.total, p.left(" (", " left)"), p.current, tail))
+	p.ui.Progress(fmt.Sprintf("%3d/%d%s  %s%s", p.n, p.total, p.left(), p.current, tail))
 }
 
-// left returns the estimated remaining time, from the trials so far or else from the plan,
-// between before and after; empty if unknown.
-func (p *progress) left(before, after string) string {
+// left returns the estimated remaining time, from the trials so far or else from the plan, in
+// brackets; empty if unknown.
+func (p *progress) left() string {
 	switch e := p.plan.Estimate; {
 	case p.trials >= 2:
 		each := time.Since(p.first) / time.Duration(p.trials)
-		return before + words.Span((time.Duration(p.total-p.n+1) * each).Seconds()) + after
+		return " (" + words.Span((time.Duration(p.total-p.n+1) * each).Seconds()) + " left)"
 	case e.Bound == experiment.Exact:
-		return before + words.Span(e.Seconds) + after
+		return " (" + words.Span(e.Seconds) + " left)"
 	}
 	return ""
 }
