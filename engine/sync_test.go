@@ -71,8 +71,8 @@ func TestSync(t *testing.T) {
 	cfg := syncConfig(t, s, ", peers: [1, 2], storage: [disk, ram], speeds: {list: [5Mbit]}", "1\nwhere: "+
 		"[sync.peers == 1 && sync.storage == disk || sync.peers == 2 && sync.storage == ram]")
 	cfg.Systems = []system.System{chains{&got}}
-	progress := &loads{}
-	cfg.Progress = progress
+	var most int64 // blocks
+	cfg.Progress = func(e Event) { most = max(most, e.Ops) }
 	res, err := Run(t.Context(), cfg)
 	if err != nil || res.Trials != 2 || res.Failed > 0 {
 		t.Fatalf("%+v, %v", res, err)
@@ -85,8 +85,8 @@ func TestSync(t *testing.T) {
 	if len(peers) != 2 {
 		t.Errorf("processes of peers: %v", peers)
 	}
-	if progress.most != 100 {
-		t.Errorf("progress of %d blocks", progress.most)
+	if most != 100 {
+		t.Errorf("progress of %d blocks", most)
 	}
 	for _, store := range stores {
 		if _, err := os.Lstat(store.Path); !os.IsNotExist(err) {
@@ -136,14 +136,6 @@ func TestSync(t *testing.T) {
 		}
 	}
 }
-
-// loads remembers the most that a trial has told.
-type loads struct {
-	silent
-	most int64
-}
-
-func (l *loads) Load(ops, _ int64) { l.most = max(l.most, ops) }
 
 // A peer that dies unasked makes the trial invalid, and is there again in the next; a
 // fresh node that dies is what the trial is about.

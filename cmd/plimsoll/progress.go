@@ -43,14 +43,40 @@ type progress struct {
 	said         time.Time
 }
 
-var _ engine.Progress = (*progress)(nil)
-
 func newProgress(u *ui.UI, plan *experiment.Plan, dir string, resumed bool) *progress {
 	return &progress{ui: u, plan: plan, dir: dir, resumed: resumed, block: math.MinInt, mentioned: map[string]bool{}}
 }
 
-// Start implements engine.Progress.
-func (p *progress) Start() {
+// show is an [engine.Progress].
+func (p *progress) show(e engine.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var cell experiment.Cell
+	for _, c := range p.plan.Cells {
+		if c.ID == e.Cell {
+			cell = c
+		}
+	}
+	switch e.Kind {
+	case engine.EventStart:
+		p.start()
+	case engine.EventPhase:
+		p.phase(e.Text)
+	case engine.EventNote:
+		p.ui.Say("note: %s", e.Text)
+	case engine.EventBegin:
+		p.begin(e, cell)
+	case engine.EventLoad:
+		p.load(e.Ops, e.Bytes)
+	case engine.EventState:
+		p.long(e.State, cell)
+	case engine.EventEnd:
+		p.end(e.Trial, cell)
+	}
+}
+
+// start describes the plan.
+func (p *progress) start() {
 	e := p.plan.Estimate
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "plan", "dir": p.dir, "cells": len(p.plan.Cells), "estimate": e,
@@ -70,8 +96,7 @@ func (p *progress) Start() {
 	}
 }
 
-// Phase implements engine.Progress.
-func (p *progress) Phase(what string) {
+func (p *progress) phase(what string) {
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "phase", "text": what})
 	} else if p.ui.Terminal() {
@@ -81,35 +106,26 @@ func (p *progress) Phase(what string) {
 	}
 }
 
-// Note implements engine.Progress.
-func (p *progress) Note(text string) { p.ui.Say("note: %s", text) }
-
-// Begin implements engine.Progress.
-func (p *progress) Begin(n, total int, cell experiment.Cell, block int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *progress) begin(e engine.Event, cell experiment.Cell) {
 	if p.first.IsZero() {
 		p.first = time.Now()
 	}
-	p.n, p.total, p.current, p.chain = n, total, engine.Describe(cell), 0
+	p.n, p.total, p.current, p.chain = e.N, e.Total, engine.Describe(cell), 0
 	if cell.Sync != nil {
 		p.chain = cell.Sync.Blocks
 	}
 	switch {
-	case block == p.block || p.ui.Terminal() || p.ui.JSON:
-	case block < 0:
-		p.ui.Say("warm-up block %d of %d", block+p.plan.Warmup+1, p.plan.Warmup)
+	case e.Block == p.block || p.ui.Terminal() || p.ui.JSON:
+	case e.Block < 0:
+		p.ui.Say("warm-up block %d of %d", e.Block+p.plan.Warmup+1, p.plan.Warmup)
 	default:
-		p.ui.Say("block %d of %d%s", block+1, p.plan.Blocks, p.left())
+		p.ui.Say("block %d of %d%s", e.Block+1, p.plan.Blocks, p.left())
 	}
-	p.block = block
+	p.block = e.Block
 	p.draw("")
 }
 
-// Load implements engine.Progress.
-func (p *progress) Load(ops, bytes int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *progress) load(ops, bytes int64) {
 	done := fmt.Sprintf("%d ops", ops)
 	if p.chain > 0 {
 		done = fmt.Sprintf("block %d of %d", ops, p.chain)
@@ -117,10 +133,7 @@ func (p *progress) Load(ops, bytes int64) {
 	p.draw(" · " + done + ", " + words.Bytes(float64(bytes)))
 }
 
-// End implements engine.Progress.
-func (p *progress) End(t record.Trial, cell experiment.Cell) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *progress) end(t record.Trial, cell experiment.Cell) {
 	p.trials++
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "trial", "cell": cell.ID, "factors": cell.Factors, "trial": t})
@@ -174,10 +187,8 @@ func (p *progress) left() string {
 	return ""
 }
 
-// State implements engine.Progress.
-func (p *progress) State(s scenario.State, cell experiment.Cell) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// long shows the state of a long trial.
+func (p *progress) long(s scenario.State, cell experiment.Cell) {
 	if p.since.At == 0 {
 		p.since = s
 	}

@@ -211,7 +211,7 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on place) erro
 		}
 		run = (&remote.Launcher{Place: place, At: on.Where, Sync: on.sync}).Run
 	}
-	cfg.Command, cfg.Progress = os.Args, newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
+	cfg.Command, cfg.Progress = os.Args, newProgress(p.ui, cfg.Plan, dir, cfg.Resume).show
 	res, err := run(ctx, cfg)
 	p.ui.Progress("")
 	if broken, is := errors.AsType[*record.WriteError](err); is {
