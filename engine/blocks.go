@@ -47,14 +47,14 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		if r.cfg.BetweenTrials != nil {
 			end = r.cfg.BetweenTrials(ctx)
 		}
-		r.say.Begin(job.n, job.total, cell, block)
+		r.say(Event{Kind: EventBegin, N: job.n, Total: job.total, Cell: cell.ID, Block: block})
 		r.stoppedBy = nil
 		trial, err := r.trial(ctx, cell, block)
 		end()
 		if err != nil {
 			return nil, err
 		}
-		r.say.End(trial, cell)
+		r.say(Event{Kind: EventEnd, Trial: trial, Cell: cell.ID})
 		if trial.State == record.Failed {
 			r.failed++
 			consecutive++

@@ -375,11 +375,8 @@ func Catalog(all []system.System) experiment.Catalog {
 	var c experiment.Catalog
 	for _, s := range all {
 		info := s.Info()
-		spec := experiment.SystemSpec{Name: info.Name, Baseline: info.Baseline, Can: info.Can, Options: info.Options}
-		for _, m := range info.Modes {
-			spec.Modes = append(spec.Modes, string(m))
-		}
-		c = append(c, spec)
+		c = append(c, experiment.SystemSpec{Name: info.Name, Baseline: info.Baseline, Modes: info.Modes, Can: info.Can,
+			Options: info.Options})
 	}
 	return c
 }

@@ -94,7 +94,7 @@ func Run(ctx context.Context, cfg Config) (res Result, err error) {
 	defer end(nil)
 	r.end = end
 	if err := r.open(working); err != nil {
-		r.neverBegan = ctx.Err() == nil && !cfg.Resume
+		r.neverBegan = (ctx.Err() == nil || r.bed == nil) && !cfg.Resume
 		err = res.ended(ctx, working, err)
 		return res, err
 	}
@@ -167,25 +167,18 @@ type trialKey struct {
 	block int // warm-up blocks are negative
 }
 
-// open brings up everything that trials need. What can be checked without changing
+// open brings up everything that trials need. What can be checked without starting
 // anything comes first, because those failures are the cheapest.
 func (r *run) open(ctx context.Context) error {
-	if r.cfg.Resume {
-		if err := r.openRecord(ctx); err != nil || r.complete() {
-			return err
-		}
+	if err := r.openRecord(ctx); err != nil || r.complete() {
+		return err
 	}
 	if problems := Blocking(Preconditions(ctx, r.cfg)); len(problems) > 0 {
 		return &PreconditionError{problems}
 	}
-	r.say.Start()
+	r.say(Event{Kind: EventStart})
 	if err := r.awaitQuiet(ctx); err != nil {
 		return err
-	}
-	if !r.cfg.Resume {
-		if err := r.openRecord(ctx); err != nil {
-			return err
-		}
 	}
 	opt := testbedOptions(r.cfg)
 	opt.Log = r.say.Note
@@ -448,18 +441,34 @@ func (r *run) event(kind, what, detail string, took time.Duration) {
 	}
 }
 
-// Progress shows the progress of a run. It is called from several goroutines.
-type Progress interface {
-	// Start is called once, when the preconditions hold.
-	Start()
-	// Phase starts a step that takes time, such as "starting nginx".
-	Phase(what string)
-	// Note tells the user something, once.
-	Note(text string)
-	// Begin and End frame a trial, and Load is called during it; n of total counts from 1.
-	Begin(n, total int, cell experiment.Cell, block int)
-	Load(ops, bytes int64)
-	// State is called during a long trial.
-	State(s scenario.State, cell experiment.Cell)
-	End(trial record.Trial, cell experiment.Cell)
+// Progress is called with the events of a run, from several goroutines.
+type Progress func(Event)
+
+// Event is something to show to the user while a run is executed.
+type Event struct {
+	Kind       string
+	Text       string // of a phase or note
+	Cell       string // ID
+	N, Total   int    // of the trial that begins, from 1
+	Block      int
+	Ops, Bytes int64
+	State      scenario.State
+	Trial      record.Trial
 }
+
+// Kinds of events.
+const (
+	EventStart = "start" // once, when the preconditions hold
+	EventPhase = "phase" // a step that takes time, such as "starting nginx"
+	EventNote  = "note"  // something to know
+	EventBegin = "begin" // of a trial
+	EventLoad  = "load"  // during a trial
+	EventState = "state" // during a long trial
+	EventEnd   = "end"   // of a trial
+)
+
+// Phase starts a step that takes time.
+func (p Progress) Phase(what string) { p(Event{Kind: EventPhase, Text: what}) }
+
+// Note tells the user something.
+func (p Progress) Note(text string) { p(Event{Kind: EventNote, Text: text}) }

@@ -59,7 +59,7 @@ func TestHealthIsPatientButNotForEver(t *testing.T) {
 				if c.ended > 0 {
 					time.AfterFunc(c.ended, cancel)
 				}
-				r := &run{plan: &experiment.Plan{}, say: silent{}}
+				r := &run{plan: &experiment.Plan{}, say: silent}
 				s := &site{use: experiment.SystemUse{Name: "sick"}, cluster: sickCluster{time.Now().Add(c.after)},
 					runner: &played{}}
 				begun := time.Now()
@@ -119,7 +119,7 @@ func TestPreparedAgainAfterAFailure(t *testing.T) {
 	rec, err := record.Create(filepath.Join(t.TempDir(), "run"), canonical, nil, nil)
 	must(t, err)
 	defer rec.Close()
-	r := &run{cfg: Config{Plan: plan, Scenario: &unprepared{&played{}, 1}}, plan: plan, say: silent{}, rec: rec,
+	r := &run{cfg: Config{Plan: plan, Scenario: &unprepared{&played{}, 1}}, plan: plan, say: silent, rec: rec,
 		bed: bed, scratch: t.TempDir(), identities: map[string]map[string]string{}}
 	hosts := []testbed.Host{host}
 	s := &site{use: plan.Experiment.Systems[0], sys: mem.System{}, hosts: hosts, generators: hosts}

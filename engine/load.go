@@ -64,7 +64,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Jobs: t.w.Jobs, Poll: t.w.Poll,
 		Recorded: func() scenario.Measured { return scenario.Recorded(r.rec.Reader, t.w.ID()) },
 		Begin:    look(meter.begin), End: look(meter.end),
-		Progress: r.say.Load,
+		Progress: func(ops, bytes int64) { r.say(Event{Kind: EventLoad, Ops: ops, Bytes: bytes}) },
 		State:    func(s scenario.State) { t.setState(s, cancel) },
 	})
 	if ctx.Err() != nil {

@@ -322,7 +322,7 @@ func inVirtualTime(t *testing.T, exit string, load *slowLoad, test func(t *testi
 		must(t, err)
 		t.Cleanup(func() { rec.Close() })
 		test(t, &run{others: recentOthers{},
-			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent{}, begun: time.Now(),
+			cfg: Config{Plan: plan, Scenario: load, Dir: dir}, plan: plan, say: silent, begun: time.Now(),
 			rec: rec, bed: bed, done: map[trialKey]record.Trial{}, interrupted: map[trialKey]record.Trial{},
 			sites: map[string]*site{"mem": {use: plan.Experiment.Systems[0], sys: l, cluster: l, runner: load}},
 		})

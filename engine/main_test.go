@@ -93,19 +93,11 @@ func mustPlan(t *testing.T, src string, set ...string) *experiment.Plan {
 // configOf is a run of one system.
 func configOf(t *testing.T, plan *experiment.Plan, sys system.System, s scenario.Scenario) Config {
 	t.Helper()
-	return Config{Plan: plan, Systems: []system.System{sys}, Scenario: s, Progress: silent{},
+	return Config{Plan: plan, Systems: []system.System{sys}, Scenario: s, Progress: silent,
 		Dir: filepath.Join(t.TempDir(), "run")}
 }
 
-type silent struct{}
-
-func (silent) Start()                                {}
-func (silent) Phase(string)                          {}
-func (silent) Note(string)                           {}
-func (silent) Begin(int, int, experiment.Cell, int)  {}
-func (silent) Load(int64, int64)                     {}
-func (silent) State(scenario.State, experiment.Cell) {}
-func (silent) End(record.Trial, experiment.Cell)     {}
+func silent(Event) {}
 
 // recorded is what the directory of a run holds.
 type recorded struct {

@@ -66,7 +66,7 @@ func meshOf(t *testing.T, names ...string) (r *run, at map[string]*machineAway) 
 		}})
 	must(t, err)
 	t.Cleanup(func() { _ = bed.Close(context.Background()) })
-	r = &run{plan: &experiment.Plan{}, say: silent{}, bed: bed, sites: map[string]*site{}}
+	r = &run{plan: &experiment.Plan{}, say: silent, bed: bed, sites: map[string]*site{}}
 	for _, name := range names {
 		_, err := bed.AddHost(t.Context(), name)
 		must(t, err)

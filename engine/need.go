@@ -119,9 +119,11 @@ type waiter struct {
 	say  func(what string) // called whenever what it waits for changes
 }
 
-// ready waits, for at most upload.need.wait, until a system has everything that its load test needs.
+// ready waits, for at most upload.need.wait, until a system has everything that its load test needs. It
+// does not wait for a system that reports nothing.
 func (w waiter) ready(ctx context.Context, continuing bool) error {
 	begun, said := time.Now(), ""
+	_, monitored := w.node.(system.Monitored)
 	for {
 		problems := w.unmet(pollNode(ctx, w.node), continuing)
 		if len(problems) == 0 {
@@ -130,9 +132,9 @@ func (w waiter) ready(ctx context.Context, continuing bool) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if waited := time.Since(begun); waited >= w.need.Wait.Std() {
+		if waited := time.Since(begun); waited >= w.need.Wait.Std() || !monitored {
 			for i := range problems {
-				problems[i].What += fmt.Sprintf(", after %s", words.Duration(waited))
+				problems[i].What += fmt.Sprintf(", after %s", words.Duration(waited.Round(time.Second)))
 			}
 			return &PreconditionError{problems}
 		}

@@ -138,6 +138,15 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 	}
 }
 
+// A system that reports nothing is not waited for.
+func TestNothingReported(t *testing.T) {
+	w := waiter{name: "sys", need: experiment.Need{Contracts: 30, Wait: experiment.Duration(time.Hour)}}
+	err := w.ready(t.Context(), false)
+	if err == nil || !strings.Contains(err.Error(), "contracts: sys: it does not report its contracts") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A balance is compared exactly: a float would call one that lacks the smallest
 // unit enough.
 func TestBalanceIsExact(t *testing.T) {

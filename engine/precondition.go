@@ -50,14 +50,11 @@ func preconditions() []precondition {
 		{name: "systems", check: checkSystems},
 		{name: "scenario", check: checkScenario},
 		{name: "links", check: checkLinks},
-		{name: "open-files", check: checkFiles, here: true},
 		{name: "data-readable", check: checkData, here: true},
 		{name: "budget", check: checkBudget},
-		{check: checkNeeds}, // its problems have their own names
 		{name: "memory", check: checkMemory, here: true, each: true},
 		{name: "storage", check: checkStorage, here: true, each: true},
 		{name: "disk-space", check: checkDisk, here: true},
-		{name: "run-directory", check: checkDirectory, here: true},
 	}
 }
 
@@ -158,9 +155,7 @@ func (e *PreconditionError) Hint() string {
 func Skippable() []string {
 	names := slices.Concat(needs, testbed.ProblemNames())
 	for _, p := range preconditions() {
-		if p.name != "" {
-			names = append(names, p.name)
-		}
+		names = append(names, p.name)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

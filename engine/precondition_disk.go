@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,13 +9,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
-	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/words"
-	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -61,11 +59,8 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or store less: "+
 		"data.size, data.objects, sync.blocks, sync.transactions")
 	if kept > recordingRoom && !cfg.Resume {
-		dir := cfg.Dir
-		if dir == "" { // doctor: where a run would be
-			dir = "."
-		}
-		problems = append(problems, tooFull(existing(dir), kept, "free some space, give --out on a larger disk, or "+
+		dir := cmp.Or(cfg.Dir, ".") // doctor: where a run would be
+		problems = append(problems, tooFull(dir, kept, "free some space, give --out on a larger disk, or "+
 			"store less")...)
 	}
 	return problems
@@ -99,38 +94,6 @@ func tooFull(dir string, need float64, hint string) []Problem {
 	}
 	return []Problem{refuse(fmt.Sprintf("%s has %s free, the run's data needs up to %s", dir,
 		words.Bytes(on.Free), words.Bytes(need)), hint)}
-}
-
-// existing returns dir or its nearest parent that exists.
-func existing(dir string) string {
-	for {
-		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-// checkDirectory ensures that a new run overwrites nothing.
-func checkDirectory(_ context.Context, cfg Config, _ nodePlace) []Problem {
-	if cfg.Dir == "" || cfg.Resume {
-		return nil
-	}
-	entries, err := os.ReadDir(cfg.Dir)
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == record.LogsDir })
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return []Problem{refuse(fmt.Sprintf("run directory: %v", err), "")}
-	case len(entries) == 0:
-		return nil
-	}
-	hint := "choose another directory with --out"
-	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "plan.json" }) {
-		hint += ", or continue the run in it: " + suggest.Command("plimsoll", "resume", cfg.Dir)
-	}
-	return []Problem{refuse(fmt.Sprintf("run directory %s is not empty", cfg.Dir), hint)}
 }
 
 // checkData opens every file of the data sets on this machine, so that an unreadable one is

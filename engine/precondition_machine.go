@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -100,34 +99,6 @@ func checkMemory(_ context.Context, cfg Config, at nodePlace) []Problem {
 			"or skip: [memory]")}
 }
 
-// spareFiles is the number of files that a process has open besides its connections: logs,
-// the database, served files, observed processes.
-const spareFiles = 256
-
-// checkFiles refuses more connections than a process may have open files, by the hard limit:
-// a run raises the soft one.
-func checkFiles(_ context.Context, cfg Config, _ nodePlace) []Problem {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return nil
-	}
-	most := 0
-	for _, c := range cfg.Plan.Cells {
-		switch {
-		case c.Retrieve != nil:
-			most = max(most, c.Retrieve.Concurrency)
-		case c.Overhead != nil:
-			most = max(most, c.Overhead.Concurrency)
-		}
-	}
-	if uint64(most+spareFiles) <= limit.Max {
-		return nil
-	}
-	return []Problem{refuse(fmt.Sprintf("%d connections at once, and at most %d open files per process", most,
-		limit.Max), fmt.Sprintf("raise the hard limit to %d (ulimit -Hn, or LimitNOFILE= in the service), or use fewer",
-		most+spareFiles))}
-}
-
 // Values of sync.storage.
 const (
 	diskStorage = "disk"
@@ -149,18 +120,10 @@ func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
 	if err != nil {
 		return []Problem{{What: fmt.Sprintf("storage: disk: %v", err)}}
 	}
-	return memoryForDisk(on, os.TempDir(), ram)
-}
-
-// memoryForDisk returns the problem if the "disk" is in memory.
-func memoryForDisk(on testbed.Filesystem, dir string, compared bool) []Problem {
 	if !on.Memory {
 		return nil
 	}
-	what := fmt.Sprintf("storage: disk: the stores are made in %s, which is in memory: nothing of it is about a disk",
-		dir)
-	if compared {
-		what += ", and disk against ram means nothing"
-	}
-	return []Problem{{What: what, Hint: "set TMPDIR to a directory on a disk", Blocking: compared}}
+	return []Problem{{Blocking: ram, Hint: "set TMPDIR to a directory on a disk",
+		What: fmt.Sprintf("storage: disk: the stores are made in %s, which is in memory: nothing of it is about a disk",
+			os.TempDir())}}
 }

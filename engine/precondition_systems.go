@@ -119,28 +119,3 @@ func checkBudget(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 	}
 	return all
 }
-
-// checkNeeds refuses to wait for what a system cannot report.
-func checkNeeds(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
-	if cfg.Plan.Experiment.Upload == nil {
-		return nil
-	}
-	asked := cfg.Plan.Experiment.Upload.Need
-	for _, use := range cfg.Plan.Experiment.Systems {
-		lacks := func(need string) {
-			all = append(all, Problem{Name: need, Blocking: true,
-				What: fmt.Sprintf("%s: upload.need.%s: this system has none that can be read or set", use.Name, need),
-				Hint: "leave it out: --set upload.need." + need + "="})
-		}
-		if infoOf(cfg.Systems, use).Able("monitor") {
-			continue
-		}
-		if asked.Balance != "" {
-			lacks("balance")
-		}
-		if asked.Contracts > 0 {
-			lacks("contracts")
-		}
-	}
-	return all
-}

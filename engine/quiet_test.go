@@ -74,18 +74,6 @@ func TestFirstBlockWithoutAValidTrial(t *testing.T) {
 	}
 }
 
-// notes counts what a run says of a busy machine.
-type notes struct {
-	silent
-	busy int
-}
-
-func (n *notes) Note(text string) {
-	if strings.Contains(text, "the machine is busy") {
-		n.busy++
-	}
-}
-
 // A busy machine is waited for, said once when the wait begins and once when the run
 // goes on; without a limit nobody looks.
 func TestBusyMachineIsWaitedFor(t *testing.T) {
@@ -98,12 +86,16 @@ func TestBusyMachineIsWaitedFor(t *testing.T) {
 		says  int
 	}{{1e-9, 2}, {0, 0}} {
 		cfg.Plan.Experiment.Limits.Others = c.limit
-		n := &notes{}
-		r := &run{cfg: cfg, say: n}
+		said := 0
+		r := &run{cfg: cfg, say: func(e Event) {
+			if strings.Contains(e.Text, "the machine is busy") {
+				said++
+			}
+		}}
 		begun := time.Now()
-		if err := r.awaitQuiet(t.Context()); err != nil || n.busy > c.says || c.says == 0 &&
+		if err := r.awaitQuiet(t.Context()); err != nil || said > c.says || c.says == 0 &&
 			time.Since(begun) > time.Second {
-			t.Errorf("limit %v: said %d times, %v", c.limit, n.busy, err)
+			t.Errorf("limit %v: said %d times, %v", c.limit, said, err)
 		}
 	}
 }

@@ -214,6 +214,6 @@ func syncVictim(peers, dir string) error {
 		return ctx.Err()
 	}
 	_, err = Run(context.Background(), Config{Plan: plan, Systems: []system.System{chains{}}, Scenario: s,
-		Progress: silent{}, Dir: dir})
+		Progress: silent, Dir: dir})
 	return err
 }

@@ -71,8 +71,8 @@ func TestSync(t *testing.T) {
 	cfg := syncConfig(t, s, ", peers: [1, 2], storage: [disk, ram], speeds: {list: [5Mbit]}", "1\nwhere: "+
 		"[sync.peers == 1 && sync.storage == disk || sync.peers == 2 && sync.storage == ram]")
 	cfg.Systems = []system.System{chains{&got}}
-	progress := &loads{}
-	cfg.Progress = progress
+	var most int64 // blocks
+	cfg.Progress = func(e Event) { most = max(most, e.Ops) }
 	res, err := Run(t.Context(), cfg)
 	if err != nil || res.Trials != 2 || res.Failed > 0 {
 		t.Fatalf("%+v, %v", res, err)
@@ -85,8 +85,8 @@ func TestSync(t *testing.T) {
 	if len(peers) != 2 {
 		t.Errorf("processes of peers: %v", peers)
 	}
-	if progress.most != 100 {
-		t.Errorf("progress of %d blocks", progress.most)
+	if most != 100 {
+		t.Errorf("progress of %d blocks", most)
 	}
 	for _, store := range stores {
 		if _, err := os.Lstat(store.Path); !os.IsNotExist(err) {
@@ -136,14 +136,6 @@ func TestSync(t *testing.T) {
 		}
 	}
 }
-
-// loads remembers the most that a trial has told.
-type loads struct {
-	silent
-	most int64
-}
-
-func (l *loads) Load(ops, _ int64) { l.most = max(l.most, ops) }
 
 // A peer that dies unasked makes the trial invalid, and is there again in the next; a
 // fresh node that dies is what the trial is about.
@@ -243,18 +235,26 @@ func TestPreconditionsOfChains(t *testing.T) {
 	}
 }
 
+// filesystem is a machine with this file system.
+type filesystem struct {
+	testbed.Machine
+	is testbed.Filesystem
+}
+
+func (f filesystem) Filesystem(string) (testbed.Filesystem, error) { return f.is, nil }
+
 // A disk that is in memory is worth a word; when it is what a RAM disk is compared
 // with, nothing runs.
 func TestDiskInMemory(t *testing.T) {
-	tmpfs := testbed.Filesystem{Memory: true}
-	for _, compared := range []bool{false, true} {
-		got := memoryForDisk(tmpfs, "/tmp", compared)
-		if len(got) != 1 || got[0].Blocking != compared || !strings.Contains(got[0].What, "/tmp, which is in memory") ||
-			!strings.Contains(got[0].Hint, "TMPDIR") {
-			t.Errorf("compared %v: %+v", compared, got)
-		}
-		if got := memoryForDisk(testbed.Filesystem{}, "/tmp", compared); got != nil {
-			t.Errorf("a disk: %+v", got)
+	for storage, compared := range map[string]bool{"disk": false, "[disk, ram]": true} {
+		cfg := syncConfig(t, newSyncing(), ", storage: "+storage, "2")
+		for _, memory := range []bool{false, true} {
+			at := nodePlace{Machine: filesystem{is: testbed.Filesystem{Memory: memory}}, first: true}
+			got := checkStorage(t.Context(), cfg, at)
+			if !memory && got != nil || memory && (len(got) != 1 || got[0].Blocking != compared ||
+				!strings.Contains(got[0].What, ", which is in memory") || !strings.Contains(got[0].Hint, "TMPDIR")) {
+				t.Errorf("storage %s, memory %v: %+v", storage, memory, got)
+			}
 		}
 	}
 	if on, err := testbed.Here().Filesystem("/dev/shm"); err == nil && on.Memory {

@@ -241,7 +241,7 @@ func (t *execution) setState(s scenario.State, cancel context.CancelCauseFunc) {
 	t.mu.Lock()
 	t.state, t.reported = s, true
 	t.mu.Unlock()
-	t.r.say.State(s, t.cell)
+	t.r.say(Event{Kind: EventState, State: s, Cell: t.cell.ID})
 	t.judge(cancel)
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
+	"github.com/plimsoll-project/plimsoll/internal/ui"
 )
 
 // flushEvery is how long recorded data may stay in memory or in an open transaction before
@@ -121,7 +122,8 @@ func checkEmpty(dir string) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	return fmt.Errorf("record: create %s: it is not empty (%s); choose another directory", dir, entries[0].Name())
+	return ui.Exit(ui.CodePreconditions, ui.WithHint(fmt.Errorf("run directory %s is not empty", dir),
+		"choose another directory with --out, or continue the run in it: plimsoll resume "+dir))
 }
 
 // Discard is [Run.Close] for a run in which nothing was executed: it removes what Create

@@ -121,7 +121,7 @@ func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (test
 		} else { // a pod whose agent was killed starts another one
 			f.reached[i], patience = nil, returnTime
 			r.Close()
-			f.say.event(event{Kind: kindLost})
+			f.say.event(event{Event: engine.Event{Kind: kindLost}})
 		}
 	}
 	if r := f.reached[i]; r != nil {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
@@ -53,7 +54,8 @@ func TestOftenEvents(t *testing.T) {
 		say := func(d time.Duration) (events int) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
 				before := out.Len()
-				r.State(scenario.State{Objects: 1e9, Accepted: 1e9, Bytes: 1e15, At: d}, experiment.Cell{ID: "cell"})
+				r.event(event{Event: engine.Event{Kind: engine.EventState, Cell: "cell",
+					State: scenario.State{Objects: 1e9, Accepted: 1e9, Bytes: 1e15, At: d}}})
 				if out.Len() > before {
 					events++
 				}
@@ -61,7 +63,7 @@ func TestOftenEvents(t *testing.T) {
 			return events
 		}
 		for range 2 {
-			r.Begin(1, 2, experiment.Cell{ID: "cell"}, 0)
+			r.event(event{Event: engine.Event{Kind: engine.EventBegin, N: 1, Total: 2, Cell: "cell"}})
 			if n := say(time.Minute); n < 59 {
 				t.Errorf("%d events in the first minute", n)
 			}

@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/engine"
-	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
@@ -185,7 +184,7 @@ func (l *Launcher) launch(ctx context.Context) error {
 		return err
 	}
 	o := order{Config: l.cfg, Plan: plan, Credentials: ours}
-	o.Config.Plan, o.Config.Systems, o.Config.Scenario, o.Config.Progress = nil, nil, nil, nil
+	o.Config.Plan, o.Config.Systems, o.Config.Scenario = nil, nil, nil
 	if !exists(l.cfg.Dir, database) { // the run recorded nothing: it begins anew
 		o.Config.Resume = false
 	}
@@ -334,7 +333,8 @@ func (l *Launcher) follow(ctx context.Context) (last event, err error) {
 			if !e.often() {
 				seen++
 			}
-			if l.show(e); e.Kind == kindLost {
+			e.Text = l.here(e.Text)
+			if l.say(e.Event); e.Kind == kindLost {
 				go l.renew(following)
 			}
 			return e.Kind != kindOver && e.Kind != kindDied
@@ -412,32 +412,6 @@ func (l *Launcher) here(text string) string {
 	return strings.ReplaceAll(text, filepath.Join(l.machines[0].Dir, RunDir), l.cfg.Dir)
 }
 
-// show passes an event to the progress display.
-func (l *Launcher) show(e event) {
-	var cell experiment.Cell
-	for _, c := range l.cfg.Plan.Cells {
-		if c.ID == e.Cell {
-			cell = c
-		}
-	}
-	switch e.Kind {
-	case kindStart:
-		l.say.Start()
-	case kindPhase:
-		l.say.Phase(l.here(e.Text))
-	case kindNote:
-		l.say.Note(l.here(e.Text))
-	case kindBegin:
-		l.say.Begin(e.N, e.Total, cell, e.Block)
-	case kindLoad:
-		l.say.Load(e.Ops, e.Bytes)
-	case kindState:
-		l.say.State(e.State, cell)
-	case kindEnd:
-		l.say.End(e.Trial, cell)
-	}
-}
-
 // sync copies the run directory here at regular intervals.
 func (l *Launcher) sync(ctx context.Context) {
 	if l.Sync <= 0 {
@@ -469,10 +443,6 @@ func (l *Launcher) clear(ctx context.Context) error {
 	defer cancel()
 	l.say.Phase("removing what the run left there")
 	err := l.Place.Delete(ctx, l.where.Run)
-	if w, e := ReadWhere(l.cfg.Dir); e == nil && w != nil && w.Run != l.where.Run { // replaced by another launcher
-		l.where.Run = ""
-		return nil
-	}
 	if err != nil {
 		l.say.Note(fmt.Sprintf("not all that the run left there could be removed: %v; what is still alive ends by "+
 			"itself, and removes its files", err))

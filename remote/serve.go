@@ -25,8 +25,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
-	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
@@ -210,7 +208,7 @@ func serveEngine(ctx context.Context, dir string, in io.Reader, out io.Writer, e
 	defer hosts.close()
 	var res engine.Result
 	if err = hosts.stay(running); err == nil {
-		cfg.Dir, cfg.Progress = filepath.Join(dir, RunDir), say
+		cfg.Dir, cfg.Progress = filepath.Join(dir, RunDir), func(e engine.Event) { say.event(event{Event: e}) }
 		cfg.Hosts, cfg.Machines, cfg.Where = hosts.host, len(o.Machines), hosts.where()
 		cfg.BetweenTrials = func(ctx context.Context) func() { return betweenTrials(ctx, dir) }
 		res, err = execute(running, cfg)
@@ -239,15 +237,13 @@ type recorder struct {
 	at    time.Time // time of the latest frequent event that was written
 }
 
-var _ engine.Progress = (*recorder)(nil)
-
 // event writes an event. It writes frequent events at most once a second, and every 10 s in a trial
 // of more than a minute: a trial may take a month, and followers read everything.
 func (r *recorder) event(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, every := time.Now(), time.Second
-	if e.Kind == kindBegin {
+	if e.Kind == engine.EventBegin {
 		r.begun = now
 	}
 	if now.Sub(r.begun) > time.Minute {
@@ -264,20 +260,6 @@ func (r *recorder) event(e event) {
 	}
 }
 
-func (r *recorder) Start()            { r.event(event{Kind: kindStart}) }
-func (r *recorder) Phase(what string) { r.event(event{Kind: kindPhase, Text: what}) }
-func (r *recorder) Note(text string)  { r.event(event{Kind: kindNote, Text: text}) }
-func (r *recorder) Begin(n, total int, cell experiment.Cell, block int) {
-	r.event(event{Kind: kindBegin, N: n, Total: total, Cell: cell.ID, Block: block})
-}
-func (r *recorder) Load(ops, bytes int64) { r.event(event{Kind: kindLoad, Ops: ops, Bytes: bytes}) }
-func (r *recorder) State(s scenario.State, cell experiment.Cell) {
-	r.event(event{Kind: kindState, State: s, Cell: cell.ID})
-}
-func (r *recorder) End(t record.Trial, cell experiment.Cell) {
-	r.event(event{Kind: kindEnd, Trial: t, Cell: cell.ID})
-}
-
 // followEvery is the interval at which a follower looks for more events.
 const followEvery = 200 * time.Millisecond
 
@@ -289,12 +271,8 @@ const oldAfter = 5 * time.Second
 func follow(ctx context.Context, dir string, out io.Writer) error {
 	say := gob.NewEncoder(out)
 	file, err := os.Open(filepath.Join(dir, progressFile))
-	for err != nil && ctx.Err() == nil && holder(filepath.Join(dir, engineLock)) != 0 { // it has just started
-		time.Sleep(followEvery)
-		file, err = os.Open(filepath.Join(dir, progressFile))
-	}
-	if err != nil {
-		return say.Encode(event{Kind: kindDied, Text: "the engine never began"})
+	if err != nil { // it has just started: the follower tries again
+		return err
 	}
 	defer file.Close()
 	for events := gob.NewDecoder(&tail{ctx: ctx, file: file, lock: filepath.Join(dir, engineLock)}); ; {
@@ -303,7 +281,8 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 			return ctx.Err()
 		} else if err != nil {
 			text, _ := os.ReadFile(filepath.Join(dir, "engine.log"))
-			e = event{Kind: kindDied, Text: strings.TrimSpace(string(text[max(0, len(text)-2000):]))}
+			said := strings.TrimSpace(string(text[max(0, len(text)-2000):]))
+			e = event{Event: engine.Event{Kind: kindDied, Text: said}}
 		}
 		if e.often() && time.Since(e.At) > oldAfter {
 			continue

@@ -14,7 +14,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/atomicfile"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
-	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
@@ -27,41 +26,29 @@ type order struct {
 	Credentials agent.Credentials // for the engine
 }
 
-// Kinds of events: calls of [engine.Progress], and the end of the run.
+// Kinds of events besides those of the engine.
 const (
-	kindStart = "start"
-	kindPhase = "phase"
-	kindNote  = "note"
-	kindBegin = "begin"
-	kindLoad  = "load"
-	kindState = "state"
-	kindEnd   = "end"
-	kindLost  = "lost" // a machine was lost, and no spare is left
-	kindOver  = "over" // the run ended
-	kindDied  = "died" // the engine ended without reporting the end of the run
+	kindLost = "lost" // a machine was lost, and no spare is left
+	kindOver = "over" // the run ended
+	kindDied = "died" // the engine ended without reporting the end of the run
 )
 
-// event is one event of the engine, as sent to followers.
+// event is one event of the engine, as sent to followers. At the run's end, Text and Hint are its
+// error, as printed on the terminal.
 type event struct {
-	Kind       string
-	Text, Hint string // of the run's end: its error, as printed on the terminal
-	Code       ui.Code
-	Cell       string
-	N, Total   int
-	Block      int
-	Ops, Bytes int64
-	At         time.Time // set for frequent events
-	State      scenario.State
-	Trial      record.Trial
-	Result     engine.Result
+	engine.Event
+	Hint   string
+	Code   ui.Code
+	At     time.Time // set for frequent events
+	Result engine.Result
 }
 
 // often reports whether such events are frequent, so that only the latest is relevant.
-func (e event) often() bool { return e.Kind == kindLoad || e.Kind == kindState }
+func (e event) often() bool { return e.Kind == engine.EventLoad || e.Kind == engine.EventState }
 
 // ending returns the event for the end of a run.
 func ending(res engine.Result, err error) event {
-	e := event{Kind: kindOver, Result: res, Hint: ui.Hint(err), Code: ui.ExitCode(err)}
+	e := event{Event: engine.Event{Kind: kindOver}, Result: res, Hint: ui.Hint(err), Code: ui.ExitCode(err)}
 	if err != nil {
 		e.Text = err.Error()
 	}

@@ -73,7 +73,7 @@ type Info struct {
 }
 
 // Mode is how a deployment is obtained.
-type Mode string
+type Mode = string
 
 const (
 	Start  Mode = "start"

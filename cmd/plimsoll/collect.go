@@ -33,12 +33,12 @@ func (p *program) collectCommand() *cobra.Command {
 				if loopbackOnly(address) == nil {
 					handler = report.Live(cfg.Dir)
 				}
-				s, err := p.listen(c.Context(), handler, address, open,
+				_, stop, err := p.listen(c.Context(), handler, address, open,
 					"metrics for Prometheus: http://ADDRESS/metricsTOKEN")
 				if err != nil {
 					return ui.Exit(ui.CodeUsage, err)
 				}
-				defer s.stop()
+				defer stop()
 			}
 			return p.execute(c.Context(), cfg, place{})
 		},

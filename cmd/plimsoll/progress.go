@@ -17,10 +17,8 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-const (
-	maxInvalidLines = 5           // so that a busy machine does not fill the terminal
-	lineEvery       = time.Minute // shortest interval of plain lines and JSON objects of a long trial
-)
+// lineEvery is the shortest interval of plain lines and JSON objects of a long trial.
+const lineEvery = time.Minute
 
 // progress shows the progress of a run: a redrawn line on a terminal, otherwise a line per block,
 // or with --json an object per trial.
@@ -38,7 +36,6 @@ type progress struct {
 	trials    int
 	first     time.Time
 	mentioned map[string]bool // skipped cells and validity reasons that have been explained
-	invalid   int
 
 	// For a long trial: its first and its latest state, and when the last plain line was
 	// written.
@@ -46,14 +43,40 @@ type progress struct {
 	said         time.Time
 }
 
-var _ engine.Progress = (*progress)(nil)
-
 func newProgress(u *ui.UI, plan *experiment.Plan, dir string, resumed bool) *progress {
 	return &progress{ui: u, plan: plan, dir: dir, resumed: resumed, block: math.MinInt, mentioned: map[string]bool{}}
 }
 
-// Start implements engine.Progress.
-func (p *progress) Start() {
+// show is an [engine.Progress].
+func (p *progress) show(e engine.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var cell experiment.Cell
+	for _, c := range p.plan.Cells {
+		if c.ID == e.Cell {
+			cell = c
+		}
+	}
+	switch e.Kind {
+	case engine.EventStart:
+		p.start()
+	case engine.EventPhase:
+		p.phase(e.Text)
+	case engine.EventNote:
+		p.ui.Say("note: %s", e.Text)
+	case engine.EventBegin:
+		p.begin(e, cell)
+	case engine.EventLoad:
+		p.load(e.Ops, e.Bytes)
+	case engine.EventState:
+		p.long(e.State, cell)
+	case engine.EventEnd:
+		p.end(e.Trial, cell)
+	}
+}
+
+// start describes the plan.
+func (p *progress) start() {
 	e := p.plan.Estimate
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "plan", "dir": p.dir, "cells": len(p.plan.Cells), "estimate": e,
@@ -73,8 +96,7 @@ func (p *progress) Start() {
 	}
 }
 
-// Phase implements engine.Progress.
-func (p *progress) Phase(what string) {
+func (p *progress) phase(what string) {
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "phase", "text": what})
 	} else if p.ui.Terminal() {
@@ -84,35 +106,26 @@ func (p *progress) Phase(what string) {
 	}
 }
 
-// Note implements engine.Progress.
-func (p *progress) Note(text string) { p.ui.Say("note: %s", text) }
-
-// Begin implements engine.Progress.
-func (p *progress) Begin(n, total int, cell experiment.Cell, block int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *progress) begin(e engine.Event, cell experiment.Cell) {
 	if p.first.IsZero() {
 		p.first = time.Now()
 	}
-	p.n, p.total, p.current, p.chain = n, total, engine.Describe(cell), 0
+	p.n, p.total, p.current, p.chain = e.N, e.Total, engine.Describe(cell), 0
 	if cell.Sync != nil {
 		p.chain = cell.Sync.Blocks
 	}
 	switch {
-	case block == p.block || p.ui.Terminal() || p.ui.JSON:
-	case block < 0:
-		p.ui.Say("warm-up block %d of %d", block+p.plan.Warmup+1, p.plan.Warmup)
+	case e.Block == p.block || p.ui.Terminal() || p.ui.JSON:
+	case e.Block < 0:
+		p.ui.Say("warm-up block %d of %d", e.Block+p.plan.Warmup+1, p.plan.Warmup)
 	default:
-		p.ui.Say("block %d of %d%s", block+1, p.plan.Blocks, p.left(" (", " left)"))
+		p.ui.Say("block %d of %d%s", e.Block+1, p.plan.Blocks, p.left())
 	}
-	p.block = block
+	p.block = e.Block
 	p.draw("")
 }
 
-// Load implements engine.Progress.
-func (p *progress) Load(ops, bytes int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *progress) load(ops, bytes int64) {
 	done := fmt.Sprintf("%d ops", ops)
 	if p.chain > 0 {
 		done = fmt.Sprintf("block %d of %d", ops, p.chain)
@@ -120,10 +133,7 @@ func (p *progress) Load(ops, bytes int64) {
 	p.draw(" · " + done + ", " + words.Bytes(float64(bytes)))
 }
 
-// End implements engine.Progress.
-func (p *progress) End(t record.Trial, cell experiment.Cell) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *progress) end(t record.Trial, cell experiment.Cell) {
 	p.trials++
 	if p.ui.JSON {
 		p.ui.Emit(map[string]any{"type": "trial", "cell": cell.ID, "factors": cell.Factors, "trial": t})
@@ -150,47 +160,35 @@ func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 		p.ui.Say("%s is skipped: %s", p.current, t.Error)
 	case t.State == record.Failed:
 		p.ui.Say("%s could not be executed: %s", p.current, t.Error)
-	case len(t.Invalid) == 0:
-	case p.invalid == maxInvalidLines:
-		p.ui.Say("more trials are invalid; the report lists them")
-		p.invalid++
-	case p.invalid < maxInvalidLines:
-		p.invalid++
-		what := "trial"
-		if t.Warmup {
-			what = "warm-up trial"
-		}
-		p.ui.Say("%s %d (%s) is invalid: %s", what, t.ID, p.current, strings.Join(t.Invalid, ", "))
-		for _, why := range t.Invalid {
-			if !p.mentioned[why] {
-				p.mentioned[why] = true
-				p.ui.Say("  %s: %s", why, record.Meaning(why))
-			}
+	}
+	for _, why := range t.Invalid {
+		if !t.Warmup && !p.mentioned[why] { // so that a busy machine does not fill the terminal
+			p.mentioned[why] = true
+			p.ui.Say("trial %d (%s) is invalid, the first for this reason: %s: %s", t.ID, p.current, why,
+				record.Meaning(why))
 		}
 	}
 }
 
 func (p *progress) draw(tail string) {
-	p.ui.Progress(fmt.Sprintf("%3d/%d%s  %s%s", p.n, p.total, p.left(" (", " left)"), p.current, tail))
+	p.ui.Progress(fmt.Sprintf("%3d/%d%s  %s%s", p.n, p.total, p.left(), p.current, tail))
 }
 
-// left returns the estimated remaining time, from the trials so far or else from the plan,
-// between before and after; empty if unknown.
-func (p *progress) left(before, after string) string {
+// left returns the estimated remaining time, from the trials so far or else from the plan, in
+// brackets; empty if unknown.
+func (p *progress) left() string {
 	switch e := p.plan.Estimate; {
 	case p.trials >= 2:
 		each := time.Since(p.first) / time.Duration(p.trials)
-		return before + words.Span((time.Duration(p.total-p.n+1) * each).Seconds()) + after
+		return " (" + words.Span((time.Duration(p.total-p.n+1) * each).Seconds()) + " left)"
 	case e.Bound == experiment.Exact:
-		return before + words.Span(e.Seconds) + after
+		return " (" + words.Span(e.Seconds) + " left)"
 	}
 	return ""
 }
 
-// State implements engine.Progress.
-func (p *progress) State(s scenario.State, cell experiment.Cell) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// long shows the state of a long trial.
+func (p *progress) long(s scenario.State, cell experiment.Cell) {
 	if p.since.At == 0 {
 		p.since = s
 	}

@@ -151,14 +151,14 @@ func (p *program) perform(c *cobra.Command, m runOptions, name, out string, cfg 
 		m.open, m.serve = false, false
 	}
 	if m.serve {
-		live, err := p.listen(c.Context(), report.Live(out), "127.0.0.1:0", false,
+		page, stop, err := p.listen(c.Context(), report.Live(out), "127.0.0.1:0", false,
 			"the live page: http://ADDRESS/TOKEN")
 		if err != nil {
 			return err
 		}
-		defer live.stop()
+		defer stop()
 		if m.open {
-			p.browse(live.url)
+			p.browse(page)
 		}
 	}
 	code, done, err := 0, false, error(nil)
@@ -211,7 +211,7 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on place) erro
 		}
 		run = (&remote.Launcher{Place: place, At: on.Where, Sync: on.sync}).Run
 	}
-	cfg.Command, cfg.Progress = os.Args, newProgress(p.ui, cfg.Plan, dir, cfg.Resume)
+	cfg.Command, cfg.Progress = os.Args, newProgress(p.ui, cfg.Plan, dir, cfg.Resume).show
 	res, err := run(ctx, cfg)
 	p.ui.Progress("")
 	if broken, is := errors.AsType[*record.WriteError](err); is {

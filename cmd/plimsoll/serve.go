@@ -39,17 +39,13 @@ func (p *program) serveCommand() *cobra.Command {
 			} else {
 				r.Close()
 			}
-			s, err := p.listen(c.Context(), handler, address, open, where+"\n(Ctrl-C ends)")
+			_, stop, err := p.listen(c.Context(), handler, address, open, where+"\n(Ctrl-C ends)")
 			if err != nil {
 				return err
 			}
-			defer s.stop()
-			select {
-			case <-c.Context().Done():
-				return nil
-			case err := <-s.failed:
-				return fmt.Errorf("serve at %s: %w", address, err)
-			}
+			defer stop()
+			<-c.Context().Done()
+			return nil
 		},
 	}
 	c.Flags().StringVar(&address, "listen", "127.0.0.1:7117", "loopback address to listen on")
@@ -65,18 +61,11 @@ func noTokenFlag(c *cobra.Command, open *bool) {
 	c.Flags().BoolVar(open, "no-token", false, "ask for no token: every user of this machine can read what is served")
 }
 
-// listening is a running server. failed receives its error if it ends before stop is called.
-type listening struct {
-	url    string
-	stop   func()
-	failed <-chan error
-}
-
-// listen serves handler, for clients with a token unless open, and prints where, with the actual
-// values for ADDRESS and TOKEN.
+// listen serves handler until stop is called, for clients with a token unless open, and prints
+// where, with the actual values for ADDRESS and TOKEN.
 func (p *program) listen(
 	ctx context.Context, handler http.Handler, address string, open bool, where string,
-) (listening, error) {
+) (page string, stop func(), err error) {
 	query := "" // appended to addresses
 	if !open {
 		token := cmp.Or(os.Getenv(tokenVariable), rand.Text())
@@ -84,21 +73,18 @@ func (p *program) listen(
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return listening{}, ui.WithHint(fmt.Errorf("listen: %w", err),
+		return "", nil, ui.WithHint(fmt.Errorf("listen: %w", err),
 			"choose another port with --listen 127.0.0.1:PORT")
 	}
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
-	over := make(chan error, 1)
 	go func() {
-		err := srv.Serve(l)
-		if !errors.Is(err, http.ErrServerClosed) {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			p.ui.Say("note: %s is no longer served: %v", l.Addr(), err)
 		}
-		over <- err
 	}()
 	p.ui.Say("%s", strings.NewReplacer("ADDRESS", l.Addr().String(), "TOKEN", query).Replace(where))
-	return listening{"http://" + l.Addr().String() + "/" + query, func() { srv.Close() }, over}, nil
+	return "http://" + l.Addr().String() + "/" + query, func() { srv.Close() }, nil
 }
 
 // browse opens a page in the user's browser.

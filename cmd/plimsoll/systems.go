@@ -107,8 +107,7 @@ func (p *program) writeSystems(w io.Writer, part string, data any) error {
 			return wrapped(fmt.Sprintf("%-11s", label), strings.Repeat(" ", 11), text, 80)
 		},
 		"prose": p.wrapped,
-		"how":   joinModes,
-		"words": func(all []string) string { return strings.Join(all, " ") },
+		"join":  strings.Join,
 		"lines": func(all []string) []string { return words.Wrap("", "", strings.Join(all, " "), 38) },
 		"trim":  strings.TrimPrefix,
 		"kind":  kindOf,
@@ -142,14 +141,6 @@ func (st status) Here() string {
 		return "image, " + words.Bytes(float64(st.Bytes))
 	}
 	return "installed"
-}
-
-func joinModes(modes []system.Mode) string {
-	s := make([]string, len(modes))
-	for i, m := range modes {
-		s[i] = string(m)
-	}
-	return strings.Join(s, ", ")
 }
 
 // kindOf describes the values of an option.

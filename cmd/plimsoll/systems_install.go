@@ -30,20 +30,8 @@ func (p *program) installCommand() *cobra.Command {
 			if len(args) > 1 && ref+from != "" {
 				return usage(errors.New("--image and --image-dir are for one system"), "name one system")
 			}
-			var todo []func() error
-			for _, name := range args { // check all names first, so that a typo stops before anything is installed
-				do, err := p.installer(c.Context(), name, ref, from)
-				if err != nil {
-					return usage(err, "see plimsoll systems")
-				}
-				todo = append(todo, do)
-			}
-			for _, do := range todo {
-				err := do()
-				if err != nil && c.Context().Err() == nil {
-					err = ui.Exit(ui.CodePreconditions, err)
-				}
-				if err != nil {
+			for _, name := range args {
+				if err := p.installNamed(c.Context(), name, ref, from); err != nil {
 					return err
 				}
 			}
@@ -56,40 +44,35 @@ func (p *program) installCommand() *cobra.Command {
 	return c
 }
 
-// installer returns a function that installs the program or image of a name.
-func (p *program) installer(ctx context.Context, name, ref, from string) (func() error, error) {
+// installNamed installs the program or image of a name.
+func (p *program) installNamed(ctx context.Context, name, ref, from string) error {
 	if i, ok := install.ByName(name); ok && ref+from == "" {
-		return func() error { return p.install(ctx, i) }, nil
+		return p.install(ctx, i)
 	}
 	if from != "" {
 		ref = cmp.Or(ref, "local/"+name)
 	}
 	for _, s := range all.All() {
 		if image := s.Info().Images[name]; image != "" { // of a program that a system needs beside its own
-			return func() error { return p.installImage(ctx, name, cmp.Or(ref, image), from) }, nil
+			return p.installImage(ctx, name, cmp.Or(ref, image), from)
 		}
 	}
 	s, ok := all.ByName(name)
 	takes := func(o system.Option) bool { return o.Name == system.ImageName }
 	if !ok || !slices.ContainsFunc(s.Info().Options, takes) {
-		return nil, fmt.Errorf("%q cannot be installed", name)
-	}
-	more := s.Info().Images // what else it needs
-	if from != "" {
-		more = nil
+		return usage(fmt.Errorf("%q cannot be installed", name), "see plimsoll systems")
 	}
 	if ref = cmp.Or(ref, s.Info().Image); ref == "" {
-		return nil, fmt.Errorf("%s has no image of its own to install; name one: --image or --image-dir", name)
+		return usage(fmt.Errorf("%s has no image of its own to install", name), "name one: --image or --image-dir")
 	}
-	return func() error {
-		err := p.installImage(ctx, name, ref, from)
-		for _, program := range slices.Sorted(maps.Keys(more)) {
-			if err == nil {
-				err = p.installImage(ctx, program, more[program], "")
-			}
+	err := p.installImage(ctx, name, ref, from)
+	more := s.Info().Images // what else it needs
+	for _, program := range slices.Sorted(maps.Keys(more)) {
+		if err == nil && from == "" {
+			err = p.installImage(ctx, program, more[program], "")
 		}
-		return err
-	}, nil
+	}
+	return err
 }
 
 func (p *program) install(ctx context.Context, i install.Program) error {
@@ -98,9 +81,10 @@ func (p *program) install(ctx context.Context, i install.Program) error {
 	p.ui.Progress("installing " + i.Name + " " + i.Version)
 	bin, err := i.Install(ctx, io.Discard)
 	p.ui.Progress("")
-	if err != nil {
-		return err
+	if err == nil {
+		p.ui.Say("%s %s is installed in %s", i.Name, i.Version, bin)
+	} else if ctx.Err() == nil {
+		err = ui.Exit(ui.CodePreconditions, err)
 	}
-	p.ui.Say("%s %s is installed in %s", i.Name, i.Version, bin)
-	return nil
+	return err
 }

@@ -34,8 +34,7 @@ type UI struct {
 	JSON     bool // one JSON object per line on Out instead of prose
 
 	mu       sync.Mutex
-	tty      bool
-	width    int // columns of the terminal on Err, for progress
+	width    int // columns of the terminal on Err, for progress; 0: it is none
 	results  int // columns of the terminal on Out; 0: it is none
 	line     string
 	lastDraw time.Time
@@ -44,12 +43,7 @@ type UI struct {
 // New returns the interface to the given streams. err is a terminal if it is an *os.File that
 // refers to one.
 func New(out, err io.Writer) *UI {
-	u := &UI{Out: out, Err: err, width: widest}
-	if w := columns(err); w > 0 {
-		u.tty, u.width = true, w
-	}
-	u.results = columns(out)
-	return u
+	return &UI{Out: out, Err: err, width: columns(err), results: columns(out)}
 }
 
 // widest is the number of columns assumed if a terminal does not report it.
@@ -72,7 +66,7 @@ func columns(w io.Writer) int {
 func (u *UI) Width() int { return u.results }
 
 // Terminal reports whether progress is drawn.
-func (u *UI) Terminal() bool { return u.tty }
+func (u *UI) Terminal() bool { return u.width > 0 }
 
 // Say writes one plain line to standard error.
 func (u *UI) Say(format string, args ...any) {
@@ -106,7 +100,7 @@ func (u *UI) Error(err error) {
 // wrapped breaks long lines at spaces for a terminal. Lines with a command or an address stay
 // unbroken, so that they can be copied.
 func (u *UI) wrapped(text string) string {
-	if !u.tty {
+	if u.width == 0 {
 		return text
 	}
 	lines := strings.Split(text, "\n")
@@ -124,41 +118,32 @@ func (u *UI) wrapped(text string) string {
 func (u *UI) Emit(v any) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	b, err := json.Marshal(v)
-	if err != nil {
-		return
-	}
-	u.Out.Write(append(b, '\n'))
+	_ = json.NewEncoder(u.Out).Encode(v)
 }
 
 // Progress redraws the progress line; an empty text removes it.
 func (u *UI) Progress(text string) {
-	if !u.tty || u.JSON {
+	if u.width == 0 || u.JSON {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if text == "" {
-		u.clear()
-		u.line = ""
-		return
-	}
-	u.line = text
-	if time.Since(u.lastDraw) < 200*time.Millisecond {
+	if text != "" && time.Since(u.lastDraw) < 200*time.Millisecond {
 		return
 	}
 	u.clear()
+	u.line = text
 	u.draw()
 }
 
 func (u *UI) clear() {
-	if u.tty && u.line != "" {
+	if u.line != "" {
 		io.WriteString(u.Err, "\r\x1b[K")
 	}
 }
 
 func (u *UI) draw() {
-	if !u.tty || u.line == "" {
+	if u.line == "" {
 		return
 	}
 	u.lastDraw = time.Now()

@@ -52,7 +52,7 @@ func TestNoProgressWhereNobodyWatches(t *testing.T) {
 func TestLongLinesAreBrokenOnATerminal(t *testing.T) {
 	var errs bytes.Buffer
 	u := New(&bytes.Buffer{}, &errs)
-	u.tty, u.width = true, 30
+	u.width = 30
 	u.Say("note: the machine is busy: others use its CPU")
 	u.Say("hint: continue it: plimsoll resume runs/quickstart")
 	want := "note: the machine is busy:\n  others use its CPU\nhint: continue it: plimsoll resume runs/quickstart\n"
