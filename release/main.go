@@ -78,7 +78,7 @@ func run(ctx context.Context, out string, arches []string) {
 	check(os.MkdirAll(out, 0o755))
 	work := must(os.MkdirTemp("", "plimsoll-release-"))
 	defer os.RemoveAll(work)
-	completions := completions(ctx, filepath.Join(work, "host"), version)
+	completions := completions(ctx, filepath.Join(work, "host"), version, when)
 	var made []string
 	var image v1.ImageIndex = empty.Index
 	for _, arch := range arches {
@@ -123,14 +123,14 @@ func build(ctx context.Context, out, version, arch string) {
 		"-s -w -buildid= -X main.version="+version, "-o", out, "./cmd/plimsoll")
 }
 
-// completions returns the shells' completion scripts, as printed by the program.
-func completions(ctx context.Context, binary, version string) (files []entry) {
+// completions returns the shells' completion scripts and the man page, as printed by the program.
+func completions(ctx context.Context, binary, version string, when time.Time) (files []entry) {
 	build(ctx, binary, version, runtime.GOARCH)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script := output(ctx, nil, binary, "completion", shell)
 		files = append(files, entry{name: "completions/plimsoll." + shell, data: []byte(script + "\n")})
 	}
-	return files
+	return append(files, manual(ctx, binary, version, when))
 }
 
 // output runs a command in the repository and returns its output without surrounding white space.

@@ -124,6 +124,24 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// The man page has a section for each command, and no text that troff would execute.
+func TestManual(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "plimsoll")
+	script := "#!/bin/sh\ncase $1 in\n--help) echo 'Plimsoll.'; echo '.run';;\n" +
+		"__complete) printf 'run\\tRuns.\\nhelp\\tHelps.\\n:4\\n';;\n*) echo \"$1: --out DIR\";;\nesac\n"
+	noError(t, os.WriteFile(program, []byte(script), 0o700))
+	page := manual(t.Context(), program, "v1.2.3", time.Unix(0, 0).UTC())
+	for _, want := range []string{`.TH PLIMSOLL 1 "1970-01-01" "plimsoll v1.2.3"`, "\n\\&.run\n",
+		"\n.SS run\n.in 0\n.nf\n\\&run: \\-\\-out DIR\n"} {
+		if !strings.Contains(string(page.data), want) {
+			t.Errorf("no %q in\n%s", want, page.data)
+		}
+	}
+	if strings.Contains(string(page.data), ".SS help") {
+		t.Error("help has a section")
+	}
+}
+
 // twice returns what write writes to a file, and checks that a second call writes the same.
 func twice(t *testing.T, write func(path string)) []byte {
 	t.Helper()
