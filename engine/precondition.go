@@ -50,6 +50,7 @@ func preconditions() []precondition {
 		{name: "systems", check: checkSystems},
 		{name: "scenario", check: checkScenario},
 		{name: "links", check: checkLinks},
+		{name: "open-files", check: checkFiles, here: true},
 		{name: "data-readable", check: checkData, here: true},
 		{name: "budget", check: checkBudget},
 		{name: "memory", check: checkMemory, here: true, each: true},

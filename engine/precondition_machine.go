@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
@@ -97,6 +98,34 @@ func checkMemory(_ context.Context, cfg Config, at nodePlace) []Problem {
 		words.Bytes(need), words.Bytes(free)),
 		"fewer nodes (disseminate.nodes, sync.peers), a shorter chain or storage: disk, or fewer systems at a time, "+
 			"or skip: [memory]")}
+}
+
+// spareFiles is the number of files that a process has open besides its connections: logs,
+// the database, served files, observed processes.
+const spareFiles = 256
+
+// checkFiles refuses more connections than a process may have open files, by the hard limit:
+// a run raises the soft one.
+func checkFiles(_ context.Context, cfg Config, _ nodePlace) []Problem {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return nil
+	}
+	most := 0
+	for _, c := range cfg.Plan.Cells {
+		switch {
+		case c.Retrieve != nil:
+			most = max(most, c.Retrieve.Concurrency)
+		case c.Overhead != nil:
+			most = max(most, c.Overhead.Concurrency)
+		}
+	}
+	if uint64(most+spareFiles) <= limit.Max {
+		return nil
+	}
+	return []Problem{refuse(fmt.Sprintf("%d connections at once, and at most %d open files per process", most,
+		limit.Max), fmt.Sprintf("raise the hard limit to %d (ulimit -Hn, or LimitNOFILE= in the service), or use fewer",
+		most+spareFiles))}
 }
 
 // Values of sync.storage.
