@@ -41,6 +41,9 @@ func Default() (Store, error) {
 // names is the directory of the names of images.
 func (s Store) names() string { return filepath.Join(s.Dir, "names") }
 
+// parts is the directory of the layers of an incomplete image.
+func (s Store) parts() string { return filepath.Join(s.Dir, "parts") }
+
 // at is the directory of the image with a digest.
 func (s Store) at(digest string) string {
 	return filepath.Join(s.Dir, strings.ReplaceAll(digest, ":", "-"))

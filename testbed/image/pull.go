@@ -42,7 +42,7 @@ func (s Store) Pull(ctx context.Context, reference string, say Progress) (Image,
 	if err != nil {
 		return Image{}, explain(reference, err)
 	}
-	d := &download{Image: img, say: say, total: size}
+	d := &download{Image: img, store: s, say: say, total: size}
 	i, err := s.add(ctx, reference, func() (v1.Image, error) { return d, nil })
 	return i, explain(reference, err)
 }
@@ -179,6 +179,9 @@ func (s Store) add(ctx context.Context, reference string, open func() (v1.Image,
 	dir := s.at(digest.String())
 	if i, err = read(dir); err != nil {
 		i, err = s.unpacked(ctx, img, Image{Reference: reference, Digest: digest.String(), dir: dir})
+		if err == nil {
+			err = os.RemoveAll(s.parts())
+		}
 		if err != nil {
 			return i, err
 		}

@@ -206,6 +206,47 @@ func TestFaultsOfRegistries(t *testing.T) {
 	wantError(t, err, "connection refused")
 }
 
+// A layer that has come is not fetched again by the next attempt, unless it is bad by then.
+func TestResume(t *testing.T) {
+	img := imagetest.Image(t, v1.Config{}, []entry{file("a", "first")}, []entry{file("b", "second")})
+	host := imagetest.Registry(t)
+	imagetest.Push(t, host, img)
+	first, _ := layerOf(t, img, 0)
+	second, _ := layerOf(t, img, 1)
+	s, asked, whole := newStore(t), 0, false
+	ref := proxy(t, host, func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, first.String()) {
+			asked++
+		}
+		refused := !whole && strings.HasSuffix(r.URL.Path, second.String())
+		if refused {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		return refused
+	}) + "/a/test:1"
+	kept := filepath.Join(s.parts(), first.Hex)
+	var done, total int64
+	pull := func(want int) error {
+		t.Helper()
+		_, err := s.Pull(t.Context(), ref, func(d, of int64) { done, total = d, of })
+		if asked != want {
+			t.Errorf("the first layer was asked for %d times, want %d", asked, want)
+		}
+		return err
+	}
+	for range 2 {
+		wantError(t, pull(1), "log in")
+	}
+	must(t, os.WriteFile(kept, []byte("spoiled"), 0o644))
+	whole = true
+	if err := pull(2); err != nil || done != total || total == 0 {
+		t.Errorf("%d of %d bytes: %v", done, total, err)
+	}
+	if _, err := os.Stat(s.parts()); err == nil {
+		t.Error("what was downloaded is kept")
+	}
+}
+
 // A tag stays what it was when it was pulled, until it is pulled anew.
 func TestTags(t *testing.T) {
 	host := imagetest.Registry(t)
