@@ -31,6 +31,6 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"version": runtime.Version(), "server": "net/http", "transport": "TCP, HTTP/1.1",
 		"discovery": "none: seeders are named",
 	}
-	kind := &member.Swarm{Name: name, Ref: checkRef}
+	kind := &member.Swarm{Name: name, Ref: checkRef, Leaf: true}
 	return kind.Cluster(ctx, d, identity)
 }

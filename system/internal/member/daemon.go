@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -31,7 +32,58 @@ type Swarm struct {
 	// nil: `plimsoll node NAME`. It also creates the files that the program needs.
 	Command func(ctx context.Context, n *Daemon) (testbed.Command, error)
 
-	published sync.Map // what leechers need, like a .torrent file: json.RawMessage by ref
+	// Leaf is set if nodes do not pass on fetched content: of the given peers, a leecher asks only
+	// those that have published the content, if there are any.
+	Leaf bool
+
+	mu        sync.Mutex
+	published map[system.Ref]publication
+}
+
+// publication is the information that leechers need, like a .torrent file.
+type publication struct {
+	said json.RawMessage // returned by a node
+	by   []string        // addresses of the nodes that published it
+}
+
+// publish records what the node at address returned for ref.
+func (k *Swarm) publish(ref system.Ref, said json.RawMessage, address string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.published == nil {
+		k.published = map[system.Ref]publication{}
+	}
+	k.published[ref] = publication{said, Merge(k.published[ref].by, []string{address})}
+}
+
+// drop removes a node from the publishers of ref, or of all contents if ref is empty.
+func (k *Swarm) drop(ref system.Ref, address string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for known, p := range k.published {
+		if ref == "" || ref == known {
+			p.by = slices.DeleteFunc(p.by, func(a string) bool { return a == address })
+			k.published[known] = p
+		}
+	}
+}
+
+// task returns a node's task to fetch ref from the given addresses.
+func (k *Swarm) task(ref system.Ref, from []string) (t Task[json.RawMessage], err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p, there := k.published[ref]
+	if !there {
+		return t, fmt.Errorf("%s: %s was published by no node here: %w", k.Name, ref, system.ErrNotFound)
+	}
+	t = Task[json.RawMessage]{Said: p.said, From: from}
+	if k.Leaf {
+		seeders := slices.DeleteFunc(slices.Clone(from), func(a string) bool { return !slices.Contains(p.by, a) })
+		if len(seeders) > 0 {
+			t.From = seeders
+		}
+	}
+	return t, nil
 }
 
 // Task is a node's task to fetch a content; T is the information returned by its publisher.
@@ -125,18 +177,19 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	if err = json.Unmarshal(answer, &p); err != nil {
 		return "", fmt.Errorf("%s: publish %q: %w: %w", n.swarm.Name, title, system.ErrAnswer, err)
 	}
-	n.swarm.published.Store(p.Ref, p.Said)
+	n.swarm.publish(p.Ref, p.Said, n.address)
 	n.keep(p.Ref, Task[json.RawMessage]{Said: p.Said, Published: true})
 	return p.Ref, nil
 }
 
-// keep records a task of the process.
-func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) {
+// keep records a task of the process, and returns the previous one for ref.
+func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) (before Task[json.RawMessage]) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	before := n.tasks[ref]
+	before = n.tasks[ref]
 	t.From, t.Published = Merge(before.From, t.From), t.Published || before.Published
 	n.tasks[ref] = t
+	return before
 }
 
 // Fetch implements system.Member.
@@ -144,13 +197,20 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 	if err := n.swarm.Ref(ref); err != nil {
 		return err
 	}
-	said, there := n.swarm.published.Load(ref)
-	if !there {
-		return fmt.Errorf("%s: %s was published by no node here: %w", n.swarm.Name, ref, system.ErrNotFound)
+	t, err := n.swarm.task(ref, from)
+	if err != nil {
+		return err
 	}
-	t := Task[json.RawMessage]{Said: said.(json.RawMessage), From: from}
-	n.keep(ref, t) // first, so that the next process gets it again if this one is killed now
-	return n.of(ctx, http.MethodPost, ref, t, nil)
+	before := n.keep(ref, t) // first, so that the next process gets it again if this one is killed now
+	err = n.of(ctx, http.MethodPost, ref, t, nil)
+	if web.Status(err) != 0 { // it was refused
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.tasks[ref] = before; before.Said == nil {
+			delete(n.tasks, ref)
+		}
+	}
+	return err
 }
 
 // Progress implements system.Member. Counters start again with the process.
@@ -172,6 +232,7 @@ func (n *Daemon) Forget(ctx context.Context, ref system.Ref) error {
 	if err := n.of(ctx, http.MethodDelete, ref, nil, nil); err != nil {
 		return err
 	}
+	n.swarm.drop(ref, n.address)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.tasks, ref)
@@ -186,6 +247,7 @@ func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 		n.mu.Lock()
 		clear(n.tasks)
 		n.mu.Unlock()
+		n.swarm.drop("", n.address)
 		err = n.dir.Files.RemoveAll(n.dir.Path)
 	}
 	if err == nil {
