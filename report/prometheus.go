@@ -25,7 +25,7 @@ type collector struct {
 	mu sync.Mutex
 	pace
 	report *analysis.Result
-	ended  int               // trials, in it
+	ended  int                   // trials, in it
 	latest map[int64]record.Poll // by trial
 	counts numbers               // of polls, all that were read
 }
