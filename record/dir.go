@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 	sqlite "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 const (
@@ -93,6 +95,7 @@ func syncFile(path string) error {
 type WriteError struct {
 	Dir  string
 	Full bool // the disk is full, or the user's quota is exhausted
+	Gone bool // the directory or run.db was removed or replaced
 	Err  error
 }
 
@@ -101,15 +104,21 @@ func (e *WriteError) Error() string {
 	if e.Full {
 		what = "disk full"
 	}
-	return fmt.Sprintf("record: %s: %s: %v", e.Dir, what, e.Err)
+	if e.Gone {
+		return fmt.Sprintf("record: %s: %v; nothing more can be recorded", e.Dir, e.Err)
+	}
+	return fmt.Sprintf("record: %s: %s (%s free): %v", e.Dir, what, freeSpace(e.Dir), e.Err)
 }
 
 func (e *WriteError) Unwrap() error { return e.Err }
 
 // Hint says what the user can do.
 func (e *WriteError) Hint() string {
-	if e.Full {
+	switch {
+	case e.Full:
 		return "free some space, or choose a directory on another disk"
+	case e.Gone:
+		return "start a new run, and leave its directory in place until it has ended"
 	}
 	return "check the disk, the quota and the limit on the size of files"
 }
@@ -136,9 +145,24 @@ func explain(dir string, err error) error {
 // check checks that run.db is still the file that was opened: if it was removed or replaced,
 // everything written is lost.
 func (r *Run) check() error {
-	now, err := os.Stat(filepath.Join(r.dir, dbFile))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(r.file, now) {
-		return errors.New(dbFile + " was removed or replaced during the run: nothing more can be recorded")
+	why := ""
+	switch now, err := os.Stat(filepath.Join(r.dir, dbFile)); {
+	case errors.Is(err, fs.ErrNotExist):
+		why = "removed"
+	case err == nil && !os.SameFile(r.file, now):
+		why = "replaced"
+	default:
+		return nil // other problems show when something is written
 	}
-	return nil // other problems show when something is written
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fail(&WriteError{Dir: r.dir, Gone: true, Err: fmt.Errorf("%s was %s during the run", dbFile, why)})
+}
+
+func freeSpace(dir string) string {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return "unknown space"
+	}
+	return words.Bytes(float64(st.Bavail) * float64(st.Bsize))
 }

@@ -45,7 +45,7 @@ func TestFullDisk(t *testing.T) {
 			err = run.Flush()
 		}
 	}
-	for _, says := range []string{dir, "disk full"} {
+	for _, says := range []string{dir, "disk full", "B free"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("%q does not say %q", err, says)
 		}
@@ -373,7 +373,8 @@ func TestRemovedDuringTheRun(t *testing.T) {
 			case <-time.After(30 * time.Second):
 				t.Fatal("not noticed")
 			}
-			if err := run.Event(Event{}); err == nil || !strings.Contains(err.Error(), "removed") || run.Err() != err {
+			var gone *WriteError
+			if err := run.Event(Event{}); !errors.As(err, &gone) || !gone.Gone || gone.Full || run.Err() != err {
 				t.Errorf("after it was removed: %v", err)
 			}
 		})

@@ -87,7 +87,7 @@ func TestFileSizeLimitUnderJobs(t *testing.T) {
 	if _, e := fmt.Sscanf(string(out), "%d jobs recorded", &recorded); err != nil || e != nil || recorded == 0 {
 		t.Fatalf("%v: %s", errors.Join(err, e), out)
 	}
-	for _, says := range []string{dir, "cannot write"} {
+	for _, says := range []string{dir, "cannot write", "B free"} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("%q does not say %q", out, says)
 		}

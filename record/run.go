@@ -237,7 +237,7 @@ func (r *Run) start() error {
 	n := 0
 	r.stop = timing.Every(flushEvery, func() {
 		// An error stays in r.err, and the next call returns it.
-		if n++; r.Flush() == nil && n%syncEvery == 0 {
+		if n++; r.check() == nil && r.Flush() == nil && n%syncEvery == 0 {
 			r.sync()
 		}
 	})
@@ -272,9 +272,6 @@ func (r *Run) sync() {
 }
 
 func (r *Run) flush() error {
-	if err := r.check(); err != nil {
-		return err
-	}
 	for _, w := range r.writers {
 		if err := w.flush(); err != nil {
 			return err

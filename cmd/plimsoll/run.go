@@ -215,6 +215,9 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on place) erro
 	res, err := run(ctx, cfg)
 	p.ui.Progress("")
 	if broken, is := errors.AsType[*record.WriteError](err); is {
+		if broken.Gone {
+			return err // there is nothing to report on
+		}
 		err = ui.WithHint(err, broken.Hint()+"; then continue: "+suggest.Command("plimsoll", "resume", dir))
 	}
 	err = withStatus(err)
