@@ -185,9 +185,9 @@ type Getter interface {
 type Store interface {
 	Getter
 	// Put stores an object as a client does: its bytes cross the client's link. It returns when the
-	// object is accepted, reads size bytes of r once, fails if there are fewer, and never buffers the
-	// whole object. A Put that fails leaves either the previous object of that name or the whole new
-	// one, never a part, unless Identity reports otherwise ([PutsTear]).
+	// object is accepted, reads r once and never buffers the whole object. A Put that fails leaves
+	// either the previous object of that name or the whole new one, never a part, unless Identity
+	// reports otherwise ([PutsTear]).
 	Put(ctx context.Context, name string, size int64, r io.Reader) (Ref, error)
 }
 

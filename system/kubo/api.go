@@ -184,6 +184,10 @@ func (r *rpc) Used(ctx context.Context) (int64, error) {
 
 // Store implements daemon.API. It imports and pins a file.
 func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Reader) (system.Ref, error) {
+	body, err := web.Exactly(content, size) // otherwise the form would end correctly after too many bytes
+	if err != nil {
+		return "", err
+	}
 	var form bytes.Buffer
 	m := multipart.NewWriter(&form)
 	if _, err := m.CreateFormFile("file", disk.FileName(name)); err != nil {
@@ -195,7 +199,6 @@ func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Rea
 		return "", err
 	}
 	tail := form.String()
-	body := web.Exactly(content, size) // otherwise the form would end correctly after too few or many bytes
 	resp, err := r.send(ctx, "add", url.Values{
 		// Unless all of these are set, CIDs differ between versions of the daemon.
 		"cid-version": {"1"}, "raw-leaves": {"true"}, "chunker": {"size-" + r.chunk},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
 const chunk = 64 << 10 // bytes delivered at once
@@ -100,6 +101,10 @@ func (op *operation) end() {
 
 // take reads an object of size bytes; pace is called before each chunk and delays it.
 func take(kind, name string, size int64, r io.Reader, pace func(done int64) error) (*object, error) {
+	body, err := web.Exactly(r, size)
+	if err != nil {
+		return nil, err
+	}
 	o := &object{kind: kind, name: name}
 	for {
 		if err := pace(o.size()); err != nil {
@@ -109,7 +114,7 @@ func take(kind, name string, size int64, r io.Reader, pace func(done int64) erro
 			return o, nil
 		}
 		part := make([]byte, min(chunk, size-o.size()))
-		if _, err := io.ReadFull(r, part); err != nil {
+		if _, err := io.ReadFull(body, part); err != nil {
 			return nil, err
 		}
 		o.data = append(o.data, part...)

@@ -169,7 +169,11 @@ func (n *node) put(ctx context.Context, c *minio.Client, ref system.Ref, size in
 	if n.attached && !n.write {
 		return "", fmt.Errorf("s3: put %s: %w", ref, system.ErrNotAllowed)
 	}
-	_, err := c.PutObject(ctx, n.at.bucket, string(ref), web.Exactly(r, size), size, minio.PutObjectOptions{
+	body, err := web.Exactly(r, size)
+	if err != nil {
+		return "", fmt.Errorf("s3: put %s: %w", ref, err)
+	}
+	_, err = c.PutObject(ctx, n.at.bucket, string(ref), body, size, minio.PutObjectOptions{
 		ContentType:      "application/octet-stream",
 		DisableMultipart: size <= maxSinglePut, // otherwise parts are held in memory
 		PartSize:         partSize,

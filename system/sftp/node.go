@@ -124,7 +124,10 @@ func (n *node) store(ctx context.Context, how string, ref system.Ref, flags int,
 		return err
 	}
 	what := how + " " + string(ref)
-	body := web.Exactly(r, size)
+	body, err := web.Exactly(r, size)
+	if err != nil {
+		return fmt.Errorf("sftp: %s: %w", what, err)
+	}
 	// A reader that fails at once must not cost the file its content.
 	first := make([]byte, min(int64(packet), size))
 	if _, err := io.ReadFull(body, first); err != nil {

@@ -220,8 +220,10 @@ func (k kit) badReaders(by put) {
 		want []error
 	}{
 		{"short", size, Content("short", size-1), nil},
+		{"long", size, Content("long", size+1), nil},
 		{"broken", size, io.MultiReader(Content("broken", size/2), iotest.ErrReader(errReader)), []error{errReader}},
 		{"empty", size, bytes.NewReader(nil), nil},
+		{"more than nothing", 0, Content("x", 1), nil},
 	} {
 		k.failsSoon("a reader that is "+c.name, func() error {
 			return errorOf(by(k.ctx(), "bad-"+c.name, c.size, c.r))

@@ -45,7 +45,11 @@ func NewDir(ctx context.Context, files testbed.Files, path string) (Dir, error) 
 // Write stores size bytes of r as a file of the directory. The file appears completely or not at
 // all.
 func (d Dir) Write(ctx context.Context, file string, size int64, r io.Reader) error {
-	return d.Files.Write(ctx, filepath.Join(d.Path, file), 0o644, web.Exactly(r, size))
+	body, err := web.Exactly(r, size)
+	if err != nil {
+		return err
+	}
+	return d.Files.Write(ctx, filepath.Join(d.Path, file), 0o644, body)
 }
 
 // Sub returns a subdirectory of d.

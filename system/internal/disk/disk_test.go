@@ -49,7 +49,8 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	broken := errors.New("broken")
 	for name, r := range map[string]io.Reader{
 		"short":  strings.NewReader("1234"),
-		"broken": io.MultiReader(strings.NewReader("1234"), iotest.ErrReader(broken)),
+		"long":   strings.NewReader("123456"),
+		"broken": io.MultiReader(strings.NewReader("12345"), iotest.ErrReader(broken)),
 	} {
 		if _, err := here(dir).Seed(t.Context(), name, 5, r); err == nil {
 			t.Errorf("a %s reader is written", name)

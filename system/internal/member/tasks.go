@@ -27,8 +27,12 @@ func Receive(
 	ctx context.Context, files testbed.Files, dir string, size, block int64, r io.Reader, each func([]byte),
 ) (path string, err error) {
 	path = filepath.Join(dir, ".publish-"+rand.Text())
+	body, err := web.Exactly(r, size)
+	if err != nil {
+		return path, err
+	}
 	b := &blocks{size: int(block), each: each}
-	if err = files.Write(ctx, path, 0o644, io.TeeReader(web.Exactly(r, size), b)); err == nil && len(b.part) > 0 {
+	if err = files.Write(ctx, path, 0o644, io.TeeReader(body, b)); err == nil && len(b.part) > 0 {
 		each(b.part)
 	}
 	return path, err

@@ -109,7 +109,8 @@ func (c *Client) JSON(ctx context.Context, method string, u *url.URL, header htt
 }
 
 // Call makes a request and returns the answer's whole body. A status other than 2xx is a
-// *StatusError. The body of the request is streamed. If it is shorter than Size, the request fails.
+// *StatusError. The body of the request is streamed. If it is shorter or longer than Size, the
+// request fails before its last byte is sent.
 func (c *Client) Call(ctx context.Context, call Call) ([]byte, error) {
 	resp, err := c.Open(ctx, call)
 	if err != nil {
@@ -128,7 +129,10 @@ func (c *Client) Call(ctx context.Context, call Call) ([]byte, error) {
 func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 	var body io.Reader
 	if call.Body != nil {
-		body = Exactly(call.Body, call.Size)
+		var err error
+		if body, err = Exactly(call.Body, call.Size); err != nil {
+			return nil, fmt.Errorf("%s: %s %s: %w", c.name, call.Method, public(call.URL), err)
+		}
 	}
 	resp, err := c.do(ctx, call.Method, system.HTTPTarget{URL: call.URL, Header: call.Header}, "", call.Size, body)
 	if err != nil {

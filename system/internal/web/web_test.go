@@ -37,16 +37,28 @@ func TestContentRange(t *testing.T) {
 
 func TestExactly(t *testing.T) {
 	for text, want := range map[string]error{"": io.ErrUnexpectedEOF, "1234": io.ErrUnexpectedEOF, "12345": nil,
-		"123456": nil} {
+		"123456": ErrTooLong} {
 		for name, wrap := range map[string]func(io.Reader) io.Reader{
 			"plain": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader,
 			"data with EOF": iotest.DataErrReader, "half": iotest.HalfReader,
 		} {
-			got, err := io.ReadAll(Exactly(wrap(strings.NewReader(text)), 5))
-			if !errors.Is(err, want) || string(got) != text[:min(len(text), 5)] {
+			r, err := Exactly(wrap(strings.NewReader(text)), 5)
+			must(t, err)
+			got, err := io.ReadAll(r)
+			if !errors.Is(err, want) || want == nil && (err != nil || string(got) != text) {
 				t.Errorf("%s, %q: %q, %v; want %v", name, text, got, err, want)
 			}
+			// An error must occur before the receiver has all the bytes that it expects.
+			if want != nil && len(got) >= 5 {
+				t.Errorf("%s, %q: gave %q before it failed", name, text, got)
+			}
 		}
+	}
+	if _, err := Exactly(strings.NewReader("x"), 0); !errors.Is(err, ErrTooLong) {
+		t.Errorf("a byte where none belongs: %v", err)
+	}
+	if _, err := Exactly(strings.NewReader(""), -1); err == nil {
+		t.Error("a negative size passes")
 	}
 }
 
