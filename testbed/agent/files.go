@@ -4,9 +4,13 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
+
+// fileTimeout limits file operations without a context.
+const fileTimeout = 10 * time.Minute
 
 // Walk streams the entries of a directory tree.
 func (s *server) Walk(x *exchange, dir string) {
@@ -22,7 +26,9 @@ func (h *Host) Files() testbed.Files { return remoteFiles{h} }
 type remoteFiles struct{ h *Host }
 
 func (f remoteFiles) do(method string, args ...any) error {
-	return f.h.call(context.Background(), "/files/"+method, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), fileTimeout)
+	defer cancel()
+	return f.h.call(ctx, "/files/"+method, args...)
 }
 
 // MkdirAll implements testbed.Files.
@@ -36,6 +42,11 @@ func (f remoteFiles) RemoveAll(path string) error { return f.do("RemoveAll", pat
 
 // Write implements testbed.Files.
 func (f remoteFiles) Write(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, fileTimeout)
+		defer cancel()
+	}
 	return f.h.hear(ctx, "/files/Write", r, []any{path, mode})
 }
 

@@ -152,8 +152,13 @@ func (h *Host) Respond(ctx context.Context) (at netip.AddrPort, stop func(), err
 	return at, o.end, nil
 }
 
+// measureLimit limits a measurement of a slow, long or lossy link.
+const measureLimit = 10 * time.Minute
+
 // Measure implements testbed.Host.
 func (h *Host) Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error) {
+	ctx, cancel := context.WithTimeout(ctx, measureLimit)
+	defer cancel()
 	return ask[record.LinkCheck](ctx, h, "/host/Measure", to, want, tol)
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
@@ -104,10 +105,15 @@ func (p *process) Signal(s syscall.Signal) error {
 	return p.host.call(context.Background(), "/process/Signal", p.id, s)
 }
 
+// stopLimit limits a stop without a deadline: no command takes longer.
+const stopLimit = 10 * time.Minute
+
 // Stop implements testbed.Process. If the agent has ended or does not answer, there is nothing left to stop:
 // its processes end with it.
 func (p *process) Stop(ctx context.Context) error {
-	err := p.host.call(ctx, "/process/Stop", p.id)
+	bounded, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	err := p.host.call(bounded, "/process/Stop", p.id)
 	var said *remoteError
 	if err != nil && !errors.As(err, &said) {
 		err = p.host.call(context.WithoutCancel(ctx), "/process/Kill", p.id)

@@ -23,8 +23,8 @@ import (
 const machineHeader = "Plimsoll-Machine"
 
 const (
-	// callTimeout is the deadline of calls whose context has none. Nothing that an agent is asked for takes longer.
-	callTimeout = 10 * time.Minute
+	// callTimeout is the deadline of calls whose context has none.
+	callTimeout = time.Minute
 	// An unanswered ping ends a connection and everything that is open on it.
 	pingAfter, pingTimeout = 15 * time.Second, time.Minute
 )
