@@ -189,7 +189,7 @@ func TestExitConditionsEndOverhead(t *testing.T) {
 	}{
 		{"max_bytes", "0", "max_bytes: 6kB", 2}, // each trial moves 4 kB
 		{"max_errors", "1", "max_errors: 50%", 1},
-		{"max_runtime", "0", "max_runtime: 600ms", 4},
+		{"max_runtime", "0", "max_runtime: 2s", 20},
 	} {
 		t.Run(c.condition, func(t *testing.T) {
 			plan := mustPlan(t, fmt.Sprintf(exitExperiment, c.errors, c.exit))

@@ -18,7 +18,7 @@ systems:
   - {name: static-https, use: static, with: {tls: true, h2: false}}
 link: {delay: [2.5ms, 20ms]}
 data: {size: 100B}
-overhead: {operation: get, connections: [keep, fresh], count: 8, time: 3s}
+overhead: {operation: get, connections: [keep, fresh], count: 12, time: 3s}
 where: ["system == static || overhead.connections == fresh"]
 repetitions: 1
 limits: {deadline: 5s}
