@@ -94,8 +94,8 @@ func (p *Progress) why() string {
 
 // leavesMark reports whether an answer is recorded as a mark.
 func (t *Trial) leavesMark(p *Progress, a *Answer) bool {
-	return !p.Polled || t.percent(a) > p.percent || a.All && p.All == 0 || a.Complete && !p.Last.Complete || a.Verified > 0 && p.Last.Verified <= 0 ||
-		a.Trouble != "" && a.Trouble != p.Last.Trouble
+	return !p.Polled || t.percent(a) > p.percent || a.All && p.All == 0 || a.Complete && !p.Last.Complete ||
+		a.Verified > 0 && p.Last.Verified <= 0 || a.Trouble != "" && a.Trouble != p.Last.Trouble
 }
 
 // percent returns the percentage of the goal in an answer.

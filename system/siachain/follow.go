@@ -32,7 +32,8 @@ const maxPeers = 16
 func (t task) follow(c *chain.Chain, l net.Listener) (func() system.Following, error) {
 	f := &follower{book: chain.NewPeerStore(t.Peers)}
 	var err error
-	if f.store, err = chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.Settings["db_sync"] == "off"); err != nil {
+	f.store, err = chain.OpenStore(t.Dir, c.Spec.Network(), c.Spec.Genesis(), t.Settings["db_sync"] == "off")
+	if err != nil {
 		return nil, err
 	}
 	cm := f.store.Manager()
