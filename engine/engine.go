@@ -470,5 +470,5 @@ const (
 // Phase starts a step that takes time.
 func (p Progress) Phase(what string) { p(Event{Kind: EventPhase, Text: what}) }
 
-// Note tells the user something.
+// Note informs the user.
 func (p Progress) Note(text string) { p(Event{Kind: EventNote, Text: text}) }

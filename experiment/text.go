@@ -64,7 +64,7 @@ func (e *Experiment) settings(section string) string {
 	return strings.Join(parts, ", ")
 }
 
-// values calls do for each key of the format that in has. A value with a text of its own stands for all keys in it.
+// values calls do for each key of the format that in has. A value with a text of its own replaces all keys in it.
 func values(in reflect.Value, do func(path string, f field, v reflect.Value)) {
 	whole := "-" // path of such a value
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {

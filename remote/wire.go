@@ -17,7 +17,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
 
-// order tells the engine on the first machine what to do. For a resumed run, its directory follows
+// order is what the engine on the first machine is to do. For a resumed run, its directory follows
 // (see writeRun).
 type order struct {
 	Config      engine.Config // without what only the engine's machine knows

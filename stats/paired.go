@@ -19,7 +19,7 @@ const LeastBlocks = 6
 // is from that test (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed.,
 // 2014, ch. 3): the interval excludes 1 exactly if p is at most 1−conf. Up to 50 pairs both are
 // exact for any symmetric noise; ties make them conservative. With fewer than 6 pairs the interval
-// is unbounded at 95 %. A logarithm of −Inf stands for a ratio of 0.
+// is unbounded at 95 %. A logarithm of −Inf is a ratio of 0.
 func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	d, ok := sorted(logs)
 	if !ok {

@@ -23,7 +23,7 @@ const (
 )
 
 // template returns the block after the tip, without a nonce. The whole subsidy goes to an address
-// that nobody can spend from.
+// from which no one can spend.
 func (c consensusAnswer) template(to types.Address) types.Block {
 	height := c.Height + 1
 	coins := max(c.InitialCoinbase-min(uint64(height), c.InitialCoinbase), c.MinimumCoinbase)
