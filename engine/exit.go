@@ -64,7 +64,7 @@ func (x *exits) met(p progressSoFar) *scenario.Stop {
 	}
 	if limit, asked := new(big.Rat).SetString(string(x.MaxSpend)); asked && s.Spent != nil { // exact amounts
 		if spent := system.Coins(s.Spent); spent.Cmp(limit) >= 0 {
-			return stop("max_spend", "%s were spent since the trial began, the limit is %s", shortMoney(spent), x.MaxSpend)
+			return stop("max_spend", "%s were spent since the trial began, the limit is %s", words.Decimal(spent, 4), x.MaxSpend)
 		}
 	}
 	if x.StorageFull && s.Full != "" {

@@ -39,11 +39,6 @@ func amount(r system.Reading) *big.Rat {
 	return system.Coins(r.Amount)
 }
 
-func shortMoney(r *big.Rat) string {
-	text := r.FloatString(4)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-}
-
 // pollNode polls a node.
 func pollNode(ctx context.Context, n system.Node) status {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
@@ -96,7 +91,7 @@ func (w waiter) unmet(s status, continuing bool) (all []Problem) {
 		if balance, known := s.readings[system.ReadBalance]; !known || amount(balance) == nil {
 			lacks("balance", hint, "it does not report its balance")
 		} else if have := amount(balance); have.Cmp(want) < 0 {
-			lacks("balance", hint, "its balance is %s, the experiment needs %s", shortMoney(have), w.need.Balance)
+			lacks("balance", hint, "its balance is %s, the experiment needs %s", words.Decimal(have, 4), w.need.Balance)
 		}
 	}
 	if want := w.need.Contracts; want > 0 && !continuing {

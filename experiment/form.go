@@ -4,6 +4,8 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // Money is an exact amount in a system's currency, without its unit.
@@ -17,13 +19,8 @@ func (m *Money) parse(s string) error {
 		return notA("money", s, "all its digits, without separators, exponent and currency")
 	}
 	amount, _ := new(big.Rat).SetString(s)
-	*m = Money(decimal(amount, len(s)))
+	*m = Money(words.Decimal(amount, len(s)))
 	return nil
-}
-
-// decimal formats a number with at most that many decimals.
-func decimal(v *big.Rat, decimals int) string {
-	return strings.TrimSuffix(strings.TrimRight(v.FloatString(decimals), "0"), ".")
 }
 
 func (m Money) String() string { return string(m) }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 // A scalar is a value written as one YAML scalar, with its unit.
@@ -248,7 +250,7 @@ func (d Duration) String() string {
 
 // MarshalJSON returns exact decimal seconds.
 func (d Duration) MarshalJSON() ([]byte, error) {
-	return []byte(decimal(big.NewRat(int64(d), int64(time.Second)), 9)), nil
+	return []byte(words.Decimal(big.NewRat(int64(d), int64(time.Second)), 9)), nil
 }
 
 // UnmarshalJSON reads seconds, exactly to the nanosecond.

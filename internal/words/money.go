@@ -1,5 +1,15 @@
 package words
 
+import (
+	"math/big"
+	"strings"
+)
+
+// Decimal formats a number with at most that many decimals, at least one, and without trailing zeros.
+func Decimal(v *big.Rat, most int) string {
+	return strings.TrimSuffix(strings.TrimRight(v.FloatString(most), "0"), ".")
+}
+
 // Money formats an amount of a currency: "69.3 SC", "350 million $".
 func Money(v float64, currency string) string {
 	switch size := max(v, -v); {

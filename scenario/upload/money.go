@@ -29,13 +29,9 @@ func (l *loadTest) amount(metric, entity string, amount *big.Int, each *big.Rat)
 	}
 	v := system.Coins(amount)
 	v.Quo(v, each)
-	exact := v.FloatString(system.Decimals)
-	if strings.Contains(exact, ".") {
-		exact = strings.TrimRight(strings.TrimRight(exact, "0"), ".")
-	}
 	f, _ := v.Float64()
 	l.out.Rows = append(l.out.Rows, analysis.Row{Trial: l.trial, Entity: entity, Metric: metric, Value: f,
-		Exact: exact})
+		Exact: words.Decimal(v, system.Decimals)})
 	if l.price.Each != nil {
 		g, _ := new(big.Rat).Mul(v, l.price.Each).Float64()
 		l.row(metric+priced, entity, g)
