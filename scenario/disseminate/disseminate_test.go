@@ -125,7 +125,7 @@ func (s *swarmTest) links() *memLinks { return s.runner.site.Network.(*memLinks)
 
 // roles returns the roles in the next trial.
 func (s *swarmTest) roles() roles {
-	return chooseRoles(s.cell.Disseminate, s.cell.Disseminate.Faults, 1, s.seed, s.number)
+	return chooseRoles(s.cell.Disseminate, 1, s.seed, s.number)
 }
 
 // trial executes a trial.
@@ -690,7 +690,7 @@ func TestSwarmRoles(t *testing.T) {
 		"faults: [{crash: seeders, count: '2', at: 1s}, {crash: leechers, count: 25%, at: 50%}]")
 	sets := map[string]int{}
 	for number := -2; number < 6; number++ {
-		r := chooseRoles(d, d.Faults, 1, uint64(number), number)
+		r := chooseRoles(d, 1, uint64(number), number)
 		sets[fmt.Sprint(r.seeders)]++
 		if len(r.leechers) != 13 || len(r.slow) != 7 || len(r.victims[0]) != 2 || len(r.victims[1]) != 4 {
 			t.Errorf("%+v", r)

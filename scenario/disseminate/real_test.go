@@ -43,7 +43,7 @@ func TestSwarmOfProcesses(t *testing.T) {
 	must(t, err)
 	var got synthetic.Recorded
 	for number := range 3 {
-		victim := chooseRoles(cell.Disseminate, nil, 1, uint64(number), number).leechers[0]
+		victim := chooseRoles(cell.Disseminate, 1, uint64(number), number).leechers[0]
 		var once sync.Once
 		must(t, got.Run(systemtest.Context(t), Scenario{}, r, cell, uint64(number), scenario.Sink{Number: number,
 			Progress: func(_, bytes int64) {

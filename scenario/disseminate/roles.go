@@ -22,7 +22,7 @@ type roles struct {
 // experiment's seed and the seeder set. They are the same for all sizes of content, so that
 // trials that differ only in size are pairs. The order of the leechers and the victims depend on
 // the trial's seed.
-func chooseRoles(d *experiment.Disseminate, faults []experiment.Fault, seed, trial uint64, number int) roles {
+func chooseRoles(d *experiment.Disseminate, seed, trial uint64, number int) roles {
 	set := number
 	if k := d.SeederSets; k > 0 {
 		set = ((number % k) + k) % k // numbers of warm-up trials are negative
@@ -32,7 +32,7 @@ func chooseRoles(d *experiment.Disseminate, faults []experiment.Fault, seed, tri
 	rest := all[d.Seeders:]
 	r.slow = nodes.Draw(rest, experiment.SlowLeechers(len(rest), d.Slow), scenario.MixSeed(seed, "slow", int64(set)))
 	r.leechers = nodes.Draw(rest, len(rest), scenario.MixSeed(trial, "order", 0))
-	r.victims = nodes.Victims(faults, trial, map[string][]int{"seeders": r.seeders, "leechers": rest, "nodes": all})
+	r.victims = nodes.Victims(d.Faults, trial, map[string][]int{"seeders": r.seeders, "leechers": rest, "nodes": all})
 	return r
 }
 

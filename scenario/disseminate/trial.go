@@ -58,7 +58,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 // trial sets up a trial: the roles of nodes, the times of releases, and the faults.
 func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, sink scenario.Sink) (*trial, error) {
 	d := cell.Disseminate
-	who := chooseRoles(d, d.Faults, r.site.Seed, seed, sink.Number)
+	who := chooseRoles(d, r.site.Seed, seed, sink.Number)
 	rates := map[int]scenario.Rates{}
 	for _, i := range who.slow {
 		rates[i] = scenario.Rates{Up: float64(d.SlowUp), Down: float64(d.SlowDown)}
@@ -76,9 +76,7 @@ func (r *runner) trial(ctx context.Context, cell experiment.Cell, seed uint64, s
 	t.Goal = t.set.Object(0).Size
 	t.Bytes = t.Goal * int64(len(who.leechers))
 	t.Add(r.nodes[:d.Nodes]...)
-	for _, i := range who.seeders {
-		t.seeders = append(t.seeders, t.Nodes[i])
-	}
+	t.seeders = nodes.Pick(t.Nodes, who.seeders)
 	offsets := arrivals(d.Join, len(who.leechers), scenario.MixSeed(seed, "arrivals", 0))
 	for k, i := range who.leechers {
 		t.Time(t.Nodes[i], offsets[k])
@@ -100,7 +98,7 @@ func (t *trial) ready(ctx context.Context) error {
 	}
 	err := t.Each(ctx, t.Nodes, "start it, and its address", t.Starting,
 		func(ctx context.Context, n *nodes.Node) (err error) {
-			if t.d.Fresh || n.Stale || nodes.Ended(n.System.Processes()) != nil {
+			if t.d.Fresh || n.Stale || n.Gone() {
 				err = restart(ctx, n, false)
 			}
 			if err == nil {
@@ -244,30 +242,23 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 	}
 	names := nodes.NamesOf(t.nodes)
 	load := t.Loaded(cpu, names)
-	kinds := [...]string{record.DetailSeeder, record.DetailPayload, record.DetailCalled, record.DetailGap}
-	for k, kind := range kinds {
-		load.Details = append(load.Details,
-			nodes.Details(kind, names, func(place int) float64 { return t.details(place)[k] })...)
-	}
-	return load
-}
-
-// details returns the numbers of a node in the order of kinds in loaded; NaN: unknown.
-func (t *trial) details(place int) [4]float64 {
 	none := math.NaN()
-	if place >= len(t.Nodes) { // it takes no part
-		return [...]float64{none, none, none, none}
+	seeder := slices.Repeat([]float64{none}, len(t.Nodes)) // nodes beyond them take no part
+	payload, called, gap := slices.Clone(seeder), slices.Clone(seeder), slices.Clone(seeder)
+	for _, n := range t.seeders {
+		seeder[n.Place] = 1
 	}
-	n := t.Nodes[place]
-	if slices.Contains(t.seeders, n) {
-		return [...]float64{1, none, none, none}
+	for _, n := range t.Timed {
+		seeder[n.Place], gap[n.Place] = 0, n.Gap.Seconds()
+		if !n.Killed() && n.Last.Received > 0 {
+			payload[n.Place] = float64(n.Last.Received)
+		}
+		if n.Called > 0 {
+			called[n.Place] = (n.Called - n.Released).Seconds()
+		}
 	}
-	payload, called := none, none
-	if !n.Killed() && n.Last.Received > 0 {
-		payload = float64(n.Last.Received)
-	}
-	if n.Called > 0 {
-		called = (n.Called - n.Released).Seconds()
-	}
-	return [...]float64{0, payload, called, n.Gap.Seconds()}
+	load.Details = slices.Concat(load.Details, nodes.Details(record.DetailSeeder, names, seeder),
+		nodes.Details(record.DetailPayload, names, payload), nodes.Details(record.DetailCalled, names, called),
+		nodes.Details(record.DetailGap, names, gap))
+	return load
 }

@@ -28,7 +28,7 @@ func (t *trial) verify(ctx context.Context) error {
 	limit := t.site.Limits.Deadline.Std() + t.Starting
 	_ = t.Each(ctx, whole, "verify", limit, func(ctx context.Context, n *nodes.Node) error {
 		var err error
-		if !n.Serving() || nodes.Ended(n.System.Processes()) != nil {
+		if !n.Serving() || n.Gone() {
 			err = nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return restart(ctx, n, true) })
 		}
 		if err == nil {
@@ -131,21 +131,21 @@ func (t *trial) leave(n *nodes.Node, at time.Duration) {
 // they will hardly be used again.
 func (t *trial) clean(ctx context.Context) {
 	cancelled := errors.Is(ctx.Err(), context.Canceled)
-	t.Clean(ctx, func(ctx context.Context) {
-		_ = t.Each(ctx, t.Nodes, "clean", time.Minute, func(ctx context.Context, n *nodes.Node) error {
-			_, restarts := n.System.(system.Restarter)
-			n.Stale = n.Stale || cancelled || nodes.Ended(n.System.Processes()) != nil
-			switch {
-			case n.Stale && restarts && !cancelled:
-				return restart(ctx, n, false)
-			case n.Stale || t.ref == "" || n.Left:
-				return nil
-			}
-			if err := member(n).Forget(ctx, t.ref); err != nil && !errors.Is(err, system.ErrNotFound) {
-				n.Stale = true
-				t.Event("node", "content not forgotten", n.Name+": "+scenario.ShortError(err), t.Now(), 0)
-			}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nodes.CleanLimit)
+	defer cancel()
+	_ = t.Each(ctx, t.Nodes, "clean", time.Minute, func(ctx context.Context, n *nodes.Node) error {
+		_, restarts := n.System.(system.Restarter)
+		n.Stale = n.Stale || cancelled || n.Gone()
+		switch {
+		case n.Stale && restarts && !cancelled:
+			return restart(ctx, n, false)
+		case n.Stale || t.ref == "" || n.Left:
 			return nil
-		})
+		}
+		if err := member(n).Forget(ctx, t.ref); err != nil && !errors.Is(err, system.ErrNotFound) {
+			n.Stale = true
+			t.Event("node", "content not forgotten", n.Name+": "+scenario.ShortError(err), t.Now(), 0)
+		}
+		return nil
 	})
 }

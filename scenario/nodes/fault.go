@@ -25,23 +25,20 @@ type Fault struct {
 	undone    time.Duration // when it was completely undone; 0: not, or not before the end of the load
 }
 
-// Victims draws the victims of each fault, by place, from the groups of nodes.
+// Victims draws the places of the victims of each fault from those of groups of nodes.
 func Victims(faults []experiment.Fault, trial uint64, groups map[string][]int) (all [][]int) {
 	for i, f := range faults {
 		from := groups[f.Who()]
-		all = append(all, Draw(from, min(f.Of(len(from)), len(from)), scenario.MixSeed(trial, "victims", int64(i))))
+		victims := Draw(from, min(f.Of(len(from)), len(from)), scenario.MixSeed(trial, "victims", int64(i)))
+		all = append(all, slices.Sorted(slices.Values(victims)))
 	}
 	return all
 }
 
-// AddFaults adds faults with their victims by place.
+// AddFaults adds faults with the places of their victims.
 func (t *Trial) AddFaults(faults []experiment.Fault, victims [][]int) {
 	for i, f := range faults {
-		fault := &Fault{Fault: f}
-		for _, place := range slices.Sorted(slices.Values(victims[i])) {
-			fault.Victims = append(fault.Victims, t.Nodes[place])
-		}
-		t.Faults = append(t.Faults, fault)
+		t.Faults = append(t.Faults, &Fault{Fault: f, Victims: Pick(t.Nodes, victims[i])})
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -63,8 +64,8 @@ type Trial struct {
 	Starting time.Duration // limit for the start of a node
 	group    sync.WaitGroup
 	changed  chan struct{}      // signals a change that await has to look at
-	traffic  []scenario.Traffic // traffic of each node's link at the start of the load
-	after    []scenario.Traffic // likewise at its end
+	received []float64          // bytes over each node's link during the load; NaN: unknown
+	sent     []float64
 	pending  int                // scheduled faults that are not over, including their undoing
 	hope     time.Duration      // until when stalled nodes may continue, after a fault began or was undone
 	marks    []record.Mark
@@ -176,12 +177,15 @@ func (t *Trial) wake() {
 // Run executes the load: it releases the timed nodes and returns when the outcome of each is
 // decided. cpu is the CPU time of this process during the load, in seconds.
 func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
-	t.traffic = t.Links.traffic(ctx)
+	before := t.Links.traffic(ctx)
 	t.Sink.Begin()
-	before := scenario.SelfCPU()
+	spent := scenario.SelfCPU()
 	err = t.run(ctx)
-	cpu = scenario.SelfCPU() - before
-	t.after = t.Links.traffic(context.WithoutCancel(ctx))
+	cpu = scenario.SelfCPU() - spent
+	for i, now := range t.Links.traffic(context.WithoutCancel(ctx)) {
+		t.received = append(t.received, now.Received-before[i].Received)
+		t.sent = append(t.sent, now.Sent-before[i].Sent)
+	}
 	t.Sink.End()
 	t.conclude(err == nil)
 	return cpu, err
@@ -248,14 +252,7 @@ func (t *Trial) await() error {
 
 // Until waits for a moment of the trial. It returns false if the load is over before.
 func (t *Trial) Until(moment time.Duration) bool {
-	timer := time.NewTimer(moment - t.Now())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return t.During.Err() == nil
-	case <-t.During.Done():
-		return false
-	}
+	return timing.Pause(t.During, moment-t.Now()) && t.During.Err() == nil
 }
 
 // share returns the share of their common goal that the nodes have reached. The caller holds the
@@ -280,7 +277,7 @@ func (t *Trial) watchProcesses(n *Node) {
 			continue
 		}
 		n.watched[p] = true
-		if n.timed && !n.tasked && Ended([]testbed.Process{p}) != nil {
+		if n.timed && !n.tasked && testbed.Ended(p) {
 			continue // process of an earlier trial: the node's task will start another
 		}
 		t.group.Go(func() {
@@ -295,7 +292,7 @@ func (t *Trial) watchProcesses(n *Node) {
 			if n.starts != starts || n.down || n.died != nil {
 				return
 			}
-			n.Stale, n.died = true, Ended([]testbed.Process{p})
+			n.Stale, n.died = true, cmp.Or(p.Err(), errors.New("it ended"))
 			t.Event("node", ClassDied, n.Name+": "+scenario.ShortError(n.died), now, 0)
 			switch {
 			case !n.timed:
@@ -327,15 +324,8 @@ func (t *Trial) NeedLinks(slow string) error {
 	return &scenario.SkipError{Why: fmt.Sprintf("%s changes links, and they are not emulated here: %s", what, why)}
 }
 
-// cleanLimit limits the cleanup of all nodes.
-const cleanLimit = 5 * time.Minute
-
-// Clean calls clean, even if ctx has ended. The engine restores the links.
-func (t *Trial) Clean(ctx context.Context, clean func(context.Context)) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
-	defer cancel()
-	clean(ctx)
-}
+// CleanLimit limits the cleanup of all nodes. The engine restores the links.
+const CleanLimit = 5 * time.Minute
 
 // atOnce limits the nodes that are prepared, verified or cleaned concurrently, since they are
 // processes of one machine.
@@ -385,24 +375,14 @@ func NamesOf(all []*Node) []string {
 	return names
 }
 
-// Ended returns how one of a node's processes ended, or nil if all run.
-func Ended(all []testbed.Process) error {
-	for _, p := range all {
-		select {
-		case <-p.Done():
-			return cmp.Or(p.Err(), errors.New("it ended"))
-		default:
-		}
-	}
-	return nil
-}
+// Gone reports whether one of the node's processes has ended.
+func (n *Node) Gone() bool { return slices.ContainsFunc(n.System.Processes(), testbed.Ended) }
 
 // Op returns the result of a timed node as an operation of a kind. The caller holds the lock.
 func (t *Trial) Op(n *Node, kind record.OpKind) record.Op {
 	op := record.Op{
 		Kind: kind, Worker: uint32(n.Place), Intended: scenario.Nanos(n.Released), Start: scenario.Nanos(n.Started),
-		FirstByte: n.First.Nanoseconds(),
-		LastByte:  scenario.Nanos(n.Ended), Outcome: n.Outcome, Class: n.Class,
+		FirstByte: n.First.Nanoseconds(), LastByte: scenario.Nanos(n.Ended), Outcome: n.Outcome, Class: n.Class,
 	}
 	op.FirstByte = min(op.FirstByte, op.LastByte)
 	return op
@@ -424,8 +404,7 @@ func (t *Trial) Record(ops []record.Op) error {
 func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	load := scenario.Load{Seconds: (t.Ended - t.Released).Seconds(), CPU: cpu}
 	load.Details = slices.Concat(
-		Details(record.DetailLinkReceived, names, func(i int) float64 { return t.moved(i).Received }),
-		Details(record.DetailLinkSent, names, func(i int) float64 { return t.moved(i).Sent }),
+		Details(record.DetailLinkReceived, names, t.received), Details(record.DetailLinkSent, names, t.sent),
 		t.faultDetails())
 	if emulated, _ := t.Links.emulated(); emulated {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadEmulated, 1))
@@ -435,39 +414,31 @@ func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	return load
 }
 
-// moved returns the traffic of a node's link during the load, or NaN if it is unknown.
-func (t *Trial) moved(place int) scenario.Traffic {
-	if place >= min(len(t.traffic), len(t.after)) {
-		return scenario.Traffic{Received: math.NaN(), Sent: math.NaN()}
-	}
-	then, now := t.traffic[place], t.after[place]
-	return scenario.Traffic{Received: now.Received - then.Received, Sent: now.Sent - then.Sent}
-}
-
-// Details returns a detail for each node in their order, with −1 for unknown values. If all
-// values are unknown, it returns none.
-func Details(kind string, names []string, of func(place int) float64) []record.Detail {
-	known := false
-	each := make([]record.Detail, len(names))
-	for i, name := range names {
-		each[i] = record.Detail{Kind: kind, Name: name, Value: -1}
-		if v := of(i); !math.IsNaN(v) {
-			each[i].Value, known = v, true
-		}
-	}
-	if !known {
+// Details returns a detail for each node in their order, with −1 for values that are NaN or missing.
+// If no value is known, it returns none.
+func Details(kind string, names []string, values []float64) (all []record.Detail) {
+	if !slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) }) {
 		return nil
 	}
-	return each
+	for i, name := range names {
+		d := record.Detail{Kind: kind, Name: name, Value: -1}
+		if i < len(values) && !math.IsNaN(values[i]) {
+			d.Value = values[i]
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 // Draw returns n of the places in random order.
-func Draw(from []int, n int, seed uint64) []int {
-	out := make([]int, 0, n)
-	for _, i := range Shuffled(len(from), seed)[:n] {
-		out = append(out, from[i])
+func Draw(from []int, n int, seed uint64) []int { return Pick(from, Shuffled(len(from), seed)[:n]) }
+
+// Pick returns the elements at places.
+func Pick[T any](from []T, places []int) (all []T) {
+	for _, i := range places {
+		all = append(all, from[i])
 	}
-	return out
+	return all
 }
 
 // Shuffled returns the numbers from 0 to n−1 in random order.

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/plimsoll-project/plimsoll/record"
@@ -43,25 +44,22 @@ func towardsNode(in *scenario.Measured) (wire, rtt float64) {
 	if in.Link != nil {
 		ours, rtt = nodes.MeasuredAgainst(*in.Link, 2*cell.Delay.Seconds())
 	}
-	peers, unlimited := 0.0, false
+	peers := 0.0
 	manner := in.EachDetail(record.DetailPeerManner)
 	for i, rate := range in.EachDetail(record.DetailPeerRate) {
 		switch {
 		case i < len(manner) && manner[i] != manners[system.Honest]:
 		case rate <= 0:
-			unlimited = true
+			peers = math.Inf(1)
 		case rate == float64(cell.UpRate()):
 			peers += rate * ours
 		default:
 			peers += rate * theirs
 		}
 	}
-	wire = math.Inf(1)
-	if !unlimited && peers > 0 {
-		wire = peers
-	}
+	wire = cmp.Or(peers, math.Inf(1))
 	if down := float64(cell.DownRate()); down > 0 {
-		wire = math.Min(wire, ours*down)
+		wire = min(wire, ours*down)
 	}
 	if cell.Regions != nil {
 		rtt = 0 // peers have different round trips, and the nearest may send everything

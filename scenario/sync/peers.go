@@ -14,17 +14,18 @@ import (
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
-// peerPlan holds the properties of a peer in a trial.
-type peerPlan struct {
-	manner string
-	rate   experiment.BitRate // upload rate; 0: that of the cell's link
+// peer is a peer of a trial.
+type peer struct {
+	manner  string
+	rate    experiment.BitRate // upload rate; 0: that of the cell's link
+	address string             // once it serves; protected by Mu
 }
 
 // planPeers draws the properties of a trial's peers in their order. They depend only on the
 // experiment's seed and the number of the trial's block, so that all cells of a block with the
 // same number of peers, speeds and trouble have the same peers.
-func planPeers(s *experiment.Sync, seed uint64, block int) []peerPlan {
-	peers := make([]peerPlan, s.Peers)
+func planPeers(s *experiment.Sync, seed uint64, block int) []peer {
+	peers := make([]peer, s.Peers)
 	rng := rand.New(rand.NewPCG(scenario.MixSeed(seed, "speeds", int64(block)), 1))
 	for i, rate := range s.Speeds.Draw(s.Peers, rng.Float64) {
 		peers[i].rate = rate

@@ -397,7 +397,7 @@ func TestSyncLines(t *testing.T) {
 func TestSyncDraws(t *testing.T) {
 	const drawn, trouble = "speeds: {lognormal: 8_000_000, spread: 3}",
 		"trouble: [{silent: 25%}, {stranger: '1'}, {slow: '1', rate: 500_000}]"
-	plan := func(section string, seed uint64, block int) []peerPlan {
+	plan := func(section string, seed uint64, block int) []peer {
 		return planPeers(cellOf(t, section).Sync, seed, block)
 	}
 	const both = "peers: 8, " + drawn + ", " + trouble
@@ -405,7 +405,7 @@ func TestSyncDraws(t *testing.T) {
 	if again := plan(both, 1, 3); !reflect.DeepEqual(first, again) {
 		t.Errorf("the same block: %v, then %v", first, again)
 	}
-	for _, other := range [][]peerPlan{plan(both, 2, 3), plan(both, 1, 4)} {
+	for _, other := range [][]peer{plan(both, 2, 3), plan(both, 1, 4)} {
 		if reflect.DeepEqual(first, other) {
 			t.Errorf("another seed or block gives the same: %v", first)
 		}

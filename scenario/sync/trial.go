@@ -26,16 +26,9 @@ type trial struct {
 	replayed *system.Replayed
 	settings system.Options
 	fresh    *nodes.Node
-	peers    []*peer
+	peers    []peer
 	store    scenario.StoreDir
 	checks   []record.LinkCheck
-}
-
-// peer is a peer of a trial.
-type peer struct {
-	peerPlan
-	*nodes.Node
-	address string
 }
 
 // Trial implements Runner.
@@ -56,19 +49,18 @@ func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) *trial {
 	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0], chain: r.chains[chainSpec(s, r.site.Seed)],
 		settings: r.settingsOf(s)}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
-	t.Add(t.fresh)
+	t.peers = planPeers(s, r.site.Seed, sink.Number)
+	t.Add(r.nodes[:len(t.peers)+1]...)
 	t.Time(t.fresh, 0)
 	t.Goal, t.Bytes = t.chain.Height, t.chain.Bytes
 	if s.Replay {
 		t.replayed = r.replays[r.replayKey(s)]
 	}
 	var places []int
-	for i, p := range planPeers(s, r.site.Seed, sink.Number) {
-		n := r.nodes[i+1]
-		t.Add(n)
-		t.peers, places = append(t.peers, &peer{peerPlan: p, Node: n}), append(places, n.Place)
+	for i, p := range t.peers {
+		places = append(places, i+1)
 		if p.rate > 0 {
-			rates[n.Place] = scenario.Rates{Up: float64(p.rate)}
+			rates[i+1] = scenario.Rates{Up: float64(p.rate)}
 		}
 	}
 	t.AddFaults(s.Faults, nodes.Victims(s.Faults, scenario.MixSeed(r.site.Seed, "sync", int64(sink.Number)),
@@ -118,11 +110,14 @@ func (t *trial) serve(ctx context.Context) error {
 
 // serveOne makes one peer serve, and queries its address.
 func (t *trial) serveOne(ctx context.Context, n *nodes.Node) error {
-	p := t.peers[n.Place-1]
-	err := chainNode(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner})
-	if err == nil {
-		p.address, err = chainNode(n).Address(ctx)
+	p := &t.peers[n.Place-1]
+	if err := chainNode(n).Serve(ctx, system.ServeTask{Chain: t.chain, Manner: p.manner}); err != nil {
+		return err
 	}
+	address, err := chainNode(n).Address(ctx)
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
+	p.address = address
 	return err
 }
 
@@ -132,9 +127,11 @@ func (t *trial) dir() string { return filepath.Join(t.store.Path, "store") }
 // Start implements Actions: it starts the fresh node.
 func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 	var from []string
+	t.Mu.Lock()
 	for _, p := range t.peers {
 		from = append(from, p.address)
 	}
+	t.Mu.Unlock()
 	return chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
 }
 
@@ -167,14 +164,11 @@ func (t *trial) Kill(ctx context.Context, n *nodes.Node) error { return chainNod
 // Restart implements Actions. Peers serve again with their data; the fresh node is started later,
 // with its task.
 func (t *trial) Restart(ctx context.Context, n *nodes.Node, drop bool) error {
-	if n != t.fresh {
+	switch {
+	case n != t.fresh:
 		return nodes.Within(ctx, t.Starting, func(ctx context.Context) error { return t.serveOne(ctx, n) })
-	}
-	if drop {
-		if err := t.store.Files.RemoveAll(t.dir()); err != nil {
-			return err
-		}
-		return t.store.Files.MkdirAll(t.dir(), 0o755)
+	case drop:
+		return errors.Join(t.store.Files.RemoveAll(t.dir()), t.store.Files.MkdirAll(t.dir(), 0o755))
 	}
 	return nil
 }
@@ -211,25 +205,24 @@ func (t *trial) loaded(cpu float64) scenario.Load {
 }
 
 // peerDetails returns the numbers of the peers in their order. The caller holds the lock.
-func (t *trial) peerDetails() (all []record.Detail) {
-	names := nodes.NamesOf(t.Nodes[1:])
-	add := func(kind string, of func(*peer) float64) {
-		all = append(all, nodes.Details(kind, names, func(i int) float64 { return of(t.peers[i]) })...)
-	}
+func (t *trial) peerDetails() []record.Detail {
 	shares := t.counters().Peers
-	add(record.DetailPeerBlocks, func(p *peer) float64 {
+	var delivered, rates, kinds []float64
+	for _, p := range t.peers {
+		blocks := 0.0
 		at := slices.IndexFunc(shares, func(s system.PeerShare) bool { return s.Address == p.address })
 		switch {
 		case len(shares) == 0 || at >= 0 && shares[at].Blocks < 0: // the node did not report it
-			return math.NaN()
-		case at < 0:
-			return 0
+			blocks = math.NaN()
+		case at >= 0:
+			blocks = float64(shares[at].Blocks)
 		}
-		return float64(shares[at].Blocks)
-	})
-	add(record.DetailPeerRate, func(p *peer) float64 { return float64(cmp.Or(p.rate, t.cell.Link.UpRate())) })
-	add(record.DetailPeerManner, func(p *peer) float64 { return manners[p.manner] })
-	return all
+		delivered, kinds = append(delivered, blocks), append(kinds, manners[p.manner])
+		rates = append(rates, float64(cmp.Or(p.rate, t.cell.Link.UpRate())))
+	}
+	names := nodes.NamesOf(t.Nodes[1:])
+	return slices.Concat(nodes.Details(record.DetailPeerBlocks, names, delivered),
+		nodes.Details(record.DetailPeerRate, names, rates), nodes.Details(record.DetailPeerManner, names, kinds))
 }
 
 // followed returns the facts about the fresh node that its operation does not contain. The caller
@@ -264,16 +257,16 @@ func (t *trial) followed() (all []record.Detail) {
 // clean reverts the trial's changes, even after a failure or if the user has cancelled the run:
 // it halts the node and removes its store.
 func (t *trial) clean(ctx context.Context) {
-	t.Clean(ctx, func(ctx context.Context) {
-		if err := nodes.Within(ctx, t.Starting, chainNode(t.fresh).Halt); err != nil {
-			t.Event("node", "not halted", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
-			_ = nodes.Within(ctx, t.Starting, chainNode(t.fresh).Kill) // if it hangs, the deployment's end will end it
-		}
-		if t.store.Remove == nil {
-			return
-		}
-		if err := t.store.Remove(); err != nil {
-			t.Event("error", "store not removed", t.store.Path+": "+scenario.ShortError(err), t.Now(), 0)
-		}
-	})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nodes.CleanLimit)
+	defer cancel()
+	if err := nodes.Within(ctx, t.Starting, chainNode(t.fresh).Halt); err != nil {
+		t.Event("node", "not halted", t.fresh.Name+": "+scenario.ShortError(err), t.Now(), 0)
+		_ = nodes.Within(ctx, t.Starting, chainNode(t.fresh).Kill) // if it hangs, the deployment's end will end it
+	}
+	if t.store.Remove == nil {
+		return
+	}
+	if err := t.store.Remove(); err != nil {
+		t.Event("error", "store not removed", t.store.Path+": "+scenario.ShortError(err), t.Now(), 0)
+	}
 }
