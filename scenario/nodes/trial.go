@@ -63,11 +63,11 @@ type Trial struct {
 	deadline time.Duration
 	Starting time.Duration // limit for the start of a node
 	group    sync.WaitGroup
-	changed  chan struct{}      // signals a change that await has to look at
-	received []float64          // bytes over each node's link during the load; NaN: unknown
+	changed  chan struct{} // signals a change that await has to look at
+	received []float64     // bytes over each node's link during the load; NaN: unknown
 	sent     []float64
-	pending  int                // scheduled faults that are not over, including their undoing
-	hope     time.Duration      // until when stalled nodes may continue, after a fault began or was undone
+	pending  int           // scheduled faults that are not over, including their undoing
+	hope     time.Duration // until when stalled nodes may continue, after a fault began or was undone
 	marks    []record.Mark
 	stalls   int
 	affected []*recovery

@@ -156,6 +156,9 @@ func TestSyncs(t *testing.T) {
 		"a peer dies": {section: half + "crash: peers, count: '1'}]", polled: values{"sync_time": 3.7 + 5}},
 		"peers come back": {section: "peers: 2, faults: [{crash: peers, at: 1200ms, for: 8}]",
 			polled: values{"sync_time": 9.2 + 5}},
+		"all come back at once": { // with -race: the node reads the addresses of peers that come back
+			section: "peers: 2, faults: [{crash: peers, at: 1200ms, for: 8}, {crash: node, at: 1200ms, for: 8}]",
+			polled:  values{"sync_time": 9.2 + 1.2 + 5}},
 		"cut off": {section: half + "cut: node, for: 10}]", polled: values{"sync_time": 6.2 + 10}},
 		"slower":  {section: half + "rate: 2_000_000, of: peers}]", polled: values{"sync_time": 3.7 + 10}},
 		"slower at a time": {section: "peers: 2, faults: [{rate: 2_000_000, of: peers, at: 3700ms}]",
