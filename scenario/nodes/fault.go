@@ -104,14 +104,13 @@ func (t *Trial) turn(f *Fault, on bool) {
 	if err != nil || over && !on { // the load ended before the fault was undone
 		return
 	}
-	if on || !crash {
-		t.awaitUndoing(f) // also for nodes that were released meanwhile
-	}
-	if !on {
+	if on {
+		t.awaitUndoing(f)
+	} else {
 		f.undone = now
 	}
 	if !on && !crash {
-		t.awaitRecovery(now, t.struck(f)...)
+		t.awaitRecovery(f, now, t.struck(f)...)
 	}
 	t.hope = max(t.hope, t.Now()+patience)
 	t.Event("fault", string(f.Kind())+" "+what, f.String()+": "+strings.Join(NamesOf(f.Victims), ", "), at, now-at)
@@ -196,7 +195,6 @@ func (t *Trial) back(n *Node, f *Fault, now time.Duration) (task bool) {
 		waited = []*Node{n}
 		n.again(f.WithoutData)
 	}
-	t.awaitUndoing(f) // for nodes that were released meanwhile, too
-	t.awaitRecovery(now, waited...)
+	t.awaitRecovery(f, now, waited...)
 	return n.Started > 0 && n.Ended == 0
 }

@@ -62,7 +62,8 @@ func (t *Trial) awaitUndoing(f *Fault) {
 
 // awaitRecovery starts the clock of the nodes' recoveries, since the fault is undone for them.
 // The caller holds the lock.
-func (t *Trial) awaitRecovery(now time.Duration, of ...*Node) {
+func (t *Trial) awaitRecovery(f *Fault, now time.Duration, of ...*Node) {
+	t.awaitUndoing(f) // for nodes that were released meanwhile, too
 	for _, n := range of {
 		if r := n.recovery; r != nil && n.Ended == 0 && !n.down {
 			r.undone, r.beyond = now, n.Verified
