@@ -30,12 +30,12 @@ import (
 // hash is an info-hash (BEP 3).
 type hash = metainfo.Hash
 
-// parse parses an info-hash in the only form that is a ref: 40 hex digits, lower case.
+// parse parses an info-hash.
 func parse(ref system.Ref) (h hash, err error) {
-	if err := h.FromHexString(string(ref)); err != nil || h.HexString() != string(ref) {
-		return h, fmt.Errorf("bittorrent: %q is no info hash of 40 hex digits in lower case: %w", ref, system.ErrBadRef)
+	if err = member.Hex(name, ref, len(h)); err == nil {
+		err = h.FromHexString(string(ref))
 	}
-	return h, nil
+	return h, err
 }
 
 // redial is the interval at which an incomplete torrent connects again to known peers without a
@@ -45,9 +45,6 @@ const redial = 2 * time.Second
 
 // contentFile is the name of a torrent's file, in a separate directory named by the info-hash.
 const contentFile = "content"
-
-// task is a torrent to fetch, with its bencoded info dictionary.
-type task = member.Task[[]byte]
 
 // peer is a node: the library's client and the node's tasks.
 type peer struct {
@@ -59,9 +56,9 @@ type peer struct {
 	tasks map[hash]*held
 }
 
-// held is a torrent of this peer.
+// held is a torrent of this peer. The task has its bencoded info dictionary.
 type held struct {
-	task
+	member.Task
 	t *torrent.Torrent
 }
 
@@ -85,7 +82,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer
 	}()
 	go p.redial(ctx)
 	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.Listen + ", control", Address: c.Control,
-		Handler: member.Handler[[]byte](p)})
+		Handler: member.Handler(p)})
 }
 
 // redial repeatedly passes the peers of incomplete torrents to the library.
@@ -117,7 +114,7 @@ func (p *peer) at(h hash, file string) string { return filepath.Join(p.Dir, h.He
 
 // Fetch implements member.Node. It adds a torrent, whose file is verified again, or adds peers to
 // an existing one.
-func (p *peer) Fetch(_ context.Context, ref system.Ref, t task) error {
+func (p *peer) Fetch(_ context.Context, ref system.Ref, t member.Task) error {
 	h, err := parse(ref)
 	if err != nil {
 		return err
@@ -126,7 +123,7 @@ func (p *peer) Fetch(_ context.Context, ref system.Ref, t task) error {
 	defer p.mu.Unlock()
 	now, there := p.tasks[h]
 	if !there {
-		now = &held{task: task{Said: t.Said}}
+		now = &held{Task: member.Task{Said: t.Said}}
 		if _, err := os.Stat(p.at(h, contentFile)); errors.Is(err, fs.ErrNotExist) { // there is nothing to verify
 			if err := p.mark(h, t.Said, false); err != nil {
 				return err
@@ -173,7 +170,7 @@ func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reade
 func (p *peer) seed(h hash, info []byte, file string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := &held{task: task{Said: info}}
+	now := &held{Task: member.Task{Said: info}}
 	if old, ok := p.tasks[h]; ok {
 		if old.t.Complete().Bool() {
 			return nil

@@ -80,14 +80,13 @@ func valid(ref system.Ref) error { return member.CID(name, ref) }
 
 // Publish implements member.Node. New content was hashed when it was written, so it is not read
 // again.
-func (m *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (ref system.Ref, _ struct{},
-	err error) {
-	ref, err = m.Contents.Publish(ctx, title, size, r)
-	return ref, struct{}{}, err
+func (m *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, []byte, error) {
+	ref, err := m.Contents.Publish(ctx, title, size, r)
+	return ref, nil, err
 }
 
 // Fetch implements member.Node.
-func (m *node) Fetch(ctx context.Context, ref system.Ref, t member.Task[struct{}]) error {
+func (m *node) Fetch(ctx context.Context, ref system.Ref, t member.Task) error {
 	return m.Contents.Fetch(ctx, ref, t.From)
 }
 
@@ -159,16 +158,9 @@ func (b backend) Remove(ctx context.Context, ref system.Ref) error {
 	return err
 }
 
-// Apart implements member.Backend.
-func (b backend) Apart(_ context.Context, peers []string) (apart []string, err error) {
-	for _, a := range peers {
-		at, err := peer.AddrInfoFromString(a)
-		if err == nil && at.ID != b.host.ID() && b.host.Network().Connectedness(at.ID) != network.Connected {
-			apart = append(apart, a)
-		}
-	}
-	return apart, nil
-}
+// Apart implements member.Backend. It returns all peers, because Connect to a connected peer does
+// nothing.
+func (b backend) Apart(_ context.Context, peers []string) ([]string, error) { return peers, nil }
 
 // Connect implements member.Backend. It clears the backoff of an earlier failure, because of which
 // the library would refuse to try again.

@@ -66,7 +66,7 @@ func TestPublishReadsNothingBack(t *testing.T) {
 	}
 	// A running fetch ends when the content is published here.
 	must(t, n.Forget(ctx, ref))
-	must(t, n.Fetch(ctx, ref, member.Task[struct{}]{}))
+	must(t, n.Fetch(ctx, ref, member.Task{}))
 	if f, err := n.Progress(ctx, ref); err != nil || f.Complete {
 		t.Errorf("before it is there: %+v, %v", f, err)
 	}

@@ -47,7 +47,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) err
 		}
 		defer leave()
 		return member.Serve(ctx, name, stdout, member.Server{What: "control", Address: c.Control,
-			Handler: member.Handler[struct{}](m)})
+			Handler: member.Handler(m)})
 	}
 	// Blocks stay readable while others are added; the CAR's index is in memory.
 	store, err := car.OpenReadWrite(filepath.Join(c.Dir, "blocks.car"), nil)

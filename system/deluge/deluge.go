@@ -5,11 +5,11 @@ package deluge
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha1"
 	_ "embed"
 	"fmt"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -66,31 +66,20 @@ func kind(opt system.Options, python string) *member.Swarm {
 	token := rand.Text()
 	return &member.Swarm{
 		Name: name,
-		Ref: func(ref system.Ref) error {
-			if !infoHash.MatchString(string(ref)) {
-				return fmt.Errorf("deluge: %q is no info hash of 40 hex digits in lower case: %w", ref, system.ErrBadRef)
-			}
-			return nil
-		},
+		Ref:  func(ref system.Ref) error { return member.Hex(name, ref, sha1.Size) },
 		Command: func(ctx context.Context, n *member.Daemon) (testbed.Command, error) {
-			n.Within, n.Header = patient, http.Header{"Authorization": {"Bearer " + token}}
+			n.Header = http.Header{"Authorization": {"Bearer " + token}}
 			peers, control := netip.MustParseAddrPort(n.Config.Listen), netip.MustParseAddrPort(n.Control)
-			conf := n.Dir().Sub(configDir)
+			conf := n.Dir.Sub(configDir)
 			return testbed.Command{
 				Args: []string{python, conf.Sub(launcherFile).Path, conf.Sub(settingsFile).Path, "-d", "-c", conf.Path,
 					"-L", "warning"},
 				Env: []string{"PYTHONUNBUFFERED=1"}, ReadyTimeout: readyTimeout,
-			}, write(ctx, opt, n.Dir(), peers, control, token)
+			}, write(ctx, opt, n.Dir, peers, control, token)
 		},
 	}
 }
 
-var infoHash = regexp.MustCompile("^[0-9a-f]{40}$")
-
-const (
-	// patient is the time limit for answers that normally take milliseconds.
-	patient = 30 * time.Second
-	// readyTimeout allows for daemons that start together on a busy machine: each needs about a
-	// second of CPU time before it listens.
-	readyTimeout = 2 * time.Minute
-)
+// readyTimeout allows for daemons that start together on a busy machine: each needs about a second
+// of CPU time before it listens.
+const readyTimeout = 2 * time.Minute

@@ -126,7 +126,7 @@ func completes(t *testing.T, n *member.Daemon, ref system.Ref, limit time.Durati
 // stored returns the path of a content's file; a node has one for each content.
 func stored(t *testing.T, n *member.Daemon, ref system.Ref) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(n.Dir().Sub(dataDir).Path, string(ref)+"-*", "*"))
+	files, err := filepath.Glob(filepath.Join(n.Dir.Sub(dataDir).Path, string(ref)+"-*", "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("files of %s: %v, %v", ref, files, err)
 	}

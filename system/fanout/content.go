@@ -42,7 +42,7 @@ func (b *backend) Fetch(ctx context.Context, c *member.Content) error {
 		ResponseHeaderTimeout: silence, DisableCompression: true, MaxIdleConnsPerHost: 1,
 	}}
 	defer d.transport.CloseIdleConnections()
-	d.SetSize(d.Size, 0)
+	d.SetSize(d.size(), 0)
 	if err := d.check(ctx); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (d *download) get(ctx context.Context, from string) (err error) {
 // open requests the missing blocks from a source.
 func (d *download) open(ctx context.Context, from string) (io.ReadCloser, error) {
 	first, _ := d.at(d.next)
-	run := fmt.Sprintf("%d-%d", first, d.Size-1)
+	run := fmt.Sprintf("%d-%d", first, d.size()-1)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+from+contentPath+string(d.Ref), http.NoBody)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (d *download) open(ctx context.Context, from string) (io.ReadCloser, error)
 	if err != nil {
 		return nil, err
 	}
-	want := fmt.Sprintf("bytes %s/%d", run, d.Size)
+	want := fmt.Sprintf("bytes %s/%d", run, d.size())
 	if got := resp.Header.Get("Content-Range"); resp.StatusCode != http.StatusPartialContent || got != want {
 		defer resp.Body.Close()
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, 200))

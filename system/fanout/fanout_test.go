@@ -28,7 +28,7 @@ func TestSwarm(t *testing.T) {
 // bytes.
 func TestSpoiltEverywhere(t *testing.T) {
 	const size = 1000
-	var m manifest
+	m := newManifest(size)
 	m.add(make([]byte, size))
 	n := newNode(t.TempDir())
 	var asked atomic.Int32
@@ -44,7 +44,7 @@ func TestSpoiltEverywhere(t *testing.T) {
 		from = append(from, strings.TrimPrefix(s.URL, "http://"))
 	}
 	t.Cleanup(func() { n.Pause() }) // before the servers close
-	must(t, n.Fetch(t.Context(), m.ref(), member.Task[manifest]{Said: m, From: from}))
+	must(t, n.Fetch(t.Context(), m.ref(), member.Task{Said: m, From: from}))
 	const rounds = 3
 	time.Sleep(rounds * pause)
 	// Plus one round at the start.

@@ -52,7 +52,7 @@ func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) err
 	}
 	return member.Serve(ctx, name, stdout,
 		member.Server{What: "contents", Address: c.Listen, Handler: n.contentServer()},
-		member.Server{What: "control", Address: c.Control, Handler: member.Handler[manifest](n)})
+		member.Server{What: "control", Address: c.Control, Handler: member.Handler(n)})
 }
 
 func (b *backend) path(ref system.Ref) string { return filepath.Join(b.dir, string(ref), "content") }
@@ -73,8 +73,8 @@ func (b *backend) know(m manifest, ours bool) error {
 }
 
 // Fetch implements member.Node.
-func (n *node) Fetch(ctx context.Context, ref system.Ref, t member.Task[manifest]) error {
-	if is := t.Said.ref(); is != ref {
+func (n *node) Fetch(ctx context.Context, ref system.Ref, t member.Task) error {
+	if is := manifest(t.Said).ref(); is != ref {
 		return fmt.Errorf("the manifest is that of %s, not of %s", is, ref)
 	}
 	if err := n.backend.know(t.Said, t.Published); err != nil {
@@ -84,7 +84,7 @@ func (n *node) Fetch(ctx context.Context, ref system.Ref, t member.Task[manifest
 }
 
 // Publish implements member.Node.
-func (n *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, manifest, error) {
+func (n *node) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, []byte, error) {
 	ref, err := n.Contents.Publish(ctx, title, size, r)
 	return ref, n.backend.about(ref), err
 }
@@ -92,7 +92,7 @@ func (n *node) Publish(ctx context.Context, title string, size int64, r io.Reade
 // Store implements member.Backend: it writes the content to this node's disk, hashes it meanwhile,
 // and serves it.
 func (b *backend) Store(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
-	var m manifest
+	m := newManifest(size)
 	file, err := member.Receive(ctx, testbed.LocalFiles{}, b.dir, size, block, r, m.add)
 	if err != nil {
 		return "", err

@@ -42,12 +42,12 @@ type Swarm struct {
 
 // publication is the information that leechers need, like a .torrent file.
 type publication struct {
-	said json.RawMessage // returned by a node
-	by   []string        // addresses of the nodes that published it
+	said []byte   // returned by a node
+	by   []string // addresses of the nodes that published it
 }
 
 // publish records what the node at address returned for ref.
-func (k *Swarm) publish(ref system.Ref, said json.RawMessage, address string) {
+func (k *Swarm) publish(ref system.Ref, said []byte, address string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.published == nil {
@@ -69,14 +69,14 @@ func (k *Swarm) drop(ref system.Ref, address string) {
 }
 
 // task returns a node's task to fetch ref from the given addresses.
-func (k *Swarm) task(ref system.Ref, from []string) (t Task[json.RawMessage], err error) {
+func (k *Swarm) task(ref system.Ref, from []string) (t Task, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p, there := k.published[ref]
 	if !there {
 		return t, fmt.Errorf("%s: %s was published by no node here: %w", k.Name, ref, system.ErrNotFound)
 	}
-	t = Task[json.RawMessage]{Said: p.said, From: from}
+	t = Task{Said: p.said, From: from}
 	if k.Leaf {
 		seeders := slices.DeleteFunc(slices.Clone(from), func(a string) bool { return !slices.Contains(p.by, a) })
 		if len(seeders) > 0 {
@@ -86,9 +86,9 @@ func (k *Swarm) task(ref system.Ref, from []string) (t Task[json.RawMessage], er
 	return t, nil
 }
 
-// Task is a node's task to fetch a content; T is the information returned by its publisher.
-type Task[T any] struct {
-	Said      T
+// Task is a node's task to fetch a content.
+type Task struct {
+	Said      []byte   // the information returned by its publisher
 	From      []string // addresses of peers
 	Published bool     // the content was published on this node, not fetched from peers
 }
@@ -98,11 +98,11 @@ type Daemon struct {
 	*Controlled
 	Config  Config // of the process, and what a program needs of it
 	swarm   *Swarm
-	dir     disk.Dir
+	Dir     disk.Dir
 	address string
 
 	mu    sync.Mutex
-	tasks map[system.Ref]Task[json.RawMessage] // of this process, and of the next one
+	tasks map[system.Ref]Task // of this process, and of the next one
 }
 
 var _ system.Healther = (*Daemon)(nil)
@@ -115,9 +115,9 @@ func (k *Swarm) Cluster(ctx context.Context, d system.Deployment, identity map[s
 			return nil, err
 		}
 		h, label := d.Hosts[i], fmt.Sprintf("node-%d", i+1)
-		n := &Daemon{swarm: k, dir: disk.Of(d, h, label), address: system.JoinPort(h, port),
-			tasks: map[system.Ref]Task[json.RawMessage]{}}
-		n.Config = Config{Listen: n.address, Dir: n.dir.Path, Options: d.Options}
+		n := &Daemon{swarm: k, Dir: disk.Of(d, h, label), address: system.JoinPort(h, port),
+			tasks: map[system.Ref]Task{}}
+		n.Config = Config{Listen: n.address, Dir: n.Dir.Path, Options: d.Options}
 		if k.Address != nil {
 			if n.address, err = k.Address(n.address); err != nil {
 				return nil, err
@@ -142,12 +142,9 @@ func (n *Daemon) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Dir, c.Ready = n.dir.Path, n.Ready
+	c.Dir, c.Ready = n.Dir.Path, n.Ready
 	return n.Run(ctx, c)
 }
-
-// Dir returns the directory of the node's data.
-func (n *Daemon) Dir() disk.Dir { return n.dir }
 
 // Address implements system.Member.
 func (n *Daemon) Address(context.Context) (string, error) { return n.address, nil }
@@ -173,23 +170,22 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	if err != nil {
 		return "", err
 	}
-	var p published[json.RawMessage]
+	var p published
 	if err = json.Unmarshal(answer, &p); err != nil {
 		return "", fmt.Errorf("%s: publish %q: %w: %w", n.swarm.Name, title, system.ErrAnswer, err)
 	}
 	n.swarm.publish(p.Ref, p.Said, n.address)
-	n.keep(p.Ref, Task[json.RawMessage]{Said: p.Said, Published: true})
+	n.keep(p.Ref, Task{Said: p.Said, Published: true})
 	return p.Ref, nil
 }
 
-// keep records a task of the process, and returns the previous one for ref.
-func (n *Daemon) keep(ref system.Ref, t Task[json.RawMessage]) (before Task[json.RawMessage]) {
+// keep records a task of the process.
+func (n *Daemon) keep(ref system.Ref, t Task) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	before = n.tasks[ref]
+	before := n.tasks[ref]
 	t.From, t.Published = Merge(before.From, t.From), t.Published || before.Published
 	n.tasks[ref] = t
-	return before
 }
 
 // Fetch implements system.Member.
@@ -201,14 +197,8 @@ func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error
 	if err != nil {
 		return err
 	}
-	before := n.keep(ref, t) // first, so that the next process gets it again if this one is killed now
-	err = n.of(ctx, http.MethodPost, ref, t, nil)
-	if web.Status(err) != 0 { // it was refused
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if n.tasks[ref] = before; before.Said == nil {
-			delete(n.tasks, ref)
-		}
+	if err = n.of(ctx, http.MethodPost, ref, t, nil); err == nil {
+		n.keep(ref, t)
 	}
 	return err
 }
@@ -248,7 +238,7 @@ func (n *Daemon) Restart(ctx context.Context, keep bool) error {
 		clear(n.tasks)
 		n.mu.Unlock()
 		n.swarm.drop("", n.address)
-		err = n.dir.Files.RemoveAll(n.dir.Path)
+		err = n.Dir.Files.RemoveAll(n.Dir.Path)
 	}
 	if err == nil {
 		err = n.start(ctx)

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 
@@ -13,6 +14,16 @@ import (
 func CID(name string, ref system.Ref) error {
 	if _, err := cid.Decode(string(ref)); err != nil {
 		return fmt.Errorf("%s: %q is not a CID (%w): %w", name, ref, err, system.ErrBadRef)
+	}
+	return nil
+}
+
+// Hex returns an error if ref is not the hash of size bytes in hexadecimal digits, for systems whose
+// refs are hashes.
+func Hex(name string, ref system.Ref, size int) error {
+	b, err := hex.DecodeString(string(ref))
+	if err != nil || len(b) != size || hex.EncodeToString(b) != string(ref) {
+		return fmt.Errorf("%s: %q is not a hash of %d hex digits in lower case: %w", name, ref, 2*size, system.ErrBadRef)
 	}
 	return nil
 }

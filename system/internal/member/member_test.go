@@ -2,7 +2,6 @@ package member
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -76,8 +75,8 @@ func TestLeavesAreNotAsked(t *testing.T) {
 		t.Errorf("never published: %v", err)
 	}
 	for _, address := range []string{"a", "b"} {
-		k.publish("x", json.RawMessage(`1`), address)
-		k.publish("y", json.RawMessage(`2`), address)
+		k.publish("x", []byte(`1`), address)
+		k.publish("y", []byte(`2`), address)
 	}
 	want := func(ref system.Ref, from ...string) {
 		t.Helper()

@@ -4,6 +4,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ type Process struct {
 	Label  string // the process's name in its log and in messages
 	Host   testbed.Host
 
-	mu   sync.Mutex
-	proc testbed.Process
+	mu    sync.Mutex
+	procs []testbed.Process
 }
 
 // Run starts the daemon and waits until it is ready. It stops a running process first.
@@ -34,31 +35,24 @@ func (p *Process) Run(ctx context.Context, c testbed.Command) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.proc = proc
+	p.procs = []testbed.Process{proc}
 	return nil
 }
 
-func (p *Process) process() testbed.Process {
+// Processes implements system.Node with the daemon's latest process.
+func (p *Process) Processes() []testbed.Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.proc
-}
-
-// Processes implements system.Node.
-func (p *Process) Processes() []testbed.Process {
-	if proc := p.process(); proc != nil {
-		return []testbed.Process{proc}
-	}
-	return nil
+	return p.procs
 }
 
 // Alive returns an error if the process has ended or was not started.
 func (p *Process) Alive() error {
-	proc := p.process()
-	if proc == nil {
+	all := p.Processes()
+	if len(all) == 0 {
 		return fmt.Errorf("%s: the process %s has not been started", p.System, p.Label)
 	}
-	if err := ended(proc); err != nil {
+	if err := ended(all[0]); err != nil {
 		return fmt.Errorf("%s: %w", p.System, err)
 	}
 	return nil
@@ -69,10 +63,7 @@ func ended(p testbed.Process) error {
 	if !testbed.Ended(p) {
 		return nil
 	}
-	err := p.Err()
-	if err == nil {
-		err = errors.New("without an error")
-	}
+	err := cmp.Or(p.Err(), errors.New("without an error"))
 	return fmt.Errorf("the process %s has ended (%w); see %s", p.Name(), err, p.LogPath())
 }
 
@@ -112,9 +103,9 @@ func (p *Process) Kill(context.Context) error {
 }
 
 // Stop shuts the process down cleanly; it may be called again.
-func (p *Process) Stop(ctx context.Context) error {
-	if proc := p.process(); proc != nil {
-		return proc.Stop(ctx)
+func (p *Process) Stop(ctx context.Context) (err error) {
+	for _, proc := range p.Processes() {
+		err = proc.Stop(ctx)
 	}
-	return nil
+	return err
 }

@@ -48,11 +48,11 @@ func Configure(args []string, config any) error {
 }
 
 // Node implements the operations of the process. An unknown ref returns system.ErrNotFound.
-type Node[T any] interface {
-	// Publish reads exactly size bytes of r, and returns what a node needs to fetch them. The title
-	// names them, if the system has names.
-	Publish(ctx context.Context, title string, size int64, r io.Reader) (ref system.Ref, said T, err error)
-	Fetch(ctx context.Context, ref system.Ref, task Task[T]) error
+type Node interface {
+	// Publish reads exactly size bytes of r, and returns what a node needs to fetch them, like a
+	// .torrent file. The title names them, if the system has names.
+	Publish(ctx context.Context, title string, size int64, r io.Reader) (ref system.Ref, said []byte, err error)
+	Fetch(ctx context.Context, ref system.Ref, task Task) error
 	Progress(ctx context.Context, ref system.Ref) (system.Progress, error)
 	// ReadBack answers with the content as it is on disk.
 	ReadBack(w http.ResponseWriter, r *http.Request, ref system.Ref) error
@@ -60,13 +60,13 @@ type Node[T any] interface {
 }
 
 // published is the answer to a publication.
-type published[T any] struct {
+type published struct {
 	Ref  system.Ref
-	Said T
+	Said []byte
 }
 
 // Handler serves the control API.
-func Handler[T any](n Node[T]) http.Handler {
+func Handler(n Node) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+HealthPath, func(http.ResponseWriter, *http.Request) {})
 	handle := func(pattern string, f func(w http.ResponseWriter, r *http.Request, ref system.Ref) error) {
@@ -79,10 +79,10 @@ func Handler[T any](n Node[T]) http.Handler {
 		if err != nil {
 			return err
 		}
-		return json.NewEncoder(w).Encode(published[T]{ref, said})
+		return json.NewEncoder(w).Encode(published{ref, said})
 	})
 	handle("POST "+fetchPath+"{ref}", func(_ http.ResponseWriter, r *http.Request, ref system.Ref) error {
-		var task Task[T]
+		var task Task
 		if err := json.NewDecoder(r.Body).Decode(&task); err != nil {
 			return err
 		}
