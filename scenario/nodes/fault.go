@@ -1,10 +1,13 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -197,4 +200,187 @@ func (t *Trial) back(n *Node, f *Fault, now time.Duration) (task bool) {
 	}
 	t.awaitRecovery(f, now, waited...)
 	return n.Started > 0 && n.Ended == 0
+}
+
+// Links are the links of a trial: those of the cell, combined with rates of single nodes and
+// with active faults. If two faults change the rate of a node, the later one wins. All nodes
+// that are cut off at the same time, by whichever fault, are on one side together.
+type Links struct {
+	network  scenario.Network       // nil: the nodes have no links of their own
+	Rates    map[int]scenario.Rates // rates of nodes that differ from the cell's, by place
+	changing sync.Mutex             // serializes changes
+	faults   []*Fault               // active faults
+}
+
+func (l *Links) emulated() (bool, string) {
+	if l.network == nil {
+		return false, "the nodes share one network"
+	}
+	return l.network.Emulated()
+}
+
+// linkLimit limits a change of all links.
+const linkLimit = time.Minute
+
+// set applies or reverts a fault.
+func (l *Links) set(ctx context.Context, f *Fault, on bool) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	l.faults = slices.DeleteFunc(l.faults, func(g *Fault) bool { return g == f })
+	if on {
+		l.faults = append(l.faults, f)
+	}
+	return l.change(ctx)
+}
+
+// Apply applies Rates.
+func (l *Links) Apply(ctx context.Context) error {
+	if len(l.Rates) == 0 {
+		return nil
+	}
+	return l.change(ctx)
+}
+
+// change applies Rates and the active faults.
+func (l *Links) change(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, linkLimit)
+	defer cancel()
+	c := scenario.NetworkChange{Rates: maps.Clone(l.Rates)}
+	for _, f := range l.faults {
+		for _, n := range f.Victims {
+			if f.Kind() == experiment.FaultRate {
+				c.Rates[n.Place] = scenario.Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
+			} else {
+				c.Apart = append(c.Apart, n.Place)
+			}
+		}
+	}
+	slices.Sort(c.Apart)
+	c.Apart = slices.Compact(c.Apart)
+	return l.network.Change(ctx, c)
+}
+
+// traffic returns the traffic of the nodes' links, or nil if it is unknown.
+func (l *Links) traffic(ctx context.Context) []scenario.Traffic {
+	if l.network == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, linkLimit)
+	defer cancel()
+	return l.network.Traffic(ctx)
+}
+
+// MeasuredAgainst returns the measured rate as a multiple of the configured one (1 if not measured),
+// and the measured round trip (asked if not measured).
+func MeasuredAgainst(c record.LinkCheck, asked float64) (factor, rtt float64) {
+	factor, rtt = 1, asked
+	if c.WantRate > 0 && c.Rate > 0 {
+		factor = c.Rate / c.WantRate
+	}
+	if c.RTT > 0 {
+		rtt = c.RTT
+	}
+	return factor, rtt
+}
+
+// recovery is the recovery of a timed node from a fault that will be undone.
+type recovery struct {
+	fault  *Fault
+	node   *Node
+	undone time.Duration // when the fault was undone for this node; 0: not yet
+	beyond int64         // what the node had verified then
+	after  time.Duration // from then until it had verified more; 0: it has not
+}
+
+// struck returns the timed nodes that a fault stops: nodes that it kills, and nodes that it
+// separates from a source (a node that is not timed) by killing the source or by a cut between
+// the two. A change of rate stops no node.
+func (t *Trial) struck(f *Fault) (all []*Node) {
+	hits := func(n *Node) bool {
+		return slices.Contains(f.killed, n) || slices.ContainsFunc(f.killed, func(k *Node) bool { return !k.timed })
+	}
+	switch f.Kind() {
+	case experiment.FaultRate:
+		return nil
+	case experiment.FaultCut:
+		hits = func(n *Node) bool {
+			return slices.ContainsFunc(t.Nodes, func(s *Node) bool {
+				return !s.timed && slices.Contains(f.Victims, s) != slices.Contains(f.Victims, n)
+			})
+		}
+	}
+	for _, n := range t.Timed {
+		if hits(n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// awaitUndoing notes the unfinished nodes that a fault has struck, if it will be undone. The
+// caller holds the lock.
+func (t *Trial) awaitUndoing(f *Fault) {
+	if f.For == 0 {
+		return
+	}
+	for _, n := range t.struck(f) {
+		loses := f.WithoutData && slices.Contains(f.killed, n) && n.Outcome == record.OK
+		known := slices.ContainsFunc(t.affected, func(r *recovery) bool { return r.node == n && r.fault == f })
+		if n.Started > 0 && (n.Ended == 0 || loses) && !known && n.recovery == nil {
+			n.recovery = &recovery{fault: f, node: n}
+			t.affected = append(t.affected, n.recovery)
+		}
+	}
+}
+
+// awaitRecovery starts the clock of the nodes' recoveries, since the fault is undone for them.
+// The caller holds the lock.
+func (t *Trial) awaitRecovery(f *Fault, now time.Duration, of ...*Node) {
+	t.awaitUndoing(f) // for nodes that were released meanwhile, too
+	for _, n := range of {
+		if r := n.recovery; r != nil && n.Ended == 0 && !n.down {
+			r.undone, r.beyond = now, n.Verified
+		}
+	}
+}
+
+// recover ends the recovery of a node that has verified more than before. The caller holds the
+// lock.
+func (n *Node) recover(at time.Duration) {
+	if r := n.recovery; r != nil && r.undone > 0 && at > r.undone && n.Verified > r.beyond {
+		r.after, n.recovery = at-r.undone, nil
+	}
+}
+
+// held reports whether a fault held up its node: the node was unfinished when the fault was
+// undone, or failed before. A node that meanwhile got all from others was not held up, and one
+// that another fault took away for good does not count.
+func (r *recovery) held() bool {
+	switch r.node.Outcome {
+	case record.Cancelled:
+		return r.after > 0
+	case record.OK:
+		return r.undone > 0
+	}
+	return true
+}
+
+// faultDetails returns the durations of faults that were undone, and the times that the nodes
+// that they had held up took to continue.
+func (t *Trial) faultDetails() (all []record.Detail) {
+	for i, f := range t.Faults {
+		fault := fmt.Sprintf("fault %d", i+1)
+		if f.undone > 0 {
+			all = append(all, record.Detail{Kind: record.DetailOutage, Name: fault,
+				Value: (f.undone - f.start).Seconds()})
+		}
+		for _, r := range t.affected {
+			if r.fault == f && r.held() {
+				took := cmp.Or(r.after, -time.Second) // −1 s: it did not continue
+				all = append(all, record.Detail{Kind: record.DetailRecovery, Name: fault + ", " + r.node.Name,
+					Value: took.Seconds()})
+			}
+		}
+	}
+	return all
 }
