@@ -6,6 +6,16 @@ package bittorrent
 import (
 	"context"
 	_ "embed"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"time"
+
+	g "github.com/anacrolix/generics"
+	"github.com/anacrolix/torrent"
+	"github.com/anacrolix/torrent/metainfo"
+	"github.com/anacrolix/torrent/storage"
+	"golang.org/x/time/rate"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/group"
@@ -46,3 +56,53 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	return kind.Cluster(ctx, d, identity)
 }
+
+// config holds a node's settings.
+type config struct {
+	member.Config
+	log *slog.Logger
+}
+
+// client returns the library's client. Everything that contacts others by itself is off. Other
+// settings are the library's defaults, except where a comment gives the reason.
+func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
+	at := netip.MustParseAddrPort(c.Listen)
+	conf := torrent.NewDefaultClientConfig()
+	conf.NoDHT, conf.PeriodicallyAnnounceTorrentsToDht, conf.DhtStartingNodes = true, false, nil
+	conf.DisableTrackers, conf.DisablePEX = true, true
+	conf.DisableWebtorrent, conf.DisableWebseeds = true, true
+	conf.NoDefaultPortForwarding = true
+
+	conf.ListenHost = func(string) string { return at.Addr().String() }
+	conf.ListenPort = int(at.Port())
+	conf.DisableIPv4, conf.DisableIPv6 = !at.Addr().Is4(), at.Addr().Is4()
+	conf.DisableTCP, conf.DisableUTP = c.Options["transport"] == "utp", c.Options["transport"] == "tcp"
+
+	conf.Seed = true
+	conf.EstablishedConnsPerTorrent = int(c.Options.Int("max_connections"))
+	conf.DialRateLimiter = rate.NewLimiter(rate.Inf, 0) // default: ten a second, so a swarm of 32 is seconds late
+	conf.DropDuplicatePeerIds = true                    // peers that know each other both connect
+
+	conf.HeaderObfuscationPolicy = torrent.HeaderObfuscationPolicy{RequirePreferred: true} // no encryption
+	conf.UploadRateLimiter = rate.NewLimiter(rate.Inf, 0)
+	conf.KeepAliveTimeout = awake
+
+	directory := func(base string, _ *metainfo.Info, h metainfo.Hash) string {
+		return filepath.Join(base, h.HexString())
+	}
+	conf.DefaultStorage = storage.NewFileOpts(storage.NewFileClientOpts{
+		ClientBaseDir:   c.Dir,
+		TorrentDirMaker: directory,
+		FilePathMaker:   func(storage.FilePathMakerOpts) string { return contentFile },
+		PieceCompletion: done,
+		UsePartFiles:    g.Some(false),
+		Logger:          c.log,
+	})
+	conf.Slogger = c.log
+	return torrent.NewClient(conf)
+}
+
+// awake is the longest sleep of a connection's writer. The library's writer looks for something to
+// send and only then starts to listen for wake-ups: an event between the two (a request, an answer,
+// the end of a limiter's pause) waits for the next keep-alive, by default up to a minute.
+const awake = 500 * time.Millisecond
