@@ -2,10 +2,15 @@ package boxo
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,10 +26,13 @@ import (
 	unixfsio "github.com/ipfs/boxo/ipld/unixfs/io"
 	"github.com/ipfs/go-cid"
 	ipld "github.com/ipfs/go-ipld-format"
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	libp2pswarm "github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -243,4 +251,53 @@ func payload(node ipld.Node) (size, own int64, err error) {
 		return int64(file.FileSize()), int64(len(file.Data())), nil
 	}
 	return 0, 0, errors.New("no part of a file")
+}
+
+// join creates the host of the node that listens at an address, in the swarm with key. It uses TCP
+// with the pre-shared key, and nothing that finds or admits other nodes: no relay, DHT, mDNS, NAT
+// mapping or probes.
+func join(key []byte, listen string) (host.Host, error) {
+	private, err := identity(key, listen)
+	if err != nil {
+		return nil, err
+	}
+	return libp2p.New(
+		libp2p.PrivateNetwork(key), libp2p.Identity(private),
+		libp2p.ListenAddrStrings(member.Multiaddr(netip.MustParseAddrPort(listen))),
+		libp2p.Transport(tcp.NewTCPTransport),
+		libp2p.DisableRelay(), libp2p.ForceReachabilityPrivate(),
+		libp2p.ResourceManager(&network.NullResourceManager{}), // limits would affect the measurement
+		libp2p.DisableMetrics(), libp2p.DisableIdentifyAddressDiscovery())
+}
+
+// keyVariable is the environment variable that passes a node the key of its swarm.
+const keyVariable = "PLIMSOLL_SWARM_KEY"
+
+// newSwarm returns the kind of the nodes of a new swarm, which share a new key. A publisher returns
+// the CID, which follows from the content and option chunk.
+func newSwarm() *member.Swarm {
+	key := make([]byte, 32)
+	rand.Read(key) // never fails
+	return &member.Swarm{
+		Name: name,
+		Ref:  valid,
+		Env:  []string{keyVariable + "=" + hex.EncodeToString(key)},
+		Address: func(listen string) (string, error) {
+			private, err := identity(key, listen)
+			if err != nil {
+				return "", err
+			}
+			id, err := peer.IDFromPrivateKey(private)
+			if err != nil {
+				return "", err
+			}
+			return member.Multiaddr(netip.MustParseAddrPort(listen)) + "/p2p/" + id.String(), nil
+		},
+	}
+}
+
+// identity returns the private key of the node that listens at an address, in the swarm with key.
+func identity(key []byte, listen string) (crypto.PrivKey, error) {
+	seed := sha256.Sum256(append(key[:len(key):len(key)], listen...))
+	return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(seed[:]))
 }
