@@ -186,14 +186,10 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 	}
 	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, in.Cell.Link.IPv6) }
 	scenario.PutLine(m, "line", in.Cell.LoadLineOf(d.Leechers(), payload)/factor, "time_last")
-	half := MedianLeecher(d.Leechers())
+	half := (d.Leechers() + 1) / 2 // when the product-limit estimate first falls to one half
 	scenario.PutLine(m, "line_median", in.Cell.LoadLineOf(half, payload)/factor, "time_median")
 	put("speed_line", float64(in.Cell.Data.Size)/m["line_median"])
 }
-
-// MedianLeecher returns how many of n leechers have the content at the median time, when the
-// product-limit estimate first falls to one half.
-func MedianLeecher(n int) int { return (n + 1) / 2 }
 
 // swarmTraffic puts the metrics of the traffic over the nodes' links.
 func swarmTraffic(in *scenario.Measured, ops []record.Op, put func(string, float64)) {

@@ -95,7 +95,7 @@ func (t *trial) leave(n *nodes.Node, at time.Duration) {
 		return
 	}
 	t.Mu.Lock()
-	stays := !n.Serving() || n.DoneAt == 0
+	stays := !n.Serving() || n.Ended == 0
 	t.Mu.Unlock()
 	if stays { // killed meanwhile, or lost everything
 		return

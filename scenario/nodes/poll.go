@@ -15,7 +15,7 @@ import (
 // Answer is a node's answer to a poll. The mark lacks the node and the times.
 type Answer struct {
 	record.Mark
-	All   bool   // it has all; Complete: and nothing remains to be done with it
+	All   bool   // it has all; Complete: that too, and nothing remains to be done with it
 	Wrong string // what is wrong with its content, which ends it; empty: nothing
 	Own   any    // the answer of the system, for the scenario
 }
@@ -26,12 +26,12 @@ type Progress struct {
 	Started  time.Duration // actual time of its release; it gets its task next, if it serves
 	Called   time.Duration // start of its first call to Actions.Start
 
-	First, All, DoneAt time.Duration // ends of the polls that first reported them
-	Verified           int64
-	Opening            int64         // verified in the first answer, or in the first that reported anything
-	MostPeers          int           // largest number of connected peers
-	Last               Answer        // the latest answer
-	Gap                time.Duration // longest time in which something could have happened unseen
+	First, All time.Duration // ends of the polls that first reported them
+	Verified   int64
+	Opening    int64         // verified in the first answer, or in the first that reported anything
+	MostPeers  int           // largest number of connected peers
+	Last       Answer        // the latest answer
+	Gap        time.Duration // longest time in which something could have happened unseen
 
 	Ended   time.Duration // when its outcome was decided
 	Outcome record.Outcome
@@ -77,7 +77,7 @@ func (p *Progress) lost(at time.Duration, outcome record.Outcome, class string) 
 func (p *Progress) again(empty bool) {
 	p.Last = Answer{}
 	if empty {
-		p.Verified, p.percent, p.All, p.DoneAt = 0, 0, 0, 0
+		p.Verified, p.percent, p.All = 0, 0, 0
 		if p.Outcome == record.OK {
 			p.Ended = 0
 		}
@@ -223,9 +223,6 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 	if a.All && n.All == 0 {
 		n.All = end
 	}
-	if a.Complete && n.DoneAt == 0 {
-		n.DoneAt = end
-	}
 	n.Verified, n.MostPeers = a.Verified, max(n.MostPeers, a.Peers)
 	n.silent, n.Last, n.Polled, n.asked = nil, a, true, start
 	if news {
@@ -240,7 +237,7 @@ func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
 	case a.Wrong != "":
 		n.end(end, record.WrongBytes, "")
 		t.Event("violation", "wrong content", n.Name+": "+a.Wrong, end, 0)
-	case n.All > 0 && n.DoneAt > 0 && n.Ended == 0:
+	case a.Complete:
 		n.end(end, record.OK, "")
 		if t.Done != nil {
 			t.Done(n)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/ipfs/boxo/blockservice"
-	"github.com/ipfs/boxo/blockstore"
 	"github.com/ipfs/boxo/exchange/offline"
 	"github.com/ipfs/boxo/ipld/merkledag"
 	blocks "github.com/ipfs/go-block-format"
@@ -20,8 +19,6 @@ import (
 // individually. Blocks are hashed when they are read: a corrupt block is removed and counts as
 // missing.
 type store struct{ dir string }
-
-var _ blockstore.Blockstore = store{}
 
 func (s store) path(c cid.Cid) string { return filepath.Join(s.dir, c.Hash().HexString()) }
 

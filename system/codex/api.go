@@ -41,8 +41,6 @@ type api struct {
 	dialect
 }
 
-var _ daemon.API = (*api)(nil)
-
 // url returns the URL of a path below the dialect's base.
 func (a *api) url(path string, query url.Values) *url.URL {
 	u := *a.At

@@ -77,7 +77,7 @@ func kind(opt system.Options, python string) *member.Swarm {
 		Ref:  func(ref system.Ref) error { return member.Hex(name, ref, sha1.Size) },
 		Command: func(ctx context.Context, n *member.Daemon) (testbed.Command, error) {
 			n.Header = http.Header{"Authorization": {"Bearer " + token}}
-			peers, control := netip.MustParseAddrPort(n.Config.Listen), netip.MustParseAddrPort(n.Control)
+			peers, control := netip.MustParseAddrPort(n.Listen), netip.MustParseAddrPort(n.Control)
 			conf := n.Dir.Sub(configDir)
 			return testbed.Command{
 				Args: []string{python, conf.Sub(launcherFile).Path, conf.Sub(settingsFile).Path, "-d", "-c", conf.Path,

@@ -27,8 +27,6 @@ type rpc struct {
 	chunk string // size of the blocks of a file
 }
 
-var _ daemon.API = (*rpc)(nil)
-
 // call makes a call; a status other than 2xx is an error. 200 does not mean success yet: the caller
 // must read the body completely.
 func (r *rpc) call(ctx context.Context, command string, args url.Values) (*http.Response, error) {

@@ -14,25 +14,18 @@ import (
 // chain. Its methods must not be called concurrently, except Following and Processes.
 type node struct {
 	*member.Controlled
-	gateway string // address for the gateway protocol, which never changes
-
 	serving string // the task of the last Serve; empty if it is not serving
 }
 
 var _ system.Healther = (*node)(nil)
 
 func newNode(ctx context.Context, d system.Deployment, h testbed.Host, label string) (*node, error) {
-	port, err := d.Port(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	n := &node{gateway: system.JoinPort(h, port)}
-	n.Controlled, err = member.NewControlled(ctx, d, name, h, label, port)
-	return n, err
+	c, err := member.NewControlled(ctx, d, name, h, label)
+	return &node{Controlled: c}, err
 }
 
 // Address implements system.ChainNode.
-func (n *node) Address(context.Context) (string, error) { return n.gateway, nil }
+func (n *node) Address(context.Context) (string, error) { return n.Listen, nil }
 
 // run starts the process.
 func (n *node) run(ctx context.Context, t task) error {
@@ -48,7 +41,7 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := task{Do: "serve", Chain: what.Chain.ID, Listen: n.gateway, Manner: what.Manner}
+	t := task{Do: "serve", Chain: what.Chain.ID, Listen: n.Listen, Manner: what.Manner}
 	if n.serving == member.Argument(t) && n.Health(ctx) == nil {
 		return nil
 	}
@@ -61,7 +54,7 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) error {
 
 // Follow implements system.ChainNode.
 func (n *node) Follow(ctx context.Context, what system.FollowTask) error {
-	return n.run(ctx, task{Do: "follow", Chain: what.Chain.ID, Listen: n.gateway, Dir: what.Dir, Peers: what.Peers,
+	return n.run(ctx, task{Do: "follow", Chain: what.Chain.ID, Listen: n.Listen, Dir: what.Dir, Peers: what.Peers,
 		Settings: what.Settings})
 }
 

@@ -171,8 +171,7 @@ func (k *Program[A]) Swarm(ctx context.Context, d system.Deployment, about map[s
 		if err != nil {
 			return nil, err
 		}
-		var none A
-		n, err := k.start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), port, none)
+		n, err := k.start(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1), port, *new(A))
 		if err != nil {
 			return nil, err
 		}
@@ -192,39 +191,27 @@ func (k *Program[A]) Swarm(ctx context.Context, d system.Deployment, about map[s
 func (k *Program[A]) Pair(
 	ctx context.Context, d system.Deployment, about map[string]string, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
-	return k.one(ctx, d.Options, about, func(ctx context.Context, p *Pair[A]) error { return p.start(ctx, d) }, node)
+	return k.one(ctx, d, about, (*Pair[A]).start, node)
 }
 
 // Attach connects to the running daemons in options url and server_url.
 func (k *Program[A]) Attach(
 	ctx context.Context, d system.Deployment, about map[string]string, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
-	return k.one(ctx, d.Options, about, func(ctx context.Context, p *Pair[A]) error {
-		urls, err := endpoints(k.Name, d.Options)
-		p.write = d.Write
-		for _, u := range urls {
-			a := k.Client(d.Client.Dial, u)
-			p.apis = append(p.apis, a)
-			if err := a.Ping(ctx); err != nil {
-				return err
-			}
-		}
-		if err == nil {
-			about["endpoint"] = p.Near().URL().Host
-		}
-		return err
-	}, node)
+	return k.one(ctx, d, about, (*Pair[A]).attach, node)
 }
 
 func (k *Program[A]) one(
-	ctx context.Context, opt system.Options, about map[string]string,
-	join func(context.Context, *Pair[A]) error, node func(*Pair[A]) group.Node,
+	ctx context.Context, d system.Deployment, about map[string]string,
+	join func(*Pair[A], context.Context, system.Deployment) error, node func(*Pair[A]) group.Node,
 ) (system.Cluster, error) {
-	p := &Pair[A]{program: k, ours: map[system.Ref]Object{},
-		NotFoundAfter: opt.Duration("not_found_after")}
-	err := join(ctx, p)
+	p := &Pair[A]{program: k, ours: map[system.Ref]Object{}, NotFoundAfter: d.Options.Duration("not_found_after")}
+	err := join(p, ctx, d)
 	if err == nil {
 		about["version"], err = p.Near().Version(ctx)
+	}
+	if err == nil && !p.Closed {
+		about["endpoint"] = p.Near().URL().Host
 	}
 	if err == nil && p.Two() {
 		if p.address, err = p.Far().Address(ctx); err == nil {

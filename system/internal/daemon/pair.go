@@ -53,8 +53,7 @@ func (p *Pair[A]) start(ctx context.Context, d system.Deployment) error {
 	if err != nil {
 		return err
 	}
-	var none A
-	if p.Server, err = p.program.start(ctx, d, d.Hosts[0], "storage-1", port, none); err != nil {
+	if p.Server, err = p.program.start(ctx, d, d.Hosts[0], "storage-1", port, *new(A)); err != nil {
 		return err
 	}
 	p.daemons = []*Daemon[A]{p.Server}
@@ -68,6 +67,20 @@ func (p *Pair[A]) start(ctx context.Context, d system.Deployment) error {
 	p.daemons, p.apis = append(p.daemons, client), []A{client.API, p.Server.API}
 	p.alive, p.unwatch = member.WhileAlive(context.Background(), p.Processes()...)
 	return nil
+}
+
+// attach connects to running daemons.
+func (p *Pair[A]) attach(ctx context.Context, d system.Deployment) error {
+	p.write = d.Write
+	urls, err := endpoints(p.program.Name, d.Options)
+	for _, u := range urls {
+		a := p.program.Client(d.Client.Dial, u)
+		p.apis = append(p.apis, a)
+		if err := a.Ping(ctx); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // Near returns the client's daemon.

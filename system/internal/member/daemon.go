@@ -100,7 +100,6 @@ type Task struct {
 // Daemon is a member of a swarm: one process that fetches and serves contents, and its data.
 type Daemon struct {
 	*Controlled
-	Config  Config // of the process, and what a program needs of it
 	swarm   *Swarm
 	Dir     disk.Dir
 	address string
@@ -114,23 +113,17 @@ var _ system.Healther = (*Daemon)(nil)
 // Cluster starts a node on each host, concurrently. Nodes accept peers at IP:PORT.
 func (k *Swarm) Cluster(ctx context.Context, d system.Deployment, identity map[string]string) (system.Cluster, error) {
 	return group.Start(ctx, len(d.Hosts), group.Several, identity, func(ctx context.Context, i int) (group.Node, error) {
-		port, err := d.Port(ctx, d.Hosts[i])
+		h, label := d.Hosts[i], fmt.Sprintf("node-%d", i+1)
+		c, err := NewControlled(ctx, d, k.Name, h, label)
 		if err != nil {
 			return nil, err
 		}
-		h, label := d.Hosts[i], fmt.Sprintf("node-%d", i+1)
-		n := &Daemon{swarm: k, Dir: disk.Of(d, h, label), address: system.JoinPort(h, port),
-			tasks: map[system.Ref]Task{}}
-		n.Config = Config{Listen: n.address, Dir: n.Dir.Path, Options: d.Options}
+		n := &Daemon{Controlled: c, swarm: k, Dir: disk.Of(d, h, label), address: c.Listen, tasks: map[system.Ref]Task{}}
 		if k.Address != nil {
-			if n.address, err = k.Address(n.address); err != nil {
+			if n.address, err = k.Address(c.Listen); err != nil {
 				return nil, err
 			}
 		}
-		if n.Controlled, err = NewControlled(ctx, d, k.Name, h, label, port); err != nil {
-			return nil, err
-		}
-		n.env, n.Config.Control = k.Env, n.Control
 		if err := n.start(ctx); err != nil {
 			return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 		}
@@ -140,7 +133,8 @@ func (k *Swarm) Cluster(ctx context.Context, d system.Deployment, identity map[s
 
 func (n *Daemon) start(ctx context.Context) error {
 	if n.swarm.Command == nil {
-		return n.RunNode(ctx, n.Config)
+		return n.RunNode(ctx, Config{Control: n.Control, Listen: n.Listen, Dir: n.Dir.Path, Options: n.d.Options},
+			n.swarm.Env...)
 	}
 	c, err := n.swarm.Command(ctx, n)
 	if err != nil {

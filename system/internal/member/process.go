@@ -125,33 +125,37 @@ const answer = 30 * time.Second
 type Controlled struct {
 	Process
 	Control string      // address of the API
+	Listen  string      // address for peers: on the port that was asked for, if any
 	Header  http.Header // of every call
 	Local   *web.Client
 	d       system.Deployment
-	env     []string // added to the environment of RunNode: KEY=VALUE
 }
 
-// NewControlled finds a port for the API on the host, different from taken. It starts nothing.
-func NewControlled(ctx context.Context, d system.Deployment, name string, h testbed.Host, label string,
-	taken int) (*Controlled, error) {
-	ports, err := Ports(ctx, h, []int{taken}, 1)
+// NewControlled finds ports for the API and for peers on the host. It starts nothing.
+func NewControlled(ctx context.Context, d system.Deployment, name string, h testbed.Host, label string) (
+	*Controlled, error) {
+	port, err := d.Port(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := Ports(ctx, h, []int{port}, 1)
 	if err != nil {
 		return nil, err
 	}
 	c := &Controlled{Process: Process{System: name, Label: name + "/" + label, Host: h}, d: d,
-		Control: system.JoinPort(h, ports[0])}
+		Control: system.JoinPort(h, ports[0]), Listen: system.JoinPort(h, port)}
 	c.Local = web.Patient(name, h.Dial) // a publication is answered only once it is served
 	return c, nil
 }
 
 // RunNode starts the process of this binary, `plimsoll node NAME CONFIG`, and waits until it is
-// ready. It stops a running process first.
-func (c *Controlled) RunNode(ctx context.Context, config any) error {
+// ready. It stops a running process first. env is added to its environment: KEY=VALUE.
+func (c *Controlled) RunNode(ctx context.Context, config any, env ...string) error {
 	command, err := c.d.Node(c.System, Argument(config))
 	if err != nil {
 		return err
 	}
-	return c.Run(ctx, testbed.Command{Args: command, Dir: c.d.DirOf(c.Host), Ready: c.Ready, Env: c.env})
+	return c.Run(ctx, testbed.Command{Args: command, Dir: c.d.DirOf(c.Host), Ready: c.Ready, Env: env})
 }
 
 // Ports returns n free ports of a host, all different and none in taken: the kernel may return the
