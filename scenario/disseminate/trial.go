@@ -109,8 +109,8 @@ func (t *trial) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Links.Apply(ctx); err != nil {
-		return t.Failed("shape the links", err)
+	if err := t.ApplyRates(ctx); err != nil {
+		return err
 	}
 	begun := time.Now()
 	if err := t.publish(ctx, t.seeders...); err != nil {

@@ -7,10 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -88,7 +85,7 @@ func (t *Trial) turn(f *Fault, on bool) {
 	var err error
 	switch {
 	case !crash:
-		err = t.Links.set(t.During, f, on)
+		err = t.setLinks(f, on)
 	case on:
 		err = t.crash(f)
 	default:
@@ -131,17 +128,7 @@ func (t *Trial) crash(f *Fault) error {
 		}
 	}
 	t.Mu.Unlock()
-	var group errgroup.Group
-	for _, n := range f.killed {
-		group.Go(func() error {
-			err := Within(t.During, t.Starting, func(ctx context.Context) error { return t.actions.Kill(ctx, n) })
-			if err != nil {
-				return fmt.Errorf("kill %s: %w", n.Name, err)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	if err := t.each(t.During, -1, f.killed, "kill it", t.Starting, t.actions.Kill); err != nil {
 		return err
 	}
 	now := t.Now()
@@ -202,51 +189,46 @@ func (t *Trial) back(n *Node, f *Fault, now time.Duration) (task bool) {
 	return n.Started > 0 && n.Ended == 0
 }
 
-// Links are the links of a trial: those of the cell, combined with rates of single nodes and
-// with active faults. If two faults change the rate of a node, the later one wins. All nodes
-// that are cut off at the same time, by whichever fault, are on one side together.
-type Links struct {
-	network  scenario.Network       // nil: the nodes have no links of their own
-	Rates    map[int]scenario.Rates // rates of nodes that differ from the cell's, by place
-	changing sync.Mutex             // serializes changes
-	faults   []*Fault               // active faults
-}
-
-func (l *Links) emulated() (bool, string) {
-	if l.network == nil {
+func (t *Trial) emulated() (bool, string) {
+	if t.Site.Network == nil {
 		return false, "the nodes share one network"
 	}
-	return l.network.Emulated()
+	return t.Site.Network.Emulated()
 }
 
 // linkLimit limits a change of all links.
 const linkLimit = time.Minute
 
-// set applies or reverts a fault.
-func (l *Links) set(ctx context.Context, f *Fault, on bool) error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.faults = slices.DeleteFunc(l.faults, func(g *Fault) bool { return g == f })
+// setLinks applies or reverts a fault that changes links.
+func (t *Trial) setLinks(f *Fault, on bool) error {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	t.active = slices.DeleteFunc(t.active, func(g *Fault) bool { return g == f })
 	if on {
-		l.faults = append(l.faults, f)
+		t.active = append(t.active, f)
 	}
-	return l.change(ctx)
+	return t.changeLinks(t.During)
 }
 
-// Apply applies Rates.
-func (l *Links) Apply(ctx context.Context) error {
-	if len(l.Rates) == 0 {
+// ApplyRates applies Rates to the links.
+func (t *Trial) ApplyRates(ctx context.Context) error {
+	if len(t.Rates) == 0 {
 		return nil
 	}
-	return l.change(ctx)
+	if err := t.changeLinks(ctx); err != nil {
+		return t.Failed("shape the links", err)
+	}
+	return nil
 }
 
-// change applies Rates and the active faults.
-func (l *Links) change(ctx context.Context) error {
+// changeLinks makes the links those of the cell, combined with Rates and with active faults. If two
+// faults change the rate of a node, the later one wins. All nodes that are cut off at the same time,
+// by whichever fault, are on one side together.
+func (t *Trial) changeLinks(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
-	c := scenario.NetworkChange{Rates: maps.Clone(l.Rates)}
-	for _, f := range l.faults {
+	c := scenario.NetworkChange{Rates: maps.Clone(t.Rates)}
+	for _, f := range t.active {
 		for _, n := range f.Victims {
 			if f.Kind() == experiment.FaultRate {
 				c.Rates[n.Place] = scenario.Rates{Up: float64(f.Rate), Down: float64(f.Rate)}
@@ -257,17 +239,17 @@ func (l *Links) change(ctx context.Context) error {
 	}
 	slices.Sort(c.Apart)
 	c.Apart = slices.Compact(c.Apart)
-	return l.network.Change(ctx, c)
+	return t.Site.Network.Change(ctx, c)
 }
 
 // traffic returns the traffic of the nodes' links, or nil if it is unknown.
-func (l *Links) traffic(ctx context.Context) []scenario.Traffic {
-	if l.network == nil {
+func (t *Trial) traffic(ctx context.Context) []scenario.Traffic {
+	if t.Site.Network == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, linkLimit)
 	defer cancel()
-	return l.network.Traffic(ctx)
+	return t.Site.Network.Traffic(ctx)
 }
 
 // MeasuredAgainst returns the measured rate as a multiple of the configured one (1 if not measured),

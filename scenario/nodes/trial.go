@@ -42,9 +42,9 @@ type Actions interface {
 type Trial struct {
 	Site   scenario.Site
 	Sink   scenario.Sink
-	Links  *Links
-	Nodes  []*Node // nodes that take part
-	Timed  []*Node // the timed ones, in the order of their releases
+	Rates  map[int]scenario.Rates // rates of nodes whose links differ from the cell's, by place
+	Nodes  []*Node                // nodes that take part
+	Timed  []*Node                // the timed ones, in the order of their releases
 	Faults []*Fault
 	Goal   int64       // what each timed node has to get, in the unit of its answers; 0: not known in advance
 	Bytes  int64       // bytes of the goals of all timed nodes together
@@ -66,6 +66,8 @@ type Trial struct {
 	changed  chan struct{} // signals a change that await has to look at
 	received []float64     // bytes over each node's link during the load; NaN: unknown
 	sent     []float64
+	changing sync.Mutex    // serializes changes of links
+	active   []*Fault      // faults that change links now
 	pending  int           // scheduled faults that are not over, including their undoing
 	hope     time.Duration // until when stalled nodes may continue, after a fault began or was undone
 	marks    []record.Mark
@@ -108,14 +110,12 @@ const longestQuestion = 10 * time.Second
 // startMargin is the time for a node to end and to clear its store, in addition to limits.start.
 const startMargin = 15 * time.Second
 
-// New returns a trial whose nodes are polled at an interval. rates holds the rates of nodes
-// whose links differ from the cell's, by place.
+// New returns a trial whose nodes are polled at an interval.
 func New(site scenario.Site, sink scenario.Sink, every time.Duration, rates map[int]scenario.Rates,
 	actions Actions) *Trial {
 	limits := site.Limits
 	t := &Trial{
-		Site: site, Sink: sink, Links: &Links{network: site.Network, Rates: rates}, actions: actions,
-		changed: make(chan struct{}, 1), every: every,
+		Site: site, Sink: sink, Rates: rates, actions: actions, changed: make(chan struct{}, 1), every: every,
 		// A stall can only be noticed over several polls.
 		stall: max(limits.Stall.Std(), 3*every), deadline: limits.Deadline.Std(), Starting: limits.Start.Std() +
 			startMargin,
@@ -177,12 +177,12 @@ func (t *Trial) wake() {
 // Run executes the load: it releases the timed nodes and returns when the outcome of each is
 // decided. cpu is the CPU time of this process during the load, in seconds.
 func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
-	before := t.Links.traffic(ctx)
+	before := t.traffic(ctx)
 	t.Sink.Begin()
 	spent := scenario.SelfCPU()
 	err = t.run(ctx)
 	cpu = scenario.SelfCPU() - spent
-	for i, now := range t.Links.traffic(context.WithoutCancel(ctx)) {
+	for i, now := range t.traffic(context.WithoutCancel(ctx)) {
 		t.received = append(t.received, now.Received-before[i].Received)
 		t.sent = append(t.sent, now.Sent-before[i].Sent)
 	}
@@ -306,16 +306,16 @@ func (t *Trial) watchProcesses(n *Node) {
 }
 
 // NeedLinks returns a SkipError if the trial changes links that are not emulated, else nil. slow
-// names the option behind Links.Rates.
+// names the option behind Rates.
 func (t *Trial) NeedLinks(slow string) error {
-	ok, why := t.Links.emulated()
+	ok, why := t.emulated()
 	what := ""
 	for _, f := range t.Faults {
 		if f.Kind() != experiment.FaultCrash {
 			what = fmt.Sprintf("the fault %q", f)
 		}
 	}
-	if len(t.Links.Rates) > 0 {
+	if len(t.Rates) > 0 {
 		what = slow
 	}
 	if ok || what == "" {
@@ -334,6 +334,11 @@ const atOnce = 4
 // Each calls do for nodes, atOnce at a time, each with a time limit. After all have ended, it
 // returns the first failure.
 func (t *Trial) Each(ctx context.Context, all []*Node, what string, limit time.Duration,
+	do func(context.Context, *Node) error) error {
+	return t.each(ctx, atOnce, all, what, limit, do)
+}
+
+func (t *Trial) each(ctx context.Context, atOnce int, all []*Node, what string, limit time.Duration,
 	do func(context.Context, *Node) error) error {
 	var group errgroup.Group
 	group.SetLimit(atOnce)
@@ -406,7 +411,7 @@ func (t *Trial) Loaded(cpu float64, names []string) scenario.Load {
 	load.Details = slices.Concat(
 		Details(record.DetailLinkReceived, names, t.received), Details(record.DetailLinkSent, names, t.sent),
 		t.faultDetails())
-	if emulated, _ := t.Links.emulated(); emulated {
+	if emulated, _ := t.emulated(); emulated {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadEmulated, 1))
 	}
 	load.Details = append(load.Details, scenario.Fact(scenario.LoadStalls, float64(t.stalls)))

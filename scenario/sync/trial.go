@@ -89,8 +89,8 @@ func (t *trial) ready(ctx context.Context) error {
 	if err := t.serve(ctx); err != nil {
 		return err
 	}
-	if err := t.Links.Apply(ctx); err != nil {
-		return t.Failed("shape the links", err)
+	if err := t.ApplyRates(ctx); err != nil {
+		return err
 	}
 	return t.checkPeer(ctx)
 }
@@ -304,7 +304,7 @@ func planPeers(s *experiment.Sync, seed uint64, block int) []peer {
 // measures only links of the cell. The choice depends on the block, and is the same for all cells
 // with the same peers.
 func (t *trial) checkPeer(ctx context.Context) error {
-	own := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Links.Rates)), func(place int) bool {
+	own := slices.DeleteFunc(slices.Sorted(maps.Keys(t.Rates)), func(place int) bool {
 		p := t.peers[place-1]
 		return p.manner != system.Honest || p.rate == t.cell.Link.UpRate()
 	})
