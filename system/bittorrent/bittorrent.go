@@ -6,7 +6,6 @@ package bittorrent
 import (
 	"context"
 	_ "embed"
-	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"time"
@@ -57,16 +56,10 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	return kind.Cluster(ctx, d, identity)
 }
 
-// config holds a node's settings.
-type config struct {
-	member.Config
-	log *slog.Logger
-}
-
 // client returns the library's client. Everything that contacts others by itself is off. Other
 // settings are the library's defaults, except where a comment gives the reason.
-func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
-	at := netip.MustParseAddrPort(c.Listen)
+func (p *peer) client() (*torrent.Client, error) {
+	at := netip.MustParseAddrPort(p.Listen)
 	conf := torrent.NewDefaultClientConfig()
 	conf.NoDHT, conf.PeriodicallyAnnounceTorrentsToDht, conf.DhtStartingNodes = true, false, nil
 	conf.DisableTrackers, conf.DisablePEX = true, true
@@ -76,10 +69,10 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 	conf.ListenHost = func(string) string { return at.Addr().String() }
 	conf.ListenPort = int(at.Port())
 	conf.DisableIPv4, conf.DisableIPv6 = !at.Addr().Is4(), at.Addr().Is4()
-	conf.DisableTCP, conf.DisableUTP = c.Options["transport"] == "utp", c.Options["transport"] == "tcp"
+	conf.DisableTCP, conf.DisableUTP = p.Options["transport"] == "utp", p.Options["transport"] == "tcp"
 
 	conf.Seed = true
-	conf.EstablishedConnsPerTorrent = int(c.Options.Int("max_connections"))
+	conf.EstablishedConnsPerTorrent = int(p.Options.Int("max_connections"))
 	conf.DialRateLimiter = rate.NewLimiter(rate.Inf, 0) // default: ten a second, so a swarm of 32 is seconds late
 	conf.DropDuplicatePeerIds = true                    // peers that know each other both connect
 
@@ -91,14 +84,14 @@ func (c config) client(done storage.PieceCompletion) (*torrent.Client, error) {
 		return filepath.Join(base, h.HexString())
 	}
 	conf.DefaultStorage = storage.NewFileOpts(storage.NewFileClientOpts{
-		ClientBaseDir:   c.Dir,
+		ClientBaseDir:   p.Dir,
 		TorrentDirMaker: directory,
 		FilePathMaker:   func(storage.FilePathMakerOpts) string { return contentFile },
-		PieceCompletion: done,
+		PieceCompletion: p.done,
 		UsePartFiles:    g.Some(false),
-		Logger:          c.log,
+		Logger:          p.log,
 	})
-	conf.Slogger = c.log
+	conf.Slogger = p.log
 	return torrent.NewClient(conf)
 }
 

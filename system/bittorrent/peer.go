@@ -24,7 +24,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // hash is an info-hash (BEP 3).
@@ -48,7 +47,8 @@ const contentFile = "content"
 
 // peer is a node: the library's client and the node's tasks.
 type peer struct {
-	config
+	member.Config
+	log  *slog.Logger
 	cl   *torrent.Client
 	done storage.PieceCompletion // pieces from an earlier process are missing in it, so they are verified again
 
@@ -64,24 +64,18 @@ type held struct {
 
 // Serve implements system.Embedded: the node of `plimsoll node bittorrent`.
 func (System) Serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var c config
-	if err := member.Configure(args, &c.Config); err != nil {
+	p := &peer{tasks: map[hash]*held{}, done: storage.NewMapPieceCompletion(),
+		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
+	if err := member.Configure(args, &p.Config); err != nil {
 		return err
 	}
-	c.log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	p := &peer{config: c, tasks: map[hash]*held{}}
-	p.done = storage.NewMapPieceCompletion()
 	var err error
-	if p.cl, err = c.client(p.done); err != nil {
-		return fmt.Errorf("bittorrent: listen for peers at %s: %w", c.Listen, err)
+	if p.cl, err = p.client(); err != nil {
+		return fmt.Errorf("bittorrent: listen for peers at %s: %w", p.Listen, err)
 	}
-	defer func() {
-		if err := errors.Join(p.cl.Close()...); err != nil {
-			c.log.Error("close", slog.Any("error", err))
-		}
-	}()
+	defer p.cl.Close()
 	go p.redial(ctx)
-	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + c.Listen + ", control", Address: c.Control,
+	return member.Serve(ctx, name, stdout, member.Server{What: "peers at " + p.Listen + ", control", Address: p.Control,
 		Handler: member.Handler(p)})
 }
 
@@ -150,7 +144,7 @@ func (p *peer) add(h hash, now *held) (err error) {
 // name, the content and the piece size.
 func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reader) (system.Ref, []byte, error) {
 	info := metainfo.Info{Name: title, PieceLength: p.Options.Int("piece"), Length: size}
-	file, err := member.Receive(ctx, testbed.LocalFiles{}, p.Dir, size, info.PieceLength, r, func(piece []byte) {
+	file, err := member.Receive(ctx, p.Dir, size, info.PieceLength, r, func(piece []byte) {
 		sum := sha1.Sum(piece) // BEP 3
 		info.Pieces = append(info.Pieces, sum[:]...)
 	})

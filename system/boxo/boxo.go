@@ -103,7 +103,13 @@ func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) err
 	if err != nil {
 		return fmt.Errorf("boxo: %w", err)
 	}
-	mux.Handle("PUT "+importPath, &imp)
+	mux.HandleFunc("PUT "+importPath, member.Answer(func(w http.ResponseWriter, r *http.Request) error {
+		id, err := imp.add(r.Context(), r.Body)
+		if err == nil {
+			fmt.Fprintln(w, id)
+		}
+		return err
+	}))
 	mux.Handle("/ipfs/", gateway.NewHandler(gateway.Config{
 		DeserializedResponses: true,
 		NoDNSLink:             true, // otherwise a Host header would be looked up
@@ -118,15 +124,6 @@ func (System) Serve(ctx context.Context, args []string, stdout, _ io.Writer) err
 type importer struct {
 	blocks blockservice.BlockService
 	chunk  int64
-}
-
-func (i *importer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id, err := i.add(r.Context(), r.Body)
-	if err != nil {
-		http.Error(w, "import: "+err.Error(), http.StatusInternalServerError)
-		return
-	}
-	fmt.Fprintln(w, id)
 }
 
 func (i *importer) add(ctx context.Context, r io.Reader) (cid.Cid, error) {

@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
-	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // node stores and fetches contents.
@@ -98,7 +97,7 @@ func (n *node) Publish(ctx context.Context, title string, size int64, r io.Reade
 // and serves it.
 func (b *backend) Store(ctx context.Context, _ string, size int64, r io.Reader) (system.Ref, error) {
 	m := newManifest(size)
-	file, err := member.Receive(ctx, testbed.LocalFiles{}, b.dir, size, block, r, m.add)
+	file, err := member.Receive(ctx, b.dir, size, block, r, m.add)
 	if err != nil {
 		return "", err
 	}

@@ -41,7 +41,7 @@ func (p private) Delete(ctx context.Context, ref system.Ref) error { return p.Er
 
 // Target implements system.HTTPServer with the gateway of the node on the server.
 func (p private) Target(ref system.Ref) (system.HTTPTarget, error) {
-	return system.HTTPTarget{URL: p.Server.URL(gatewayPort).JoinPath("ipfs", string(ref)), Header: http.Header{}},
+	return system.HTTPTarget{URL: p.Daemons[0].URL(gatewayPort).JoinPath("ipfs", string(ref)), Header: http.Header{}},
 		valid(ref)
 }
 

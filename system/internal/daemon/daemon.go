@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -277,16 +278,7 @@ func (p *Peer[A]) Restart(ctx context.Context, keep bool) error {
 		err = p.program.empty(ctx, p.Daemon)
 	}
 	if err == nil {
-		err = p.Restarted(keep, func() error {
-			if err := p.run(ctx); err != nil {
-				return err
-			}
-			is, err := p.API.Address(ctx)
-			if err == nil && is != p.Self {
-				err = fmt.Errorf("it was at %s and is at %s", p.Self, is)
-			}
-			return err
-		})
+		err = p.Restarted(keep, func() error { return p.run(ctx) })
 	}
 	if err != nil {
 		return fmt.Errorf("%s: restart %s: %w", p.program.Name, p.Label, err)
@@ -296,11 +288,8 @@ func (p *Peer[A]) Restart(ctx context.Context, keep bool) error {
 
 // Health implements system.Healther.
 func (p *Peer[A]) Health(ctx context.Context) error {
-	if err := p.Alive(); err != nil {
-		return err
-	}
 	if err := p.API.Ping(ctx); err != nil {
-		return fmt.Errorf("%s: health probe of %s failed: %w", p.program.Name, p.Label, err)
+		return fmt.Errorf("%s: health probe of %s failed: %w", p.program.Name, p.Label, cmp.Or(p.Alive(), err))
 	}
 	return nil
 }

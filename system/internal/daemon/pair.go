@@ -20,16 +20,14 @@ import (
 // import into the client's daemon; only reads of data that the server's daemon holds cross the
 // link.
 type Pair[A API] struct {
-	// Server is the started daemon on the server, if any.
-	Server *Daemon[A]
+	Daemons []*Daemon[A] // the server's, then the client's; none if attached
 	// Keep makes the server's daemon fetch the whole object.
 	Keep          func(ctx context.Context, ref system.Ref) error
 	NotFoundAfter time.Duration
 	Closed        bool // the daemons were started: no other daemon can have an object
 
 	program *Program[A]
-	apis    []A // the client's, then the server's
-	daemons []*Daemon[A]
+	apis    []A             // the client's, then the server's
 	address string          // of the server's daemon
 	alive   context.Context // ends with the processes; nil if attached
 	unwatch context.CancelFunc
@@ -53,18 +51,19 @@ func (p *Pair[A]) start(ctx context.Context, d system.Deployment) error {
 	if err != nil {
 		return err
 	}
-	if p.Server, err = p.program.start(ctx, d, d.Hosts[0], "storage-1", port, *new(A)); err != nil {
-		return err
-	}
-	p.daemons = []*Daemon[A]{p.Server}
-	if port, err = d.Client.Port(ctx, 0); err != nil {
-		return err
-	}
-	client, err := p.program.start(ctx, d, d.Client, "client-1", port, p.Server.API)
+	server, err := p.program.start(ctx, d, d.Hosts[0], "storage-1", port, *new(A))
 	if err != nil {
 		return err
 	}
-	p.daemons, p.apis = append(p.daemons, client), []A{client.API, p.Server.API}
+	p.Daemons = []*Daemon[A]{server}
+	if port, err = d.Client.Port(ctx, 0); err != nil {
+		return err
+	}
+	client, err := p.program.start(ctx, d, d.Client, "client-1", port, server.API)
+	if err != nil {
+		return err
+	}
+	p.Daemons, p.apis = append(p.Daemons, client), []A{client.API, server.API}
 	p.alive, p.unwatch = member.WhileAlive(context.Background(), p.Processes()...)
 	return nil
 }
@@ -209,9 +208,9 @@ func (p *Pair[A]) Erase(ctx context.Context, ref system.Ref) error {
 // Stats implements system.Stats for both daemons, since the client's own daemon stores what is put.
 func (p *Pair[A]) Stats(ctx context.Context) (system.Holdings, error) {
 	sum := system.Holdings{Objects: -1, Disk: -1, Entries: -1, Inodes: -1}
-	if len(p.daemons) > 0 {
+	if len(p.Daemons) > 0 {
 		var dirs []disk.Dir
-		for _, n := range p.daemons {
+		for _, n := range p.Daemons {
 			dirs = append(dirs, n.Dir)
 		}
 		var err error
@@ -232,12 +231,9 @@ func (p *Pair[A]) Stats(ctx context.Context) (system.Holdings, error) {
 
 // Health implements system.Healther.
 func (p *Pair[A]) Health(ctx context.Context) error {
-	if p.alive != nil && p.alive.Err() != nil {
-		return fmt.Errorf("%s: %w", p.program.Name, context.Cause(p.alive))
-	}
 	for _, a := range p.apis {
 		if err := a.Ping(ctx); err != nil {
-			return fmt.Errorf("health probe failed: %w", err)
+			return member.Explain(p.alive, fmt.Errorf("%s: health probe failed: %w", p.program.Name, err))
 		}
 	}
 	return nil
@@ -245,7 +241,7 @@ func (p *Pair[A]) Health(ctx context.Context) error {
 
 // Processes implements system.Node.
 func (p *Pair[A]) Processes() (all []testbed.Process) {
-	for _, n := range p.daemons {
+	for _, n := range p.Daemons {
 		all = append(all, n.Processes()...)
 	}
 	return all
@@ -265,7 +261,7 @@ func (p *Pair[A]) Stop(ctx context.Context) error {
 		p.unwatch()
 	}
 	var errs []error
-	for _, n := range p.daemons {
+	for _, n := range p.Daemons {
 		errs = append(errs, n.Stop(ctx))
 	}
 	for _, a := range p.apis {

@@ -56,21 +56,17 @@ func (p *Process) Processes() []testbed.Process {
 
 // Alive returns an error if the process has ended or was not started.
 func (p *Process) Alive() error {
-	all := p.Processes()
-	if len(all) == 0 {
+	switch all := p.Processes(); {
+	case len(all) == 0:
 		return fmt.Errorf("%s: the process %s has not been started", p.System, p.Label)
-	}
-	if err := ended(all[0]); err != nil {
-		return fmt.Errorf("%s: %w", p.System, err)
+	case testbed.Ended(all[0]):
+		return fmt.Errorf("%s: %w", p.System, ended(all[0]))
 	}
 	return nil
 }
 
-// ended returns an error if a process has ended.
+// ended returns how a process has ended.
 func ended(p testbed.Process) error {
-	if !testbed.Ended(p) {
-		return nil
-	}
 	err := cmp.Or(p.Err(), errors.New("without an error"))
 	return fmt.Errorf("the process %s has ended (%w); see %s", p.Name(), err, p.LogPath())
 }

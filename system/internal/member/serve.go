@@ -178,18 +178,17 @@ func Merge(list, more []string) []string {
 	return list
 }
 
-// Receive writes the size bytes of r to a new file in a directory, which the caller renames or
+// Receive writes the size bytes of r to a new file in a directory of this process's host, which the caller renames or
 // removes. It passes each block to each, for hashing.
-func Receive(
-	ctx context.Context, files testbed.Files, dir string, size, block int64, r io.Reader, each func([]byte),
-) (path string, err error) {
+func Receive(ctx context.Context, dir string, size, block int64, r io.Reader, each func([]byte)) (path string,
+	err error) {
 	path = filepath.Join(dir, ".publish-"+rand.Text())
 	body, err := web.Exactly(r, size)
 	if err != nil {
 		return path, err
 	}
 	b := &blocks{size: int(block), each: each}
-	if err = files.Write(ctx, path, 0o644, io.TeeReader(body, b)); err == nil && len(b.part) > 0 {
+	if err = (testbed.LocalFiles{}).Write(ctx, path, 0o644, io.TeeReader(body, b)); err == nil && len(b.part) > 0 {
 		each(b.part)
 	}
 	return path, err
