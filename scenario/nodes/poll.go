@@ -99,13 +99,13 @@ func (t *Trial) leavesMark(p *Progress, a *Answer) bool {
 }
 
 // percent returns the percentage of the goal in an answer.
-func (t *Trial) percent(a *Answer) int64 { return 100 * min(a.Verified, t.Goal) / max(1, t.Goal) }
+func (t *Trial) percent(a *Answer) int64 { return 100 * min(a.Verified, t.Goal) / t.Goal }
 
 // accompany waits for a node's release, gives it its task, and polls it. All nodes are polled at
 // the same interval, at times of one absolute schedule over which they are spread evenly, so
 // that their polls do not coincide. Polls that are due while one is running are skipped.
 func (t *Trial) accompany(i int, n *Node) {
-	if n.Offset > 0 && !t.Until(n.Released) {
+	if !t.Until(n.Released) {
 		return
 	}
 	t.Mu.Lock()

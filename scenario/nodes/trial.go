@@ -46,7 +46,7 @@ type Trial struct {
 	Nodes  []*Node                // nodes that take part
 	Timed  []*Node                // the timed ones, in the order of their releases
 	Faults []*Fault
-	Goal   int64       // what each timed node has to get, in the unit of its answers; 0: not known in advance
+	Goal   int64       // what each timed node has to get, in the unit of its answers
 	Bytes  int64       // bytes of the goals of all timed nodes together
 	Done   func(*Node) // called with Mu held when a node has reached its goal; may be nil
 
@@ -84,8 +84,7 @@ type Node struct {
 	System system.Node
 	Stale  bool // its daemon was killed, died or did not start, and needs a restart before further use
 
-	Offset time.Duration // of a timed node: from the release of the trial to its own
-	Left   bool          // it left on purpose and serves nothing any more
+	Left bool // it left on purpose and serves nothing any more
 	Progress
 
 	timed   bool
@@ -134,7 +133,7 @@ func (t *Trial) Add(all ...*Node) {
 
 // Time makes a node timed, starting at an offset from the release.
 func (t *Trial) Time(n *Node, offset time.Duration) {
-	n.timed, n.Offset = true, offset
+	n.timed, n.Released = true, offset
 	t.Timed = append(t.Timed, n)
 }
 
@@ -200,7 +199,7 @@ func (t *Trial) run(ctx context.Context) error {
 		t.watchProcesses(n)
 	}
 	for _, n := range t.Timed {
-		n.Released = t.Released + n.Offset
+		n.Released += t.Released
 	}
 	t.schedule()
 	for i, n := range t.Timed {
@@ -258,9 +257,6 @@ func (t *Trial) Until(moment time.Duration) bool {
 // share returns the share of their common goal that the nodes have reached. The caller holds the
 // lock.
 func (t *Trial) share() float64 {
-	if t.Goal <= 0 {
-		return 0
-	}
 	has := 0.0
 	for _, n := range t.Timed {
 		has += float64(n.Verified)

@@ -33,9 +33,18 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 		chains: map[system.ChainSpec]system.Chain{}, replays: map[string]*system.Replayed{},
 	}
 	for _, c := range cells {
-		if err := r.makeChain(ctx, c.Sync); err != nil {
-			return nil, err
+		spec := chainSpec(c.Sync, site.Seed)
+		if _, there := r.chains[spec]; there {
+			continue
 		}
+		begun := time.Now()
+		chain, err := r.cluster.Chain(ctx, spec, r.say)
+		if err != nil {
+			return nil, r.unfit(fmt.Sprintf("make a chain of %d blocks", spec.Blocks), err)
+		}
+		r.chains[spec] = chain
+		r.tell("phase", "chain ready", fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
+			words.Bytes(float64(chain.Bytes))), time.Since(begun))
 	}
 	return r, nil
 }
@@ -46,23 +55,6 @@ func (r *runner) settingsOf(s *experiment.Sync) system.Options {
 	maps.Copy(opt, r.site.Use.With)
 	maps.Copy(opt, s.Options)
 	return opt
-}
-
-// makeChain makes the chain of a cell, unless it exists.
-func (r *runner) makeChain(ctx context.Context, s *experiment.Sync) error {
-	spec := chainSpec(s, r.site.Seed)
-	if _, there := r.chains[spec]; there {
-		return nil
-	}
-	begun := time.Now()
-	chain, err := r.cluster.Chain(ctx, spec, r.say)
-	if err != nil {
-		return r.unfit(fmt.Sprintf("make a chain of %d blocks", s.Blocks), err)
-	}
-	r.chains[spec] = chain
-	r.tell("phase", "chain ready", fmt.Sprintf("%d blocks, %d transactions, %s", chain.Height, chain.Transactions,
-		words.Bytes(float64(chain.Bytes))), time.Since(begun))
-	return nil
 }
 
 func (r *runner) say(text string) {

@@ -22,15 +22,12 @@ import (
 type trial struct {
 	*runner
 	*nodes.Trial
-	cell     experiment.Cell
-	s        *experiment.Sync
-	chain    system.Chain
-	replayed *system.Replayed
-	settings system.Options
-	fresh    *nodes.Node
-	peers    []peer
-	store    scenario.StoreDir
-	checks   []record.LinkCheck
+	cell   experiment.Cell
+	chain  system.Chain
+	fresh  *nodes.Node
+	peers  []peer
+	store  scenario.StoreDir
+	checks []record.LinkCheck
 }
 
 // Trial implements Runner.
@@ -48,16 +45,12 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, _ uint64, sink
 func (r *runner) trial(cell experiment.Cell, sink scenario.Sink) *trial {
 	s := cell.Sync
 	rates := map[int]scenario.Rates{}
-	t := &trial{runner: r, cell: cell, s: s, fresh: r.nodes[0], chain: r.chains[chainSpec(s, r.site.Seed)],
-		settings: r.settingsOf(s)}
+	t := &trial{runner: r, cell: cell, fresh: r.nodes[0], chain: r.chains[chainSpec(s, r.site.Seed)]}
 	t.Trial = nodes.New(r.site, sink, cell.PollEvery(), rates, t)
 	t.peers = planPeers(s, r.site.Seed, sink.Number)
 	t.Add(r.nodes[:len(t.peers)+1]...)
 	t.Time(t.fresh, 0)
 	t.Goal, t.Bytes = t.chain.Height, t.chain.Bytes
-	if s.Replay {
-		t.replayed = r.replays[r.replayKey(s)]
-	}
 	var places []int
 	for i, p := range t.peers {
 		places = append(places, i+1)
@@ -77,7 +70,7 @@ func (t *trial) ready(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if t.store, err = t.runner.store(ctx, t.chain, t.s.Storage); err != nil {
+	if t.store, err = t.runner.store(ctx, t.chain, t.cell.Sync.Storage); err != nil {
 		return err
 	}
 	if err := t.store.Files.MkdirAll(t.dir(), 0o755); err != nil {
@@ -134,7 +127,8 @@ func (t *trial) Start(ctx context.Context, n *nodes.Node) error {
 		from = append(from, p.address)
 	}
 	t.Mu.Unlock()
-	return chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from, Settings: t.settings})
+	return chainNode(n).Follow(ctx, system.FollowTask{Chain: t.chain, Dir: t.dir(), Peers: from,
+		Settings: t.settingsOf(t.cell.Sync)})
 }
 
 // Poll implements Actions. The node is on a wrong chain if two answers in turn have another tip at
@@ -249,9 +243,9 @@ func (t *trial) followed() (all []record.Detail) {
 		add(followerTimedOut, float64(t.counters().TimedOut))
 		add(followerFailed, float64(t.counters().Failed))
 	}
-	if t.replayed != nil {
-		add(followerReplay, t.replayed.Seconds)
-		add(followerReplayCPU, t.replayed.CPU)
+	if replayed := t.replays[t.replayKey(t.cell.Sync)]; t.cell.Sync.Replay && replayed != nil {
+		add(followerReplay, replayed.Seconds)
+		add(followerReplayCPU, replayed.CPU)
 	}
 	return all
 }

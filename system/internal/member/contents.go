@@ -96,9 +96,7 @@ func (n *Contents) Fetch(ctx context.Context, ref system.Ref, from []string) err
 		return err
 	}
 	c := n.content(ref, before)
-	c.mu.Lock()
-	c.state.From = Merge(c.state.From, from)
-	c.mu.Unlock()
+	c.change(func(s *State) { s.From = Merge(s.From, from) })
 	n.begin(c)
 	return nil
 }
@@ -292,9 +290,8 @@ type Content struct {
 	Ref system.Ref
 	Background
 
-	mu       sync.Mutex
-	state    State
-	overhead int64 // bytes of its blocks that are not content
+	mu    sync.Mutex
+	state State
 }
 
 // State is the progress of a content.
@@ -303,8 +300,9 @@ type State struct {
 	Size, Verified int64    // bytes; Size −1: unknown
 	Complete       bool
 
-	trouble string
-	before  Counts // counters when the fetch began
+	overhead int64 // bytes of its blocks that are not content
+	trouble  string
+	before   Counts // counters when the fetch began
 }
 
 // NewContent returns a content that the node is to fetch; before are the node's counters.
@@ -319,57 +317,48 @@ func (t *Content) State() State {
 	return t.state
 }
 
-// SetSize records the size of the content and the overhead of its blocks.
-func (t *Content) SetSize(size, overhead int64) {
+func (t *Content) change(do func(s *State)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.state.Size, t.overhead = size, overhead
+	do(&t.state)
+}
+
+// SetSize records the size of the content and the overhead of its blocks.
+func (t *Content) SetSize(size, overhead int64) {
+	t.change(func(s *State) { s.Size, s.overhead = size, overhead })
 }
 
 // Blocks records the number of bytes of blocks present. The whole overhead is subtracted at once,
 // so that the progress is never overestimated.
-func (t *Content) Blocks(bytes int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.blocks(bytes)
-}
+func (t *Content) Blocks(bytes int64) { t.change(func(s *State) { s.blocks(bytes) }) }
 
-func (t *Content) blocks(bytes int64) {
-	if now := min(t.state.Size, bytes-t.overhead); now > t.state.Verified {
-		t.state.Verified, t.state.trouble = now, ""
+func (s *State) blocks(bytes int64) {
+	if now := min(s.Size, bytes-s.overhead); now > s.Verified {
+		s.Verified, s.trouble = now, ""
 	}
 }
 
 // SetHeld records the bytes in a node's store, if the node reports them, and marks the content as
 // complete once all of them are there.
 func (t *Content) SetHeld(now Counts) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now.Held >= 0 && t.state.Size >= 0 && !t.state.Complete {
-		t.blocks(now.Held - t.state.before.Held)
-		t.state.Complete = t.state.Verified == t.state.Size
-	}
+	t.change(func(s *State) {
+		if now.Held >= 0 && s.Size >= 0 && !s.Complete {
+			s.blocks(now.Held - s.before.Held)
+			s.Complete = s.Verified == s.Size
+		}
+	})
 }
 
 func (t *Content) finish() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.state.Complete, t.state.Verified, t.state.trouble = true, t.state.Size, ""
+	t.change(func(s *State) { s.Complete, s.Verified, s.trouble = true, s.Size, "" })
 }
 
 // SetTrouble records what prevents progress, until the next block arrives.
-func (t *Content) SetTrouble(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.state.trouble = err.Error()
-}
+func (t *Content) SetTrouble(err error) { t.change(func(s *State) { s.trouble = err.Error() }) }
 
 // restarted adjusts the content to a new process, whose counters start at 0.
 func (t *Content) restarted() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before := &t.state.before
-	before.Received, before.Sent = min(before.Received, 0), min(before.Sent, 0)
+	t.change(func(s *State) { s.before.Received, s.before.Sent = min(s.before.Received, 0), min(s.before.Sent, 0) })
 }
 
 func (t *Content) progress(now Counts) system.Progress {

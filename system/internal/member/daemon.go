@@ -188,9 +188,6 @@ func (n *Daemon) keep(ref system.Ref, t Task) {
 
 // Fetch implements system.Member.
 func (n *Daemon) Fetch(ctx context.Context, ref system.Ref, from []string) error {
-	if err := n.swarm.Ref(ref); err != nil {
-		return err
-	}
 	t, err := n.swarm.task(ref, from)
 	if err != nil {
 		return err
