@@ -154,24 +154,14 @@ func (t *Trial) revive(f *Fault) {
 		}
 		now := t.Now()
 		if err != nil {
-			t.notBack(n, now, now-begun, err)
+			t.Mu.Lock()
+			t.nodeFails(n, ClassAgain, err, now, now-begun)
+			t.Mu.Unlock()
 		} else if !t.back(n, f, now) || t.start(n) {
 			t.Event("node", "started again", n.Name, now, t.Now()-begun)
 		}
 		return nil
 	})
-}
-
-func (t *Trial) notBack(n *Node, now, took time.Duration, err error) {
-	t.Mu.Lock()
-	defer t.Mu.Unlock()
-	t.Event("node", ClassAgain, n.Name+": "+scenario.ShortError(err), now, took)
-	if n.timed {
-		n.lost(now, record.Error, ClassAgain)
-	} else {
-		t.Note("%s was not started again: %s", n.Name, scenario.ShortError(err))
-	}
-	t.wake()
 }
 
 // back marks a node as running again, and reports whether it must be given its task.

@@ -90,7 +90,7 @@ type Node struct {
 	timed   bool
 	starts  int  // increases with each kill in this trial; answers with an older value are void
 	down    bool // killed on purpose, not yet back
-	died    error
+	died    bool
 	watched map[testbed.Process]bool
 	// recovery is the node's pending recovery. A node that two faults strike at a time recovers
 	// once, from the one that is undone last.
@@ -98,7 +98,7 @@ type Node struct {
 }
 
 // Serving reports whether the node can be polled. The caller holds the lock.
-func (n *Node) Serving() bool { return !n.down && n.died == nil && !n.Left }
+func (n *Node) Serving() bool { return !n.down && !n.died && !n.Left }
 
 // Killed reports whether a fault has killed the node in this trial. The caller holds the lock.
 func (n *Node) Killed() bool { return n.starts > 0 }
@@ -285,20 +285,27 @@ func (t *Trial) watchProcesses(n *Node) {
 			now := t.Now()
 			t.Mu.Lock()
 			defer t.Mu.Unlock()
-			if n.starts != starts || n.down || n.died != nil {
+			if n.starts != starts || n.down || n.died {
 				return
 			}
-			n.Stale, n.died = true, cmp.Or(p.Err(), errors.New("it ended"))
-			t.Event("node", ClassDied, n.Name+": "+scenario.ShortError(n.died), now, 0)
-			switch {
-			case !n.timed:
-				t.Note("%s died %.3g s after the start", n.Name, (now - t.Released).Seconds())
-			case !n.Left:
-				n.lost(now, record.Error, ClassDied)
-			}
-			t.wake()
+			n.Stale, n.died = true, true
+			t.nodeFails(n, ClassDied, cmp.Or(p.Err(), errors.New("it ended")), now, 0)
 		})
 	}
+}
+
+// nodeFails records why a node does not run, of a class; a timed node ends with it. The caller holds the
+// lock.
+func (t *Trial) nodeFails(n *Node, class string, why error, at, took time.Duration) {
+	t.Event("node", class, n.Name+": "+scenario.ShortError(why), at, took)
+	switch {
+	case !n.timed:
+		t.Note("%s: %s, %.3g s after the start: %s", n.Name, class, (at - t.Released).Seconds(),
+			scenario.ShortError(why))
+	case !n.Left:
+		n.lost(at, record.Error, class)
+	}
+	t.wake()
 }
 
 // NeedLinks returns a SkipError if the trial changes links that are not emulated, else nil. slow

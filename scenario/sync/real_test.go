@@ -36,7 +36,7 @@ func TestSyncDeaths(t *testing.T) {
 		if len(e) != 1 || !strings.HasPrefix(e[0].Detail, w.runner.nodes[place].Name+": ") {
 			t.Errorf("%+v", w.Events)
 		}
-		if n := strings.Join(w.Load.Notes, "|"); strings.Contains(n, "fake-02 died") != (place == 1) {
+		if n := strings.Join(w.Load.Notes, "|"); strings.Contains(n, "fake-02: daemon died") != (place == 1) {
 			t.Errorf("notes %q", n)
 		}
 		if op := w.Ops[0]; op.Bytes == 0 || op.Bytes > fakeBytes/2 {

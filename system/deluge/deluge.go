@@ -145,15 +145,12 @@ func write(ctx context.Context, opt system.Options, dir disk.Dir, peers, control
 	if err != nil {
 		return err
 	}
-	core, err := json.Marshal(s.Core)
-	if err != nil {
-		return err
-	}
+	core, failed := json.Marshal(s.Core)
 	settings, err := json.Marshal(map[string]any{
 		"settings": s.Libtorrent, "host": control.Addr().String(), "port": control.Port(), "token": token,
 		"data": dir.Sub(dataDir).Path, "peers": port, "piece": opt.Int("piece"),
 	})
-	if err != nil {
+	if err = errors.Join(failed, err); err != nil {
 		return err
 	}
 	conf := dir.Sub(configDir)

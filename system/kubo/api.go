@@ -188,14 +188,10 @@ func (r *rpc) Store(ctx context.Context, name string, size int64, content io.Rea
 	}
 	var form bytes.Buffer
 	m := multipart.NewWriter(&form)
-	if _, err := m.CreateFormFile("file", disk.FileName(name)); err != nil {
-		return "", err
-	}
+	_, _ = m.CreateFormFile("file", disk.FileName(name)) // a buffer takes everything
 	head := form.String()
 	form.Reset()
-	if err := m.Close(); err != nil {
-		return "", err
-	}
+	_ = m.Close()
 	tail := form.String()
 	resp, err := r.send(ctx, "add", url.Values{
 		// Unless all of these are set, CIDs differ between versions of the daemon.
