@@ -51,7 +51,7 @@ const sums = 8
 
 func newManifest(size int64) manifest { return binary.BigEndian.AppendUint64(nil, uint64(size)) }
 
-// ref returns the name of the content.
+// ref returns the name of the content: SHA-256 of the manifest.
 func (m manifest) ref() system.Ref {
 	sum := sha256.Sum256(m)
 	return system.Ref(hex.EncodeToString(sum[:]))
