@@ -2,10 +2,7 @@ package scenario
 
 import (
 	_ "embed"
-	"math"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 )
@@ -23,21 +20,6 @@ func PutMachine(in *Measured, put func(string, float64)) {
 	for _, m := range Machine() {
 		put(m.Key, in.Detail(record.DetailUsage, m.Key))
 	}
-}
-
-// SelfCPU returns the CPU seconds of this process.
-func SelfCPU() float64 {
-	cpu, _ := Self()
-	return cpu
-}
-
-// Self returns the CPU seconds of this process and its peak resident set in bytes, or NaN.
-func Self() (cpu, rssPeak float64) {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return math.NaN(), math.NaN()
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds(), float64(u.Maxrss) * 1024
 }
 
 // Definitions returns the metrics of some sets from text, which has lines of the form

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -178,9 +179,9 @@ func (t *Trial) wake() {
 func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 	t.traffic = t.Links.traffic(ctx)
 	t.Sink.Begin()
-	before := scenario.SelfCPU()
+	before := timing.SelfCPU()
 	err = t.run(ctx)
-	cpu = scenario.SelfCPU() - before
+	cpu = timing.SelfCPU() - before
 	t.after = t.Links.traffic(context.WithoutCancel(ctx))
 	t.Sink.End()
 	t.conclude(err == nil)

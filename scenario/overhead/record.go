@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -13,7 +14,7 @@ import (
 
 // load returns the facts about the load generator.
 func (t *trial) load() scenario.Load {
-	load := t.tally.Load(scenario.SelfCPU()-t.begun, t.cpu, t.o.Concurrency)
+	load := t.tally.Load(timing.SelfCPU()-t.begun, t.cpu, t.o.Concurrency)
 	load.Details = t.facts
 	if !math.IsNaN(t.wire) {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.wire))

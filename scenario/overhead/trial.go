@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -45,7 +46,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	sink scenario.Sink) (scenario.Load, error) {
 	t := &trial{
 		runner: r, cell: cell, o: cell.Overhead, sink: sink, seed: scenario.MixSeed(seed, "content", 0),
-		tally: scenario.NewTally(sink), phases: map[string][]float64{}, begun: scenario.SelfCPU(),
+		tally: scenario.NewTally(sink), phases: map[string][]float64{}, begun: timing.SelfCPU(),
 	}
 	if r.site.Use.Attached() {
 		// An attached system outlives the run: it must not find the content that an earlier run of
@@ -79,7 +80,7 @@ func (t *trial) repeat(ctx context.Context) (before *inventory, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t.begun = scenario.SelfCPU()
+	t.begun = timing.SelfCPU()
 	return before, t.loop(ctx, t.o.Count*t.o.Concurrency, t.o.Time.Std(), t.action)
 }
 
@@ -140,7 +141,7 @@ func (t *trial) name(c workload.Content) string {
 func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	next func(ctx context.Context, worker, n int) (action, error)) error {
 	alone := t.o.Concurrency == 1
-	cpu, begun := scenario.SelfCPU(), time.Now()
+	cpu, begun := timing.SelfCPU(), time.Now()
 	err := scenario.Workers(ctx, t.o.Concurrency, func(ctx context.Context, worker int) error {
 		for i := range (actions - worker + t.o.Concurrency - 1) / t.o.Concurrency {
 			if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
@@ -161,7 +162,7 @@ func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	})
 	if !alone {
 		// While one worker is between operations, others are within theirs: count the whole loop.
-		t.cpu += scenario.SelfCPU() - cpu
+		t.cpu += timing.SelfCPU() - cpu
 	}
 	return err
 }
@@ -184,12 +185,12 @@ func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error 
 	op := record.Op{Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length}
 	wire, cpu := math.NaN(), 0.0
 	if alone {
-		wire, cpu = -t.traffic(), -scenario.SelfCPU()
+		wire, cpu = -t.traffic(), -timing.SelfCPU()
 	}
 	_ = scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do)
 	if alone {
 		wire += t.traffic()
-		cpu += scenario.SelfCPU()
+		cpu += timing.SelfCPU()
 	}
 	t.mu.Lock()
 	t.cpu += cpu

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -53,7 +54,7 @@ type job struct {
 // Trial implements Runner.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	sink scenario.Sink) (scenario.Load, error) {
-	cpu := scenario.SelfCPU()
+	cpu := timing.SelfCPU()
 	set, err := scenario.DataSet(ctx, cell.Data, r.dataSeed(seed), r.site.Base)
 	if err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
@@ -178,12 +179,13 @@ func (t *trial) state() scenario.State {
 // load returns the facts about the load generator. cpu is this process's CPU time at the start
 // of the trial.
 func (t *trial) load(cpu float64) scenario.Load {
-	used, peak := scenario.Self()
+	var own syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &own) // fails only for wrong arguments
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	load := scenario.Load{
 		Seconds: max(0, t.last-max(0, t.tally.first)).Seconds(), // last is 0 if none was accepted
-		CPU:     used - cpu, RSSPeak: peak,
+		CPU:     timing.SelfCPU() - cpu, RSSPeak: float64(own.Maxrss) * 1024,
 		Notes: slices.Clone(t.notes),
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
 			scenario.Fact(scenario.LoadAttempts, float64(t.session)),
