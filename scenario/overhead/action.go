@@ -161,7 +161,7 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 // fill adds objects to the existing ones, then reads some of them. The objects remain, so that
 // the trials of later blocks find more. A new deployment begins without objects, which
 // stored_objects takes into account.
-func (t *trial) fill(ctx context.Context) (before *inventory, err error) {
+func (t *trial) fill(ctx context.Context) (before []record.Detail, err error) {
 	size := int64(t.cell.Data.Size)
 	t.facts = append(t.facts, scenario.Fact(scenario.LoadHeld, float64(t.held.Load())))
 	defer func() { // objects of a failed trial remain, too

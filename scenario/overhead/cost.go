@@ -20,7 +20,7 @@ import (
 type fit struct {
 	task
 	trials    []*analysis.Trial
-	from, to  float64                // smallest and largest size of them
+	from, to  float64                // smallest and largest size of them; infinite without trials
 	cells     map[*analysis.Cell]int // number of each of the trials' cells
 	model     stats.CostModel        // Points 0: nothing was fitted
 	notes     []string
@@ -50,7 +50,7 @@ func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) 
 
 // fit fits the trials of a task. It returns nil if the task has no valid trial.
 func (r *reading) fit(k task) *fit {
-	f := &fit{task: k, cells: map[*analysis.Cell]int{}, from: math.NaN(), to: math.NaN(), misfit: math.NaN(),
+	f := &fit{task: k, cells: map[*analysis.Cell]int{}, from: math.Inf(1), to: math.Inf(-1), misfit: math.NaN(),
 		lineShare: analysis.Text(""), inline: r.inlines[k]}
 	late := 0
 	if f.trials, late = r.timed(k, f.inline); len(f.trials)+late == 0 {
@@ -70,11 +70,7 @@ func (r *reading) fit(k task) *fit {
 		if _, ok := f.cells[t.Info]; !ok {
 			f.cells[t.Info] = len(f.cells)
 		}
-		if n := size(t.Info); len(points) == 0 {
-			f.from, f.to = n, n
-		} else {
-			f.from, f.to = min(f.from, n), max(f.to, n)
-		}
+		f.from, f.to = min(f.from, size(t.Info)), max(f.to, size(t.Info))
 		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info),
 			Time: t.Metrics["duration_p50"], Cell: f.cells[t.Info], Block: t.Block})
 	}
@@ -274,17 +270,13 @@ func (f *fit) holds(fits int) analysis.Value {
 // costTable returns the cost of every operation.
 func (r *reading) costTable() analysis.Table {
 	t := r.View.Head("cost")
-	fits := map[task]*fit{}
+	fits, order := map[task]*fit{}, []*fit{}
 	for _, k := range r.tasks() {
 		if f := r.fit(k); f != nil {
-			fits[k] = f
+			fits[k], order = f, append(order, f)
 		}
 	}
-	for _, k := range r.tasks() {
-		f := fits[k]
-		if f == nil {
-			continue
-		}
+	for _, f := range order {
 		m, none := f.model, analysis.Text("")
 		a, rounds, b, rate := none, none, none, none
 		if m.Points > 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
@@ -28,7 +29,7 @@ type runner struct {
 
 	sets   map[set][]object   // objects that cells read or change
 	filled map[int64][]object // objects that fill added, by size
-	before *inventory         // before the first fill; nil: no fill, or not reported by the system
+	before []record.Detail    // inventory before the first fill; nil: no fill, or not reported by the system
 	held   atomic.Int64       // number of the run's objects in the system
 	bytes  atomic.Int64       // their file bytes
 
@@ -103,7 +104,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	}
 	if slices.ContainsFunc(cells, func(c experiment.Cell) bool { return c.Overhead.Operation == "fill" }) {
 		var err error
-		if r.before, err = r.inventory(ctx); err != nil {
+		if r.before, err = r.inventory(ctx, record.DetailHeldBefore); err != nil {
 			return r, err
 		}
 	}

@@ -117,8 +117,7 @@ func loadLines(in scenario.Measured, m map[string]float64) {
 	if x := m["expansion"] * size; x > size && wire >= x {
 		moved = x
 	}
-	q := scenario.Request{Fresh: o.Connections == "fresh", TLS: in.TLS}
-	first := p.Wait(q)
+	first := p.Wait(scenario.Request{Fresh: o.Connections == "fresh", TLS: in.TLS})
 	if m["duration_p50"] > 0 {
 		scenario.PutLine(m, "line", first+moved/p.Rate, "duration_p50")
 	}

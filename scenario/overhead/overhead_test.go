@@ -348,10 +348,12 @@ func TestOverheadLines(t *testing.T) {
 		if wire > 0 {
 			details = append(details, scenario.Fact(scenario.LoadWire, wire))
 		}
-		before, after := &inventory{}, &inventory{objects: 1, bytes: size}
-		if after.Absolute = int64(expansion * size); expansion > 0 {
-			details = slices.Concat(details, before.numbers(record.DetailHeldBefore),
-				after.numbers(record.DetailHeldAfter))
+		held := map[string]float64{"absolute": expansion * size, "bytes": size, "objects": 1}
+		for name, v := range held {
+			if expansion > 0 {
+				details = append(details, record.Detail{Kind: record.DetailHeldBefore, Name: name},
+					record.Detail{Kind: record.DetailHeldAfter, Name: name, Value: v})
+			}
 		}
 		sum := record.NewSummary()
 		if err := sum.Ops([]record.Op{{Kind: record.OpPut, Length: size, Bytes: size, FirstByte: 300e6,

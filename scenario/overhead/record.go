@@ -3,7 +3,6 @@ package overhead
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -16,7 +15,7 @@ import (
 func (t *trial) load() scenario.Load {
 	load := t.tally.Load(timing.SelfCPU()-t.begun, t.cpu, t.o.Concurrency)
 	load.Details = t.facts
-	if !math.IsNaN(t.wire) {
+	if t.o.Concurrency == 1 && !math.IsNaN(t.wire) {
 		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.wire))
 	}
 	for _, name := range t.order {
@@ -30,60 +29,31 @@ func (t *trial) load() scenario.Load {
 	return load
 }
 
-// inventory is what the storage servers held at a moment, with the number and bytes of the run's
-// objects at that moment.
-type inventory struct {
-	system.Holdings
-	objects, bytes int64
-}
-
-// inventory returns what the servers hold, or nil if the system does not report it. It may walk
-// disks, so it is never called while an operation is timed.
-func (r *runner) inventory(ctx context.Context) (*inventory, error) {
+// inventory returns what the servers hold, with the number and bytes of the run's objects then, as
+// details of a kind; nil if the system does not report it. It may walk disks, so it is never called
+// while an operation is timed.
+func (r *runner) inventory(ctx context.Context, kind string) (all []record.Detail, err error) {
 	s, ok := r.node.(system.Stats)
 	if !ok {
 		return nil, nil
 	}
 	var h system.Holdings
-	err := r.within(ctx, "ask what its servers hold", func(ctx context.Context) (err error) {
+	err = r.within(ctx, "ask what its servers hold", func(ctx context.Context) (err error) {
 		h, err = s.Stats(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &inventory{h, r.held.Load(), r.bytes.Load()}, nil
-}
-
-// inventoried adds to a load what the servers held before and after the trial, unless before is
-// nil. It adds nothing after failures or unsettled objects, since they make the bytes per object
-// unknown.
-func (t *trial) inventoried(ctx context.Context, load *scenario.Load, before *inventory) error {
-	if before == nil || t.tally.Failed > 0 || t.unsettled.Load() {
-		return nil
-	}
-	after, err := t.inventory(ctx)
-	if err == nil {
-		load.Details = slices.Concat(load.Details, before.numbers(record.DetailHeldBefore),
-			after.numbers(record.DetailHeldAfter))
-	}
-	return err
-}
-
-// numbers returns the known values of an inventory.
-func (i *inventory) numbers(kind string) (all []record.Detail) {
 	add := func(name string, v int64) {
-		if v >= 0 { // else the system did not report it
+		if err == nil && v >= 0 { // else the system did not report it
 			all = append(all, record.Detail{Kind: kind, Name: name, Value: float64(v)})
 		}
 	}
-	add("absolute", i.Absolute)
-	add("bytes", i.bytes)
-	add("disk", i.Disk)
-	add("entries", i.Entries)
-	add("inodes", i.Inodes)
-	add("objects", i.objects)
-	return all
+	add("absolute", h.Absolute)
+	add("bytes", r.bytes.Load())
+	add("disk", h.Disk)
+	add("entries", h.Entries)
+	add("inodes", h.Inodes)
+	add("objects", r.held.Load())
+	return all, err
 }
 
 // storedMetrics puts the cost to the servers of each object that was added between the two

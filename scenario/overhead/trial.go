@@ -31,12 +31,13 @@ type trial struct {
 	begun       float64         // CPU seconds of this process at the start of the trial, then of its operations
 	facts       []record.Detail // in addition to those of every trial
 
-	mu     sync.Mutex
 	cpu    float64              // CPU seconds of this process in all operations
-	wire   float64              // bytes through the client's interface in them; NaN: not counted, or of several at a time
-	made   []object             // stored in this trial
+	wire   float64              // bytes through the client's interface in them, without concurrency; NaN: not counted
 	phases map[string][]float64 // seconds, by phase
 	order  []string             // of the phases
+
+	mu   sync.Mutex
+	made []object // stored in this trial
 
 	unsettled atomic.Bool // the trial gave up waiting until objects are durable
 }
@@ -60,8 +61,11 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	}
 	before, err := do(ctx)
 	load := t.load()
-	if err == nil {
-		err = t.inventoried(ctx, &load, before)
+	// After failures or without durability, the bytes per object are unknown.
+	if err == nil && before != nil && t.tally.Failed == 0 && !t.unsettled.Load() {
+		var after []record.Detail
+		after, err = t.inventory(ctx, record.DetailHeldAfter)
+		load.Details = slices.Concat(load.Details, before, after)
 	}
 	return load, cmp.Or(err, t.tally.Flush(), ctx.Err())
 }
@@ -70,12 +74,12 @@ func (t *trial) now() time.Duration { return time.Since(t.sink.Epoch) }
 
 // repeat executes the cell's operation repeatedly. If the operation adds objects, before is what
 // the servers held before.
-func (t *trial) repeat(ctx context.Context) (before *inventory, err error) {
+func (t *trial) repeat(ctx context.Context) (before []record.Detail, err error) {
 	if err = t.directory(ctx); err == nil {
 		err = t.prime(ctx)
 	}
 	if err == nil && slices.Contains([]string{"put", "put-durable", "put-dir"}, t.o.Operation) {
-		before, err = t.inventory(ctx)
+		before, err = t.inventory(ctx, record.DetailHeldBefore)
 	}
 	if err != nil {
 		return nil, err
@@ -148,8 +152,9 @@ func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 				break
 			}
 			a, err := next(ctx, worker, i)
-			if err == nil {
-				err = t.redial(ctx)
+			// Systems that cannot redial open new connections for each operation.
+			if d, ok := t.node.(system.Redialer); ok && t.o.Connections == "fresh" && err == nil {
+				err = t.within(ctx, "make it connect anew", d.Redial)
 			}
 			if err == nil {
 				err = t.do(ctx, worker, a, alone)
@@ -167,35 +172,19 @@ func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	return err
 }
 
-// redial makes the next operation open new connections, if the cell asks for it.
-func (t *trial) redial(ctx context.Context) error {
-	if t.o.Connections != "fresh" {
-		return nil
-	}
-	d, ok := t.node.(system.Redialer)
-	if !ok { // every operation opens new connections
-		return nil
-	}
-	return t.within(ctx, "make it connect anew", d.Redial)
-}
-
 // do times one action and records it. alone means that nothing else crosses the client's
 // interface meanwhile, and that the system's report on its latest operation is about this one.
 func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error {
 	op := record.Op{Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length}
-	wire, cpu := math.NaN(), 0.0
 	if alone {
-		wire, cpu = -t.traffic(), -timing.SelfCPU()
+		t.wire -= t.traffic()
+		t.cpu -= timing.SelfCPU()
 	}
 	_ = scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do)
 	if alone {
-		wire += t.traffic()
-		cpu += timing.SelfCPU()
+		t.wire += t.traffic()
+		t.cpu += timing.SelfCPU()
 	}
-	t.mu.Lock()
-	t.cpu += cpu
-	t.wire += wire
-	t.mu.Unlock()
 	if err := t.tally.Add(op); err != nil || op.Outcome != record.OK {
 		return err
 	}
@@ -221,8 +210,6 @@ func (t *trial) account(ctx context.Context) {
 		t.site.Event("note", "no phases", t.site.Use.Name+": "+err.Error(), 0)
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, phase := range phases {
 		if t.phases[phase.Name] == nil {
 			t.order = append(t.order, phase.Name)
