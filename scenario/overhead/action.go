@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -182,26 +181,6 @@ func (t *trial) fill(ctx context.Context) (before []record.Detail, err error) {
 		err = t.probe(ctx, there)
 	}
 	return t.before, err
-}
-
-// operationMetrics puts the metrics that are computed from single operations, which are few.
-func operationMetrics(in *scenario.Measured, put func(string, float64)) {
-	o, c := in.Cell.Overhead, in.Summary.Counts()
-	var busy time.Duration
-	for op := range in.Ops {
-		busy += time.Duration(op.LastByte - op.Start)
-	}
-	put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
-	if o.Operation != "fill" { // bytes per operation make no sense for several kinds
-		if in.LoadDetail(scenario.LoadGaveUp) == 0 {
-			put("wire_bytes", in.Detail(record.DetailLoad, scenario.LoadWire)/float64(c.Ops))
-		}
-		return
-	}
-	for kind, s := range scenario.ByKind(in.Ops) {
-		put(kind.String()+"_p50", s.KaplanMeier(record.Duration, 0.5)) // cut-off operations are censored
-	}
-	put("stored_objects", in.Detail(record.DetailLoad, scenario.LoadHeld)+float64(o.Objects)/2)
 }
 
 // probe reads some of the stored objects and, if the system can, stats some.

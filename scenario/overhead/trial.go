@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
@@ -231,30 +232,6 @@ func (t *trial) traffic() float64 {
 	return rx + tx
 }
 
-// settle waits until objects have their full redundancy, one after the other, if the system does
-// that only after accepting them. Otherwise, their upload would share the link with the next
-// operation and be part of its inventory. If a wait fails, settle returns the remaining objects,
-// and the next wait is only brief. The error is non-nil only if ctx ended.
-func (r *runner) settle(ctx context.Context, all ...object) (left []object, err error) {
-	s, ok := r.node.(system.Settler)
-	for i := 0; ok && i < len(all); i++ {
-		limit := r.site.Limits.Deadline.Std()
-		if r.inVain.Load() {
-			limit = min(limit, scenario.SettleBriefly)
-		}
-		step, cancel := context.WithTimeout(ctx, limit)
-		err := s.Settle(step, all[i].ref)
-		cancel()
-		if err != nil && ctx.Err() != nil {
-			return all[i:], context.Cause(ctx)
-		}
-		if r.inVain.Store(err != nil); err != nil {
-			return all[i:], nil
-		}
-	}
-	return nil, nil
-}
-
 // settle calls the runner's settle, unless that was in vain before in this trial.
 func (t *trial) settle(ctx context.Context, o object) error {
 	if t.unsettled.Load() {
@@ -270,3 +247,38 @@ func (t *trial) settle(ctx context.Context, o object) error {
 // noteUnsettled is the note of a trial that gave up waiting.
 const noteUnsettled = "accepted objects did not become durable: their upload may share the link with later " +
 	"operations, and neither bytes on the wire nor what the servers hold are reported"
+
+// stored notes an object that the trial stored.
+func (t *trial) stored(o object) {
+	t.keep(1, o.content.Size)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made = append(t.made, o)
+}
+
+// remove deletes the objects of the trial.
+func (t *trial) remove(ctx context.Context) {
+	made := make([]system.Object, len(t.made))
+	for i, o := range t.made {
+		made[i] = system.Object{Ref: o.ref, Size: o.content.Size}
+	}
+	t.site.RemoveMade(ctx, t.node, made, t.removed)
+}
+
+// load returns the facts about the load generator.
+func (t *trial) load() scenario.Load {
+	load := t.tally.Load(timing.SelfCPU()-t.begun, t.cpu, t.o.Concurrency)
+	load.Details = t.facts
+	if t.o.Concurrency == 1 && !math.IsNaN(t.wire) {
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.wire))
+	}
+	for _, name := range t.order {
+		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name,
+			Value: stats.Median(t.phases[name])})
+	}
+	if t.unsettled.Load() {
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadGaveUp, 1))
+		load.Notes = append(load.Notes, noteUnsettled)
+	}
+	return load
+}
