@@ -207,13 +207,14 @@ func Workers(ctx context.Context, n int, do func(ctx context.Context, worker int
 	return cmp.Or(context.Cause(ctx), err)
 }
 
-// Tally counts the operations of a trial in this process, and logs them. It is safe for
-// concurrent use.
+// Tally counts the operations of a trial in this process, and sends them to its sink in blocks. It
+// is safe for concurrent use.
 type Tally struct {
-	*OpLog
 	sink Sink
 
 	mu          sync.Mutex
+	ops         []record.Op   // not sent yet
+	sent        time.Time     // when others were sent
 	Ended       int64         // operations
 	Failed      int64         // operations that were not ok
 	Busy        time.Duration // total time of operations, from call to return
@@ -222,9 +223,9 @@ type Tally struct {
 }
 
 // NewTally returns a Tally for a trial.
-func NewTally(sink Sink) *Tally { return &Tally{OpLog: NewOpLog(sink.Block), sink: sink} }
+func NewTally(sink Sink) *Tally { return &Tally{sink: sink, sent: time.Now()} }
 
-// Add counts and logs an ended operation.
+// Add counts an ended operation, and sends it with others.
 func (y *Tally) Add(op record.Op) error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -238,7 +239,30 @@ func (y *Tally) Add(op record.Op) error {
 	y.Busy += time.Duration(op.LastByte - op.Start)
 	y.moved += op.Bytes
 	y.sink.Progress(y.Ended, y.moved)
-	return y.OpLog.Add(op)
+	y.ops = append(y.ops, op)
+	if len(y.ops) >= record.BlockSize || time.Since(y.sent) > flushEvery {
+		return y.send()
+	}
+	return nil
+}
+
+// flushEvery is the time after which the next operation flushes those that wait.
+const flushEvery = time.Second
+
+// Flush sends the operations that wait.
+func (y *Tally) Flush() error {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.send()
+}
+
+func (y *Tally) send() error {
+	if len(y.ops) == 0 {
+		return nil
+	}
+	err := y.sink.Block(record.AppendBlock(nil, y.ops))
+	y.ops, y.sent = y.ops[:0], time.Now()
+	return err
 }
 
 // Load returns the facts about the load generator. cpu is this process's CPU seconds in the
@@ -251,48 +275,6 @@ func (y *Tally) Load(cpu, loop float64, workers int) Load {
 			y.Busy.Seconds()/float64(workers)))
 	}
 	return load
-}
-
-// flushEvery is the time after which the next operation flushes those that wait.
-const flushEvery = time.Second
-
-// OpLog sends the operations of a trial to its sink in blocks. It is safe for concurrent use.
-type OpLog struct {
-	block func([]byte) error
-
-	mu   sync.Mutex
-	ops  []record.Op
-	sent time.Time
-}
-
-// NewOpLog returns an OpLog for a [Sink.Block].
-func NewOpLog(block func([]byte) error) *OpLog { return &OpLog{block: block, sent: time.Now()} }
-
-// Add logs an ended operation.
-func (l *OpLog) Add(op record.Op) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ops = append(l.ops, op)
-	if len(l.ops) >= record.BlockSize || time.Since(l.sent) > flushEvery {
-		return l.send()
-	}
-	return nil
-}
-
-// Flush sends the operations that wait.
-func (l *OpLog) Flush() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.send()
-}
-
-func (l *OpLog) send() error {
-	if len(l.ops) == 0 {
-		return nil
-	}
-	err := l.block(record.AppendBlock(nil, l.ops))
-	l.ops, l.sent = l.ops[:0], time.Now()
-	return err
 }
 
 // Reasons for cutting off an operation, as causes of its context's end.

@@ -73,8 +73,7 @@ func stopOf(ctx context.Context) (stop *scenario.Stop) {
 // during polls before, during and after work. The final poll is omitted after an error. stop is
 // the exit condition that ended the work, if any. An error in recording polls ends the work; a
 // call that the system does not answer is only a gap.
-func (p *polls) during(outer context.Context, work func(ctx context.Context,
-	fail context.CancelCauseFunc) error) (stop *scenario.Stop, err error) {
+func (p *polls) during(outer context.Context, work func(context.Context) error) (stop *scenario.Stop, err error) {
 	ctx, fail := context.WithCancelCause(outer)
 	defer fail(nil)
 	// Polls continue to the very end, even if the trial is interrupted.
@@ -91,7 +90,7 @@ func (p *polls) during(outer context.Context, work func(ctx context.Context,
 		}
 		over <- err
 	}()
-	err = work(ctx, fail)
+	err = work(ctx)
 	if stop = stopOf(outer); stop == nil {
 		err = cmp.Or(context.Cause(outer), err, context.Cause(ctx))
 	}
@@ -115,19 +114,19 @@ func (p *polls) keep(poll record.Poll) error {
 	return p.sink.Poll(poll)
 }
 
-// sofar fills in the absolute bytes gained since the trial's first poll, and the money used up,
-// which stays nil if unknown.
-func (p *polls) sofar(s *scenario.State) {
+// state returns the part of the trial's state that the polls know: the absolute bytes gained since
+// the first one, and the money used up.
+func (p *polls) state() scenario.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.Absolute, s.AbsoluteAt = -1, -1
+	s := scenario.State{At: p.sink.Now(), Absolute: -1, AbsoluteAt: -1, Spent: p.used.Sum}
 	if p.lastEnd >= 0 {
 		s.Absolute = max(0, int64(p.last-p.first))
 		if p.lastEnd > p.restored {
 			s.AbsoluteAt = p.lastEnd
 		}
 	}
-	s.Spent = p.used.Sum
+	return s
 }
 
 // measure puts the metrics of polls, except for the bandwidth.
@@ -165,31 +164,25 @@ func (Collect) Prepares([]experiment.Cell) (objects, bytes int64) { return 0, 0 
 
 // Prepare implements Scenario.
 func (Collect) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
-	return &collectRunner{site, site.Cluster.Nodes()[0]}, nil
+	return watcher{site}, nil
 }
 
-type collectRunner struct {
-	site scenario.Site
-	node system.Node
-}
+type watcher struct{ site scenario.Site }
 
 // Trial implements Runner. It polls for collect.for, counted from the trial's epoch, or without
 // limit if that is 0, and stops when ctx ends.
-func (r *collectRunner) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink,
+func (w watcher) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink,
 ) (scenario.Load, error) {
-	p := newPolls(r.node, sink, cell.Collect.Every.Std())
+	p := newPolls(w.site.Cluster.Nodes()[0], sink, cell.Collect.Every.Std())
 	if err := p.restore(); err != nil {
-		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", r.site.Use.Name, err)
+		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", w.site.Use.Name, err)
 	}
 	p.Keep = func(poll record.Poll) error {
-		err := p.keep(poll)
-		s := scenario.State{At: sink.Now()}
-		p.sofar(&s)
-		sink.State(s)
-		return err
+		defer func() { sink.State(p.state()) }()
+		return p.keep(poll)
 	}
 	var load scenario.Load
-	stop, err := p.during(outer, func(ctx context.Context, _ context.CancelCauseFunc) error {
+	stop, err := p.during(outer, func(ctx context.Context) error {
 		begun := sink.Now()
 		if lasts := cell.Collect.For.Std(); lasts > 0 {
 			timing.Pause(ctx, lasts-begun)

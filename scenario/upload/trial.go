@@ -29,7 +29,7 @@ type trial struct {
 
 	queue *queue
 	polls *polls
-	log   *scenario.OpLog
+	log   *scenario.Tally
 
 	mu       sync.Mutex
 	jobs     map[int]*job          // unfinished objects: their put began, or they are not yet durable
@@ -67,9 +67,10 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 }
 
 func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, set workload.Set) *trial {
+	sink.Progress = func(int64, int64) {} // the state says more
 	t := &trial{
 		runner: r, u: cell.Upload, seed: seed, sink: sink, set: set,
-		pre: r.trialNames(cell, seed), log: scenario.NewOpLog(sink.Block),
+		pre: r.trialNames(cell, seed), log: scenario.NewTally(sink),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
 		tally: noPuts,
 	}
@@ -81,12 +82,10 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 // run does what is left of the trial. It returns nil when all is done or an exit condition
 // ended the trial.
 func (t *trial) run(ctx context.Context) error {
-	stop, err := t.polls.during(ctx, func(during context.Context, fail context.CancelCauseFunc) error {
+	stop, err := t.polls.during(ctx, func(during context.Context) error {
 		defer timing.Every(t.reportEvery, func() {
 			t.sink.State(t.state())
-			if err := t.log.Flush(); err != nil {
-				fail(err)
-			}
+			_ = t.log.Flush() // the record keeps its first error
 		})()
 		err := t.work(during)
 		if stopOf(ctx) != nil {
@@ -163,13 +162,9 @@ func (t *trial) done(op record.Op) error {
 }
 
 func (t *trial) state() scenario.State {
-	at, n := t.sink.Now(), t.queue.counts()
-	s := scenario.State{
-		At: at, Objects: int64(t.set.Len()), Accepted: n.accepted(), Durable: n.in[record.JobDurable],
-		Failed: n.in[record.JobFailed], Refused: n.in[record.JobRefused], Unreadable: n.in[record.JobUnreadable],
-		Bytes: n.bytes,
-	}
-	t.polls.sofar(&s)
+	s, n := t.polls.state(), t.queue.counts()
+	s.Objects, s.Accepted, s.Durable, s.Bytes = int64(t.set.Len()), n.accepted(), n.in[record.JobDurable], n.bytes
+	s.Failed, s.Refused, s.Unreadable = n.in[record.JobFailed], n.in[record.JobRefused], n.in[record.JobUnreadable]
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.Finished, s.Failures, s.Full = t.tally.finished, t.tally.failures, t.full
