@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
-	"github.com/plimsoll-project/plimsoll/workload"
 )
 
 // attempt tries once to store an object that the worker has taken, and records the result. A
@@ -33,11 +32,11 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 			return t.becomes(object, job, job.State)
 		}
 	}
-	from, err := openSource(t.set, object)
+	content, err := t.set.Open(object)
 	if err != nil {
 		return t.unreadable(object, job, err)
 	}
-	defer from.Close()
+	defer content.Close()
 	if job.State != record.JobPutting { // an attempt that a killed session left open counts once
 		job.Attempts++
 	}
@@ -45,12 +44,13 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 	if err := t.sink.Jobs(job.Job); err != nil {
 		return err
 	}
-	return t.store(ctx, worker, object, job, from)
+	return t.store(ctx, worker, object, job, content)
 }
 
 // store puts an object that is recorded as being put, and records the result.
-func (t *trial) store(ctx context.Context, worker, object int, job *job, from *source) error {
+func (t *trial) store(ctx context.Context, worker, object int, job *job, content io.Reader) error {
 	job.Began = t.sink.Now()
+	from := &source{content, job.Size, nil}
 	t.mu.Lock()
 	t.session++
 	t.mu.Unlock()
@@ -173,22 +173,14 @@ const (
 // source reads the content of an object to be sent. It keeps read errors, which are no failures
 // of the system.
 type source struct {
-	io.ReadSeekCloser
+	from io.Reader
 	left int64
 	err  error // why the content could not be read
 }
 
-func openSource(set workload.Set, object int) (*source, error) {
-	from, err := set.Open(object)
-	if err != nil {
-		return nil, err
-	}
-	return &source{from, set.Object(object).Size, nil}, nil
-}
-
 // Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
-	n, err := s.ReadSeekCloser.Read(p)
+	n, err := s.from.Read(p)
 	s.left -= int64(n)
 	switch {
 	case s.left < 0:
@@ -248,7 +240,8 @@ func (t *trial) settleLate(ctx context.Context) error {
 	}
 	within, cancel := context.WithTimeout(ctx, max(t.u.Settle.Std(), scenario.SettleBriefly))
 	defer cancel()
-	for late := t.notDurable(); len(late) > 0 && within.Err() == nil; late = t.notDurable() {
+	accepted := func(j *job) bool { return j.State == record.JobAccepted }
+	for late := t.unfinished(accepted); len(late) > 0 && within.Err() == nil; late = t.unfinished(accepted) {
 		for _, object := range late {
 			if err := t.settleWithin(within, scenario.SettleBriefly, 0, object); err != nil {
 				return err
@@ -257,11 +250,6 @@ func (t *trial) settleLate(ctx context.Context) error {
 		timing.Pause(within, scenario.SettleBriefly) // for an object that is gone, settleWithin returns at once
 	}
 	return context.Cause(ctx)
-}
-
-// notDurable returns the objects that are accepted but not durable, in the set's order.
-func (t *trial) notDurable() []int {
-	return t.unfinished(func(j *job) bool { return j.State == record.JobAccepted })
 }
 
 // unfinished returns the unfinished objects for which has is true, in the set's order.

@@ -92,8 +92,31 @@ var ErrDataChanged = errors.New("the data set has changed since the trial began"
 // replay reads the records of earlier sessions.
 func (t *trial) replay(r *restored) error {
 	in := t.sink.Recorded()
-	for job := range in.Jobs {
-		t.replayJob(r, int(job.Object), &job)
+	for j := range in.Jobs {
+		i := int(j.Object)
+		r.recorded++
+		if j.Attempts > 0 {
+			t.tally.begun(j.Began)
+		}
+		if isStored(j.State) || givenUp(j.State) {
+			t.queue.set(i, j.State)
+		}
+		switch j.State {
+		case record.JobFailed, record.JobRefused:
+			continue
+		case record.JobAccepted, record.JobDurable:
+			r.accepted++
+			r.known.add(j.Ref, i)
+			t.last = max(t.last, j.Accepted)
+			if j.State == record.JobDurable || t.settler() == nil {
+				continue
+			}
+		case record.JobPutting:
+			r.doubt++
+		case record.JobUnreadable, record.JobMissing: // start anew; its data may be readable now
+			j.Attempts, j.Ref = 0, ""
+		}
+		t.jobs[i] = &job{j, j.State == record.JobPutting || j.State == record.JobWaiting}
 	}
 	t.fetched = t.tally.read(in.Ops)
 	return in.Err()
@@ -101,32 +124,6 @@ func (t *trial) replay(r *restored) error {
 
 // givenUp reports whether an object gets no further put.
 func givenUp(s record.JobState) bool { return s == record.JobFailed || s == record.JobRefused }
-
-func (t *trial) replayJob(r *restored, i int, j *record.Job) {
-	r.recorded++
-	if j.Attempts > 0 {
-		t.tally.begun(j.Began)
-	}
-	if isStored(j.State) || givenUp(j.State) {
-		t.queue.set(i, j.State)
-	}
-	switch j.State {
-	case record.JobFailed, record.JobRefused:
-		return
-	case record.JobAccepted, record.JobDurable:
-		r.accepted++
-		r.known.add(j.Ref, i)
-		t.last = max(t.last, j.Accepted)
-		if j.State == record.JobDurable || t.settler() == nil {
-			return
-		}
-	case record.JobPutting:
-		r.doubt++
-	case record.JobUnreadable, record.JobMissing: // start anew; its data may be readable now
-		j.Attempts, j.Ref = 0, ""
-	}
-	t.jobs[i] = &job{*j, j.State == record.JobPutting || j.State == record.JobWaiting}
-}
 
 // enqueue queues the unfinished objects of earlier sessions before all new ones; those that
 // wait for a retry follow when their pause is over.

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -101,19 +102,16 @@ func unexplained(t *test, add func(analysis.Case)) {
 const mostUnnamed = 0.25
 
 // fate is something that happened to objects.
-type fate struct {
-	key
-	words string
-}
+type fate struct{ metric, words string }
 
 var (
-	lost = []fate{{key{"missing", ""}, "were accepted and found missing later"},
-		{key{"failed", ""}, "failed as often as upload.retries allows"},
-		{key{"refused", ""}, "were refused as often as upload.retries allows"},
-		{key{"unreadable", ""}, "could not be read from the data set"},
-		{key{"verify_failed", ""}, "could not be fetched back unchanged"}}
-	weak = []fate{{key{"not_durable", ""}, "were accepted, and never seen at their full redundancy"},
-		{key{"below_redundancy", ""}, "had their full redundancy and no longer have it"}}
+	lost = []fate{{"missing", "were accepted and found missing later"},
+		{"failed", "failed as often as upload.retries allows"},
+		{"refused", "were refused as often as upload.retries allows"},
+		{"unreadable", "could not be read from the data set"},
+		{"verify_failed", "could not be fetched back unchanged"}}
+	weak = []fate{{"not_durable", "were accepted, and never seen at their full redundancy"},
+		{"below_redundancy", "had their full redundancy and no longer have it"}}
 )
 
 // objectsThat finds objects that met one of the fates.
@@ -121,7 +119,7 @@ func objectsThat(fates ...fate) func(*test, func(analysis.Case)) {
 	return func(t *test, add func(analysis.Case)) {
 		x := t.x
 		for _, f := range fates {
-			if x.N = int64(t.rows[f.key].Value); x.N > 0 {
+			if x.N = int64(t.of(f.metric)); x.N > 0 {
 				x.Of, x.Text = max(int64(t.of("files")), int64(t.of("objects")), x.N), f.words
 				add(x)
 			}
@@ -222,12 +220,8 @@ func verdict(r *analysis.Result, verdictWords string) *analysis.Verdict {
 	v := analysis.Verdict{Tone: analysis.Good}
 	var parts []string
 	for _, t := range tests(r.Frame) {
-		took := t.of("duration")
-		if storing := t.of("storing"); storing > 0 {
-			took = storing
-		}
 		said := map[string]any{"Name": t.x.Name, "Objects": int64(t.of("files")),
-			"Bytes": words.Show(t.of("stored_bytes"), "B"), "Took": words.Moment(took),
+			"Bytes": words.Show(t.of("stored_bytes"), "B"), "Took": words.Moment(cmp.Or(t.of("storing"), t.of("duration"))),
 			"Used": t.money(key{"money_used", ""}).Text, "Priced": t.money(key{"money_used" + priced, ""}).Text,
 			"Polls": int64(t.of("polls")), "Running": t.State == record.Running}
 		if e, ok := t.rows[key{"storage_efficiency", ""}]; ok {
