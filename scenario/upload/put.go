@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/timing"
@@ -263,4 +265,119 @@ func (t *trial) unfinished(has func(*job) bool) (all []int) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// counts holds the number of objects in each state, and the bytes of the accepted ones. The
+// state of an untouched object is empty; that of an object that a worker took to put it is
+// [record.JobPutting].
+type counts struct {
+	in    map[record.JobState]int64
+	bytes int64
+}
+
+// accepted returns the number of accepted objects, durable or not.
+func (c *counts) accepted() int64 { return c.in[record.JobAccepted] + c.in[record.JobDurable] }
+
+func isStored(s record.JobState) bool { return s == record.JobAccepted || s == record.JobDurable }
+
+// queue keeps the state of each object of a data set, and hands out the objects to put or to
+// settle: first those that were queued again, then new ones in the order of the set.
+type queue struct {
+	size func(object int) int64
+
+	mu      sync.Mutex
+	changed *sync.Cond // signals a change of state or due
+	state   []record.JobState
+	total   counts
+	next    int   // no object before it is new
+	due     []int // queued again
+}
+
+func newQueue(n int, size func(object int) int64) *queue {
+	q := &queue{size: size, state: make([]record.JobState, n),
+		total: counts{in: map[record.JobState]int64{"": int64(n)}}}
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+// take returns the next object, and marks it as being put unless it is stored. It waits while
+// other objects may be queued again; ok is false when none is left or ctx has ended.
+func (q *queue) take(ctx context.Context) (object int, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	defer context.AfterFunc(ctx, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.changed.Broadcast()
+	})()
+	for ctx.Err() == nil {
+		for q.next < len(q.state) && q.state[q.next] != "" {
+			q.next++
+		}
+		switch {
+		case len(q.due) > 0:
+			object, q.due = q.due[0], q.due[1:]
+		case q.next < len(q.state):
+			object = q.next
+		case q.total.in[record.JobPutting]+q.total.in[record.JobWaiting] > 0:
+			q.changed.Wait()
+			continue
+		default:
+			return 0, false
+		}
+		if !isStored(q.state[object]) {
+			q.move(object, record.JobPutting)
+		}
+		return object, true
+	}
+	return 0, false
+}
+
+// move changes the state of an object and updates the counts. The caller holds q.mu.
+func (q *queue) move(object int, to record.JobState) {
+	from := q.state[object]
+	if isStored(from) {
+		q.total.bytes -= q.size(object)
+	}
+	if isStored(to) {
+		q.total.bytes += q.size(object)
+	}
+	q.total.in[from]--
+	q.total.in[to]++
+	q.state[object] = to
+	q.changed.Broadcast()
+}
+
+func (q *queue) set(object int, state record.JobState) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.move(object, state)
+}
+
+// again queues an object before all new ones.
+func (q *queue) again(object int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due = append(q.due, object)
+	q.changed.Broadcast()
+}
+
+// later queues an object for another put after a wait.
+func (q *queue) later(object int, wait time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.move(object, record.JobWaiting)
+	time.AfterFunc(wait, func() { q.again(object) })
+}
+
+func (q *queue) of(object int) record.JobState {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.state[object]
+}
+
+func (q *queue) counts() counts {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return counts{maps.Clone(q.total.in), q.total.bytes}
 }
