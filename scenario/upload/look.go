@@ -126,8 +126,8 @@ func (t *trial) resolve(ctx context.Context) error {
 		"%d nothing", len(doubted), n[whole], n[broken], n[absent])
 	if open := n[unknown]; open > 0 {
 		what += fmt.Sprintf("; for %d this is not known", open)
-		t.note(fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the system has them",
-			open))
+		t.notes = append(t.notes, fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the "+
+			"system has them", open))
 	}
 	return t.event("note", "in doubt", what)
 }

@@ -59,43 +59,28 @@ func (l *loadTest) since(name string) *big.Int {
 	return minus(v, l.readings.first[name])
 }
 
-// money adds the cost of the test, from the exact amounts of its first and last poll.
+// money adds the cost of the test, by purpose, in total, per file, and per TB and month, from the exact
+// amounts of its first and last poll.
 func (l *loadTest) money() {
-	if len(l.readings.last) == 0 {
-		return
-	}
-	var order []string
-	by := map[string]*big.Int{}
-	add := func(purpose string, amount *big.Int) { order, by[purpose] = append(order, purpose), amount }
-	var named, store *big.Int
+	var named, store, used *big.Int
 	for _, name := range slices.Sorted(maps.Keys(l.readings.last)) {
 		if isPurpose(name) {
-			add(strings.TrimPrefix(name, system.ReadSpentPrefix), l.since(name))
-			named = plus(named, l.since(name))
+			amount := l.since(name)
+			l.amount("money", strings.TrimPrefix(name, system.ReadSpentPrefix), amount, one)
+			named = plus(named, amount)
 		}
 	}
-	if storage := by["storage"]; storage != nil { // else it is part of another purpose, such as uploads
-		store = plus(by["fees"], storage)
+	if storage := l.since(system.ReadSpentPrefix + "storage"); storage != nil { // else part of another purpose
+		store = plus(l.since(system.ReadSpentPrefix+"fees"), storage)
 	}
 	spent, unspent := l.since(system.ReadSpent), l.since(system.ReadUnspent)
-	var used *big.Int
 	if spent != nil && unspent != nil {
 		used = minus(spent, unspent)
-		add(system.ReadUnspent, unspent)
+		l.spending = system.Money("", used).Value
+		l.amount("money", system.ReadUnspent, unspent, one)
 		if named != nil && used.Cmp(named) != 0 {
-			add(unnamed, minus(used, named))
+			l.amount("money", unnamed, minus(used, named), one)
 		}
-	}
-	for _, kind := range order {
-		l.amount("money", kind, by[kind], one)
-	}
-	l.totals(spent, used, unspent, store)
-}
-
-// totals adds the total cost of the test, and the cost per file and per TB and month.
-func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
-	if used != nil {
-		l.spending = float(used) / math.Pow(10, system.Decimals)
 	}
 	l.amount("money_spent", "", spent, one)
 	l.amount("money_used", "", used, one)
@@ -132,7 +117,7 @@ const (
 // grow. Unused money of ended contracts may come back later.
 func (l *loadTest) invariants() {
 	if amount, from, to := l.readings.lost(); amount != nil {
-		value := float(amount) / math.Pow(10, system.Decimals)
+		value := system.Money("", amount).Value
 		ended := l.values[system.ReadEndedUnspent]
 		if back := ended.upTo(to.start) - ended.upTo(from.start); !(back >= 0.99*value) {
 			l.amount("money_missing", "", amount, one)

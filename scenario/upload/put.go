@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/workload"
 )
 
 // attempt tries once to store an object that the worker has taken, and records the result. A
@@ -267,35 +267,25 @@ func (t *trial) unfinished(has func(*job) bool) (all []int) {
 	return all
 }
 
-// counts holds the number of objects in each state, and the bytes of the accepted ones. The
-// state of an untouched object is empty; that of an object that a worker took to put it is
-// [record.JobPutting].
-type counts struct {
-	in    map[record.JobState]int64
-	bytes int64
-}
-
-// accepted returns the number of accepted objects, durable or not.
-func (c *counts) accepted() int64 { return c.in[record.JobAccepted] + c.in[record.JobDurable] }
-
 func isStored(s record.JobState) bool { return s == record.JobAccepted || s == record.JobDurable }
 
 // queue keeps the state of each object of a data set, and hands out the objects to put or to
-// settle: first those that were queued again, then new ones in the order of the set.
+// settle: first those that were queued again, then new ones in the order of the set. The state of
+// an untouched object is empty; that of an object that a worker took to put it is [record.JobPutting].
 type queue struct {
-	size func(object int) int64
+	objects workload.Set
 
 	mu      sync.Mutex
 	changed *sync.Cond // signals a change of state or due
 	state   []record.JobState
-	total   counts
-	next    int   // no object before it is new
-	due     []int // queued again
+	count   map[record.JobState]int64 // of objects in each state
+	bytes   int64                     // of stored ones
+	next    int                       // no object before it is new
+	due     []int                     // queued again
 }
 
-func newQueue(n int, size func(object int) int64) *queue {
-	q := &queue{size: size, state: make([]record.JobState, n),
-		total: counts{in: map[record.JobState]int64{"": int64(n)}}}
+func newQueue(set workload.Set) *queue {
+	q := &queue{objects: set, state: make([]record.JobState, set.Len()), count: map[record.JobState]int64{}}
 	q.changed = sync.NewCond(&q.mu)
 	return q
 }
@@ -319,7 +309,7 @@ func (q *queue) take(ctx context.Context) (object int, ok bool) {
 			object, q.due = q.due[0], q.due[1:]
 		case q.next < len(q.state):
 			object = q.next
-		case q.total.in[record.JobPutting]+q.total.in[record.JobWaiting] > 0:
+		case q.count[record.JobPutting]+q.count[record.JobWaiting] > 0:
 			q.changed.Wait()
 			continue
 		default:
@@ -335,15 +325,15 @@ func (q *queue) take(ctx context.Context) (object int, ok bool) {
 
 // move changes the state of an object and updates the counts. The caller holds q.mu.
 func (q *queue) move(object int, to record.JobState) {
-	from := q.state[object]
+	from, size := q.state[object], q.objects.Object(object).Size
 	if isStored(from) {
-		q.total.bytes -= q.size(object)
+		q.bytes -= size
 	}
 	if isStored(to) {
-		q.total.bytes += q.size(object)
+		q.bytes += size
 	}
-	q.total.in[from]--
-	q.total.in[to]++
+	q.count[from]--
+	q.count[to]++
 	q.state[object] = to
 	q.changed.Broadcast()
 }
@@ -376,8 +366,12 @@ func (q *queue) of(object int) record.JobState {
 	return q.state[object]
 }
 
-func (q *queue) counts() counts {
+// report fills in the numbers of objects.
+func (q *queue) report(s *scenario.State) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return counts{maps.Clone(q.total.in), q.total.bytes}
+	s.Objects, s.Bytes, s.Durable = int64(len(q.state)), q.bytes, q.count[record.JobDurable]
+	s.Accepted = q.count[record.JobAccepted] + s.Durable
+	s.Failed, s.Refused, s.Unreadable = q.count[record.JobFailed], q.count[record.JobRefused],
+		q.count[record.JobUnreadable]
 }

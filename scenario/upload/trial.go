@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -75,7 +74,7 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
 		tally: noPuts,
 	}
-	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size })
+	t.queue = newQueue(set)
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
 	return t
 }
@@ -96,7 +95,7 @@ func (t *trial) run(ctx context.Context) error {
 	})
 	clearing, cancel := ctx, context.CancelFunc(func() {})
 	if stop != nil { // remove objects even so: they would cost money
-		t.note(stop.Error())
+		t.notes = append(t.notes, stop.Error())
 		clearing, cancel = context.WithTimeout(context.WithoutCancel(ctx), clearStopped)
 	}
 	defer cancel()
@@ -148,12 +147,6 @@ func (t *trial) event(kind, what, detail string) error {
 	return t.sink.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
 }
 
-func (t *trial) note(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.notes = append(t.notes, text)
-}
-
 // done counts and logs an ended operation.
 func (t *trial) done(op record.Op) error {
 	t.mu.Lock()
@@ -163,9 +156,8 @@ func (t *trial) done(op record.Op) error {
 }
 
 func (t *trial) state() scenario.State {
-	s, n := t.polls.state(), t.queue.counts()
-	s.Objects, s.Accepted, s.Durable, s.Bytes = int64(t.set.Len()), n.accepted(), n.in[record.JobDurable], n.bytes
-	s.Failed, s.Refused, s.Unreadable = n.in[record.JobFailed], n.in[record.JobRefused], n.in[record.JobUnreadable]
+	s := t.polls.state()
+	t.queue.report(&s)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.Finished, s.Failures, s.Full = t.tally.finished, t.tally.failures, t.full
@@ -182,7 +174,7 @@ func (t *trial) load(cpu float64) scenario.Load {
 	load := scenario.Load{
 		Seconds: max(0, t.last-max(0, t.tally.first)).Seconds(), // last is 0 if none was accepted
 		CPU:     timing.SelfCPU() - cpu, RSSPeak: float64(own.Maxrss) * 1024,
-		Notes: slices.Clone(t.notes),
+		Notes: t.notes,
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
 			scenario.Fact(scenario.LoadAttempts, float64(t.session)),
 			scenario.Fact(scenario.LoadNotCompared, float64(t.unread))},
