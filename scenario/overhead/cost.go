@@ -298,16 +298,10 @@ type phase struct {
 	name string
 }
 
-// phasePoint is the time of a phase in one trial; an unknown round trip is NaN.
-type phasePoint struct {
-	rtt, took float64
-	block     int
-}
-
 // phaseTable returns the time of each phase of an operation as reported by the system, and its
 // number of round trips: the slope of its time over the measured round trip.
 func (r *reading) phaseTable() analysis.Table {
-	points := map[phase][]phasePoint{}
+	points := map[phase][]stats.CostPoint{} // one of each trial; an unknown round trip is NaN
 	var order []phase
 	for _, t := range r.Trials {
 		if !t.Valid() || !sequential(t.Info) {
@@ -325,7 +319,7 @@ func (r *reading) phaseTable() analysis.Table {
 			if points[k] == nil {
 				order = append(order, k)
 			}
-			points[k] = append(points[k], phasePoint{rtt, d.Value, t.Block})
+			points[k] = append(points[k], stats.CostPoint{RTT: rtt, Time: d.Value, Block: t.Block})
 		}
 	}
 	tasks := r.tasks()
@@ -342,19 +336,19 @@ func (r *reading) phaseTable() analysis.Table {
 
 // phaseTimes returns the shortest round trip, the time of a phase there, and the number of round
 // trips.
-func phaseTimes(points []phasePoint) (rtt, took float64, rounds analysis.Value) {
+func phaseTimes(points []stats.CostPoint) (rtt, took float64, rounds analysis.Value) {
 	var at, first, slopes []float64
 	shortest := math.Inf(1)
 	rtts, times := map[int][]float64{}, map[int][]float64{} // by block
 	for _, p := range points {
-		if !math.IsNaN(p.rtt) {
-			rtts[p.block], times[p.block] = append(rtts[p.block], p.rtt), append(times[p.block], p.took)
-			shortest = min(shortest, p.rtt)
+		if !math.IsNaN(p.RTT) {
+			rtts[p.Block], times[p.Block] = append(rtts[p.Block], p.RTT), append(times[p.Block], p.Time)
+			shortest = min(shortest, p.RTT)
 		}
 	}
 	for _, p := range points {
-		if len(rtts) == 0 || p.rtt <= shortest+leastRTT/2 {
-			at, first = append(at, p.rtt), append(first, p.took)
+		if len(rtts) == 0 || p.RTT <= shortest+leastRTT/2 {
+			at, first = append(at, p.RTT), append(first, p.Time)
 		}
 	}
 	for b, x := range rtts { // by block, since a disturbance affects a whole block

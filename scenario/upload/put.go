@@ -284,12 +284,6 @@ type queue struct {
 	due     []int                     // queued again
 }
 
-func newQueue(set workload.Set) *queue {
-	q := &queue{objects: set, state: make([]record.JobState, set.Len()), count: map[record.JobState]int64{}}
-	q.changed = sync.NewCond(&q.mu)
-	return q
-}
-
 // take returns the next object, and marks it as being put unless it is stored. It waits while
 // other objects may be queued again; ok is false when none is left or ctx has ended.
 func (q *queue) take(ctx context.Context) (object int, ok bool) {

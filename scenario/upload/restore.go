@@ -195,12 +195,7 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		delete(t.fetched, int(j.Object))
 		j.State, j.Error = record.JobMissing, "it was accepted, and is not there, or not whole, any more"
 	}
-	for batch := range slices.Chunk(missing, 1000) {
-		if err := t.sink.Jobs(batch...); err != nil {
-			return 0, err
-		}
-	}
-	return len(missing), nil
+	return len(missing), t.sink.Jobs(missing...)
 }
 
 // list lists the objects of the system, and returns which stored objects are there with the

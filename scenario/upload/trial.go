@@ -74,7 +74,8 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
 		tally: noPuts,
 	}
-	t.queue = newQueue(set)
+	t.queue = &queue{objects: set, state: make([]record.JobState, set.Len()), count: map[record.JobState]int64{}}
+	t.queue.changed = sync.NewCond(&t.queue.mu)
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
 	return t
 }
