@@ -84,7 +84,7 @@ func (t *trial) put(kind record.OpKind, c workload.Content, worker int) action {
 			} else {
 				ref, err = t.node.Put(w.Ctx, t.name(c), c.Size, w.Sending(c))
 			}
-			t.AddPut(t.name(c), ref)
+			t.Add(t.name(c), ref)
 			if err == nil && kind == record.OpPutDurable {
 				err = t.node.(system.Settler).Settle(w.Ctx, ref)
 			}

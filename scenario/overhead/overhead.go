@@ -272,7 +272,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 func (r *runner) store(ctx context.Context, name string, c workload.Content, store func(context.Context, system.Store,
 	string, int64, io.Reader) (system.Ref, error)) (system.Ref, error) {
 	ref, err := store(ctx, r.node, name, c.Size, c.Reader())
-	r.AddPut(name, ref)
+	r.Add(name, ref)
 	if err != nil {
 		return ref, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, name, experiment.Bytes(c.Size), err)
 	}

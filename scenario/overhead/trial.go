@@ -98,8 +98,9 @@ func (t *trial) directory(ctx context.Context) error {
 	d := t.node.(system.Directory)
 	for i := range t.o.Concurrency {
 		err := t.within(ctx, "make a directory", func(ctx context.Context) error {
-			ref, err := d.MakeDirectory(ctx, fmt.Sprintf("plimsoll-%016x-%d", t.seed, i))
-			t.Add(ref)
+			name := fmt.Sprintf("plimsoll-%016x-%d", t.seed, i)
+			ref, err := d.MakeDirectory(ctx, name)
+			t.Add(name, ref)
 			t.directories = append(t.directories, ref)
 			return err
 		})

@@ -95,7 +95,7 @@ func (r *runner) stored(ctx context.Context, sizes []int64) ([]object, error) {
 		o.Size, o.Content = size, content
 		var err error
 		o.ref, err = system.Seed(ctx, store, o.name, size, content.Reader())
-		r.Add(o.ref)
+		r.Add(o.name, o.ref)
 		if err != nil {
 			return nil, fmt.Errorf("%s: store object %s (%s): %w", r.site.Use.Name, o.name, experiment.Bytes(size), err)
 		}

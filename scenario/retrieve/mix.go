@@ -128,7 +128,7 @@ func (t *mixTrial) operate(ctx context.Context, op *record.Op, k int64) error {
 		ref, err = t.store.Put(w.Ctx, name, c.Size, w.Sending(c))
 		return err
 	})
-	t.AddPut(name, ref)
+	t.Add(name, ref)
 	if err == nil {
 		t.keep(ref)
 	}
