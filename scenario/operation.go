@@ -43,6 +43,8 @@ type Operation struct {
 	first time.Time // when the first byte was received
 	wrong bool      // received bytes differ from the object's
 	sends bool      // bytes go to the system
+
+	unread error // why the content to send could not be read
 }
 
 // count adds n moved bytes and restarts the stall timer; done means that no more bytes will move.
@@ -83,9 +85,24 @@ type sender struct {
 func (s *sender) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	s.left -= int64(n)
-	s.w.count(n, s.left == 0)
+	s.w.count(n, s.left <= 0)
+	switch {
+	case s.left < 0:
+		err = errors.New("it is longer than it was")
+	case errors.Is(err, io.EOF) && s.left > 0:
+		err = fmt.Errorf("it ends %d bytes too early: %w", s.left, io.ErrUnexpectedEOF)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.w.mu.Lock()
+		defer s.w.mu.Unlock()
+		s.w.unread = err
+	}
 	return n, err
 }
+
+// ErrOwnData means that the content to send or to compare with could not be read, which is no
+// failure of the system.
+var ErrOwnData = errors.New("its own data could not be read")
 
 // Reasons for the failure of a read whose own error, if any, does not name them.
 var (
@@ -160,6 +177,9 @@ func Timed(ctx context.Context, limits experiment.Limits, now func() time.Durati
 	}
 	op.Outcome, op.Class, op.Status = OutcomeOf(err, cause)
 	switch {
+	case w.unread != nil:
+		op.Outcome, op.Class = record.Cancelled, ErrOwnData.Error()
+		err = fmt.Errorf("%w: %w", ErrOwnData, w.unread)
 	case w.wrong || errors.Is(err, ErrWrongBytes):
 		op.Outcome, op.Class, err = record.WrongBytes, "", ErrWrongBytes
 	case errors.Is(err, ErrTooShort), op.Outcome == record.OK && op.Bytes < op.Length && !w.sends:

@@ -3,7 +3,6 @@ package upload
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -52,25 +51,21 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 // store puts an object that is recorded as being put, and records the result.
 func (t *trial) store(ctx context.Context, worker, object int, job *job, content io.Reader) error {
 	job.Began = t.sink.Now()
-	from := &source{content, job.Size, nil}
 	t.mu.Lock()
 	t.session++
 	t.mu.Unlock()
 	var ref system.Ref
 	op := record.Op{Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
 	err := scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) (err error) {
-		ref, err = t.node.Put(w.Ctx, job.Name, job.Size, w.SendingFrom(from, job.Size))
+		ref, err = t.node.Put(w.Ctx, job.Name, job.Size, w.SendingFrom(content, job.Size))
 		return err
 	})
-	if from.err != nil {
-		op.Outcome, op.Class = record.Cancelled, "its own data could not be read"
-	}
 	if err := t.done(op); err != nil {
 		return err
 	}
 	switch {
-	case from.err != nil:
-		return t.unreadable(object, job, from.err)
+	case errors.Is(err, scenario.ErrOwnData):
+		return t.unreadable(object, job, err)
 	case op.Outcome == record.OK:
 		if err := t.accept(object, job, ref, time.Duration(op.LastByte)); err != nil {
 			return err
@@ -171,30 +166,6 @@ const (
 	backoffFactor = 5
 	backoffMost   = 10 * time.Minute
 )
-
-// source reads the content of an object to be sent. It keeps read errors, which are no failures
-// of the system.
-type source struct {
-	from io.Reader
-	left int64
-	err  error // why the content could not be read
-}
-
-// Read implements io.Reader.
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.from.Read(p)
-	s.left -= int64(n)
-	switch {
-	case s.left < 0:
-		err = errors.New("it is longer than it was")
-	case errors.Is(err, io.EOF) && s.left > 0:
-		err = fmt.Errorf("it ends %d bytes too early: %w", s.left, io.ErrUnexpectedEOF)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
-}
 
 // settle waits until an accepted object is durable, at most upload.settle since its acceptance.
 // settleLate asks again about objects that are not durable by then.

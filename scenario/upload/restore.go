@@ -210,7 +210,12 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 	}
 	seen = make([]bool, t.set.Len())
 	return seen, t.node.(system.Lister).List(ctx, func(o system.Object) error {
-		for _, i := range t.objectsOf(o, known) {
+		// Several objects share a ref that is derived from content. A system may prefix names.
+		found := known[string(o.Ref)]
+		if at := strings.Index(o.Name, t.pre); len(found) == 0 && at >= 0 {
+			found = known[o.Name[at:]]
+		}
+		for _, i := range found {
 			switch whole := o.Size < 0 || o.Size == t.set.Object(i).Size; {
 			case seen[i]:
 			case whole && isStored(t.queue.of(i)):
@@ -223,19 +228,6 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 		}
 		return nil
 	})
-}
-
-// objectsOf returns the objects of the set that match a listed object. It looks them up by
-// ref (several objects share one if refs are derived from content), else by name, which a
-// system may prefix.
-func (t *trial) objectsOf(o system.Object, known index) []int {
-	if found := known[string(o.Ref)]; len(found) > 0 {
-		return found
-	}
-	if at := strings.Index(o.Name, t.pre); at >= 0 {
-		return known[o.Name[at:]]
-	}
-	return nil
 }
 
 // index finds objects by their refs and names.
