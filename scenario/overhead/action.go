@@ -161,10 +161,10 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 // the trials of later blocks find more. A new deployment begins without objects, which
 // stored_objects takes into account.
 func (t *trial) fill(ctx context.Context) (before []record.Detail, err error) {
-	size := int64(t.cell.Data.Size)
+	filled := set{"fill", t.cell.Data.Size}
 	t.facts = append(t.facts, scenario.Fact(scenario.LoadHeld, float64(t.held.Load())))
 	defer func() { // objects of a failed trial remain, too
-		t.filled[size] = append(t.filled[size], t.made...)
+		t.sets[filled] = append(t.sets[filled], t.made...)
 		t.made = nil
 	}()
 	err = t.loop(ctx, t.o.Objects, 0, func(_ context.Context, worker, n int) (action, error) {
@@ -177,7 +177,7 @@ func (t *trial) fill(ctx context.Context) (before []record.Detail, err error) {
 		t.pending, err = t.runner.settle(ctx, t.pending...)
 	}
 	t.unsettled.Store(len(t.pending) > 0)
-	if there := slices.Concat(t.filled[size], t.made); err == nil && len(there) > 0 {
+	if there := slices.Concat(t.sets[filled], t.made); err == nil && len(there) > 0 {
 		err = t.probe(ctx, there)
 	}
 	return t.before, err

@@ -183,19 +183,18 @@ type runner struct {
 	site scenario.Site
 	node system.Store
 
-	sets   map[set][]object   // objects that cells read or change
-	filled map[int64][]object // objects that fill added, by size
-	before []record.Detail    // inventory before the first fill; nil: no fill, or not reported by the system
-	held   atomic.Int64       // number of the run's objects in the system
-	bytes  atomic.Int64       // their file bytes
+	sets   map[set][]object // objects that cells read or change, or fill has added
+	before []record.Detail  // inventory before the first fill; nil: no fill, or not reported by the system
+	held   atomic.Int64     // number of the run's objects in the system
+	bytes  atomic.Int64     // their file bytes
 
 	inVain  atomic.Bool // the last wait for durability was in vain
 	pending []object    // added by fill, not known to be durable
 }
 
-// set identifies a set of objects of one size that cells read or change.
+// set identifies a set of objects of one size.
 type set struct {
-	purpose string // "read", "range", "mutable"
+	purpose string // "read", "range", "mutable", "fill"
 	size    experiment.Bytes
 }
 
@@ -242,7 +241,7 @@ func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experim
 	node := site.Cluster.Nodes()[0].(system.Store)
 	r := &runner{
 		CreatedObjects: scenario.NewCreatedObjects(site.Use, node), site: site, node: node,
-		sets: map[set][]object{}, filled: map[int64][]object{},
+		sets: map[set][]object{},
 	}
 	begun := time.Now()
 	needed := wants(cells)

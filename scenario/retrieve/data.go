@@ -326,10 +326,8 @@ const maxCARHeader = 1 << 20
 // carBlocks reads the first n bytes of f as a CAR of version 1 or 2, and checks each block
 // against its CID. end is the end of the last checked block, or 0; whole means that nothing follows it.
 func carBlocks(f *os.File, n int64) (end int64, whole bool, err error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return 0, false, err
-	}
-	in := bufio.NewReaderSize(io.LimitReader(f, n), 1<<20)
+	from := io.NewSectionReader(f, 0, n)
+	in := bufio.NewReaderSize(from, 1<<20)
 	c, err := car.NewBlockReader(in, car.MaxAllowedHeaderSize(maxCARHeader), car.WithTrustedCAR(true))
 	if err != nil {
 		return 0, false, nil // it is not a CAR
@@ -346,10 +344,7 @@ func carBlocks(f *os.File, n int64) (end int64, whole bool, err error) {
 		if !sum.Equals(b.Cid()) {
 			return end, false, wrongBytes("the block that has the CID %s has another hash", b.Cid())
 		}
-		at, err := f.Seek(0, io.SeekCurrent)
-		if err != nil {
-			return end, false, err
-		}
+		at, _ := from.Seek(0, io.SeekCurrent) // never fails
 		end = at - int64(in.Buffered())
 	}
 }
