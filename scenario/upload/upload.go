@@ -23,8 +23,6 @@ import (
 // a later session knows of every object whether it is done, not begun, or in doubt; see restore.
 type Scenario struct{}
 
-var _ scenario.Scenario = Scenario{}
-
 func (Scenario) Name() string { return "upload" }
 
 //go:embed metrics.txt
