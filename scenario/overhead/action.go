@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -163,22 +162,19 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 func (t *trial) fill(ctx context.Context) (before []record.Detail, err error) {
 	filled := set{"fill", t.cell.Data.Size}
 	t.facts = append(t.facts, scenario.Fact(scenario.LoadHeld, float64(t.held.Load())))
-	defer func() { // objects of a failed trial remain, too
-		t.sets[filled] = append(t.sets[filled], t.made...)
-		t.made = nil
-	}()
 	err = t.loop(ctx, t.o.Objects, 0, func(_ context.Context, worker, n int) (action, error) {
 		return t.put(record.OpPut, t.content(worker, n), worker), nil
 	})
+	t.sets[filled] = append(t.sets[filled], t.made...) // those of a failed trial remain, too
 	// Wait for all objects, including those of earlier trials: the following reads need the link
 	// for themselves, and the inventory must contain all objects.
-	t.pending = append(t.pending, t.made...)
+	t.pending, t.made = append(t.pending, t.made...), nil
 	if err == nil {
 		t.pending, err = t.runner.settle(ctx, t.pending...)
 	}
 	t.unsettled.Store(len(t.pending) > 0)
-	if there := slices.Concat(t.sets[filled], t.made); err == nil && len(there) > 0 {
-		err = t.probe(ctx, there)
+	if err == nil && len(t.sets[filled]) > 0 {
+		err = t.probe(ctx, t.sets[filled])
 	}
 	return t.before, err
 }
