@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/report"
 	"github.com/plimsoll-project/plimsoll/report/internal/synthetic"
@@ -98,9 +99,9 @@ repetitions: 5
 
 // timed returns the CPU time that do takes, in seconds.
 func timed(do func()) float64 {
-	began := scenario.SelfCPU()
+	began := timing.SelfCPU()
 	do()
-	return scenario.SelfCPU() - began
+	return timing.SelfCPU() - began
 }
 
 // recordTrial writes a trial and returns the CPU time for generating its operations.

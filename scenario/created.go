@@ -34,9 +34,12 @@ func NewCreatedObjects(use experiment.SystemUse, node system.Node) *CreatedObjec
 	return b
 }
 
-// Add notes an object that exists or may exist, such as one whose put failed after it had a ref.
-// An empty ref means that the ref of a possible object is unknown.
-func (b *CreatedObjects) Add(ref system.Ref) {
+// Add notes the object that a put of name has left or may have left. Where refs follow from names
+// alone, that of a failed put is known, too.
+func (b *CreatedObjects) Add(name string, ref system.Ref) {
+	if n, ok := b.node.(system.Namer); ok && ref == "" {
+		ref = n.Named(name)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch _, known := b.refs[ref]; {
@@ -47,15 +50,6 @@ func (b *CreatedObjects) Add(ref system.Ref) {
 		b.came++
 		b.refs[ref] = b.came
 	}
-}
-
-// AddPut notes the object that a put of name has left or may have left. If refs follow from
-// names alone, the ref of a failed put is known, too.
-func (b *CreatedObjects) AddPut(name string, ref system.Ref) {
-	if n, ok := b.node.(system.Namer); ok && ref == "" {
-		ref = n.Named(name)
-	}
-	b.Add(ref)
 }
 
 // Removed notes that an object was removed.

@@ -6,14 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"regexp"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
 
@@ -36,6 +43,8 @@ type Operation struct {
 	first time.Time // when the first byte was received
 	wrong bool      // received bytes differ from the object's
 	sends bool      // bytes go to the system
+
+	unread error // why the content to send could not be read
 }
 
 // count adds n moved bytes and restarts the stall timer; done means that no more bytes will move.
@@ -76,9 +85,24 @@ type sender struct {
 func (s *sender) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	s.left -= int64(n)
-	s.w.count(n, s.left == 0)
+	s.w.count(n, s.left <= 0)
+	switch {
+	case s.left < 0:
+		err = errors.New("it is longer than it was")
+	case errors.Is(err, io.EOF) && s.left > 0:
+		err = fmt.Errorf("it ends %d bytes too early: %w", s.left, io.ErrUnexpectedEOF)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.w.mu.Lock()
+		defer s.w.mu.Unlock()
+		s.w.unread = err
+	}
 	return n, err
 }
+
+// ErrOwnData means that the content to send or to compare with could not be read, which is no
+// failure of the system.
+var ErrOwnData = errors.New("its own data could not be read")
 
 // Reasons for the failure of a read whose own error, if any, does not name them.
 var (
@@ -153,6 +177,9 @@ func Timed(ctx context.Context, limits experiment.Limits, now func() time.Durati
 	}
 	op.Outcome, op.Class, op.Status = OutcomeOf(err, cause)
 	switch {
+	case w.unread != nil:
+		op.Outcome, op.Class = record.Cancelled, ErrOwnData.Error()
+		err = fmt.Errorf("%w: %w", ErrOwnData, w.unread)
 	case w.wrong || errors.Is(err, ErrWrongBytes):
 		op.Outcome, op.Class, err = record.WrongBytes, "", ErrWrongBytes
 	case errors.Is(err, ErrTooShort), op.Outcome == record.OK && op.Bytes < op.Length && !w.sends:
@@ -200,13 +227,14 @@ func Workers(ctx context.Context, n int, do func(ctx context.Context, worker int
 	return cmp.Or(context.Cause(ctx), err)
 }
 
-// Tally counts the operations of a trial in this process, and logs them. It is safe for
-// concurrent use.
+// Tally counts the operations of a trial in this process, and sends them to its sink in blocks. It
+// is safe for concurrent use.
 type Tally struct {
-	*OpLog
 	sink Sink
 
 	mu          sync.Mutex
+	ops         []record.Op   // not sent yet
+	sent        time.Time     // when others were sent
 	Ended       int64         // operations
 	Failed      int64         // operations that were not ok
 	Busy        time.Duration // total time of operations, from call to return
@@ -215,9 +243,9 @@ type Tally struct {
 }
 
 // NewTally returns a Tally for a trial.
-func NewTally(sink Sink) *Tally { return &Tally{OpLog: NewOpLog(sink.Block), sink: sink} }
+func NewTally(sink Sink) *Tally { return &Tally{sink: sink, sent: time.Now()} }
 
-// Add counts and logs an ended operation.
+// Add counts an ended operation, and sends it with others.
 func (y *Tally) Add(op record.Op) error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -231,7 +259,30 @@ func (y *Tally) Add(op record.Op) error {
 	y.Busy += time.Duration(op.LastByte - op.Start)
 	y.moved += op.Bytes
 	y.sink.Progress(y.Ended, y.moved)
-	return y.OpLog.Add(op)
+	y.ops = append(y.ops, op)
+	if len(y.ops) >= record.BlockSize || time.Since(y.sent) > flushEvery {
+		return y.send()
+	}
+	return nil
+}
+
+// flushEvery is the time after which the next operation flushes those that wait.
+const flushEvery = time.Second
+
+// Flush sends the operations that wait.
+func (y *Tally) Flush() error {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.send()
+}
+
+func (y *Tally) send() error {
+	if len(y.ops) == 0 {
+		return nil
+	}
+	err := y.sink.Block(record.AppendBlock(nil, y.ops))
+	y.ops, y.sent = y.ops[:0], time.Now()
+	return err
 }
 
 // Load returns the facts about the load generator. cpu is this process's CPU seconds in the
@@ -246,44 +297,93 @@ func (y *Tally) Load(cpu, loop float64, workers int) Load {
 	return load
 }
 
-// flushEvery is the time after which the next operation flushes those that wait.
-const flushEvery = time.Second
+// Reasons for cutting off an operation, as causes of its context's end.
+var (
+	ErrStalled  = errors.New("no byte came for the stall limit")
+	ErrDeadline = errors.New("the operation's deadline passed")
+)
 
-// OpLog sends the operations of a trial to its sink in blocks. It is safe for concurrent use.
-type OpLog struct {
-	block func([]byte) error
-
-	mu   sync.Mutex
-	ops  []record.Op
-	sent time.Time
+// contractErrors maps the errors of package system to classes. An error that wraps several of
+// them has the class of the first.
+var contractErrors = []struct {
+	err   error
+	class string
+}{
+	{system.ErrBadRef, "malformed reference"},
+	{system.ErrNotFound, "not found"},
+	{system.ErrAuth, "wrong credentials"},
+	{system.ErrLocked, "locked"},
+	{system.ErrQuota, "quota or disk full"},
+	{system.ErrTooFew, "too few servers"},
+	{system.ErrReadOnly, "read only"},
+	{system.ErrNoRange, "no ranges"},
+	{system.ErrWarm, "not cold"},
 }
 
-// NewOpLog returns an OpLog for a [Sink.Block].
-func NewOpLog(block func([]byte) error) *OpLog { return &OpLog{block: block, sent: time.Now()} }
+// statusRE finds the status in the text of a system's error: "status 503".
+var statusRE = regexp.MustCompile(`\bstatus (\d{3})\b`)
 
-// Add logs an ended operation.
-func (l *OpLog) Add(op record.Op) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ops = append(l.ops, op)
-	if len(l.ops) >= record.BlockSize || time.Since(l.sent) > flushEvery {
-		return l.send()
+// OutcomeOf derives the outcome of an operation from its error and the cause of its context's
+// end (nil if the context had not ended). class is empty if the outcome needs none, such as OK;
+// status is 0 if the error names none.
+func OutcomeOf(err, cause error) (outcome record.Outcome, class string, status uint16) {
+	switch {
+	case err == nil:
+		return record.OK, "", 0
+	// the experiment's limit, or the system's own
+	case errors.Is(cause, ErrStalled), cause == nil && errors.Is(err, system.ErrStalled):
+		return record.Stalled, "", 0
+	case errors.Is(cause, ErrDeadline):
+		return record.Deadline, "", 0
+	case cause != nil:
+		return record.Cancelled, "", 0
 	}
-	return nil
-}
-
-// Flush sends the operations that wait.
-func (l *OpLog) Flush() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.send()
-}
-
-func (l *OpLog) send() error {
-	if len(l.ops) == 0 {
-		return nil
+	if m := statusRE.FindStringSubmatch(err.Error()); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		status = uint16(n)
 	}
-	err := l.block(record.AppendBlock(nil, l.ops))
-	l.ops, l.sent = l.ops[:0], time.Now()
-	return err
+	for _, c := range contractErrors {
+		if errors.Is(err, c.err) {
+			return record.Error, c.class, status
+		}
+	}
+	var timeout net.Error
+	named := "status " + strconv.Itoa(int(status))
+	switch {
+	case status == 429 || status == 503:
+		return record.Refused, named, status
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return record.Refused, "connection refused", status
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return record.Truncated, "", status
+	case status != 0:
+		return record.Error, named, status
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return record.Error, "connection reset", 0
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return record.Error, "timeout of the system's own", 0
+	}
+	return record.Error, shortClass(err), 0
 }
+
+// ClassLength limits the text of a class that is derived from an error's text.
+const ClassLength = 60
+
+// digitsRE matches the parts that differ between errors of the same class: numbers, and the
+// hexadecimal and base-32 names of objects.
+var digitsRE = regexp.MustCompile(`[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]*`)
+
+// shortClass returns the innermost error's text without names of objects, so that the same
+// failure of many objects is one class.
+func shortClass(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return words.Clip(strings.Join(strings.Fields(digitsRE.ReplaceAllString(err.Error(), "#")), " "), ClassLength)
+}
+
+// errorLength limits the text of an error that is kept for each object.
+const errorLength = 300
+
+// ShortError returns the text of an error, clipped because it is kept for each object.
+func ShortError(err error) string { return words.Clip(err.Error(), errorLength) }

@@ -178,9 +178,9 @@ func (t *Trial) wake() {
 func (t *Trial) Run(ctx context.Context) (cpu float64, err error) {
 	before := t.traffic(ctx)
 	t.Sink.Begin()
-	spent := scenario.SelfCPU()
+	spent := timing.SelfCPU()
 	err = t.run(ctx)
-	cpu = scenario.SelfCPU() - spent
+	cpu = timing.SelfCPU() - spent
 	for i, now := range t.traffic(context.WithoutCancel(ctx)) {
 		t.received = append(t.received, now.Received-before[i].Received)
 		t.sent = append(t.sent, now.Sent-before[i].Sent)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"time"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -85,7 +83,7 @@ func (t *trial) put(kind record.OpKind, c workload.Content, worker int) action {
 			} else {
 				ref, err = t.node.Put(w.Ctx, t.name(c), c.Size, w.Sending(c))
 			}
-			t.AddPut(t.name(c), ref)
+			t.Add(t.name(c), ref)
 			if err == nil && kind == record.OpPutDurable {
 				err = t.node.(system.Settler).Settle(w.Ctx, ref)
 			}
@@ -161,47 +159,24 @@ func (t *trial) remover(ctx context.Context, c workload.Content) (action, error)
 // fill adds objects to the existing ones, then reads some of them. The objects remain, so that
 // the trials of later blocks find more. A new deployment begins without objects, which
 // stored_objects takes into account.
-func (t *trial) fill(ctx context.Context) (before *inventory, err error) {
-	size := int64(t.cell.Data.Size)
+func (t *trial) fill(ctx context.Context) (before []record.Detail, err error) {
+	filled := set{"fill", t.cell.Data.Size}
 	t.facts = append(t.facts, scenario.Fact(scenario.LoadHeld, float64(t.held.Load())))
-	defer func() { // objects of a failed trial remain, too
-		t.filled[size] = append(t.filled[size], t.made...)
-		t.made = nil
-	}()
 	err = t.loop(ctx, t.o.Objects, 0, func(_ context.Context, worker, n int) (action, error) {
 		return t.put(record.OpPut, t.content(worker, n), worker), nil
 	})
+	t.sets[filled] = append(t.sets[filled], t.made...) // those of a failed trial remain, too
 	// Wait for all objects, including those of earlier trials: the following reads need the link
 	// for themselves, and the inventory must contain all objects.
-	t.pending = append(t.pending, t.made...)
+	t.pending, t.made = append(t.pending, t.made...), nil
 	if err == nil {
 		t.pending, err = t.runner.settle(ctx, t.pending...)
 	}
 	t.unsettled.Store(len(t.pending) > 0)
-	if there := slices.Concat(t.filled[size], t.made); err == nil && len(there) > 0 {
-		err = t.probe(ctx, there)
+	if err == nil && len(t.sets[filled]) > 0 {
+		err = t.probe(ctx, t.sets[filled])
 	}
 	return t.before, err
-}
-
-// operationMetrics puts the metrics that are computed from single operations, which are few.
-func operationMetrics(in *scenario.Measured, put func(string, float64)) {
-	o, c := in.Cell.Overhead, in.Summary.Counts()
-	var busy time.Duration
-	for op := range in.Ops {
-		busy += time.Duration(op.LastByte - op.Start)
-	}
-	put("ops_rate", float64(c.Outcomes[record.OK])/busy.Seconds()*float64(o.Concurrency))
-	if o.Operation != "fill" { // bytes per operation make no sense for several kinds
-		if in.LoadDetail(scenario.LoadGaveUp) == 0 {
-			put("wire_bytes", in.Detail(record.DetailLoad, scenario.LoadWire)/float64(c.Ops))
-		}
-		return
-	}
-	for kind, s := range scenario.ByKind(in.Ops) {
-		put(kind.String()+"_p50", s.KaplanMeier(record.Duration, 0.5)) // cut-off operations are censored
-	}
-	put("stored_objects", in.Detail(record.DetailLoad, scenario.LoadHeld)+float64(o.Objects)/2)
 }
 
 // probe reads some of the stored objects and, if the system can, stats some.

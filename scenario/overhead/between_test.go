@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/internal/synthetic"
@@ -291,7 +292,7 @@ func TestOverheadGeneratorSaysWhenItIsTheLimit(t *testing.T) {
 		for _, busy := range []bool{true, false} {
 			b, n := newScripted(t, nil, nil, synthetic.Limits(), what)
 			n.on["put"] = func(context.Context) error {
-				for from := scenario.SelfCPU(); busy && scenario.SelfCPU()-from < each.Seconds(); {
+				for from := timing.SelfCPU(); busy && timing.SelfCPU()-from < each.Seconds(); {
 				}
 				if !busy {
 					time.Sleep(time.Minute)

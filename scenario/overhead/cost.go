@@ -20,7 +20,7 @@ import (
 type fit struct {
 	task
 	trials    []*analysis.Trial
-	from, to  float64                // smallest and largest size of them
+	from, to  float64                // smallest and largest size of them; infinite without trials
 	cells     map[*analysis.Cell]int // number of each of the trials' cells
 	model     stats.CostModel        // Points 0: nothing was fitted
 	notes     []string
@@ -50,7 +50,7 @@ func (r *reading) timed(k task, in inline) (trials []*analysis.Trial, late int) 
 
 // fit fits the trials of a task. It returns nil if the task has no valid trial.
 func (r *reading) fit(k task) *fit {
-	f := &fit{task: k, cells: map[*analysis.Cell]int{}, from: math.NaN(), to: math.NaN(), misfit: math.NaN(),
+	f := &fit{task: k, cells: map[*analysis.Cell]int{}, from: math.Inf(1), to: math.Inf(-1), misfit: math.NaN(),
 		lineShare: analysis.Text(""), inline: r.inlines[k]}
 	late := 0
 	if f.trials, late = r.timed(k, f.inline); len(f.trials)+late == 0 {
@@ -70,11 +70,7 @@ func (r *reading) fit(k task) *fit {
 		if _, ok := f.cells[t.Info]; !ok {
 			f.cells[t.Info] = len(f.cells)
 		}
-		if n := size(t.Info); len(points) == 0 {
-			f.from, f.to = n, n
-		} else {
-			f.from, f.to = min(f.from, n), max(f.to, n)
-		}
+		f.from, f.to = min(f.from, size(t.Info)), max(f.to, size(t.Info))
 		points = append(points, stats.CostPoint{RTT: r.checks[t.ID].RTT, Size: size(t.Info),
 			Time: t.Metrics["duration_p50"], Cell: f.cells[t.Info], Block: t.Block})
 	}
@@ -274,17 +270,13 @@ func (f *fit) holds(fits int) analysis.Value {
 // costTable returns the cost of every operation.
 func (r *reading) costTable() analysis.Table {
 	t := r.View.Head("cost")
-	fits := map[task]*fit{}
+	fits, order := map[task]*fit{}, []*fit{}
 	for _, k := range r.tasks() {
 		if f := r.fit(k); f != nil {
-			fits[k] = f
+			fits[k], order = f, append(order, f)
 		}
 	}
-	for _, k := range r.tasks() {
-		f := fits[k]
-		if f == nil {
-			continue
-		}
+	for _, f := range order {
 		m, none := f.model, analysis.Text("")
 		a, rounds, b, rate := none, none, none, none
 		if m.Points > 0 {
@@ -306,16 +298,10 @@ type phase struct {
 	name string
 }
 
-// phasePoint is the time of a phase in one trial; an unknown round trip is NaN.
-type phasePoint struct {
-	rtt, took float64
-	block     int
-}
-
 // phaseTable returns the time of each phase of an operation as reported by the system, and its
 // number of round trips: the slope of its time over the measured round trip.
 func (r *reading) phaseTable() analysis.Table {
-	points := map[phase][]phasePoint{}
+	points := map[phase][]stats.CostPoint{} // one of each trial; an unknown round trip is NaN
 	var order []phase
 	for _, t := range r.Trials {
 		if !t.Valid() || !sequential(t.Info) {
@@ -333,7 +319,7 @@ func (r *reading) phaseTable() analysis.Table {
 			if points[k] == nil {
 				order = append(order, k)
 			}
-			points[k] = append(points[k], phasePoint{rtt, d.Value, t.Block})
+			points[k] = append(points[k], stats.CostPoint{RTT: rtt, Time: d.Value, Block: t.Block})
 		}
 	}
 	tasks := r.tasks()
@@ -350,19 +336,19 @@ func (r *reading) phaseTable() analysis.Table {
 
 // phaseTimes returns the shortest round trip, the time of a phase there, and the number of round
 // trips.
-func phaseTimes(points []phasePoint) (rtt, took float64, rounds analysis.Value) {
+func phaseTimes(points []stats.CostPoint) (rtt, took float64, rounds analysis.Value) {
 	var at, first, slopes []float64
 	shortest := math.Inf(1)
 	rtts, times := map[int][]float64{}, map[int][]float64{} // by block
 	for _, p := range points {
-		if !math.IsNaN(p.rtt) {
-			rtts[p.block], times[p.block] = append(rtts[p.block], p.rtt), append(times[p.block], p.took)
-			shortest = min(shortest, p.rtt)
+		if !math.IsNaN(p.RTT) {
+			rtts[p.Block], times[p.Block] = append(rtts[p.Block], p.RTT), append(times[p.Block], p.Time)
+			shortest = min(shortest, p.RTT)
 		}
 	}
 	for _, p := range points {
-		if len(rtts) == 0 || p.rtt <= shortest+leastRTT/2 {
-			at, first = append(at, p.rtt), append(first, p.took)
+		if len(rtts) == 0 || p.RTT <= shortest+leastRTT/2 {
+			at, first = append(at, p.RTT), append(first, p.Time)
 		}
 	}
 	for b, x := range rtts { // by block, since a disturbance affects a whole block

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/workload"
 )
@@ -30,12 +32,13 @@ type trial struct {
 	begun       float64         // CPU seconds of this process at the start of the trial, then of its operations
 	facts       []record.Detail // in addition to those of every trial
 
-	mu     sync.Mutex
 	cpu    float64              // CPU seconds of this process in all operations
-	wire   float64              // bytes through the client's interface in them; NaN: not counted, or of several at a time
-	made   []object             // stored in this trial
+	wire   float64              // bytes through the client's interface in them, without concurrency; NaN: not counted
 	phases map[string][]float64 // seconds, by phase
 	order  []string             // of the phases
+
+	mu   sync.Mutex
+	made []object // stored in this trial
 
 	unsettled atomic.Bool // the trial gave up waiting until objects are durable
 }
@@ -45,7 +48,7 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	sink scenario.Sink) (scenario.Load, error) {
 	t := &trial{
 		runner: r, cell: cell, o: cell.Overhead, sink: sink, seed: scenario.MixSeed(seed, "content", 0),
-		tally: scenario.NewTally(sink), phases: map[string][]float64{}, begun: scenario.SelfCPU(),
+		tally: scenario.NewTally(sink), phases: map[string][]float64{}, begun: timing.SelfCPU(),
 	}
 	if r.site.Use.Attached() {
 		// An attached system outlives the run: it must not find the content that an earlier run of
@@ -59,8 +62,11 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	}
 	before, err := do(ctx)
 	load := t.load()
-	if err == nil {
-		err = t.inventoried(ctx, &load, before)
+	// After failures or without durability, the bytes per object are unknown.
+	if err == nil && before != nil && t.tally.Failed == 0 && !t.unsettled.Load() {
+		var after []record.Detail
+		after, err = t.inventory(ctx, record.DetailHeldAfter)
+		load.Details = slices.Concat(load.Details, before, after)
 	}
 	return load, cmp.Or(err, t.tally.Flush(), ctx.Err())
 }
@@ -69,17 +75,17 @@ func (t *trial) now() time.Duration { return time.Since(t.sink.Epoch) }
 
 // repeat executes the cell's operation repeatedly. If the operation adds objects, before is what
 // the servers held before.
-func (t *trial) repeat(ctx context.Context) (before *inventory, err error) {
+func (t *trial) repeat(ctx context.Context) (before []record.Detail, err error) {
 	if err = t.directory(ctx); err == nil {
 		err = t.prime(ctx)
 	}
 	if err == nil && slices.Contains([]string{"put", "put-durable", "put-dir"}, t.o.Operation) {
-		before, err = t.inventory(ctx)
+		before, err = t.inventory(ctx, record.DetailHeldBefore)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.begun = scenario.SelfCPU()
+	t.begun = timing.SelfCPU()
 	return before, t.loop(ctx, t.o.Count*t.o.Concurrency, t.o.Time.Std(), t.action)
 }
 
@@ -92,8 +98,9 @@ func (t *trial) directory(ctx context.Context) error {
 	d := t.node.(system.Directory)
 	for i := range t.o.Concurrency {
 		err := t.within(ctx, "make a directory", func(ctx context.Context) error {
-			ref, err := d.MakeDirectory(ctx, fmt.Sprintf("plimsoll-%016x-%d", t.seed, i))
-			t.Add(ref)
+			name := fmt.Sprintf("plimsoll-%016x-%d", t.seed, i)
+			ref, err := d.MakeDirectory(ctx, name)
+			t.Add(name, ref)
 			t.directories = append(t.directories, ref)
 			return err
 		})
@@ -140,15 +147,16 @@ func (t *trial) name(c workload.Content) string {
 func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	next func(ctx context.Context, worker, n int) (action, error)) error {
 	alone := t.o.Concurrency == 1
-	cpu, begun := scenario.SelfCPU(), time.Now()
+	cpu, begun := timing.SelfCPU(), time.Now()
 	err := scenario.Workers(ctx, t.o.Concurrency, func(ctx context.Context, worker int) error {
 		for i := range (actions - worker + t.o.Concurrency - 1) / t.o.Concurrency {
 			if i > 0 && limit > 0 && time.Since(begun) >= limit || ctx.Err() != nil {
 				break
 			}
 			a, err := next(ctx, worker, i)
-			if err == nil {
-				err = t.redial(ctx)
+			// Systems that cannot redial open new connections for each operation.
+			if d, ok := t.node.(system.Redialer); ok && t.o.Connections == "fresh" && err == nil {
+				err = t.within(ctx, "make it connect anew", d.Redial)
 			}
 			if err == nil {
 				err = t.do(ctx, worker, a, alone)
@@ -161,40 +169,24 @@ func (t *trial) loop(ctx context.Context, actions int, limit time.Duration,
 	})
 	if !alone {
 		// While one worker is between operations, others are within theirs: count the whole loop.
-		t.cpu += scenario.SelfCPU() - cpu
+		t.cpu += timing.SelfCPU() - cpu
 	}
 	return err
-}
-
-// redial makes the next operation open new connections, if the cell asks for it.
-func (t *trial) redial(ctx context.Context) error {
-	if t.o.Connections != "fresh" {
-		return nil
-	}
-	d, ok := t.node.(system.Redialer)
-	if !ok { // every operation opens new connections
-		return nil
-	}
-	return t.within(ctx, "make it connect anew", d.Redial)
 }
 
 // do times one action and records it. alone means that nothing else crosses the client's
 // interface meanwhile, and that the system's report on its latest operation is about this one.
 func (t *trial) do(ctx context.Context, worker int, a action, alone bool) error {
 	op := record.Op{Kind: a.kind, Worker: uint32(worker), Object: a.object, Offset: a.offset, Length: a.length}
-	wire, cpu := math.NaN(), 0.0
 	if alone {
-		wire, cpu = -t.traffic(), -scenario.SelfCPU()
+		t.wire -= t.traffic()
+		t.cpu -= timing.SelfCPU()
 	}
 	_ = scenario.Timed(ctx, t.site.Limits, t.now, &op, a.do)
 	if alone {
-		wire += t.traffic()
-		cpu += scenario.SelfCPU()
+		t.wire += t.traffic()
+		t.cpu += timing.SelfCPU()
 	}
-	t.mu.Lock()
-	t.cpu += cpu
-	t.wire += wire
-	t.mu.Unlock()
 	if err := t.tally.Add(op); err != nil || op.Outcome != record.OK {
 		return err
 	}
@@ -220,8 +212,6 @@ func (t *trial) account(ctx context.Context) {
 		t.site.Event("note", "no phases", t.site.Use.Name+": "+err.Error(), 0)
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, phase := range phases {
 		if t.phases[phase.Name] == nil {
 			t.order = append(t.order, phase.Name)
@@ -243,30 +233,6 @@ func (t *trial) traffic() float64 {
 	return rx + tx
 }
 
-// settle waits until objects have their full redundancy, one after the other, if the system does
-// that only after accepting them. Otherwise, their upload would share the link with the next
-// operation and be part of its inventory. If a wait fails, settle returns the remaining objects,
-// and the next wait is only brief. The error is non-nil only if ctx ended.
-func (r *runner) settle(ctx context.Context, all ...object) (left []object, err error) {
-	s, ok := r.node.(system.Settler)
-	for i := 0; ok && i < len(all); i++ {
-		limit := r.site.Limits.Deadline.Std()
-		if r.inVain.Load() {
-			limit = min(limit, scenario.SettleBriefly)
-		}
-		step, cancel := context.WithTimeout(ctx, limit)
-		err := s.Settle(step, all[i].ref)
-		cancel()
-		if err != nil && ctx.Err() != nil {
-			return all[i:], context.Cause(ctx)
-		}
-		if r.inVain.Store(err != nil); err != nil {
-			return all[i:], nil
-		}
-	}
-	return nil, nil
-}
-
 // settle calls the runner's settle, unless that was in vain before in this trial.
 func (t *trial) settle(ctx context.Context, o object) error {
 	if t.unsettled.Load() {
@@ -282,3 +248,38 @@ func (t *trial) settle(ctx context.Context, o object) error {
 // noteUnsettled is the note of a trial that gave up waiting.
 const noteUnsettled = "accepted objects did not become durable: their upload may share the link with later " +
 	"operations, and neither bytes on the wire nor what the servers hold are reported"
+
+// stored notes an object that the trial stored.
+func (t *trial) stored(o object) {
+	t.keep(1, o.content.Size)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made = append(t.made, o)
+}
+
+// remove deletes the objects of the trial.
+func (t *trial) remove(ctx context.Context) {
+	made := make([]system.Object, len(t.made))
+	for i, o := range t.made {
+		made[i] = system.Object{Ref: o.ref, Size: o.content.Size}
+	}
+	t.site.RemoveMade(ctx, t.node, made, t.removed)
+}
+
+// load returns the facts about the load generator.
+func (t *trial) load() scenario.Load {
+	load := t.tally.Load(timing.SelfCPU()-t.begun, t.cpu, t.o.Concurrency)
+	load.Details = t.facts
+	if t.o.Concurrency == 1 && !math.IsNaN(t.wire) {
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadWire, t.wire))
+	}
+	for _, name := range t.order {
+		load.Details = append(load.Details, record.Detail{Kind: record.DetailPhase, Name: name,
+			Value: stats.Median(t.phases[name])})
+	}
+	if t.unsettled.Load() {
+		load.Details = append(load.Details, scenario.Fact(scenario.LoadGaveUp, 1))
+		load.Notes = append(load.Notes, noteUnsettled)
+	}
+	return load
+}

@@ -1,14 +1,18 @@
-// Package overhead contains the scenario overhead, which measures the cost of an object beyond
-// the transfer of its bytes.
 package overhead
 
 import (
+	"cmp"
 	_ "embed"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 //go:embed view.yaml
@@ -97,4 +101,154 @@ func rows(id, column, unit string, holds func(t analysis.Table, row int,
 		}
 		return all
 	}
+}
+
+// task is one operation of one system with a kind of connections.
+type task struct{ system, operation, connections string }
+
+func taskOf(c *analysis.Cell) task {
+	return task{c.System, c.Plan.Overhead.Operation, c.Plan.Overhead.Connections}
+}
+
+// size returns the size of a cell's objects in bytes.
+func size(c *analysis.Cell) float64 { return float64(c.Plan.Data.Size) }
+
+// sequential reports whether a cell times single operations of one kind.
+func sequential(c *analysis.Cell) bool {
+	o := c.Plan.Overhead
+	return o.Concurrency <= 1 && o.Operation != "fill"
+}
+
+// view caches the reading of the last frame, which several of its functions need.
+type view struct{ last *reading }
+
+// reading is a frame with its links by trial, and the sizes that never cross them.
+type reading struct {
+	*analysis.Frame
+	checks  map[int64]record.LinkCheck
+	inlines map[task]inline
+}
+
+func (v *view) read(f *analysis.Frame) *reading {
+	if v.last != nil && v.last.Frame == f {
+		return v.last
+	}
+	r := &reading{f, map[int64]record.LinkCheck{}, map[task]inline{}}
+	for _, l := range f.Checks {
+		r.checks[l.Trial] = l
+	}
+	rtts := map[*analysis.Cell][]float64{}
+	for _, t := range f.Trials {
+		if l, ok := r.checks[t.ID]; ok && t.Valid() {
+			rtts[t.Info] = append(rtts[t.Info], l.RTT)
+		}
+	}
+	for _, k := range r.tasks() {
+		r.inlines[k] = r.inline(k, rtts)
+	}
+	v.last = r
+	return r
+}
+
+// tasks returns the tasks to fit, ordered by operation, connections and system.
+func (r *reading) tasks() []task {
+	var all []task
+	operation := map[string]int{}
+	for i, c := range r.Cells {
+		k := taskOf(c)
+		if !sequential(c) || slices.Contains(all, k) {
+			continue
+		}
+		if all = append(all, k); operation[k.operation] == 0 {
+			operation[k.operation] = i + 1
+		}
+	}
+	slices.SortStableFunc(all, func(a, b task) int {
+		return cmp.Or(operation[a.operation]-operation[b.operation], -cmp.Compare(a.connections, b.connections),
+			r.place(a.system)-r.place(b.system))
+	})
+	return all
+}
+
+// place returns the index of a system in the run.
+func (r *reading) place(system string) int {
+	return slices.IndexFunc(r.Systems, func(s analysis.System) bool { return s.Name == system })
+}
+
+// inline holds the size up to which an operation's bytes never cross the link; NaN: all cross.
+type inline struct {
+	stays float64
+	whole bool // no size of the plan crosses: the operation is local
+}
+
+const (
+	noRound    = 0.5   // an operation that took a smaller share of the round trip waited for no answer
+	leastRTT   = 0.004 // seconds: the shortest round trip, or difference of two, that shows in a time
+	idleBytes  = 128   // on the link: noise of idle connections
+	quietShare = 0.5   // the object did not cross if the link carried at most this share of its bytes
+	// absentShare is the share of an object of tellingSize or more below which the traffic is
+	// communication of daemons: the object did not cross, no matter how long the operation took.
+	absentShare, tellingSize = 0.1, 10_000
+)
+
+// inline finds the sizes whose bytes never cross the link. Either the operation at the longest
+// round trip, where a wait shows best, took too little time to wait for an answer while the link
+// carried almost nothing, or the link carried too little of a large object.
+func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (in inline) {
+	stays, longest := map[float64]bool{}, map[float64]float64{}
+	carried := map[float64]float64{} // by size: the most bytes on the link
+	planned := 0.0
+	moves := k.operation != "stat" && k.operation != "delete"
+	for _, c := range r.Cells {
+		if !sequential(c) || taskOf(c) != k {
+			continue
+		}
+		n := size(c)
+		planned = max(planned, n)
+		took, ok := c.Metrics["duration_p50"]
+		if !ok {
+			continue
+		}
+		wire, measured := c.Metrics["wire_bytes"]
+		if measured && moves && n >= tellingSize {
+			carried[n] = max(carried[n], float64(wire.Median))
+		}
+		rtt := stats.Median(rtts[c])
+		if !(rtt >= max(leastRTT, longest[n])) {
+			continue
+		}
+		crossed := measured && moves && float64(wire.Median) > max(idleBytes, quietShare*n)
+		longest[n], stays[n] = rtt, float64(took.Median) < noRound*rtt && !crossed
+	}
+	absent := 0.0 // smaller sizes do not cross either
+	for n, bytes := range carried {
+		if bytes < absentShare*n {
+			absent, stays[n] = max(absent, n), true
+		}
+	}
+	in.stays = math.NaN()
+	for _, n := range slices.Sorted(maps.Keys(stays)) {
+		if !stays[n] && n > absent {
+			break
+		}
+		in.stays = n
+	}
+	in.whole = in.stays >= planned
+	return in
+}
+
+// local reports whether the bytes of a cell's objects never cross the link.
+func (r *reading) local(c *analysis.Cell) bool {
+	k := taskOf(c)
+	if k.operation == "fill" {
+		k.operation = "put" // the operation that it times first
+	}
+	return size(c) <= r.inlines[k].stays
+}
+
+// alike reports whether two cells are comparable in a metric: times of operations that cross the
+// link are not comparable with times of local ones.
+func (v *view) alike(f *analysis.Frame, metric string, a, b *analysis.Cell) bool {
+	r := v.read(f)
+	return metric == "system_rss_peak" || r.local(a) == r.local(b)
 }

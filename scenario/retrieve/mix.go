@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/stats"
@@ -52,11 +53,11 @@ func (r *runner) mixTrial(ctx context.Context, cell experiment.Cell, seed uint64
 	}()
 	n := t.spec.Concurrency
 	sink.Begin()
-	cpu, first := scenario.SelfCPU(), t.now()
+	cpu, first := timing.SelfCPU(), t.now()
 	err := scenario.Workers(ctx, n, func(ctx context.Context, worker int) error {
 		return t.work(ctx, uint32(worker), first)
 	})
-	used := scenario.SelfCPU() - cpu
+	used := timing.SelfCPU() - cpu
 	sink.End()
 	load := t.tally.Load(used, used, n)
 	load.Notes = append(load.Notes, "operations: through the system's own client, in this process; every byte read "+
@@ -127,7 +128,7 @@ func (t *mixTrial) operate(ctx context.Context, op *record.Op, k int64) error {
 		ref, err = t.store.Put(w.Ctx, name, c.Size, w.Sending(c))
 		return err
 	})
-	t.AddPut(name, ref)
+	t.Add(name, ref)
 	if err == nil {
 		t.keep(ref)
 	}

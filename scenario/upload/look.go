@@ -126,8 +126,8 @@ func (t *trial) resolve(ctx context.Context) error {
 		"%d nothing", len(doubted), n[whole], n[broken], n[absent])
 	if open := n[unknown]; open > 0 {
 		what += fmt.Sprintf("; for %d this is not known", open)
-		t.note(fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the system has them",
-			open))
+		t.notes = append(t.notes, fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the "+
+			"system has them", open))
 	}
 	return t.event("note", "in doubt", what)
 }
@@ -172,7 +172,7 @@ func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 	object := int(job.Object)
 	op, err := t.compare(ctx, object, system.Ref(job.Ref))
 	why := fmt.Sprintf("%s: %v", op.Outcome, err)
-	if errors.Is(err, errOwnData) { // nothing was fetched
+	if errors.Is(err, scenario.ErrOwnData) { // nothing was fetched
 		t.mu.Lock()
 		t.unread++
 		t.mu.Unlock()
@@ -183,15 +183,12 @@ func (t *trial) verifyOne(ctx context.Context, job *record.Job) error {
 	return t.named("violation", "object not verified", object, why)
 }
 
-// errOwnData means that the set's data could not be read, so that nothing can be compared.
-var errOwnData = errors.New("its own data could not be read")
-
 // compare fetches an object, as one operation under the limits, and compares every byte with
 // the set's.
 func (t *trial) compare(ctx context.Context, object int, ref system.Ref) (op record.Op, err error) {
 	check, err := workload.Check(t.set, object)
 	if err != nil {
-		return op, fmt.Errorf("%w: %w", errOwnData, err)
+		return op, fmt.Errorf("%w: %w", scenario.ErrOwnData, err)
 	}
 	defer check.Close()
 	op = record.Op{Kind: record.OpGet, Object: uint32(object), Length: t.set.Object(object).Size}

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/stats"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -57,43 +59,28 @@ func (l *loadTest) since(name string) *big.Int {
 	return minus(v, l.readings.first[name])
 }
 
-// money adds the cost of the test, from the exact amounts of its first and last poll.
+// money adds the cost of the test, by purpose, in total, per file, and per TB and month, from the exact
+// amounts of its first and last poll.
 func (l *loadTest) money() {
-	if len(l.readings.last) == 0 {
-		return
-	}
-	var order []string
-	by := map[string]*big.Int{}
-	add := func(purpose string, amount *big.Int) { order, by[purpose] = append(order, purpose), amount }
-	var named, store *big.Int
+	var named, store, used *big.Int
 	for _, name := range slices.Sorted(maps.Keys(l.readings.last)) {
 		if isPurpose(name) {
-			add(strings.TrimPrefix(name, system.ReadSpentPrefix), l.since(name))
-			named = plus(named, l.since(name))
+			amount := l.since(name)
+			l.amount("money", strings.TrimPrefix(name, system.ReadSpentPrefix), amount, one)
+			named = plus(named, amount)
 		}
 	}
-	if storage := by["storage"]; storage != nil { // else it is part of another purpose, such as uploads
-		store = plus(by["fees"], storage)
+	if storage := l.since(system.ReadSpentPrefix + "storage"); storage != nil { // else part of another purpose
+		store = plus(l.since(system.ReadSpentPrefix+"fees"), storage)
 	}
 	spent, unspent := l.since(system.ReadSpent), l.since(system.ReadUnspent)
-	var used *big.Int
 	if spent != nil && unspent != nil {
 		used = minus(spent, unspent)
-		add(system.ReadUnspent, unspent)
+		l.spending = system.Money("", used).Value
+		l.amount("money", system.ReadUnspent, unspent, one)
 		if named != nil && used.Cmp(named) != 0 {
-			add(unnamed, minus(used, named))
+			l.amount("money", unnamed, minus(used, named), one)
 		}
-	}
-	for _, kind := range order {
-		l.amount("money", kind, by[kind], one)
-	}
-	l.totals(spent, used, unspent, store)
-}
-
-// totals adds the total cost of the test, and the cost per file and per TB and month.
-func (l *loadTest) totals(spent, used, unspent, store *big.Int) {
-	if used != nil {
-		l.spending = float(used) / math.Pow(10, system.Decimals)
 	}
 	l.amount("money_spent", "", spent, one)
 	l.amount("money_used", "", used, one)
@@ -130,7 +117,7 @@ const (
 // grow. Unused money of ended contracts may come back later.
 func (l *loadTest) invariants() {
 	if amount, from, to := l.readings.lost(); amount != nil {
-		value := float(amount) / math.Pow(10, system.Decimals)
+		value := system.Money("", amount).Value
 		ended := l.values[system.ReadEndedUnspent]
 		if back := ended.upTo(to.start) - ended.upTo(from.start); !(back >= 0.99*value) {
 			l.amount("money_missing", "", amount, one)
@@ -151,4 +138,98 @@ func (l *loadTest) invariants() {
 			l.span(counterFell, name, from.Start, to.End, name)
 		}
 	}
+}
+
+const (
+	// A change counts once it has held for heldPolls polls and heldSeconds: a transaction waits
+	// for its block, and the calls of a poll are not simultaneous.
+	heldPolls   = 5
+	heldSeconds = 30 * 60
+	// slack is the tolerance as a multiple of the amount moved between neighbouring polls, since
+	// a poll may see an amount twice or not at all. rounding is the tolerance as a share of the
+	// amounts.
+	slack    = 2
+	rounding = 1e-9
+	// noisy is the multiple of the median tolerance above which a poll shows no level.
+	noisy = 3
+	// fallShare is the share by which a counter may fall, since systems round.
+	fallShare = 1e-3
+)
+
+// lost returns by how much the sum of wallet and contracts is lower at the end than at the
+// beginning, and the polls between which it left its first level. The amount is nil if nothing
+// was lost, or not for long enough to rule out money in transit.
+func (w *readings) lost() (amount *big.Int, from, to entry) {
+	scale, off := 0.0, make([]float64, len(w.wealth))
+	for _, v := range w.last {
+		scale = max(scale, math.Abs(float(v)))
+	}
+	for i, e := range w.wealth {
+		off[i] = slack*e.moved + rounding*scale
+		if i+1 < len(w.wealth) {
+			off[i] += slack * w.wealth[i+1].moved
+		}
+	}
+	usual := stats.Median(off)
+	var calm []entry // polls during unusual movement show no level
+	var within []float64
+	for i, e := range w.wealth {
+		if off[i] <= noisy*usual {
+			calm, within = append(calm, e), append(within, off[i])
+		}
+	}
+	n := len(calm)
+	if n < 2*heldPolls {
+		return nil, from, to
+	}
+	level := typical(calm[:heldPolls])
+	i := n
+	for i > 0 && math.Abs(float(minus(calm[i-1].level, level))) > within[i-1] {
+		i--
+	}
+	if i == 0 || n-i < heldPolls || calm[n-1].end-calm[i].start < heldSeconds {
+		return nil, from, to
+	}
+	if amount = minus(level, typical(calm[max(i, n-heldPolls):])); amount.Sign() < 0 {
+		return nil, from, to
+	}
+	return amount, calm[i-1], calm[i]
+}
+
+// typical returns the median level.
+func typical(all []entry) *big.Int {
+	all = slices.SortedFunc(slices.Values(all), func(a, b entry) int { return a.level.Cmp(b.level) })
+	return all[len(all)/2].level
+}
+
+// falls returns the polls between which a counter fell and then stayed lower for heldPolls polls.
+func (s series) falls() (from, to collect.Reported, fell bool) {
+	top, below := math.Inf(-1), 0
+	for _, r := range s {
+		if r.Value >= top-fallShare*math.Abs(top) {
+			top, from, below = max(top, r.Value), r, 0
+			continue
+		}
+		if below++; below == 1 {
+			to = r
+		}
+		if below == heldPolls {
+			return from, to, true
+		}
+	}
+	return from, to, false
+}
+
+func plus(a, b *big.Int) *big.Int {
+	if a == nil {
+		return b
+	}
+	return new(big.Int).Add(a, b)
+}
+
+func minus(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
+
+func float(v *big.Int) float64 {
+	f, _ := v.Float64()
+	return f
 }

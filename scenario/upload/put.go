@@ -3,10 +3,10 @@ package upload
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/timing"
@@ -33,11 +33,11 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 			return t.becomes(object, job, job.State)
 		}
 	}
-	from, err := openSource(t.set, object)
+	content, err := t.set.Open(object)
 	if err != nil {
 		return t.unreadable(object, job, err)
 	}
-	defer from.Close()
+	defer content.Close()
 	if job.State != record.JobPutting { // an attempt that a killed session left open counts once
 		job.Attempts++
 	}
@@ -45,11 +45,11 @@ func (t *trial) attempt(ctx context.Context, worker, object int) error {
 	if err := t.sink.Jobs(job.Job); err != nil {
 		return err
 	}
-	return t.store(ctx, worker, object, job, from)
+	return t.store(ctx, worker, object, job, content)
 }
 
 // store puts an object that is recorded as being put, and records the result.
-func (t *trial) store(ctx context.Context, worker, object int, job *job, from *source) error {
+func (t *trial) store(ctx context.Context, worker, object int, job *job, content io.Reader) error {
 	job.Began = t.sink.Now()
 	t.mu.Lock()
 	t.session++
@@ -57,18 +57,15 @@ func (t *trial) store(ctx context.Context, worker, object int, job *job, from *s
 	var ref system.Ref
 	op := record.Op{Kind: record.OpPut, Worker: uint32(worker), Object: uint32(object), Length: job.Size}
 	err := scenario.Timed(ctx, t.site.Limits, t.sink.Now, &op, func(w *scenario.Operation) (err error) {
-		ref, err = t.node.Put(w.Ctx, job.Name, job.Size, w.SendingFrom(from, job.Size))
+		ref, err = t.node.Put(w.Ctx, job.Name, job.Size, w.SendingFrom(content, job.Size))
 		return err
 	})
-	if from.err != nil {
-		op.Outcome, op.Class = record.Cancelled, "its own data could not be read"
-	}
 	if err := t.done(op); err != nil {
 		return err
 	}
 	switch {
-	case from.err != nil:
-		return t.unreadable(object, job, from.err)
+	case errors.Is(err, scenario.ErrOwnData):
+		return t.unreadable(object, job, err)
 	case op.Outcome == record.OK:
 		if err := t.accept(object, job, ref, time.Duration(op.LastByte)); err != nil {
 			return err
@@ -170,38 +167,6 @@ const (
 	backoffMost   = 10 * time.Minute
 )
 
-// source reads the content of an object to be sent. It keeps read errors, which are no failures
-// of the system.
-type source struct {
-	io.ReadSeekCloser
-	left int64
-	err  error // why the content could not be read
-}
-
-func openSource(set workload.Set, object int) (*source, error) {
-	from, err := set.Open(object)
-	if err != nil {
-		return nil, err
-	}
-	return &source{from, set.Object(object).Size, nil}, nil
-}
-
-// Read implements io.Reader.
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.ReadSeekCloser.Read(p)
-	s.left -= int64(n)
-	switch {
-	case s.left < 0:
-		err = errors.New("it is longer than it was")
-	case errors.Is(err, io.EOF) && s.left > 0:
-		err = fmt.Errorf("it ends %d bytes too early: %w", s.left, io.ErrUnexpectedEOF)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
-}
-
 // settle waits until an accepted object is durable, at most upload.settle since its acceptance.
 // settleLate asks again about objects that are not durable by then.
 func (t *trial) settle(ctx context.Context, worker, object int) error {
@@ -248,7 +213,8 @@ func (t *trial) settleLate(ctx context.Context) error {
 	}
 	within, cancel := context.WithTimeout(ctx, max(t.u.Settle.Std(), scenario.SettleBriefly))
 	defer cancel()
-	for late := t.notDurable(); len(late) > 0 && within.Err() == nil; late = t.notDurable() {
+	accepted := func(j *job) bool { return j.State == record.JobAccepted }
+	for late := t.unfinished(accepted); len(late) > 0 && within.Err() == nil; late = t.unfinished(accepted) {
 		for _, object := range late {
 			if err := t.settleWithin(within, scenario.SettleBriefly, 0, object); err != nil {
 				return err
@@ -257,11 +223,6 @@ func (t *trial) settleLate(ctx context.Context) error {
 		timing.Pause(within, scenario.SettleBriefly) // for an object that is gone, settleWithin returns at once
 	}
 	return context.Cause(ctx)
-}
-
-// notDurable returns the objects that are accepted but not durable, in the set's order.
-func (t *trial) notDurable() []int {
-	return t.unfinished(func(j *job) bool { return j.State == record.JobAccepted })
 }
 
 // unfinished returns the unfinished objects for which has is true, in the set's order.
@@ -275,4 +236,107 @@ func (t *trial) unfinished(has func(*job) bool) (all []int) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+func isStored(s record.JobState) bool { return s == record.JobAccepted || s == record.JobDurable }
+
+// queue keeps the state of each object of a data set, and hands out the objects to put or to
+// settle: first those that were queued again, then new ones in the order of the set. The state of
+// an untouched object is empty; that of an object that a worker took to put it is [record.JobPutting].
+type queue struct {
+	objects workload.Set
+
+	mu      sync.Mutex
+	changed *sync.Cond // signals a change of state or due
+	state   []record.JobState
+	count   map[record.JobState]int64 // of objects in each state
+	bytes   int64                     // of stored ones
+	next    int                       // no object before it is new
+	due     []int                     // queued again
+}
+
+// take returns the next object, and marks it as being put unless it is stored. It waits while
+// other objects may be queued again; ok is false when none is left or ctx has ended.
+func (q *queue) take(ctx context.Context) (object int, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	defer context.AfterFunc(ctx, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.changed.Broadcast()
+	})()
+	for ctx.Err() == nil {
+		for q.next < len(q.state) && q.state[q.next] != "" {
+			q.next++
+		}
+		switch {
+		case len(q.due) > 0:
+			object, q.due = q.due[0], q.due[1:]
+		case q.next < len(q.state):
+			object = q.next
+		case q.count[record.JobPutting]+q.count[record.JobWaiting] > 0:
+			q.changed.Wait()
+			continue
+		default:
+			return 0, false
+		}
+		if !isStored(q.state[object]) {
+			q.move(object, record.JobPutting)
+		}
+		return object, true
+	}
+	return 0, false
+}
+
+// move changes the state of an object and updates the counts. The caller holds q.mu.
+func (q *queue) move(object int, to record.JobState) {
+	from, size := q.state[object], q.objects.Object(object).Size
+	if isStored(from) {
+		q.bytes -= size
+	}
+	if isStored(to) {
+		q.bytes += size
+	}
+	q.count[from]--
+	q.count[to]++
+	q.state[object] = to
+	q.changed.Broadcast()
+}
+
+func (q *queue) set(object int, state record.JobState) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.move(object, state)
+}
+
+// again queues an object before all new ones.
+func (q *queue) again(object int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due = append(q.due, object)
+	q.changed.Broadcast()
+}
+
+// later queues an object for another put after a wait.
+func (q *queue) later(object int, wait time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.move(object, record.JobWaiting)
+	time.AfterFunc(wait, func() { q.again(object) })
+}
+
+func (q *queue) of(object int) record.JobState {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.state[object]
+}
+
+// report fills in the numbers of objects.
+func (q *queue) report(s *scenario.State) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s.Objects, s.Bytes, s.Durable = int64(len(q.state)), q.bytes, q.count[record.JobDurable]
+	s.Accepted = q.count[record.JobAccepted] + s.Durable
+	s.Failed, s.Refused, s.Unreadable = q.count[record.JobFailed], q.count[record.JobRefused],
+		q.count[record.JobUnreadable]
 }

@@ -163,11 +163,6 @@ func (c coding) spread() float64 {
 // now returns the last value of a reading, or NaN if there is none.
 func (l *loadTest) now(name string) float64 { return l.values[name].upTo(math.Inf(1)) }
 
-// fresh reports whether nothing was stored at the first poll.
-func (l *loadTest) fresh() bool {
-	return l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute)
-}
-
 // empty reports whether readings were zero at the first poll or came only from the test's own
 // objects.
 func (l *loadTest) empty(names ...string) bool {
@@ -203,7 +198,8 @@ func (l *loadTest) efficient(put func(string, float64)) {
 		return
 	}
 	absolute, before := last.Value, stored{}
-	if !l.fresh() {
+	fresh := l.empty(system.ReadFiles, system.ReadFileBytes, system.ReadAbsolute)
+	if !fresh {
 		absolute, before = last.Value-first.Value, l.by(mid(first))
 	}
 	l.row("absolute", "", absolute)
@@ -218,7 +214,7 @@ func (l *loadTest) efficient(put func(string, float64)) {
 		return l.values[system.ReadFileBytes].at(poll.Start) - buffered
 	}
 	if v := reported(last); !math.IsNaN(v) && !l.calls["list"] {
-		if was := reported(first); !l.fresh() && !math.IsNaN(was) {
+		if was := reported(first); !fresh && !math.IsNaN(was) {
 			v -= was
 		}
 		lo, hi = min(v, lo), min(v, hi)

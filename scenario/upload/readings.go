@@ -223,6 +223,20 @@ func (w *readings) answers(p *record.Poll) {
 	}
 }
 
+// measure puts the metrics of polls, except for the bandwidth.
+func (w *readings) measure(put func(string, float64)) {
+	put("polls", float64(w.polls))
+	put("polls_missed", float64(w.missed))
+	put("poll_gaps", float64(w.failed))
+	if v := w.values[system.ReadAbsolute]; len(v) > 1 {
+		put("absolute_bytes", v[len(v)-1].Value-v[0].Value)
+	}
+	if amount := w.used.Sum; amount != nil {
+		put("spent", system.Money("", amount).Value)
+	}
+	put("poll_p50", stats.Median(w.latency.values()))
+}
+
 // partsOfWealth holds the amounts whose sum is constant in a closed system, with their signs.
 var partsOfWealth = map[string]int64{system.ReadBalance: 1, system.ReadIncoming: 1, system.ReadOutgoing: -1,
 	system.ReadSpent: 1}
@@ -231,97 +245,3 @@ var partsOfWealth = map[string]int64{system.ReadBalance: 1, system.ReadIncoming:
 const moneyUsed = "money_used"
 
 func isPurpose(name string) bool { return strings.HasPrefix(name, system.ReadSpentPrefix) }
-
-const (
-	// A change counts once it has held for heldPolls polls and heldSeconds: a transaction waits
-	// for its block, and the calls of a poll are not simultaneous.
-	heldPolls   = 5
-	heldSeconds = 30 * 60
-	// slack is the tolerance as a multiple of the amount moved between neighbouring polls, since
-	// a poll may see an amount twice or not at all. rounding is the tolerance as a share of the
-	// amounts.
-	slack    = 2
-	rounding = 1e-9
-	// noisy is the multiple of the median tolerance above which a poll shows no level.
-	noisy = 3
-	// fallShare is the share by which a counter may fall, since systems round.
-	fallShare = 1e-3
-)
-
-// lost returns by how much the sum of wallet and contracts is lower at the end than at the
-// beginning, and the polls between which it left its first level. The amount is nil if nothing
-// was lost, or not for long enough to rule out money in transit.
-func (w *readings) lost() (amount *big.Int, from, to entry) {
-	scale, off := 0.0, make([]float64, len(w.wealth))
-	for _, v := range w.last {
-		scale = max(scale, math.Abs(float(v)))
-	}
-	for i, e := range w.wealth {
-		off[i] = slack*e.moved + rounding*scale
-		if i+1 < len(w.wealth) {
-			off[i] += slack * w.wealth[i+1].moved
-		}
-	}
-	usual := stats.Median(off)
-	var calm []entry // polls during unusual movement show no level
-	var within []float64
-	for i, e := range w.wealth {
-		if off[i] <= noisy*usual {
-			calm, within = append(calm, e), append(within, off[i])
-		}
-	}
-	n := len(calm)
-	if n < 2*heldPolls {
-		return nil, from, to
-	}
-	level := typical(calm[:heldPolls])
-	i := n
-	for i > 0 && math.Abs(float(minus(calm[i-1].level, level))) > within[i-1] {
-		i--
-	}
-	if i == 0 || n-i < heldPolls || calm[n-1].end-calm[i].start < heldSeconds {
-		return nil, from, to
-	}
-	if amount = minus(level, typical(calm[max(i, n-heldPolls):])); amount.Sign() < 0 {
-		return nil, from, to
-	}
-	return amount, calm[i-1], calm[i]
-}
-
-// typical returns the median level.
-func typical(all []entry) *big.Int {
-	all = slices.SortedFunc(slices.Values(all), func(a, b entry) int { return a.level.Cmp(b.level) })
-	return all[len(all)/2].level
-}
-
-// falls returns the polls between which a counter fell and then stayed lower for heldPolls polls.
-func (s series) falls() (from, to collect.Reported, fell bool) {
-	top, below := math.Inf(-1), 0
-	for _, r := range s {
-		if r.Value >= top-fallShare*math.Abs(top) {
-			top, from, below = max(top, r.Value), r, 0
-			continue
-		}
-		if below++; below == 1 {
-			to = r
-		}
-		if below == heldPolls {
-			return from, to, true
-		}
-	}
-	return from, to, false
-}
-
-func plus(a, b *big.Int) *big.Int {
-	if a == nil {
-		return b
-	}
-	return new(big.Int).Add(a, b)
-}
-
-func minus(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
-
-func float(v *big.Int) float64 {
-	f, _ := v.Float64()
-	return f
-}

@@ -92,8 +92,31 @@ var ErrDataChanged = errors.New("the data set has changed since the trial began"
 // replay reads the records of earlier sessions.
 func (t *trial) replay(r *restored) error {
 	in := t.sink.Recorded()
-	for job := range in.Jobs {
-		t.replayJob(r, int(job.Object), &job)
+	for j := range in.Jobs {
+		i := int(j.Object)
+		r.recorded++
+		if j.Attempts > 0 {
+			t.tally.begun(j.Began)
+		}
+		if isStored(j.State) || givenUp(j.State) {
+			t.queue.set(i, j.State)
+		}
+		switch j.State {
+		case record.JobFailed, record.JobRefused:
+			continue
+		case record.JobAccepted, record.JobDurable:
+			r.accepted++
+			r.known.add(j.Ref, i)
+			t.last = max(t.last, j.Accepted)
+			if j.State == record.JobDurable || t.settler() == nil {
+				continue
+			}
+		case record.JobPutting:
+			r.doubt++
+		case record.JobUnreadable, record.JobMissing: // start anew; its data may be readable now
+			j.Attempts, j.Ref = 0, ""
+		}
+		t.jobs[i] = &job{j, j.State == record.JobPutting || j.State == record.JobWaiting}
 	}
 	t.fetched = t.tally.read(in.Ops)
 	return in.Err()
@@ -101,32 +124,6 @@ func (t *trial) replay(r *restored) error {
 
 // givenUp reports whether an object gets no further put.
 func givenUp(s record.JobState) bool { return s == record.JobFailed || s == record.JobRefused }
-
-func (t *trial) replayJob(r *restored, i int, j *record.Job) {
-	r.recorded++
-	if j.Attempts > 0 {
-		t.tally.begun(j.Began)
-	}
-	if isStored(j.State) || givenUp(j.State) {
-		t.queue.set(i, j.State)
-	}
-	switch j.State {
-	case record.JobFailed, record.JobRefused:
-		return
-	case record.JobAccepted, record.JobDurable:
-		r.accepted++
-		r.known.add(j.Ref, i)
-		t.last = max(t.last, j.Accepted)
-		if j.State == record.JobDurable || t.settler() == nil {
-			return
-		}
-	case record.JobPutting:
-		r.doubt++
-	case record.JobUnreadable, record.JobMissing: // start anew; its data may be readable now
-		j.Attempts, j.Ref = 0, ""
-	}
-	t.jobs[i] = &job{*j, j.State == record.JobPutting || j.State == record.JobWaiting}
-}
 
 // enqueue queues the unfinished objects of earlier sessions before all new ones; those that
 // wait for a retry follow when their pause is over.
@@ -198,12 +195,7 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		delete(t.fetched, int(j.Object))
 		j.State, j.Error = record.JobMissing, "it was accepted, and is not there, or not whole, any more"
 	}
-	for batch := range slices.Chunk(missing, 1000) {
-		if err := t.sink.Jobs(batch...); err != nil {
-			return 0, err
-		}
-	}
-	return len(missing), nil
+	return len(missing), t.sink.Jobs(missing...)
 }
 
 // list lists the objects of the system, and returns which stored objects are there with the
@@ -218,7 +210,12 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 	}
 	seen = make([]bool, t.set.Len())
 	return seen, t.node.(system.Lister).List(ctx, func(o system.Object) error {
-		for _, i := range t.objectsOf(o, known) {
+		// Several objects share a ref that is derived from content. A system may prefix names.
+		found := known[string(o.Ref)]
+		if at := strings.Index(o.Name, t.pre); len(found) == 0 && at >= 0 {
+			found = known[o.Name[at:]]
+		}
+		for _, i := range found {
 			switch whole := o.Size < 0 || o.Size == t.set.Object(i).Size; {
 			case seen[i]:
 			case whole && isStored(t.queue.of(i)):
@@ -231,19 +228,6 @@ func (t *trial) list(ctx context.Context, known index) (seen []bool, err error) 
 		}
 		return nil
 	})
-}
-
-// objectsOf returns the objects of the set that match a listed object. It looks them up by
-// ref (several objects share one if refs are derived from content), else by name, which a
-// system may prefix.
-func (t *trial) objectsOf(o system.Object, known index) []int {
-	if found := known[string(o.Ref)]; len(found) > 0 {
-		return found
-	}
-	if at := strings.Index(o.Name, t.pre); at >= 0 {
-		return known[o.Name[at:]]
-	}
-	return nil
 }
 
 // index finds objects by their refs and names.

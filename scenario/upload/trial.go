@@ -3,12 +3,13 @@ package upload
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -28,7 +29,7 @@ type trial struct {
 
 	queue *queue
 	polls *polls
-	log   *scenario.OpLog
+	log   *scenario.Tally
 
 	mu       sync.Mutex
 	jobs     map[int]*job          // unfinished objects: their put began, or they are not yet durable
@@ -53,7 +54,7 @@ type job struct {
 // Trial implements Runner.
 func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 	sink scenario.Sink) (scenario.Load, error) {
-	cpu := scenario.SelfCPU()
+	cpu := timing.SelfCPU()
 	set, err := scenario.DataSet(ctx, cell.Data, r.dataSeed(seed), r.site.Base)
 	if err != nil {
 		return scenario.Load{}, fmt.Errorf("%s: data set: %w", r.site.Use.Name, err)
@@ -66,13 +67,15 @@ func (r *runner) Trial(ctx context.Context, cell experiment.Cell, seed uint64,
 }
 
 func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, set workload.Set) *trial {
+	sink.Progress = func(int64, int64) {} // the state says more
 	t := &trial{
 		runner: r, u: cell.Upload, seed: seed, sink: sink, set: set,
-		pre: r.trialNames(cell, seed), log: scenario.NewOpLog(sink.Block),
+		pre: r.trialNames(cell, seed), log: scenario.NewTally(sink),
 		jobs: map[int]*job{}, listed: map[int]system.Object{}, troubled: map[string]int{},
 		tally: noPuts,
 	}
-	t.queue = newQueue(set.Len(), func(object int) int64 { return set.Object(object).Size })
+	t.queue = &queue{objects: set, state: make([]record.JobState, set.Len()), count: map[record.JobState]int64{}}
+	t.queue.changed = sync.NewCond(&t.queue.mu)
 	t.polls = newPolls(r.node, sink, t.u.Poll.Std())
 	return t
 }
@@ -80,12 +83,10 @@ func newTrial(r *runner, cell experiment.Cell, seed uint64, sink scenario.Sink, 
 // run does what is left of the trial. It returns nil when all is done or an exit condition
 // ended the trial.
 func (t *trial) run(ctx context.Context) error {
-	stop, err := t.polls.during(ctx, func(during context.Context, fail context.CancelCauseFunc) error {
+	stop, err := t.polls.during(ctx, func(during context.Context) error {
 		defer timing.Every(t.reportEvery, func() {
 			t.sink.State(t.state())
-			if err := t.log.Flush(); err != nil {
-				fail(err)
-			}
+			_ = t.log.Flush() // the record keeps its first error
 		})()
 		err := t.work(during)
 		if stopOf(ctx) != nil {
@@ -95,7 +96,7 @@ func (t *trial) run(ctx context.Context) error {
 	})
 	clearing, cancel := ctx, context.CancelFunc(func() {})
 	if stop != nil { // remove objects even so: they would cost money
-		t.note(stop.Error())
+		t.notes = append(t.notes, stop.Error())
 		clearing, cancel = context.WithTimeout(context.WithoutCancel(ctx), clearStopped)
 	}
 	defer cancel()
@@ -147,12 +148,6 @@ func (t *trial) event(kind, what, detail string) error {
 	return t.sink.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail})
 }
 
-func (t *trial) note(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.notes = append(t.notes, text)
-}
-
 // done counts and logs an ended operation.
 func (t *trial) done(op record.Op) error {
 	t.mu.Lock()
@@ -162,13 +157,8 @@ func (t *trial) done(op record.Op) error {
 }
 
 func (t *trial) state() scenario.State {
-	at, n := t.sink.Now(), t.queue.counts()
-	s := scenario.State{
-		At: at, Objects: int64(t.set.Len()), Accepted: n.accepted(), Durable: n.in[record.JobDurable],
-		Failed: n.in[record.JobFailed], Refused: n.in[record.JobRefused], Unreadable: n.in[record.JobUnreadable],
-		Bytes: n.bytes,
-	}
-	t.polls.sofar(&s)
+	s := t.polls.state()
+	t.queue.report(&s)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.Finished, s.Failures, s.Full = t.tally.finished, t.tally.failures, t.full
@@ -178,13 +168,14 @@ func (t *trial) state() scenario.State {
 // load returns the facts about the load generator. cpu is this process's CPU time at the start
 // of the trial.
 func (t *trial) load(cpu float64) scenario.Load {
-	used, peak := scenario.Self()
+	var own syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &own) // fails only for wrong arguments
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	load := scenario.Load{
 		Seconds: max(0, t.last-max(0, t.tally.first)).Seconds(), // last is 0 if none was accepted
-		CPU:     used - cpu, RSSPeak: peak,
-		Notes: slices.Clone(t.notes),
+		CPU:     timing.SelfCPU() - cpu, RSSPeak: float64(own.Maxrss) * 1024,
+		Notes: t.notes,
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
 			scenario.Fact(scenario.LoadAttempts, float64(t.session)),
 			scenario.Fact(scenario.LoadNotCompared, float64(t.unread))},
@@ -195,117 +186,114 @@ func (t *trial) load(cpu float64) scenario.Load {
 	return load
 }
 
-// counts holds the number of objects in each state, and the bytes of the accepted ones. The
-// state of an untouched object is empty; that of an object that a worker took to put it is
-// [record.JobPutting].
-type counts struct {
-	in    map[record.JobState]int64
-	bytes int64
-}
-
-// accepted returns the number of accepted objects, durable or not.
-func (c *counts) accepted() int64 { return c.in[record.JobAccepted] + c.in[record.JobDurable] }
-
-func isStored(s record.JobState) bool { return s == record.JobAccepted || s == record.JobDurable }
-
-// queue keeps the state of each object of a data set, and hands out the objects to put or to
-// settle: first those that were queued again, then new ones in the order of the set.
-type queue struct {
-	size func(object int) int64
+// polls polls a system during a trial, and keeps the values that exit conditions need, over all
+// sessions of the trial.
+type polls struct {
+	*collect.Collector
+	sink     scenario.Sink
+	restored time.Duration // end of earlier sessions' last poll with absolute bytes; negative: none
 
 	mu      sync.Mutex
-	changed *sync.Cond // signals a change of state or due
-	state   []record.JobState
-	total   counts
-	next    int   // no object before it is new
-	due     []int // queued again
+	first   float64       // absolute bytes of the first poll that reported them
+	last    float64       // likewise of the last one
+	lastEnd time.Duration // end of the last one; negative: none
+	used    collect.Used
 }
 
-func newQueue(n int, size func(object int) int64) *queue {
-	q := &queue{size: size, state: make([]record.JobState, n),
-		total: counts{in: map[record.JobState]int64{"": int64(n)}}}
-	q.changed = sync.NewCond(&q.mu)
-	return q
+func newPolls(node system.Node, sink scenario.Sink, every time.Duration) *polls {
+	p := &polls{sink: sink, restored: -1, lastEnd: -1}
+	p.Collector = &collect.Collector{Node: node, Every: every, Now: sink.Now, Keep: p.keep}
+	return p
 }
 
-// take returns the next object, and marks it as being put unless it is stored. It waits while
-// other objects may be queued again; ok is false when none is left or ctx has ended.
-func (q *queue) take(ctx context.Context) (object int, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	defer context.AfterFunc(ctx, func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.changed.Broadcast()
-	})()
-	for ctx.Err() == nil {
-		for q.next < len(q.state) && q.state[q.next] != "" {
-			q.next++
-		}
-		switch {
-		case len(q.due) > 0:
-			object, q.due = q.due[0], q.due[1:]
-		case q.next < len(q.state):
-			object = q.next
-		case q.total.in[record.JobPutting]+q.total.in[record.JobWaiting] > 0:
-			q.changed.Wait()
+// add adds a poll.
+func (p *polls) add(poll record.Poll) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range poll.Readings {
+		if r.Name != system.ReadAbsolute || r.Bad != "" {
 			continue
-		default:
-			return 0, false
 		}
-		if !isStored(q.state[object]) {
-			q.move(object, record.JobPutting)
+		if p.lastEnd < 0 {
+			p.first = r.Value
 		}
-		return object, true
+		p.last, p.lastEnd = r.Value, poll.End
 	}
-	return 0, false
+	p.used.Add(poll.Readings)
 }
 
-// move changes the state of an object and updates the counts. The caller holds q.mu.
-func (q *queue) move(object int, to record.JobState) {
-	from := q.state[object]
-	if isStored(from) {
-		q.total.bytes -= q.size(object)
+// restore adds the polls of earlier sessions.
+func (p *polls) restore() error {
+	in := p.sink.Recorded()
+	for earlier := range in.Polls {
+		p.First, p.Earlier = max(p.First, earlier.Seq+1), max(p.Earlier, earlier.Start)
+		p.add(earlier)
 	}
-	if isStored(to) {
-		q.total.bytes += q.size(object)
+	p.restored = p.lastEnd
+	return in.Err()
+}
+
+// stopOf returns the exit condition that ended a context, or nil.
+func stopOf(ctx context.Context) (stop *scenario.Stop) {
+	errors.As(context.Cause(ctx), &stop)
+	return stop
+}
+
+// during polls before, during and after work. The final poll is omitted after an error. stop is
+// the exit condition that ended the work, if any. An error in recording polls ends the work; a
+// call that the system does not answer is only a gap.
+func (p *polls) during(outer context.Context, work func(context.Context) error) (stop *scenario.Stop, err error) {
+	ctx, fail := context.WithCancelCause(outer)
+	defer fail(nil)
+	// Polls continue to the very end, even if the trial is interrupted.
+	going, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	if err := p.once(ctx); err != nil && ctx.Err() == nil { // nothing is stored before this poll ends
+		return nil, err
 	}
-	q.total.in[from]--
-	q.total.in[to]++
-	q.state[object] = to
-	q.changed.Broadcast()
+	over := make(chan error, 1)
+	go func() {
+		err := p.Run(going)
+		if err != nil {
+			fail(err)
+		}
+		over <- err
+	}()
+	err = work(ctx)
+	if stop = stopOf(outer); stop == nil {
+		err = cmp.Or(context.Cause(outer), err, context.Cause(ctx))
+	}
+	if err != nil {
+		end(collect.ErrAtOnce)
+	}
+	end(nil)
+	return stop, cmp.Or(err, <-over)
 }
 
-func (q *queue) set(object int, state record.JobState) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.move(object, state)
+// once polls in addition to the schedule.
+func (p *polls) once(ctx context.Context) error {
+	if err := p.Once(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
-// again queues an object before all new ones.
-func (q *queue) again(object int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.due = append(q.due, object)
-	q.changed.Broadcast()
+func (p *polls) keep(poll record.Poll) error {
+	p.add(poll)
+	return p.sink.Poll(poll)
 }
 
-// later queues an object for another put after a wait.
-func (q *queue) later(object int, wait time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.move(object, record.JobWaiting)
-	time.AfterFunc(wait, func() { q.again(object) })
-}
-
-func (q *queue) of(object int) record.JobState {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.state[object]
-}
-
-func (q *queue) counts() counts {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return counts{maps.Clone(q.total.in), q.total.bytes}
+// state returns the part of the trial's state that the polls know: the absolute bytes gained since
+// the first one, and the money used up.
+func (p *polls) state() scenario.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := scenario.State{At: p.sink.Now(), Absolute: -1, AbsoluteAt: -1, Spent: p.used.Sum}
+	if p.lastEnd >= 0 {
+		s.Absolute = max(0, int64(p.last-p.first))
+		if p.lastEnd > p.restored {
+			s.AbsoluteAt = p.lastEnd
+		}
+	}
+	return s
 }

@@ -1,3 +1,5 @@
+// Package upload contains the scenario upload, which measures what it takes to store a data set
+// and when that slows down, and the scenario collect, which only watches a system.
 package upload
 
 import (
@@ -7,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
@@ -19,8 +22,6 @@ import (
 // One trial is one load test. The journal records the start and the result of each put, so that
 // a later session knows of every object whether it is done, not begun, or in doubt; see restore.
 type Scenario struct{}
-
-var _ scenario.Scenario = Scenario{}
 
 func (Scenario) Name() string { return "upload" }
 
@@ -85,4 +86,59 @@ func (r *runner) dataSeed(seed uint64) uint64 {
 		purpose += " " + r.site.Run
 	}
 	return scenario.MixSeed(seed, purpose, 0)
+}
+
+// Collect polls a system repeatedly and changes nothing in it, for use alongside a load test by
+// another program.
+type Collect struct{ Scenario }
+
+func (Collect) Name() string { return "collect" }
+
+// Metrics implements Scenario.
+func (Collect) Metrics() []record.Metric {
+	return append(scenario.Definitions(definitions, "polls", "system"), scenario.Machine()...)
+}
+
+// Problems implements Scenario. There are none: collect takes whatever a system reports.
+func (Collect) Problems(experiment.SystemUse, system.Info, []experiment.Cell) []system.Problem {
+	return nil
+}
+
+// Prepares implements Scenario. Collect stores nothing.
+func (Collect) Prepares([]experiment.Cell) (objects, bytes int64) { return 0, 0 }
+
+// Prepare implements Scenario.
+func (Collect) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
+	return watcher{site}, nil
+}
+
+type watcher struct{ site scenario.Site }
+
+// Trial implements Runner. It polls for collect.for, counted from the trial's epoch, or without
+// limit if that is 0, and stops when ctx ends.
+func (w watcher) Trial(outer context.Context, cell experiment.Cell, _ uint64, sink scenario.Sink,
+) (scenario.Load, error) {
+	p := newPolls(w.site.Cluster.Nodes()[0], sink, cell.Collect.Every.Std())
+	if err := p.restore(); err != nil {
+		return scenario.Load{}, fmt.Errorf("%s: read the polls of earlier sessions: %w", w.site.Use.Name, err)
+	}
+	p.Keep = func(poll record.Poll) error {
+		defer func() { sink.State(p.state()) }()
+		return p.keep(poll)
+	}
+	var load scenario.Load
+	stop, err := p.during(outer, func(ctx context.Context) error {
+		begun := sink.Now()
+		if lasts := cell.Collect.For.Std(); lasts > 0 {
+			timing.Pause(ctx, lasts-begun)
+		} else {
+			<-ctx.Done()
+		}
+		load.Seconds = (sink.Now() - begun).Seconds()
+		return nil
+	})
+	if stop != nil {
+		load.Notes = append(load.Notes, stop.Error())
+	}
+	return load, err
 }
