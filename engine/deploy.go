@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"os"
 	"path/filepath"
@@ -236,17 +235,13 @@ func (r *run) watch(ctx context.Context, s *site) {
 // and contents must differ from those of earlier runs and of earlier sessions of this run.
 func (r *run) dataSeed(s *site, now time.Time) uint64 {
 	seed := r.plan.Experiment.Seed
-	if !s.attached() {
+	switch {
+	case !s.attached():
 		return seed
+	case r.cfg.continues(): // a trial that continues must find what its earlier sessions stored
+		return seedOf("%d/attached/%s", seed, r.rec.ID())
 	}
-	h := fnv.New64a()
-	if r.cfg.continues() {
-		// A trial that continues must find what its earlier sessions stored.
-		fmt.Fprintf(h, "%d/attached/%s", seed, r.rec.ID())
-		return h.Sum64()
-	}
-	fmt.Fprintf(h, "%d/attached/%d", seed, now.UnixNano())
-	seed = h.Sum64()
+	seed = seedOf("%d/attached/%d", seed, now.UnixNano())
 	r.event("note", "seed of its data", fmt.Sprintf("%s: %d", s.use.Name, seed), 0)
 	return seed
 }

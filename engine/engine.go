@@ -174,7 +174,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	if problems := Blocking(Preconditions(ctx, r.cfg)); len(problems) > 0 {
-		return &PreconditionError{problems}
+		return &scenario.PreconditionError{Problems: problems}
 	}
 	r.say(Event{Kind: EventStart})
 	if err := r.awaitQuiet(ctx); err != nil {
@@ -313,8 +313,8 @@ func (r *run) retryInvalid() error {
 			continue
 		}
 		if r.cfg.continues() {
-			return &PreconditionError{[]Problem{refuse("a load test is not executed again: its objects are stored",
-				"start a new run")}}
+			return &scenario.PreconditionError{Problems: []Problem{refuse(
+				"a load test is not executed again: its objects are stored", "start a new run")}}
 		}
 		delete(r.done, key)
 	}

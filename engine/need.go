@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -131,9 +132,9 @@ func (w waiter) ready(ctx context.Context, continuing bool) error {
 			for i := range problems {
 				problems[i].What += fmt.Sprintf(", after %s", words.Duration(waited.Round(time.Second)))
 			}
-			return &PreconditionError{problems}
+			return &scenario.PreconditionError{Problems: problems}
 		}
-		if text := (&PreconditionError{problems}).Error(); text != said {
+		if text := (&scenario.PreconditionError{Problems: problems}).Error(); text != said {
 			said = text
 			w.say("waiting: " + strings.ReplaceAll(text, "\n", "; "))
 		}

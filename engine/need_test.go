@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -115,7 +116,7 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 					defer cancel()
 				}
 				err := w.ready(ctx, c.continuing)
-				var refused *PreconditionError
+				var refused *scenario.PreconditionError
 				switch {
 				case c.ends > 0:
 					if !errors.Is(err, context.DeadlineExceeded) {

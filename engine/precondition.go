@@ -4,9 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -115,7 +115,7 @@ func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host
 		}
 	}
 	if len(all) > 0 {
-		return &PreconditionError{all}
+		return &scenario.PreconditionError{Problems: all}
 	}
 	return nil
 }
@@ -123,32 +123,6 @@ func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host
 // Blocking returns the problems that prevent a run.
 func Blocking(all []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(all), func(p Problem) bool { return !p.Blocking })
-}
-
-// PreconditionError lists the problems that prevent a run.
-type PreconditionError struct{ Problems []Problem }
-
-// Error implements error.
-func (e *PreconditionError) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = p.What
-		if p.Name != "" { // empty: it concerns only the plan
-			lines[i] = p.Name + ": " + p.What
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Hint says what to do about each problem.
-func (e *PreconditionError) Hint() string {
-	var hints []string
-	for _, p := range e.Problems {
-		if p.Hint != "" {
-			hints = append(hints, p.Hint)
-		}
-	}
-	return strings.Join(slices.Compact(hints), "; ")
 }
 
 // Skippable returns the names that `skip:` accepts: of checks, and of single problems of the

@@ -108,7 +108,7 @@ func (t *execution) open(ctx context.Context) (unready, err error) {
 	if gone, _ := lostHost(s.all()); gone != nil && unready != nil { // a machine was just lost: there may be another
 		unready = t.ready(ready)
 	}
-	var unfit *scenario.UnfitError
+	var unfit *scenario.PreconditionError
 	switch {
 	case canceled(ctx) != nil:
 		return nil, canceled(ctx)
@@ -417,7 +417,12 @@ func Describe(c experiment.Cell) string {
 // requests arrive). It is the same for all systems of a group in a block, so that they form a
 // fair pair, and when a resumed run repeats the trial.
 func trialSeed(seed uint64, group string, block int) uint64 {
+	return seedOf("%d/%s/%d", seed, group, block)
+}
+
+// seedOf derives a seed from a formatted text.
+func seedOf(format string, args ...any) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d/%s/%d", seed, group, block)
+	fmt.Fprintf(h, format, args...)
 	return h.Sum64()
 }

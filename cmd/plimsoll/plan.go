@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
@@ -46,7 +47,7 @@ func (p *program) planCommand() *cobra.Command {
 				}
 			}
 			if len(wrong) > 0 {
-				return ui.Exit(ui.CodePreconditions, &engine.PreconditionError{Problems: wrong})
+				return ui.Exit(ui.CodePreconditions, &scenario.PreconditionError{Problems: wrong})
 			}
 			return nil
 		},

@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -243,7 +244,7 @@ func fill(cfg *engine.Config) {
 // withStatus gives errors the status of a precondition if trying again does not help until
 // something else has changed.
 func withStatus(err error) error {
-	var missing *engine.PreconditionError
+	var missing *scenario.PreconditionError
 	if errors.As(err, &missing) || errors.Is(err, upload.ErrDataChanged) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
