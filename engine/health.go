@@ -2,11 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
@@ -69,20 +69,17 @@ func (r *run) probe(ctx context.Context, s *site) error {
 	}
 }
 
-// probeOnce probes all nodes in parallel.
+// probeOnce probes all nodes in parallel, and returns the error of the first that fails.
 func probeOnce(ctx context.Context, c system.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	nodes := c.Nodes()
-	errs := make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i, n := range nodes {
+	var all errgroup.Group
+	for _, n := range c.Nodes() {
 		if h, ok := n.(system.Healther); ok {
-			wg.Go(func() { errs[i] = h.Health(ctx) })
+			all.Go(func() error { return h.Health(ctx) })
 		}
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return all.Wait()
 }
 
 // restart restarts a system: on its data if a trial continues with it.

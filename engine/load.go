@@ -43,7 +43,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		return out, nil, fmt.Errorf("link emulator: %w", err)
 	}
 	trace := testbed.Trace(s.hosts...)
-	meter, memory := newMeter(s, trace), startFootprint(s)
+	meter, footprint := newMeter(s, trace), measureFootprint(s)
 	observed := func(take func([]record.Sample), samples []record.Sample) {
 		take(samples)
 		_ = t.w.Samples(samples) // the record keeps its first error, see Err below
@@ -74,7 +74,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	unwatch()
 	stop() // takes a last sample, so that differences cover the whole trial
 	_ = t.w.Link(load.Links...)
-	out = loaded{load: load, usage: meter.usage(), footprint: memory.details()}
+	out = loaded{load: load, usage: meter.usage(), footprint: footprint()}
 	for edges := range slices.Chunk(meter.others(), 2) {
 		t.others.add(edges[0], edges[1])
 		r.others.add(t.clock.epoch, edges...)

@@ -343,40 +343,30 @@ func emulatorOn(s record.Sample) (machine string, ok bool) {
 	return machine, s.Role == testbed.RoleEmulator
 }
 
-// footprint is the memory of a system's processes just before a load, and its peak during the
-// load. The processes live through many loads, and what one leaves behind is in the numbers of
-// the next, so their memory before the first load is recorded, too. An attached system has no
-// footprint, because we cannot inspect its processes.
-type footprint struct {
-	numbers []record.Detail
-	reset   []testbed.Process // those whose peak was reset before the load
-}
-
-// startFootprint measures the processes of a system before the load.
-func startFootprint(s *site) *footprint {
-	f := &footprint{}
+// measureFootprint measures the memory of a system's processes just before a load, and returns a
+// function that adds its peaks during the load. The processes live through many loads, and what one
+// leaves behind is in the numbers of the next, so their memory before the first load is recorded, too.
+// An attached system has no footprint, because we cannot inspect its processes.
+func measureFootprint(s *site) (after func() []record.Detail) {
+	var numbers []record.Detail
+	add := func(kind string, p testbed.Process, v float64) {
+		if !math.IsNaN(v) { // otherwise the kernel does not report it
+			numbers = append(numbers, record.Detail{Kind: kind, Name: p.Name(), Value: v})
+		}
+	}
+	var reset []testbed.Process
 	for _, p := range s.processes() {
 		if m, ok := s.started[p.ID()]; ok {
-			f.add(record.DetailRSSStart, p, m.RSS)
+			add(record.DetailRSSStart, p, m.RSS)
 		}
 		if p.ResetPeak() == nil { // otherwise the peak would be of an earlier load
-			f.reset = append(f.reset, p)
+			reset = append(reset, p)
 		}
 	}
-	return f
-}
-
-// add adds a number of a process, unless the kernel does not report it.
-func (f *footprint) add(kind string, p testbed.Process, v float64) {
-	if !math.IsNaN(v) {
-		f.numbers = append(f.numbers, record.Detail{Kind: kind, Name: p.Name(), Value: v})
+	return func() []record.Detail {
+		for _, p := range reset {
+			add(record.DetailRSSPeak, p, p.Memory().Peak)
+		}
+		return numbers
 	}
-}
-
-// details returns the numbers after the load.
-func (f *footprint) details() []record.Detail {
-	for _, p := range f.reset {
-		f.add(record.DetailRSSPeak, p, p.Memory().Peak)
-	}
-	return f.numbers
 }

@@ -161,16 +161,9 @@ const busyName = "busy"
 func (r *run) awaitQuiet(ctx context.Context) error {
 	begun := time.Now()
 	for said := false; ; said = true {
-		busy := Busy(ctx, r.cfg)
-		waited := time.Since(begun).Round(time.Second)
-		switch {
-		case ctx.Err() != nil:
+		switch busy := Busy(ctx, r.cfg); {
+		case ctx.Err() != nil || len(busy) == 0:
 			return ctx.Err()
-		case len(busy) == 0 && said:
-			r.say.Note(fmt.Sprintf("the machine is quiet after %s", waited))
-			return nil
-		case len(busy) == 0:
-			return nil
 		case time.Since(begun) >= r.cfg.WaitQuiet:
 			r.say.Note(busy[0].What + "; continuing anyway")
 			return nil

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -44,17 +44,18 @@ func (p *program) compare(dirs []string, o comparison) error {
 	if p.ui.JSON && o.format != "json" && o.format != "text" {
 		return usage(fmt.Errorf("--json and --format %s exclude each other", o.format), "--json is --format json on one line")
 	}
-	if err := notItself(dirs); err != nil {
-		return err
-	}
 	var runs []*analysis.Result
 	var names []string
-	for _, dir := range dirs {
+	base := ""
+	for i, dir := range dirs {
 		r, err := openRun(dir)
 		if err != nil {
 			return err
 		}
 		defer r.Close()
+		if base = cmp.Or(base, r.ID()); i > 0 && r.ID() == base { // a gate against itself would always pass
+			return usage(fmt.Errorf("%s is the base run itself", dir), "name another run to compare with "+dirs[0])
+		}
 		result, err := report.Build(r, o.sets...)
 		if err != nil {
 			return fmt.Errorf("compare %s: %w", dir, err)
@@ -88,21 +89,6 @@ func (p *program) compare(dirs []string, o comparison) error {
 			"cells are the same when their system and all their settings are; see `What differed`"))
 	}
 	return errors.Join(err, gateVerdict(c.Gates))
-}
-
-// notItself returns an error if the base run is among the new ones: a gate against itself would
-// always pass.
-func notItself(dirs []string) error {
-	base, err := os.Stat(dirs[0])
-	if err != nil {
-		return nil // opening it reports the error
-	}
-	for _, dir := range dirs[1:] {
-		if is, err := os.Stat(dir); err == nil && os.SameFile(base, is) {
-			return usage(fmt.Errorf("%s is the base run itself", dir), "name another run to compare with "+dirs[0])
-		}
-	}
-	return nil
 }
 
 // gateVerdict returns nil if all gates pass.

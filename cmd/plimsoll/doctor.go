@@ -60,11 +60,7 @@ func (p *program) doctorCommand() *cobra.Command {
 
 // sayProblems lists problems, and returns an error if one of them is blocking.
 func (p *program) sayProblems(arg string, problems []engine.Problem) error {
-	blocking := 0
 	for _, pr := range problems {
-		if pr.Blocking {
-			blocking++
-		}
 		if p.ui.JSON {
 			p.ui.Emit(pr)
 			continue
@@ -76,9 +72,8 @@ func (p *program) sayProblems(arg string, problems []engine.Problem) error {
 		p.prose(mark+"  ", "      ", pr.Name+": "+pr.What)
 		p.prose("      ", "      ", pr.Hint)
 	}
-	if blocking > 0 {
-		return ui.Exit(ui.CodePreconditions,
-			fmt.Errorf("%s cannot run here; failed preconditions: %d", arg, blocking))
+	if n := len(engine.Blocking(problems)); n > 0 {
+		return ui.Exit(ui.CodePreconditions, fmt.Errorf("%s cannot run here; failed preconditions: %d", arg, n))
 	}
 	if !p.ui.JSON {
 		fmt.Fprintf(p.stdout, "%s can run here\n", arg)

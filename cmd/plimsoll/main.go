@@ -43,7 +43,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{ui: ui.New(stdout, stderr), stdin: stdin, stdout: stdout, stderr: stderr}
 	root := p.root()
 	root.SetArgs(args)
-	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := coded(root.ExecuteContext(ctx))

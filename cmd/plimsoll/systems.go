@@ -99,12 +99,11 @@ func statusOf(ctx context.Context, s system.System) status {
 //go:embed systems.txt
 var systemsText string
 
-// writeSystems writes a part of systems.txt, in lines of 80 columns.
+// writeSystems writes a part of systems.txt.
 func (p *program) writeSystems(w io.Writer, part string, data any) error {
 	t := template.Must(template.New("").Funcs(template.FuncMap{
-		"wrap": func(first, later, text string) string { return wrapped(first, later, text, 80) },
 		"label": func(label, text string) string {
-			return wrapped(fmt.Sprintf("%-11s", label), strings.Repeat(" ", 11), text, 80)
+			return p.wrapped(fmt.Sprintf("%-11s", label), strings.Repeat(" ", 11), text)
 		},
 		"prose": p.wrapped,
 		"join":  strings.Join,
@@ -115,17 +114,21 @@ func (p *program) writeSystems(w io.Writer, part string, data any) error {
 	return t.ExecuteTemplate(w, part, data)
 }
 
-// prose prints a text, wrapped if the results go to a terminal, and otherwise in one line.
+// prose prints a text like [program.wrapped].
 func (p *program) prose(first, later, text string) {
 	io.WriteString(p.stdout, p.wrapped(first, later, text))
 }
 
+// wrapped wraps a text if the results go to a terminal; otherwise it is one line. An empty text stays empty.
 func (p *program) wrapped(first, later, text string) string {
 	width := math.MaxInt
 	if w := p.ui.Width(); w > 0 {
 		width = w - 1
 	}
-	return wrapped(first, later, text, width)
+	if text == "" {
+		return ""
+	}
+	return strings.Join(words.Wrap(first, later, text, width), "\n") + "\n"
 }
 
 // Here says how a system is available on this machine.
@@ -156,12 +159,4 @@ func kindOf(o system.Option) string {
 		kind += ", default " + def
 	}
 	return kind
-}
-
-// wrapped wraps a text at a width; an empty text stays empty.
-func wrapped(first, later, text string, width int) string {
-	if text == "" {
-		return ""
-	}
-	return strings.Join(words.Wrap(first, later, text, width), "\n") + "\n"
 }
