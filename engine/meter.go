@@ -25,7 +25,7 @@ type meter struct {
 	machines []testbed.Machine
 	pressure func() float64 // seconds since boot during which a task waited for storage
 
-	mu       sync.Mutex
+	mu       sync.Mutex    // for begin, add and end; everything else comes after the last poll
 	at       time.Duration // of the last poll
 	accounts map[account]*used
 	// largest resident set of each node, summed over its processes, in any poll; NaN: none was seen
@@ -189,8 +189,6 @@ func (m *meter) edges(name string) (first, last record.Sample) {
 
 // others returns the first and the last sample of what others used, for each machine.
 func (m *meter) others() (edges []record.Sample) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, machine := range m.machines {
 		first, last := m.edges(testbed.OfMachine(testbed.OthersSample, machine))
 		edges = append(edges, first, last)
@@ -252,8 +250,6 @@ func addUsed(n *scenario.NodeUsage, u *used) {
 
 // usage returns the usage between the first and the last poll, except for that of others.
 func (m *meter) usage() scenario.Usage {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if !m.over {
 		m.lives()
 	}
@@ -312,8 +308,6 @@ const throttledShare = 0.01
 // notes names the busiest machine of a trial and those that were throttled by CPU limits, and reports
 // whether there were any of the latter.
 func (m *meter) notes() (notes []string, throttled bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	t := m.totals()
 	name := func(machine testbed.Machine) string {
 		if machine.Name() == "" {

@@ -26,11 +26,8 @@ type comparison struct {
 
 func (p *program) compareCommand() *cobra.Command {
 	var o comparison
-	c := &cobra.Command{
-		Use:  "compare BASE NEW...",
-		Args: atLeast(2, "a base run directory and at least one other"),
-		RunE: func(c *cobra.Command, args []string) error { return p.compare(args, o) },
-	}
+	c := verb("compare BASE NEW...", atLeast(2, "a base run directory and at least one other"),
+		func(_ *cobra.Command, args []string) error { return p.compare(args, o) })
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil,
 		"show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")

@@ -14,45 +14,41 @@ import (
 func (p *program) doctorCommand() *cobra.Command {
 	var set []string
 	var on place
-	c := &cobra.Command{
-		Use:  "doctor [PRESET|FILE]",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			arg := "quickstart"
-			if len(args) == 1 {
-				arg = args[0]
-			}
-			cfg, _, err := p.load(arg, set)
+	c := verb("doctor [PRESET|FILE]", cobra.MaximumNArgs(1), func(c *cobra.Command, args []string) error {
+		arg := "quickstart"
+		if len(args) == 1 {
+			arg = args[0]
+		}
+		cfg, _, err := p.load(arg, set)
+		if err != nil {
+			return err
+		}
+		if on.On != "" {
+			// What a run on other machines needs before it is started there, where the rest is checked.
+			place, err := on.open(p.note)
 			if err != nil {
+				return ui.Exit(ui.CodeUsage, err)
+			}
+			cfg.Clients = 1
+			return p.sayProblems(arg, remote.Check(c.Context(), place, cfg))
+		}
+		if os.Getenv(testbed.EnteredVariable) == "" { // inside the namespaces, no registry can be reached
+			if err := p.sayMissingImages(c.Context(), cfg.Plan); err != nil {
 				return err
 			}
-			if on.On != "" {
-				// What a run on other machines needs before it is started there, where the rest is checked.
-				place, err := on.open(p.note)
-				if err != nil {
-					return ui.Exit(ui.CodeUsage, err)
-				}
-				cfg.Clients = 1
-				return p.sayProblems(arg, remote.Check(c.Context(), place, cfg))
-			}
-			if os.Getenv(testbed.EnteredVariable) == "" { // inside the namespaces, no registry can be reached
-				if err := p.sayMissingImages(c.Context(), cfg.Plan); err != nil {
-					return err
-				}
-			}
-			if code, done, err := enterNamespace(cfg.Plan); done || err != nil {
-				return exitWith(code, err)
-			}
-			removed, err := testbed.CleanDead()
-			if err != nil {
-				p.ui.Say("note: cannot remove all that dead runs left: %v", err)
-			}
-			for _, r := range removed {
-				p.ui.Say("removed what a dead run left, and its directory %s", r)
-			}
-			return p.sayProblems(arg, append(engine.Preconditions(c.Context(), cfg), engine.Busy(c.Context(), cfg)...))
-		},
-	}
+		}
+		if code, done, err := enterNamespace(cfg.Plan); done || err != nil {
+			return exitWith(code, err)
+		}
+		removed, err := testbed.CleanDead()
+		if err != nil {
+			p.ui.Say("note: cannot remove all that dead runs left: %v", err)
+		}
+		for _, r := range removed {
+			p.ui.Say("removed what a dead run left, and its directory %s", r)
+		}
+		return p.sayProblems(arg, append(engine.Preconditions(c.Context(), cfg), engine.Busy(c.Context(), cfg)...))
+	})
 	setFlag(c, &set)
 	on.placeFlags(c)
 	return c

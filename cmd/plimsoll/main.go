@@ -148,6 +148,11 @@ func explain(c *cobra.Command) {
 	}
 }
 
+// verb returns a command, without the words of its help.
+func verb(use string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Args: args, RunE: run}
+}
+
 func programVersion() string {
 	if version != "" {
 		return version

@@ -23,17 +23,13 @@ import (
 
 func (p *program) reportCommand() *cobra.Command {
 	var o reportOptions
-	c := &cobra.Command{
-		Use:  "report DIR",
-		Args: exactly(1, "one run directory"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if n := runsIn(args[0]); n > 0 && len(o.gates) == 0 && len(o.sets) == 0 && !o.again {
-				return p.reportIndex(args[0], n)
-			}
-			rulings, err := p.writeReport(args[0], o)
-			return errors.Join(err, gateVerdict(rulings))
-		},
-	}
+	c := verb("report DIR", exactly(1, "one run directory"), func(c *cobra.Command, args []string) error {
+		if n := runsIn(args[0]); n > 0 && len(o.gates) == 0 && len(o.sets) == 0 && !o.again {
+			return p.reportIndex(args[0], n)
+		}
+		rulings, err := p.writeReport(args[0], o)
+		return errors.Join(err, gateVerdict(rulings))
+	})
 	o.judgement.flags(c)
 	c.Flags().BoolVar(&o.again, "recompute", false, "compute the metrics again from what was recorded, by this "+
 		"version's definitions")
@@ -126,32 +122,28 @@ func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, e
 func (p *program) exportCommand() *cobra.Command {
 	var format, out string
 	var sets []string
-	c := &cobra.Command{
-		Use:  "export DIR",
-		Args: exactly(1, "one run directory"),
-		RunE: func(c *cobra.Command, args []string) error {
-			r, err := openRun(args[0])
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			result := func(to func(*analysis.Result, io.Writer) error) func(io.Writer) error {
-				return func(w io.Writer) error {
-					rep, err := report.Build(r, sets...)
-					if err != nil {
-						return err
-					}
-					return to(rep, w)
+	c := verb("export DIR", exactly(1, "one run directory"), func(c *cobra.Command, args []string) error {
+		r, err := openRun(args[0])
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		result := func(to func(*analysis.Result, io.Writer) error) func(io.Writer) error {
+			return func(w io.Writer) error {
+				rep, err := report.Build(r, sets...)
+				if err != nil {
+					return err
 				}
+				return to(rep, w)
 			}
-			return p.writeAs(format, exportFormats, out, map[string]func(io.Writer) error{
-				"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
-				"json":        result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
-				"ops-csv":     func(w io.Writer) error { return export.OperationsCSV(r, w) },
-				"ops-parquet": func(w io.Writer) error { return export.OperationsParquet(r, w) },
-			})
-		},
-	}
+		}
+		return p.writeAs(format, exportFormats, out, map[string]func(io.Writer) error{
+			"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
+			"json":        result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
+			"ops-csv":     func(w io.Writer) error { return export.OperationsCSV(r, w) },
+			"ops-parquet": func(w io.Writer) error { return export.OperationsParquet(r, w) },
+		})
+	})
 	c.Flags().StringVar(&format, "format", "csv", exportFormats)
 	c.Flags().StringVar(&out, "out", "", "file to write (default standard output)")
 	setLimitsFlag(c, &sets)

@@ -32,17 +32,13 @@ func (p *program) runCommand() *cobra.Command {
 	var set []string
 	var out string
 	var options runOptions
-	c := &cobra.Command{
-		Use:  "run PRESET|FILE",
-		Args: exactly(1, "one preset or experiment file"),
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg, name, err := p.load(args[0], set)
-			if err != nil {
-				return err
-			}
-			return p.perform(c, options, name, out, cfg)
-		},
-	}
+	c := verb("run PRESET|FILE", exactly(1, "one preset or experiment file"), func(c *cobra.Command, args []string) error {
+		cfg, name, err := p.load(args[0], set)
+		if err != nil {
+			return err
+		}
+		return p.perform(c, options, name, out, cfg)
+	})
 	setFlag(c, &set)
 	outFlag(c, &out, "NAME")
 	options.flags(c)
@@ -88,35 +84,31 @@ func (m *runOptions) runFlags(c *cobra.Command) {
 func (p *program) resumeCommand() *cobra.Command {
 	var options runOptions
 	var retryInvalid bool
-	c := &cobra.Command{
-		Use:  "resume DIR",
-		Args: exactly(1, "one run directory"),
-		RunE: func(c *cobra.Command, args []string) error {
-			where, err := remote.ReadWhere(args[0])
-			if err != nil {
-				return err
-			}
-			on := &options.place
-			if where != nil && on.On == "" && (!where.Over || where.Run != "" || retryInvalid) {
-				on.On, on.Image, on.Pack = where.On, cmp.Or(on.Image, where.Image), on.Pack || where.Pack
-			}
-			src, err := os.ReadFile(filepath.Join(args[0], "plan.json")) // of a run elsewhere all there is here
-			if err != nil {
-				_, err = openRun(args[0]) // says what is wrong
-				return err
-			}
-			plan, err := experiment.LoadPlan(src)
-			if err != nil {
-				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
-			}
-			if plan.Imported != nil {
-				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to continue", args[0],
-					plan.Imported.Format))
-			}
-			return p.perform(c, options, "", args[0], engine.Config{Plan: plan, Resume: true,
-				RetryInvalid: retryInvalid})
-		},
-	}
+	c := verb("resume DIR", exactly(1, "one run directory"), func(c *cobra.Command, args []string) error {
+		where, err := remote.ReadWhere(args[0])
+		if err != nil {
+			return err
+		}
+		on := &options.place
+		if where != nil && on.On == "" && (!where.Over || where.Run != "" || retryInvalid) {
+			on.On, on.Image, on.Pack = where.On, cmp.Or(on.Image, where.Image), on.Pack || where.Pack
+		}
+		src, err := os.ReadFile(filepath.Join(args[0], "plan.json")) // of a run elsewhere all there is here
+		if err != nil {
+			_, err = openRun(args[0]) // says what is wrong
+			return err
+		}
+		plan, err := experiment.LoadPlan(src)
+		if err != nil {
+			return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
+		}
+		if plan.Imported != nil {
+			return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to continue", args[0],
+				plan.Imported.Format))
+		}
+		return p.perform(c, options, "", args[0], engine.Config{Plan: plan, Resume: true,
+			RetryInvalid: retryInvalid})
+	})
 	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "run invalid trials again; their records stay")
 	options.flags(c)
 	options.place.flags(c)

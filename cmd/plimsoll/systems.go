@@ -24,23 +24,19 @@ import (
 )
 
 func (p *program) systemsCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:  "systems [NAME]",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return p.listSystems(c.Context())
-			}
-			s, ok := all.ByName(args[0])
-			if !ok {
-				return usage(fmt.Errorf("there is no system %q", args[0]), "see plimsoll systems")
-			}
-			return p.writeSystems(p.stdout, "one", struct {
-				status
-				Options []system.Option
-			}{statusOf(c.Context(), s), s.Info().Options})
-		},
-	}
+	c := verb("systems [NAME]", cobra.MaximumNArgs(1), func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return p.listSystems(c.Context())
+		}
+		s, ok := all.ByName(args[0])
+		if !ok {
+			return usage(fmt.Errorf("there is no system %q", args[0]), "see plimsoll systems")
+		}
+		return p.writeSystems(p.stdout, "one", struct {
+			status
+			Options []system.Option
+		}{statusOf(c.Context(), s), s.Info().Options})
+	})
 	c.AddCommand(p.installCommand())
 	return c
 }

@@ -23,21 +23,17 @@ const installTime = 20 * time.Minute
 
 func (p *program) installCommand() *cobra.Command {
 	var ref, from string
-	c := &cobra.Command{
-		Use:  "install NAME…",
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 && ref+from != "" {
-				return usage(errors.New("--image and --image-dir are for one system"), "name one system")
+	c := verb("install NAME…", cobra.MinimumNArgs(1), func(c *cobra.Command, args []string) error {
+		if len(args) > 1 && ref+from != "" {
+			return usage(errors.New("--image and --image-dir are for one system"), "name one system")
+		}
+		for _, name := range args {
+			if err := p.installNamed(c.Context(), name, ref, from); err != nil {
+				return err
 			}
-			for _, name := range args {
-				if err := p.installNamed(c.Context(), name, ref, from); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
+		}
+		return nil
+	})
 	c.Flags().StringVar(&ref, "image", "", "take this container image: NAME[:TAG][@sha256:DIGEST]")
 	c.Flags().StringVar(&from, "image-dir", "",
 		"take it from a file that docker save wrote instead, or a directory with an OCI layout")

@@ -91,10 +91,7 @@ func Digits(v float64, n int) string {
 // Show formats a value with its unit: "11.8 MB/s".
 func Show(v float64, unit string) string {
 	n, s := Quantity(v, unit)
-	switch s {
-	case "":
-		return n
-	case "×":
+	if s == "" || s == "×" {
 		return n + s
 	}
 	return n + " " + s
@@ -155,13 +152,11 @@ func Plural(n int64, one, many string) string {
 
 // List joins words: "a, b and c".
 func List(words []string) string {
-	switch len(words) {
-	case 0:
-		return ""
-	case 1:
-		return words[0]
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
 	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // Capital returns a text with a capital first letter.
