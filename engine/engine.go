@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -271,59 +269,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	return nil
 }
 
-// readEarlier reads what earlier sessions of the run have executed.
-func (r *run) readEarlier() error {
-	r.done, r.interrupted = map[trialKey]record.Trial{}, map[trialKey]record.Trial{}
-	trials, err := r.rec.Trials()
-	if err != nil {
-		return err
-	}
-	analysis.Judge(r.plan, trials)
-	for _, t := range trials {
-		key := trialKey{t.Cell, t.Block}
-		switch t.State {
-		case record.Done, record.Skipped:
-			r.done[key] = t
-		case record.Pending, record.Failed: // to be executed again
-			delete(r.done, key)
-		case record.Running:
-			r.interrupted[key] = t
-			continue // its bytes are counted when it ends
-		}
-		r.bytes += t.Bytes
-	}
-	events, err := r.rec.Events()
-	if err != nil {
-		return err
-	}
-	if r.cfg.Resume {
-		r.cfg.Base = r.rec.Reader.Meta()[baseKey]
-	}
-	r.earlier, r.lastSeen = earlierSeconds(events, trials)
-	r.identities = map[string]map[string]string{}
-	_ = json.Unmarshal([]byte(r.rec.Reader.Meta()["systems"]), &r.identities) // a session that failed early left none
-	return nil
-}
-
-// retryInvalid marks invalid trials to be executed again. Their records stay; of the trials
-// of a cell and block the newest counts.
-func (r *run) retryInvalid() error {
-	for key, t := range r.done {
-		if t.Warmup || t.State != record.Done || t.Valid() {
-			continue
-		}
-		if r.cfg.continues() {
-			return &scenario.PreconditionError{Problems: []Problem{refuse(
-				"a load test is not executed again: its objects are stored", "start a new run")}}
-		}
-		delete(r.done, key)
-	}
-	return nil
-}
-
-// baseKey is the key of Config.Base in the record.
-const baseKey = "base"
-
 // close ends everything, whatever happened before, within the deadline of ctx.
 func (r *run) close(ctx context.Context) error {
 	var errs []error
@@ -395,16 +340,6 @@ func (r *run) lostObjects(t record.Trial) int64 {
 		lost += t.Metrics["not_durable"]
 	}
 	return int64(max(0, lost))
-}
-
-// earlierStop returns the recorded exit condition that ended an earlier session; nil: none.
-func (r *run) earlierStop() *scenario.Stop {
-	text, ok := strings.CutPrefix(r.rec.Reader.Meta()["stopped"], "stopped by ")
-	condition, why, cut := strings.Cut(text, ": ")
-	if !ok || !cut {
-		return nil
-	}
-	return &scenario.Stop{Condition: condition, Why: why}
 }
 
 // attaches reports whether any system of the plan runs elsewhere.

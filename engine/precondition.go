@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -134,4 +136,43 @@ func Skippable() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Busy checks how much of this machine's CPU others use, by the same measure and limit that
+// later decide whether a trial is valid. Empty: trials can be valid.
+func Busy(ctx context.Context, cfg Config) []Problem {
+	e := cfg.Plan.Experiment
+	limit := float64(e.Limits.Others)
+	// Polls of a system are not affected by a busy machine.
+	if limit <= 0 || e.Collect != nil || slices.Contains(e.Skip, "machine") || slices.Contains(e.Skip, busyName) {
+		return nil
+	}
+	what := testbed.Busy(ctx, limit)
+	if what == "" {
+		return nil
+	}
+	return []Problem{{
+		Name: busyName, What: fmt.Sprintf("%s; with more than %.0f %% (limits.others) a trial is invalid", what,
+			100*limit),
+		Hint: "wait until it is quiet, or end the other programs",
+	}}
+}
+
+const busyName = "busy"
+
+// awaitQuiet waits up to Config.WaitQuiet until the machine is quiet, and then continues in any
+// case: trials on a busy machine are marked as invalid.
+func (r *run) awaitQuiet(ctx context.Context) error {
+	begun := time.Now()
+	for said := false; ; said = true {
+		switch busy := Busy(ctx, r.cfg); {
+		case ctx.Err() != nil || len(busy) == 0:
+			return ctx.Err()
+		case time.Since(begun) >= r.cfg.WaitQuiet:
+			r.say.Note(busy[0].What + "; continuing anyway")
+			return nil
+		case !said:
+			r.say.Note(fmt.Sprintf("%s; waiting up to %s for quiet", busy[0].What, r.cfg.WaitQuiet))
+		}
+	}
 }
