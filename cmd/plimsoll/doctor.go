@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/remote"
 	"github.com/plimsoll-project/plimsoll/testbed"
-	"github.com/spf13/cobra"
 )
 
 func (p *program) doctorCommand() *cobra.Command {

@@ -1,17 +1,25 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/presets"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/system/all"
 )
 
@@ -89,4 +97,90 @@ func (p *program) schemaCommand() *cobra.Command {
 	return verb("schema", cobra.NoArgs, func(c *cobra.Command, args []string) error {
 		return p.print(experiment.Schema(engine.Catalog(all.All())))
 	})
+}
+
+func setFlag(c *cobra.Command, set *[]string) {
+	c.Flags().StringArrayVar(set, "set", nil, "change a key of the experiment: KEY=VALUE, repeatable")
+}
+
+// load reads a preset or an experiment file ("-": standard input), applies the --set changes,
+// and returns the configuration of its run. name is for the run directory.
+func (p *program) load(arg string, set []string) (cfg engine.Config, name string, err error) {
+	src, file, name, err := p.source(arg)
+	if err != nil {
+		return cfg, "", err
+	}
+	dir := "."
+	if file == arg {
+		dir = filepath.Dir(arg)
+	}
+	cfg, err = configOf(file, src, set, dir)
+	return cfg, name, err
+}
+
+// configOf returns the configuration to run the text of an experiment file, whose relative
+// paths start at dir.
+func configOf(file string, src []byte, set []string, dir string) (cfg engine.Config, err error) {
+	if cfg.Base, err = filepath.Abs(dir); err != nil {
+		return cfg, err
+	}
+	e, err := experiment.ParseKnowing(file, src, set, engine.Catalog(all.All()), known())
+	if err == nil {
+		err = scenario.FindRequestLog(e, cfg.Base)
+	}
+	if err == nil {
+		cfg.Plan, err = e.Plan()
+	}
+	if err == nil {
+		fill(&cfg)
+	}
+	return cfg, ui.Exit(ui.CodeUsage, err)
+}
+
+func (p *program) source(arg string) (src []byte, file, name string, err error) {
+	if arg == "-" {
+		src, err = io.ReadAll(io.LimitReader(p.stdin, 16<<20))
+		if err == nil {
+			err = stdinAgain(src)
+		}
+		return src, "standard input", "experiment", err
+	}
+	if preset, err := presets.Get(arg); err == nil {
+		return preset.Source, "preset " + arg, arg, nil
+	}
+	src, err = os.ReadFile(arg)
+	if errors.Is(err, fs.ErrNotExist) {
+		hint := "presets: " + strings.Join(presets.Names(), ", ")
+		if near := suggest.Nearest(arg, presets.Names()); near != "" {
+			hint = "did you mean the preset `" + near + "`? plimsoll presets lists all"
+		}
+		return nil, "", "", usage(fmt.Errorf("%s is neither a preset nor a file", arg), hint)
+	}
+	if err != nil {
+		return nil, "", "", ui.Exit(ui.CodeUsage, err)
+	}
+	base := filepath.Base(arg)
+	return src, arg, strings.TrimSuffix(base, filepath.Ext(base)), nil
+}
+
+// stdinAgain makes what was read from standard input its content again: the command may run again in
+// namespaces.
+func stdinAgain(text []byte) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	os.Stdin = r
+	go func() { w.Write(text); w.Close() }()
+	return nil
+}
+
+// known returns what a file may name besides systems.
+func known() experiment.Known {
+	return experiment.Known{
+		Preconditions: engine.Skippable(),
+		Metrics: func(name string) []gate.Metric {
+			return analysis.GateMetrics(scenarios.ByName(name).Metrics())
+		},
+	}
 }
