@@ -180,11 +180,8 @@ func nodesOf(cell experiment.Cell) int {
 }
 
 // nodes returns the number of nodes of the largest of these cells of one system.
-func nodes(cells []experiment.Cell) (most int) {
-	for _, c := range cells {
-		most = max(most, nodesOf(c))
-	}
-	return most
+func nodes(cells []experiment.Cell) int {
+	return int(largest(cells, func(c experiment.Cell) float64 { return float64(nodesOf(c)) }))
 }
 
 // hostNames returns the names of a system's hosts for these cells: one for each node.

@@ -79,7 +79,11 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		t.others.add(edges[0], edges[1])
 		r.others.add(t.clock.epoch, edges...)
 	}
-	busiest := t.busyOthers(&out.usage)
+	share, busiest := t.others.worst(s.machines())
+	if busiest == nil {
+		share, busiest = r.others.window().worst(s.machines())
+	}
+	out.usage.OthersBusy = share
 	if s.network == nil {
 		out.died = s.died()
 	} else {
@@ -118,16 +122,6 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		end = errDied
 	}
 	return out, end, err
-}
-
-// busyOthers sets the CPU share of others on the machine where it was largest, and returns
-// that machine; nil: unknown.
-func (t *execution) busyOthers(u *scenario.Usage) (m testbed.Machine) {
-	machines := t.s.machines()
-	if u.OthersBusy, m = t.others.worst(machines); m == nil {
-		u.OthersBusy, m = t.r.others.window().worst(machines)
-	}
-	return m
 }
 
 // measured returns the trial as it is now, with the metrics computed from its records, in the

@@ -19,8 +19,7 @@ func (p *program) benchCommand() *cobra.Command {
 		if !strings.Contains(address, "://") {
 			address = "http://" + address
 		}
-		src := fmt.Appendf(nil, benchExperiment, address, size,
-			strings.Join(strings.Split(concurrency, ","), ", "), duration)
+		src := fmt.Appendf(nil, benchExperiment, address, size, strings.ReplaceAll(concurrency, ",", ", "), duration)
 		if print && len(set) > 0 {
 			return usage(errors.New("--print does not write --set into the file"),
 				"leave out --set here, and give it to plimsoll run with the file")

@@ -12,7 +12,8 @@ import (
 
 func (p *program) importCommand() *cobra.Command {
 	var out string
-	c := verb("import FILE|DIR…", atLeast(1, "at least one file or directory"), func(c *cobra.Command, args []string) error {
+	wants := atLeast(1, "at least one file or directory")
+	c := verb("import FILE|DIR…", wants, func(c *cobra.Command, args []string) error {
 		out := outOr(out, "imported")
 		res, err := studylog.Import(c.Context(), args, studylog.Options{Dir: out, Version: programVersion(),
 			Metrics: disseminate.Scenario{}.Metrics(), Measure: disseminate.TimesOf})

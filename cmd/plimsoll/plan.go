@@ -25,7 +25,8 @@ import (
 
 func (p *program) planCommand() *cobra.Command {
 	var set []string
-	c := verb("plan PRESET|FILE", exactly(1, "one preset or experiment file"), func(c *cobra.Command, args []string) error {
+	wants := exactly(1, "one preset or experiment file")
+	c := verb("plan PRESET|FILE", wants, func(c *cobra.Command, args []string) error {
 		cfg, _, err := p.load(args[0], set)
 		if err != nil {
 			return err

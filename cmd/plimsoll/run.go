@@ -206,7 +206,8 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on place) erro
 		}
 		run = (&remote.Launcher{Place: place, At: on.Where, Sync: on.sync}).Run
 	}
-	cfg.Command, cfg.Progress = os.Args, newProgress(p.ui, cfg.Plan, dir, cfg.Resume).show
+	shown := &progress{ui: p.ui, plan: cfg.Plan, dir: dir, resumed: cfg.Resume, mentioned: map[string]bool{}}
+	cfg.Command, cfg.Progress = os.Args, shown.show
 	res, err := run(ctx, cfg)
 	p.ui.Progress("")
 	if broken, is := errors.AsType[*record.WriteError](err); is {

@@ -23,7 +23,8 @@ import (
 func (p *program) serveCommand() *cobra.Command {
 	var address string
 	var open bool
-	c := verb("serve DIR", exactly(1, "one run directory, or a directory of them"), func(c *cobra.Command, args []string) error {
+	wants := exactly(1, "one run directory, or a directory of them")
+	c := verb("serve DIR", wants, func(c *cobra.Command, args []string) error {
 		if err := loopbackOnly(address); err != nil {
 			return ui.Exit(ui.CodeUsage, err)
 		}
