@@ -180,8 +180,8 @@ func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 		Use: s.use, Cluster: s.cluster, Client: s.generators[0], Generators: s.generators, Self: r.bed.Self(),
 		Dir: s.dir, Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base,
 		Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
-		Store: func(ctx context.Context, memory int64) (scenario.StoreDir, error) {
-			return r.storeOn(ctx, s.hosts[0], memory)
+		Store: func(_ context.Context, memory int64) (scenario.StoreDir, error) {
+			return r.storeOn(s.hosts[0], memory)
 		},
 	}
 	if s.network != nil {

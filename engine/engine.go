@@ -254,11 +254,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	if err := r.readEarlier(); err != nil {
 		return err
 	}
-	if r.cfg.RetryInvalid {
-		if err := r.retryInvalid(); err != nil {
-			return err
-		}
-	}
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
 		for _, why := range r.startedOver {

@@ -237,10 +237,7 @@ func hostNamesOf(hosts []testbed.Host) []string {
 }
 
 // storeOn creates a directory for a store on a host: on disk or, if size is above 0, in memory.
-func (r *run) storeOn(ctx context.Context, h testbed.Host, size int64) (scenario.StoreDir, error) {
-	if err := ctx.Err(); err != nil {
-		return scenario.StoreDir{}, err
-	}
+func (r *run) storeOn(h testbed.Host, size int64) (scenario.StoreDir, error) {
 	files := h.Files()
 	if size > 0 {
 		d, err := h.Machine().RAMDisk("store", size)

@@ -65,7 +65,13 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		Recorded: func() scenario.Measured { return scenario.Recorded(r.rec.Reader, t.w.ID()) },
 		Begin:    look(meter.begin), End: look(meter.end),
 		Progress: func(ops, bytes int64) { r.say(Event{Kind: EventLoad, Ops: ops, Bytes: bytes}) },
-		State:    func(s scenario.State) { t.setState(s, cancel) },
+		State: func(s scenario.State) {
+			t.mu.Lock()
+			t.state, t.reported = s, true
+			t.mu.Unlock()
+			r.say(Event{Kind: EventState, State: s, Cell: t.cell.ID})
+			t.judge(cancel)
+		},
 	})
 	if ctx.Err() != nil {
 		end = context.Cause(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,20 +82,20 @@ func (w waiter) unmet(has map[string]system.Reading, missing error, continuing b
 		lacks("unlocked", "unlock the wallet (siac wallet unlock); Plimsoll never asks for its password",
 			"its wallet is locked")
 	}
-	if want, asked := new(big.Rat).SetString(string(w.need.Balance)); asked && !continuing {
-		const hint = "send it coins, or lower upload.need.balance"
-		if balance, known := has[system.ReadBalance]; !known || amount(balance) == nil {
-			lacks("balance", hint, "it does not report its balance")
-		} else if have := amount(balance); have.Cmp(want) < 0 {
-			lacks("balance", hint, "its balance is %s, the experiment needs %s", words.Decimal(have, 4), w.need.Balance)
+	for _, n := range []struct{ name, want, hint, has string }{
+		{system.ReadBalance, string(w.need.Balance), "send it coins, or lower upload.need.balance",
+			"its balance is %s, the experiment needs %s"},
+		{system.ReadContracts, strconv.Itoa(w.need.Contracts),
+			"give it an allowance, more hosts or more time (upload.need.wait)", "it has %s of %s contracts"},
+	} {
+		want, asked := new(big.Rat).SetString(n.want)
+		if !asked || want.Sign() == 0 || continuing {
+			continue
 		}
-	}
-	if want := w.need.Contracts; want > 0 && !continuing {
-		const hint = "give it an allowance, more hosts or more time (upload.need.wait)"
-		if have, known := has[system.ReadContracts]; !known {
-			lacks("contracts", hint, "it does not report its contracts")
-		} else if have.Value < float64(want) {
-			lacks("contracts", hint, "it has %.0f of %d contracts", have.Value, want)
+		if reading, known := has[n.name]; !known || amount(reading) == nil {
+			lacks(n.name, n.hint, "it does not report its %s", n.name)
+		} else if have := amount(reading); have.Cmp(want) < 0 {
+			lacks(n.name, n.hint, n.has, words.Decimal(have, 4), n.want)
 		}
 	}
 	return all

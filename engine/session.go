@@ -44,6 +44,14 @@ func (r *run) readEarlier() error {
 		switch t.State {
 		case record.Done, record.Skipped:
 			r.done[key] = t
+			again := r.cfg.RetryInvalid && t.State == record.Done && !t.Warmup && !t.Valid()
+			if again && r.cfg.continues() {
+				return &scenario.PreconditionError{Problems: []Problem{refuse(
+					"a load test is not executed again: its objects are stored", "start a new run")}}
+			}
+			if again { // its record stays; of the trials of a cell and block the newest counts
+				delete(r.done, key)
+			}
 		case record.Pending, record.Failed: // to be executed again
 			delete(r.done, key)
 		case record.Running:
@@ -62,22 +70,6 @@ func (r *run) readEarlier() error {
 	r.earlier, r.lastSeen = earlierSeconds(events, trials)
 	r.identities = map[string]map[string]string{}
 	_ = json.Unmarshal([]byte(r.rec.Reader.Meta()["systems"]), &r.identities) // a session that failed early left none
-	return nil
-}
-
-// retryInvalid marks invalid trials to be executed again. Their records stay; of the trials
-// of a cell and block the newest counts.
-func (r *run) retryInvalid() error {
-	for key, t := range r.done {
-		if t.Warmup || t.State != record.Done || t.Valid() {
-			continue
-		}
-		if r.cfg.continues() {
-			return &scenario.PreconditionError{Problems: []Problem{refuse(
-				"a load test is not executed again: its objects are stored", "start a new run")}}
-		}
-		delete(r.done, key)
-	}
 	return nil
 }
 

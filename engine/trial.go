@@ -236,15 +236,6 @@ func (t *execution) watch(cancel context.CancelCauseFunc) (stop func()) {
 	})
 }
 
-// setState receives a new state from the scenario.
-func (t *execution) setState(s scenario.State, cancel context.CancelCauseFunc) {
-	t.mu.Lock()
-	t.state, t.reported = s, true
-	t.mu.Unlock()
-	t.r.say(Event{Kind: EventState, State: s, Cell: t.cell.ID})
-	t.judge(cancel)
-}
-
 // judge ends the trial if an exit condition is met.
 func (t *execution) judge(cancel context.CancelCauseFunc) {
 	t.mu.Lock()

@@ -18,10 +18,10 @@ import (
 
 // comparison is what the command line asks for.
 type comparison struct {
-	options analysis.CompareOptions
-	format  string
-	out     string
-	judgement
+	options       analysis.CompareOptions
+	format        string
+	out           string
+	reportOptions // gates and sets
 }
 
 func (p *program) compareCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func (p *program) compareCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&o.options.Metrics, "metric", nil,
 		"show all cells of this metric, too; all: of every metric")
 	c.Flags().BoolVar(&o.options.Unlike, "unlike", false, "compare cells whose settings differ, too")
-	o.judgement.flags(c)
+	o.flags(c)
 	c.Flags().StringVar(&o.format, "format", "text", "one of "+comparisonFormats)
 	c.Flags().StringVar(&o.out, "out", "", "file to write (default standard output)")
 	return c

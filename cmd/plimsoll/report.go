@@ -30,29 +30,24 @@ func (p *program) reportCommand() *cobra.Command {
 		rulings, err := p.writeReport(args[0], o)
 		return errors.Join(err, gateVerdict(rulings))
 	})
-	o.judgement.flags(c)
+	o.flags(c)
 	c.Flags().BoolVar(&o.again, "recompute", false, "compute the metrics again from what was recorded, by this "+
 		"version's definitions")
 	c.Flags().BoolVar(&o.verbose, "verbose", false, "print all findings and all columns, however long")
 	return c
 }
 
-// reportOptions are the flags of report.
+// reportOptions are how a finished run is judged and shown.
 type reportOptions struct {
-	judgement
-	again   bool // recompute metrics
-	verbose bool
-}
-
-// judgement is how a finished run is judged.
-type judgement struct {
 	gates, sets []string
+	again       bool // recompute metrics
+	verbose     bool
 }
 
-func (j *judgement) flags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&j.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput "+
+func (o *reportOptions) flags(c *cobra.Command) {
+	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput "+
 		"within 20% of nginx'; in compare 'no worse than BASE by 5%'")
-	setLimitsFlag(c, &j.sets)
+	setLimitsFlag(c, &o.sets)
 }
 
 func setLimitsFlag(c *cobra.Command, sets *[]string) {

@@ -48,15 +48,10 @@ type Prefix struct {
 // Prefixes returns the prefixes for values of a unit, the largest first.
 func Prefixes(unit string) []Prefix {
 	if unit == "s" {
-		return timePrefixes
+		return []Prefix{{1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}}
 	}
-	return bigPrefixes
+	return []Prefix{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
 }
-
-var (
-	bigPrefixes  = []Prefix{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
-	timePrefixes = []Prefix{{1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}}
-)
 
 // prefixOf returns the prefix for a value.
 func prefixOf(v float64, unit string) Prefix {
