@@ -35,7 +35,7 @@ func writeBill(path, binary, version string, when time.Time) {
 		}
 		parts = append(parts, library("pkg:golang/"+m.Path, m.Path, m.Version, "go.sum", m.Sum))
 	}
-	for _, p := range bundled("web/package-lock.json") {
+	for _, p := range bundled("web") {
 		url := "pkg:npm/" + strings.Replace(p.name, "@", "%40", 1)
 		parts = append(parts, library(url, p.name, p.version, "npm.integrity", p.integrity))
 	}
@@ -59,36 +59,40 @@ func library(url, name, version, checksum, value string) cdx.Component {
 		Properties: &[]cdx.Property{{Name: checksum, Value: value}}}
 }
 
-// npmPackage is a package in the page's bundle.
-type npmPackage struct{ name, version, integrity string }
+// module is a module linked into the binary, or a package in the page's bundle; dir is the directory of its files.
+type module struct{ name, version, integrity, dir string }
 
-// bundled returns the packages in a package-lock.json, except those needed only for the build.
-func bundled(path string) (all []npmPackage) {
+// bundled returns the packages in the package-lock.json of web, except those needed only for the build.
+// `make web` fills their directories.
+func bundled(web string) (all []module) {
 	var lock struct {
 		Packages map[string]struct {
 			Version, Integrity string
 			Dev, Optional      bool
 		}
 	}
-	check(json.Unmarshal(must(os.ReadFile(path)), &lock))
+	check(json.Unmarshal(must(os.ReadFile(filepath.Join(web, "package-lock.json"))), &lock))
 	for at, p := range lock.Packages {
 		i := strings.LastIndex(at, "node_modules/")
 		if i < 0 || p.Dev || p.Optional {
 			continue
 		}
-		all = append(all, npmPackage{at[i+len("node_modules/"):], p.Version, p.Integrity})
+		name := at[i+len("node_modules/"):]
+		all = append(all, module{name, p.Version, p.Integrity, filepath.Join(web, "node_modules", name)})
 	}
 	if len(all) == 0 {
-		check(fmt.Errorf("%s: no packages", path))
+		check(fmt.Errorf("%s: no packages", web))
 	}
-	slices.SortFunc(all, func(a, b npmPackage) int {
+	return sorted(all)
+}
+
+// sorted returns modules by name and version, each once.
+func sorted(all []module) []module {
+	slices.SortFunc(all, func(a, b module) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
 	})
 	return slices.Compact(all)
 }
-
-// module is a module linked into the binary; dir is the directory of its files.
-type module struct{ path, version, dir string }
 
 // modules returns the modules of the binary for an architecture, without directories of this
 // repository.
@@ -99,56 +103,46 @@ func modules(ctx context.Context, arch string) (all []module) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(f) == 3 && f[2] != "" { // a replaced module is a directory of this repository
-			all = append(all, module{f[0], f[1], f[2]})
+			all = append(all, module{name: f[0], version: f[1], dir: f[2]})
 		}
 	}
-	slices.SortFunc(all, func(a, b module) int { return cmp.Compare(a.path, b.path) })
-	return slices.Compact(all)
+	return sorted(all)
 }
 
-// bare returns modules that are known to have no licence file, with the text to print instead. The
+// bare are modules that are known to have no licence file, with the text to print instead. The
 // publisher of a release decides whether that is enough.
-func bare() map[string]string {
-	return map[string]string{
-		"github.com/whyrusleeping/base32": "Copyright 2011 The Go Authors, under Go's own licence (above), " +
-			"by the heads of its files; the module carries no text of it.",
-	}
+var bare = map[string]string{
+	"github.com/whyrusleeping/base32": "Copyright 2011 The Go Authors, under Go's own licence (above), " +
+		"by the heads of its files; the module carries no text of it.",
 }
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|copyright)([-._].*)?$`)
 
-// licences returns the licence texts that must accompany the binary: those of its modules, of Go
-// itself and of the packages in the page's bundle (from web/node_modules, which `make web` fills).
-// A module without a licence that is not known to be [bare] is an error: a person must check it.
-func licences(mods []module, web string) []byte {
+// licences returns the licence texts that must accompany the binary. A module without a licence that
+// is not known to be [bare] is an error: a person must check it.
+func licences(all []module) []byte {
 	var b bytes.Buffer
-	add := func(what, dir string) {
+	for _, m := range all {
+		what := strings.TrimSpace(m.name + " " + m.version)
+		if words, ok := bare[m.name]; ok {
+			fmt.Fprintf(&b, "==== %s\n\n%s\n\n", what, words)
+			fmt.Printf("warning: %s: %s\n", m.name, words)
+			continue
+		}
+		files, err := os.ReadDir(m.dir)
+		if err != nil {
+			check(fmt.Errorf("licences of %s: %w (make web)", what, err))
+		}
 		before := b.Len()
-		for _, f := range must(os.ReadDir(dir)) {
+		for _, f := range files {
 			if f.Type().IsRegular() && licenceFile.MatchString(f.Name()) {
-				text := must(os.ReadFile(filepath.Join(dir, f.Name())))
+				text := must(os.ReadFile(filepath.Join(m.dir, f.Name())))
 				fmt.Fprintf(&b, "==== %s: %s\n\n%s\n\n", what, f.Name(), bytes.TrimSpace(text))
 			}
 		}
 		if b.Len() == before {
 			check(fmt.Errorf("%s has no licence in its folder", what))
 		}
-	}
-	add("Go", output(context.Background(), nil, "go", "env", "GOROOT"))
-	for _, m := range mods {
-		if words, ok := bare()[m.path]; ok {
-			fmt.Fprintf(&b, "==== %s %s\n\n%s\n\n", m.path, m.version, words)
-			fmt.Printf("warning: %s: %s\n", m.path, words)
-			continue
-		}
-		add(m.path+" "+m.version, m.dir)
-	}
-	for _, p := range bundled(filepath.Join(web, "package-lock.json")) {
-		dir := filepath.Join(web, "node_modules", p.name)
-		if _, err := os.Stat(dir); err != nil {
-			check(fmt.Errorf("%w (make web)", err))
-		}
-		add(p.name+" "+p.version, dir)
 	}
 	return b.Bytes()
 }

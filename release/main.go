@@ -88,7 +88,8 @@ func run(ctx context.Context, out string, arches []string) {
 		name := "plimsoll_" + strings.TrimPrefix(version, "v") + "_linux_" + arch
 		bill := filepath.Join(out, name+".cdx.json")
 		writeBill(bill, binary, version, when)
-		notices := []entry{{name: "THIRD_PARTY_LICENCES", data: licences(modules(ctx, arch), "web")}}
+		parts := append([]module{{name: "Go", dir: output(ctx, nil, "go", "env", "GOROOT")}}, modules(ctx, arch)...)
+		notices := []entry{{name: "THIRD_PARTY_LICENCES", data: licences(append(parts, bundled("web")...))}}
 		for _, doc := range []string{"README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"} {
 			notices = append(notices, entry{name: doc, path: doc})
 		}
