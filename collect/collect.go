@@ -305,8 +305,6 @@ func Class(reason string) string {
 
 func classOf(err error) string {
 	var status interface{ StatusCode() int }
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
 	var network net.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
@@ -319,7 +317,8 @@ func classOf(err error) string {
 		return fmt.Sprintf("status %d", status.StatusCode())
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return "cut off"
-	case errors.Is(err, system.ErrAnswer), errors.As(err, &syntax), errors.As(err, &kind):
+	case errors.Is(err, system.ErrAnswer), errors.As(err, new(*json.SyntaxError)),
+		errors.As(err, new(*json.UnmarshalTypeError)):
 		return "malformed answer"
 	case errors.As(err, &network):
 		return "unreachable"

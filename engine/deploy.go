@@ -153,9 +153,6 @@ func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if n := len(s.cluster.Nodes()); s.network != nil && n < len(s.hosts) { // a swarm or chain has one on each host
-		return fmt.Errorf("%s: the deployment has %d nodes on %d hosts", name, n, len(s.hosts))
-	}
 	if s.attached() {
 		r.watch(starting, s)
 	}

@@ -347,10 +347,8 @@ func changed(base testbed.ShapeSpec, hosts []testbed.Host, c scenario.NetworkCha
 	if len(c.Apart) == 0 {
 		return spec
 	}
-	spec.Pairs = maps.Clone(base.Pairs)
-	if spec.Pairs == nil {
-		spec.Pairs = map[link.Pair]link.Params{}
-	}
+	spec.Pairs = map[link.Pair]link.Params{}
+	maps.Copy(spec.Pairs, base.Pairs)
 	for _, node := range c.Apart {
 		for other := range hosts {
 			if slices.Contains(c.Apart, other) {

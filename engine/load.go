@@ -50,17 +50,17 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	}
 	// The beginning and the end of what a scenario measures are polled exactly then.
 	look := func(take func([]record.Sample)) func() {
-		return func() { observed(take, r.bed.Poll(t.clock.epoch)) }
+		return func() { observed(take, r.bed.Poll(t.epoch)) }
 	}
 	if s.network != nil {
 		s.network.tol = float64(t.cell.Link.Tolerance)
 	}
-	stop := r.bed.Observe(t.clock.epoch, t.observeEvery(), func(samples []record.Sample) {
+	stop := r.bed.Observe(t.epoch, t.observeEvery(), func(samples []record.Sample) {
 		observed(meter.add, samples)
 	})
 	unwatch := t.watch(cancel)
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
-		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.link(),
+		Epoch: t.epoch, Now: func() time.Duration { return time.Since(t.epoch) }, Number: t.block, Link: t.link(),
 		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Jobs: t.w.Jobs, Poll: t.w.Poll,
 		Recorded: func() scenario.Measured { return scenario.Recorded(r.rec.Reader, t.w.ID()) },
 		Begin:    look(meter.begin), End: look(meter.end),
@@ -83,7 +83,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	out = loaded{load: load, usage: meter.usage(), footprint: footprint()}
 	for edges := range slices.Chunk(meter.others(), 2) {
 		t.others.add(edges[0], edges[1])
-		r.others.add(t.clock.epoch, edges...)
+		r.others.add(t.epoch, edges...)
 	}
 	share, busiest := t.others.worst(s.machines())
 	if busiest == nil {
@@ -136,7 +136,7 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 	r := t.r
 	counts := t.w.Summary().Counts()
 	trial := record.Trial{
-		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.clock.epoch,
+		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.epoch,
 		Seconds: out.load.Seconds, Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
 		Details: append(scenario.Details(out.load, out.usage, hostNamesOf(t.s.hosts), scenario.OverTLS(t.s.use)),
 			out.footprint...),

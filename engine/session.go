@@ -118,19 +118,13 @@ func (r *run) cellAndUse(id string) (cell experiment.Cell, use experiment.System
 	return cell, use
 }
 
-// clock is the time of a trial since its epoch: monotonic within a session, and never
-// earlier than the records of earlier sessions.
-type clock struct{ epoch time.Time } // with a monotonic reading, so setting the wall clock has no effect
-
-// continued returns the clock of a continued trial. It starts at the wall-clock time since the
-// epoch or, if the wall clock was set back, at the last recorded time.
-func continued(epoch, now time.Time, last time.Duration) clock {
+// continued returns the epoch of a continued trial, from which time goes on monotonically, never earlier than
+// the records of earlier sessions: it is at the wall-clock time since the recorded epoch or, if the wall clock was
+// set back, at the last recorded time.
+func continued(epoch, now time.Time, last time.Duration) time.Time {
 	passed := now.Round(0).Sub(epoch) // by the wall clock: an earlier process had another monotonic clock
-	return clock{now.Add(-max(passed, last))}
+	return now.Add(-max(passed, last))
 }
-
-// Now implements Sink.Now.
-func (c clock) Now() time.Duration { return time.Since(c.epoch) }
 
 // The events with which a session begins.
 const (

@@ -26,7 +26,7 @@ type execution struct {
 	block     int
 	continues bool
 	w         *record.TrialWriter
-	clock     clock
+	epoch     time.Time // with a monotonic reading, so setting the wall clock has no effect
 	checks    []record.LinkCheck
 	restarted bool // the system was restarted just before
 
@@ -108,12 +108,11 @@ func (t *execution) open(ctx context.Context) (unready, err error) {
 	if gone, _ := lostHost(s.all()); gone != nil && unready != nil { // a machine was just lost: there may be another
 		unready = t.ready(ready)
 	}
-	var unfit *scenario.PreconditionError
 	switch {
 	case canceled(ctx) != nil:
 		return nil, canceled(ctx)
-	case errors.As(unready, &unfit), t.continues && unready != nil: // the next trials would fail likewise
-		return nil, unready
+	case errors.As(unready, new(*scenario.PreconditionError)), t.continues && unready != nil:
+		return nil, unready // the next trials would fail likewise
 	case interrupted:
 		err = t.continueTrial(earlier)
 	default:
@@ -144,8 +143,8 @@ func (t *execution) ready(ctx context.Context) (err error) {
 
 // begin starts the clock and the record of the trial.
 func (t *execution) begin() (err error) {
-	t.clock = clock{time.Now()}
-	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.clock.epoch); err != nil {
+	t.epoch = time.Now()
+	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.epoch); err != nil {
 		return err
 	}
 	return t.w.Link(t.checks...)
@@ -173,14 +172,14 @@ func (t *execution) continueTrial(earlier record.Trial) error {
 			t.marks = append(t.marks, markNote(e.What, e.Detail))
 		}
 	}
-	t.clock = continued(earlier.Epoch, time.Now(), last)
+	t.epoch = continued(earlier.Epoch, time.Now(), last)
 	// Only now is it known how long a killed session lasted.
 	if seen := earlier.Epoch.Add(last); seen.After(r.lastSeen) && !r.lastSeen.IsZero() && seen.Before(r.begun) {
 		r.earlier += seen.Sub(r.lastSeen).Seconds()
 		r.lastSeen = seen
 	}
 	text := fmt.Sprintf("goes on with %s after %s without a session", Describe(t.cell),
-		words.Duration(t.clock.Now()-last))
+		words.Duration(time.Since(t.epoch)-last))
 	t.event("session", "continued", text)
 	r.say.Note(fmt.Sprintf("%s; it began %s", text, earlier.Epoch.Local().Format(time.DateTime)))
 	return nil
@@ -222,7 +221,7 @@ func (t *execution) watch(cancel context.CancelCauseFunc) (stop func()) {
 		return func() {}
 	}
 	t.mu.Lock()
-	t.conditions, t.reported = exitsOf(t.r.plan.Experiment.Exit), false
+	t.conditions, t.reported = &exits{Exit: t.r.plan.Experiment.Exit}, false
 	t.mu.Unlock()
 	return timing.Every(judgeEvery, func() {
 		switch {
@@ -243,7 +242,7 @@ func (t *execution) judge(cancel context.CancelCauseFunc) {
 	p := t.r.soFar(record.Trial{})
 	if t.reported { // otherwise it is not known yet what is stored already
 		s := t.state
-		s.At = t.clock.Now()
+		s.At = time.Since(t.epoch)
 		p.State, p.Bytes, p.TrialFinished, p.TrialFailures = &s, p.Bytes+s.Bytes, s.Finished, s.Failures
 	}
 	if stop := t.conditions.met(p); stop != nil {
@@ -279,7 +278,7 @@ func (t *execution) fail(ctx context.Context, out loaded, err error) (record.Tri
 	if ended := canceled(ctx); ended != nil {
 		return record.Trial{}, ended // it stays running: a resumed run repeats it
 	}
-	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.clock.epoch}
+	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.epoch}
 	if left, is := errors.AsType[*scenario.SkipError](err); is {
 		trial.State, trial.Error = record.Skipped, left.Why
 		return trial, t.w.End(trial)

@@ -58,13 +58,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // coded sets the exit status for a full disk, an unwritable run directory, and a mistake in an
 // experiment file or --set, wherever it occurred.
 func coded(err error) error {
-	var we *record.WriteError
-	var wrong *experiment.Error
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 	switch {
-	case (full || errors.As(err, &we)) && ui.ExitCode(err) != ui.CodeCorruption:
+	case (full || errors.As(err, new(*record.WriteError))) && ui.ExitCode(err) != ui.CodeCorruption:
 		return ui.Exit(ui.CodeUnwritable, err)
-	case errors.As(err, &wrong) && ui.ExitCode(err) == ui.CodeInternal:
+	case errors.As(err, new(*experiment.Error)) && ui.ExitCode(err) == ui.CodeInternal:
 		return ui.Exit(ui.CodeUsage, err)
 	}
 	return err

@@ -239,8 +239,7 @@ func fill(cfg *engine.Config) {
 // withStatus gives errors the status of a precondition if trying again does not help until
 // something else has changed.
 func withStatus(err error) error {
-	var missing *scenario.PreconditionError
-	if errors.As(err, &missing) || errors.Is(err, upload.ErrDataChanged) {
+	if errors.As(err, new(*scenario.PreconditionError)) || errors.Is(err, upload.ErrDataChanged) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
 	return err
