@@ -77,8 +77,13 @@ func (r *run) deployAll(ctx context.Context) error {
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
+	continued := map[string]bool{} // systems with an interrupted trial that will be continued on its deployment
+	for key := range r.interrupted {
+		cell, _ := r.cellAndUse(key.cell)
+		continued[cell.System] = true
+	}
 	for _, use := range r.plan.Experiment.Systems {
-		if err := r.deploy(ctx, r.sites[use.Name], r.continuesOn(use)); err != nil {
+		if err := r.deploy(ctx, r.sites[use.Name], continued[use.Name]); err != nil {
 			hint := "see `with:` of the system in the experiment file, and its log in " +
 				filepath.Join(r.cfg.Dir, record.LogsDir)
 			if use.Attached() {
@@ -88,16 +93,6 @@ func (r *run) deployAll(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// continuesOn reports whether an interrupted trial will be continued on the deployment of a system.
-func (r *run) continuesOn(use experiment.SystemUse) bool {
-	for key := range r.interrupted {
-		if cell, _ := r.cellAndUse(key.cell); cell.System == use.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // place creates the directory of a deployment, or finds that of a deployment to revive.

@@ -227,15 +227,6 @@ func chainTime(c experiment.Cell, limits experiment.Limits) time.Duration {
 	return time.Duration(4*c.Estimate.Operation*float64(time.Second)) + limits.Start.Std()
 }
 
-// hostNamesOf returns the names of hosts, in order.
-func hostNamesOf(hosts []testbed.Host) []string {
-	names := make([]string, len(hosts))
-	for i, h := range hosts {
-		names[i] = h.Name()
-	}
-	return names
-}
-
 // storeOn creates a directory for a store on a host: on disk or, if size is above 0, in memory.
 func (r *run) storeOn(h testbed.Host, size int64) (scenario.StoreDir, error) {
 	files := h.Files()

@@ -135,11 +135,11 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 func (t *execution) measured(out loaded) (record.Trial, error) {
 	r := t.r
 	counts := t.w.Summary().Counts()
+	hosts := hostNames(t.cell.System, r.plan.CellsOf(t.cell.System))
 	trial := record.Trial{
 		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.epoch,
 		Seconds: out.load.Seconds, Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Details: append(scenario.Details(out.load, out.usage, hostNamesOf(t.s.hosts), scenario.OverTLS(t.s.use)),
-			out.footprint...),
+		Details: append(scenario.Details(out.load, out.usage, hosts, scenario.OverTLS(t.s.use)), out.footprint...),
 	}
 	err := r.rec.Flush()
 	if err == nil {
@@ -173,25 +173,21 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 // generator; package analysis adds those that depend on limits. A trial that continues lasts
 // so long that daemons die and links are late in it: that is only marked.
 func (t *execution) invalidBecause(out loaded, c record.Counts, metrics map[string]float64) (why []string) {
-	off := func(l record.LinkCheck) bool { return !l.OK }
-	for _, spoiled := range []struct {
-		is  bool
-		why string
-	}{
-		{slices.ContainsFunc(slices.Concat(t.checks, out.load.Links), off), record.ReasonLinkOff},
-		{out.died != nil && !t.continues, record.ReasonDaemonDied},
-		{out.lost != nil, record.ReasonMachineLost},
-		{out.throttled, record.ReasonThrottled},
-		{out.emulatorDied, record.ReasonEmulatorDied},
-		{out.emulatorTrouble != "" && !t.continues, record.ReasonEmulatorLate},
-		// A killed session loses its last operations, but not its jobs.
-		{c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0),
-			record.ReasonNoOperations},
-	} {
-		if spoiled.is {
-			why = append(why, spoiled.why)
+	add := func(is bool, reason string) {
+		if is {
+			why = append(why, reason)
 		}
 	}
+	off := func(l record.LinkCheck) bool { return !l.OK }
+	add(slices.ContainsFunc(slices.Concat(t.checks, out.load.Links), off), record.ReasonLinkOff)
+	add(out.died != nil && !t.continues, record.ReasonDaemonDied)
+	add(out.lost != nil, record.ReasonMachineLost)
+	add(out.throttled, record.ReasonThrottled)
+	add(out.emulatorDied, record.ReasonEmulatorDied)
+	add(out.emulatorTrouble != "" && !t.continues, record.ReasonEmulatorLate)
+	// A killed session loses its last operations, but not its jobs.
+	add(c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0),
+		record.ReasonNoOperations)
 	return why
 }
 

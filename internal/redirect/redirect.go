@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 )
 
@@ -19,15 +18,6 @@ var ErrTooMany = errors.New("too many redirects")
 // statuses of answers that redirect to their Location.
 var statuses = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
 	http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
-
-// target returns the URL that a Location refers to in an answer from a URL.
-func target(from *url.URL, location string) (*url.URL, error) {
-	to, err := from.Parse(location)
-	if err != nil || to.Host == "" || to.Scheme != "https" && (to.Scheme != "http" || from.Scheme == "https") {
-		return nil, fmt.Errorf("redirect to %q is not followed", location)
-	}
-	return to, nil
-}
 
 // Do makes a GET or HEAD request with do and follows redirects. own are the user's headers: they
 // may be credentials, so they are not sent to another host.
@@ -48,9 +38,9 @@ func Do(
 		if followed++; followed > Most {
 			return nil, followed, ErrTooMany
 		}
-		to, err := target(req.URL, location)
-		if err != nil {
-			return nil, followed, err
+		to, err := req.URL.Parse(location)
+		if err != nil || to.Host == "" || to.Scheme != "https" && (to.Scheme != "http" || req.URL.Scheme == "https") {
+			return nil, followed, fmt.Errorf("redirect to %q is not followed", location)
 		}
 		next := req.Clone(req.Context())
 		next.URL, next.Host = to, req.Host
