@@ -167,7 +167,7 @@ type trialKey struct {
 
 // open brings up everything that trials need. What can be checked without starting
 // anything comes first, because those failures are the cheapest.
-func (r *run) open(ctx context.Context) error {
+func (r *run) open(ctx context.Context) (err error) {
 	if err := r.openRecord(ctx); err != nil || r.complete() {
 		return err
 	}
@@ -180,17 +180,14 @@ func (r *run) open(ctx context.Context) error {
 	}
 	opt := testbedOptions(r.cfg)
 	opt.Log = r.say.Note
-	bed, err := testbed.New(ctx, opt)
-	if err != nil {
+	if r.bed, err = testbed.New(ctx, opt); err != nil {
 		return err
 	}
-	r.bed = bed
-	mode := bed.Mode()
-	if mode.Emulator == "none" && shapes(r.plan) {
+	if mode := r.bed.Mode(); mode.Emulator == "none" && shapes(r.plan) {
 		r.say.Note(mode.Why)
 		r.event("note", "links are not emulated", mode.Why, 0)
 	}
-	if r.scratch, err = bed.Scratch("run"); err != nil {
+	if r.scratch, err = r.bed.Scratch("run"); err != nil {
 		return err
 	}
 	if r.plan.Experiment.Sync != nil {

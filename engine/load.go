@@ -59,8 +59,12 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		observed(meter.add, samples)
 	})
 	unwatch := t.watch(cancel)
+	var verified *record.LinkCheck // the last, like the record has it
+	if n := len(t.checks); n > 0 {
+		verified = &t.checks[n-1]
+	}
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
-		Epoch: t.epoch, Now: func() time.Duration { return time.Since(t.epoch) }, Number: t.block, Link: t.link(),
+		Epoch: t.epoch, Now: func() time.Duration { return time.Since(t.epoch) }, Number: t.block, Link: verified,
 		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Jobs: t.w.Jobs, Poll: t.w.Poll,
 		Recorded: func() scenario.Measured { return scenario.Recorded(r.rec.Reader, t.w.ID()) },
 		Begin:    look(meter.begin), End: look(meter.end),

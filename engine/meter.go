@@ -229,7 +229,12 @@ func (m *meter) totals() totals {
 				t.busiest = names[a.name]
 			}
 			if at.node >= 0 {
-				addUsed(&t.nodes[at.node], u)
+				n := &t.nodes[at.node]
+				if math.IsNaN(n.CPU) { // it is its first process
+					n.CPU, n.Written = 0, 0
+				}
+				n.CPU += u.cpu()
+				n.Written += u.last.WriteBytes - u.first.WriteBytes
 			}
 		case emulator:
 			if t.machines[machine] += u.cpu(); machine == "" {
@@ -238,15 +243,6 @@ func (m *meter) totals() totals {
 		}
 	}
 	return t
-}
-
-// addUsed adds the usage of a process to its node, which has NaN before the first.
-func addUsed(n *scenario.NodeUsage, u *used) {
-	if math.IsNaN(n.CPU) {
-		n.CPU, n.Written = 0, 0
-	}
-	n.CPU += u.cpu()
-	n.Written += u.last.WriteBytes - u.first.WriteBytes
 }
 
 // usage returns the usage between the first and the last poll, except for that of others.

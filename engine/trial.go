@@ -169,7 +169,7 @@ func (t *execution) continueTrial(earlier record.Trial) error {
 			return err
 		}
 		if e.Kind == markEvent {
-			t.marks = append(t.marks, markNote(e.What, e.Detail))
+			t.marks = append(t.marks, e.What+": "+e.Detail)
 		}
 	}
 	t.epoch = continued(earlier.Epoch, time.Now(), last)
@@ -190,24 +190,14 @@ const markEvent = "mark"
 
 func (t *execution) mark(what, detail string) {
 	t.event(markEvent, what, detail)
-	t.marks = append(t.marks, markNote(what, detail))
-	t.r.say.Note(markNote(t.s.use.Name+": "+what, detail))
+	t.marks = append(t.marks, what+": "+detail)
+	t.r.say.Note(t.s.use.Name + ": " + what + ": " + detail)
 }
-
-func markNote(what, detail string) string { return what + ": " + detail }
 
 func (t *execution) event(kind, what, detail string) {
 	if err := t.w.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail}); err != nil {
 		t.r.say.Note(fmt.Sprintf("cannot record event %q: %v", what, err))
 	}
-}
-
-// link returns the last link check, like the record does; nil: none.
-func (t *execution) link() *record.LinkCheck {
-	if len(t.checks) == 0 {
-		return nil
-	}
-	return &t.checks[len(t.checks)-1]
 }
 
 // judgeEvery is how often exit conditions are checked without news from the scenario, so that
@@ -324,8 +314,9 @@ func (t *execution) repair(ctx context.Context, out loaded, link bool) error {
 	}
 	mark, what := "daemon died", "a process ended"
 	if out.died != nil {
-		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), firstLine(out.died.Err()),
-			out.died.LogPath())
+		why, _, _ := strings.Cut(fmt.Sprint(out.died.Err()), "\n") // without the log lines that it may quote
+		why, _, _ = strings.Cut(why, "; see ")
+		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), why, out.died.LogPath())
 	}
 	again := func(ctx context.Context) error { return r.restart(ctx, s, what) }
 	if link {
@@ -359,13 +350,6 @@ func (t *execution) repairLink(ctx context.Context) error {
 		return err
 	}
 	return t.r.shapeLink(ctx, t.s, t.cell)
-}
-
-// firstLine returns an error without the log lines that it may quote.
-func firstLine(err error) string {
-	text, _, _ := strings.Cut(fmt.Sprint(err), "\n")
-	text, _, _ = strings.Cut(text, "; see ")
-	return text
 }
 
 // canceled returns an error if the user stopped the run; the deadline of a trial does not count.
