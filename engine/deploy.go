@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -181,6 +182,21 @@ func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 	}
 	s.runner, err = scenario.Prepare(preparing, r.cfg.Scenario, s.sys.Info(), at, cells)
 	return err
+}
+
+// storeOn creates a directory for a store on a host: on disk or, if size is above 0, in memory.
+func (r *run) storeOn(h testbed.Host, size int64) (scenario.StoreDir, error) {
+	files := h.Files()
+	if size > 0 {
+		d, err := h.Machine().RAMDisk("store", size)
+		return scenario.StoreDir{Files: files, Path: d.Path, Remove: d.Remove}, err
+	}
+	dir := filepath.Join(r.scratch, "store-"+rand.Text())
+	err := files.MkdirAll(dir, 0o700)
+	if err != nil {
+		return scenario.StoreDir{}, fmt.Errorf("engine: directory of a store: %w", err)
+	}
+	return scenario.StoreDir{Files: files, Path: dir, Remove: func() error { return files.RemoveAll(dir) }}, nil
 }
 
 // awaitNeeds waits until a system has what its load test needs.

@@ -65,6 +65,9 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	return problems
 }
 
+// storeBytes returns roughly the largest size of a node's store with the chain of a cell.
+func storeBytes(cell experiment.Cell) float64 { return experiment.StoreBytes(cell.Estimate.Bytes) }
+
 // redundancy returns how many bytes a started system stores per byte, by its options.
 func redundancy(use experiment.SystemUse) float64 {
 	needed, err1 := strconv.ParseFloat(use.With["needed"], 64)

@@ -376,6 +376,26 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 	return r.readyTime(r.sites[cell.System]) + 4*estimate + limits.Deadline.Std() + nodesTime(cell, limits)
 }
 
+// nodesTime returns how long a trial with nodes may take beyond one deadline. It is generous,
+// because each operation has its own deadline: leechers may join later, nodes are killed and
+// restarted, stores are removed on slow disks, and chains are validated locally.
+func nodesTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
+	atPace := func(bytes float64) time.Duration { return time.Duration(bytes / 10e6 * float64(time.Second)) }
+	switch {
+	case cell.Disseminate != nil:
+		return 10*(limits.Deadline.Std()+limits.Start.Std()) +
+			atPace(float64(cell.Disseminate.Nodes)*float64(cell.Data.Size))
+	case cell.Sync != nil:
+		return time.Duration(2*nodesOf(cell))*limits.Start.Std() + atPace(storeBytes(cell)) + chainTime(cell, limits)
+	}
+	return 0
+}
+
+// chainTime returns how long generating the chain of a cell, or validating it locally, may take.
+func chainTime(c experiment.Cell, limits experiment.Limits) time.Duration {
+	return time.Duration(4*c.Estimate.Operation*float64(time.Second)) + limits.Start.Std()
+}
+
 // Describe names a cell in words.
 func Describe(c experiment.Cell) string {
 	text := c.System
