@@ -85,9 +85,10 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	stop() // takes a last sample, so that differences cover the whole trial
 	_ = t.w.Link(load.Links...)
 	out = loaded{load: load, usage: meter.usage(), footprint: footprint()}
-	for edges := range slices.Chunk(meter.others(), 2) {
-		t.others.add(edges[0], edges[1])
-		r.others.add(t.epoch, edges...)
+	for _, machine := range meter.machines {
+		first, last := meter.edges(testbed.OfMachine(testbed.OthersSample, machine))
+		t.others.add(first, last)
+		r.others.add(t.epoch, first, last)
 	}
 	share, busiest := t.others.worst(s.machines())
 	if busiest == nil {

@@ -188,15 +188,6 @@ func (m *meter) edges(name string) (first, last record.Sample) {
 	return first, last
 }
 
-// others returns the first and the last sample of what others used, for each machine.
-func (m *meter) others() (edges []record.Sample) {
-	for _, machine := range m.machines {
-		first, last := m.edges(testbed.OfMachine(testbed.OthersSample, machine))
-		edges = append(edges, first, last)
-	}
-	return edges
-}
-
 // totals are the CPU seconds used between the first and the last poll.
 type totals struct {
 	wall              float64            // seconds

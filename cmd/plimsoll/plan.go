@@ -107,13 +107,29 @@ func setFlag(c *cobra.Command, set *[]string) {
 // load reads a preset or an experiment file ("-": standard input), applies the --set changes,
 // and returns the configuration of its run. name is for the run directory.
 func (p *program) load(arg string, set []string) (cfg engine.Config, name string, err error) {
-	src, file, name, err := p.source(arg)
-	if err != nil {
-		return cfg, "", err
+	var src []byte
+	file, dir := arg, "."
+	switch preset, unknown := presets.Get(arg); {
+	case arg == "-":
+		file, name = "standard input", "experiment"
+		if src, err = io.ReadAll(io.LimitReader(p.stdin, 16<<20)); err == nil {
+			err = stdinAgain(src)
+		}
+	case unknown == nil:
+		src, file, name = preset.Source, "preset "+arg, arg
+	default:
+		src, err = os.ReadFile(arg)
+		dir, name = filepath.Dir(arg), strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg))
 	}
-	dir := "."
-	if file == arg {
-		dir = filepath.Dir(arg)
+	if errors.Is(err, fs.ErrNotExist) {
+		hint := "presets: " + strings.Join(presets.Names(), ", ")
+		if near := suggest.Nearest(arg, presets.Names()); near != "" {
+			hint = "did you mean the preset `" + near + "`? plimsoll presets lists all"
+		}
+		return cfg, "", usage(fmt.Errorf("%s is neither a preset nor a file", arg), hint)
+	}
+	if err != nil {
+		return cfg, "", ui.Exit(ui.CodeUsage, err)
 	}
 	cfg, err = configOf(file, src, set, dir)
 	return cfg, name, err
@@ -136,32 +152,6 @@ func configOf(file string, src []byte, set []string, dir string) (cfg engine.Con
 		fill(&cfg)
 	}
 	return cfg, ui.Exit(ui.CodeUsage, err)
-}
-
-func (p *program) source(arg string) (src []byte, file, name string, err error) {
-	if arg == "-" {
-		src, err = io.ReadAll(io.LimitReader(p.stdin, 16<<20))
-		if err == nil {
-			err = stdinAgain(src)
-		}
-		return src, "standard input", "experiment", err
-	}
-	if preset, err := presets.Get(arg); err == nil {
-		return preset.Source, "preset " + arg, arg, nil
-	}
-	src, err = os.ReadFile(arg)
-	if errors.Is(err, fs.ErrNotExist) {
-		hint := "presets: " + strings.Join(presets.Names(), ", ")
-		if near := suggest.Nearest(arg, presets.Names()); near != "" {
-			hint = "did you mean the preset `" + near + "`? plimsoll presets lists all"
-		}
-		return nil, "", "", usage(fmt.Errorf("%s is neither a preset nor a file", arg), hint)
-	}
-	if err != nil {
-		return nil, "", "", ui.Exit(ui.CodeUsage, err)
-	}
-	base := filepath.Base(arg)
-	return src, arg, strings.TrimSuffix(base, filepath.Ext(base)), nil
 }
 
 // stdinAgain makes what was read from standard input its content again: the command may run again in
