@@ -18,7 +18,7 @@ import (
 // blocks executes the plan: warm-up blocks, then measured blocks, each with every cell
 // once. It continues where an earlier session ended.
 func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
-	conditions := exitsOf(r.plan.Experiment.Exit)
+	conditions := &exits{Exit: r.plan.Experiment.Exit}
 	// A run that was ended by an exit condition stays ended: resuming does not change its
 	// plan, which contains the condition.
 	if s := conditions.met(r.soFar(record.Trial{})); s != nil {

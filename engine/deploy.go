@@ -3,9 +3,9 @@ package engine
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"os"
 	"path/filepath"
@@ -78,8 +78,13 @@ func (r *run) deployAll(ctx context.Context) error {
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
+	continued := map[string]bool{} // systems with an interrupted trial that will be continued on its deployment
+	for key := range r.interrupted {
+		cell, _ := r.cellAndUse(key.cell)
+		continued[cell.System] = true
+	}
 	for _, use := range r.plan.Experiment.Systems {
-		if err := r.deploy(ctx, r.sites[use.Name], r.continuesOn(use)); err != nil {
+		if err := r.deploy(ctx, r.sites[use.Name], continued[use.Name]); err != nil {
 			hint := "see `with:` of the system in the experiment file, and its log in " +
 				filepath.Join(r.cfg.Dir, record.LogsDir)
 			if use.Attached() {
@@ -89,16 +94,6 @@ func (r *run) deployAll(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// continuesOn reports whether an interrupted trial will be continued on the deployment of a system.
-func (r *run) continuesOn(use experiment.SystemUse) bool {
-	for key := range r.interrupted {
-		if cell, _ := r.cellAndUse(key.cell); cell.System == use.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // place creates the directory of a deployment, or finds that of a deployment to revive.
@@ -154,9 +149,6 @@ func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if n := len(s.cluster.Nodes()); s.network != nil && n < len(s.hosts) { // a swarm or chain has one on each host
-		return fmt.Errorf("%s: the deployment has %d nodes on %d hosts", name, n, len(s.hosts))
-	}
 	if s.attached() {
 		r.watch(starting, s)
 	}
@@ -181,8 +173,8 @@ func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 		Use: s.use, Cluster: s.cluster, Client: s.generators[0], Generators: s.generators, Self: r.bed.Self(),
 		Dir: s.dir, Seed: r.dataSeed(s, begun), Run: r.rec.ID(), Base: r.cfg.Base,
 		Limits: r.plan.Experiment.Limits, Event: r.event, Say: r.say.Note,
-		Store: func(ctx context.Context, memory int64) (scenario.StoreDir, error) {
-			return r.storeOn(ctx, s.hosts[0], memory)
+		Store: func(_ context.Context, memory int64) (scenario.StoreDir, error) {
+			return r.storeOn(s.hosts[0], memory)
 		},
 	}
 	if s.network != nil {
@@ -190,6 +182,21 @@ func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 	}
 	s.runner, err = scenario.Prepare(preparing, r.cfg.Scenario, s.sys.Info(), at, cells)
 	return err
+}
+
+// storeOn creates a directory for a store on a host: on disk or, if size is above 0, in memory.
+func (r *run) storeOn(h testbed.Host, size int64) (scenario.StoreDir, error) {
+	files := h.Files()
+	if size > 0 {
+		d, err := h.Machine().RAMDisk("store", size)
+		return scenario.StoreDir{Files: files, Path: d.Path, Remove: d.Remove}, err
+	}
+	dir := filepath.Join(r.scratch, "store-"+rand.Text())
+	err := files.MkdirAll(dir, 0o700)
+	if err != nil {
+		return scenario.StoreDir{}, fmt.Errorf("engine: directory of a store: %w", err)
+	}
+	return scenario.StoreDir{Files: files, Path: dir, Remove: func() error { return files.RemoveAll(dir) }}, nil
 }
 
 // awaitNeeds waits until a system has what its load test needs.
@@ -236,17 +243,13 @@ func (r *run) watch(ctx context.Context, s *site) {
 // and contents must differ from those of earlier runs and of earlier sessions of this run.
 func (r *run) dataSeed(s *site, now time.Time) uint64 {
 	seed := r.plan.Experiment.Seed
-	if !s.attached() {
+	switch {
+	case !s.attached():
 		return seed
+	case r.cfg.continues(): // a trial that continues must find what its earlier sessions stored
+		return seedOf("%d/attached/%s", seed, r.rec.ID())
 	}
-	h := fnv.New64a()
-	if r.cfg.continues() {
-		// A trial that continues must find what its earlier sessions stored.
-		fmt.Fprintf(h, "%d/attached/%s", seed, r.rec.ID())
-		return h.Sum64()
-	}
-	fmt.Fprintf(h, "%d/attached/%d", seed, now.UnixNano())
-	seed = h.Sum64()
+	seed = seedOf("%d/attached/%d", seed, now.UnixNano())
 	r.event("note", "seed of its data", fmt.Sprintf("%s: %d", s.use.Name, seed), 0)
 	return seed
 }

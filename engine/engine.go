@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -169,12 +167,12 @@ type trialKey struct {
 
 // open brings up everything that trials need. What can be checked without starting
 // anything comes first, because those failures are the cheapest.
-func (r *run) open(ctx context.Context) error {
+func (r *run) open(ctx context.Context) (err error) {
 	if err := r.openRecord(ctx); err != nil || r.complete() {
 		return err
 	}
 	if problems := Blocking(Preconditions(ctx, r.cfg)); len(problems) > 0 {
-		return &PreconditionError{problems}
+		return &scenario.PreconditionError{Problems: problems}
 	}
 	r.say(Event{Kind: EventStart})
 	if err := r.awaitQuiet(ctx); err != nil {
@@ -182,17 +180,14 @@ func (r *run) open(ctx context.Context) error {
 	}
 	opt := testbedOptions(r.cfg)
 	opt.Log = r.say.Note
-	bed, err := testbed.New(ctx, opt)
-	if err != nil {
+	if r.bed, err = testbed.New(ctx, opt); err != nil {
 		return err
 	}
-	r.bed = bed
-	mode := bed.Mode()
-	if mode.Emulator == "none" && shapes(r.plan) {
+	if mode := r.bed.Mode(); mode.Emulator == "none" && shapes(r.plan) {
 		r.say.Note(mode.Why)
 		r.event("note", "links are not emulated", mode.Why, 0)
 	}
-	if r.scratch, err = bed.Scratch("run"); err != nil {
+	if r.scratch, err = r.bed.Scratch("run"); err != nil {
 		return err
 	}
 	if r.plan.Experiment.Sync != nil {
@@ -256,11 +251,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	if err := r.readEarlier(); err != nil {
 		return err
 	}
-	if r.cfg.RetryInvalid {
-		if err := r.retryInvalid(); err != nil {
-			return err
-		}
-	}
 	if !r.complete() {
 		r.event("phase", map[bool]string{false: runBegins, true: runResumed}[r.cfg.Resume], "", 0)
 		for _, why := range r.startedOver {
@@ -270,59 +260,6 @@ func (r *run) openRecord(ctx context.Context) error {
 	}
 	return nil
 }
-
-// readEarlier reads what earlier sessions of the run have executed.
-func (r *run) readEarlier() error {
-	r.done, r.interrupted = map[trialKey]record.Trial{}, map[trialKey]record.Trial{}
-	trials, err := r.rec.Trials()
-	if err != nil {
-		return err
-	}
-	analysis.Judge(r.plan, trials)
-	for _, t := range trials {
-		key := trialKey{t.Cell, t.Block}
-		switch t.State {
-		case record.Done, record.Skipped:
-			r.done[key] = t
-		case record.Pending, record.Failed: // to be executed again
-			delete(r.done, key)
-		case record.Running:
-			r.interrupted[key] = t
-			continue // its bytes are counted when it ends
-		}
-		r.bytes += t.Bytes
-	}
-	events, err := r.rec.Events()
-	if err != nil {
-		return err
-	}
-	if r.cfg.Resume {
-		r.cfg.Base = r.rec.Reader.Meta()[baseKey]
-	}
-	r.earlier, r.lastSeen = earlierSeconds(events, trials)
-	r.identities = map[string]map[string]string{}
-	_ = json.Unmarshal([]byte(r.rec.Reader.Meta()["systems"]), &r.identities) // a session that failed early left none
-	return nil
-}
-
-// retryInvalid marks invalid trials to be executed again. Their records stay; of the trials
-// of a cell and block the newest counts.
-func (r *run) retryInvalid() error {
-	for key, t := range r.done {
-		if t.Warmup || t.State != record.Done || t.Valid() {
-			continue
-		}
-		if r.cfg.continues() {
-			return &PreconditionError{[]Problem{refuse("a load test is not executed again: its objects are stored",
-				"start a new run")}}
-		}
-		delete(r.done, key)
-	}
-	return nil
-}
-
-// baseKey is the key of Config.Base in the record.
-const baseKey = "base"
 
 // close ends everything, whatever happened before, within the deadline of ctx.
 func (r *run) close(ctx context.Context) error {
@@ -395,16 +332,6 @@ func (r *run) lostObjects(t record.Trial) int64 {
 		lost += t.Metrics["not_durable"]
 	}
 	return int64(max(0, lost))
-}
-
-// earlierStop returns the recorded exit condition that ended an earlier session; nil: none.
-func (r *run) earlierStop() *scenario.Stop {
-	text, ok := strings.CutPrefix(r.rec.Reader.Meta()["stopped"], "stopped by ")
-	condition, why, cut := strings.Cut(text, ": ")
-	if !ok || !cut {
-		return nil
-	}
-	return &scenario.Stop{Condition: condition, Why: why}
 }
 
 // attaches reports whether any system of the plan runs elsewhere.

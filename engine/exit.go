@@ -35,8 +35,6 @@ type exits struct {
 	points   []floored // of the last window of the floor, ascending, about floorPoints of them
 }
 
-func exitsOf(e experiment.Exit) *exits { return &exits{Exit: e} }
-
 // met is called after every trial, and repeatedly during one that continues. It returns nil if
 // the run goes on.
 func (x *exits) met(p progressSoFar) *scenario.Stop {

@@ -18,7 +18,7 @@ import (
 )
 
 func TestExitConditions(t *testing.T) {
-	all := exitsOf(experiment.Exit{MaxRuntime: experiment.Duration(time.Minute), MaxBytes: 1000, MaxErrors: 0.1})
+	all := &exits{Exit: experiment.Exit{MaxRuntime: experiment.Duration(time.Minute), MaxBytes: 1000, MaxErrors: 0.1}}
 	for _, c := range []struct {
 		name string
 		p    progressSoFar
@@ -44,7 +44,7 @@ func TestExitConditions(t *testing.T) {
 		}
 	}
 	far := progressSoFar{Seconds: 1e9, Bytes: 1e18, TrialFinished: 1, TrialFailures: 1}
-	if s := exitsOf(experiment.Exit{}).met(far); s != nil {
+	if s := (&exits{}).met(far); s != nil {
 		t.Errorf("an experiment without exit conditions is ended by %s", s)
 	}
 }
@@ -102,7 +102,7 @@ func TestMaxSpendIsExact(t *testing.T) {
 	limit, _ := new(big.Int).SetString("3600"+strings.Repeat("0", 24), 10)
 	less := new(big.Int).Sub(limit, big.NewInt(1))
 	c := func(s scenario.State) (string, bool) {
-		stop := exitsOf(experiment.Exit{MaxSpend: "3600"}).met(progressSoFar{State: &s})
+		stop := (&exits{Exit: experiment.Exit{MaxSpend: "3600"}}).met(progressSoFar{State: &s})
 		return fmt.Sprint(stop), stop != nil
 	}
 	at, why := met(c, []scenario.State{{}, {Spent: less}, {Spent: limit}})
@@ -113,7 +113,7 @@ func TestMaxSpendIsExact(t *testing.T) {
 
 func TestFloor(t *testing.T) {
 	floorOf := func() *exits {
-		return exitsOf(experiment.Exit{Floor: &experiment.Floor{Bytes: 1000, Window: experiment.Duration(time.Hour)}})
+		return &exits{Exit: experiment.Exit{Floor: &experiment.Floor{Bytes: 1000, Window: experiment.Duration(time.Hour)}}}
 	}
 	// perMinute makes a state each minute, of so many more bytes, each with what alter changes.
 	perMinute := func(minutes int, bytes func(m int) int64, alter func(m int, s *scenario.State)) []scenario.State {

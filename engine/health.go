@@ -2,11 +2,11 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
@@ -42,7 +42,7 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 		return true, r.restart(ctx, s, fmt.Sprintf("process %s ended: %v (see %s)", p.Name(), p.Err(), p.LogPath()))
 	}
 	begun := time.Now()
-	err = r.probe(ctx, s)
+	err = probe(ctx, s.cluster)
 	if took := time.Since(begun); took > healthTimeout {
 		r.event("health", "slow to recover", s.use.Name, took)
 	}
@@ -57,32 +57,22 @@ func (r *run) healthy(ctx context.Context, s *site) (restarted bool, err error) 
 	return true, r.restart(ctx, s, why)
 }
 
-// probe probes every node until all answer or healthPatience has passed.
-func (r *run) probe(ctx context.Context, s *site) error {
-	deadline := time.Now().Add(healthPatience)
-	for {
-		err := probeOnce(ctx, s.cluster)
+// probe probes every node, all in parallel, until all answer or healthPatience has passed.
+func probe(ctx context.Context, c system.Cluster) error {
+	for deadline := time.Now().Add(healthPatience); ; timing.Pause(ctx, healthPause) {
+		probing, cancel := context.WithTimeout(ctx, healthTimeout)
+		var all errgroup.Group
+		for _, n := range c.Nodes() {
+			if h, ok := n.(system.Healther); ok {
+				all.Go(func() error { return h.Health(probing) })
+			}
+		}
+		err := all.Wait()
+		cancel()
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
-		timing.Pause(ctx, healthPause)
 	}
-}
-
-// probeOnce probes all nodes in parallel.
-func probeOnce(ctx context.Context, c system.Cluster) error {
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
-	nodes := c.Nodes()
-	errs := make([]error, len(nodes))
-	var wg sync.WaitGroup
-	for i, n := range nodes {
-		if h, ok := n.(system.Healther); ok {
-			wg.Go(func() { errs[i] = h.Health(ctx) })
-		}
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 // restart restarts a system: on its data if a trial continues with it.

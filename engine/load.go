@@ -43,29 +43,39 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 		return out, nil, fmt.Errorf("link emulator: %w", err)
 	}
 	trace := testbed.Trace(s.hosts...)
-	meter, memory := newMeter(s, trace), startFootprint(s)
+	meter, footprint := newMeter(s, trace), measureFootprint(s)
 	observed := func(take func([]record.Sample), samples []record.Sample) {
 		take(samples)
 		_ = t.w.Samples(samples) // the record keeps its first error, see Err below
 	}
 	// The beginning and the end of what a scenario measures are polled exactly then.
 	look := func(take func([]record.Sample)) func() {
-		return func() { observed(take, r.bed.Poll(t.clock.epoch)) }
+		return func() { observed(take, r.bed.Poll(t.epoch)) }
 	}
 	if s.network != nil {
 		s.network.tol = float64(t.cell.Link.Tolerance)
 	}
-	stop := r.bed.Observe(t.clock.epoch, t.observeEvery(), func(samples []record.Sample) {
+	stop := r.bed.Observe(t.epoch, t.observeEvery(), func(samples []record.Sample) {
 		observed(meter.add, samples)
 	})
 	unwatch := t.watch(cancel)
+	var verified *record.LinkCheck // the last, like the record has it
+	if n := len(t.checks); n > 0 {
+		verified = &t.checks[n-1]
+	}
 	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
-		Epoch: t.clock.epoch, Now: t.clock.Now, Number: t.block, Link: t.link(),
+		Epoch: t.epoch, Now: func() time.Duration { return time.Since(t.epoch) }, Number: t.block, Link: verified,
 		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Jobs: t.w.Jobs, Poll: t.w.Poll,
 		Recorded: func() scenario.Measured { return scenario.Recorded(r.rec.Reader, t.w.ID()) },
 		Begin:    look(meter.begin), End: look(meter.end),
 		Progress: func(ops, bytes int64) { r.say(Event{Kind: EventLoad, Ops: ops, Bytes: bytes}) },
-		State:    func(s scenario.State) { t.setState(s, cancel) },
+		State: func(s scenario.State) {
+			t.mu.Lock()
+			t.state, t.reported = s, true
+			t.mu.Unlock()
+			r.say(Event{Kind: EventState, State: s, Cell: t.cell.ID})
+			t.judge(cancel)
+		},
 	})
 	if ctx.Err() != nil {
 		end = context.Cause(ctx)
@@ -74,12 +84,17 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	unwatch()
 	stop() // takes a last sample, so that differences cover the whole trial
 	_ = t.w.Link(load.Links...)
-	out = loaded{load: load, usage: meter.usage(), footprint: memory.details()}
-	for edges := range slices.Chunk(meter.others(), 2) {
-		t.others.add(edges[0], edges[1])
-		r.others.add(t.clock.epoch, edges...)
+	out = loaded{load: load, usage: meter.usage(), footprint: footprint()}
+	for _, machine := range meter.machines {
+		first, last := meter.edges(testbed.OfMachine(testbed.OthersSample, machine))
+		t.others.add(first, last)
+		r.others.add(t.epoch, first, last)
 	}
-	busiest := t.busyOthers(&out.usage)
+	share, busiest := t.others.worst(s.machines())
+	if busiest == nil {
+		share, busiest = r.others.window().worst(s.machines())
+	}
+	out.usage.OthersBusy = share
 	if s.network == nil {
 		out.died = s.died()
 	} else {
@@ -120,26 +135,16 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	return out, end, err
 }
 
-// busyOthers sets the CPU share of others on the machine where it was largest, and returns
-// that machine; nil: unknown.
-func (t *execution) busyOthers(u *scenario.Usage) (m testbed.Machine) {
-	machines := t.s.machines()
-	if u.OthersBusy, m = t.others.worst(machines); m == nil {
-		u.OthersBusy, m = t.r.others.window().worst(machines)
-	}
-	return m
-}
-
 // measured returns the trial as it is now, with the metrics computed from its records, in the
 // same way as a report does later.
 func (t *execution) measured(out loaded) (record.Trial, error) {
 	r := t.r
 	counts := t.w.Summary().Counts()
+	hosts := hostNames(t.cell.System, r.plan.CellsOf(t.cell.System))
 	trial := record.Trial{
-		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.clock.epoch,
+		ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, State: record.Done, Epoch: t.epoch,
 		Seconds: out.load.Seconds, Outcomes: counts.OutcomeMap(), Classes: counts.Classes,
-		Details: append(scenario.Details(out.load, out.usage, hostNamesOf(t.s.hosts), scenario.OverTLS(t.s.use)),
-			out.footprint...),
+		Details: append(scenario.Details(out.load, out.usage, hosts, scenario.OverTLS(t.s.use)), out.footprint...),
 	}
 	err := r.rec.Flush()
 	if err == nil {
@@ -173,25 +178,21 @@ func (t *execution) measured(out loaded) (record.Trial, error) {
 // generator; package analysis adds those that depend on limits. A trial that continues lasts
 // so long that daemons die and links are late in it: that is only marked.
 func (t *execution) invalidBecause(out loaded, c record.Counts, metrics map[string]float64) (why []string) {
-	off := func(l record.LinkCheck) bool { return !l.OK }
-	for _, spoiled := range []struct {
-		is  bool
-		why string
-	}{
-		{slices.ContainsFunc(slices.Concat(t.checks, out.load.Links), off), record.ReasonLinkOff},
-		{out.died != nil && !t.continues, record.ReasonDaemonDied},
-		{out.lost != nil, record.ReasonMachineLost},
-		{out.throttled, record.ReasonThrottled},
-		{out.emulatorDied, record.ReasonEmulatorDied},
-		{out.emulatorTrouble != "" && !t.continues, record.ReasonEmulatorLate},
-		// A killed session loses its last operations, but not its jobs.
-		{c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0),
-			record.ReasonNoOperations},
-	} {
-		if spoiled.is {
-			why = append(why, spoiled.why)
+	add := func(is bool, reason string) {
+		if is {
+			why = append(why, reason)
 		}
 	}
+	off := func(l record.LinkCheck) bool { return !l.OK }
+	add(slices.ContainsFunc(slices.Concat(t.checks, out.load.Links), off), record.ReasonLinkOff)
+	add(out.died != nil && !t.continues, record.ReasonDaemonDied)
+	add(out.lost != nil, record.ReasonMachineLost)
+	add(out.throttled, record.ReasonThrottled)
+	add(out.emulatorDied, record.ReasonEmulatorDied)
+	add(out.emulatorTrouble != "" && !t.continues, record.ReasonEmulatorLate)
+	// A killed session loses its last operations, but not its jobs.
+	add(c.Ops == 0 && metrics["accepted"] == 0 && (t.cell.Collect == nil || metrics["polls"] == 0),
+		record.ReasonNoOperations)
 	return why
 }
 

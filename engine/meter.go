@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ type meter struct {
 	machines []testbed.Machine
 	pressure func() float64 // seconds since boot during which a task waited for storage
 
-	mu       sync.Mutex
+	mu       sync.Mutex    // for begin, add and end; everything else comes after the last poll
 	at       time.Duration // of the last poll
 	accounts map[account]*used
 	// largest resident set of each node, summed over its processes, in any poll; NaN: none was seen
@@ -187,17 +188,6 @@ func (m *meter) edges(name string) (first, last record.Sample) {
 	return first, last
 }
 
-// others returns the first and the last sample of what others used, for each machine.
-func (m *meter) others() (edges []record.Sample) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, machine := range m.machines {
-		first, last := m.edges(testbed.OfMachine(testbed.OthersSample, machine))
-		edges = append(edges, first, last)
-	}
-	return edges
-}
-
 // totals are the CPU seconds used between the first and the last poll.
 type totals struct {
 	wall              float64            // seconds
@@ -230,7 +220,12 @@ func (m *meter) totals() totals {
 				t.busiest = names[a.name]
 			}
 			if at.node >= 0 {
-				addUsed(&t.nodes[at.node], u)
+				n := &t.nodes[at.node]
+				if math.IsNaN(n.CPU) { // it is its first process
+					n.CPU, n.Written = 0, 0
+				}
+				n.CPU += u.cpu()
+				n.Written += u.last.WriteBytes - u.first.WriteBytes
 			}
 		case emulator:
 			if t.machines[machine] += u.cpu(); machine == "" {
@@ -241,19 +236,8 @@ func (m *meter) totals() totals {
 	return t
 }
 
-// addUsed adds the usage of a process to its node, which has NaN before the first.
-func addUsed(n *scenario.NodeUsage, u *used) {
-	if math.IsNaN(n.CPU) {
-		n.CPU, n.Written = 0, 0
-	}
-	n.CPU += u.cpu()
-	n.Written += u.last.WriteBytes - u.first.WriteBytes
-}
-
 // usage returns the usage between the first and the last poll, except for that of others.
 func (m *meter) usage() scenario.Usage {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if !m.over {
 		m.lives()
 	}
@@ -312,8 +296,6 @@ const throttledShare = 0.01
 // notes names the busiest machine of a trial and those that were throttled by CPU limits, and reports
 // whether there were any of the latter.
 func (m *meter) notes() (notes []string, throttled bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	t := m.totals()
 	name := func(machine testbed.Machine) string {
 		if machine.Name() == "" {
@@ -343,40 +325,151 @@ func emulatorOn(s record.Sample) (machine string, ok bool) {
 	return machine, s.Role == testbed.RoleEmulator
 }
 
-// footprint is the memory of a system's processes just before a load, and its peak during the
-// load. The processes live through many loads, and what one leaves behind is in the numbers of
-// the next, so their memory before the first load is recorded, too. An attached system has no
-// footprint, because we cannot inspect its processes.
-type footprint struct {
-	numbers []record.Detail
-	reset   []testbed.Process // those whose peak was reset before the load
-}
-
-// startFootprint measures the processes of a system before the load.
-func startFootprint(s *site) *footprint {
-	f := &footprint{}
+// measureFootprint measures the memory of a system's processes just before a load, and returns a
+// function that adds its peaks during the load. The processes live through many loads, and what one
+// leaves behind is in the numbers of the next, so their memory before the first load is recorded, too.
+// An attached system has no footprint, because we cannot inspect its processes.
+func measureFootprint(s *site) (after func() []record.Detail) {
+	var numbers []record.Detail
+	add := func(kind string, p testbed.Process, v float64) {
+		if !math.IsNaN(v) { // otherwise the kernel does not report it
+			numbers = append(numbers, record.Detail{Kind: kind, Name: p.Name(), Value: v})
+		}
+	}
+	var reset []testbed.Process
 	for _, p := range s.processes() {
 		if m, ok := s.started[p.ID()]; ok {
-			f.add(record.DetailRSSStart, p, m.RSS)
+			add(record.DetailRSSStart, p, m.RSS)
 		}
 		if p.ResetPeak() == nil { // otherwise the peak would be of an earlier load
-			f.reset = append(f.reset, p)
+			reset = append(reset, p)
 		}
 	}
-	return f
-}
-
-// add adds a number of a process, unless the kernel does not report it.
-func (f *footprint) add(kind string, p testbed.Process, v float64) {
-	if !math.IsNaN(v) {
-		f.numbers = append(f.numbers, record.Detail{Kind: kind, Name: p.Name(), Value: v})
+	return func() []record.Detail {
+		for _, p := range reset {
+			add(record.DetailRSSPeak, p, p.Memory().Peak)
+		}
+		return numbers
 	}
 }
 
-// details returns the numbers after the load.
-func (f *footprint) details() []record.Detail {
-	for _, p := range f.reset {
-		f.add(record.DetailRSSPeak, p, p.Memory().Peak)
+// byMachine is the CPU used by others on machines, by sample name.
+type byMachine map[string]othersUsed
+
+// othersUsed sums the CPU used by others on a machine over the sessions of a trial,
+// without the time between them.
+type othersUsed struct {
+	cpu  float64       // CPU seconds
+	wall time.Duration // in which they were used
+}
+
+// leastWindow is the shortest window for which the machine's CPU usage is known well
+// enough: the kernel counts it in ticks of 10 ms.
+const leastWindow = time.Second
+
+// add adds the usage between two polls.
+func (b byMachine) add(first, last record.Sample) {
+	if wall := last.End - first.End; wall > 0 && !math.IsNaN(last.CPU-first.CPU) {
+		sum := b[last.Process]
+		b[last.Process] = othersUsed{sum.cpu + last.CPU - first.CPU, sum.wall + wall}
 	}
-	return f.numbers
+}
+
+// share returns the share of the machine's CPUs; NaN if unknown.
+func (o othersUsed) share(cpus int) float64 {
+	if o.wall < leastWindow || cpus == 0 {
+		return math.NaN()
+	}
+	return min(1, o.cpu/o.wall.Seconds()/float64(cpus))
+}
+
+// worst returns the largest share of a machine's CPUs used by others, and that machine; NaN
+// if no share is known.
+func (b byMachine) worst(machines []testbed.Machine) (share float64, worst testbed.Machine) {
+	share = math.NaN()
+	for _, m := range machines {
+		if of := b[testbed.OfMachine(testbed.OthersSample, m)].share(m.CPUs()); !(of <= share) && !math.IsNaN(of) {
+			share, worst = of, m
+		}
+	}
+	return share, worst
+}
+
+// counted is the CPU that others had used since the beginning of the session, at some time.
+type counted struct {
+	at  time.Time
+	cpu float64 // seconds
+}
+
+// longestWindow limits how far a window extends before the end of a short trial.
+const longestWindow = 10 * time.Second
+
+// recentOthers are the counts at the beginning and end of the latest trials of a session, by
+// sample name.
+type recentOthers map[string][]counted
+
+// add adds the edges of a trial that began at epoch, and removes counts that are too old.
+func (r recentOthers) add(epoch time.Time, edges ...record.Sample) {
+	for _, s := range edges {
+		if s.Process == "" || math.IsNaN(s.CPU) {
+			continue
+		}
+		now := counted{epoch.Add(s.End), s.CPU}
+		r[s.Process] = append(slices.DeleteFunc(r[s.Process], func(c counted) bool {
+			return now.at.Sub(c.at) > longestWindow
+		}), now)
+	}
+}
+
+// window returns what others used in the shortest sufficiently long window that ends with the
+// last trial. Trials shorter than that are judged by it.
+func (r recentOthers) window() byMachine {
+	all := byMachine{}
+	for name, counts := range r {
+		last := counts[len(counts)-1]
+		for _, c := range slices.Backward(counts) {
+			w := othersUsed{last.cpu - c.cpu, last.at.Sub(c.at)}
+			if w.cpu < 0 { // another machine has replaced it
+				break
+			}
+			if w.wall >= leastWindow {
+				all[name] = w
+				break
+			}
+		}
+	}
+	return all
+}
+
+// recordedOthers returns what others used in the earlier sessions of a trial, from its
+// recorded samples. The counters of others start at 0 in each session, which has another
+// process of ours.
+func recordedOthers(samples iter.Seq2[record.Sample, error]) (sum byMachine, err error) {
+	sum = byMachine{}
+	var polled []record.Sample
+	last, pid := map[string]record.Sample{}, 0 // of the current session
+	for s, err := range samples {
+		if err != nil {
+			return sum, err
+		}
+		switch kind, _, _ := strings.Cut(s.Process, "@"); {
+		case kind == testbed.OthersSample && !math.IsNaN(s.CPU):
+			polled = append(polled, s)
+		case s.Process == testbed.SelfSample && len(polled) > 0: // it comes last in a poll
+			fell := func(now record.Sample) bool {
+				return now.Process == testbed.OthersSample && now.CPU < last[now.Process].CPU
+			}
+			if s.PID != pid || slices.ContainsFunc(polled, fell) {
+				clear(last)
+			}
+			for _, now := range polled {
+				if before, begun := last[now.Process]; begun {
+					sum.add(before, now)
+				}
+				last[now.Process] = now
+			}
+			polled, pid = polled[:0], s.PID
+		}
+	}
+	return sum, nil
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -25,12 +27,6 @@ const pollEvery = 5 * time.Second
 // pollTimeout limits one poll.
 const pollTimeout = 30 * time.Second
 
-// status is what a system reports about itself.
-type status struct {
-	readings map[string]system.Reading // the usable ones
-	err      error                     // why readings may be missing
-}
-
 // amount returns a reading in the system's currency; nil: it is not a number.
 func amount(r system.Reading) *big.Rat {
 	if r.Amount == nil {
@@ -39,67 +35,67 @@ func amount(r system.Reading) *big.Rat {
 	return system.Coins(r.Amount)
 }
 
-// pollNode polls a node.
-func pollNode(ctx context.Context, n system.Node) status {
+// pollNode polls a node. It returns the usable readings, and why others may be missing.
+func pollNode(ctx context.Context, n system.Node) (usable map[string]system.Reading, missing error) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	s := status{readings: map[string]system.Reading{}}
+	usable = map[string]system.Reading{}
 	m, monitored := n.(system.Monitored)
 	if !monitored { // a listing of all objects says nothing about needs
-		return s
+		return usable, nil
 	}
 	for _, call := range m.Calls() {
 		readings, err := call.Read(ctx)
 		if err != nil {
-			s.err = errors.Join(s.err, fmt.Errorf("%s: %w", call.Name, err))
+			missing = errors.Join(missing, fmt.Errorf("%s: %w", call.Name, err))
 		}
 		for _, r := range readings {
-			if delete(s.readings, r.Name); r.Bad == "" {
-				s.readings[r.Name] = r
+			if delete(usable, r.Name); r.Bad == "" {
+				usable[r.Name] = r
 			}
 		}
 	}
-	return s
+	return usable, missing
 }
 
 // unmet returns the unmet needs of a system as problems. It must always be synced and unlocked,
 // as far as it reports that. A trial that continues already has its money and contracts.
-func (w waiter) unmet(s status, continuing bool) (all []Problem) {
+func (w waiter) unmet(has map[string]system.Reading, missing error, continuing bool) (all []Problem) {
 	lacks := func(name, hint, format string, args ...any) {
 		if slices.Contains(w.skip, name) {
 			return
 		}
 		what := w.name + ": " + fmt.Sprintf(format, args...)
-		if s.err != nil {
-			what += fmt.Sprintf(" (%v)", s.err)
+		if missing != nil {
+			what += fmt.Sprintf(" (%v)", missing)
 		}
 		all = append(all, Problem{Name: name, What: what, Hint: hint, Blocking: true})
 	}
-	if synced, known := s.readings[system.ReadSynced]; known && synced.Value < 1 {
+	if synced, known := has[system.ReadSynced]; known && synced.Value < 1 {
 		at := ""
-		if height, known := s.readings[system.ReadHeight]; known {
+		if height, known := has[system.ReadHeight]; known {
 			at = fmt.Sprintf("; it is at block %.0f", height.Value)
 		}
 		lacks("synced", "let it find its peers and catch up; skip: [synced] continues without", "not synced%s", at)
 	}
-	if unlocked, known := s.readings[system.ReadUnlocked]; known && unlocked.Value < 1 {
+	if unlocked, known := has[system.ReadUnlocked]; known && unlocked.Value < 1 {
 		lacks("unlocked", "unlock the wallet (siac wallet unlock); Plimsoll never asks for its password",
 			"its wallet is locked")
 	}
-	if want, asked := new(big.Rat).SetString(string(w.need.Balance)); asked && !continuing {
-		const hint = "send it coins, or lower upload.need.balance"
-		if balance, known := s.readings[system.ReadBalance]; !known || amount(balance) == nil {
-			lacks("balance", hint, "it does not report its balance")
-		} else if have := amount(balance); have.Cmp(want) < 0 {
-			lacks("balance", hint, "its balance is %s, the experiment needs %s", words.Decimal(have, 4), w.need.Balance)
+	for _, n := range []struct{ name, want, hint, has string }{
+		{system.ReadBalance, string(w.need.Balance), "send it coins, or lower upload.need.balance",
+			"its balance is %s, the experiment needs %s"},
+		{system.ReadContracts, strconv.Itoa(w.need.Contracts),
+			"give it an allowance, more hosts or more time (upload.need.wait)", "it has %s of %s contracts"},
+	} {
+		want, asked := new(big.Rat).SetString(n.want)
+		if !asked || want.Sign() == 0 || continuing {
+			continue
 		}
-	}
-	if want := w.need.Contracts; want > 0 && !continuing {
-		const hint = "give it an allowance, more hosts or more time (upload.need.wait)"
-		if have, known := s.readings[system.ReadContracts]; !known {
-			lacks("contracts", hint, "it does not report its contracts")
-		} else if have.Value < float64(want) {
-			lacks("contracts", hint, "it has %.0f of %d contracts", have.Value, want)
+		if reading, known := has[n.name]; !known || amount(reading) == nil {
+			lacks(n.name, n.hint, "it does not report its %s", n.name)
+		} else if have := amount(reading); have.Cmp(want) < 0 {
+			lacks(n.name, n.hint, n.has, words.Decimal(have, 4), n.want)
 		}
 	}
 	return all
@@ -120,7 +116,8 @@ func (w waiter) ready(ctx context.Context, continuing bool) error {
 	begun, said := time.Now(), ""
 	_, monitored := w.node.(system.Monitored)
 	for {
-		problems := w.unmet(pollNode(ctx, w.node), continuing)
+		has, missing := pollNode(ctx, w.node)
+		problems := w.unmet(has, missing, continuing)
 		if len(problems) == 0 {
 			return nil
 		}
@@ -131,9 +128,9 @@ func (w waiter) ready(ctx context.Context, continuing bool) error {
 			for i := range problems {
 				problems[i].What += fmt.Sprintf(", after %s", words.Duration(waited.Round(time.Second)))
 			}
-			return &PreconditionError{problems}
+			return &scenario.PreconditionError{Problems: problems}
 		}
-		if text := (&PreconditionError{problems}).Error(); text != said {
+		if text := (&scenario.PreconditionError{Problems: problems}).Error(); text != said {
 			said = text
 			w.say("waiting: " + strings.ReplaceAll(text, "\n", "; "))
 		}

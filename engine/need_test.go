@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -115,7 +116,7 @@ func TestNeedsAreWaitedFor(t *testing.T) {
 					defer cancel()
 				}
 				err := w.ready(ctx, c.continuing)
-				var refused *PreconditionError
+				var refused *scenario.PreconditionError
 				switch {
 				case c.ends > 0:
 					if !errors.Is(err, context.DeadlineExceeded) {
@@ -157,9 +158,9 @@ func TestBalanceIsExact(t *testing.T) {
 		want int
 	}{"enough": {coins(system.ReadBalance, 3600), 0}, "one hasting less": {short, 1},
 		"nothing": {coins(system.ReadBalance, 0), 1}} {
-		s := status{readings: map[string]system.Reading{system.ReadBalance: c.have}}
+		has := map[string]system.Reading{system.ReadBalance: c.have}
 		w := waiter{name: "sys", need: experiment.Need{Balance: "3600"}}
-		if got := w.unmet(s, false); len(got) != c.want {
+		if got := w.unmet(has, nil, false); len(got) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
@@ -115,7 +117,7 @@ func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host
 		}
 	}
 	if len(all) > 0 {
-		return &PreconditionError{all}
+		return &scenario.PreconditionError{Problems: all}
 	}
 	return nil
 }
@@ -123,32 +125,6 @@ func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host
 // Blocking returns the problems that prevent a run.
 func Blocking(all []Problem) []Problem {
 	return slices.DeleteFunc(slices.Clone(all), func(p Problem) bool { return !p.Blocking })
-}
-
-// PreconditionError lists the problems that prevent a run.
-type PreconditionError struct{ Problems []Problem }
-
-// Error implements error.
-func (e *PreconditionError) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = p.What
-		if p.Name != "" { // empty: it concerns only the plan
-			lines[i] = p.Name + ": " + p.What
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Hint says what to do about each problem.
-func (e *PreconditionError) Hint() string {
-	var hints []string
-	for _, p := range e.Problems {
-		if p.Hint != "" {
-			hints = append(hints, p.Hint)
-		}
-	}
-	return strings.Join(slices.Compact(hints), "; ")
 }
 
 // Skippable returns the names that `skip:` accepts: of checks, and of single problems of the
@@ -160,4 +136,43 @@ func Skippable() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Busy checks how much of this machine's CPU others use, by the same measure and limit that
+// later decide whether a trial is valid. Empty: trials can be valid.
+func Busy(ctx context.Context, cfg Config) []Problem {
+	e := cfg.Plan.Experiment
+	limit := float64(e.Limits.Others)
+	// Polls of a system are not affected by a busy machine.
+	if limit <= 0 || e.Collect != nil || slices.Contains(e.Skip, "machine") || slices.Contains(e.Skip, busyName) {
+		return nil
+	}
+	what := testbed.Busy(ctx, limit)
+	if what == "" {
+		return nil
+	}
+	return []Problem{{
+		Name: busyName, What: fmt.Sprintf("%s; with more than %.0f %% (limits.others) a trial is invalid", what,
+			100*limit),
+		Hint: "wait until it is quiet, or end the other programs",
+	}}
+}
+
+const busyName = "busy"
+
+// awaitQuiet waits up to Config.WaitQuiet until the machine is quiet, and then continues in any
+// case: trials on a busy machine are marked as invalid.
+func (r *run) awaitQuiet(ctx context.Context) error {
+	begun := time.Now()
+	for said := false; ; said = true {
+		switch busy := Busy(ctx, r.cfg); {
+		case ctx.Err() != nil || len(busy) == 0:
+			return ctx.Err()
+		case time.Since(begun) >= r.cfg.WaitQuiet:
+			r.say.Note(busy[0].What + "; continuing anyway")
+			return nil
+		case !said:
+			r.say.Note(fmt.Sprintf("%s; waiting up to %s for quiet", busy[0].What, r.cfg.WaitQuiet))
+		}
+	}
 }

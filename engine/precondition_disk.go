@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,7 +24,6 @@ const recordingRoom = 256 << 20
 // the run directory.
 func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	var need, kept float64 = recordingRoom, recordingRoom
-	var swarm float64
 	systems := cfg.Plan.Experiment.Systems
 	if cfg.Machines > 0 {
 		systems = nil // their disks are elsewhere
@@ -33,13 +31,9 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	for _, use := range systems {
 		cells := cfg.Plan.CellsOf(use.Name)
 		_, bytes := cfg.Scenario.Prepares(cells)
-		set := largest(cells, func(c experiment.Cell) float64 { // each cell begins with a fresh deployment
-			_, bytes := cfg.Scenario.Prepares([]experiment.Cell{c})
-			return float64(bytes)
-		})
 		switch {
 		case cfg.Plan.Experiment.Disseminate != nil: // one system at a time; its data is removed after each trial
-			swarm = math.Max(swarm, largest(cells, func(c experiment.Cell) float64 {
+			need = max(need, recordingRoom+largest(cells, func(c experiment.Cell) float64 {
 				return float64(c.Disseminate.Nodes) * float64(c.Data.Size)
 			}))
 		case cfg.Plan.Experiment.Sync != nil:
@@ -49,13 +43,18 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 			need += 2 * float64(bytes)
 		case use.Attached():
 			// Its disks are elsewhere.
-		case cfg.revives(use):
-			kept += set * redundancy(use)
 		default:
-			need += set * redundancy(use)
+			set := redundancy(use) * largest(cells, func(c experiment.Cell) float64 { // each begins with a fresh deployment
+				_, bytes := cfg.Scenario.Prepares([]experiment.Cell{c})
+				return float64(bytes)
+			})
+			if cfg.revives(use) {
+				kept += set
+			} else {
+				need += set
+			}
 		}
 	}
-	need += swarm
 	problems := tooFull(os.TempDir(), need, "free some space, set TMPDIR to a larger disk, or store less: "+
 		"data.size, data.objects, sync.blocks, sync.transactions")
 	if kept > recordingRoom && !cfg.Resume {
@@ -65,6 +64,9 @@ func checkDisk(_ context.Context, cfg Config, _ nodePlace) []Problem {
 	}
 	return problems
 }
+
+// storeBytes returns roughly the largest size of a node's store with the chain of a cell.
+func storeBytes(cell experiment.Cell) float64 { return experiment.StoreBytes(cell.Estimate.Bytes) }
 
 // redundancy returns how many bytes a started system stores per byte, by its options.
 func redundancy(use experiment.SystemUse) float64 {
@@ -79,7 +81,7 @@ func redundancy(use experiment.SystemUse) float64 {
 // largest returns the most bytes that one of the cells takes.
 func largest(cells []experiment.Cell, takes func(experiment.Cell) float64) (most float64) {
 	for _, c := range cells {
-		most = math.Max(most, takes(c))
+		most = max(most, takes(c))
 	}
 	return most
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -68,7 +69,7 @@ func checkMemory(_ context.Context, cfg Config, at nodePlace) []Problem {
 	var need float64
 	var of []string
 	disk := largest(cfg.Plan.Cells, func(c experiment.Cell) float64 {
-		if c.Sync == nil || c.Sync.Storage != ramStorage {
+		if c.Sync == nil || c.Sync.Storage != "ram" {
 			return 0
 		}
 		return experiment.RAMDiskBytes(storeBytes(c))
@@ -128,31 +129,24 @@ func checkFiles(_ context.Context, cfg Config, _ nodePlace) []Problem {
 		most+spareFiles))}
 }
 
-// Values of sync.storage.
-const (
-	diskStorage = "disk"
-	ramStorage  = "ram"
-)
-
 // checkStorage refuses to compare a RAM disk with a "disk" that is itself in memory, like the
 // directory for temporary files on some machines.
 func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
-	disk, ram := false, false
-	for _, c := range cfg.Plan.Cells {
-		disk = disk || c.Sync != nil && c.Sync.Storage == diskStorage
-		ram = ram || c.Sync != nil && c.Sync.Storage == ramStorage
+	uses := func(storage string) bool {
+		return slices.ContainsFunc(cfg.Plan.Cells, func(c experiment.Cell) bool {
+			return c.Sync != nil && c.Sync.Storage == storage
+		})
 	}
-	if !disk || !at.first { // the stores are on the machine of the first node
+	if !uses("disk") || !at.first { // the stores are on the machine of the first node
 		return nil
 	}
-	on, err := at.Filesystem(os.TempDir())
-	if err != nil {
+	switch on, err := at.Filesystem(os.TempDir()); {
+	case err != nil:
 		return []Problem{{What: fmt.Sprintf("storage: disk: %v", err)}}
-	}
-	if !on.Memory {
+	case !on.Memory:
 		return nil
 	}
-	return []Problem{{Blocking: ram, Hint: "set TMPDIR to a directory on a disk",
+	return []Problem{{Blocking: uses("ram"), Hint: "set TMPDIR to a directory on a disk",
 		What: fmt.Sprintf("storage: disk: the stores are made in %s, which is in memory: nothing of it is about a disk",
 			os.TempDir())}}
 }

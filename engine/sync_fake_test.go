@@ -171,7 +171,7 @@ func (s *syncing) sync(ctx context.Context, cell experiment.Cell, sink scenario.
 		}
 	}
 	memory := int64(0)
-	if cell.Sync.Storage == ramStorage {
+	if cell.Sync.Storage == "ram" {
 		memory = 4 * followerWrites
 	}
 	if store, err = s.site.Store(ctx, memory); err != nil {

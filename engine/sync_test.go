@@ -46,7 +46,7 @@ func TestSync(t *testing.T) {
 		if err := net.Change(ctx, scenario.NetworkChange{Rates: map[int]scenario.Rates{1: {Up: 5e6}}}); err != nil {
 			return err
 		}
-		if cell.Sync.Storage == diskStorage {
+		if cell.Sync.Storage == "disk" {
 			if c, err = net.Check(ctx, 1, 0); err != nil || c.WantRate > 5e6 {
 				t.Errorf("a slow peer's link: %+v, %v", c, err)
 			}
@@ -57,8 +57,8 @@ func TestSync(t *testing.T) {
 		}
 		stores = append(stores, store)
 		if on, err := testbed.Here().Filesystem(store.Path); err != nil ||
-			cell.Sync.Storage == ramStorage && (!on.Memory || on.Free > 24<<20) ||
-			cell.Sync.Storage == diskStorage && on.Memory != onDisk.Memory {
+			cell.Sync.Storage == "ram" && (!on.Memory || on.Free > 24<<20) ||
+			cell.Sync.Storage == "disk" && on.Memory != onDisk.Memory {
 			t.Errorf("%s is in %s, on %+v (%v)", cell.Sync.Storage, store.Path, on, err)
 		}
 		for i := range cell.Sync.Peers {
@@ -101,9 +101,9 @@ func TestSync(t *testing.T) {
 				t.Errorf("%s: %+v", cell.ID, u)
 			}
 			switch {
-			case cell.Sync.Storage == ramStorage && fresh.Written >= followerWrites:
+			case cell.Sync.Storage == "ram" && fresh.Written >= followerWrites:
 				t.Errorf("%g bytes written to a disk in memory", fresh.Written)
-			case cell.Sync.Storage == diskStorage && !onDisk.Memory &&
+			case cell.Sync.Storage == "disk" && !onDisk.Memory &&
 				(fresh.Written < followerWrites || fresh.Written > 2*followerWrites):
 				t.Errorf("%g bytes written, %d are in the store", fresh.Written, followerWrites)
 			}
@@ -208,7 +208,7 @@ func TestPreconditionsOfChains(t *testing.T) {
 		t.Errorf("too little memory: %+v", got)
 	}
 	disk := slices.DeleteFunc(slices.Clone(cfg.Plan.Cells),
-		func(c experiment.Cell) bool { return c.Sync.Storage == ramStorage })
+		func(c experiment.Cell) bool { return c.Sync.Storage == "ram" })
 	all := cfg.Plan.Cells
 	cfg.Plan.Cells = disk
 	if got := lacksMemory(cfg, nodes); got != nil {

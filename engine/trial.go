@@ -26,7 +26,7 @@ type execution struct {
 	block     int
 	continues bool
 	w         *record.TrialWriter
-	clock     clock
+	epoch     time.Time // with a monotonic reading, so setting the wall clock has no effect
 	checks    []record.LinkCheck
 	restarted bool // the system was restarted just before
 
@@ -108,12 +108,11 @@ func (t *execution) open(ctx context.Context) (unready, err error) {
 	if gone, _ := lostHost(s.all()); gone != nil && unready != nil { // a machine was just lost: there may be another
 		unready = t.ready(ready)
 	}
-	var unfit *scenario.UnfitError
 	switch {
 	case canceled(ctx) != nil:
 		return nil, canceled(ctx)
-	case errors.As(unready, &unfit), t.continues && unready != nil: // the next trials would fail likewise
-		return nil, unready
+	case errors.As(unready, new(*scenario.PreconditionError)), t.continues && unready != nil:
+		return nil, unready // the next trials would fail likewise
 	case interrupted:
 		err = t.continueTrial(earlier)
 	default:
@@ -144,8 +143,8 @@ func (t *execution) ready(ctx context.Context) (err error) {
 
 // begin starts the clock and the record of the trial.
 func (t *execution) begin() (err error) {
-	t.clock = clock{time.Now()}
-	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.clock.epoch); err != nil {
+	t.epoch = time.Now()
+	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.epoch); err != nil {
 		return err
 	}
 	return t.w.Link(t.checks...)
@@ -170,17 +169,17 @@ func (t *execution) continueTrial(earlier record.Trial) error {
 			return err
 		}
 		if e.Kind == markEvent {
-			t.marks = append(t.marks, markNote(e.What, e.Detail))
+			t.marks = append(t.marks, e.What+": "+e.Detail)
 		}
 	}
-	t.clock = continued(earlier.Epoch, time.Now(), last)
+	t.epoch = continued(earlier.Epoch, time.Now(), last)
 	// Only now is it known how long a killed session lasted.
 	if seen := earlier.Epoch.Add(last); seen.After(r.lastSeen) && !r.lastSeen.IsZero() && seen.Before(r.begun) {
 		r.earlier += seen.Sub(r.lastSeen).Seconds()
 		r.lastSeen = seen
 	}
 	text := fmt.Sprintf("goes on with %s after %s without a session", Describe(t.cell),
-		words.Duration(t.clock.Now()-last))
+		words.Duration(time.Since(t.epoch)-last))
 	t.event("session", "continued", text)
 	r.say.Note(fmt.Sprintf("%s; it began %s", text, earlier.Epoch.Local().Format(time.DateTime)))
 	return nil
@@ -191,24 +190,14 @@ const markEvent = "mark"
 
 func (t *execution) mark(what, detail string) {
 	t.event(markEvent, what, detail)
-	t.marks = append(t.marks, markNote(what, detail))
-	t.r.say.Note(markNote(t.s.use.Name+": "+what, detail))
+	t.marks = append(t.marks, what+": "+detail)
+	t.r.say.Note(t.s.use.Name + ": " + what + ": " + detail)
 }
-
-func markNote(what, detail string) string { return what + ": " + detail }
 
 func (t *execution) event(kind, what, detail string) {
 	if err := t.w.Event(record.Event{At: time.Now(), Kind: kind, What: what, Detail: detail}); err != nil {
 		t.r.say.Note(fmt.Sprintf("cannot record event %q: %v", what, err))
 	}
-}
-
-// link returns the last link check, like the record does; nil: none.
-func (t *execution) link() *record.LinkCheck {
-	if len(t.checks) == 0 {
-		return nil
-	}
-	return &t.checks[len(t.checks)-1]
 }
 
 // judgeEvery is how often exit conditions are checked without news from the scenario, so that
@@ -222,7 +211,7 @@ func (t *execution) watch(cancel context.CancelCauseFunc) (stop func()) {
 		return func() {}
 	}
 	t.mu.Lock()
-	t.conditions, t.reported = exitsOf(t.r.plan.Experiment.Exit), false
+	t.conditions, t.reported = &exits{Exit: t.r.plan.Experiment.Exit}, false
 	t.mu.Unlock()
 	return timing.Every(judgeEvery, func() {
 		switch {
@@ -236,15 +225,6 @@ func (t *execution) watch(cancel context.CancelCauseFunc) (stop func()) {
 	})
 }
 
-// setState receives a new state from the scenario.
-func (t *execution) setState(s scenario.State, cancel context.CancelCauseFunc) {
-	t.mu.Lock()
-	t.state, t.reported = s, true
-	t.mu.Unlock()
-	t.r.say(Event{Kind: EventState, State: s, Cell: t.cell.ID})
-	t.judge(cancel)
-}
-
 // judge ends the trial if an exit condition is met.
 func (t *execution) judge(cancel context.CancelCauseFunc) {
 	t.mu.Lock()
@@ -252,7 +232,7 @@ func (t *execution) judge(cancel context.CancelCauseFunc) {
 	p := t.r.soFar(record.Trial{})
 	if t.reported { // otherwise it is not known yet what is stored already
 		s := t.state
-		s.At = t.clock.Now()
+		s.At = time.Since(t.epoch)
 		p.State, p.Bytes, p.TrialFinished, p.TrialFailures = &s, p.Bytes+s.Bytes, s.Finished, s.Failures
 	}
 	if stop := t.conditions.met(p); stop != nil {
@@ -288,7 +268,7 @@ func (t *execution) fail(ctx context.Context, out loaded, err error) (record.Tri
 	if ended := canceled(ctx); ended != nil {
 		return record.Trial{}, ended // it stays running: a resumed run repeats it
 	}
-	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.clock.epoch}
+	trial := record.Trial{ID: t.w.ID(), Cell: t.cell.ID, Block: t.block, Warmup: t.block < 0, Epoch: t.epoch}
 	if left, is := errors.AsType[*scenario.SkipError](err); is {
 		trial.State, trial.Error = record.Skipped, left.Why
 		return trial, t.w.End(trial)
@@ -334,8 +314,9 @@ func (t *execution) repair(ctx context.Context, out loaded, link bool) error {
 	}
 	mark, what := "daemon died", "a process ended"
 	if out.died != nil {
-		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), firstLine(out.died.Err()),
-			out.died.LogPath())
+		why, _, _ := strings.Cut(fmt.Sprint(out.died.Err()), "\n") // without the log lines that it may quote
+		why, _, _ = strings.Cut(why, "; see ")
+		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), why, out.died.LogPath())
 	}
 	again := func(ctx context.Context) error { return r.restart(ctx, s, what) }
 	if link {
@@ -371,13 +352,6 @@ func (t *execution) repairLink(ctx context.Context) error {
 	return t.r.shapeLink(ctx, t.s, t.cell)
 }
 
-// firstLine returns an error without the log lines that it may quote.
-func firstLine(err error) string {
-	text, _, _ := strings.Cut(fmt.Sprint(err), "\n")
-	text, _, _ = strings.Cut(text, "; see ")
-	return text
-}
-
 // canceled returns an error if the user stopped the run; the deadline of a trial does not count.
 func canceled(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -402,6 +376,26 @@ func (r *run) trialTime(cell experiment.Cell) time.Duration {
 	return r.readyTime(r.sites[cell.System]) + 4*estimate + limits.Deadline.Std() + nodesTime(cell, limits)
 }
 
+// nodesTime returns how long a trial with nodes may take beyond one deadline. It is generous,
+// because each operation has its own deadline: leechers may join later, nodes are killed and
+// restarted, stores are removed on slow disks, and chains are validated locally.
+func nodesTime(cell experiment.Cell, limits experiment.Limits) time.Duration {
+	atPace := func(bytes float64) time.Duration { return time.Duration(bytes / 10e6 * float64(time.Second)) }
+	switch {
+	case cell.Disseminate != nil:
+		return 10*(limits.Deadline.Std()+limits.Start.Std()) +
+			atPace(float64(cell.Disseminate.Nodes)*float64(cell.Data.Size))
+	case cell.Sync != nil:
+		return time.Duration(2*nodesOf(cell))*limits.Start.Std() + atPace(storeBytes(cell)) + chainTime(cell, limits)
+	}
+	return 0
+}
+
+// chainTime returns how long generating the chain of a cell, or validating it locally, may take.
+func chainTime(c experiment.Cell, limits experiment.Limits) time.Duration {
+	return time.Duration(4*c.Estimate.Operation*float64(time.Second)) + limits.Start.Std()
+}
+
 // Describe names a cell in words.
 func Describe(c experiment.Cell) string {
 	text := c.System
@@ -417,7 +411,12 @@ func Describe(c experiment.Cell) string {
 // requests arrive). It is the same for all systems of a group in a block, so that they form a
 // fair pair, and when a resumed run repeats the trial.
 func trialSeed(seed uint64, group string, block int) uint64 {
+	return seedOf("%d/%s/%d", seed, group, block)
+}
+
+// seedOf derives a seed from a formatted text.
+func seedOf(format string, args ...any) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d/%s/%d", seed, group, block)
+	fmt.Fprintf(h, format, args...)
 	return h.Sum64()
 }

@@ -88,7 +88,8 @@ func run(ctx context.Context, out string, arches []string) {
 		name := "plimsoll_" + strings.TrimPrefix(version, "v") + "_linux_" + arch
 		bill := filepath.Join(out, name+".cdx.json")
 		writeBill(bill, binary, version, when)
-		notices := []entry{{name: "THIRD_PARTY_LICENCES", data: licences(modules(ctx, arch), "web")}}
+		parts := append([]module{{name: "Go", dir: output(ctx, nil, "go", "env", "GOROOT")}}, modules(ctx, arch)...)
+		notices := []entry{{name: "THIRD_PARTY_LICENCES", data: licences(append(parts, bundled("web")...))}}
 		for _, doc := range []string{"README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"} {
 			notices = append(notices, entry{name: doc, path: doc})
 		}
@@ -146,4 +147,31 @@ func output(ctx context.Context, env []string, name string, args ...string) stri
 		check(fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String())))
 	}
 	return strings.TrimSpace(string(b))
+}
+
+// manual returns the man page plimsoll.1, with the help texts of the program and of each command.
+func manual(ctx context.Context, binary, version string, when time.Time) entry {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH PLIMSOLL 1 %q %q\n.SH NAME\nplimsoll \\- measures decentralized storage\n.SH SYNOPSIS\n",
+		when.Format(time.DateOnly), "plimsoll "+version)
+	fmt.Fprintf(&b, ".B plimsoll\nCOMMAND [ARGUMENT]...\n.SH DESCRIPTION\n%s.SH COMMANDS\n",
+		verbatim(output(ctx, nil, binary, "--help")))
+	for line := range strings.Lines(output(ctx, nil, binary, "__complete", "")) {
+		name, _, is := strings.Cut(strings.TrimSpace(line), "\t")
+		if !is || name == "help" || name == "completion" {
+			continue
+		}
+		fmt.Fprintf(&b, ".SS %s\n%s", name, verbatim(output(ctx, nil, binary, name, "--help")))
+	}
+	return entry{name: "man/plimsoll.1", data: []byte(b.String())}
+}
+
+// verbatim returns text in a form that troff prints unchanged.
+func verbatim(text string) string {
+	var b strings.Builder
+	b.WriteString(".in 0\n.nf\n")
+	for line := range strings.Lines(text) {
+		b.WriteString(`\&` + strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(strings.TrimRight(line, "\n")) + "\n")
+	}
+	return b.String() + ".fi\n.in\n"
 }

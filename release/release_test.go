@@ -87,7 +87,7 @@ func TestBill(t *testing.T) {
 // A module without a licence stops a release.
 func TestEveryModuleHasALicence(t *testing.T) {
 	dir := t.TempDir()
-	err := attempt(func() { licences([]module{{"example.org/x", "v1.0.0", dir}}, "../web") })
+	err := attempt(func() { licences([]module{{name: "example.org/x", version: "v1.0.0", dir: dir}}) })
 	if err == nil ||
 		!strings.Contains(err.Error(), "example.org/x v1.0.0 has no licence") {
 		t.Errorf("%v", err)

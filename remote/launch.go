@@ -24,6 +24,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 )
@@ -216,7 +217,7 @@ func (l *Launcher) check(ctx context.Context) error {
 	defer cancel()
 	problems := Check(looking, l.Place, l.cfg)
 	if blocking := engine.Blocking(problems); len(blocking) > 0 {
-		return &engine.PreconditionError{Problems: blocking}
+		return &scenario.PreconditionError{Problems: blocking}
 	}
 	for _, p := range problems {
 		l.say.Note(strings.TrimSuffix(p.What+"; "+p.Hint, "; "))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/scenario"
 )
 
 // fake is a place whose machine does what a test defines.
@@ -166,7 +167,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%v, %q", err, said.notes)
 	}
 	f.problems = append(f.problems, engine.Problem{Name: "rights", What: "none", Blocking: true})
-	var refused *engine.PreconditionError
+	var refused *scenario.PreconditionError
 	if _, err := l.Run(t.Context(), cfg); !errors.As(err, &refused) || len(refused.Problems) != 1 || f.deleted != 1 {
 		t.Errorf("%v, deleted %d times", err, f.deleted)
 	}

@@ -54,8 +54,8 @@ type Closer interface {
 }
 
 // Readier is a Runner with work to do once for a cell, before its first trial in a session.
-// The work is not measured, and cells that are never executed do not need it. An UnfitError
-// ends the run.
+// The work is not measured, and cells that are never executed do not need it. A
+// PreconditionError ends the run.
 type Readier interface {
 	Ready(ctx context.Context, cell experiment.Cell) error
 }
@@ -168,23 +168,40 @@ type Load struct {
 	Links       []record.LinkCheck // checks by the runner, in addition to the engine's
 }
 
-// UnfitError means that a system cannot execute some of its cells with its options, which is
-// known only once it runs.
-type UnfitError struct {
-	error
-	hint string
+// PreconditionError lists the problems that prevent a run.
+type PreconditionError struct{ Problems []testbed.Problem }
+
+// Error implements error.
+func (e *PreconditionError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.What
+		if p.Name != "" { // empty: it concerns only the plan
+			lines[i] = p.Name + ": " + p.What
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
-// Hint returns a hint for the user; the terminal shows hints of errors that have this method.
-func (e *UnfitError) Hint() string { return e.hint }
-
-// Unfit returns an UnfitError for one or several problems.
-func Unfit(name string, problems ...system.Problem) error {
-	var lines, hints []string
-	for _, p := range problems {
-		lines, hints = append(lines, name+": "+p.What), append(hints, p.Hint)
+// Hint says what to do about each problem; the terminal shows hints of errors that have this method.
+func (e *PreconditionError) Hint() string {
+	var hints []string
+	for _, p := range e.Problems {
+		if p.Hint != "" {
+			hints = append(hints, p.Hint)
+		}
 	}
-	return &UnfitError{errors.New(strings.Join(lines, "\n")), strings.Join(slices.Compact(hints), "; ")}
+	return strings.Join(slices.Compact(hints), "; ")
+}
+
+// Unfit returns a PreconditionError of a system that cannot execute some of its cells with its options,
+// which is known only once it runs.
+func Unfit(name string, problems ...system.Problem) error {
+	e := &PreconditionError{}
+	for _, p := range problems {
+		e.Problems = append(e.Problems, testbed.Problem{Name: name, What: p.What, Hint: p.Hint, Blocking: true})
+	}
+	return e
 }
 
 // Need is an ability that cells require of a system.
@@ -208,7 +225,7 @@ func Unmet(can []string, needs []Need) (all []system.Problem) {
 
 // Prepare prepares a deployment for the cells of its system; info describes the system's kind.
 // Options may reduce the abilities of the nodes: if the nodes lack an ability that the cells
-// need, the error is an [UnfitError].
+// need, the error is a [PreconditionError].
 func Prepare(ctx context.Context, s Scenario, info system.Info, site Site, cells []experiment.Cell) (Runner, error) {
 	info.Fresh = site.Cluster.Identity()["connections"] == "fresh"
 	for _, n := range site.Cluster.Nodes() {

@@ -14,35 +14,30 @@ func (p *program) benchCommand() *cobra.Command {
 	var set []string
 	var print bool
 	var options runOptions
-	c := &cobra.Command{
-		Use:  "bench URL",
-		Args: exactly(1, "one URL"),
-		RunE: func(c *cobra.Command, args []string) error {
-			address := args[0]
-			if !strings.Contains(address, "://") {
-				address = "http://" + address
-			}
-			src := fmt.Appendf(nil, benchExperiment, address, size,
-				strings.Join(strings.Split(concurrency, ","), ", "), duration)
-			if print && len(set) > 0 {
-				return usage(errors.New("--print does not write --set into the file"),
-					"leave out --set here, and give it to plimsoll run with the file")
-			}
-			cfg, err := configOf("plimsoll bench", src, set, ".")
-			if err != nil {
-				return err
-			}
-			if print {
-				_, err := p.stdout.Write(src)
-				return err
-			}
-			host := "endpoint"
-			if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
-				host = strings.NewReplacer(":", "-", "/", "-").Replace(u.Host)
-			}
-			return p.perform(c, options, "bench-"+host, out, cfg)
-		},
-	}
+	c := verb("bench URL", exactly(1, "one URL"), func(c *cobra.Command, args []string) error {
+		address := args[0]
+		if !strings.Contains(address, "://") {
+			address = "http://" + address
+		}
+		src := fmt.Appendf(nil, benchExperiment, address, size, strings.ReplaceAll(concurrency, ",", ", "), duration)
+		if print && len(set) > 0 {
+			return usage(errors.New("--print does not write --set into the file"),
+				"leave out --set here, and give it to plimsoll run with the file")
+		}
+		cfg, err := configOf("plimsoll bench", src, set, ".")
+		if err != nil {
+			return err
+		}
+		if print {
+			_, err := p.stdout.Write(src)
+			return err
+		}
+		host := "endpoint"
+		if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
+			host = strings.NewReplacer(":", "-", "/", "-").Replace(u.Host)
+		}
+		return p.perform(c, options, "bench-"+host, out, cfg)
+	})
 	f := c.Flags()
 	f.StringVarP(&concurrency, "concurrency", "c", "1,10,100", "requests at a time, one or several numbers")
 	f.StringVarP(&duration, "duration", "d", "10s", "length of each trial")

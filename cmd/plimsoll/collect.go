@@ -14,35 +14,31 @@ func (p *program) collectCommand() *cobra.Command {
 	var with []string
 	var every, length, price, out, address string
 	var open bool
-	c := &cobra.Command{
-		Use:  "collect SYSTEM",
-		Args: exactly(1, "one system, such as siad"),
-		RunE: func(c *cobra.Command, args []string) error {
-			src := fmt.Sprintf("scenario: collect\nsystems: [{use: %q, mode: attach}]\n", args[0])
-			set := []string{"collect.every=" + every, "collect.for=" + length, "collect.price=" + price}
-			for _, pair := range with {
-				set = append(set, "systems.1.with."+pair)
+	c := verb("collect SYSTEM", exactly(1, "one system, such as siad"), func(c *cobra.Command, args []string) error {
+		src := fmt.Sprintf("scenario: collect\nsystems: [{use: %q, mode: attach}]\n", args[0])
+		set := []string{"collect.every=" + every, "collect.for=" + length, "collect.price=" + price}
+		for _, pair := range with {
+			set = append(set, "systems.1.with."+pair)
+		}
+		cfg, err := configOf("plimsoll collect", []byte(src), set, ".")
+		if err != nil {
+			return err
+		}
+		cfg.Dir = outOr(out, "collect-"+args[0])
+		if address != "none" {
+			handler := report.Metrics(cfg.Dir)
+			if loopbackOnly(address) == nil {
+				handler = report.Live(cfg.Dir)
 			}
-			cfg, err := configOf("plimsoll collect", []byte(src), set, ".")
+			_, stop, err := p.listen(c.Context(), handler, address, open,
+				"metrics for Prometheus: http://ADDRESS/metricsTOKEN")
 			if err != nil {
-				return err
+				return ui.Exit(ui.CodeUsage, err)
 			}
-			cfg.Dir = outOr(out, "collect-"+args[0])
-			if address != "none" {
-				handler := report.Metrics(cfg.Dir)
-				if loopbackOnly(address) == nil {
-					handler = report.Live(cfg.Dir)
-				}
-				_, stop, err := p.listen(c.Context(), handler, address, open,
-					"metrics for Prometheus: http://ADDRESS/metricsTOKEN")
-				if err != nil {
-					return ui.Exit(ui.CodeUsage, err)
-				}
-				defer stop()
-			}
-			return p.execute(c.Context(), cfg, place{})
-		},
-	}
+			defer stop()
+		}
+		return p.execute(c.Context(), cfg, place{})
+	})
 	f := c.Flags()
 	f.StringArrayVar(&with, "with", nil,
 		"an option of the system: KEY=VALUE, repeatable; see plimsoll systems SYSTEM")

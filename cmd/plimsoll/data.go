@@ -17,32 +17,25 @@ import (
 )
 
 func (p *program) dataCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:  "data",
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	c := verb("data", cobra.NoArgs, func(c *cobra.Command, _ []string) error { return c.Help() })
 	var set []string
-	generate := &cobra.Command{
-		Use:  "generate PRESET|FILE DIR",
-		Args: exactly(2, "one preset or experiment file, and one directory"),
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg, _, err := p.load(args[0], set)
-			if err != nil {
-				return err
-			}
-			data := cfg.Plan.Cells[0].Data
-			if data.Source() == "directory" {
-				return usage(errors.New("data.directory is a directory of files already"),
-					"copy it, or describe a data set by objects and size, mix or trace")
-			}
-			objects, err := scenario.DataSet(c.Context(), data, cfg.Plan.Experiment.Seed, cfg.Base)
-			if err != nil {
-				return ui.Exit(ui.CodeUsage, err)
-			}
-			return p.writeData(c.Context(), objects, args[1])
-		},
-	}
+	wants := exactly(2, "one preset or experiment file, and one directory")
+	generate := verb("generate PRESET|FILE DIR", wants, func(c *cobra.Command, args []string) error {
+		cfg, _, err := p.load(args[0], set)
+		if err != nil {
+			return err
+		}
+		data := cfg.Plan.Cells[0].Data
+		if data.Source() == "directory" {
+			return usage(errors.New("data.directory is a directory of files already"),
+				"copy it, or describe a data set by objects and size, mix or trace")
+		}
+		objects, err := scenario.DataSet(c.Context(), data, cfg.Plan.Experiment.Seed, cfg.Base)
+		if err != nil {
+			return ui.Exit(ui.CodeUsage, err)
+		}
+		return p.writeData(c.Context(), objects, args[1])
+	})
 	setFlag(generate, &set)
 	c.AddCommand(generate)
 	return c

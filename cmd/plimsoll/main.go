@@ -43,7 +43,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{ui: ui.New(stdout, stderr), stdin: stdin, stdout: stdout, stderr: stderr}
 	root := p.root()
 	root.SetArgs(args)
-	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := coded(root.ExecuteContext(ctx))
@@ -59,13 +58,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // coded sets the exit status for a full disk, an unwritable run directory, and a mistake in an
 // experiment file or --set, wherever it occurred.
 func coded(err error) error {
-	var we *record.WriteError
-	var wrong *experiment.Error
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 	switch {
-	case (full || errors.As(err, &we)) && ui.ExitCode(err) != ui.CodeCorruption:
+	case (full || errors.As(err, new(*record.WriteError))) && ui.ExitCode(err) != ui.CodeCorruption:
 		return ui.Exit(ui.CodeUnwritable, err)
-	case errors.As(err, &wrong) && ui.ExitCode(err) == ui.CodeInternal:
+	case errors.As(err, new(*experiment.Error)) && ui.ExitCode(err) == ui.CodeInternal:
 		return ui.Exit(ui.CodeUsage, err)
 	}
 	return err
@@ -147,6 +144,11 @@ func explain(c *cobra.Command) {
 	for _, below := range c.Commands() {
 		explain(below)
 	}
+}
+
+// verb returns a command, without the words of its help.
+func verb(use string, args cobra.PositionalArgs, run func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Args: args, RunE: run}
 }
 
 func programVersion() string {

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +30,8 @@ type progress struct {
 
 	mu        sync.Mutex
 	n, total  int
-	current   string
-	chain     int // blocks of the chain that the trial follows; 0: none
+	cell      experiment.Cell // of the current trial
+	current   string          // the cell in words
 	block     int
 	trials    int
 	first     time.Time
@@ -43,20 +43,10 @@ type progress struct {
 	said         time.Time
 }
 
-func newProgress(u *ui.UI, plan *experiment.Plan, dir string, resumed bool) *progress {
-	return &progress{ui: u, plan: plan, dir: dir, resumed: resumed, block: math.MinInt, mentioned: map[string]bool{}}
-}
-
 // show is an [engine.Progress].
 func (p *progress) show(e engine.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var cell experiment.Cell
-	for _, c := range p.plan.Cells {
-		if c.ID == e.Cell {
-			cell = c
-		}
-	}
 	switch e.Kind {
 	case engine.EventStart:
 		p.start()
@@ -65,13 +55,13 @@ func (p *progress) show(e engine.Event) {
 	case engine.EventNote:
 		p.ui.Say("note: %s", e.Text)
 	case engine.EventBegin:
-		p.begin(e, cell)
+		p.begin(e)
 	case engine.EventLoad:
 		p.load(e.Ops, e.Bytes)
 	case engine.EventState:
-		p.long(e.State, cell)
+		p.long(e.State)
 	case engine.EventEnd:
-		p.end(e.Trial, cell)
+		p.end(e.Trial)
 	}
 }
 
@@ -106,45 +96,43 @@ func (p *progress) phase(what string) {
 	}
 }
 
-func (p *progress) begin(e engine.Event, cell experiment.Cell) {
+func (p *progress) begin(e engine.Event) {
+	same := !p.first.IsZero() && e.Block == p.block
 	if p.first.IsZero() {
 		p.first = time.Now()
 	}
-	p.n, p.total, p.current, p.chain = e.N, e.Total, engine.Describe(cell), 0
-	if cell.Sync != nil {
-		p.chain = cell.Sync.Blocks
-	}
+	p.cell = p.plan.Cells[slices.IndexFunc(p.plan.Cells, func(c experiment.Cell) bool { return c.ID == e.Cell })]
+	p.n, p.total, p.block, p.current = e.N, e.Total, e.Block, engine.Describe(p.cell)
 	switch {
-	case e.Block == p.block || p.ui.Terminal() || p.ui.JSON:
+	case same || p.ui.Terminal() || p.ui.JSON:
 	case e.Block < 0:
 		p.ui.Say("warm-up block %d of %d", e.Block+p.plan.Warmup+1, p.plan.Warmup)
 	default:
 		p.ui.Say("block %d of %d%s", e.Block+1, p.plan.Blocks, p.left())
 	}
-	p.block = e.Block
 	p.draw("")
 }
 
 func (p *progress) load(ops, bytes int64) {
 	done := fmt.Sprintf("%d ops", ops)
-	if p.chain > 0 {
-		done = fmt.Sprintf("block %d of %d", ops, p.chain)
+	if chain := p.cell.Sync; chain != nil {
+		done = fmt.Sprintf("block %d of %d", ops, chain.Blocks)
 	}
 	p.draw(" · " + done + ", " + words.Bytes(float64(bytes)))
 }
 
-func (p *progress) end(t record.Trial, cell experiment.Cell) {
+func (p *progress) end(t record.Trial) {
 	p.trials++
 	if p.ui.JSON {
-		p.ui.Emit(map[string]any{"type": "trial", "cell": cell.ID, "factors": cell.Factors, "trial": t})
+		p.ui.Emit(map[string]any{"type": "trial", "cell": p.cell.ID, "factors": p.cell.Factors, "trial": t})
 	} else {
-		p.sayEnd(t, cell)
+		p.sayEnd(t)
 	}
 	p.since, p.state, p.said = scenario.State{}, scenario.State{}, time.Time{}
 }
 
 // sayEnd prints what is notable about a finished trial.
-func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
+func (p *progress) sayEnd(t record.Trial) {
 	if p.state.At > 0 {
 		line := p.current + ": " + p.longLine()
 		for _, n := range t.Notes {
@@ -155,8 +143,8 @@ func (p *progress) sayEnd(t record.Trial, cell experiment.Cell) {
 		p.ui.Say("%s", line)
 	}
 	switch {
-	case t.State == record.Skipped && !p.mentioned[cell.ID]:
-		p.mentioned[cell.ID] = true
+	case t.State == record.Skipped && !p.mentioned[p.cell.ID]:
+		p.mentioned[p.cell.ID] = true
 		p.ui.Say("%s is skipped: %s", p.current, t.Error)
 	case t.State == record.Failed:
 		p.ui.Say("%s could not be executed: %s", p.current, t.Error)
@@ -188,7 +176,7 @@ func (p *progress) left() string {
 }
 
 // long shows the state of a long trial.
-func (p *progress) long(s scenario.State, cell experiment.Cell) {
+func (p *progress) long(s scenario.State) {
 	if p.since.At == 0 {
 		p.since = s
 	}
@@ -207,7 +195,7 @@ func (p *progress) long(s scenario.State, cell experiment.Cell) {
 	}
 	objects, bytes := p.rates()
 	line := map[string]any{
-		"type": "state", "cell": cell.ID, "seconds": s.At.Seconds(), "objects": s.Objects, "accepted": s.Accepted,
+		"type": "state", "cell": p.cell.ID, "seconds": s.At.Seconds(), "objects": s.Objects, "accepted": s.Accepted,
 		"durable": s.Durable, "failed": s.Failed, "refused": s.Refused, "bytes": s.Bytes,
 		"objects_per_second": objects, "bytes_per_second": bytes,
 	}

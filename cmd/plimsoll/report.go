@@ -23,40 +23,31 @@ import (
 
 func (p *program) reportCommand() *cobra.Command {
 	var o reportOptions
-	c := &cobra.Command{
-		Use:  "report DIR",
-		Args: exactly(1, "one run directory"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if n := runsIn(args[0]); n > 0 && len(o.gates) == 0 && len(o.sets) == 0 && !o.again {
-				return p.reportIndex(args[0], n)
-			}
-			rulings, err := p.writeReport(args[0], o)
-			return errors.Join(err, gateVerdict(rulings))
-		},
-	}
-	o.judgement.flags(c)
+	c := verb("report DIR", exactly(1, "one run directory"), func(c *cobra.Command, args []string) error {
+		if n := runsIn(args[0]); n > 0 && len(o.gates) == 0 && len(o.sets) == 0 && !o.again {
+			return p.reportIndex(args[0], n)
+		}
+		rulings, err := p.writeReport(args[0], o)
+		return errors.Join(err, gateVerdict(rulings))
+	})
+	o.flags(c)
 	c.Flags().BoolVar(&o.again, "recompute", false, "compute the metrics again from what was recorded, by this "+
 		"version's definitions")
 	c.Flags().BoolVar(&o.verbose, "verbose", false, "print all findings and all columns, however long")
 	return c
 }
 
-// reportOptions are the flags of report.
+// reportOptions are how a finished run is judged and shown.
 type reportOptions struct {
-	judgement
-	again   bool // recompute metrics
-	verbose bool
-}
-
-// judgement is how a finished run is judged.
-type judgement struct {
 	gates, sets []string
+	again       bool // recompute metrics
+	verbose     bool
 }
 
-func (j *judgement) flags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&j.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput "+
+func (o *reportOptions) flags(c *cobra.Command) {
+	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput "+
 		"within 20% of nginx'; in compare 'no worse than BASE by 5%'")
-	setLimitsFlag(c, &j.sets)
+	setLimitsFlag(c, &o.sets)
 }
 
 func setLimitsFlag(c *cobra.Command, sets *[]string) {
@@ -126,32 +117,28 @@ func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, e
 func (p *program) exportCommand() *cobra.Command {
 	var format, out string
 	var sets []string
-	c := &cobra.Command{
-		Use:  "export DIR",
-		Args: exactly(1, "one run directory"),
-		RunE: func(c *cobra.Command, args []string) error {
-			r, err := openRun(args[0])
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			result := func(to func(*analysis.Result, io.Writer) error) func(io.Writer) error {
-				return func(w io.Writer) error {
-					rep, err := report.Build(r, sets...)
-					if err != nil {
-						return err
-					}
-					return to(rep, w)
+	c := verb("export DIR", exactly(1, "one run directory"), func(c *cobra.Command, args []string) error {
+		r, err := openRun(args[0])
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		result := func(to func(*analysis.Result, io.Writer) error) func(io.Writer) error {
+			return func(w io.Writer) error {
+				rep, err := report.Build(r, sets...)
+				if err != nil {
+					return err
 				}
+				return to(rep, w)
 			}
-			return p.writeAs(format, exportFormats, out, map[string]func(io.Writer) error{
-				"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
-				"json":        result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
-				"ops-csv":     func(w io.Writer) error { return export.OperationsCSV(r, w) },
-				"ops-parquet": func(w io.Writer) error { return export.OperationsParquet(r, w) },
-			})
-		},
-	}
+		}
+		return p.writeAs(format, exportFormats, out, map[string]func(io.Writer) error{
+			"csv": result(export.CSV), "parquet": result(export.Parquet), "benchfmt": result(export.Benchfmt),
+			"json":        result(func(r *analysis.Result, w io.Writer) error { return page.JSON(w, r) }),
+			"ops-csv":     func(w io.Writer) error { return export.OperationsCSV(r, w) },
+			"ops-parquet": func(w io.Writer) error { return export.OperationsParquet(r, w) },
+		})
+	})
 	c.Flags().StringVar(&format, "format", "csv", exportFormats)
 	c.Flags().StringVar(&out, "out", "", "file to write (default standard output)")
 	setLimitsFlag(c, &sets)

@@ -19,7 +19,10 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/ui"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/remote/kubernetes"
+	"github.com/plimsoll-project/plimsoll/remote/ssh"
 	"github.com/plimsoll-project/plimsoll/report"
+	"github.com/plimsoll-project/plimsoll/scenario"
 	scenarios "github.com/plimsoll-project/plimsoll/scenario/all"
 	"github.com/plimsoll-project/plimsoll/scenario/upload"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -31,17 +34,13 @@ func (p *program) runCommand() *cobra.Command {
 	var set []string
 	var out string
 	var options runOptions
-	c := &cobra.Command{
-		Use:  "run PRESET|FILE",
-		Args: exactly(1, "one preset or experiment file"),
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg, name, err := p.load(args[0], set)
-			if err != nil {
-				return err
-			}
-			return p.perform(c, options, name, out, cfg)
-		},
-	}
+	c := verb("run PRESET|FILE", exactly(1, "one preset or experiment file"), func(c *cobra.Command, args []string) error {
+		cfg, name, err := p.load(args[0], set)
+		if err != nil {
+			return err
+		}
+		return p.perform(c, options, name, out, cfg)
+	})
 	setFlag(c, &set)
 	outFlag(c, &out, "NAME")
 	options.flags(c)
@@ -87,35 +86,31 @@ func (m *runOptions) runFlags(c *cobra.Command) {
 func (p *program) resumeCommand() *cobra.Command {
 	var options runOptions
 	var retryInvalid bool
-	c := &cobra.Command{
-		Use:  "resume DIR",
-		Args: exactly(1, "one run directory"),
-		RunE: func(c *cobra.Command, args []string) error {
-			where, err := remote.ReadWhere(args[0])
-			if err != nil {
-				return err
-			}
-			on := &options.place
-			if where != nil && on.On == "" && (!where.Over || where.Run != "" || retryInvalid) {
-				on.On, on.Image, on.Pack = where.On, cmp.Or(on.Image, where.Image), on.Pack || where.Pack
-			}
-			src, err := os.ReadFile(filepath.Join(args[0], "plan.json")) // of a run elsewhere all there is here
-			if err != nil {
-				_, err = openRun(args[0]) // says what is wrong
-				return err
-			}
-			plan, err := experiment.LoadPlan(src)
-			if err != nil {
-				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
-			}
-			if plan.Imported != nil {
-				return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to continue", args[0],
-					plan.Imported.Format))
-			}
-			return p.perform(c, options, "", args[0], engine.Config{Plan: plan, Resume: true,
-				RetryInvalid: retryInvalid})
-		},
-	}
+	c := verb("resume DIR", exactly(1, "one run directory"), func(c *cobra.Command, args []string) error {
+		where, err := remote.ReadWhere(args[0])
+		if err != nil {
+			return err
+		}
+		on := &options.place
+		if where != nil && on.On == "" && (!where.Over || where.Run != "" || retryInvalid) {
+			on.On, on.Image, on.Pack = where.On, cmp.Or(on.Image, where.Image), on.Pack || where.Pack
+		}
+		src, err := os.ReadFile(filepath.Join(args[0], "plan.json")) // of a run elsewhere all there is here
+		if err != nil {
+			_, err = openRun(args[0]) // says what is wrong
+			return err
+		}
+		plan, err := experiment.LoadPlan(src)
+		if err != nil {
+			return ui.Exit(ui.CodeUsage, fmt.Errorf("%s: %w", args[0], err))
+		}
+		if plan.Imported != nil {
+			return ui.Exit(ui.CodeUsage, fmt.Errorf("%s was imported (%s): there is nothing to continue", args[0],
+				plan.Imported.Format))
+		}
+		return p.perform(c, options, "", args[0], engine.Config{Plan: plan, Resume: true,
+			RetryInvalid: retryInvalid})
+	})
 	c.Flags().BoolVar(&retryInvalid, "retry-invalid", false, "run invalid trials again; their records stay")
 	options.flags(c)
 	options.place.flags(c)
@@ -211,7 +206,8 @@ func (p *program) execute(ctx context.Context, cfg engine.Config, on place) erro
 		}
 		run = (&remote.Launcher{Place: place, At: on.Where, Sync: on.sync}).Run
 	}
-	cfg.Command, cfg.Progress = os.Args, newProgress(p.ui, cfg.Plan, dir, cfg.Resume).show
+	shown := &progress{ui: p.ui, plan: cfg.Plan, dir: dir, resumed: cfg.Resume, mentioned: map[string]bool{}}
+	cfg.Command, cfg.Progress = os.Args, shown.show
 	res, err := run(ctx, cfg)
 	p.ui.Progress("")
 	if broken, is := errors.AsType[*record.WriteError](err); is {
@@ -243,8 +239,7 @@ func fill(cfg *engine.Config) {
 // withStatus gives errors the status of a precondition if trying again does not help until
 // something else has changed.
 func withStatus(err error) error {
-	var missing *engine.PreconditionError
-	if errors.As(err, &missing) || errors.Is(err, upload.ErrDataChanged) {
+	if errors.As(err, new(*scenario.PreconditionError)) || errors.Is(err, upload.ErrDataChanged) {
 		return ui.Exit(ui.CodePreconditions, err)
 	}
 	return err
@@ -296,3 +291,47 @@ func interruptedError(res engine.Result, dir string) error {
 	return ui.Exit(ui.CodeInterrupted, ui.WithHint(errors.New("interrupted; what was measured so far is kept"),
 		"continue it: "+suggest.Command("plimsoll", "resume", dir)))
 }
+
+// place is where a run is executed, if not on this machine.
+type place struct {
+	remote.Where // On, Image and Pack
+	sync         time.Duration
+}
+
+func (e *place) flags(c *cobra.Command) {
+	e.placeFlags(c)
+	c.Flags().DurationVar(&e.sync, "sync", 5*time.Minute,
+		"with --on: bring the run directory here this often; 0: at the end")
+}
+
+func (e *place) placeFlags(c *cobra.Command) {
+	c.Flags().StringVar(&e.On, "on", "", "run on other machines: ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]")
+	c.Flags().StringVar(&e.Image, "image", "", "with --on kubernetes: a container image with this plimsoll (default "+
+		kubernetes.Image+":VERSION)")
+	c.Flags().BoolVar(&e.Pack, "pack", false, "with --on kubernetes: a node may have several machines")
+}
+
+// open opens the place that --on names, and makes e.On independent of the working directory.
+func (e *place) open(note func(string)) (remote.Place, error) {
+	kind, rest, _ := strings.Cut(e.On, ":")
+	switch kind {
+	case "ssh":
+		file, err := filepath.Abs(rest)
+		if err != nil {
+			return nil, err
+		}
+		e.On = "ssh:" + file
+		return ssh.Open(file)
+	case "kubernetes":
+		c, err := kubernetes.Open(rest, kubernetes.Options{Version: programVersion(), Image: e.Image, Pack: e.Pack,
+			Note: note})
+		if err != nil {
+			return nil, err
+		}
+		e.On = "kubernetes:" + c.String()
+		return c, nil
+	}
+	return nil, fmt.Errorf("--on %s: want ssh:HOSTS.yaml or kubernetes[:CONTEXT[/NAMESPACE]]", e.On)
+}
+
+func (p *program) note(text string) { p.ui.Say("note: %s", text) }

@@ -23,31 +23,28 @@ import (
 func (p *program) serveCommand() *cobra.Command {
 	var address string
 	var open bool
-	c := &cobra.Command{
-		Use:  "serve DIR",
-		Args: exactly(1, "one run directory, or a directory of them"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := loopbackOnly(address); err != nil {
-				return ui.Exit(ui.CodeUsage, err)
-			}
-			handler := report.Live(args[0])
-			where := "the page: http://ADDRESS/TOKEN\nmetrics: http://ADDRESS/metricsTOKEN"
-			if n := runsIn(args[0]); n > 0 {
-				handler, where = report.Runs(args[0]), fmt.Sprintf("index of %d runs: http://ADDRESS/TOKEN", n)
-			} else if r, err := openRun(args[0]); err != nil {
-				return err
-			} else {
-				r.Close()
-			}
-			_, stop, err := p.listen(c.Context(), handler, address, open, where+"\n(Ctrl-C ends)")
-			if err != nil {
-				return err
-			}
-			defer stop()
-			<-c.Context().Done()
-			return nil
-		},
-	}
+	wants := exactly(1, "one run directory, or a directory of them")
+	c := verb("serve DIR", wants, func(c *cobra.Command, args []string) error {
+		if err := loopbackOnly(address); err != nil {
+			return ui.Exit(ui.CodeUsage, err)
+		}
+		handler := report.Live(args[0])
+		where := "the page: http://ADDRESS/TOKEN\nmetrics: http://ADDRESS/metricsTOKEN"
+		if n := runsIn(args[0]); n > 0 {
+			handler, where = report.Runs(args[0]), fmt.Sprintf("index of %d runs: http://ADDRESS/TOKEN", n)
+		} else if r, err := openRun(args[0]); err != nil {
+			return err
+		} else {
+			r.Close()
+		}
+		_, stop, err := p.listen(c.Context(), handler, address, open, where+"\n(Ctrl-C ends)")
+		if err != nil {
+			return err
+		}
+		defer stop()
+		<-c.Context().Done()
+		return nil
+	})
 	c.Flags().StringVar(&address, "listen", "127.0.0.1:7117", "loopback address to listen on")
 	noTokenFlag(c, &open)
 	return c

@@ -24,23 +24,19 @@ import (
 )
 
 func (p *program) systemsCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:  "systems [NAME]",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return p.listSystems(c.Context())
-			}
-			s, ok := all.ByName(args[0])
-			if !ok {
-				return usage(fmt.Errorf("there is no system %q", args[0]), "see plimsoll systems")
-			}
-			return p.writeSystems(p.stdout, "one", struct {
-				status
-				Options []system.Option
-			}{statusOf(c.Context(), s), s.Info().Options})
-		},
-	}
+	c := verb("systems [NAME]", cobra.MaximumNArgs(1), func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return p.listSystems(c.Context())
+		}
+		s, ok := all.ByName(args[0])
+		if !ok {
+			return usage(fmt.Errorf("there is no system %q", args[0]), "see plimsoll systems")
+		}
+		return p.writeSystems(p.stdout, "one", struct {
+			status
+			Options []system.Option
+		}{statusOf(c.Context(), s), s.Info().Options})
+	})
 	c.AddCommand(p.installCommand())
 	return c
 }
@@ -99,12 +95,11 @@ func statusOf(ctx context.Context, s system.System) status {
 //go:embed systems.txt
 var systemsText string
 
-// writeSystems writes a part of systems.txt, in lines of 80 columns.
+// writeSystems writes a part of systems.txt.
 func (p *program) writeSystems(w io.Writer, part string, data any) error {
 	t := template.Must(template.New("").Funcs(template.FuncMap{
-		"wrap": func(first, later, text string) string { return wrapped(first, later, text, 80) },
 		"label": func(label, text string) string {
-			return wrapped(fmt.Sprintf("%-11s", label), strings.Repeat(" ", 11), text, 80)
+			return p.wrapped(fmt.Sprintf("%-11s", label), strings.Repeat(" ", 11), text)
 		},
 		"prose": p.wrapped,
 		"join":  strings.Join,
@@ -115,17 +110,21 @@ func (p *program) writeSystems(w io.Writer, part string, data any) error {
 	return t.ExecuteTemplate(w, part, data)
 }
 
-// prose prints a text, wrapped if the results go to a terminal, and otherwise in one line.
+// prose prints a text like [program.wrapped].
 func (p *program) prose(first, later, text string) {
 	io.WriteString(p.stdout, p.wrapped(first, later, text))
 }
 
+// wrapped wraps a text if the results go to a terminal; otherwise it is one line. An empty text stays empty.
 func (p *program) wrapped(first, later, text string) string {
 	width := math.MaxInt
 	if w := p.ui.Width(); w > 0 {
 		width = w - 1
 	}
-	return wrapped(first, later, text, width)
+	if text == "" {
+		return ""
+	}
+	return strings.Join(words.Wrap(first, later, text, width), "\n") + "\n"
 }
 
 // Here says how a system is available on this machine.
@@ -156,12 +155,4 @@ func kindOf(o system.Option) string {
 		kind += ", default " + def
 	}
 	return kind
-}
-
-// wrapped wraps a text at a width; an empty text stays empty.
-func wrapped(first, later, text string, width int) string {
-	if text == "" {
-		return ""
-	}
-	return strings.Join(words.Wrap(first, later, text, width), "\n") + "\n"
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+	"slices"
 )
 
 // Most is the largest number of redirects followed for one request.
@@ -15,24 +15,9 @@ const Most = 5
 // ErrTooMany means that a chain of redirects is longer than Most.
 var ErrTooMany = errors.New("too many redirects")
 
-// Is reports whether an answer with this status redirects to its Location.
-func Is(status int) bool {
-	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
-		http.StatusPermanentRedirect:
-		return true
-	}
-	return false
-}
-
-// Target returns the URL that a Location refers to in an answer from a URL.
-func Target(from *url.URL, location string) (*url.URL, error) {
-	to, err := from.Parse(location)
-	if err != nil || to.Host == "" || to.Scheme != "https" && (to.Scheme != "http" || from.Scheme == "https") {
-		return nil, fmt.Errorf("redirect to %q is not followed", location)
-	}
-	return to, nil
-}
+// statuses of answers that redirect to their Location.
+var statuses = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+	http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
 
 // Do makes a GET or HEAD request with do and follows redirects. own are the user's headers: they
 // may be credentials, so they are not sent to another host.
@@ -45,7 +30,7 @@ func Do(
 			return nil, followed, err
 		}
 		location := resp.Header.Get("Location")
-		if !Is(resp.StatusCode) || location == "" {
+		if !slices.Contains(statuses, resp.StatusCode) || location == "" {
 			return resp, followed, nil
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // a connection is only reused if the body is read to its end
@@ -53,9 +38,9 @@ func Do(
 		if followed++; followed > Most {
 			return nil, followed, ErrTooMany
 		}
-		to, err := Target(req.URL, location)
-		if err != nil {
-			return nil, followed, err
+		to, err := req.URL.Parse(location)
+		if err != nil || to.Host == "" || to.Scheme != "https" && (to.Scheme != "http" || req.URL.Scheme == "https") {
+			return nil, followed, fmt.Errorf("redirect to %q is not followed", location)
 		}
 		next := req.Clone(req.Context())
 		next.URL, next.Host = to, req.Host

@@ -14,16 +14,21 @@ package ui
 //   - With --json every message is one JSON object per line on standard output.
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
@@ -152,4 +157,92 @@ func (u *UI) draw() {
 		r = append(r[:u.width-2], '…')
 	}
 	io.WriteString(u.Err, string(r))
+}
+
+// Plain returns a writer to w that replaces terminal commands: control characters other than line
+// feeds and tabs become question marks. Titles, names and errors in other people's runs or in
+// servers' answers may contain anything.
+func Plain(w io.Writer) io.Writer { return transform.NewWriter(w, runes.Map(printable)) }
+
+// Clean returns a text as Plain writes it.
+func Clean(s string) string { return strings.Map(printable, s) }
+
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return '?'
+	}
+	return r
+}
+
+// Code is an exit status of the program. The codes are part of the interface: docs/scripting.md.
+type Code int
+
+const (
+	CodeOK            Code = 0
+	CodeInternal      Code = 1   // any error that is not listed below
+	CodeUsage         Code = 2   // the command line or the experiment file
+	CodePreconditions Code = 3   // something is missing on this machine or at the endpoint
+	CodeGate          Code = 4   // a gate failed
+	CodeInvalid       Code = 5   // no valid trial, no operation of a system succeeded, or no common cell
+	CodeCorruption    Code = 6   // returned bytes differ from the object's
+	CodeExit          Code = 7   // an exit condition ended the run early
+	CodeLost          Code = 8   // a load test finished without all of its objects
+	CodeIncomplete    Code = 9   // some trials could not be executed
+	CodeUndecided     Code = 10  // no gate failed, but one is inconclusive
+	CodeUnwritable    Code = 11  // the disk is full, or the run directory cannot be written
+	CodeInterrupted   Code = 130 // Ctrl-C; the run can be resumed
+)
+
+// Exit attaches an exit status to an error.
+func Exit(code Code, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{err, code}
+}
+
+type exitError struct {
+	error
+	code Code
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
+// ExitCode returns the exit status for an error.
+func ExitCode(err error) Code {
+	if err == nil {
+		return CodeOK
+	}
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
+	if errors.Is(err, context.Canceled) {
+		return CodeInterrupted
+	}
+	return CodeInternal
+}
+
+// WithHint adds to an error a hint about what the user can do.
+func WithHint(err error, hint string) error {
+	if err == nil || hint == "" {
+		return err
+	}
+	return &hinted{err, hint}
+}
+
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }
+func (h *hinted) Hint() string  { return h.hint }
+
+// Hint returns the first hint in an error's chain, or "".
+func Hint(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
 }

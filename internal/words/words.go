@@ -3,10 +3,13 @@
 package words
 
 import (
+	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -45,15 +48,10 @@ type Prefix struct {
 // Prefixes returns the prefixes for values of a unit, the largest first.
 func Prefixes(unit string) []Prefix {
 	if unit == "s" {
-		return timePrefixes
+		return []Prefix{{1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}}
 	}
-	return bigPrefixes
+	return []Prefix{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
 }
-
-var (
-	bigPrefixes  = []Prefix{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}
-	timePrefixes = []Prefix{{1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}}
-)
 
 // prefixOf returns the prefix for a value.
 func prefixOf(v float64, unit string) Prefix {
@@ -91,10 +89,7 @@ func Digits(v float64, n int) string {
 // Show formats a value with its unit: "11.8 MB/s".
 func Show(v float64, unit string) string {
 	n, s := Quantity(v, unit)
-	switch s {
-	case "":
-		return n
-	case "×":
+	if s == "" || s == "×" {
 		return n + s
 	}
 	return n + " " + s
@@ -155,13 +150,11 @@ func Plural(n int64, one, many string) string {
 
 // List joins words: "a, b and c".
 func List(words []string) string {
-	switch len(words) {
-	case 0:
-		return ""
-	case 1:
-		return words[0]
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
 	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // Capital returns a text with a capital first letter.
@@ -213,4 +206,104 @@ func Wrap(first, later, text string, width int) []string {
 		line += word
 	}
 	return append(lines, line)
+}
+
+// Duration formats a duration for people, with three digits below a minute and two units above:
+// "1.53 ms", "10 s", "1 min 30 s", "2 h 5 min", "9 d 22 h".
+func Duration(d time.Duration) string {
+	if d < 0 {
+		return "−" + Duration(-max(d, math.MinInt64+1)) // the smallest duration has no negation
+	}
+	switch s := d.Seconds(); {
+	case d == 0:
+		return "0 s"
+	case d < time.Microsecond:
+		return strconv.FormatInt(d.Nanoseconds(), 10) + " ns"
+	case s < 0.9995e-3:
+		return digits(1e6*s) + " µs"
+	case s < 0.9995:
+		return digits(1e3*s) + " ms"
+	case s < 59.95:
+		return digits(s) + " s"
+	case d < time.Hour-time.Second/2:
+		return inUnits(d.Round(time.Second), time.Minute)
+	case d < 48*time.Hour-time.Minute/2:
+		return inUnits(d.Round(time.Minute), time.Hour)
+	}
+	return inUnits(d.Round(time.Hour).Truncate(time.Hour), 24*time.Hour) // Round does not round the longest durations
+}
+
+// digits formats v with three significant digits, without trailing zeros.
+func digits(v float64) string {
+	if v >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// inUnits formats a number of whole seconds with units up to largest.
+func inUnits(d, largest time.Duration) string {
+	var parts []string
+	for _, u := range []struct {
+		long time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}} {
+		if n := d / u.long; u.long <= largest && n > 0 {
+			parts, d = append(parts, fmt.Sprintf("%d %s", n, u.name)), d%u.long
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// longest is the largest number of seconds that is written in larger units: a century. A longer
+// time in a recording is an error.
+const longest = 100 * 365.25 * 86400
+
+// Span formats a duration like [Duration], but with three digits below ten seconds. Numbers that
+// are not finite or exceed a century stay in seconds.
+func Span(seconds float64) string {
+	if !(seconds >= 10 && seconds <= longest) {
+		return Show(seconds, "s")
+	}
+	return Duration(time.Duration(seconds * float64(time.Second)))
+}
+
+// Moment formats a time since the start of a test, or the difference of two such times, rounded to
+// seconds below two hours and to minutes above, so that it can be found in a log: "2 min 59 s", "3
+// d 4 h 5 min".
+func Moment(seconds float64) string {
+	if !(seconds >= 60 && seconds <= longest) {
+		return Span(seconds)
+	}
+	step := 1.0
+	if seconds >= 7200 {
+		step = 60
+	}
+	return inUnits(time.Duration(math.Round(seconds/step)*step)*time.Second, 24*time.Hour)
+}
+
+// Clip returns the beginning of a text with at most n characters; 0: the whole text.
+func Clip(s string, n int) string {
+	if n == 0 || utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// Decimal formats a number with at most that many decimals, at least one, and without trailing zeros.
+func Decimal(v *big.Rat, most int) string {
+	return strings.TrimSuffix(strings.TrimRight(v.FloatString(most), "0"), ".")
+}
+
+// Money formats an amount of a currency: "69.3 SC", "350 million $".
+func Money(v float64, currency string) string {
+	switch size := max(v, -v); {
+	case size >= 1e9:
+		return Digits(v/1e9, 3) + " billion " + currency
+	case size >= 1e7:
+		return Digits(v/1e6, 3) + " million " + currency
+	case size >= 1e4:
+		return Count(int64(v)) + " " + currency
+	}
+	return Digits(v, 4) + " " + currency
 }

@@ -427,7 +427,7 @@ func TestProblems(t *testing.T) {
 			site := synthetic.Site(system.Start, onlyNode{n})
 			site.Cluster = synthetic.Cluster{Node: onlyNode{n}, Details: c.identity}
 			_, err := scenario.Prepare(t.Context(), Scenario{}, system.Info{}, site, c.cells)
-			var unfit *scenario.UnfitError
+			var unfit *scenario.PreconditionError
 			if errors.As(err, &unfit) != (c.want != nil) || err != nil && synthetic.Objects(t, n) > 0 {
 				t.Fatalf("%s: %v, %d objects were stored", c.name, err, synthetic.Objects(t, n))
 			}

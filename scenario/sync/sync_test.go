@@ -538,7 +538,7 @@ func TestSyncPrepare(t *testing.T) {
 	})
 	synthetic.Virtual(t, func(t *testing.T) {
 		w := follow(t, "options: {refused: '1'}")
-		var unfit *scenario.UnfitError
+		var unfit *scenario.PreconditionError
 		if err := w.trial(t.Context()); !errors.As(err, &unfit) || !strings.Contains(err.Error(), `option "refused"`) ||
 			unfit.Hint() == "" {
 			t.Errorf("settings that are refused: %v", err)

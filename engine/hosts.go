@@ -14,6 +14,37 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
 
+// nodesOf returns how many nodes a cell has, each on its own host behind its own access
+// link: those of a swarm, or the fresh node, which is the first, and its peers. 0: the
+// system has one host.
+func nodesOf(cell experiment.Cell) int {
+	switch {
+	case cell.Disseminate != nil:
+		return cell.Disseminate.Nodes
+	case cell.Sync != nil:
+		return 1 + cell.Sync.Peers
+	}
+	return 0
+}
+
+// nodes returns the number of nodes of the largest of these cells of one system.
+func nodes(cells []experiment.Cell) int {
+	return int(largest(cells, func(c experiment.Cell) float64 { return float64(nodesOf(c)) }))
+}
+
+// hostNames returns the names of a system's hosts for these cells: one for each node.
+func hostNames(system string, cells []experiment.Cell) []string {
+	n := nodes(cells)
+	if n == 0 {
+		return []string{system}
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%02d", system, i+1)
+	}
+	return names
+}
+
 // HostsOf returns the hosts of each started system of a plan, without the client's.
 func HostsOf(plan *experiment.Plan) (all [][]string) {
 	for _, use := range plan.Experiment.Systems {
@@ -41,6 +72,16 @@ func MachinesFor(plan *experiment.Plan, clients int) int {
 		most = max(most, len(hosts))
 	}
 	return max(1, clients) + most
+}
+
+// plansChanges reports whether a plan changes links during trials, which needs emulation, and
+// whether it needs an emulator that can shape single pairs of hosts.
+func plansChanges(plan *experiment.Plan) (changes, pairs bool) {
+	for _, c := range plan.Cells {
+		cuts := slices.ContainsFunc(c.Faults(), func(f experiment.Fault) bool { return f.Kind() == experiment.FaultCut })
+		changes, pairs = changes || c.ChangesLinks(), pairs || cuts || c.Link.Regions != nil
+	}
+	return changes, pairs
 }
 
 // EmulatesBetween reports whether a plan asks for links that have to be emulated between
