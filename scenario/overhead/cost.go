@@ -2,6 +2,7 @@ package overhead
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -200,8 +201,8 @@ func (f *fit) byBlock() func(block int) float64 {
 		}
 	}
 	var means []float64
-	for _, xs := range blocks {
-		means = append(means, stat.Mean(xs, nil))
+	for _, b := range slices.Sorted(maps.Keys(blocks)) { // sums depend on the order
+		means = append(means, stat.Mean(blocks[b], nil))
 	}
 	mean := stat.Mean(means, nil)
 	return func(b int) float64 { return stat.Mean(blocks[b], nil) - mean }
