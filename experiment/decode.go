@@ -359,7 +359,7 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(text), v.Addr().Interface()); err != nil || text == "null" {
-		return notA(f.kind().name, text, "")
+		return notA(f.typ.Name(), text, "")
 	}
 	return nil
 }

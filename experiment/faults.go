@@ -22,14 +22,10 @@ func (p *Part) parse(s string) error {
 	case strings.HasSuffix(s, "%") && share.parse(s) == nil && share > 0:
 		*p = Part(share.String())
 	default:
-		return notA("part", s, fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes))
+		return notA("Part", s, fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes))
 	}
 	return nil
 }
-
-func (p Part) String() string { return string(p) }
-
-func (Part) kind() string { return "part" }
 
 // Of returns the number of nodes out of n: the given number, which may be larger than n, or the
 // share.
@@ -73,8 +69,6 @@ func (w When) String() string {
 	}
 	return w.Share.String()
 }
-
-func (When) kind() string { return "moment" }
 
 // MarshalText returns the text that parse reads.
 func (w When) MarshalText() ([]byte, error) { return []byte(w.String()), nil }

@@ -16,16 +16,12 @@ var moneyRE = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 func (m *Money) parse(s string) error {
 	s = strings.TrimSpace(s)
 	if !moneyRE.MatchString(s) || len(s) > 60 {
-		return notA("money", s, "all its digits, without separators, exponent and currency")
+		return notA("Money", s, "all its digits, without separators, exponent and currency")
 	}
 	amount, _ := new(big.Rat).SetString(s)
 	*m = Money(words.Decimal(amount, len(s)))
 	return nil
 }
-
-func (m Money) String() string { return string(m) }
-
-func (Money) kind() string { return "money" }
 
 // PriceText is a [Price] as written in the file.
 type PriceText string
@@ -35,10 +31,6 @@ func (t *PriceText) parse(s string) error {
 	*t = PriceText(strings.Join(strings.Fields(s), " "))
 	return err
 }
-
-func (t PriceText) String() string { return string(t) }
-
-func (PriceText) kind() string { return "price" }
 
 // Price is the price of one unit of a system's currency.
 type Price struct {
@@ -52,7 +44,7 @@ var priceRE = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?)\s+([A-Za-z]+)(?:\s+.*)?$`
 func ParsePrice(s string) (Price, error) {
 	m := priceRE.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil || len(m[1]) > 60 {
-		return Price{}, notA("price", s, "write the amount, the currency and where it is from")
+		return Price{}, notA("PriceText", s, "write the amount, the currency and where it is from")
 	}
 	each, _ := new(big.Rat).SetString(m[1])
 	return Price{each, m[3]}, nil

@@ -47,14 +47,10 @@ func (s *Stay) parse(text string) error {
 	case d.parse(text) == nil && d > 0:
 		*s = Stay(d.String())
 	default:
-		return notA("stay", text, "write `forever`, `leave`, or a time such as `30s`")
+		return notA("Stay", text, "write `forever`, `leave`, or a time such as `30s`")
 	}
 	return nil
 }
-
-func (s Stay) String() string { return string(s) }
-
-func (Stay) kind() string { return "stay" }
 
 // For returns the duration; 0 if s is not one.
 func (s Stay) For() time.Duration {

@@ -23,6 +23,9 @@ func TestTable(t *testing.T) {
 			if f.doc() == "" || !strings.HasSuffix(f.doc(), ".") {
 				t.Errorf("%s: its doc is no sentence: %q", p, f.doc())
 			}
+			if f.kind().name == "" {
+				t.Errorf("%s: kinds.tsv has no %s", p, f.typ)
+			}
 			if f.axis && f.label == "" {
 				t.Errorf("%s: a factor without a label", p)
 			}

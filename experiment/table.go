@@ -169,15 +169,10 @@ func walk(t reflect.Type, prefix string, do func(path string, f field)) {
 
 // kind describes the type of one value of f, apart from enumerations and words for zero.
 func (f *field) kind() scalarKind {
-	name := map[reflect.Kind]string{reflect.String: "text", reflect.Bool: "true or false", reflect.Float64: "factor",
-		reflect.Int: "number", reflect.Int64: "number", reflect.Uint64: "number"}[f.typ.Kind()]
-	if s, ok := reflect.New(f.typ).Interface().(scalar); ok {
-		name = s.kind()
-	}
 	if f.compound() || f.typ.Kind() == reflect.Map {
-		name = "mapping"
+		return kinds()["mapping"]
 	}
-	return kinds()[name]
+	return kinds()[f.typ.Name()]
 }
 
 // sortedKeys returns the keys of a map, sorted.

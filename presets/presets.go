@@ -5,7 +5,6 @@ package presets
 import (
 	"embed"
 	"fmt"
-
 	"strings"
 )
 
