@@ -32,11 +32,13 @@ const (
 func (p *Plan) estimate() {
 	e := &p.Experiment
 	var seconds, bytes float64
+	bounds, uncertain := []Bound{Exact, AtLeast, Unknown, Open}, 0
 	once := map[string]float64{} // preparations shared by cells, in seconds
 	prepare := func(what string, takes float64) { once[what] = max(once[what], takes) }
 	for _, c := range p.Cells {
 		seconds += c.Estimate.Seconds
 		bytes += c.Estimate.Bytes
+		uncertain = max(uncertain, slices.Index(bounds, c.Estimate.Bound))
 		if e.LoadTest() {
 			continue // everything else is negligible
 		}
@@ -61,7 +63,7 @@ func (p *Plan) estimate() {
 		total += takes
 	}
 	p.Estimate = Estimate{Trials: len(p.Cells) * (p.Warmup + p.Blocks), Seconds: rounded(total),
-		Bytes: math.Round(bytes * blocks), Bound: boundOf(p.Cells)}
+		Bytes: math.Round(bytes * blocks), Bound: bounds[uncertain]}
 }
 
 // rounded rounds a number to three decimals.
@@ -121,9 +123,9 @@ func (c *Cell) operation(workers, trips, work, bytes, goodput float64) float64 {
 // by then.
 func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	r := c.Retrieve
-	requests := least(float64(r.Requests), float64(r.PerWorker)*float64(r.Concurrency))
+	requests := min(unlimited(float64(r.Requests)), unlimited(float64(r.PerWorker)*float64(r.Concurrency)))
 	if r.Bytes > 0 {
-		requests = least(requests, math.Max(float64(r.Concurrency), math.Ceil(float64(r.Bytes)/n)))
+		requests = min(requests, max(float64(r.Concurrency), math.Ceil(float64(r.Bytes)/n)))
 	}
 	workers := math.Min(float64(r.Concurrency), requests)
 	rounds := 1.0
@@ -132,20 +134,17 @@ func closedLoop(c *Cell, n, goodput float64, limits Limits) CellEstimate {
 	}
 	est := CellEstimate{Operation: c.operation(workers, rounds, 0, n, goodput)}
 	took := math.Min(est.Operation, limits.Deadline.Seconds())
-	est.Seconds = least(requests/workers*took, r.Duration.Seconds())
+	est.Seconds = min(requests/workers*took, unlimited(r.Duration.Seconds()))
 	est.Bytes = workers * n * est.Seconds / est.Operation
 	return est
 }
 
-// least returns the smallest of the bounds that are above 0, or +Inf.
-func least(bounds ...float64) float64 {
-	all := math.Inf(1)
-	for _, b := range bounds {
-		if b > 0 {
-			all = math.Min(all, b)
-		}
+// unlimited returns +Inf for a rate or a bound that is 0.
+func unlimited(x float64) float64 {
+	if x > 0 {
+		return x
 	}
-	return all
+	return math.Inf(1)
 }
 
 // openLoop estimates requests that arrive independently of the answers; the link may not be able to
@@ -167,18 +166,9 @@ func openLoop(r *Retrieve, n, goodput float64) CellEstimate {
 		held = max(a.Found.Seconds/a.Speed, 1e-3) // the duration of a log with one request is 0 s
 		rate, n = float64(a.Found.Requests)/held, float64(a.Found.Bytes)/float64(a.Found.Requests)
 	}
-	ends := least(held, r.Duration.Seconds(), float64(r.Requests)/rate, float64(r.Bytes)/n/rate)
+	ends := min(unlimited(held), unlimited(r.Duration.Seconds()), unlimited(float64(r.Requests)/rate),
+		unlimited(float64(r.Bytes)/n/rate))
 	return CellEstimate{Seconds: ends, Operation: n / goodput, Bytes: ends * math.Min(rate*n, goodput)}
-}
-
-// boundOf returns the bound of a plan: that of its least certain trial.
-func boundOf(cells []Cell) Bound {
-	for _, b := range []Bound{Open, Unknown, AtLeast} {
-		if slices.ContainsFunc(cells, func(c Cell) bool { return c.Estimate.Bound == b }) {
-			return b
-		}
-	}
-	return Exact
 }
 
 // text formats the time and the bytes of an estimate for the user.

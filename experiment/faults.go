@@ -38,7 +38,7 @@ func (p Part) Of(n int) int {
 	}
 	var share Fraction
 	_ = share.parse(string(p))
-	return shareOf(n, float64(share))
+	return share.Of(n)
 }
 
 // When is a moment: a share of the progress, or a time after the beginning.

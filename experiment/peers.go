@@ -161,12 +161,3 @@ func (ts *Troubles) check() error {
 	}
 	return nil
 }
-
-// shareOf returns a share of n, rounded up to an integer: 10 % of 30 is 3, whatever the binary
-// fraction of 0.1 is.
-func shareOf(n int, share float64) int {
-	if share <= 0 {
-		return 0
-	}
-	return min(n, max(1, int(math.Ceil(float64(n)*share-1e-9))))
-}

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// SlowLeechers returns how many of l leechers are slow: their share, rounded up to an integer.
-func SlowLeechers(l int, share Fraction) int { return shareOf(l, float64(share)) }
-
 // LoadLine returns the least time, in seconds, in which all leechers can have the content, if every
 // node sends and receives without pause and nothing is sent in vain. payload returns the payload of
 // a rate on the wire, both in bit/s; that of an unlimited link is infinite. The line is valid for
@@ -33,7 +30,7 @@ func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
 	for range d.Seeders {
 		seed += rate(c.Link.UpRate())
 	}
-	slow := SlowLeechers(l, d.Slow)
+	slow := d.Slow.Of(l)
 	for i := range downs {
 		up, down := rate(c.Link.UpRate()), rate(c.Link.DownRate())
 		if i < slow {
@@ -80,11 +77,4 @@ func (c Cell) PollEvery() time.Duration {
 	seconds := max(line/pollsPerLine, float64(c.Disseminate.Leechers())/pollsInAll)
 	seconds = math.Ceil(seconds*1000-1e-9) / 1000
 	return min(longestPoll, max(shortestPoll, time.Duration(seconds*float64(time.Second))))
-}
-
-func unlimited(rate float64) float64 {
-	if rate == 0 {
-		return math.Inf(1)
-	}
-	return rate
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	_ "embed"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -268,6 +269,15 @@ func (f Fraction) String() string {
 		}
 	}
 	return strconv.FormatFloat(float64(f), 'f', -1, 64)
+}
+
+// Of returns the share of n, rounded up to an integer: 10 % of 30 is 3, whatever the binary
+// fraction of 0.1 is.
+func (f Fraction) Of(n int) int {
+	if f <= 0 {
+		return 0
+	}
+	return min(n, max(1, int(math.Ceil(float64(n)*float64(f)-1e-9))))
 }
 
 // OpRate is a rate of operations per second.
