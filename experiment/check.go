@@ -130,11 +130,10 @@ func (d *decoder) retrieve(r *Retrieve) {
 
 // cells expands the experiment, and checks its conditions and rules against the cells.
 func (d *decoder) cells(e *Experiment) {
-	conditions := e.conditions(func(i int, err error) { d.expression("where", i, err) })
-	if len(d.errs) > 0 {
-		return
+	cells, bad := e.expand()
+	if bad == nil {
+		bad = d.gates(e, cells)
 	}
-	cells, bad := e.expand(conditions)
 	seen := map[string]bool{}
 	for _, b := range bad { // report each level that makes cells impossible once
 		if !seen[b.path] {
@@ -142,24 +141,20 @@ func (d *decoder) cells(e *Experiment) {
 			d.fail(b.path, b.Hint, "%s", b.Message)
 		}
 	}
-	if len(d.errs) > 0 {
-		return
-	}
+}
+
+// gates checks the rules against the cells.
+func (d *decoder) gates(e *Experiment, cells []Cell) (bad Errors) {
 	names := e.gateNames(cells)
 	if d.known.Metrics != nil {
 		names.Metrics = d.known.Metrics(e.Scenario)
 	}
 	for i, src := range e.Gates {
-		if _, err := gate.Parse(src, names, 0); err != nil {
-			d.expression("gates", i, err)
-		}
+		_, err := gate.Parse(src, names, 0)
+		bad = append(bad, expression("gates", i, err)...)
 		e.Gates[i] = strings.Join(strings.Fields(src), " ")
 	}
-}
-
-// expression reports a mistake in a text of a list.
-func (d *decoder) expression(list string, i int, err error) {
-	d.fail(fmt.Sprintf("%s[%d]", list, i), err.(*gate.Error).Fix, "%v", err)
+	return bad
 }
 
 // gateNames returns the names that rules for these cells may use, without the metrics.

@@ -100,8 +100,13 @@ func (c *combination) name() string {
 }
 
 // expand returns the cells: the product of all levels and systems, without the combinations that
-// `where` excludes. The system varies fastest, so that cells to be compared are adjacent.
-func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
+// `where` excludes. The system varies fastest, so that cells to be compared are adjacent. The errors
+// are those of `where`, or all impossible cells.
+func (e *Experiment) expand() ([]Cell, Errors) {
+	conditions, bad := e.conditions()
+	if bad != nil {
+		return nil, bad
+	}
 	axes := e.axes()
 	total, longest := float64(len(e.Systems)), axes[1]
 	for _, a := range axes[1:] {
@@ -110,8 +115,8 @@ func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
 			longest = a
 		}
 	}
-	refuse := func(path, hint, format string, args ...any) ([]Cell, []*Error) {
-		return nil, []*Error{{Message: fmt.Sprintf(format, args...), Hint: hint, path: path}}
+	refuse := func(path, hint, format string, args ...any) ([]Cell, Errors) {
+		return nil, Errors{{Message: fmt.Sprintf(format, args...), Hint: hint, path: path}}
 	}
 	const hint = "shorten the lists, narrow them with `where`, or make several experiments"
 	if total > maxCombinations {
@@ -166,11 +171,11 @@ func (c *combination) apply() {
 	}
 }
 
-func (e *Experiment) cells(combos []combination) ([]Cell, []*Error) {
+func (e *Experiment) cells(combos []combination) ([]Cell, Errors) {
 	varies := varying(combos)
 	width := max(3, len(fmt.Sprint(len(combos))))
 	var cells []Cell
-	var bad []*Error
+	var bad Errors
 	for i := range combos {
 		c := &combos[i]
 		cell := Cell{ID: fmt.Sprintf("c%0*d", width, i+1), System: c.system.Name, Baseline: c.system.Baseline}
@@ -357,17 +362,11 @@ func (c *combination) impossible(path, hint, format string, args ...any) *Error 
 	return err
 }
 
-// Plan expands the experiment: all cells, the estimate and the hash. Its error contains all
-// impossible cells, or a condition that cannot be parsed.
+// Plan expands the experiment: all cells, the estimate and the hash.
 func (e *Experiment) Plan() (*Plan, error) {
-	var wrong error
-	conditions := e.conditions(func(_ int, err error) { wrong = err })
-	if wrong != nil {
-		return nil, wrong
-	}
-	cells, bad := e.expand(conditions)
+	cells, bad := e.expand()
 	if bad != nil {
-		return nil, Errors(bad)
+		return nil, bad
 	}
 	p := &Plan{Format: PlanFormat, Experiment: *e, Cells: cells, Warmup: e.Warmup.Trials, Blocks: e.Repetitions.Max}
 	p.Experiment.Dropped = slices.DeleteFunc(slices.Clone(e.Dropped), func(system string) bool {

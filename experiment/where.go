@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 
@@ -35,17 +36,23 @@ func (e *Experiment) SystemNames() []string {
 	return each(e.Systems, func(s SystemUse) string { return s.Name })
 }
 
-// conditions parses `where`, and calls fail for each condition that cannot be parsed.
-func (e *Experiment) conditions(fail func(i int, err error)) (all []gate.Condition) {
+// conditions parses `where`.
+func (e *Experiment) conditions() (all []gate.Condition, bad Errors) {
 	factors := e.factors()
 	for i, src := range e.Where {
 		c, err := gate.ParseCondition(src, factors)
-		if err != nil {
-			fail(i, err)
-		}
+		bad = append(bad, expression("where", i, err)...)
 		all = append(all, c)
 	}
-	return all
+	return all, bad
+}
+
+// expression returns the mistake in a text of a list, if err is not nil.
+func expression(list string, i int, err error) Errors {
+	if err == nil {
+		return nil
+	}
+	return Errors{{Message: err.Error(), Hint: err.(*gate.Error).Fix, path: fmt.Sprintf("%s[%d]", list, i)}}
 }
 
 // compared returns the field that parses values of the factor in a condition.
