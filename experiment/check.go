@@ -165,7 +165,7 @@ func (e *Experiment) gateNames(cells []Cell) gate.Names {
 		for _, f := range c.Factors {
 			levels[f.Path] = f.Value
 		}
-		names.AddCell(levels)
+		names.Cells = append(names.Cells, levels)
 	}
 	return names
 }

@@ -55,29 +55,28 @@ type Metric struct {
 type Names struct {
 	Metrics  []Metric            // nil: unknown, and any name is accepted
 	Headline string              // the metric of a rule that names none; empty: unknown
-	Levels   map[string][]string // of each factor, by its path; "system" is one
-	Cells    []map[string]string // the level of each factor, by cell; nil: unknown, and a rule may apply to none
+	Cells    []map[string]string // the level of each factor by its path, for each cell; "system" is one
 	Dropped  []string            // systems that were left out of the run; conditions may still name them
 	Base     bool                // there is a base run
 }
 
-// AddCell adds a cell, by its level of each factor.
-func (n *Names) AddCell(levels map[string]string) {
-	if n.Levels == nil {
-		n.Levels = map[string][]string{}
-	}
-	for path, level := range levels {
-		if !slices.Contains(n.Levels[path], level) {
-			n.Levels[path] = append(n.Levels[path], level)
+// levels returns the levels of each factor, by its path.
+func (n Names) levels() map[string][]string {
+	all := map[string][]string{}
+	for _, cell := range n.Cells {
+		for path, level := range cell {
+			if !slices.Contains(all[path], level) {
+				all[path] = append(all[path], level)
+			}
 		}
 	}
-	n.Cells = append(n.Cells, levels)
+	return all
 }
 
 // factors returns the factors for conditions.
 func (n Names) factors() []Factor {
 	var all []Factor
-	for path, levels := range n.Levels {
+	for path, levels := range n.levels() {
 		all = append(all, Factor{Path: path, Noun: "a word", Read: func(text string) (Level, error) {
 			if !slices.Contains(levels, text) && !(path == "system" && slices.Contains(n.Dropped, text)) {
 				return Level{}, &Error{Msg: "it has no level " + quoted(text), Fix: levelsHint(levels)}

@@ -61,7 +61,7 @@ func Parse(text string, names Names, least float64) (r Rule, err error) {
 		r.Value, r.Share = p.limit(), 0
 	case p.part("within") != "":
 		r.Kind, r.Share, r.System = Within, p.share("apart"), p.part("system")
-		if systems := names.Levels["system"]; !slices.Contains(systems, r.System) {
+		if systems := names.levels()["system"]; !slices.Contains(systems, r.System) {
 			fix := suggest.DidYouMean(r.System, systems)
 			switch {
 			case r.System == "BASE":
@@ -90,7 +90,7 @@ func Parse(text string, names Names, least float64) (r Rule, err error) {
 			return r, err
 		}
 	}
-	if names.Cells != nil && !slices.ContainsFunc(names.Cells, func(c map[string]string) bool {
+	if !slices.ContainsFunc(names.Cells, func(c map[string]string) bool {
 		return r.AppliesTo(func(path string) string { return c[path] })
 	}) {
 		p.fail("where", "a system is not compared with itself; for several levels write a rule of each, or `in [a, b]`",
