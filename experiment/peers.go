@@ -149,15 +149,3 @@ func (t Trouble) String() string {
 type Troubles []Trouble
 
 func (ts Troubles) String() string { return joined(ts) }
-
-func (ts *Troubles) check() error {
-	seen := map[string]bool{}
-	for _, t := range *ts {
-		key := t.Manner() + t.Rate.String()
-		if seen[key] {
-			return mistake("write one group with the sum", "two groups of the same peers")
-		}
-		seen[key] = true
-	}
-	return nil
-}
