@@ -16,7 +16,7 @@ type Catalog []SystemSpec
 // SystemSpec describes one system that an experiment may use.
 type SystemSpec struct {
 	Name     string
-	Modes    []string // "start", "attach"
+	Modes    []string // at least one of "start", "attach"; the first is the default
 	Options  []option.Option
 	Baseline bool // a raw baseline: no storage system, just bytes over the same link
 	// Can lists abilities of its nodes: "http" (their objects can be fetched over HTTP), "spread"

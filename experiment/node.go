@@ -95,12 +95,17 @@ func (n *node) place() string {
 // several documents, complex keys) are errors. root is nil if there is nothing to decode. lines
 // selects whether nodes have line numbers.
 func parseYAML(name string, text []byte, lines bool) (root *node, errs Errors) {
+	c := &converter{file: name, lines: lines}
+	defer func() { // a file must never crash the command
+		if p := recover(); p != nil {
+			errs = Errors{c.at(nil).errorf("", "the parser gave up: %v", p)}
+		}
+	}()
 	if len(text) > maxSource {
 		return nil, Errors{{File: name, Message: fmt.Sprintf("the file has %d bytes; an experiment has at most %s",
 			len(text), Bytes(maxSource))}}
 	}
-	c := &converter{file: name, lines: lines}
-	file, err := parseLibrary(text)
+	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		at, message := c.at(nil), err.Error()
 		if syntax, is := errors.AsType[*yaml.SyntaxError](err); is {
@@ -121,17 +126,6 @@ func parseYAML(name string, text []byte, lines bool) (root *node, errs Errors) {
 		root = n
 	}
 	return root, c.errs
-}
-
-// parseLibrary converts a panic of the YAML library into an error: a file must never crash the
-// command.
-func parseLibrary(text []byte) (file *ast.File, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the parser gave up: %v", p)
-		}
-	}()
-	return parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 }
 
 // converter converts nodes of the YAML library.

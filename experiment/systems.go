@@ -36,14 +36,9 @@ func (d *decoder) systems(e *Experiment) {
 			d.fail(path+".use", suggest.DidYouMean(use.Use, d.cat.names()), "unknown system `%s`", use.Use)
 			continue
 		}
-		if use.Mode == "" {
-			use.Mode = "start"
-			if !slices.Contains(spec.Modes, "start") && len(spec.Modes) > 0 {
-				use.Mode = spec.Modes[0]
-			}
-		}
-		d.refuse(d.at[path+".mode"] != nil && !slices.Contains(spec.Modes, use.Mode), path+".mode",
-			"its modes: "+strings.Join(spec.Modes, ", "), "system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
+		use.Mode = cmp.Or(use.Mode, spec.Modes[0])
+		d.refuse(!slices.Contains(spec.Modes, use.Mode), path+".mode", "its modes: "+strings.Join(spec.Modes, ", "),
+			"system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
 		d.with(use, spec, path+".with")
 		d.overrides(e, use, path+".override")
 	}

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
 	"text/tabwriter"
@@ -16,8 +15,8 @@ const (
 	textCells = 24 // cells in the table at most
 )
 
-// WriteText writes the plan as text, at most 80 columns wide.
-func (p *Plan) WriteText(w io.Writer) error {
+// Text returns the plan as text, at most 80 columns wide.
+func (p *Plan) Text() string {
 	t := &textPage{}
 	e := &p.Experiment
 	t.wrap("", cmp.Or(e.Title, e.Scenario), e.Question)
@@ -42,8 +41,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.WriteString("\n")
 		t.wrap("warning", warning)
 	}
-	_, err := io.WriteString(w, t.String())
-	return err
+	return t.String()
 }
 
 // settings formats the keys of a section that differ from their defaults or are factors.
