@@ -21,9 +21,8 @@ type Directory struct {
 }
 
 type file struct {
-	path     string // with slashes, relative to the root
-	size     int64  // bytes
-	modified int64  // Unix time in nanoseconds
+	Object         // its name is the path relative to the root
+	modified int64 // Unix time in nanoseconds
 }
 
 // ReadDirectory lists the tree below root. The set contains its regular files. It does not contain
@@ -52,7 +51,7 @@ func ReadDirectory(ctx context.Context, root string, copies int) (Set, error) {
 		}
 		info, err := e.Info()
 		if err == nil {
-			d.files = append(d.files, file{name, info.Size(), info.ModTime().UnixNano()})
+			d.files = append(d.files, file{Object{name, info.Size()}, info.ModTime().UnixNano()})
 		}
 		return err
 	})
@@ -62,7 +61,7 @@ func ReadDirectory(ctx context.Context, root string, copies int) (Set, error) {
 	if len(d.files) == 0 {
 		return nil, fmt.Errorf("data set %s has no regular file", root)
 	}
-	slices.SortFunc(d.files, func(a, b file) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(d.files, func(a, b file) int { return strings.Compare(a.Name, b.Name) })
 	return d, nil
 }
 
@@ -71,17 +70,13 @@ func (d *Directory) Len() int { return len(d.files) * d.copies }
 
 // Object implements Set.
 func (d *Directory) Object(i int) Object {
-	e := d.files[i%len(d.files)]
-	if d.copies > 1 {
-		return Object{copyName(e.path, i/len(d.files)), e.size}
-	}
-	return Object{e.path, e.size}
+	return d.files[i%len(d.files)].copy(i/len(d.files), d.copies)
 }
 
 // Open implements Set. It fails if the file has changed since it was listed.
 func (d *Directory) Open(i int) (io.ReadSeekCloser, error) {
 	e := d.files[i%len(d.files)]
-	f, err := os.Open(filepath.Join(d.root, filepath.FromSlash(e.path)))
+	f, err := os.Open(filepath.Join(d.root, filepath.FromSlash(e.Name)))
 	if err != nil {
 		return nil, fmt.Errorf("data set: %w", err)
 	}
@@ -90,15 +85,15 @@ func (d *Directory) Open(i int) (io.ReadSeekCloser, error) {
 	switch {
 	case err != nil:
 		how = err.Error()
-	case info.Size() != e.size:
-		how = fmt.Sprintf("it had %d bytes and now has %d", e.size, info.Size())
+	case info.Size() != e.Size:
+		how = fmt.Sprintf("it had %d bytes and now has %d", e.Size, info.Size())
 	case info.ModTime().UnixNano() != e.modified:
 		how = "it was written at " + info.ModTime().UTC().Format("2006-01-02 15:04:05.999 UTC")
 	default:
 		return f, nil
 	}
 	f.Close()
-	return nil, fmt.Errorf("data set: %s has changed since the data set was read: %s", e.path, how)
+	return nil, fmt.Errorf("data set: %s has changed since the data set was read: %s", e.Name, how)
 }
 
 // Fingerprint implements Set. It covers paths, sizes and modification times, but not the location
@@ -107,7 +102,7 @@ func (d *Directory) Fingerprint() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "plimsoll directory set v1\ncopies %d\nplimsoll manifest 1\n", d.copies)
 	for _, f := range d.files {
-		fmt.Fprintf(h, "%d\t%d\t%q\n", f.size, f.modified, f.path)
+		fmt.Fprintf(h, "%d\t%d\t%q\n", f.Size, f.modified, f.Name)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

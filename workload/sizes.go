@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -56,12 +55,7 @@ func NewSpread(n int, seed uint64, buckets ...Bucket) *Spread {
 		sum += b.Weight
 	}
 	s := &Spread{seed: seed, buckets: buckets, order: newPermutation(n, Mix(seed, orderKey))}
-	type rest struct {
-		bucket int
-		share  float64
-	}
-	var rests []rest
-	counts, given := make([]int, len(buckets)), 0
+	counts, rests, given := make([]int, len(buckets)), make([]float64, len(buckets)), 0
 	for i, b := range buckets {
 		exact := b.Weight / sum * float64(n)
 		// Remove rounding errors from shares that are whole numbers.
@@ -70,11 +64,12 @@ func NewSpread(n int, seed uint64, buckets ...Bucket) *Spread {
 		}
 		counts[i] = int(exact)
 		given += counts[i]
-		rests = append(rests, rest{i, exact - math.Floor(exact)})
+		rests[i] = exact - math.Floor(exact)
 	}
-	slices.SortStableFunc(rests, func(a, b rest) int { return cmp.Compare(b.share, a.share) })
-	for i := range n - given {
-		counts[rests[i%len(rests)].bucket]++
+	for range n - given { // less than one for each bucket
+		largest := slices.Index(rests, slices.Max(rests))
+		counts[largest]++
+		rests[largest] = -1
 	}
 	end := 0
 	for _, c := range counts {

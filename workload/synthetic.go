@@ -33,11 +33,7 @@ func (s *Synthetic) Object(i int) Object {
 	if s.names != nil {
 		name = s.names
 	}
-	o := Object{Name: name(k), Size: s.Size(k)}
-	if s.copies > 1 {
-		o.Name = copyName(o.Name, i/s.Sizes.Len())
-	}
-	return o
+	return Object{name(k), s.Size(k)}.copy(i/s.Sizes.Len(), s.copies)
 }
 
 // Open implements Set. The objects of all copies are numbered consecutively.
@@ -59,13 +55,17 @@ func (s *Synthetic) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// copyName returns the name of an object in the copy-th copy of a set: it inserts a number before
-// the extension, as sia_load_tester does. Different names stay different.
-func copyName(name string, copy int) string {
-	dir, base := path.Split(name)
+// copy returns the object of the k-th of n copies of a set. Of several, each has a number before the
+// extension of its name, as with sia_load_tester. Different names stay different.
+func (o Object) copy(k, n int) Object {
+	if n == 1 {
+		return o
+	}
+	dir, base := path.Split(o.Name)
 	ext := path.Ext(base)
 	if strings.Trim(strings.TrimSuffix(base, ext), ".") == "" {
 		ext = "" // .profile has no extension
 	}
-	return fmt.Sprintf("%s%s-%08d%s", dir, strings.TrimSuffix(base, ext), copy, ext)
+	o.Name = fmt.Sprintf("%s%s-%08d%s", dir, strings.TrimSuffix(base, ext), k, ext)
+	return o
 }

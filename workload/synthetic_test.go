@@ -49,7 +49,7 @@ func TestCopyName(t *testing.T) {
 		"a/.x":     "a/.x-00000007",
 		"x.tar.gz": "x.tar-00000007.gz", "a.": "a-00000007.", "..b": "..b-00000007",
 	} {
-		if got := copyName(name, 7); got != want {
+		if got := (Object{Name: name}).copy(7, 8).Name; got != want {
 			t.Errorf("%q becomes %q, want %q", name, got, want)
 		}
 	}

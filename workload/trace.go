@@ -14,7 +14,7 @@ import (
 // Trace is a list of sizes, optionally with names.
 type Trace struct {
 	sizes []int64
-	names []string // empty: the object's number
+	names []string
 }
 
 // ReadTrace reads one object per line: its size and optionally a comma and its name, which may
@@ -41,14 +41,14 @@ func ReadTrace(r io.Reader, file string, size func(string) (int64, error)) (*Tra
 		if err == nil && name != "" {
 			err = checkName(name)
 		}
-		unique := cmp.Or(name, number(len(t.sizes)))
-		if other := lines[unique]; err == nil && other > 0 {
-			err = fmt.Errorf("the name %q is the one of line %d, too", unique, other)
+		name = cmp.Or(name, number(len(t.sizes)))
+		if other := lines[name]; err == nil && other > 0 {
+			err = fmt.Errorf("the name %q is the one of line %d, too", name, other)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, line, err)
 		}
-		lines[unique] = line
+		lines[name] = line
 		t.sizes, t.names = append(t.sizes, n), append(t.names, name)
 	}
 	switch err := in.Err(); {
@@ -71,7 +71,7 @@ func (t *Trace) Size(i int) int64 { return t.sizes[i] }
 func (t *Trace) String() string { return fmt.Sprintf("trace of %d objects", len(t.sizes)) }
 
 // Name returns the name of the i-th object.
-func (t *Trace) Name(i int) string { return cmp.Or(t.names[i], number(i)) }
+func (t *Trace) Name(i int) string { return t.names[i] }
 
 // number returns the name of the i-th object if it has no other name.
 func number(i int) string { return fmt.Sprintf("%08d.bin", i) }
