@@ -339,7 +339,7 @@ func (f *field) orZero(text string) string {
 	return text
 }
 
-// constant returns the value of a text in a tag of f.
+// constant returns the value of a text that is in a tag of f or was read before.
 func (f *field) constant(text string) reflect.Value {
 	v := reflect.New(f.typ).Elem()
 	if f.zero == "" || text != f.zero {

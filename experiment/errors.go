@@ -21,17 +21,17 @@ type Error struct {
 
 // Error returns the position, the message and the hint.
 func (e *Error) Error() string {
-	place, hint := e.File+": ", "\n      hint: "+e.Hint
+	text := e.Message
+	if e.Hint != "" {
+		text += "\n      hint: " + e.Hint
+	}
 	switch {
 	case e.Line > 0:
-		place = fmt.Sprintf("%s:%d:%d: ", e.File, e.Line, e.Column)
-	case e.File == "":
-		place, hint = "", " ("+e.Hint+")"
+		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, text)
+	case e.File != "":
+		return e.File + ": " + text
 	}
-	if e.Hint == "" {
-		hint = ""
-	}
-	return place + e.Message + hint
+	return text
 }
 
 // mistake returns an error without a position, which the caller adds.

@@ -259,9 +259,7 @@ func (c *combination) resolve(cell *Cell) *Error {
 		return err
 	}
 	for key, text := range c.system.Override {
-		if err := tableOf(c.e.section().Type()).field(key).parse(text, at(c.e.Scenario+"."+key)); err != nil {
-			panic("experiment: override " + key + " was read before: " + err.Error())
-		}
+		at(c.e.Scenario + "." + key).Set(tableOf(c.e.section().Type()).field(key).constant(text))
 	}
 	switch {
 	case cell.Sync != nil:

@@ -73,18 +73,16 @@ func estimateOverhead(c *Cell, goodput float64, limits Limits) CellEstimate {
 	est := CellEstimate{Operation: c.operation(workers, trips, guessedWork, n, goodput)}
 	took := math.Min(est.Operation, limits.Deadline.Seconds())
 	each := math.Min(float64(o.Count), math.Max(1, math.Ceil(o.Time.Seconds()/took)))
-	switch {
-	case o.Operation == "fill":
+	if o.Operation == "fill" {
 		added := math.Ceil(float64(o.Objects) / workers)
 		est.Seconds = (added + 2*each) * took
 		est.Bytes = (float64(o.Objects) + workers*each) * n
-	default:
-		if o.Connections == "keep" {
-			est.Seconds = took
-			est.Bytes = workers * n
-		}
-		est.Seconds += each * took
-		est.Bytes += workers * each * n
+		return est
 	}
+	if o.Connections == "keep" {
+		each++
+	}
+	est.Seconds = each * took
+	est.Bytes = workers * each * n
 	return est
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 )
@@ -61,8 +60,7 @@ func readPlan(data []byte, strict bool) (*Plan, error) {
 func sum(text []byte, hash string) string {
 	text = append(bytes.TrimSpace(text), '\n')
 	text = bytes.Replace(text, []byte(`"hash": "`+hash+`"`), []byte(`"hash": ""`), 1)
-	h := sha256.Sum256(text)
-	return hex.EncodeToString(h[:])
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 // seal sets the hash of the plan and converts it to JSON and back, so that a new plan and a loaded

@@ -43,15 +43,7 @@ func (v Varied) axis(name string) axis {
 	if f.typ.Kind() == reflect.String {
 		f.enum = v.values()
 	}
-	var levels []reflect.Value
-	for _, l := range v.Levels {
-		value := reflect.New(f.typ).Elem()
-		if err := f.parse(l.Value, value); err != nil {
-			panic(fmt.Sprintf("experiment: %s.%s: %q: %v", varyPath, name, l.Value, err)) // it was parsed before
-		}
-		levels = append(levels, value)
-	}
-	return axis{join(varyPath, name), f, levels}
+	return axis{join(varyPath, name), f, each(v.values(), f.constant)}
 }
 
 // varied returns the axes of the options, sorted by name, so that the order of keys in a file does

@@ -26,11 +26,8 @@ type Content struct {
 const contentDomain = "plimsoll content v1"
 
 func (c Content) cipher() cipher.Block {
-	var in [len(contentDomain) + 16]byte
-	n := copy(in[:], contentDomain)
-	binary.BigEndian.PutUint64(in[n:], c.Seed)
-	binary.BigEndian.PutUint64(in[n+8:], c.Index)
-	key := sha256.Sum256(in[:])
+	in := binary.BigEndian.AppendUint64([]byte(contentDomain), c.Seed)
+	key := sha256.Sum256(binary.BigEndian.AppendUint64(in, c.Index))
 	b, err := aes.NewCipher(key[:16])
 	if err != nil {
 		panic(err) // fails only for a wrong key length

@@ -3,7 +3,6 @@ package workload
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -104,5 +103,5 @@ func (d *Directory) Fingerprint() string {
 	for _, f := range d.files {
 		fmt.Fprintf(h, "%d\t%d\t%q\n", f.Size, f.modified, f.Name)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }

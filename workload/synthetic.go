@@ -2,7 +2,6 @@ package workload
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"path"
@@ -52,7 +51,7 @@ func (s *Synthetic) Fingerprint() string {
 			fmt.Fprintf(h, "%d %q\n", s.Size(k), s.names(k))
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // copy returns the object of the k-th of n copies of a set. Of several, each has a number before the
