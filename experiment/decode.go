@@ -131,7 +131,7 @@ func (d *decoder) section(n *node, v reflect.Value, path string) {
 			unknown = true
 			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, tab), "unknown key `%s` in %s",
 				e.key.text, called(path)))
-		} else if p := join(path, f.key); f.axis {
+		} else if p := join(path, f.key); f.label != "" {
 			d.levels(e.value, v.Field(f.index), *f, p)
 		} else {
 			d.value(e.value, v.Field(f.index), *f, p)
@@ -141,7 +141,7 @@ func (d *decoder) section(n *node, v reflect.Value, path string) {
 		if n.get(f.key) == nil {
 			d.setDefault(v.Field(f.index), f)
 			if f.required {
-				d.fail(path, f.doc(), "missing key `%s` in %s", f.key, called(path))
+				d.fail(path, f.doc, "missing key `%s` in %s", f.key, called(path))
 			}
 		}
 	}

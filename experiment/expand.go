@@ -41,7 +41,7 @@ func (e *Experiment) axes() []axis {
 		switch {
 		case v.IsValid() && path == varyPath:
 			all = append(all, e.Sync.varied()...)
-		case v.IsValid() && f.axis:
+		case v.IsValid() && f.label != "":
 			all = append(all, axis{path, f, e.levels(path, f, v)})
 		}
 	})

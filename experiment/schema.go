@@ -35,14 +35,12 @@ func (s *schemaMaker) section(t reflect.Type) object {
 		if f.key == "use" {
 			f.enum = s.systems
 		}
-		o := s.one(f)
-		if f.axis {
+		o, about := s.one(f), f.meaning()
+		if f.label != "" {
 			o = anyOf(o, object{"type": "array", "items": o, "minItems": 1, "uniqueItems": true})
+			about += " A list makes it a factor."
 		}
-		o["description"] = f.meaning()
-		if f.axis {
-			o["description"] = f.meaning() + " A list makes it a factor."
-		}
+		o["description"] = about
 		if f.def != "" {
 			o["default"] = f.def
 		}
@@ -133,4 +131,4 @@ func (f *field) limits() string {
 }
 
 // meaning returns the doc of f, where f is allowed, and its limits.
-func (f *field) meaning() string { return f.doc() + f.only() + f.limits() }
+func (f *field) meaning() string { return f.doc + f.only() + f.limits() }

@@ -172,7 +172,7 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		return
 	}
 	tab := tableOf(section.Type())
-	tab.fields = slices.DeleteFunc(slices.Clone(tab.fields), func(f field) bool { return !f.axis || f.compound() })
+	tab.fields = slices.DeleteFunc(slices.Clone(tab.fields), func(f field) bool { return f.label == "" || f.compound() })
 	use.Override = map[string]string{}
 	for _, en := range n.entries {
 		p := path + "." + en.key.text

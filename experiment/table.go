@@ -12,22 +12,22 @@ import (
 // field is one key of the format, read from the struct tags.
 type field struct {
 	key       string
-	name      string // type and name of the Go field: "Link.Rate"
+	doc       string // its description; empty for an option of a system
 	def       string
 	min, max  string
 	zero      string
-	label     string
+	label     string // of a key that may be a list of values, which makes it a factor
 	enum      []string
 	required  bool
 	noSplit   bool
-	scenarios []string     // scenarios in which the key is allowed; nil: all
-	without   []string     // keys with which it is not allowed
-	needs     []string     // keys without which it is not allowed
-	below     string       // key whose value must not be smaller, if both are given
-	one       bool         // exactly one of these keys of a mapping must be given
-	axis      bool         // may be a list of values, which makes it a factor
-	typ       reflect.Type // of one value
-	index     int
+	scenarios []string // scenarios in which the key is allowed; nil: all
+	without   []string // keys with which it is not allowed
+	needs     []string // keys without which it is not allowed
+	below     string   // key whose value must not be smaller, if both are given
+	one       bool     // exactly one of these keys of a mapping must be given
+
+	typ   reflect.Type // of one value
+	index int
 }
 
 // table is one mapping of the format.
@@ -61,8 +61,8 @@ func tableOf(t reflect.Type) (tab table) {
 			return strings.Split(tag.Get(name), ",")
 		}
 		tab.fields = append(tab.fields, field{
-			key: key, name: t.Name() + "." + sf.Name, def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max"),
-			zero: tag.Get("zero"), label: tag.Get("label"), axis: tag.Get("label") != "", below: tag.Get("below"),
+			key: key, doc: fieldDocs()[t.Name()+"."+sf.Name], def: tag.Get("default"), min: tag.Get("min"),
+			max: tag.Get("max"), zero: tag.Get("zero"), label: tag.Get("label"), below: tag.Get("below"),
 			enum: words("enum"), scenarios: words("scenario"), without: words("without"), needs: words("needs"),
 			one: tag.Get("one") == "true", required: tag.Get("required") == "true",
 			noSplit: tag.Get("split") == "no", typ: sf.Type, index: i,
@@ -97,9 +97,6 @@ var fieldDocs = sync.OnceValue(func() map[string]string {
 	}
 	return docs
 })
-
-// doc returns the description of the key; empty for an option of a system.
-func (f *field) doc() string { return fieldDocs()[f.name] }
 
 func (t table) keys() []string { return each(t.fields, func(f field) string { return f.key }) }
 

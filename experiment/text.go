@@ -99,10 +99,10 @@ func (c Cell) Settings() map[string]string {
 // setting formats the value of a key, or its levels; empty if it has none.
 func (e *Experiment) setting(path string, f field, v reflect.Value) string {
 	texts := []string{f.text(v)}
-	if f.axis {
+	if f.label != "" {
 		texts = each(e.levels(path, f, v), f.text)
 	}
-	if v.IsZero() && len(texts) < 2 && (f.axis || f.def == "") {
+	if v.IsZero() && len(texts) < 2 && (f.label != "" || f.def == "") {
 		return ""
 	}
 	return strings.Join(texts, " / ")
