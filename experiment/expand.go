@@ -297,19 +297,18 @@ func (c *combination) checkLinkAndData(cell *Cell) *Error {
 
 // cellField returns the field of a struct at a path of the format; it is invalid if there is none.
 func cellField(v reflect.Value, path string) reflect.Value {
-	key, rest, more := strings.Cut(path, ".")
-	v = reflect.Indirect(v)
-	if !v.IsValid() || v.Kind() != reflect.Struct {
-		return reflect.Value{}
+	for key := range strings.SplitSeq(path, ".") {
+		v = reflect.Indirect(v)
+		if v.Kind() != reflect.Struct {
+			return reflect.Value{}
+		}
+		f := tableOf(v.Type()).field(key)
+		if f == nil {
+			return reflect.Value{}
+		}
+		v = v.Field(f.index)
 	}
-	f := tableOf(v.Type()).field(key)
-	switch {
-	case f == nil:
-		return reflect.Value{}
-	case more:
-		return cellField(v.Field(f.index), rest)
-	}
-	return v.Field(f.index)
+	return v
 }
 
 // checkRetrieve returns an error for a cell that cannot be executed. It converts a bound in bytes

@@ -53,6 +53,12 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
+// has reports whether a key is anywhere in n, which may be nil.
+func (n *node) has(key string) bool {
+	return n != nil && (slices.ContainsFunc(n.items, func(item *node) bool { return item.has(key) }) ||
+		slices.ContainsFunc(n.entries, func(e entry) bool { return e.key.text == key || e.value.has(key) }))
+}
+
 // scalar returns a new single value at the position of n.
 func (n *node) scalar(text string) *node {
 	return &node{kind: scalarNode, text: text, file: n.file, line: n.line, column: n.column, split: n.split}

@@ -56,15 +56,7 @@ func (s *Sync) varied() []axis {
 	return axes
 }
 
-// varies reports whether an option is a factor, even if its values are invalid.
-func (d *decoder) varies(key string) bool {
-	n := d.at[varyPath]
-	return n != nil && slices.ContainsFunc(n.entries, func(e entry) bool {
-		return e.key.text == key || slices.ContainsFunc(e.value.items, func(item *node) bool {
-			return slices.ContainsFunc(item.entries, func(set entry) bool { return set.value.get(key) != nil })
-		})
-	})
-}
+
 
 // vary reads the options of the systems that are factors.
 func (d *decoder) vary(e *Experiment) {

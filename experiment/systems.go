@@ -92,7 +92,7 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		if d.at[p] != nil {
 			continue
 		}
-		d.refuse(opt.Required && !d.varies(opt.Name), p, opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
+		d.refuse(opt.Required && !d.at[varyPath].has(opt.Name), p, opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
 		if opt.Default != "" {
 			_, text, err := readOption(opt, opt.Default)
 			if err != nil {
