@@ -244,11 +244,7 @@ func elements(n *node, f field) []*node {
 	case !n.split || f.noSplit:
 		return []*node{n}
 	}
-	var parts []*node
-	for text := range strings.SplitSeq(n.text, ",") {
-		parts = append(parts, n.scalar(strings.TrimSpace(text)))
-	}
-	return parts
+	return each(strings.Split(n.text, ","), func(text string) *node { return n.scalar(strings.TrimSpace(text)) })
 }
 
 // levels decodes a key that may be a factor: one value, or a list of different ones. Values that

@@ -94,11 +94,11 @@ const (
 func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 	s := c.Disseminate
 	size, leechers := float64(c.Data.Size), float64(s.Leechers())
-	est := CellEstimate{Bytes: leechers * size}
-	est.Operation = swarmSlack * c.LoadLine(tcpPayload)
+	line := c.LoadLine(s.Leechers(), tcpPayload)
+	est := CellEstimate{Bytes: leechers * size, Operation: swarmSlack * line}
 	if up := c.Link.UpRate(); alone && up != 0 {
 		copies := math.Ceil(leechers / float64(s.Seeders)) // sent by one seeder
-		est.Operation = servedSlack * max(c.LoadLine(tcpPayload), copies*size*8/tcpPayload(float64(up)))
+		est.Operation = servedSlack * max(line, copies*size*8/tcpPayload(float64(up)))
 	}
 	est.Operation = math.Max(est.Operation, est.Bytes/swarmRate)
 	took := math.Min(est.Operation+c.faultSeconds(limits.Stall), limits.Deadline.Seconds())

@@ -32,15 +32,15 @@ type axis struct {
 func (e *Experiment) axes() []axis {
 	system := axis{path: systemPath, field: field{key: systemPath, label: systemPath, typ: reflect.TypeFor[string](),
 		enum: append(e.SystemNames(), e.Dropped...)}}
-	for _, name := range e.SystemNames() {
-		system.levels = append(system.levels, reflect.ValueOf(name))
-	}
+	system.levels = each(e.SystemNames(), system.field.constant)
 	all := []axis{system}
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
 		v := cellField(reflect.ValueOf(e), path)
 		switch {
 		case v.IsValid() && path == varyPath:
-			all = append(all, e.Sync.varied()...)
+			for _, name := range sortedKeys(e.Sync.Vary) { // the order of keys in a file does not matter
+				all = append(all, e.Sync.Vary[name].axis(name))
+			}
 		case v.IsValid() && f.label != "":
 			all = append(all, axis{path, f, e.levels(path, f, v)})
 		}
@@ -180,11 +180,16 @@ func (e *Experiment) cells(combos []combination) ([]Cell, Errors) {
 		c := &combos[i]
 		cell := Cell{ID: fmt.Sprintf("c%0*d", width, i+1), System: c.system.Name, Baseline: c.system.Baseline}
 		for k, a := range c.axes {
-			switch {
-			case varies[k] && c.levels[k] < 0:
-				cell.Factors = append(cell.Factors, Factor{Path: a.path, Label: a.field.label, Value: ownLevel})
-			case varies[k]:
-				cell.Factors = append(cell.Factors, factorOf(a, a.levels[c.levels[k]]))
+			f := Factor{Path: a.path, Label: a.field.label, Value: ownLevel}
+			if varies[k] && c.levels[k] >= 0 {
+				l := levelOf(a.field, a.levels[c.levels[k]])
+				f.Value = l.Text
+				if !math.IsNaN(l.Number) && !math.IsInf(l.Number, 0) {
+					f.Number, f.Unit = l.Number, a.field.kind().unit
+				}
+			}
+			if varies[k] {
+				cell.Factors = append(cell.Factors, f)
 			}
 		}
 		if err := c.resolve(&cell); err != nil {
@@ -224,13 +229,7 @@ func varying(combos []combination) []bool {
 	return varies
 }
 
-func factorOf(a axis, v reflect.Value) Factor {
-	f := Factor{Path: a.path, Label: a.field.label, Value: a.field.text(v)}
-	if l := levelOf(a.field, v); !math.IsNaN(l.Number) && !math.IsInf(l.Number, 0) {
-		f.Number, f.Unit = l.Number, a.field.kind().unit
-	}
-	return f
-}
+
 
 // resolve fills in the cell's values, one for each field, and checks that they are possible
 // together.

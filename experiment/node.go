@@ -169,9 +169,7 @@ func (c *converter) node(y ast.Node) *node {
 	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 	case *ast.SequenceNode:
 		n.kind = listNode
-		for _, item := range y.Values {
-			n.items = append(n.items, c.node(item))
-		}
+		n.items = each(y.Values, c.node)
 	case *ast.MappingNode:
 		c.mapping(n, y.Values)
 	default:

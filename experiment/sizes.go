@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -21,10 +22,7 @@ type SizeShare struct {
 
 // Range returns the smallest and the largest size; they are equal if all sizes are.
 func (m SizeShare) Range() (from, to Bytes) {
-	if m.Size > 0 {
-		return m.Size, m.Size
-	}
-	return m.From, m.To
+	return cmp.Or(m.Size, m.From), cmp.Or(m.Size, m.To)
 }
 
 func (m *SizeShare) check() error {

@@ -7,23 +7,18 @@ import (
 	"time"
 )
 
-// LoadLine returns the least time, in seconds, in which all leechers can have the content, if every
-// node sends and receives without pause and nothing is sent in vain. payload returns the payload of
-// a rate on the wire, both in bit/s; that of an unlimited link is infinite. The line is valid for
-// trials without faults in which all leechers begin together. It is 0 if nothing is limited.
-func (c Cell) LoadLine(payload func(wire float64) float64) float64 {
-	return c.LoadLineOf(c.Disseminate.Leechers(), payload)
-}
-
-// LoadLineOf returns the load line of any n of the l leechers: it counts the copies of n, and the
-// n-th fastest of the links, while all nodes send. For n = l it is
+// LoadLine returns the least time, in seconds, in which any n of the l leechers can have the content,
+// if every node sends and receives without pause and nothing is sent in vain: it counts the copies of
+// n, and the n-th fastest of the links, while all nodes send. payload returns the payload of a rate on
+// the wire, both in bit/s; that of an unlimited link is infinite. The line is valid for trials without
+// faults in which all leechers begin together. It is 0 if nothing is limited. For n = l it is
 //
 //	max(b / Σ up of the seeders, b / slowest down of a leecher, l·b / Σ up of all)
 //
 // (Mundinger, Weber, Weiss: Optimal scheduling of peer-to-peer file dissemination, J. Scheduling
 // 11, 2008; Kumar, Ross: Peer-assisted file distribution, HotWeb 2006, which shows that it is reached
 // in the fluid limit).
-func (c Cell) LoadLineOf(n int, payload func(wire float64) float64) float64 {
+func (c Cell) LoadLine(n int, payload func(wire float64) float64) float64 {
 	d, l := c.Disseminate, c.Disseminate.Leechers()
 	rate := func(rates ...BitRate) float64 { return payload(unlimited(float64(cmp.Or(rates...)))) } // the first one given
 	seed, all, downs := 0.0, 0.0, make([]float64, l)
@@ -73,7 +68,7 @@ func (c Cell) PollEvery() time.Duration {
 	if p := c.Disseminate.Poll; p != 0 {
 		return p.Std()
 	}
-	line := c.LoadLine(tcpPayload)
+	line := c.LoadLine(c.Disseminate.Leechers(), tcpPayload)
 	seconds := max(line/pollsPerLine, float64(c.Disseminate.Leechers())/pollsInAll)
 	seconds = math.Ceil(seconds*1000-1e-9) / 1000
 	return min(longestPoll, max(shortestPoll, time.Duration(seconds*float64(time.Second))))

@@ -46,15 +46,7 @@ func (v Varied) axis(name string) axis {
 	return axis{join(varyPath, name), f, each(v.values(), f.constant)}
 }
 
-// varied returns the axes of the options, sorted by name, so that the order of keys in a file does
-// not matter.
-func (s *Sync) varied() []axis {
-	var axes []axis
-	for _, name := range sortedKeys(s.Vary) {
-		axes = append(axes, s.Vary[name].axis(name))
-	}
-	return axes
-}
+
 
 
 
