@@ -98,9 +98,6 @@ func (d *decoder) data(e *Experiment) {
 		"write `allow: [write]`, and spend for systems that are paid", "objects would be stored in an attached system")
 }
 
-// Allows reports whether an operation on attached systems is allowed: write or spend.
-func (e *Experiment) Allows(what string) bool { return slices.Contains(e.Allow, what) }
-
 // retrieve requires an end of each trial, and the keys for the arrival process.
 func (d *decoder) retrieve(r *Retrieve) {
 	a := r.Arrivals

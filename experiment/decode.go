@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -55,23 +56,6 @@ func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Know
 	return e, nil
 }
 
-// loadTest adds the defaults of a load test for missing keys: one trial, no warm-up, and the
-// section of the scenario, whose keys all have defaults.
-func (n *node) loadTest() {
-	scenario := n.get("scenario")
-	if scenario == nil || !(&Experiment{Scenario: scenario.text}).LoadTest() {
-		return
-	}
-	section := *scenario
-	section.kind = mappingNode
-	for key, value := range map[string]*node{scenario.text: &section, "repetitions": scenario.scalar("1"),
-		"warmup": scenario.scalar("0")} {
-		if n.get(key) == nil {
-			n.put(scenario.scalar(key), value)
-		}
-	}
-}
-
 // decoder fills an Experiment from nodes according to the struct tags. It continues after errors,
 // to report all of them.
 type decoder struct {
@@ -113,6 +97,60 @@ func called(path string) string {
 		return "the file"
 	}
 	return "`" + path + "`"
+}
+
+// Error is one mistake in an experiment file or in a --set argument. It quotes no line of the file,
+// because options of systems may be secrets.
+type Error struct {
+	File    string // "boost.yaml", or "--set link.rate"
+	Line    int    // 1-based; 0 if the mistake has no position in the file
+	Column  int    // 1-based, in characters
+	Message string
+	Hint    string // what to do about it; may be empty
+	path    string // of the wrong key, if the position is not known yet
+}
+
+// Error returns the position, the message and the hint.
+func (e *Error) Error() string {
+	text := e.Message
+	if e.Hint != "" {
+		text += "\n      hint: " + e.Hint
+	}
+	switch {
+	case e.Line > 0:
+		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, text)
+	case e.File != "":
+		return e.File + ": " + text
+	}
+	return text
+}
+
+// mistake returns an error without a position, which the caller adds.
+func mistake(hint, format string, args ...any) error {
+	return &Error{Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Errors are all mistakes found, in the order of the file, followed by those from --set.
+type Errors []*Error
+
+func (es Errors) Error() string {
+	return strings.Join(each(es, (*Error).Error), "\n")
+}
+
+// sorted sorts the errors by position and removes duplicates.
+func (es Errors) sorted() Errors {
+	slices.SortStableFunc(es, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(boolInt(a.Line == 0), boolInt(b.Line == 0)), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
+	})
+	return slices.CompactFunc(es, func(a, b *Error) bool { return *a == *b })
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // section decodes the mapping n into the struct v.

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -229,8 +228,6 @@ func varying(combos []combination) []bool {
 	return varies
 }
 
-
-
 // resolve fills in the cell's values, one for each field, and checks that they are possible
 // together.
 func (c *combination) resolve(cell *Cell) *Error {
@@ -310,42 +307,6 @@ func cellField(v reflect.Value, path string) reflect.Value {
 	return v
 }
 
-// checkRetrieve returns an error for a cell that cannot be executed. It converts a bound in bytes
-// into one in requests if sizes are known.
-func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *Error {
-	size, log := cell.Data.Size, r.Replays()
-	switch {
-	case size > 0 && r.Range > size:
-		return c.impossible(rangePath, "make the objects larger", "a range of %s does not fit into an object of %s",
-			r.Range, size)
-	case r.Receive == "drop" && r.HTTP == "2":
-		return c.impossible("retrieve.receive", "use receive: verify, or http: auto",
-			"receive: drop is for HTTP/1.1")
-	case log != nil && log.Found != nil && log.Found.Paths == 0 && cell.Data.Objects > 0:
-		return c.impossible("retrieve.arrivals.log", "replay a part of the log, or attach to a server with the objects",
-			"the log has more than %d different paths, for each of which an object would be stored", MaxPaths)
-	case r.Zipf > 0 && r.Order == "sequential":
-		return c.impossible("retrieve.zipf", "use order: random or aligned, or zipf: uniform",
-			"in sequential order no object is more popular than another")
-	case r.Mix != nil && size == 0:
-		return c.impossible(dataSizePath, "write `data: {size: 64MiB}`", "`retrieve.mix` needs objects of a known size")
-	}
-	if r.Arrivals != nil {
-		r.Concurrency = 0
-	}
-	if n := requestBytes(cell.Data, r); r.Bytes > 0 && n > 0 {
-		requests := max(int64(r.Concurrency), int64((r.Bytes-1)/n+1))
-		if r.Requests == 0 || requests < r.Requests {
-			r.Requests = requests
-		}
-		r.Bytes = 0
-	}
-	return nil
-}
-
-// requestBytes returns the file bytes of one request, or 0 if the size of the objects is not known.
-func requestBytes(d Data, r *Retrieve) Bytes { return cmp.Or(r.Range, d.Size) }
-
 // impossible returns the error for a cell that cannot be executed because of the key at path.
 func (c *combination) impossible(path, hint, format string, args ...any) *Error {
 	err := &Error{path: path, Message: "impossible cell (" + c.name() + "): " + fmt.Sprintf(format, args...),
@@ -370,4 +331,70 @@ func (e *Experiment) Plan() (*Plan, error) {
 	})
 	p.estimate()
 	return p.seal()
+}
+
+const (
+	dataSizePath = "data.size"
+	rangePath    = "retrieve.range"
+)
+
+// factors returns the factors that conditions may name: the system, and all axes.
+func (e *Experiment) factors() []gate.Factor {
+	var all []gate.Factor
+	for _, a := range e.axes() {
+		f, k := a.compared(), a.field.kind()
+		all = append(all, gate.Factor{Path: a.path, Noun: k.noun, Unit: k.unit,
+			Read: func(text string) (gate.Level, error) {
+				v := reflect.New(f.typ).Elem()
+				if err := f.parse(text, v); err != nil {
+					wrong := err.(*Error)
+					return gate.Level{}, &gate.Error{Msg: wrong.Message, Fix: wrong.Hint}
+				}
+				return levelOf(f, v), nil
+			}})
+	}
+	return all
+}
+
+// conditions parses `where`.
+func (e *Experiment) conditions() (all []gate.Condition, bad Errors) {
+	factors := e.factors()
+	for i, src := range e.Where {
+		c, err := gate.ParseCondition(src, factors)
+		bad = append(bad, expression("where", i, err)...)
+		all = append(all, c)
+	}
+	return all, bad
+}
+
+// expression returns the mistake in a text of a list, if err is not nil.
+func expression(list string, i int, err error) Errors {
+	if err == nil {
+		return nil
+	}
+	return Errors{{Message: err.Error(), Hint: err.(*gate.Error).Fix, path: fmt.Sprintf("%s[%d]", list, i)}}
+}
+
+// compared returns the field that parses values of the factor in a condition.
+func (a axis) compared() field {
+	f := a.field
+	f.min, f.max = "", ""
+	if f.compound() {
+		f.typ, f.zero = reflect.TypeFor[string](), ""
+		f.enum = append([]string{a.field.zero}, each(a.levels, a.field.text)...)
+	}
+	return f
+}
+
+// levelOf returns the level of a value of f. Words for no limit (unlimited) are above every number;
+// words that leave a choice (auto) have no order.
+func levelOf(f field, v reflect.Value) gate.Level {
+	l := gate.Level{Text: f.text(v), Number: number(v)}
+	switch {
+	case f.zero == "unlimited" && v.IsZero():
+		l.Number = math.Inf(1)
+	case v.Kind() == reflect.String || f.kind().unit == "" || f.zero != "" && v.IsZero():
+		l.Number = math.NaN()
+	}
+	return l
 }

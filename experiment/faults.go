@@ -199,3 +199,51 @@ func (fs *Faults) check() error {
 	}
 	return nil
 }
+
+// Faults returns the faults of the cell, in any scenario.
+func (c *Cell) Faults() []Fault {
+	switch {
+	case c.Disseminate != nil:
+		return c.Disseminate.Faults
+	case c.Sync != nil:
+		return c.Sync.Faults
+	}
+	return nil
+}
+
+const giveRate = "give `link` a rate, such as 100Mbit"
+
+// checkFaults returns an error if a cell cannot have its faults. groups holds the sizes of its
+// groups of nodes.
+func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
+	path, swarm := c.e.Scenario+".faults", cell.Disseminate != nil
+	for _, f := range cell.Faults() {
+		n, is := groups[f.Who()]
+		switch {
+		case !is:
+			return c.impossible(path, "one of "+strings.Join(sortedKeys(groups), ", "), "there are no %s", f.Who())
+		case f.Of(n) > n:
+			return c.impossible(path, "name fewer, or a share such as 50%", "`%s` is about more than the %d there are", f,
+				n)
+		case swarm && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
+			return c.impossible(path, "cut fewer", "`%s` cuts off all %d nodes", f, n)
+		case swarm && f.Kind() == FaultRate && cell.Link.unlimited():
+			return c.impossible(path, giveRate, "`%s` changes a rate that is unlimited", f)
+		}
+	}
+	return nil
+}
+
+// faultSeconds returns the time that faults add to a trial: the duration of each fault or, for one
+// without an end, the stall. A rate without an end adds nothing.
+func (c *Cell) faultSeconds(stall Duration) (more float64) {
+	for _, f := range c.Faults() {
+		switch {
+		case f.For > 0:
+			more += f.For.Seconds()
+		case f.Kind() != FaultRate:
+			more += stall.Seconds()
+		}
+	}
+	return more
+}

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -116,4 +118,43 @@ func FuzzUnits(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestParseMoney(t *testing.T) {
+	for text, want := range map[string]string{
+		"3600": "3600", "0.000000000000000000000001": "0.000000000000000000000001", "00012.3400": "12.34", "0": "0",
+	} {
+		var got Money
+		if err := got.parse(text); err != nil || string(got) != want {
+			t.Errorf("%q is %q, %v, want %q", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"-1": "is not an amount", "+1": "is not", "1e3": "exponent", "1,000": "separators", "1 SC": "currency",
+		"": "is not an amount", ".5": "is not an amount", "5.": "",
+		"all": "is not an amount", strings.Repeat("9", 100): "is not an amount",
+	} {
+		var got Money
+		if err := got.parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is %v, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+func TestParsePrice(t *testing.T) {
+	p, err := ParsePrice(" 0.014 USD (2018-06-01) ")
+	if err != nil || p.Each.Cmp(big.NewRat(14, 1000)) != 0 || p.Currency != "USD" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := ParsePrice("1 EUR by nobody"); err != nil || p.Currency != "EUR" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := ParsePrice("1 EUR"); err != nil || p.Currency != "EUR" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, text := range []string{"", "1", "USD 1", "-1 USD", "1,5 EUR", "1USD"} {
+		if p, err := ParsePrice(text); err == nil {
+			t.Errorf("%q is %+v", text, p)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // A plan lists problems to consider before the run.
@@ -36,6 +37,20 @@ func TestWarnings(t *testing.T) {
 		got := strings.Join(warningsOf(mustPlan(t, c.file, c.set...)), "; ")
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%v: %q, want %q", c.set, got, c.want)
+		}
+	}
+}
+
+// Settings of cells are written as in the file, whatever their type, so that they can be compared with levels.
+func TestSettings(t *testing.T) {
+	c := Cell{Link: Link{Rate: 1e7, Loss: 0.01, Delay: Duration(40 * time.Millisecond)},
+		Sync: &Sync{Faults: Faults{{Cut: "node", At: When{Share: 0.5}, For: Duration(2 * time.Second)}},
+			Options: map[string]string{"batch": "10"}}}
+	got := c.Settings()
+	for path, want := range map[string]string{"link.rate": "10Mbit", "link.loss": "1%", "link.delay": "40ms",
+		"link.queue": "auto", "sync.faults": "cut node at 50% for 2s", "sync.options.batch": "10"} {
+		if got[path] != want {
+			t.Errorf("%s: %q, want %q", path, got[path], want)
 		}
 	}
 }
