@@ -152,18 +152,13 @@ func (t *textPage) wrap(label string, texts ...string) {
 func (t *textPage) cells(p *Plan) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "cell\tone trial\t%s", p.content())
-	for _, f := range p.Cells[0].Factors {
-		fmt.Fprintf(w, "\t%s", f.Label)
-	}
-	fmt.Fprintln(w)
+	row := func(columns ...string) { fmt.Fprintln(w, strings.Join(columns, "\t")) }
+	labels := each(p.Cells[0].Factors, func(f Factor) string { return f.Label })
+	row("cell", "one trial", p.content(), strings.Join(labels, "\t"))
 	for _, c := range p.Cells[:min(len(p.Cells), textCells)] {
 		took, moved := c.Estimate.Bound.text(c.Estimate.Seconds, c.Estimate.Bytes)
-		fmt.Fprintf(w, "%s\t%s\t%s", c.ID, took, moved)
-		for _, f := range c.Factors {
-			fmt.Fprintf(w, "\t%s", f.Value)
-		}
-		fmt.Fprintln(w)
+		levels := each(c.Factors, func(f Factor) string { return f.Value })
+		row(c.ID, took, moved, strings.Join(levels, "\t"))
 	}
 	w.Flush()
 	for line := range strings.Lines(b.String()) {
