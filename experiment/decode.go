@@ -140,8 +140,8 @@ func (es Errors) Error() string {
 // sorted sorts the errors by position and removes duplicates.
 func (es Errors) sorted() Errors {
 	slices.SortStableFunc(es, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(boolInt(a.Line == 0), boolInt(b.Line == 0)), cmp.Compare(a.Line, b.Line),
-			cmp.Compare(a.Column, b.Column))
+		// line 0 becomes the largest
+		return cmp.Or(cmp.Compare(uint(a.Line-1), uint(b.Line-1)), cmp.Compare(a.Column, b.Column))
 	})
 	return slices.CompactFunc(es, func(a, b *Error) bool { return *a == *b })
 }
@@ -255,17 +255,15 @@ func (d *decoder) value(n *node, v reflect.Value, f field, path string) bool {
 		d.wrong(path, f.parse(n.text, v))
 	case f.section() == nil:
 		d.fail(path, "", "%s must be %s, not %s", called(path), f.noun(), n.kind)
-	case f.typ.Kind() == reflect.Pointer:
-		v.Set(reflect.New(f.typ.Elem()))
-		d.section(n, v.Elem(), path)
 	default:
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.New(f.typ.Elem()))
+			v = v.Elem()
+		}
 		d.section(n, v, path)
 	}
 	if len(d.errs) > failed {
 		return false
-	}
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
 	}
 	if c, is := v.Addr().Interface().(checked); is {
 		d.wrong(path, c.check())
@@ -334,10 +332,7 @@ func (f *field) parse(text string, v reflect.Value) error {
 	case f.zero != "" && text == f.zero:
 		v.SetZero()
 		return nil
-	case f.enum != nil && slices.Contains(f.enum, text):
-		v.SetString(text)
-		return nil
-	case f.enum != nil:
+	case f.enum != nil && !slices.Contains(f.enum, text):
 		return mistake(suggest.DidYouMean(text, f.enum), "%q is not one of %s", text, strings.Join(f.enum, ", "))
 	}
 	if err := f.parsePlain(text, v); err != nil {

@@ -124,18 +124,15 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		if d.at[p] != nil {
 			continue
 		}
-		d.refuse(opt.Required && !d.at[varyPath].has(opt.Name), p, opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
+		d.refuse(opt.Required && !d.at[varyPath].has(opt.Name), p, opt.Help, "system `%s` needs the option `%s`",
+			spec.Name, opt.Name)
 		if opt.Default != "" {
 			_, text, err := readOption(opt, opt.Default)
-			if err != nil {
-				text = opt.Default // a default from the catalog: the system checks it
-			}
+			d.refuse(err != nil, p, "", "system `%s`: the default of the option `%s`: %v", spec.Name, opt.Name, err)
 			given[opt.Name] = text
 		}
 	}
-	if len(given) > 0 {
-		use.With = given
-	}
+	use.With = given
 }
 
 // option reads the value of one option. Errors must not repeat the value: it may be a secret in the
