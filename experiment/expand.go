@@ -50,9 +50,8 @@ func (e *Experiment) axes() []axis {
 // levels returns the levels of the key f at path; v is one of them.
 func (e *Experiment) levels(path string, f field, v reflect.Value) (levels []reflect.Value) {
 	given := reflect.New(reflect.SliceOf(f.typ))
-	raw, is := e.Factors[path]
 	switch {
-	case is && json.Unmarshal(raw, given.Interface()) == nil: // otherwise Plan reports the error
+	case json.Unmarshal(e.Factors[path], given.Interface()) == nil: // an error: it is no factor
 		for _, level := range given.Elem().Seq2() {
 			levels = append(levels, level)
 		}

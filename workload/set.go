@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -178,8 +179,8 @@ type Directory struct {
 }
 
 type file struct {
-	Object         // its name is the path relative to the root
-	modified int64 // Unix time in nanoseconds
+	Object   // its name is the path relative to the root
+	modified time.Time
 }
 
 // ReadDirectory lists the tree below root. The set contains its regular files. It does not contain
@@ -191,11 +192,6 @@ type file struct {
 // copies is how often the set contains the files: the same content under different names.
 func ReadDirectory(ctx context.Context, root string, copies int) (Set, error) {
 	d := &Directory{root: filepath.Clean(root), copies: copies}
-	if info, err := os.Stat(d.root); err != nil {
-		return nil, fmt.Errorf("data set %s: %w", root, err)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("data set %s is not a directory", root)
-	}
 	err := fs.WalkDir(os.DirFS(d.root), ".", func(name string, e fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -208,7 +204,7 @@ func ReadDirectory(ctx context.Context, root string, copies int) (Set, error) {
 		}
 		info, err := e.Info()
 		if err == nil {
-			d.files = append(d.files, file{Object{name, info.Size()}, info.ModTime().UnixNano()})
+			d.files = append(d.files, file{Object{name, info.Size()}, info.ModTime()})
 		}
 		return err
 	})
@@ -238,19 +234,15 @@ func (d *Directory) Open(i int) (io.ReadSeekCloser, error) {
 		return nil, fmt.Errorf("data set: %w", err)
 	}
 	info, err := f.Stat()
-	how := ""
-	switch {
-	case err != nil:
-		how = err.Error()
-	case info.Size() != e.Size:
-		how = fmt.Sprintf("it had %d bytes and now has %d", e.Size, info.Size())
-	case info.ModTime().UnixNano() != e.modified:
-		how = "it was written at " + info.ModTime().UTC().Format("2006-01-02 15:04:05.999 UTC")
-	default:
-		return f, nil
+	if err == nil && (info.Size() != e.Size || !info.ModTime().Equal(e.modified)) {
+		err = fmt.Errorf("%s has changed since the data set was read: it had %d bytes, written at %v, and now has %d, "+
+			"written at %v", e.Name, e.Size, e.modified, info.Size(), info.ModTime())
 	}
-	f.Close()
-	return nil, fmt.Errorf("data set: %s has changed since the data set was read: %s", e.Name, how)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("data set: %w", err)
+	}
+	return f, nil
 }
 
 // Fingerprint implements Set. It covers paths, sizes and modification times, but not the location
@@ -259,7 +251,7 @@ func (d *Directory) Fingerprint() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "plimsoll directory set v1\ncopies %d\nplimsoll manifest 1\n", d.copies)
 	for _, f := range d.files {
-		fmt.Fprintf(h, "%d\t%d\t%q\n", f.Size, f.modified, f.Name)
+		fmt.Fprintf(h, "%d\t%d\t%q\n", f.Size, f.modified.UnixNano(), f.Name)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
