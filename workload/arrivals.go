@@ -353,31 +353,24 @@ func (e *logEntry) numbers(status, bytes string) (err error) {
 	return nil
 }
 
-// text is a JSON value without quotes.
-type text string
-
-func (t *text) UnmarshalJSON(b []byte) error {
-	if b[0] == '"' {
-		return json.Unmarshal(b, (*string)(t))
-	}
-	*t = text(b)
-	return nil
-}
-
 // object parses a JSON object with the names of nginx variables or those in the logs of IPFS
 // gateways.
 func object(line string) (e logEntry, err error) {
-	var v, headers map[string]text
+	var v map[string]json.RawMessage
+	var headers map[string]string
 	if err := json.Unmarshal([]byte(line), &v); err != nil {
 		return e, fmt.Errorf("not a JSON object of a request: %w", err)
 	}
-	of := func(names ...string) string {
+	of := func(names ...string) (text string) {
 		for _, name := range names {
-			if v[name] != "" {
-				return string(v[name])
+			if json.Unmarshal(v[name], &text) != nil { // it has no quotes
+				text = string(v[name])
+			}
+			if text != "" {
+				break
 			}
 		}
-		return ""
+		return text
 	}
 	if e.at, err = loggedTime(of("msec", "time", "ts", "timestamp", "time_iso8601", "time_local")); err != nil {
 		return e, err
@@ -390,10 +383,10 @@ func object(line string) (e logEntry, err error) {
 		return e, errors.New("the object has no method, or no uri")
 	}
 	e.ranged = of("http_range", "range")
-	_ = json.Unmarshal([]byte(v["headers"]), &headers) // headers are optional
+	_ = json.Unmarshal(v["headers"], &headers) // headers are optional
 	for name, value := range headers {
 		if strings.EqualFold(name, "Range") {
-			e.ranged = string(value)
+			e.ranged = value
 		}
 	}
 	size := of("body_bytes_sent", "resp_body_size", "bytes")

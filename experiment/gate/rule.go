@@ -119,7 +119,7 @@ func Parse(text string, names Names, least float64) (r Rule, err error) {
 		fail("gate", text, 1, forms, "the rule is not understood")
 	}
 	r = Rule{Text: strings.TrimSpace(text), Metric: p.key(), Op: p.part("op"), Share: least}
-	p.metric = Metric{Key: r.Metric, Unit: anyUnit}
+	p.metric = Metric{Key: r.Metric, Unit: p.part("unit")} // any, if the metric is unknown
 	if i := slices.IndexFunc(names.Metrics, func(m Metric) bool { return m.Key == r.Metric }); i >= 0 {
 		p.metric = names.Metrics[i]
 	}
@@ -243,9 +243,7 @@ func (p *rule) share(part string) float64 {
 func (p *rule) limit() float64 {
 	m, number, unit := p.metric, p.part("number"), p.part("unit")
 	units := unitsOf(m.Unit)
-	if m.Unit == anyUnit { // it is parsed again once the metric is known
-		units = map[string]float64{unit: 1}
-	}
+
 	v, err := strconv.ParseFloat(number, 64)
 	scale, is := units[unit]
 	if err != nil || !is {
@@ -262,9 +260,6 @@ func (p *rule) limit() float64 {
 	}
 	return v * scale
 }
-
-// anyUnit is the unit of an unknown metric.
-const anyUnit = "?"
 
 var unitWords = map[string]string{"ratio": "a share", "1": "a count"}
 
