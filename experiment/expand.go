@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -106,12 +107,10 @@ func (e *Experiment) expand() ([]Cell, Errors) {
 		return nil, bad
 	}
 	axes := e.axes()
-	total, longest := float64(len(e.Systems)), axes[1]
+	longest := slices.MaxFunc(axes[1:], func(a, b axis) int { return cmp.Compare(len(a.levels), len(b.levels)) })
+	total := float64(len(e.Systems))
 	for _, a := range axes[1:] {
 		total *= float64(max(1, len(a.levels)))
-		if len(a.levels) > len(longest.levels) {
-			longest = a
-		}
 	}
 	refuse := func(path, hint, format string, args ...any) ([]Cell, Errors) {
 		return nil, Errors{{Message: fmt.Sprintf(format, args...), Hint: hint, path: path}}
@@ -240,8 +239,7 @@ func (c *combination) resolve(cell *Cell) *Error {
 	section.Elem().Set(c.e.section())
 	at(c.e.Scenario).Set(section)
 	if r := cell.Retrieve; r != nil && r.Arrivals != nil {
-		arrivals := *r.Arrivals
-		r.Arrivals = &arrivals
+		r.Arrivals = new(*r.Arrivals)
 	}
 	for i, a := range c.axes {
 		if v := at(a.path); v.IsValid() && c.levels[i] >= 0 {
