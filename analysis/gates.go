@@ -110,7 +110,7 @@ func (r *Result) gateNames(base bool) gate.Names {
 		for _, x := range c.Factors {
 			levels[x.Path] = x.Value
 		}
-		names.AddCell(levels)
+		names.Cells = append(names.Cells, levels)
 	}
 	return names
 }

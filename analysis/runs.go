@@ -558,9 +558,7 @@ func (o *OverCells) shows() (key string, tone Tone) {
 func (c *Comparison) Hold(rules []string) error {
 	names := c.base.gateNames(true)
 	for _, r := range c.news {
-		for _, levels := range r.gateNames(true).Cells {
-			names.AddCell(levels)
-		}
+		names.Cells = append(names.Cells, r.gateNames(true).Cells...)
 	}
 	var all []Ruling
 	for k, r := range c.news {

@@ -37,10 +37,7 @@ func (d *decoder) check(e *Experiment) {
 		d.refuse(known != nil && !slices.Contains(known, name), fmt.Sprintf("skip[%d]", i), suggest.DidYouMean(name, known),
 			"`skip`: there is no precondition %q", name)
 	}
-	if s := e.Disseminate; s != nil {
-		d.refuse(s.SeederSets > e.Repetitions.Max, "disseminate.seeder_sets", "repeat more often, or write 0",
-			"%d seeder sets are more than the repetitions", s.SeederSets)
-	}
+
 	if e.Retrieve != nil {
 		d.retrieve(e.Retrieve)
 	}
@@ -48,21 +45,17 @@ func (d *decoder) check(e *Experiment) {
 
 // combined refuses keys that are for other scenarios, or that exclude each other.
 func (d *decoder) combined(e *Experiment) {
-	refused := "-"
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
-		if d.at[path] == nil || strings.HasPrefix(path, refused+".") {
+		if d.at[path] == nil {
 			return
 		}
-		failed := len(d.errs)
 		d.refuse(f.scenarios != nil && e.Scenario != "" && !slices.Contains(f.scenarios, e.Scenario), path,
 			"take it away, or change `scenario`", "`%s` is for the scenario %s only", path,
 			strings.Join(f.scenarios, " or "))
 		for _, other := range f.without {
 			d.refuse(d.at[other] != nil, path, "take one of them away", "`%s` has no meaning with `%s`", path, other)
 		}
-		if len(d.errs) > failed {
-			refused = path
-		}
+
 	})
 }
 
@@ -101,9 +94,6 @@ func (d *decoder) data(e *Experiment) {
 		"write `allow: [write]`, and spend for systems that are paid", "objects would be stored in an attached system")
 }
 
-// Allows reports whether an operation on attached systems is allowed: write or spend.
-func (e *Experiment) Allows(what string) bool { return slices.Contains(e.Allow, what) }
-
 // retrieve requires an end of each trial, and the keys for the arrival process.
 func (d *decoder) retrieve(r *Retrieve) {
 	a := r.Arrivals
@@ -130,11 +120,10 @@ func (d *decoder) retrieve(r *Retrieve) {
 
 // cells expands the experiment, and checks its conditions and rules against the cells.
 func (d *decoder) cells(e *Experiment) {
-	conditions := e.conditions(func(i int, err error) { d.expression("where", i, err) })
-	if len(d.errs) > 0 {
-		return
+	cells, bad := e.expand()
+	if bad == nil {
+		bad = d.gates(e, cells)
 	}
-	cells, bad := e.expand(conditions)
 	seen := map[string]bool{}
 	for _, b := range bad { // report each level that makes cells impossible once
 		if !seen[b.path] {
@@ -142,24 +131,20 @@ func (d *decoder) cells(e *Experiment) {
 			d.fail(b.path, b.Hint, "%s", b.Message)
 		}
 	}
-	if len(d.errs) > 0 {
-		return
-	}
+}
+
+// gates checks the rules against the cells.
+func (d *decoder) gates(e *Experiment, cells []Cell) (bad Errors) {
 	names := e.gateNames(cells)
 	if d.known.Metrics != nil {
 		names.Metrics = d.known.Metrics(e.Scenario)
 	}
 	for i, src := range e.Gates {
-		if _, err := gate.Parse(src, names, 0); err != nil {
-			d.expression("gates", i, err)
-		}
+		_, err := gate.Parse(src, names, 0)
+		bad = append(bad, expression("gates", i, err)...)
 		e.Gates[i] = strings.Join(strings.Fields(src), " ")
 	}
-}
-
-// expression reports a mistake in a text of a list.
-func (d *decoder) expression(list string, i int, err error) {
-	d.fail(fmt.Sprintf("%s[%d]", list, i), err.(*gate.Error).Fix, "%v", err)
+	return bad
 }
 
 // gateNames returns the names that rules for these cells may use, without the metrics.
@@ -170,7 +155,7 @@ func (e *Experiment) gateNames(cells []Cell) gate.Names {
 		for _, f := range c.Factors {
 			levels[f.Path] = f.Value
 		}
-		names.AddCell(levels)
+		names.Cells = append(names.Cells, levels)
 	}
 	return names
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -55,23 +56,6 @@ func ParseKnowing(name string, src []byte, set []string, cat Catalog, known Know
 	return e, nil
 }
 
-// loadTest adds the defaults of a load test for missing keys: one trial, no warm-up, and the
-// section of the scenario, whose keys all have defaults.
-func (n *node) loadTest() {
-	scenario := n.get("scenario")
-	if scenario == nil || !(&Experiment{Scenario: scenario.text}).LoadTest() {
-		return
-	}
-	section := *scenario
-	section.kind = mappingNode
-	for key, value := range map[string]*node{scenario.text: &section, "repetitions": scenario.scalar("1"),
-		"warmup": scenario.scalar("0")} {
-		if n.get(key) == nil {
-			n.put(scenario.scalar(key), value)
-		}
-	}
-}
-
 // decoder fills an Experiment from nodes according to the struct tags. It continues after errors,
 // to report all of them.
 type decoder struct {
@@ -115,6 +99,60 @@ func called(path string) string {
 	return "`" + path + "`"
 }
 
+// Error is one mistake in an experiment file or in a --set argument. It quotes no line of the file,
+// because options of systems may be secrets.
+type Error struct {
+	File    string // "boost.yaml", or "--set link.rate"
+	Line    int    // 1-based; 0 if the mistake has no position in the file
+	Column  int    // 1-based, in characters
+	Message string
+	Hint    string // what to do about it; may be empty
+	path    string // of the wrong key, if the position is not known yet
+}
+
+// Error returns the position, the message and the hint.
+func (e *Error) Error() string {
+	text := e.Message
+	if e.Hint != "" {
+		text += "\n      hint: " + e.Hint
+	}
+	switch {
+	case e.Line > 0:
+		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, text)
+	case e.File != "":
+		return e.File + ": " + text
+	}
+	return text
+}
+
+// mistake returns an error without a position, which the caller adds.
+func mistake(hint, format string, args ...any) error {
+	return &Error{Message: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Errors are all mistakes found, in the order of the file, followed by those from --set.
+type Errors []*Error
+
+func (es Errors) Error() string {
+	return strings.Join(each(es, (*Error).Error), "\n")
+}
+
+// sorted sorts the errors by position and removes duplicates.
+func (es Errors) sorted() Errors {
+	slices.SortStableFunc(es, func(a, b *Error) int {
+		// line 0 becomes the largest
+		return cmp.Or(cmp.Compare(uint(a.Line-1), uint(b.Line-1)), cmp.Compare(a.Column, b.Column))
+	})
+	return slices.CompactFunc(es, func(a, b *Error) bool { return *a == *b })
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // section decodes the mapping n into the struct v.
 func (d *decoder) section(n *node, v reflect.Value, path string) {
 	tab := tableOf(v.Type())
@@ -131,7 +169,7 @@ func (d *decoder) section(n *node, v reflect.Value, path string) {
 			unknown = true
 			d.errs = append(d.errs, e.key.errorf(unknownKeyHint(e.key.text, tab), "unknown key `%s` in %s",
 				e.key.text, called(path)))
-		} else if p := join(path, f.key); f.axis {
+		} else if p := join(path, f.key); f.label != "" {
 			d.levels(e.value, v.Field(f.index), *f, p)
 		} else {
 			d.value(e.value, v.Field(f.index), *f, p)
@@ -141,7 +179,7 @@ func (d *decoder) section(n *node, v reflect.Value, path string) {
 		if n.get(f.key) == nil {
 			d.setDefault(v.Field(f.index), f)
 			if f.required {
-				d.fail(path, f.doc(), "missing key `%s` in %s", f.key, called(path))
+				d.fail(path, f.doc, "missing key `%s` in %s", f.key, called(path))
 			}
 		}
 	}
@@ -217,17 +255,15 @@ func (d *decoder) value(n *node, v reflect.Value, f field, path string) bool {
 		d.wrong(path, f.parse(n.text, v))
 	case f.section() == nil:
 		d.fail(path, "", "%s must be %s, not %s", called(path), f.noun(), n.kind)
-	case f.typ.Kind() == reflect.Pointer:
-		v.Set(reflect.New(f.typ.Elem()))
-		d.section(n, v.Elem(), path)
 	default:
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.New(f.typ.Elem()))
+			v = v.Elem()
+		}
 		d.section(n, v, path)
 	}
 	if len(d.errs) > failed {
 		return false
-	}
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
 	}
 	if c, is := v.Addr().Interface().(checked); is {
 		d.wrong(path, c.check())
@@ -244,11 +280,7 @@ func elements(n *node, f field) []*node {
 	case !n.split || f.noSplit:
 		return []*node{n}
 	}
-	var parts []*node
-	for text := range strings.SplitSeq(n.text, ",") {
-		parts = append(parts, n.scalar(strings.TrimSpace(text)))
-	}
-	return parts
+	return each(strings.Split(n.text, ","), func(text string) *node { return n.scalar(strings.TrimSpace(text)) })
 }
 
 // levels decodes a key that may be a factor: one value, or a list of different ones. Values that
@@ -300,10 +332,7 @@ func (f *field) parse(text string, v reflect.Value) error {
 	case f.zero != "" && text == f.zero:
 		v.SetZero()
 		return nil
-	case f.enum != nil && slices.Contains(f.enum, text):
-		v.SetString(text)
-		return nil
-	case f.enum != nil:
+	case f.enum != nil && !slices.Contains(f.enum, text):
 		return mistake(suggest.DidYouMean(text, f.enum), "%q is not one of %s", text, strings.Join(f.enum, ", "))
 	}
 	if err := f.parsePlain(text, v); err != nil {
@@ -339,7 +368,7 @@ func (f *field) orZero(text string) string {
 	return text
 }
 
-// constant returns the value of a text in a tag of f.
+// constant returns the value of a text that is in a tag of f or was read before.
 func (f *field) constant(text string) reflect.Value {
 	v := reflect.New(f.typ).Elem()
 	if f.zero == "" || text != f.zero {
@@ -359,7 +388,7 @@ func (f *field) parsePlain(text string, v reflect.Value) error {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(text), v.Addr().Interface()); err != nil || text == "null" {
-		return notA(f.kind().name, text, "")
+		return notA(f.typ.Name(), text, "")
 	}
 	return nil
 }

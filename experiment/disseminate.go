@@ -1,8 +1,11 @@
 package experiment
 
 import (
+	"cmp"
 	"math"
-	"strings"
+	"slices"
+	"strconv"
+	"time"
 )
 
 // Disseminate is the section of the scenario disseminate: content spreads from s seeders to l
@@ -36,7 +39,56 @@ type Disseminate struct {
 // Leechers returns the number of nodes that do not have the content from the beginning.
 func (d *Disseminate) Leechers() int { return d.Nodes - d.Seeders }
 
-const giveRate = "give `link` a rate, such as 100Mbit"
+// Join describes when the leechers of a swarm begin: all together (the zero value), in waves, or by
+// a Poisson process.
+type Join struct {
+	// Leechers at a time; the first wave begins at once.
+	Wave int `json:"wave,omitempty" min:"1" max:"256" one:"true" needs:"every"`
+	// Time between waves.
+	Every Duration `json:"every,omitempty" min:"1ms" needs:"wave"`
+	// One by one at this rate, with exponential gaps.
+	Poisson OpRate `json:"poisson,omitempty" one:"true"`
+}
+
+// Together reports whether all leechers are released at one barrier.
+func (j Join) Together() bool { return j == Join{} }
+
+func (j Join) String() string {
+	switch {
+	case j.Wave > 0:
+		return "waves of " + strconv.Itoa(j.Wave) + " every " + j.Every.String()
+	case j.Poisson > 0:
+		return "poisson " + j.Poisson.String()
+	}
+	return "together"
+}
+
+// Stay is how long a leecher serves others after it has everything: a duration, [Forever], or
+// "leave" (not at all).
+type Stay string
+
+// Forever means until the trial ends.
+const Forever Stay = "forever"
+
+func (s *Stay) parse(text string) error {
+	var d Duration
+	switch {
+	case text == string(Forever) || text == "leave":
+		*s = Stay(text)
+	case d.parse(text) == nil && d > 0:
+		*s = Stay(d.String())
+	default:
+		return notA("Stay", text, "write `forever`, `leave`, or a time such as `30s`")
+	}
+	return nil
+}
+
+// For returns the duration; 0 if s is not one.
+func (s Stay) For() time.Duration {
+	var d Duration
+	_ = d.parse(string(s))
+	return d.Std()
+}
 
 // checkDisseminate returns an error for a swarm that cannot be executed.
 func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *Error {
@@ -53,25 +105,71 @@ func (c *combination) checkDisseminate(cell *Cell, s *Disseminate) *Error {
 	return c.checkFaults(cell, map[string]int{"seeders": s.Seeders, "leechers": s.Leechers(), "nodes": s.Nodes})
 }
 
-// checkFaults returns an error if a cell cannot have its faults. groups holds the sizes of its
-// groups of nodes.
-func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
-	path, swarm := c.e.Scenario+".faults", cell.Disseminate != nil
-	for _, f := range cell.Faults() {
-		n, is := groups[f.Who()]
-		switch {
-		case !is:
-			return c.impossible(path, "one of "+strings.Join(sortedKeys(groups), ", "), "there are no %s", f.Who())
-		case f.Of(n) > n:
-			return c.impossible(path, "name fewer, or a share such as 50%", "`%s` is about more than the %d there are", f,
-				n)
-		case swarm && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
-			return c.impossible(path, "cut fewer", "`%s` cuts off all %d nodes", f, n)
-		case swarm && f.Kind() == FaultRate && cell.Link.unlimited():
-			return c.impossible(path, giveRate, "`%s` changes a rate that is unlimited", f)
-		}
+// LoadLine returns the least time, in seconds, in which any n of the l leechers can have the content,
+// if every node sends and receives without pause and nothing is sent in vain: it counts the copies of
+// n, and the n-th fastest of the links, while all nodes send. payload returns the payload of a rate on
+// the wire, both in bit/s; that of an unlimited link is infinite. The line is valid for trials without
+// faults in which all leechers begin together. It is 0 if nothing is limited. For n = l it is
+//
+//	max(b / Σ up of the seeders, b / slowest down of a leecher, l·b / Σ up of all)
+//
+// (Mundinger, Weber, Weiss: Optimal scheduling of peer-to-peer file dissemination, J. Scheduling
+// 11, 2008; Kumar, Ross: Peer-assisted file distribution, HotWeb 2006, which shows that it is reached
+// in the fluid limit).
+func (c Cell) LoadLine(n int, payload func(wire float64) float64) float64 {
+	d, l := c.Disseminate, c.Disseminate.Leechers()
+	rate := func(rates ...BitRate) float64 { return payload(unlimited(float64(cmp.Or(rates...)))) } // the first one given
+	seed, all, downs := 0.0, 0.0, make([]float64, l)
+	for range d.Seeders {
+		seed += rate(c.Link.UpRate())
 	}
-	return nil
+	slow := d.Slow.Of(l)
+	for i := range downs {
+		up, down := rate(c.Link.UpRate()), rate(c.Link.DownRate())
+		if i < slow {
+			up, down = rate(d.SlowUp, c.Link.UpRate()), rate(d.SlowDown, c.Link.DownRate())
+		}
+		all += up
+		downs[i] = down
+	}
+	slices.Sort(downs)
+	bits := float64(c.Data.Size) * 8
+	return max(bits/seed, bits/downs[l-n], float64(n)*bits/(all+seed))
+}
+
+// Limits of [Cell.PollEvery].
+const (
+	pollsPerLine = 100 // polls in the time in which the content crosses the links at best
+	pollsInAll   = 80  // per second, for all leechers together
+	shortestPoll = 10 * time.Millisecond
+	longestPoll  = time.Second
+	// For the scenario sync.
+	pollsPerSync    = 200
+	longestSyncPoll = 500 * time.Millisecond
+)
+
+// PollEvery returns the interval at which each leecher is asked for its progress: disseminate.poll
+// or, if that is auto, a hundredth of the cell's load line, but at most 80 questions per second in
+// all, and at least one per second; in whole milliseconds. It is the same for all systems of a
+// group.
+//
+// In the scenario sync it is sync.poll or, if that is auto, a two-hundredth of the expected time of
+// the sync, from 10 ms to half a second.
+func (c Cell) PollEvery() time.Duration {
+	if c.Sync != nil {
+		if p := c.Sync.Poll; p != 0 {
+			return p.Std()
+		}
+		every := time.Duration(c.Estimate.Operation / pollsPerSync * float64(time.Second)).Truncate(time.Millisecond)
+		return min(longestSyncPoll, max(shortestPoll, every))
+	}
+	if p := c.Disseminate.Poll; p != 0 {
+		return p.Std()
+	}
+	line := c.LoadLine(c.Disseminate.Leechers(), tcpPayload)
+	seconds := max(line/pollsPerLine, float64(c.Disseminate.Leechers())/pollsInAll)
+	seconds = math.Ceil(seconds*1000-1e-9) / 1000
+	return min(longestPoll, max(shortestPoll, time.Duration(seconds*float64(time.Second))))
 }
 
 // Assumptions of the estimate of a swarm. They are rough, and rather too high than too low.
@@ -94,11 +192,11 @@ const (
 func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 	s := c.Disseminate
 	size, leechers := float64(c.Data.Size), float64(s.Leechers())
-	est := CellEstimate{Bytes: leechers * size}
-	est.Operation = swarmSlack * c.LoadLine(tcpPayload)
+	line := c.LoadLine(s.Leechers(), tcpPayload)
+	est := CellEstimate{Bytes: leechers * size, Operation: swarmSlack * line}
 	if up := c.Link.UpRate(); alone && up != 0 {
 		copies := math.Ceil(leechers / float64(s.Seeders)) // sent by one seeder
-		est.Operation = servedSlack * max(c.LoadLine(tcpPayload), copies*size*8/tcpPayload(float64(up)))
+		est.Operation = servedSlack * max(line, copies*size*8/tcpPayload(float64(up)))
 	}
 	est.Operation = math.Max(est.Operation, est.Bytes/swarmRate)
 	took := math.Min(est.Operation+c.faultSeconds(limits.Stall), limits.Deadline.Seconds())
@@ -107,20 +205,6 @@ func estimateDisseminate(c *Cell, limits Limits, alone bool) CellEstimate {
 		est.Seconds += float64(s.Nodes) * startNode
 	}
 	return est
-}
-
-// faultSeconds returns the time that faults add to a trial: the duration of each fault or, for one
-// without an end, the stall. A rate without an end adds nothing.
-func (c *Cell) faultSeconds(stall Duration) (more float64) {
-	for _, f := range c.Faults() {
-		switch {
-		case f.For > 0:
-			more += f.For.Seconds()
-		case f.Kind() != FaultRate:
-			more += stall.Seconds()
-		}
-	}
-	return more
 }
 
 // arriving returns the time between the start of the first leecher and that of the last one, in

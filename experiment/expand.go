@@ -32,16 +32,16 @@ type axis struct {
 func (e *Experiment) axes() []axis {
 	system := axis{path: systemPath, field: field{key: systemPath, label: systemPath, typ: reflect.TypeFor[string](),
 		enum: append(e.SystemNames(), e.Dropped...)}}
-	for _, name := range e.SystemNames() {
-		system.levels = append(system.levels, reflect.ValueOf(name))
-	}
+	system.levels = each(e.SystemNames(), system.field.constant)
 	all := []axis{system}
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
 		v := cellField(reflect.ValueOf(e), path)
 		switch {
 		case v.IsValid() && path == varyPath:
-			all = append(all, e.Sync.varied()...)
-		case v.IsValid() && f.axis:
+			for _, name := range sortedKeys(e.Sync.Vary) { // the order of keys in a file does not matter
+				all = append(all, e.Sync.Vary[name].axis(name))
+			}
+		case v.IsValid() && f.label != "":
 			all = append(all, axis{path, f, e.levels(path, f, v)})
 		}
 	})
@@ -51,9 +51,8 @@ func (e *Experiment) axes() []axis {
 // levels returns the levels of the key f at path; v is one of them.
 func (e *Experiment) levels(path string, f field, v reflect.Value) (levels []reflect.Value) {
 	given := reflect.New(reflect.SliceOf(f.typ))
-	raw, is := e.Factors[path]
 	switch {
-	case is && json.Unmarshal(raw, given.Interface()) == nil: // otherwise Plan reports the error
+	case json.Unmarshal(e.Factors[path], given.Interface()) == nil: // an error: it is no factor
 		for _, level := range given.Elem().Seq2() {
 			levels = append(levels, level)
 		}
@@ -100,18 +99,21 @@ func (c *combination) name() string {
 }
 
 // expand returns the cells: the product of all levels and systems, without the combinations that
-// `where` excludes. The system varies fastest, so that cells to be compared are adjacent.
-func (e *Experiment) expand(conditions []gate.Condition) ([]Cell, []*Error) {
+// `where` excludes. The system varies fastest, so that cells to be compared are adjacent. The errors
+// are those of `where`, or all impossible cells.
+func (e *Experiment) expand() ([]Cell, Errors) {
+	conditions, bad := e.conditions()
+	if bad != nil {
+		return nil, bad
+	}
 	axes := e.axes()
-	total, longest := float64(len(e.Systems)), axes[1]
+	longest := slices.MaxFunc(axes[1:], func(a, b axis) int { return cmp.Compare(len(a.levels), len(b.levels)) })
+	total := float64(len(e.Systems))
 	for _, a := range axes[1:] {
 		total *= float64(max(1, len(a.levels)))
-		if len(a.levels) > len(longest.levels) {
-			longest = a
-		}
 	}
-	refuse := func(path, hint, format string, args ...any) ([]Cell, []*Error) {
-		return nil, []*Error{{Message: fmt.Sprintf(format, args...), Hint: hint, path: path}}
+	refuse := func(path, hint, format string, args ...any) ([]Cell, Errors) {
+		return nil, Errors{{Message: fmt.Sprintf(format, args...), Hint: hint, path: path}}
 	}
 	const hint = "shorten the lists, narrow them with `where`, or make several experiments"
 	if total > maxCombinations {
@@ -166,20 +168,25 @@ func (c *combination) apply() {
 	}
 }
 
-func (e *Experiment) cells(combos []combination) ([]Cell, []*Error) {
+func (e *Experiment) cells(combos []combination) ([]Cell, Errors) {
 	varies := varying(combos)
 	width := max(3, len(fmt.Sprint(len(combos))))
 	var cells []Cell
-	var bad []*Error
+	var bad Errors
 	for i := range combos {
 		c := &combos[i]
 		cell := Cell{ID: fmt.Sprintf("c%0*d", width, i+1), System: c.system.Name, Baseline: c.system.Baseline}
 		for k, a := range c.axes {
-			switch {
-			case varies[k] && c.levels[k] < 0:
-				cell.Factors = append(cell.Factors, Factor{Path: a.path, Label: a.field.label, Value: ownLevel})
-			case varies[k]:
-				cell.Factors = append(cell.Factors, factorOf(a, a.levels[c.levels[k]]))
+			f := Factor{Path: a.path, Label: a.field.label, Value: ownLevel}
+			if varies[k] && c.levels[k] >= 0 {
+				l := levelOf(a.field, a.levels[c.levels[k]])
+				f.Value = l.Text
+				if !math.IsNaN(l.Number) && !math.IsInf(l.Number, 0) {
+					f.Number, f.Unit = l.Number, a.field.kind().unit
+				}
+			}
+			if varies[k] {
+				cell.Factors = append(cell.Factors, f)
 			}
 		}
 		if err := c.resolve(&cell); err != nil {
@@ -219,14 +226,6 @@ func varying(combos []combination) []bool {
 	return varies
 }
 
-func factorOf(a axis, v reflect.Value) Factor {
-	f := Factor{Path: a.path, Label: a.field.label, Value: a.field.text(v)}
-	if l := levelOf(a.field, v); !math.IsNaN(l.Number) && !math.IsInf(l.Number, 0) {
-		f.Number, f.Unit = l.Number, a.field.kind().unit
-	}
-	return f
-}
-
 // resolve fills in the cell's values, one for each field, and checks that they are possible
 // together.
 func (c *combination) resolve(cell *Cell) *Error {
@@ -240,8 +239,7 @@ func (c *combination) resolve(cell *Cell) *Error {
 	section.Elem().Set(c.e.section())
 	at(c.e.Scenario).Set(section)
 	if r := cell.Retrieve; r != nil && r.Arrivals != nil {
-		arrivals := *r.Arrivals
-		r.Arrivals = &arrivals
+		r.Arrivals = new(*r.Arrivals)
 	}
 	for i, a := range c.axes {
 		if v := at(a.path); v.IsValid() && c.levels[i] >= 0 {
@@ -254,9 +252,7 @@ func (c *combination) resolve(cell *Cell) *Error {
 		return err
 	}
 	for key, text := range c.system.Override {
-		if err := tableOf(c.e.section().Type()).field(key).parse(text, at(c.e.Scenario+"."+key)); err != nil {
-			panic("experiment: override " + key + " was read before: " + err.Error())
-		}
+		at(c.e.Scenario + "." + key).Set(tableOf(c.e.section().Type()).field(key).constant(text))
 	}
 	switch {
 	case cell.Sync != nil:
@@ -294,56 +290,19 @@ func (c *combination) checkLinkAndData(cell *Cell) *Error {
 
 // cellField returns the field of a struct at a path of the format; it is invalid if there is none.
 func cellField(v reflect.Value, path string) reflect.Value {
-	key, rest, more := strings.Cut(path, ".")
-	v = reflect.Indirect(v)
-	if !v.IsValid() || v.Kind() != reflect.Struct {
-		return reflect.Value{}
-	}
-	f := tableOf(v.Type()).field(key)
-	switch {
-	case f == nil:
-		return reflect.Value{}
-	case more:
-		return cellField(v.Field(f.index), rest)
-	}
-	return v.Field(f.index)
-}
-
-// checkRetrieve returns an error for a cell that cannot be executed. It converts a bound in bytes
-// into one in requests if sizes are known.
-func (c *combination) checkRetrieve(cell *Cell, r *Retrieve) *Error {
-	size, log := cell.Data.Size, r.Replays()
-	switch {
-	case size > 0 && r.Range > size:
-		return c.impossible(rangePath, "make the objects larger", "a range of %s does not fit into an object of %s",
-			r.Range, size)
-	case r.Receive == "drop" && r.HTTP == "2":
-		return c.impossible("retrieve.receive", "use receive: verify, or http: auto",
-			"receive: drop is for HTTP/1.1")
-	case log != nil && log.Found != nil && log.Found.Paths == 0 && cell.Data.Objects > 0:
-		return c.impossible("retrieve.arrivals.log", "replay a part of the log, or attach to a server with the objects",
-			"the log has more than %d different paths, for each of which an object would be stored", MaxPaths)
-	case r.Zipf > 0 && r.Order == "sequential":
-		return c.impossible("retrieve.zipf", "use order: random or aligned, or zipf: uniform",
-			"in sequential order no object is more popular than another")
-	case r.Mix != nil && size == 0:
-		return c.impossible(dataSizePath, "write `data: {size: 64MiB}`", "`retrieve.mix` needs objects of a known size")
-	}
-	if r.Arrivals != nil {
-		r.Concurrency = 0
-	}
-	if n := requestBytes(cell.Data, r); r.Bytes > 0 && n > 0 {
-		requests := max(int64(r.Concurrency), int64((r.Bytes-1)/n+1))
-		if r.Requests == 0 || requests < r.Requests {
-			r.Requests = requests
+	for key := range strings.SplitSeq(path, ".") {
+		v = reflect.Indirect(v)
+		if v.Kind() != reflect.Struct {
+			return reflect.Value{}
 		}
-		r.Bytes = 0
+		f := tableOf(v.Type()).field(key)
+		if f == nil {
+			return reflect.Value{}
+		}
+		v = v.Field(f.index)
 	}
-	return nil
+	return v
 }
-
-// requestBytes returns the file bytes of one request, or 0 if the size of the objects is not known.
-func requestBytes(d Data, r *Retrieve) Bytes { return cmp.Or(r.Range, d.Size) }
 
 // impossible returns the error for a cell that cannot be executed because of the key at path.
 func (c *combination) impossible(path, hint, format string, args ...any) *Error {
@@ -357,17 +316,11 @@ func (c *combination) impossible(path, hint, format string, args ...any) *Error 
 	return err
 }
 
-// Plan expands the experiment: all cells, the estimate and the hash. Its error contains all
-// impossible cells, or a condition that cannot be parsed.
+// Plan expands the experiment: all cells, the estimate and the hash.
 func (e *Experiment) Plan() (*Plan, error) {
-	var wrong error
-	conditions := e.conditions(func(_ int, err error) { wrong = err })
-	if wrong != nil {
-		return nil, wrong
-	}
-	cells, bad := e.expand(conditions)
+	cells, bad := e.expand()
 	if bad != nil {
-		return nil, Errors(bad)
+		return nil, bad
 	}
 	p := &Plan{Format: PlanFormat, Experiment: *e, Cells: cells, Warmup: e.Warmup.Trials, Blocks: e.Repetitions.Max}
 	p.Experiment.Dropped = slices.DeleteFunc(slices.Clone(e.Dropped), func(system string) bool {
@@ -375,4 +328,70 @@ func (e *Experiment) Plan() (*Plan, error) {
 	})
 	p.estimate()
 	return p.seal()
+}
+
+const (
+	dataSizePath = "data.size"
+	rangePath    = "retrieve.range"
+)
+
+// factors returns the factors that conditions may name: the system, and all axes.
+func (e *Experiment) factors() []gate.Factor {
+	var all []gate.Factor
+	for _, a := range e.axes() {
+		f, k := a.compared(), a.field.kind()
+		all = append(all, gate.Factor{Path: a.path, Noun: k.noun, Unit: k.unit,
+			Read: func(text string) (gate.Level, error) {
+				v := reflect.New(f.typ).Elem()
+				if err := f.parse(text, v); err != nil {
+					wrong := err.(*Error)
+					return gate.Level{}, &gate.Error{Msg: wrong.Message, Fix: wrong.Hint}
+				}
+				return levelOf(f, v), nil
+			}})
+	}
+	return all
+}
+
+// conditions parses `where`.
+func (e *Experiment) conditions() (all []gate.Condition, bad Errors) {
+	factors := e.factors()
+	for i, src := range e.Where {
+		c, err := gate.ParseCondition(src, factors)
+		bad = append(bad, expression("where", i, err)...)
+		all = append(all, c)
+	}
+	return all, bad
+}
+
+// expression returns the mistake in a text of a list, if err is not nil.
+func expression(list string, i int, err error) Errors {
+	if err == nil {
+		return nil
+	}
+	return Errors{{Message: err.Error(), Hint: err.(*gate.Error).Fix, path: fmt.Sprintf("%s[%d]", list, i)}}
+}
+
+// compared returns the field that parses values of the factor in a condition.
+func (a axis) compared() field {
+	f := a.field
+	f.min, f.max = "", ""
+	if f.compound() {
+		f.typ, f.zero = reflect.TypeFor[string](), ""
+		f.enum = append([]string{a.field.zero}, each(a.levels, a.field.text)...)
+	}
+	return f
+}
+
+// levelOf returns the level of a value of f. Words for no limit (unlimited) are above every number;
+// words that leave a choice (auto) have no order.
+func levelOf(f field, v reflect.Value) gate.Level {
+	l := gate.Level{Text: f.text(v), Number: number(v)}
+	switch {
+	case f.zero == "unlimited" && v.IsZero():
+		l.Number = math.Inf(1)
+	case v.Kind() == reflect.String || f.kind().unit == "" || f.zero != "" && v.IsZero():
+		l.Number = math.NaN()
+	}
+	return l
 }

@@ -3,7 +3,6 @@ package experiment
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -90,75 +89,6 @@ where:
 	}
 }
 
-// A plan depends on values, but not on the order of keys or the spelling of values.
-func TestPlanIsCanonical(t *testing.T) {
-	a := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: "+
-		"1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
-	b := mustPlan(t, "# the same\nretrieve:\n  concurrency: [1, 2]\n  requests: 10\nrepetitions: {max: 6}\nsystems: "+
-		"[{use: nginx, mode: start, with: {workers: 2}}]\ndata: {size: 1024KiB, objects: 1}\nscenario: "+
-		"retrieve\nlink: {delay: 0.04s, rate: 1000Mbps}\nbaseline: nginx\n")
-	if a.Hash != b.Hash {
-		x, _ := a.Marshal()
-		y, _ := b.Marshal()
-		t.Errorf("plans differ:\n%s\n%s", x, y)
-	}
-	c := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 41ms}\ndata: {size: "+
-		"1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
-	if a.Hash == c.Hash {
-		t.Error("another delay, the same hash")
-	}
-}
-
-func TestPlanRoundTrip(t *testing.T) {
-	for _, path := range files(t, "testdata/good/*.yaml") {
-		p := mustPlan(t, string(read(t, path)))
-		b, err := p.Marshal()
-		must(t, err)
-		back, err := LoadPlan(b)
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		if !reflect.DeepEqual(p, back) {
-			t.Errorf("%s: the plan loaded differs from the plan made", path)
-		}
-		again, err := back.Marshal()
-		if err != nil || string(again) != string(b) {
-			t.Errorf("%s: not the same bytes again (%v)", path, err)
-		}
-		// The plan's experiment is complete: it gives the same plan.
-		replan, err := back.Experiment.Plan()
-		if err != nil || replan.Hash != p.Hash {
-			t.Errorf("%s: planning the plan's experiment gives another plan (%v)", path, err)
-		}
-	}
-}
-
-func TestLoadPlanRefuses(t *testing.T) {
-	p := mustPlan(t, string(read(t, "testdata/good/minimal.yaml")))
-	b, err := p.Marshal()
-	must(t, err)
-	for change, want := range map[[2]string]string{
-		{`"seed": 1`, `"seed": 2`}:     "it was changed",
-		{`"format": 5`, `"format": 6`}: "format 6",
-		{`"format": 5`, `"format": 3`}: "format 3, this program reads formats from 5 to 5",
-		{`{`, `[`}:                     "plan: read",
-	} {
-		changed := strings.Replace(string(b), change[0], change[1], 1)
-		if changed == string(b) {
-			t.Fatalf("%q is not in the plan", change[0])
-		}
-		if _, err := LoadPlan([]byte(changed)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %q", change, err, want)
-		}
-	}
-	for format, reads := range map[string]bool{"1": false, "2": true, "6": false} {
-		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 5`, `"format": `+format, 1)))
-		if (err == nil) != reads || reads && len(old.Cells) != len(p.Cells) {
-			t.Errorf("a plan of format %s for reports: %v", format, err)
-		}
-	}
-}
-
 // An experiment that does not come from a file is also checked.
 func TestPlanReportsImpossibleCells(t *testing.T) {
 	p := mustPlan(t, string(read(t, "testdata/good/minimal.yaml")))
@@ -217,17 +147,81 @@ retrieve: {bytes: 100MiB, range: [whole, 10MiB]}
 	}
 }
 
-// A plan with a very short log can be written.
-func TestEstimateOfShortLog(t *testing.T) {
-	src := read(t, "testdata/good/replay.yaml")
-	for _, duration := range []string{"none", "10s"} {
-		e, err := Parse("r.yaml", src, []string{"retrieve.duration=" + duration}, testCatalog())
-		must(t, err)
-		e.Retrieve.Arrivals.Found = &RequestLog{Requests: 1, Bytes: 1000, Paths: 1}
-		p, err := e.Plan()
-		must(t, err)
-		if _, err := p.Marshal(); err != nil || p.Cells[0].Estimate.Seconds > 1 || p.Cells[0].Estimate.Bytes != 1000 {
-			t.Errorf("duration %s: %+v, %v", duration, p.Cells[0].Estimate, err)
+// The meaning of conditions, for one cell.
+func TestWhere(t *testing.T) {
+	const src = `scenario: retrieve
+systems: [nginx]
+link: {delay: 40ms, loss: 1%, queue: auto}
+data: {size: 2MiB}
+retrieve: {requests: 10, concurrency: 8, range: RANGE, order: aligned}
+`
+	for _, c := range []struct {
+		rangeSize, expr string
+		want            bool
+	}{
+		{"1MiB", "retrieve.range < data.size", true},
+		{"2MiB", "retrieve.range <= data.size", true},
+		{"2MiB", "retrieve.range >= data.size && retrieve.range == data.size", true},
+		{"2MiB", "retrieve.range == whole", false}, // the same bytes, but not the same request
+		{"whole", "retrieve.range == whole", true},
+		{"whole", "retrieve.range > 1MiB", true},
+		{"1MiB", "retrieve.range == 1024KiB", true},
+		{"1MiB", "link.rate > 999Tbit", true}, // unlimited
+		{"1MiB", "link.rate == unlimited", true},
+		{"1MiB", "link.queue == auto", true},
+		{"1MiB", "queue < 1PiB", false}, // auto has no order
+		{"1MiB", "link.delay == 0.04s && link.loss == 0.01", true},
+		{"1MiB", "link.delay > 39ms && link.delay < 41ms", true},
+		{"1MiB", "retrieve.concurrency in [1, 8]", true},
+		{"1MiB", "retrieve.order in [random, aligned]", true},
+		{"1MiB", "!(retrieve.order == aligned)", false},
+		{"1MiB", `system == nginx && system == "nginx" && system == 'nginx'`, true},
+		// && binds more tightly than ||.
+		{"1MiB", "retrieve.concurrency == 8 || retrieve.concurrency == 8 && retrieve.concurrency == 9", true},
+		{"1MiB", "(retrieve.concurrency == 8 || retrieve.concurrency == 8) && retrieve.concurrency == 9", false},
+		{"1MiB", "concurrency == 9 or concurrency = 8 and delay < 41ms", true},
+	} {
+		set := []string{"retrieve.range=" + c.rangeSize, "where=" + c.expr}
+		_, err := Parse("w.yaml", []byte(src), set, testCatalog())
+		if err != nil && !strings.Contains(err.Error(), "no cell is left") {
+			t.Errorf("%s: %v", c.expr, err)
+		} else if got := err == nil; got != c.want {
+			t.Errorf("range %s: %s is %v, want %v", c.rangeSize, c.expr, got, c.want)
+		}
+	}
+}
+
+// The grid of a study in which at most half of the nodes are seeders.
+func TestWhereProduct(t *testing.T) {
+	const src = `scenario: disseminate
+systems: [mesh]
+link: {rate: [100Mbit, 1Gbit]}
+data: {size: 1MB}
+disseminate: {nodes: [2, 8, 16, 32], seeders: [1, 2, 4, 8, 16]}
+where: ["CONDITION"]
+`
+	pairs := func(condition string) string {
+		p := mustPlan(t, strings.Replace(src, "CONDITION", condition+" && link.rate == 1Gbit && disseminate.seeders "+
+			"< disseminate.nodes", 1))
+		var all []string
+		for _, c := range p.Cells {
+			all = append(all, fmt.Sprintf("%d/%d", c.Disseminate.Nodes, c.Disseminate.Seeders))
+		}
+		return strings.Join(all, " ")
+	}
+	const half = "2/1 8/1 8/2 8/4 16/1 16/2 16/4 16/8 32/1 32/2 32/4 32/8 32/16"
+	for condition, want := range map[string]string{
+		"2 * disseminate.seeders <= disseminate.nodes":                                             half,
+		"disseminate.seeders <= 0.5 * disseminate.nodes":                                           half,
+		"!(2*disseminate.seeders>disseminate.nodes)":                                               half,
+		"disseminate.nodes == 2 * disseminate.seeders":                                             "2/1 8/4 16/8 32/16",
+		"2 * disseminate.nodes != 4 * disseminate.seeders && disseminate.nodes == 8":               "8/1 8/2",
+		"2 * disseminate.seeders in [16, 32] && disseminate.nodes == 32":                           "32/8 32/16",
+		"10 * link.rate == 10Gbit && disseminate.nodes == 2":                                       "2/1",
+		"2 * disseminate.seeders <= 3 && (10 * link.rate > 1Gbit) && disseminate.nodes in [2, 16]": "2/1 16/1",
+	} {
+		if got := pairs(condition); got != want {
+			t.Errorf("%s: %s, want %s", condition, got, want)
 		}
 	}
 }

@@ -1,6 +1,14 @@
 package experiment
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // Experiment is a decoded and checked experiment file, with all defaults filled in.
 type Experiment struct {
@@ -64,6 +72,27 @@ type Experiment struct {
 	Dropped []string `json:"dropped,omitempty" yaml:"-"` // systems that --set removed and that conditions still name
 }
 
+// LoadTest reports whether the experiment has a single trial that takes as long as necessary.
+func (e *Experiment) LoadTest() bool { return e.Scenario == "upload" || e.Scenario == "collect" }
+
+// Allows reports whether an operation on attached systems is allowed: write or spend.
+func (e *Experiment) Allows(what string) bool { return slices.Contains(e.Allow, what) }
+
+// section returns the struct of the chosen scenario's section, or an invalid value.
+func (e *Experiment) section() reflect.Value {
+	return reflect.Indirect(cellField(reflect.ValueOf(e), e.Scenario))
+}
+
+// SystemNames returns the names of the systems, in order.
+func (e *Experiment) SystemNames() []string {
+	return each(e.Systems, func(s SystemUse) string { return s.Name })
+}
+
+// System returns the system with that name, which must be the system of a cell.
+func (e *Experiment) System(name string) SystemUse {
+	return *first(e.Systems, func(s *SystemUse) bool { return s.Name == name })
+}
+
 // SystemUse is one system of an experiment.
 type SystemUse struct {
 	_ struct{} `short:"use"`
@@ -86,36 +115,6 @@ type SystemUse struct {
 // Attached reports whether the system is already running, and is not started by Plimsoll.
 func (u SystemUse) Attached() bool { return u.Mode == "attach" }
 
-// Link describes the emulated link between generator and system.
-type Link struct {
-	// Rate on the wire, Ethernet framing included.
-	Rate BitRate `json:"rate" default:"unlimited" zero:"unlimited" max:"1Tbit" label:"rate"`
-	// Rate at which storage nodes send, if not link.rate.
-	Up BitRate `json:"up,omitempty" default:"rate" zero:"rate" max:"1Tbit" label:"up rate"`
-	// Rate at which storage nodes receive, if not link.rate.
-	Down BitRate `json:"down,omitempty" default:"rate" zero:"rate" max:"1Tbit" label:"down rate"`
-	// Delay one way: half the round trip.
-	Delay Duration `json:"delay" default:"0s" max:"10s" label:"delay"`
-	// Round trips between regions in place of delay: ibm-cloud, or a list of your own. Needs the emulator user.
-	Regions Regions `json:"regions,omitempty" default:"none" zero:"none" label:"regions"`
-	// Variation of the delay, uniform, to either side; packets keep their order.
-	Jitter Duration `json:"jitter" default:"0s" max:"10s" label:"jitter"`
-	// Probability that a segment is lost, in each direction. The estimate of plan ignores it.
-	Loss Fraction `json:"loss" default:"0%" max:"90%" label:"loss"`
-	// Queue before the link. auto: the bandwidth-delay product, at least 64 full segments.
-	Queue Bytes `json:"queue" default:"auto" zero:"auto" label:"queue"`
-	// TCP congestion control at both ends; the kernel must have it.
-	Congestion string `json:"congestion" default:"cubic"`
-	// Use IPv6 on the link.
-	IPv6 bool `json:"ipv6" default:"false"`
-	// How far the measured round trip and rate may be off before a trial is invalid; the round trip always by 1 ms,
-	// by the jitter, and by the time of a ping on a slow link.
-	Tolerance Fraction `json:"tolerance" default:"5%"`
-	// netem: the kernel. user: our own, in user space. auto: whichever works (a rate alone: the kernel's tbf). none: no
-	// emulation.
-	Emulator string `json:"emulator" default:"auto" enum:"auto,netem,user,none"`
-}
-
 // Data is what is stored in the systems before they are measured or, in the scenario upload, as the
 // measured work.
 type Data struct {
@@ -137,6 +136,108 @@ type Data struct {
 
 	// Store the whole set so often, under names such as photo-00000001.jpg.
 	Copies int `json:"copies" scenario:"upload" default:"1" min:"1" max:"100000000"`
+}
+
+// SizeShare is a part of a mix of sizes.
+type SizeShare struct {
+	// Share of the objects.
+	Share Fraction `json:"share" required:"true" min:"0.0000001%"`
+	// Size, if all are equal.
+	Size Bytes `json:"size,omitempty" one:"true" min:"1B" max:"1PiB"`
+	// Smallest of a log-uniform range.
+	From Bytes `json:"from,omitempty" one:"true" needs:"to" min:"1B" max:"1PiB"`
+	// Largest.
+	To Bytes `json:"to,omitempty" needs:"from" min:"1B" max:"1PiB"`
+}
+
+// Range returns the smallest and the largest size; they are equal if all sizes are.
+func (m SizeShare) Range() (from, to Bytes) {
+	return cmp.Or(m.Size, m.From), cmp.Or(m.Size, m.To)
+}
+
+func (m *SizeShare) check() error {
+	if from, to := m.Range(); to < from {
+		return mistake(fmt.Sprintf("did you mean `from: %s, to: %s`?", to, from), "the range ends before it begins")
+	}
+	return nil
+}
+
+func (m SizeShare) String() string {
+	if m.Size > 0 {
+		return m.Share.String() + " " + m.Size.String()
+	}
+	return m.Share.String() + " " + m.From.String() + ".." + m.To.String()
+}
+
+// Mix lists shares of the objects with their sizes.
+type Mix []SizeShare
+
+func (m Mix) String() string { return strings.ReplaceAll(joined(m), ";", ",") }
+
+func (m *Mix) check() error {
+	sum := 0.0
+	for _, part := range *m {
+		sum += 100 * float64(part.Share)
+	}
+	// Shares like 33.3% are meant to be thirds.
+	if math.Abs(sum-100) > 0.1+1e-9 {
+		return mistake("let them add up to 100%", "the shares add up to %.4g%%", sum)
+	}
+	return nil
+}
+
+// MaxTotal is the maximum size of a data set in bytes, copies included: 4 EiB, so that sums of two
+// stay within 64 bits.
+const MaxTotal = 1 << 62
+
+// logUniformMean returns the mean of log-uniform sizes.
+func logUniformMean(from, to Bytes) float64 {
+	if from == to {
+		return float64(from)
+	}
+	a, b := float64(from), float64(to)
+	return (b - a) / math.Log(b/a)
+}
+
+// Key returns a text that is equal for equal data sets.
+func (d Data) Key() string { return fmt.Sprintf("%+v", d) }
+
+// Known reports whether the sizes follow from the experiment alone; those of a directory or a trace
+// are known once it is read.
+func (d Data) Known() bool { return d.Directory == "" && d.Trace == "" }
+
+// Given reports whether there is a data set.
+func (d Data) Given() bool { return d.Source() != "" }
+
+// Source returns the key that determines the sizes: "size", "mix", "directory" or "trace"; empty if
+// there is none.
+func (d Data) Source() string {
+	for _, key := range []string{"mix", "directory", "trace", "size"} {
+		if !cellField(reflect.ValueOf(d), key).IsZero() {
+			return key
+		}
+	}
+	return ""
+}
+
+// Total returns the number of objects, copies included, and of their bytes (the mean for mixes);
+// 0 if the sizes are not [Data.Known].
+func (d Data) Total() (objects, bytes float64) {
+	mean := float64(d.Size)
+	switch d.Source() {
+	case "mix":
+		mean = 0
+		sum := 0.0
+		for _, m := range d.Mix {
+			mean += float64(m.Share) * logUniformMean(m.Range())
+			sum += float64(m.Share)
+		}
+		mean /= sum
+	case "directory", "trace", "":
+		return 0, 0
+	}
+	objects = float64(d.Objects) * float64(max(1, d.Copies))
+	return objects, objects * mean
 }
 
 // Repetitions is the number of measured blocks.

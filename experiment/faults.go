@@ -22,14 +22,10 @@ func (p *Part) parse(s string) error {
 	case strings.HasSuffix(s, "%") && share.parse(s) == nil && share > 0:
 		*p = Part(share.String())
 	default:
-		return notA("part", s, fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes))
+		return notA("Part", s, fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes))
 	}
 	return nil
 }
-
-func (p Part) String() string { return string(p) }
-
-func (Part) kind() string { return "part" }
 
 // Of returns the number of nodes out of n: the given number, which may be larger than n, or the
 // share.
@@ -42,7 +38,7 @@ func (p Part) Of(n int) int {
 	}
 	var share Fraction
 	_ = share.parse(string(p))
-	return shareOf(n, float64(share))
+	return share.Of(n)
 }
 
 // When is a moment: a share of the progress, or a time after the beginning.
@@ -73,8 +69,6 @@ func (w When) String() string {
 	}
 	return w.Share.String()
 }
-
-func (When) kind() string { return "moment" }
 
 // MarshalText returns the text that parse reads.
 func (w When) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
@@ -143,8 +137,7 @@ func (f *Fault) check() error {
 	}
 	who := f.Who()
 	switch {
-	case who == WhoNode && f.Count != "":
-		return mistake("take `count` away", "there is one node")
+
 	case f.WithoutData && who != "leechers" && who != WhoNode:
 		return mistake("crash leechers or the fresh node without data",
 			"%s would come back without anything to give", who)
@@ -205,4 +198,52 @@ func (fs *Faults) check() error {
 			"the swarm is cut more than once, and one of the cuts never heals")
 	}
 	return nil
+}
+
+// Faults returns the faults of the cell, in any scenario.
+func (c *Cell) Faults() []Fault {
+	switch {
+	case c.Disseminate != nil:
+		return c.Disseminate.Faults
+	case c.Sync != nil:
+		return c.Sync.Faults
+	}
+	return nil
+}
+
+const giveRate = "give `link` a rate, such as 100Mbit"
+
+// checkFaults returns an error if a cell cannot have its faults. groups holds the sizes of its
+// groups of nodes.
+func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
+	path, swarm := c.e.Scenario+".faults", cell.Disseminate != nil
+	for _, f := range cell.Faults() {
+		n, is := groups[f.Who()]
+		switch {
+		case !is:
+			return c.impossible(path, "one of "+strings.Join(sortedKeys(groups), ", "), "there are no %s", f.Who())
+		case f.Of(n) > n:
+			return c.impossible(path, "name fewer, or a share such as 50%", "`%s` is about more than the %d there are", f,
+				n)
+		case swarm && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
+			return c.impossible(path, "cut fewer", "`%s` cuts off all %d nodes", f, n)
+		case swarm && f.Kind() == FaultRate && cell.Link.unlimited():
+			return c.impossible(path, giveRate, "`%s` changes a rate that is unlimited", f)
+		}
+	}
+	return nil
+}
+
+// faultSeconds returns the time that faults add to a trial: the duration of each fault or, for one
+// without an end, the stall. A rate without an end adds nothing.
+func (c *Cell) faultSeconds(stall Duration) (more float64) {
+	for _, f := range c.Faults() {
+		switch {
+		case f.For > 0:
+			more += f.For.Seconds()
+		case f.Kind() != FaultRate:
+			more += stall.Seconds()
+		}
+	}
+	return more
 }

@@ -2,9 +2,15 @@ package experiment
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
 const following = `
@@ -98,5 +104,74 @@ func TestPollsOfASync(t *testing.T) {
 		if got := mustPlan(t, following, c.set...).Cells[0].PollEvery(); got != c.want {
 			t.Errorf("%s: %v, want %v", c.set, got, c.want)
 		}
+	}
+}
+
+// Drawn rates have the specified distribution, and the first peers have the same rates whatever the
+// number of peers.
+func TestSpeedsAreDrawn(t *testing.T) {
+	const n = 20_000
+	for _, c := range []struct {
+		v                           Speeds
+		median, lowest, highest, sd float64 // sd: of the logarithms
+	}{
+		{Speeds{Lognormal: 8e6, Spread: 3}, 8e6, 8e6 / math.Pow(3, 3.1), 8e6 * math.Pow(3, 3.1), math.Log(3)},
+		{Speeds{Lognormal: 8e6, Spread: 1}, 8e6, 8e6, 8e6, 0},
+		{Speeds{List: []BitRate{1e6, 5e6, 25e6}}, 5e6, 1e6, 25e6, math.Log(5) * math.Sqrt(2.0/3)},
+	} {
+		v, want, text := c.v, c, c.v.String()
+		draw := func(n int) []BitRate {
+			r := rand.New(rand.NewPCG(1, 2))
+			return v.Draw(n, r.Float64)
+		}
+		rates := draw(n)
+		if !slices.Equal(rates[:7], draw(7)) {
+			t.Errorf("%s: seven peers have not what the first of many have", text)
+		}
+		logs := make([]float64, n)
+		for i, r := range rates {
+			logs[i] = math.Log(float64(r))
+		}
+		if sd := stat.StdDev(logs, nil); want.sd > 0 && math.Abs(sd/want.sd-1) > 0.03 {
+			t.Errorf("%s: standard deviation of the logarithms %g, want %g", text, sd, want.sd)
+		}
+		slices.Sort(rates)
+		if m := float64(rates[n/2]); math.Abs(m/want.median-1) > 0.05 {
+			t.Errorf("%s: median %g, want %g", text, m, want.median)
+		}
+		if lowest, highest := float64(rates[0]), float64(rates[n-1]); lowest < 0.999*want.lowest ||
+			highest > 1.001*want.highest || highest < 0.8*want.highest {
+			t.Errorf("%s: from %g to %g, want %g to %g", text, lowest, highest, want.lowest, want.highest)
+		}
+	}
+	for _, r := range (Speeds{}).Draw(3, func() float64 { t.Error("asked for chance"); return 0 }) {
+		if r != 0 {
+			t.Errorf("link: %v", r)
+		}
+	}
+}
+
+// Measured sizes are below the estimates: the chain's bytes on the wire and the bytes of its store
+// at the end of a sync.
+func TestStoreBytes(t *testing.T) {
+	for _, c := range []struct {
+		what         string
+		chain, store float64
+	}{
+		{"10,000 × 10 v2 with an index of all addresses", 55.9e6, 86e6 + 264e6 + 8e6},
+		{"2000 × 10 v1 with an index of all addresses", 11.6e6, 117e6},
+		{"3000 × 10 v1, consensus alone", 17e6, 86e6},
+		{"an empty store", 0, 1 << 20},
+	} {
+		if got := StoreBytes(c.chain); got < c.store {
+			t.Errorf("%s: %s are estimated, %s were measured", c.what, words.Bytes(got), words.Bytes(c.store))
+		}
+	}
+	// Each further block fits, too, not only the first ones.
+	if each := StoreBytes(2) - StoreBytes(1); each < 117/11.6 {
+		t.Errorf("%g bytes of a store for each of the chain", each)
+	}
+	if StoreBytes(1e6) >= RAMDiskBytes(StoreBytes(1e6)) {
+		t.Error("a RAM disk has no room beyond the store")
 	}
 }

@@ -6,11 +6,43 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/option"
 )
+
+// Catalog describes the available storage systems: the names allowed under `systems:` and the
+// options allowed under `with:`.
+type Catalog []SystemSpec
+
+// SystemSpec describes one system that an experiment may use.
+type SystemSpec struct {
+	Name     string
+	Modes    []string // at least one of "start", "attach"; the first is the default
+	Options  []option.Option
+	Baseline bool // a raw baseline: no storage system, just bytes over the same link
+	// Can lists abilities of its nodes: "http" (their objects can be fetched over HTTP), "spread"
+	// (they can be a swarm, in which those of a raw baseline pass nothing on) and "follow" (they
+	// can follow a chain that their peers have).
+	Can []string
+}
+
+func (c Catalog) find(name string) *SystemSpec {
+	return first(c, func(s *SystemSpec) bool { return s.Name == name })
+}
+
+func (c Catalog) names() []string { return each(c, func(s SystemSpec) string { return s.Name }) }
+
+func (s *SystemSpec) option(name string) *option.Option {
+	return first(s.Options, func(o *option.Option) bool { return o.Name == name })
+}
+
+// nearOption returns the hint for an unknown option.
+func (s *SystemSpec) nearOption(name string) string {
+	return suggest.DidYouMean(name, each(s.Options, func(o option.Option) string { return o.Name }))
+}
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
@@ -36,14 +68,9 @@ func (d *decoder) systems(e *Experiment) {
 			d.fail(path+".use", suggest.DidYouMean(use.Use, d.cat.names()), "unknown system `%s`", use.Use)
 			continue
 		}
-		if use.Mode == "" {
-			use.Mode = "start"
-			if !slices.Contains(spec.Modes, "start") && len(spec.Modes) > 0 {
-				use.Mode = spec.Modes[0]
-			}
-		}
-		d.refuse(d.at[path+".mode"] != nil && !slices.Contains(spec.Modes, use.Mode), path+".mode",
-			"its modes: "+strings.Join(spec.Modes, ", "), "system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
+		use.Mode = cmp.Or(use.Mode, spec.Modes[0])
+		d.refuse(!slices.Contains(spec.Modes, use.Mode), path+".mode", "its modes: "+strings.Join(spec.Modes, ", "),
+			"system `%s` cannot be used with mode `%s`", spec.Name, use.Mode)
 		d.with(use, spec, path+".with")
 		d.overrides(e, use, path+".override")
 	}
@@ -97,18 +124,15 @@ func (d *decoder) with(use *SystemUse, spec *SystemSpec, path string) {
 		if d.at[p] != nil {
 			continue
 		}
-		d.refuse(opt.Required && !d.varies(opt.Name), p, opt.Help, "system `%s` needs the option `%s`", spec.Name, opt.Name)
+		d.refuse(opt.Required && !d.at[varyPath].has(opt.Name), p, opt.Help, "system `%s` needs the option `%s`",
+			spec.Name, opt.Name)
 		if opt.Default != "" {
 			_, text, err := readOption(opt, opt.Default)
-			if err != nil {
-				text = opt.Default // a default from the catalog: the system checks it
-			}
+			d.refuse(err != nil, p, "", "system `%s`: the default of the option `%s`: %v", spec.Name, opt.Name, err)
 			given[opt.Name] = text
 		}
 	}
-	if len(given) > 0 {
-		use.With = given
-	}
+	use.With = given
 }
 
 // option reads the value of one option. Errors must not repeat the value: it may be a secret in the
@@ -164,11 +188,6 @@ func (d *decoder) secret(opt *option.Option, text, path string) (string, bool) {
 	return "", false
 }
 
-// section returns the struct of the chosen scenario's section, or an invalid value.
-func (e *Experiment) section() reflect.Value {
-	return reflect.Indirect(cellField(reflect.ValueOf(e), e.Scenario))
-}
-
 // overrides reads the settings that apply to this system only.
 func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 	n := d.at[path]
@@ -177,7 +196,7 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 		return
 	}
 	tab := tableOf(section.Type())
-	tab.fields = slices.DeleteFunc(slices.Clone(tab.fields), func(f field) bool { return !f.axis || f.compound() })
+	tab.fields = slices.DeleteFunc(slices.Clone(tab.fields), func(f field) bool { return f.label == "" || f.compound() })
 	use.Override = map[string]string{}
 	for _, en := range n.entries {
 		p := path + "." + en.key.text
@@ -194,4 +213,55 @@ func (d *decoder) overrides(e *Experiment, use *SystemUse, path string) {
 			}
 		}
 	}
+}
+
+// optionTypes maps the types of options that have restricted values.
+var optionTypes = map[string]reflect.Type{"size": reflect.TypeFor[Bytes](), "duration": reflect.TypeFor[Duration](),
+	"int": reflect.TypeFor[int64](), "bool": reflect.TypeFor[bool]()}
+
+func optionField(name, typ string, enum []string) field {
+	return field{key: name, typ: cmp.Or(optionTypes[typ], reflect.TypeFor[string]()), enum: enum}
+}
+
+// optionNoun returns a phrase for the values that the option accepts, for errors.
+func optionNoun(o *option.Option) string {
+	if o.Type == "strings" {
+		return "a list of texts"
+	}
+	f := optionField(o.Name, o.Type, o.Enum)
+	return f.noun()
+}
+
+// readOption checks one value, and returns it as written in a file and as systems expect it: sizes
+// in bytes, durations as in the standard library.
+func readOption(o *option.Option, text string) (file, system string, err error) {
+	f := optionField(o.Name, o.Type, o.Enum)
+	v := reflect.New(f.typ).Elem()
+	if err := f.parse(text, v); err != nil {
+		return "", "", err
+	}
+	file = f.text(v)
+	switch x := v.Interface().(type) {
+	case Bytes:
+		return file, strconv.FormatInt(int64(x), 10), nil
+	case Duration:
+		return file, x.Std().String(), nil
+	}
+	return file, file, nil
+}
+
+// credentials matches a URL with a user name or password, even if other parts of it are invalid.
+var credentials = regexp.MustCompile(`^\s*(?:([A-Za-z][A-Za-z0-9+.-]*)://)?` +
+	`(?:([^/?#\s@]*)@|[^/?#\s@\[\]]*:[0-9]*[^0-9/?#\s@\]][^\s@]*@)`)
+
+// hasCredentials reports whether a line of text begins with a URL that contains credentials. A user
+// name alone in an sftp URL does not count.
+func hasCredentials(text string) bool {
+	for line := range strings.Lines(text) {
+		m := credentials.FindStringSubmatch(line)
+		if m != nil && (m[2] == "" || strings.Contains(m[2], ":") || m[1] != "" && m[1] != "sftp") {
+			return true
+		}
+	}
+	return false
 }

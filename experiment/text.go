@@ -3,11 +3,12 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
@@ -16,8 +17,8 @@ const (
 	textCells = 24 // cells in the table at most
 )
 
-// WriteText writes the plan as text, at most 80 columns wide.
-func (p *Plan) WriteText(w io.Writer) error {
+// Text returns the plan as text, at most 80 columns wide.
+func (p *Plan) Text() string {
 	t := &textPage{}
 	e := &p.Experiment
 	t.wrap("", cmp.Or(e.Title, e.Scenario), e.Question)
@@ -42,8 +43,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		t.WriteString("\n")
 		t.wrap("warning", warning)
 	}
-	_, err := io.WriteString(w, t.String())
-	return err
+	return t.String()
 }
 
 // settings formats the keys of a section that differ from their defaults or are factors.
@@ -101,10 +101,10 @@ func (c Cell) Settings() map[string]string {
 // setting formats the value of a key, or its levels; empty if it has none.
 func (e *Experiment) setting(path string, f field, v reflect.Value) string {
 	texts := []string{f.text(v)}
-	if f.axis {
+	if f.label != "" {
 		texts = each(e.levels(path, f, v), f.text)
 	}
-	if v.IsZero() && len(texts) < 2 && (f.axis || f.def == "") {
+	if v.IsZero() && len(texts) < 2 && (f.label != "" || f.def == "") {
 		return ""
 	}
 	return strings.Join(texts, " / ")
@@ -152,18 +152,13 @@ func (t *textPage) wrap(label string, texts ...string) {
 func (t *textPage) cells(p *Plan) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "cell\tone trial\t%s", p.content())
-	for _, f := range p.Cells[0].Factors {
-		fmt.Fprintf(w, "\t%s", f.Label)
-	}
-	fmt.Fprintln(w)
+	row := func(columns ...string) { fmt.Fprintln(w, strings.Join(columns, "\t")) }
+	labels := each(p.Cells[0].Factors, func(f Factor) string { return f.Label })
+	row("cell", "one trial", p.content(), strings.Join(labels, "\t"))
 	for _, c := range p.Cells[:min(len(p.Cells), textCells)] {
 		took, moved := c.Estimate.Bound.text(c.Estimate.Seconds, c.Estimate.Bytes)
-		fmt.Fprintf(w, "%s\t%s\t%s", c.ID, took, moved)
-		for _, f := range c.Factors {
-			fmt.Fprintf(w, "\t%s", f.Value)
-		}
-		fmt.Fprintln(w)
+		levels := each(c.Factors, func(f Factor) string { return f.Value })
+		row(c.ID, took, moved, strings.Join(levels, "\t"))
 	}
 	w.Flush()
 	for line := range strings.Lines(b.String()) {
@@ -175,3 +170,56 @@ func (t *textPage) cells(p *Plan) {
 }
 
 func plural(n int, noun string) string { return words.Plural(int64(n), noun, noun+"s") }
+
+// fewestInterval is the number of trials that an exact 95 % interval of a median needs.
+const fewestInterval = 6
+
+// Warnings returns problems to consider before the run.
+func (p *Plan) Warnings() []string {
+	var warnings, late []string
+	for _, c := range p.Cells {
+		if c.Estimate.Operation > p.Experiment.Limits.Deadline.Seconds() {
+			late = append(late, c.ID)
+		}
+	}
+	if late != nil {
+		warnings = append(warnings, fmt.Sprintf("in %s (%s) an operation is expected to take longer than its deadline "+
+			"(limits.deadline): most would end as `deadline`, however healthy the server is",
+			plural(len(late), "cell"), words.Some(late)))
+	}
+	r := p.Experiment.Repetitions
+	// The effects of sync's factors are estimated over all cells.
+	if r.Max > 1 && r.Max < fewestInterval && p.Experiment.Sync == nil {
+		warnings = append(warnings, fmt.Sprintf("%s give no 95 %% interval of a median, only the range of the "+
+			"trials: %d do (repetitions)", plural(r.Max, "repetition"), fewestInterval))
+	}
+	if p.Blocks < gate.FewestTrials && p.Experiment.Gates != nil {
+		warnings = append(warnings, fmt.Sprintf("with %s no gate can be decided: it needs %d valid trials of each "+
+			"cell (repetitions)", plural(p.Blocks, "repetition"), gate.FewestTrials))
+	}
+	return append(warnings, p.Unapplied()...)
+}
+
+// Unapplied lists for each attached system the parts of the experiment that do not apply to it.
+func (p *Plan) Unapplied() []string {
+	e := p.Experiment
+	var parts, texts []string
+	varied := func(section string) bool {
+		return slices.ContainsFunc(sortedKeys(e.Factors), func(path string) bool {
+			return strings.HasPrefix(path, section+".")
+		})
+	}
+	if e.Link.Shaped() || varied("link") {
+		parts = append(parts, "link")
+	}
+	if (e.Data.Given() || varied("data")) && !e.Allows("write") {
+		parts = append(parts, "data")
+	}
+	for _, s := range e.Systems {
+		if parts != nil && s.Attached() && e.Collect == nil {
+			texts = append(texts, fmt.Sprintf("%s is attached, with its own network and objects; only systems that are "+
+				"started have this: %s", s.Name, strings.Join(parts, ", ")))
+		}
+	}
+	return texts
+}

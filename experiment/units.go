@@ -2,6 +2,7 @@ package experiment
 
 import (
 	_ "embed"
+	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -15,15 +16,12 @@ import (
 
 // A scalar is a value written as one YAML scalar, with its unit.
 type scalar interface {
-	// parse sets the value from the text of a file, strictly.
+	// parse sets the value from the text of a file, strictly. It reads what fmt.Sprint returns for a value back to
+	// the same value.
 	parse(text string) error
-	// String returns the canonical text; parse reads it back to the same value.
-	String() string
-	// kind returns the name of the kind of scalar in kinds.tsv.
-	kind() string
 }
 
-// scalarKind describes one type of scalar.
+// scalarKind describes types of scalars.
 type scalarKind struct {
 	name    string // "size"
 	noun    string // "a size such as 10MiB"
@@ -35,18 +33,21 @@ type scalarKind struct {
 //go:embed kinds.tsv
 var kindTable string
 
+// kinds returns the kinds of scalars by the names of their types.
 var kinds = sync.OnceValue(func() map[string]scalarKind {
 	all := map[string]scalarKind{}
 	for line := range strings.Lines(kindTable) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		all[f[0]] = scalarKind{f[0], f[1], f[2], f[3], f[4]}
+		for typ := range strings.SplitSeq(f[0], ",") {
+			all[typ] = scalarKind{f[1], f[2], f[3], f[4], f[5]}
+		}
 	}
 	return all
 })
 
-// notA returns the mistake that a text is not of a kind.
-func notA(kind, text, hint string) error {
-	return mistake(hint, "%q is not %s", text, kinds()[kind].noun)
+// notA returns the mistake that a text is not a value of a type.
+func notA(typ, text, hint string) error {
+	return mistake(hint, "%q is not %s", text, kinds()[typ].noun)
 }
 
 type unitSize struct {
@@ -59,7 +60,7 @@ var decimalUnits = []unitSize{{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e
 
 // quantity describes how values of one type are written.
 type quantity struct {
-	kind     string
+	kind     string            // type in kinds.tsv
 	units    []unitSize        // sizes are in the smallest unit
 	per      int64             // smallest units per base unit
 	spelling *strings.Replacer // replaces alternative spellings of units
@@ -71,28 +72,28 @@ type quantity struct {
 
 var (
 	bytesQuantity = &quantity{
-		kind:  "size",
+		kind:  "Bytes",
 		units: slices.Concat([]unitSize{{"", 1}, {"B", 1}}, binaryUnits, decimalUnits),
 		per:   1, largest: 8191 << 50, most: "8191PiB", spelling: strings.NewReplacer("KB", "kB"),
 	}
 	rateQuantity = &quantity{
-		kind:  "rate",
+		kind:  "BitRate",
 		units: []unitSize{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}},
 		per:   1, largest: 1e15, most: "1000Tbit", positive: true,
 		spelling: strings.NewReplacer("Kbit/s", "kbit", "Kbit", "kbit", "Kbps", "kbit", "bit/s", "bit", "bps", "bit"),
 	}
 	durationQuantity = &quantity{
-		kind:  "duration",
+		kind:  "Duration",
 		units: []unitSize{{"d", 86400e9}, {"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}},
 		per:   1e9, largest: 2562047 * 3600, most: "2562047h", sums: true, spelling: strings.NewReplacer("µs", "us"),
 	}
 	shareQuantity = &quantity{
-		kind:  "share",
+		kind:  "Fraction",
 		units: []unitSize{{"", 100}, {"%", 1}}, spelling: strings.NewReplacer(),
 		per: 100, largest: 1, most: "100%, written like 5% or 0.05",
 	}
 	opsQuantity = &quantity{
-		kind:  "arrival rate",
+		kind:  "OpRate",
 		units: []unitSize{{"/s", 3600}, {"/m", 60}, {"/h", 1}}, spelling: strings.NewReplacer(),
 		per: 3600, largest: 1e9, most: "1000000000/s", positive: true,
 	}
@@ -202,8 +203,6 @@ func (b Bytes) String() string {
 	return digits + unit
 }
 
-func (Bytes) kind() string { return "size" }
-
 // BitRate is a rate in bits per second; 0 is unlimited. Its units are decimal.
 type BitRate float64
 
@@ -224,8 +223,6 @@ func (r BitRate) String() string {
 	}
 	return strconv.FormatFloat(float64(r), 'f', -1, 64) + "bit"
 }
-
-func (BitRate) kind() string { return "rate" }
 
 // Duration is a length of time. In JSON it is a number of seconds.
 type Duration time.Duration
@@ -256,8 +253,6 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads seconds, exactly to the nanosecond.
 func (d *Duration) UnmarshalJSON(b []byte) error { return d.parse(string(b) + "s") }
 
-func (Duration) kind() string { return "duration" }
-
 // Fraction is a share between 0 and 1.
 type Fraction float64
 
@@ -276,7 +271,14 @@ func (f Fraction) String() string {
 	return strconv.FormatFloat(float64(f), 'f', -1, 64)
 }
 
-func (Fraction) kind() string { return "share" }
+// Of returns the share of n, rounded up to an integer: 10 % of 30 is 3, whatever the binary
+// fraction of 0.1 is.
+func (f Fraction) Of(n int) int {
+	if f <= 0 {
+		return 0
+	}
+	return min(n, max(1, int(math.Ceil(float64(n)*float64(f)-1e-9))))
+}
 
 // OpRate is a rate of operations per second.
 type OpRate float64
@@ -286,4 +288,44 @@ func (r *OpRate) parse(s string) error { return parseReal(opsQuantity, s, r) }
 // String returns the rate per second.
 func (r OpRate) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }
 
-func (OpRate) kind() string { return "arrival rate" }
+// Money is an exact amount in a system's currency, without its unit.
+type Money string
+
+var moneyRE = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+
+func (m *Money) parse(s string) error {
+	s = strings.TrimSpace(s)
+	if !moneyRE.MatchString(s) || len(s) > 60 {
+		return notA("Money", s, "all its digits, without separators, exponent and currency")
+	}
+	amount, _ := new(big.Rat).SetString(s)
+	*m = Money(words.Decimal(amount, len(s)))
+	return nil
+}
+
+// PriceText is a [Price] as written in the file.
+type PriceText string
+
+func (t *PriceText) parse(s string) error {
+	_, err := ParsePrice(s)
+	*t = PriceText(strings.Join(strings.Fields(s), " "))
+	return err
+}
+
+// Price is the price of one unit of a system's currency.
+type Price struct {
+	Each     *big.Rat // in Currency
+	Currency string   // "USD"
+}
+
+var priceRE = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?)\s+([A-Za-z]+)(?:\s+.*)?$`)
+
+// ParsePrice reads a price such as "0.014 USD (2018-06-01)".
+func ParsePrice(s string) (Price, error) {
+	m := priceRE.FindStringSubmatch(strings.TrimSpace(s))
+	if m == nil || len(m[1]) > 60 {
+		return Price{}, notA("PriceText", s, "write the amount, the currency and where it is from")
+	}
+	each, _ := new(big.Rat).SetString(m[1])
+	return Price{each, m[3]}, nil
+}

@@ -2,9 +2,12 @@ package experiment
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -63,11 +66,14 @@ func TestTexts(t *testing.T) {
 		switch {
 		case c.text == "" && err == nil:
 			t.Errorf("%T %q: read as %v, want an error", c.v, c.in, c.v)
-		case c.text != "" && (err != nil || c.v.String() != c.text || n != c.n):
+		case c.text != "" && (err != nil || written(c.v) != c.text || n != c.n):
 			t.Errorf("%T %q: %q %v %v, want %q %v", c.v, c.in, c.v, n, err, c.text, c.n)
 		}
 	}
 }
+
+// written returns a value as it is written in a file.
+func written(v scalar) string { return fmt.Sprint(reflect.ValueOf(v).Elem().Interface()) }
 
 func newScalars() []scalar {
 	return []scalar{new(Bytes), new(BitRate), new(Duration), new(Fraction), new(OpRate), new(Part), new(When),
@@ -87,17 +93,17 @@ func FuzzUnits(f *testing.F) {
 			if v.parse(text) != nil {
 				continue
 			}
-			k := kinds()[v.kind()]
+			k := kinds()[reflect.TypeOf(v).Elem().Name()]
 			pattern := regexp.MustCompile(k.pattern)
 			if !pattern.MatchString(text) {
 				t.Errorf("%s: %q is read, but the pattern refuses it", k.name, text)
 			}
-			if !pattern.MatchString(v.String()) {
-				t.Errorf("%s: %q is written, but the pattern refuses it", k.name, v)
+			if !pattern.MatchString(written(v)) {
+				t.Errorf("%s: %q is written, but the pattern refuses it", k.name, written(v))
 			}
 			back := reflect.New(reflect.TypeOf(v).Elem()).Interface().(scalar)
-			if err := back.parse(v.String()); err != nil || !reflect.DeepEqual(v, back) {
-				t.Errorf("%s: %q written as %q, read as %q: %v", k.name, text, v, back, err)
+			if err := back.parse(written(v)); err != nil || !reflect.DeepEqual(v, back) {
+				t.Errorf("%s: %q written as %q, read as %q: %v", k.name, text, written(v), back, err)
 			}
 			if n := number(reflect.ValueOf(v).Elem()); n < 0 || math.IsInf(n, 0) || math.IsNaN(n) {
 				t.Errorf("%s: %q is %v", k.name, text, n)
@@ -112,4 +118,43 @@ func FuzzUnits(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestParseMoney(t *testing.T) {
+	for text, want := range map[string]string{
+		"3600": "3600", "0.000000000000000000000001": "0.000000000000000000000001", "00012.3400": "12.34", "0": "0",
+	} {
+		var got Money
+		if err := got.parse(text); err != nil || string(got) != want {
+			t.Errorf("%q is %q, %v, want %q", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"-1": "is not an amount", "+1": "is not", "1e3": "exponent", "1,000": "separators", "1 SC": "currency",
+		"": "is not an amount", ".5": "is not an amount", "5.": "",
+		"all": "is not an amount", strings.Repeat("9", 100): "is not an amount",
+	} {
+		var got Money
+		if err := got.parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is %v, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+func TestParsePrice(t *testing.T) {
+	p, err := ParsePrice(" 0.014 USD (2018-06-01) ")
+	if err != nil || p.Each.Cmp(big.NewRat(14, 1000)) != 0 || p.Currency != "USD" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := ParsePrice("1 EUR by nobody"); err != nil || p.Currency != "EUR" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := ParsePrice("1 EUR"); err != nil || p.Currency != "EUR" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, text := range []string{"", "1", "USD 1", "-1 USD", "1,5 EUR", "1USD"} {
+		if p, err := ParsePrice(text); err == nil {
+			t.Errorf("%q is %+v", text, p)
+		}
+	}
 }

@@ -5,8 +5,6 @@ package presets
 import (
 	"embed"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 )
 
@@ -20,38 +18,33 @@ type Preset struct {
 	Source  []byte
 }
 
-// List returns all presets, by name.
-func List() []Preset {
-	entries, _ := files.ReadDir(".") // embedded at build time
-	var all []Preset
-	for _, e := range entries {
-		src, _ := files.ReadFile(e.Name())
-		all = append(all, Preset{strings.TrimSuffix(e.Name(), path.Ext(e.Name())), summary(string(src)), src})
-	}
-	return all
-}
-
-// Names returns the names of all presets.
+// Names returns the names of all presets, sorted.
 func Names() []string {
 	var names []string
-	for _, p := range List() {
-		names = append(names, p.Name)
+	entries, _ := files.ReadDir(".") // embedded at build time
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
 	}
 	return names
 }
 
-// Get returns the preset with that name.
-func Get(name string) (Preset, error) {
-	all := List()
-	if i := slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }); i >= 0 {
-		return all[i], nil
+// List returns all presets, by name.
+func List() []Preset {
+	var all []Preset
+	for _, name := range Names() {
+		p, _ := Get(name)
+		all = append(all, p)
 	}
-	return Preset{}, fmt.Errorf("no preset is named %q; there are %s", name, strings.Join(Names(), ", "))
+	return all
 }
 
-// summary returns the first line of the header, without the name before the colon.
-func summary(src string) string {
-	line, _, _ := strings.Cut(src, "\n")
-	_, about, _ := strings.Cut(line, ": ")
-	return about
+// Get returns the preset with that name.
+func Get(name string) (Preset, error) {
+	src, err := files.ReadFile(name + ".yaml")
+	if err != nil {
+		return Preset{}, fmt.Errorf("no preset is named %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	header, _, _ := strings.Cut(string(src), "\n")
+	_, summary, _ := strings.Cut(header, ": ")
+	return Preset{name, summary, src}, nil
 }

@@ -79,6 +79,17 @@ func TestList(t *testing.T) {
 	}
 }
 
+// The defaults of all options of all systems are values of the options' types.
+func TestDefaults(t *testing.T) {
+	for _, s := range systems.All() {
+		src := "scenario: overhead\ndata: {size: 1kB}\nsystems: [" + s.Info().Name + "]\n"
+		_, err := experiment.Parse("defaults.yaml", []byte(src), nil, engine.Catalog(systems.All()))
+		if err != nil && strings.Contains(err.Error(), "the default of") {
+			t.Error(err)
+		}
+	}
+}
+
 // The plan is the study's whole grid, and nothing else.
 func TestBoostRetrieval(t *testing.T) {
 	p := plan(t, "boost-retrieval")

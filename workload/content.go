@@ -26,11 +26,8 @@ type Content struct {
 const contentDomain = "plimsoll content v1"
 
 func (c Content) cipher() cipher.Block {
-	var in [len(contentDomain) + 16]byte
-	n := copy(in[:], contentDomain)
-	binary.BigEndian.PutUint64(in[n:], c.Seed)
-	binary.BigEndian.PutUint64(in[n+8:], c.Index)
-	key := sha256.Sum256(in[:])
+	in := binary.BigEndian.AppendUint64([]byte(contentDomain), c.Seed)
+	key := sha256.Sum256(binary.BigEndian.AppendUint64(in, c.Index))
 	b, err := aes.NewCipher(key[:16])
 	if err != nil {
 		panic(err) // fails only for a wrong key length
@@ -109,4 +106,22 @@ func (r *Reader) xor(p []byte) {
 	}
 	r.ctr.XORKeyStream(p, p)
 	r.off += int64(len(p))
+}
+
+// Mix returns a hash of a seed and a counter: the k-th number of a random sequence, computed
+// without its predecessors. (It is the output function of SplitMix64, Steele et al., OOPSLA 2014,
+// applied twice so that nearby seeds give unrelated sequences.)
+func Mix(seed, k uint64) uint64 {
+	return mix64(mix64(seed+0x9e3779b97f4a7c15) + k*0x9e3779b97f4a7c15)
+}
+
+// Uniform returns the k-th of a sequence of random numbers between 0 and 1, both excluded.
+func Uniform(seed, k uint64) float64 {
+	return (float64(Mix(seed, k)>>11) + 0.5) / (1 << 53) // 53 bits and a half
+}
+
+func mix64(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
 }

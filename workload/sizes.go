@@ -1,8 +1,11 @@
 package workload
 
 import (
+	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/bits"
 	"slices"
@@ -56,12 +59,7 @@ func NewSpread(n int, seed uint64, buckets ...Bucket) *Spread {
 		sum += b.Weight
 	}
 	s := &Spread{seed: seed, buckets: buckets, order: newPermutation(n, Mix(seed, orderKey))}
-	type rest struct {
-		bucket int
-		share  float64
-	}
-	var rests []rest
-	counts, given := make([]int, len(buckets)), 0
+	counts, rests, given := make([]int, len(buckets)), make([]float64, len(buckets)), 0
 	for i, b := range buckets {
 		exact := b.Weight / sum * float64(n)
 		// Remove rounding errors from shares that are whole numbers.
@@ -70,11 +68,12 @@ func NewSpread(n int, seed uint64, buckets ...Bucket) *Spread {
 		}
 		counts[i] = int(exact)
 		given += counts[i]
-		rests = append(rests, rest{i, exact - math.Floor(exact)})
+		rests[i] = exact - math.Floor(exact)
 	}
-	slices.SortStableFunc(rests, func(a, b rest) int { return cmp.Compare(b.share, a.share) })
-	for i := range n - given {
-		counts[rests[i%len(rests)].bucket]++
+	for range n - given { // less than one for each bucket
+		largest := slices.Index(rests, slices.Max(rests))
+		counts[largest]++
+		rests[largest] = -1
 	}
 	end := 0
 	for _, c := range counts {
@@ -170,3 +169,65 @@ func (z Zipf) Pick(u float64) int {
 	i, _ := slices.BinarySearch(z, u*z[len(z)-1])
 	return min(i, len(z)-1)
 }
+
+// Trace is a list of sizes, optionally with names.
+type Trace struct {
+	sizes []int64
+	names []string
+}
+
+// ReadTrace reads one object per line: its size and optionally a comma and its name, which may
+// contain commas. Empty lines and lines that begin with # are ignored. size parses a size; file is
+// the name in error messages.
+func ReadTrace(r io.Reader, file string, size func(string) (int64, error)) (*Trace, error) {
+	t := &Trace{}
+	lines := map[string]int{} // line on which each name appears
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, 1<<20)
+	line := 0
+	for in.Scan() {
+		line++
+		text := strings.TrimSpace(in.Text())
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		first, name, _ := strings.Cut(text, ",")
+		name = strings.TrimSpace(name)
+		n, err := size(strings.TrimSpace(first))
+		if err == nil && n < 0 {
+			err = errors.New("a size cannot be negative")
+		}
+		if err == nil && name != "" {
+			err = checkName(name)
+		}
+		name = cmp.Or(name, number(len(t.sizes)))
+		if other := lines[name]; err == nil && other > 0 {
+			err = fmt.Errorf("the name %q is the one of line %d, too", name, other)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, line, err)
+		}
+		lines[name] = line
+		t.sizes, t.names = append(t.sizes, n), append(t.names, name)
+	}
+	switch err := in.Err(); {
+	case err != nil:
+		return nil, fmt.Errorf("%s:%d: %w", file, line+1, err)
+	case len(t.sizes) == 0:
+		return nil, fmt.Errorf("%s: no line has a size", file)
+	}
+	return t, nil
+}
+
+// Len implements Sizes.
+func (t *Trace) Len() int { return len(t.sizes) }
+
+// Size implements Sizes.
+func (t *Trace) Size(i int) int64 { return t.sizes[i] }
+
+// String implements Sizes. It omits the sizes: they are part of the set's fingerprint, because a
+// trace has names.
+func (t *Trace) String() string { return fmt.Sprintf("trace of %d objects", len(t.sizes)) }
+
+// Name returns the name of the i-th object.
+func (t *Trace) Name(i int) string { return t.names[i] }

@@ -34,7 +34,7 @@ func (p *program) planCommand() *cobra.Command {
 		if p.ui.JSON {
 			err = p.print(cfg.Plan.Marshal())
 		} else {
-			err = cfg.Plan.WriteText(ui.Plain(p.stdout))
+			_, err = fmt.Fprint(ui.Plain(p.stdout), cfg.Plan.Text())
 		}
 		if err != nil {
 			return err

@@ -200,18 +200,19 @@ func (p *parser) operand(left bool) operand {
 
 // factor returns the factor with a path or, if short, the only one whose path ends with the name.
 func (p *parser) factor(name string, short bool) *Factor {
-	var found *Factor
-	for i := range p.factors {
-		switch f := &p.factors[i]; {
-		case f.Path == name:
-			return f
-		case short && strings.HasSuffix(f.Path, "."+name) && found == nil:
-			found = f
-		case short && strings.HasSuffix(f.Path, "."+name):
-			short, found = false, nil // ambiguous
+	var ends []*Factor
+	for i, f := range p.factors {
+		if f.Path == name {
+			return &p.factors[i]
+		}
+		if short && strings.HasSuffix(f.Path, "."+name) {
+			ends = append(ends, &p.factors[i])
 		}
 	}
-	return found
+	if len(ends) != 1 { // none, or ambiguous
+		return nil
+	}
+	return ends[0]
 }
 
 // near returns the hint for a name that is not a factor.

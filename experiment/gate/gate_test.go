@@ -2,7 +2,6 @@ package gate
 
 import (
 	"errors"
-	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -17,8 +16,10 @@ var names = Names{
 		{Key: "line", Unit: "bit/s", Neither: true}, {Key: "cpu", Unit: "s/GB", Lower: true},
 		{Key: "seeder_share", Unit: "ratio", Neither: true}},
 	Headline: "throughput",
-	Levels: map[string][]string{"system": {"deluge", "codex"}, "sync.storage": {"disk", "ram"},
-		"disseminate.faults": {"none", "crash seeders at 50% for 5s"}},
+	Cells: []map[string]string{
+		{"system": "deluge", "sync.storage": "disk", "disseminate.faults": "none"},
+		{"system": "codex", "sync.storage": "ram", "disseminate.faults": "crash seeders at 50% for 5s"},
+	},
 	Base: true,
 }
 
@@ -52,17 +53,16 @@ func TestRules(t *testing.T) {
 // A rule applies to the cells for which its condition holds.
 func TestRulesMeanCells(t *testing.T) {
 	names := names
-	names.Levels = maps.Clone(names.Levels)
-	names.Levels["system"] = []string{"deluge", "codex", "store.local"}
 	cells := []map[string]string{
 		{"system": "codex", "sync.storage": "disk", "disseminate.faults": "none"},
 		{"system": "deluge", "sync.storage": "ram", "disseminate.faults": "crash seeders at 50% for 5s"},
 		{"system": "store.local", "sync.storage": "tape", "disseminate.faults": "none"},
 	}
+	names.Cells = cells
 	for where, want := range map[string]string{
 		"": "012", "storage == ram": "1", "sync.storage != ram": "02", "system == store.local": "2",
-		"system in [codex, store.local]":     "02",
-		"storage == ram and system == codex": "", "storage == ram || system == codex": "01",
+		"system in [codex, store.local]":      "02",
+		"storage == ram and system == deluge": "1", "storage == ram || system == codex": "01",
 		`faults == "crash seeders at 50% for 5s" and system == 'deluge'`: "1", "system in [codex, deluge] && " +
 			"!(faults == none)": "1",
 	} {

@@ -185,9 +185,9 @@ func swarmLines(in *scenario.Measured, m map[string]float64, put func(string, fl
 		factor, _ = nodes.MeasuredAgainst(*in.Link, 0)
 	}
 	payload := func(wire float64) float64 { return link.TCPPayloadRate(wire, in.Cell.Link.IPv6) }
-	scenario.PutLine(m, "line", in.Cell.LoadLineOf(d.Leechers(), payload)/factor, "time_last")
+	scenario.PutLine(m, "line", in.Cell.LoadLine(d.Leechers(), payload)/factor, "time_last")
 	half := (d.Leechers() + 1) / 2 // when the product-limit estimate first falls to one half
-	scenario.PutLine(m, "line_median", in.Cell.LoadLineOf(half, payload)/factor, "time_median")
+	scenario.PutLine(m, "line_median", in.Cell.LoadLine(half, payload)/factor, "time_median")
 	put("speed_line", float64(in.Cell.Data.Size)/m["line_median"])
 }
 

@@ -418,7 +418,7 @@ func chooseRoles(d *experiment.Disseminate, seed, trial uint64, number int) role
 	all := nodes.Shuffled(d.Nodes, scenario.MixSeed(seed, "seeders", int64(set)))
 	r := roles{seeders: all[:d.Seeders]}
 	rest := all[d.Seeders:]
-	r.slow = nodes.Draw(rest, experiment.SlowLeechers(len(rest), d.Slow), scenario.MixSeed(seed, "slow", int64(set)))
+	r.slow = nodes.Draw(rest, d.Slow.Of(len(rest)), scenario.MixSeed(seed, "slow", int64(set)))
 	r.leechers = nodes.Draw(rest, len(rest), scenario.MixSeed(trial, "order", 0))
 	r.victims = nodes.Victims(d.Faults, trial, map[string][]int{"seeders": r.seeders, "leechers": rest, "nodes": all})
 	return r

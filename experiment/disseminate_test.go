@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"math"
 	"testing"
 	"time"
@@ -60,17 +61,14 @@ func TestLoadLine(t *testing.T) {
 			return wire
 		}
 		cell := swarmCell(c.link, c.d)
-		got := cell.LoadLine(payload)
-		if c.some > 0 {
-			got = cell.LoadLineOf(c.some, payload)
-		}
+		got := cell.LoadLine(cmp.Or(c.some, c.d.Leechers()), payload)
 		if math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %g s, want %g s", c.name, got, c.want)
 		}
 	}
 	// The share of the payload applies to every link.
 	full := swarmCell(Link{Rate: 8e6, Up: 4e6}, Disseminate{Nodes: 4, Seeders: 1})
-	if got := full.LoadLine(func(wire float64) float64 { return wire / 2 }); math.Abs(got-4) > 1e-9 {
+	if got := full.LoadLine(3, func(wire float64) float64 { return wire / 2 }); math.Abs(got-4) > 1e-9 {
 		t.Errorf("half of each rate is payload: %g s, want 4 s", got)
 	}
 }

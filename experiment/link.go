@@ -9,6 +9,36 @@ import (
 	"time"
 )
 
+// Link describes the emulated link between generator and system.
+type Link struct {
+	// Rate on the wire, Ethernet framing included.
+	Rate BitRate `json:"rate" default:"unlimited" zero:"unlimited" max:"1Tbit" label:"rate"`
+	// Rate at which storage nodes send, if not link.rate.
+	Up BitRate `json:"up,omitempty" default:"rate" zero:"rate" max:"1Tbit" label:"up rate"`
+	// Rate at which storage nodes receive, if not link.rate.
+	Down BitRate `json:"down,omitempty" default:"rate" zero:"rate" max:"1Tbit" label:"down rate"`
+	// Delay one way: half the round trip.
+	Delay Duration `json:"delay" default:"0s" max:"10s" label:"delay"`
+	// Round trips between regions in place of delay: ibm-cloud, or a list of your own. Needs the emulator user.
+	Regions Regions `json:"regions,omitempty" default:"none" zero:"none" label:"regions"`
+	// Variation of the delay, uniform, to either side; packets keep their order.
+	Jitter Duration `json:"jitter" default:"0s" max:"10s" label:"jitter"`
+	// Probability that a segment is lost, in each direction. The estimate of plan ignores it.
+	Loss Fraction `json:"loss" default:"0%" max:"90%" label:"loss"`
+	// Queue before the link. auto: the bandwidth-delay product, at least 64 full segments.
+	Queue Bytes `json:"queue" default:"auto" zero:"auto" label:"queue"`
+	// TCP congestion control at both ends; the kernel must have it.
+	Congestion string `json:"congestion" default:"cubic"`
+	// Use IPv6 on the link.
+	IPv6 bool `json:"ipv6" default:"false"`
+	// How far the measured round trip and rate may be off before a trial is invalid; the round trip always by 1 ms,
+	// by the jitter, and by the time of a ping on a slow link.
+	Tolerance Fraction `json:"tolerance" default:"5%"`
+	// netem: the kernel. user: our own, in user space. auto: whichever works (a rate alone: the kernel's tbf). none: no
+	// emulation.
+	Emulator string `json:"emulator" default:"auto" enum:"auto,netem,user,none"`
+}
+
 // RoundTrip is the round trip between two regions, or the name of a published table of round trips.
 type RoundTrip struct {
 	_ struct{} `short:"table"`

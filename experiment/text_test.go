@@ -3,6 +3,7 @@ package experiment
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // A plan lists problems to consider before the run.
@@ -27,7 +28,7 @@ func TestWarnings(t *testing.T) {
 		{held, nil, ""},
 		{held, []string{"repetitions=4"}, few},
 		{"scenario: upload\nsystems: [nginx]\ndata: {size: 1MB}\ngates: [success >= 98%]\n", nil,
-			"a load test is one trial of each cell, so no gate can be decided"},
+			"with 1 repetition no gate can be decided"},
 		{following, nil, ""},
 		{following, []string{"link.rate=1kbit", "sync.vary="}, "its deadline"},
 		{swarm, nil, ""},
@@ -36,6 +37,20 @@ func TestWarnings(t *testing.T) {
 		got := strings.Join(warningsOf(mustPlan(t, c.file, c.set...)), "; ")
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%v: %q, want %q", c.set, got, c.want)
+		}
+	}
+}
+
+// Settings of cells are written as in the file, whatever their type, so that they can be compared with levels.
+func TestSettings(t *testing.T) {
+	c := Cell{Link: Link{Rate: 1e7, Loss: 0.01, Delay: Duration(40 * time.Millisecond)},
+		Sync: &Sync{Faults: Faults{{Cut: "node", At: When{Share: 0.5}, For: Duration(2 * time.Second)}},
+			Options: map[string]string{"batch": "10"}}}
+	got := c.Settings()
+	for path, want := range map[string]string{"link.rate": "10Mbit", "link.loss": "1%", "link.delay": "40ms",
+		"link.queue": "auto", "sync.faults": "cut node at 50% for 2s", "sync.options.batch": "10"} {
+		if got[path] != want {
+			t.Errorf("%s: %q, want %q", path, got[path], want)
 		}
 	}
 }

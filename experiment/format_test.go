@@ -20,11 +20,11 @@ func TestTable(t *testing.T) {
 	walk = func(typ reflect.Type, path string) {
 		for _, f := range tableOf(typ).fields {
 			p := join(path, f.key)
-			if f.doc() == "" || !strings.HasSuffix(f.doc(), ".") {
-				t.Errorf("%s: its doc is no sentence: %q", p, f.doc())
+			if f.doc == "" || !strings.HasSuffix(f.doc, ".") {
+				t.Errorf("%s: its doc is no sentence: %q", p, f.doc)
 			}
-			if f.axis && f.label == "" {
-				t.Errorf("%s: a factor without a label", p)
+			if f.kind().name == "" {
+				t.Errorf("%s: kinds.tsv has no %s", p, f.typ)
 			}
 			if s := f.section(); s != nil {
 				walk(s, p)
@@ -94,7 +94,7 @@ func keyTables(keys []referenceKey, section string, seen map[string]string) stri
 			continue
 		}
 		factor, inner := "", k.section()
-		if k.axis || k.path == varyPath {
+		if k.label != "" || k.path == varyPath {
 			factor = " *(factor)*"
 		}
 		if inner == nil {

@@ -2,9 +2,79 @@ package experiment
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
+
+// A plan depends on values, but not on the order of keys or the spelling of values.
+func TestPlanIsCanonical(t *testing.T) {
+	a := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 40ms}\ndata: {size: "+
+		"1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
+	b := mustPlan(t, "# the same\nretrieve:\n  concurrency: [1, 2]\n  requests: 10\nrepetitions: {max: 6}\nsystems: "+
+		"[{use: nginx, mode: start, with: {workers: 2}}]\ndata: {size: 1024KiB, objects: 1}\nscenario: "+
+		"retrieve\nlink: {delay: 0.04s, rate: 1000Mbps}\nbaseline: nginx\n")
+	if a.Hash != b.Hash {
+		x, _ := a.Marshal()
+		y, _ := b.Marshal()
+		t.Errorf("plans differ:\n%s\n%s", x, y)
+	}
+	c := mustPlan(t, "scenario: retrieve\nsystems: [nginx]\nlink: {rate: 1Gbit, delay: 41ms}\ndata: {size: "+
+		"1MiB}\nretrieve: {requests: 10, concurrency: [1, 2]}\n")
+	if a.Hash == c.Hash {
+		t.Error("another delay, the same hash")
+	}
+}
+
+func TestPlanRoundTrip(t *testing.T) {
+	for _, path := range files(t, "testdata/good/*.yaml") {
+		p := mustPlan(t, string(read(t, path)))
+		b, err := p.Marshal()
+		must(t, err)
+		back, err := LoadPlan(b)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if !reflect.DeepEqual(p, back) {
+			t.Errorf("%s: the plan loaded differs from the plan made", path)
+		}
+		again, err := back.Marshal()
+		if err != nil || string(again) != string(b) {
+			t.Errorf("%s: not the same bytes again (%v)", path, err)
+		}
+		// The plan's experiment is complete: it gives the same plan.
+		replan, err := back.Experiment.Plan()
+		if err != nil || replan.Hash != p.Hash {
+			t.Errorf("%s: planning the plan's experiment gives another plan (%v)", path, err)
+		}
+	}
+}
+
+func TestLoadPlanRefuses(t *testing.T) {
+	p := mustPlan(t, string(read(t, "testdata/good/minimal.yaml")))
+	b, err := p.Marshal()
+	must(t, err)
+	for change, want := range map[[2]string]string{
+		{`"seed": 1`, `"seed": 2`}:     "it was changed",
+		{`"format": 5`, `"format": 6`}: "format 6",
+		{`"format": 5`, `"format": 3`}: "format 3, this program reads formats from 5 to 5",
+		{`{`, `[`}:                     "plan: read",
+	} {
+		changed := strings.Replace(string(b), change[0], change[1], 1)
+		if changed == string(b) {
+			t.Fatalf("%q is not in the plan", change[0])
+		}
+		if _, err := LoadPlan([]byte(changed)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", change, err, want)
+		}
+	}
+	for format, reads := range map[string]bool{"1": false, "2": true, "6": false} {
+		old, err := ReadPlan([]byte(strings.Replace(string(b), `"format": 5`, `"format": `+format, 1)))
+		if (err == nil) != reads || reads && len(old.Cells) != len(p.Cells) {
+			t.Errorf("a plan of format %s for reports: %v", format, err)
+		}
+	}
+}
 
 const swarm = `
 scenario: disseminate
@@ -72,5 +142,20 @@ func TestEstimates(t *testing.T) {
 	p := mustPlan(t, swarm, "repetitions=20", "disseminate.nodes=2,8", "link.rate=unlimited", "data.size=1B")
 	if got := p.Estimate.Seconds - 2*21*aroundTrial; math.Abs(got-8) > 0.1 {
 		t.Errorf("%g s beside the trials", got)
+	}
+}
+
+// A plan with a very short log can be written.
+func TestEstimateOfShortLog(t *testing.T) {
+	src := read(t, "testdata/good/replay.yaml")
+	for _, duration := range []string{"none", "10s"} {
+		e, err := Parse("r.yaml", src, []string{"retrieve.duration=" + duration}, testCatalog())
+		must(t, err)
+		e.Retrieve.Arrivals.Found = &RequestLog{Requests: 1, Bytes: 1000, Paths: 1}
+		p, err := e.Plan()
+		must(t, err)
+		if _, err := p.Marshal(); err != nil || p.Cells[0].Estimate.Seconds > 1 || p.Cells[0].Estimate.Bytes != 1000 {
+			t.Errorf("duration %s: %+v, %v", duration, p.Cells[0].Estimate, err)
+		}
 	}
 }
