@@ -37,7 +37,10 @@ func (d *decoder) check(e *Experiment) {
 		d.refuse(known != nil && !slices.Contains(known, name), fmt.Sprintf("skip[%d]", i), suggest.DidYouMean(name, known),
 			"`skip`: there is no precondition %q", name)
 	}
-
+	if s := e.Disseminate; s != nil {
+		d.refuse(s.SeederSets > e.Repetitions.Max, "disseminate.seeder_sets", "repeat more often, or write 0",
+			"%d seeder sets are more than the repetitions", s.SeederSets)
+	}
 	if e.Retrieve != nil {
 		d.retrieve(e.Retrieve)
 	}

@@ -137,7 +137,8 @@ func (f *Fault) check() error {
 	}
 	who := f.Who()
 	switch {
-
+	case who == WhoNode && f.Count != "":
+		return mistake("take `count` away", "there is one node")
 	case f.WithoutData && who != "leechers" && who != WhoNode:
 		return mistake("crash leechers or the fresh node without data",
 			"%s would come back without anything to give", who)

@@ -135,6 +135,18 @@ type Troubles []Trouble
 
 func (ts Troubles) String() string { return joined(ts) }
 
+func (ts *Troubles) check() error {
+	seen := map[string]bool{}
+	for _, t := range *ts {
+		key := t.Manner() + t.Rate.String()
+		if seen[key] {
+			return mistake("write one group with the sum", "two groups of the same peers")
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
 // checkSync returns an error for a cell that cannot be executed.
 func (c *combination) checkSync(cell *Cell, s *Sync) *Error {
 	all := 0

@@ -193,7 +193,11 @@ func (p *Plan) Warnings() []string {
 		warnings = append(warnings, fmt.Sprintf("%s give no 95 %% interval of a median, only the range of the "+
 			"trials: %d do (repetitions)", plural(r.Max, "repetition"), fewestInterval))
 	}
-	if p.Blocks < gate.FewestTrials && p.Experiment.Gates != nil {
+	switch few := p.Blocks < gate.FewestTrials && p.Experiment.Gates != nil; {
+	case few && p.Experiment.LoadTest():
+		warnings = append(warnings, fmt.Sprintf("a load test is one trial of each cell, so no gate can be decided: "+
+			"it needs %d valid ones", gate.FewestTrials))
+	case few:
 		warnings = append(warnings, fmt.Sprintf("with %s no gate can be decided: it needs %d valid trials of each "+
 			"cell (repetitions)", plural(p.Blocks, "repetition"), gate.FewestTrials))
 	}

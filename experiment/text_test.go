@@ -28,7 +28,7 @@ func TestWarnings(t *testing.T) {
 		{held, nil, ""},
 		{held, []string{"repetitions=4"}, few},
 		{"scenario: upload\nsystems: [nginx]\ndata: {size: 1MB}\ngates: [success >= 98%]\n", nil,
-			"with 1 repetition no gate can be decided"},
+			"a load test is one trial of each cell, so no gate can be decided"},
 		{following, nil, ""},
 		{following, []string{"link.rate=1kbit", "sync.vary="}, "its deadline"},
 		{swarm, nil, ""},
