@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -59,9 +58,6 @@ func (h *host) Processes() []Process {
 // Dial connects from the host.
 func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
-	if h.ns == nil && h.addr.IsLoopback() {
-		d.LocalAddr = h.localAddr(network, address)
-	}
 	// A socket belongs to the namespace it was created in. Each dial has its own
 	// thread, so slow links do not delay other callers.
 	c, err := inNamespace(h.ns, func() (net.Conn, error) { return d.DialContext(ctx, network, address) })
@@ -69,18 +65,6 @@ func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, err
 		return nil, fmt.Errorf("testbed: dial from host %s: %w", h.name, err)
 	}
 	return c, nil
-}
-
-// localAddr makes a plain host's connections come from its own address.
-func (h *host) localAddr(network, address string) net.Addr {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil || !ap.Addr().IsLoopback() || !ap.Addr().Is4() {
-		return nil
-	}
-	if strings.HasPrefix(network, "udp") {
-		return &net.UDPAddr{IP: h.addr.AsSlice()}
-	}
-	return &net.TCPAddr{IP: h.addr.AsSlice()}
 }
 
 // Listen listens on the host with TCP, at a numeric address.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -125,10 +126,8 @@ func Busy(ctx context.Context, limit float64) string {
 	before := scan()
 	b.poll(before, map[int]bool{})
 	begun := time.Now()
-	select {
-	case <-ctx.Done():
+	if !timing.Pause(ctx, busyInterval) {
 		return ""
-	case <-time.After(busyInterval):
 	}
 	after := scan()
 	b.poll(after, map[int]bool{})

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
@@ -283,12 +284,8 @@ func pollReady(ctx context.Context, p Process, c Command) error {
 		if waiting.Err() == nil || last == nil { // a probe cancelled by the deadline says less than the one before
 			last = err
 		}
-		select {
-		case <-time.After(pause):
-		case <-waiting.Done():
-			if !Ended(p) {
-				return fmt.Errorf("%w (last: %w)", context.Cause(waiting), last)
-			}
+		if !timing.Pause(waiting, pause) && !Ended(p) {
+			return fmt.Errorf("%w (last: %w)", context.Cause(waiting), last)
 		}
 	}
 	if err := p.Err(); err != nil {
@@ -323,9 +320,6 @@ var noFileName = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
 
 // Name implements Process.
 func (p *process) Name() string { return p.label }
-
-// PID is the process id of the leader, and with it of the process group and session.
-func (p *process) PID() int { return p.pid }
 
 // ID implements Process.
 func (p *process) ID() ProcessID { return ProcessID{p.host.name, p.pid, p.birth} }

@@ -35,7 +35,7 @@ func TestLastWordsOfProcesses(t *testing.T) {
 		if peak := p.Peak(); !(peak > 100<<10) {
 			t.Errorf("peak of one that has ended: %g", peak)
 		}
-		pids = append(pids, p.PID())
+		pids = append(pids, p.pid)
 	}
 	stop()
 	on, err := Here().Filesystem(dir)

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -35,30 +36,23 @@ func Behind(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host,
 	return launch(ctx, t, at, DefaultOrphaned)
 }
 
-func launch(ctx context.Context, t *testbed.Testbed, at testbed.Host, orphaned time.Duration) (*Host, error) {
+func launch(ctx context.Context, t *testbed.Testbed, at testbed.Host, orphaned time.Duration) (h *Host, err error) {
 	ours, theirs, err := NewCredentials()
-	if err != nil {
-		return nil, err
-	}
-	opt := Options{
-		Name: at.Name(), Addr: at.Addr(), Credentials: ours, Bed: t, Machine: at.Machine(), Alive: orphaned / 10,
-	}
-	dir, err := t.Scratch("agent")
-	if err != nil {
+	dir, failed := t.Scratch("agent")
+	if err := errors.Join(err, failed); err != nil {
 		return nil, err
 	}
 	socket := filepath.Join(dir, "socket")
-	opt.Dial = func(ctx context.Context) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}
-	var h *Host
 	p, err := at.Start(ctx, testbed.Command{
 		Name: "agent", Role: testbed.RoleAgent, Stdin: io.NopCloser(bytes.NewReader(theirs.Encoded())),
 		Args: t.Self("node", "agent", "--listen", "unix:"+socket, "--name", at.Name(), "--address", at.Addr().String(),
 			"--dir", dir, "--orphaned", orphaned.String()),
 		Env: []string{"TMPDIR=" + os.TempDir()},
 		Ready: func(ctx context.Context) (err error) {
-			h, err = Reach(ctx, opt)
+			h, err = Reach(ctx, Options{Name: at.Name(), Addr: at.Addr(), Credentials: ours, Bed: t, Machine: at.Machine(),
+				Alive: orphaned / 10, Dial: func(ctx context.Context) (net.Conn, error) {
+					return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+				}})
 			return err
 		},
 		StopTime: stopTimeout,

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -94,14 +95,7 @@ const alive = "/host/Name"
 const lostAfter = 3
 
 func (h *Host) stayAlive(ctx context.Context) {
-	tick := time.NewTicker(h.opt.Alive)
-	defer tick.Stop()
-	for failed := 0; failed < lostAfter; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for failed := 0; failed < lostAfter && timing.Pause(ctx, h.opt.Alive); {
 		call, cancel := context.WithTimeout(ctx, max(h.opt.Alive, time.Second))
 		err := h.call(call, alive)
 		cancel()

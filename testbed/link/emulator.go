@@ -18,7 +18,6 @@ import (
 
 // Process is a running emulator process as seen by its launcher.
 type Process interface {
-	PID() int
 	Done() <-chan struct{} // closed when it has ended
 	Err() error            // why, once Done is closed
 	Stop(ctx context.Context) error
@@ -128,8 +127,7 @@ func (e *Emulator) Err() error {
 	default:
 		return nil
 	}
-	err := cmp.Or(e.process.Err(), errors.New("it ended with exit status 0"))
-	return fmt.Errorf("link: the emulator (process %d) died: %w", e.process.PID(), err)
+	return fmt.Errorf("link: the emulator died: %w", cmp.Or(e.process.Err(), errors.New("it ended with exit status 0")))
 }
 
 // call calls the emulator and waits for its answer.
@@ -140,7 +138,7 @@ func (e *Emulator) call(ctx context.Context, method string, question, answer any
 	select {
 	case <-call.Done:
 	case <-ctx.Done():
-		return fmt.Errorf("link: no answer from the emulator (process %d): %w", e.process.PID(), ctx.Err())
+		return fmt.Errorf("link: no answer from the emulator: %w", ctx.Err())
 	}
 	var said rpc.ServerError
 	if call.Error == nil || errors.As(call.Error, &said) {
@@ -150,7 +148,7 @@ func (e *Emulator) call(ctx context.Context, method string, question, answer any
 	case <-e.process.Done():
 		return e.Err()
 	case <-time.After(time.Second): // the socket closes an instant before the process is reaped
-		return fmt.Errorf("link: control connection of the emulator (process %d): %w", e.process.PID(), call.Error)
+		return fmt.Errorf("link: control connection of the emulator: %w", call.Error)
 	}
 }
 

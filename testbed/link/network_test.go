@@ -388,7 +388,7 @@ func TestQueueDefaults(t *testing.T) {
 		"one round trip of 40 ms at 1 Gbit/s": {r.Up["a"].Queue, 5e6},
 		"least":                               {r.Up["b"].Queue, 64 * 1514},
 		"as given":                            {r.Down["b"].Queue, 5},
-		"eight super-packets":                 {Params{Rate: 1e10}.QueueBytes(0), 8 * 43 * 1514},
+		"eight super-packets":                 {Params{Rate: 1e10}.withQueue(0).Queue, 8 * 43 * 1514},
 		"no rate":                             {r.Down["c"].Queue, 0},
 	} {
 		if c[0] != c[1] {

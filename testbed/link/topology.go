@@ -16,7 +16,7 @@ type Params struct {
 	Delay  time.Duration // one way
 	Jitter time.Duration // uniform ±, without reordering
 	Loss   float64       // probability per wire segment, 0…1
-	Queue  int64         // bytes; 0: one bandwidth-delay product or more, see QueueBytes
+	Queue  int64         // bytes; 0: one bandwidth-delay product or more, see withQueue
 }
 
 // Shaped reports whether p changes anything.
@@ -114,13 +114,10 @@ func (t Topology) slowest(from string) float64 {
 	return rate
 }
 
-// least returns the smallest non-zero rate, since 0 means unlimited; 0 if there is none.
-func least(rates ...float64) float64 {
-	var r float64
-	for _, x := range rates {
-		if x > 0 && (r == 0 || x < r) {
-			r = x
-		}
+// least returns the lower of two rates, where 0 means unlimited.
+func least(a, b float64) float64 {
+	if a > 0 && b > 0 {
+		return min(a, b)
 	}
-	return r
+	return max(a, b)
 }

@@ -33,24 +33,19 @@ func ipHeader(ipv6 bool) int {
 // BDP is the bandwidth-delay product in bytes.
 func BDP(rate float64, rtt time.Duration) int64 { return int64(rate / 8 * rtt.Seconds()) }
 
-// QueueBytes returns the queue of p on a path with the given round trip: p.Queue, or by
-// default one bandwidth-delay product (the classic rule: a single loss-based flow keeps the
+// withQueue sets the queue of p, unless it has one, for a path with the given round trip:
+// one bandwidth-delay product (the classic rule: a single loss-based flow keeps the
 // link busy while it recovers from halving its window), but at least 64 full segments, and
 // at least eight super-packets of the size that senders may use here, because otherwise a
 // short fast link would drop the tail of every second one. It is 0 if p has no rate.
-func (p Params) QueueBytes(rtt time.Duration) int64 {
+func (p Params) withQueue(rtt time.Duration) Params {
 	switch {
 	case p.Rate <= 0:
-		return 0
-	case p.Queue > 0:
-		return p.Queue
+		p.Queue = 0
+	case p.Queue <= 0:
+		burst := int64(min(segmentsPerBurst(p.Rate), largestBurst))
+		p.Queue = max(BDP(p.Rate, rtt), max(64, 8*burst)*FullFrame)
 	}
-	burst := int64(min(segmentsPerBurst(p.Rate), largestBurst))
-	return max(BDP(p.Rate, rtt), max(64, 8*burst)*FullFrame)
-}
-
-func (p Params) withQueue(rtt time.Duration) Params {
-	p.Queue = p.QueueBytes(rtt)
 	return p
 }
 
