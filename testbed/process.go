@@ -49,6 +49,33 @@ type process struct {
 	seen   map[int]uint64 // the family at the last look: pid → birth
 }
 
+// Ended reports whether a process has ended or can no longer be reached.
+func Ended(p Process) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Trace returns a function that lists the processes of hosts that were running when Trace
+// was called, and all that were started since, ended ones included.
+func Trace(hosts ...Host) func() []Process {
+	over := map[Process]bool{}
+	for _, h := range hosts {
+		for _, p := range h.Processes() {
+			over[p] = Ended(p)
+		}
+	}
+	return func() (all []Process) {
+		for _, h := range hosts {
+			all = append(all, h.Processes()...)
+		}
+		return slices.DeleteFunc(all, func(p Process) bool { return over[p] })
+	}
+}
+
 const (
 	defaultReadyTimeout = 30 * time.Second
 	defaultStopTime     = 10 * time.Second
