@@ -66,7 +66,7 @@ type Command struct {
 	Dir  string   // working directory on the host; created if missing
 	// Stdin and Stdout are owned by Start from the call on, even if it fails: the host
 	// closes Stdin when the process has ended, and Stdout when all output has been copied.
-	// An *os.File on this machine is passed to the process directly. With a nil Stdout,
+	// A Stdin that is an *os.File on this machine is passed to the process directly. With a nil Stdout,
 	// output goes to the log, like standard error. With a nil Stdin, the process reads from
 	// a pipe that stays open while it lives (some daemons end when it closes, so they die
 	// with us).

@@ -163,8 +163,8 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	return p, nil
 }
 
-// pipes sets up the input and output of the process: our files directly, pipes for everything
-// else. After the start, carry copies through the pipes.
+// pipes sets up the input and output of the process: pipes, or our file as the input. After
+// the start, carry copies through the pipes.
 func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 	var feed io.WriteCloser // closed when it has ended
 	from, to := p.cmd.Stdin, p.cmd.Stdout
@@ -173,14 +173,11 @@ func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 	} else if feed, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	var result *os.File
-	output, _ := to.(*os.File)
-	if to != nil && output == nil {
+	var result, output *os.File
+	if to != nil {
 		if result, output, err = os.Pipe(); err != nil {
 			return nil, err
 		}
-	}
-	if output != nil {
 		cmd.Stdout = output
 	}
 	return func() {
@@ -190,10 +187,8 @@ func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 				feed.Close()
 			}()
 		}
-		if output != nil {
-			output.Close()
-		}
 		if result != nil {
+			output.Close()
 			go func() {
 				_, _ = io.Copy(to, result)
 				result.Close()
