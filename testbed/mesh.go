@@ -50,7 +50,7 @@ func MeshAddr(number int) netip.Addr { return hostAddr(prefix4, number) }
 
 // MeshHost adds the host of this machine to a mesh, or, if its number is 0, its own network without a mesh; at is the
 // address of the machine.
-func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at netip.Addr) (Host, error) {
+func (t *Testbed) MeshHost(name string, number int, at netip.Addr) (Host, error) {
 	if number == 0 {
 		return t.OwnNetwork(name, at)
 	}
@@ -63,7 +63,7 @@ func (t *Testbed) MeshHost(ctx context.Context, name string, number int, at neti
 			return nil, fmt.Errorf("testbed: add host %s: %w (%s)", name, err, tunnelNeeds)
 		}
 	}
-	return t.addLocal(ctx, name, number)
+	return t.LocalHost(name, number)
 }
 
 // Mesh executes a call on this machine.

@@ -200,9 +200,8 @@ func traffic(links []netlink.Link) (rx, tx float64) {
 
 // box measures the machine and how much of its CPU others use. Only one poll runs at a time.
 type box struct {
-	begun bool
-	self  usageMeter
-	// As of the last accounting: CPU seconds of the machine without interrupts, of all
+	self usageMeter
+	// As of the last accounting, if there was one: CPU seconds of the machine without interrupts, of all
 	// our descendants, and of kernel threads.
 	at                 time.Time
 	busy, ours, kernel float64
@@ -256,15 +255,15 @@ const accountEvery = time.Second
 // account returns the CPU seconds that others have used since the first poll.
 func (b *box) account(now time.Time, busy, ours, kernel float64) float64 {
 	used := 0.0
-	if b.begun {
+	if !b.at.IsZero() {
 		// Interrupt time is also charged to the interrupted process, so ours may be too
 		// large; others use at least nothing and at most the whole machine.
 		used = max(0, (busy-b.busy)-(ours-b.ours)-(kernel-b.kernel))
 		used = min(used, now.Sub(b.at).Seconds()*float64(runtime.NumCPU()))
 	}
-	if !b.begun || now.Sub(b.at) >= accountEvery {
+	if now.Sub(b.at) >= accountEvery {
 		b.others += used
-		b.begun, b.at, b.busy, b.ours, b.kernel = true, now, busy, ours, kernel
+		b.at, b.busy, b.ours, b.kernel = now, busy, ours, kernel
 		used = 0
 	}
 	b.last = max(b.last, b.others+used)

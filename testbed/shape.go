@@ -99,11 +99,8 @@ func (t *Testbed) apply(ctx context.Context, spec ShapeSpec, change bool) error 
 // applyHere is apply on this machine.
 func (t *Testbed) applyHere(ctx context.Context, spec ShapeSpec, change bool) error {
 	t.mu.Lock()
-	hosts, closed := t.hosts, t.closed
+	hosts := t.hosts
 	t.mu.Unlock()
-	if closed {
-		return errors.New("the testbed is closed")
-	}
 	s := &t.shape
 	s.mu.Lock()
 	defer s.mu.Unlock()

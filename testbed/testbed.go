@@ -166,7 +166,7 @@ func (t *Testbed) Self(args ...string) []string { return append([]string{t.self}
 // AddHost adds a host that every other host can reach. Hosts live as long as the testbed.
 func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 	if t.opt.Hosts == nil {
-		return t.LocalHost(ctx, name)
+		return t.LocalHost(name, 0)
 	}
 	h, err := t.opt.Hosts(ctx, t, name)
 	if err != nil {
@@ -180,16 +180,9 @@ func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 	return h, nil
 }
 
-// LocalHost adds a host on this machine, regardless of Options.Hosts.
-func (t *Testbed) LocalHost(ctx context.Context, name string) (Host, error) {
-	return t.addLocal(ctx, name, 0)
-}
-
-// addLocal adds a host whose addresses are derived from a number; 0: the next one.
-func (t *Testbed) addLocal(ctx context.Context, name string, number int) (Host, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+// LocalHost adds a host on this machine, regardless of Options.Hosts. Its addresses are derived
+// from a number; 0: the next one.
+func (t *Testbed) LocalHost(name string, number int) (Host, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {

@@ -68,10 +68,7 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	transport.Protocols.SetHTTP2(true)
-	opt.On = cmp.Or(opt.On, opt.Name)
-	if opt.Alive <= 0 {
-		opt.Alive = DefaultOrphaned / 10
-	}
+	opt.On, opt.Alive = cmp.Or(opt.On, opt.Name), cmp.Or(opt.Alive, DefaultOrphaned/10)
 	h := &Host{opt: opt, http: &http.Client{Transport: transport}, lost: new(atomic.Pointer[error])}
 	if err := h.call(ctx, "/agent/Begin"); err != nil {
 		transport.CloseIdleConnections()
@@ -326,7 +323,7 @@ func Wanted() testbed.Hosts {
 // host is used only through the agent. Calls to it use a Unix socket, which belongs to no
 // network, so they do not cross the host's link.
 func Behind(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
-	at, err := t.LocalHost(ctx, name)
+	at, err := t.LocalHost(name, 0)
 	if err != nil {
 		return nil, err
 	}

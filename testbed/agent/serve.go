@@ -90,7 +90,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 		defer cancel()
 		err = errors.Join(err, bed.Close(stop))
 	}()
-	host, err := bed.MeshHost(ctx, *name, *index+1, at)
+	host, err := bed.MeshHost(*name, *index+1, at)
 	if err != nil {
 		return err
 	}

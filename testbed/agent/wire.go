@@ -318,12 +318,9 @@ func newCertificate() (cert, key []byte, err error) {
 // config returns the TLS configuration of either end: TLS 1.3 with certificates on both sides.
 func (c Credentials) config() (*tls.Config, error) {
 	peer, err := x509.ParseCertificate(c.Peer)
-	if err != nil {
-		return nil, fmt.Errorf("agent: the certificate of the other end: %w", err)
-	}
-	key, err := x509.ParseECPrivateKey(c.Key)
-	if err != nil {
-		return nil, fmt.Errorf("agent: the key: %w", err)
+	key, failed := x509.ParseECPrivateKey(c.Key)
+	if err := errors.Join(err, failed); err != nil {
+		return nil, fmt.Errorf("agent: the certificate of the other end and our key: %w", err)
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(peer)
