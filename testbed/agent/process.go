@@ -201,22 +201,7 @@ func (p served) Log(ctx context.Context, x *exchange, from int64) {
 		defer f.Close()
 		_, err = f.Seek(from, io.SeekStart)
 	}
-	if !x.answer(err) {
-		return
-	}
-	for over := false; ; {
-		if _, err := io.Copy(x, f); err != nil || over {
-			return
-		}
-		select {
-		case <-p.Done():
-			over = true // its last output remains to be read
-		case <-ctx.Done():
-			return
-		case <-time.After(logPace):
-		}
+	if x.answer(err) {
+		_, _ = io.Copy(x, testbed.Follow(ctx, f, func() bool { return testbed.Ended(p) }))
 	}
 }
-
-// logPace is the interval at which a log is checked for more.
-const logPace = 200 * time.Millisecond
