@@ -20,8 +20,6 @@ import (
 // LocalFiles are the files of this machine.
 type LocalFiles struct{}
 
-var _ Files = LocalFiles{}
-
 // MkdirAll implements Files.
 func (LocalFiles) MkdirAll(dir string, mode fs.FileMode) error { return os.MkdirAll(dir, mode) }
 

@@ -174,10 +174,10 @@ func (t *Testbed) members() (all []member) {
 // each calls all machines at once.
 func each(ctx context.Context, all []member, q func(i int) MeshCall) ([]MeshAnswer, error) {
 	answers := make([]MeshAnswer, len(all))
-	return answers, atOnce(len(all), func(i int) (err error) {
+	return answers, errors.Join(AtOnce(len(all), func(i int) (err error) {
 		answers[i], err = all[i].call(ctx, q(i))
 		return err
-	})
+	})...)
 }
 
 // join starts the emulators of all machines as one mesh.
@@ -421,7 +421,7 @@ func (s *shaper) joinTunnels(t *Testbed, h *host) error {
 // probeTunnels measures the round trips to the other machines, outside the tunnels.
 func (s *shaper) probeTunnels(ctx context.Context, t *Testbed, adopt bool) ([]time.Duration, error) {
 	rtts := make([]time.Duration, len(s.mesh.Peers))
-	err := atOnce(len(rtts), func(i int) (err error) {
+	err := errors.Join(AtOnce(len(rtts), func(i int) (err error) {
 		p := s.mesh.Peers[i]
 		if i == s.mesh.Self {
 			return nil
@@ -431,7 +431,7 @@ func (s *shaper) probeTunnels(ctx context.Context, t *Testbed, adopt bool) ([]ti
 				p.At, err)
 		}
 		return nil
-	})
+	})...)
 	if err != nil || !adopt {
 		return rtts, err
 	}

@@ -70,7 +70,7 @@ func (t *Testbed) Poll(epoch time.Time) []record.Sample {
 	hosts, watched, remote := slices.Concat(t.hosts, t.apart), t.watched, t.remote
 	t.mu.Unlock()
 	elsewhere := make([][]record.Sample, len(remote))
-	_ = atOnce(len(remote), func(i int) error {
+	AtOnce(len(remote), func(i int) error {
 		elsewhere[i] = remote[i].Poll()
 		return nil
 	})

@@ -276,18 +276,18 @@ func (t *Testbed) Close(ctx context.Context) error {
 
 // StopAll stops processes in parallel, so that a slow one does not delay the others.
 func StopAll[P Process](ctx context.Context, procs []P) error {
-	return atOnce(len(procs), func(i int) error { return procs[i].Stop(ctx) })
+	return errors.Join(AtOnce(len(procs), func(i int) error { return procs[i].Stop(ctx) })...)
 }
 
-// atOnce does n things at once.
-func atOnce(n int, do func(i int) error) error {
+// AtOnce does n things at once, and returns the error of each.
+func AtOnce(n int, do func(i int) error) []error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { errs[i] = do(i) })
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return errs
 }
 
 // processes returns the processes of these hosts that were started and not yet stopped.

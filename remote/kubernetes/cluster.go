@@ -52,8 +52,6 @@ type Cluster struct {
 	api    *rest.RESTClient
 }
 
-var _ remote.Place = (*Cluster)(nil)
-
 // Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). where is CONTEXT[/NAMESPACE]; the
 // defaults are the current context and a new namespace for each run.
 func Open(where string, opt Options) (*Cluster, error) {

@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/remote"
+	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/agent"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
 )
@@ -120,8 +120,6 @@ func (p *Place) login(h *host) []string {
 	return append(args, "--", h.SSH)
 }
 
-var _ remote.Place = (*Place)(nil)
-
 // Check implements remote.Place: it logs in to each machine that a run would use.
 func (p *Place) Check(ctx context.Context, want remote.Spec) (all []engine.Problem) {
 	if have := len(p.Hosts); have < want.Machines {
@@ -182,17 +180,12 @@ done`
 
 // each calls do for all hosts concurrently, and returns the errors in their order.
 func (p *Place) each(hosts []host, do func(i int, h *host) error) []error {
-	errs := make([]error, len(hosts))
-	var wg sync.WaitGroup
-	for i := range hosts {
-		wg.Go(func() {
-			if err := do(i, &hosts[i]); err != nil {
-				errs[i] = fmt.Errorf("%s: %w", hosts[i].Name, err)
-			}
-		})
-	}
-	wg.Wait()
-	return errs
+	return testbed.AtOnce(len(hosts), func(i int) error {
+		if err := do(i, &hosts[i]); err != nil {
+			return fmt.Errorf("%s: %w", hosts[i].Name, err)
+		}
+		return nil
+	})
 }
 
 func (p *Place) dir(run string) string { return path.Join(p.Dir, "plimsoll-"+run) }

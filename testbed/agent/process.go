@@ -30,8 +30,6 @@ type process struct {
 	io sync.WaitGroup // streams its input and output
 }
 
-var _ testbed.Process = (*process)(nil)
-
 // carry streams the input and output of a process; the request ends with it.
 func (p *process) carry(c testbed.Command, o *opened) {
 	p.io.Go(func() {
