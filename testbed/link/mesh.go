@@ -156,9 +156,8 @@ type carrier struct {
 // peer is another emulator.
 type peer struct {
 	Peer
-	number    int
-	address   unix.RawSockaddrInet6 // or Inet4, in its place
-	addressed uintptr               // its length
+	number  int
+	address unix.Sockaddr
 
 	sent    uint64 // number of the last datagram sent to it
 	carried int64  // segments sent to it
@@ -192,26 +191,16 @@ func newCarrier(fd int, m *Mesh, n *network) (*carrier, error) {
 		return nil, err
 	}
 	for i, at := range m.Peers {
-		p := &peer{Peer: at, number: i}
-		p.addressed = setAddress(&p.address, at.At)
-		c.peers = append(c.peers, p)
+		c.peers = append(c.peers, &peer{Peer: at, number: i, address: sockaddr(at.At)})
 	}
 	return c, nil
 }
 
-// setAddress writes an address in the kernel's format and returns its length.
-func setAddress(raw *unix.RawSockaddrInet6, a netip.AddrPort) uintptr {
-	var port [2]byte
-	binary.BigEndian.PutUint16(port[:], a.Port())
+func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	if a.Addr().Is4() {
-		four := (*unix.RawSockaddrInet4)(unsafe.Pointer(raw))
-		*four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: binary.NativeEndian.Uint16(port[:]),
-			Addr: a.Addr().As4()}
-		return unix.SizeofSockaddrInet4
+		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 	}
-	*raw = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: binary.NativeEndian.Uint16(port[:]),
-		Addr: a.Addr().As16()}
-	return unix.SizeofSockaddrInet6
+	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
 }
 
 // others returns all peers except this emulator.
@@ -256,9 +245,8 @@ func (c *carrier) write(p *peer, all []byte) {
 	for len(all) > 0 {
 		run := all[:min(c.most, len(all))]
 		all = all[len(run):]
-		_, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(c.fd), uintptr(unsafe.Pointer(&run[0])),
-			uintptr(len(run)), unix.MSG_DONTWAIT, uintptr(unsafe.Pointer(&p.address)), p.addressed)
-		if e == unix.EIO && len(run) > carrySize { // the device cannot split
+		err := unix.Sendto(c.fd, run, unix.MSG_DONTWAIT, p.address)
+		if err == unix.EIO && len(run) > carrySize { // the device cannot split
 			_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, 0)
 			c.most = carrySize
 			c.write(p, run)
