@@ -229,8 +229,8 @@ func (s *shaper) emulateOwn(ctx context.Context, t *Testbed, devices []link.Devi
 	}
 	if s.own == nil {
 		launch := func(ctx context.Context, stdin *os.File, sockets []*os.File) (link.Process, error) {
-			return t.hub.Start(ctx, Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"), Stdin: stdin,
-				files: sockets})
+			return t.hub.Start(ctx, Command{Name: "link", Role: RoleEmulator, Args: t.Self("node", "link"),
+				Stdin: stdin, files: sockets})
 		}
 		e, err := link.New(ctx, launch, link.Options{Seed: s.spec.Seed, Mesh: s.mesh}, int(t.net.hub.Fd()), s.carrier,
 			devices...)

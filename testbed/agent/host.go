@@ -343,8 +343,8 @@ func launch(ctx context.Context, t *testbed.Testbed, at testbed.Host, orphaned t
 			"--dir", dir, "--orphaned", orphaned.String()),
 		Env: []string{"TMPDIR=" + os.TempDir()},
 		Ready: func(ctx context.Context) (err error) {
-			h, err = Reach(ctx, Options{Name: at.Name(), Addr: at.Addr(), Credentials: ours, Bed: t, Machine: at.Machine(),
-				Alive: orphaned / 10, Dial: func(ctx context.Context) (net.Conn, error) {
+			h, err = Reach(ctx, Options{Name: at.Name(), Addr: at.Addr(), Credentials: ours, Bed: t,
+				Machine: at.Machine(), Alive: orphaned / 10, Dial: func(ctx context.Context) (net.Conn, error) {
 					return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 				}})
 			return err

@@ -79,7 +79,7 @@ func (s *service) Probe(adopt bool, rtts *[]time.Duration) error {
 		return errors.New("link: the emulator is in no mesh")
 	}
 	l := s.loops[0]
-	peers := l.carrier.others()
+	peers := slices.Delete(slices.Clone(l.carrier.peers), l.carrier.self, l.carrier.self+1)
 	do := func(f func(p *peer)) (err error) {
 		return l.do(func() {
 			for _, p := range peers {
@@ -201,11 +201,6 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 	}
 	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
-}
-
-// others returns all peers except this emulator.
-func (c *carrier) others() []*peer {
-	return slices.Delete(slices.Clone(c.peers), c.self, c.self+1)
 }
 
 // carry sends a packet that is due now to the machine of its destination.
