@@ -99,7 +99,7 @@ func (f *fleet) options(i int, host string) agent.Options {
 func (f *fleet) host(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
 	i, ok := f.place[name]
 	if first := f.machines[0]; !ok { // the client
-		return t.MeshHost(ctx, name, first.Number, first.Addr)
+		return t.MeshHost(name, first.Number, first.Addr)
 	}
 	if i >= len(f.machines) {
 		return nil, fmt.Errorf("host %s needs a machine of its own, and there are %d", name, len(f.machines))

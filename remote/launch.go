@@ -415,10 +415,7 @@ func (l *Launcher) here(text string) string {
 
 // sync copies the run directory here at regular intervals.
 func (l *Launcher) sync(ctx context.Context) {
-	if l.Sync <= 0 {
-		return
-	}
-	for timing.Pause(ctx, l.Sync); ctx.Err() == nil; timing.Pause(ctx, l.Sync) {
+	for l.Sync > 0 && timing.Pause(ctx, l.Sync) {
 		if err := l.fetch(ctx); err != nil && ctx.Err() == nil {
 			l.say.Note(fmt.Sprintf("the run directory was not brought here: %v", err))
 		}

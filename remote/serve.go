@@ -260,9 +260,6 @@ func (r *recorder) event(e event) {
 	}
 }
 
-// followEvery is the interval at which a follower looks for more events.
-const followEvery = 200 * time.Millisecond
-
 // oldAfter is the age from which the progress of a trial or a phase is no longer sent.
 const oldAfter = 5 * time.Second
 
@@ -275,7 +272,8 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 		return err
 	}
 	defer file.Close()
-	for events := gob.NewDecoder(&tail{ctx: ctx, file: file, lock: filepath.Join(dir, engineLock)}); ; {
+	died := func() bool { return holder(filepath.Join(dir, engineLock)) == 0 }
+	for events := gob.NewDecoder(testbed.Follow(ctx, file, died)); ; {
 		var e event
 		if err := events.Decode(&e); ctx.Err() != nil {
 			return ctx.Err()
@@ -291,27 +289,6 @@ func follow(ctx context.Context, dir string, out io.Writer) error {
 			return err
 		}
 	}
-}
-
-// tail reads a file while a process writes it, until that process has ended.
-type tail struct {
-	ctx  context.Context
-	file *os.File
-	lock string // held by the process
-}
-
-func (t *tail) Read(b []byte) (int, error) {
-	for last := false; t.ctx.Err() == nil; timing.Pause(t.ctx, followEvery) {
-		n, err := t.file.Read(b)
-		if n > 0 || err != nil && err != io.EOF {
-			return n, err
-		}
-		if last {
-			return 0, io.ErrUnexpectedEOF
-		}
-		last = holder(t.lock) == 0 // its last output still has to be read
-	}
-	return 0, t.ctx.Err()
 }
 
 // serveAgent runs an agent. At its end it removes the run's directory, unless an engine on the

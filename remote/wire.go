@@ -168,17 +168,12 @@ func readRun(r io.Reader, dir string) error {
 				if _, err := io.Copy(w, t); err != nil || head.Name != database {
 					return err
 				}
-				return removeJournals(path)
+				// SQLite's files beside the old database would restore its content in the new one.
+				return errors.Join(os.RemoveAll(path+"-wal"), os.RemoveAll(path+"-shm"), os.RemoveAll(path+"-journal"))
 			})
 		}
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// removeJournals removes the files that SQLite keeps beside a database, before it is replaced:
-// otherwise they would restore the old content in the new one.
-func removeJournals(path string) error {
-	return errors.Join(os.RemoveAll(path+"-wal"), os.RemoveAll(path+"-shm"), os.RemoveAll(path+"-journal"))
 }

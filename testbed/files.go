@@ -20,8 +20,6 @@ import (
 // LocalFiles are the files of this machine.
 type LocalFiles struct{}
 
-var _ Files = LocalFiles{}
-
 // MkdirAll implements Files.
 func (LocalFiles) MkdirAll(dir string, mode fs.FileMode) error { return os.MkdirAll(dir, mode) }
 
@@ -160,6 +158,33 @@ func Run(ctx context.Context, h Host, c Command) error {
 	}
 	return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 }
+
+// Follow returns a reader of a file that is still written. It ends after what was there when
+// over has returned true.
+func Follow(ctx context.Context, file *os.File, over func() bool) io.Reader {
+	return &follower{ctx, file, over}
+}
+
+type follower struct {
+	ctx  context.Context
+	file *os.File
+	over func() bool
+}
+
+func (f *follower) Read(b []byte) (int, error) {
+	for last := false; ; last = f.over() {
+		n, err := f.file.Read(b)
+		if n > 0 || err != io.EOF || last {
+			return n, err
+		}
+		if !timing.Pause(f.ctx, followEvery) {
+			return 0, f.ctx.Err()
+		}
+	}
+}
+
+// followEvery is the interval at which a file is checked for more.
+const followEvery = 50 * time.Millisecond
 
 // CacheVariable is the environment variable that replaces the user's cache directory.
 const CacheVariable = "PLIMSOLL_CACHE"

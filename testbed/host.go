@@ -6,14 +6,21 @@ package testbed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -59,7 +66,7 @@ type Command struct {
 	Dir  string   // working directory on the host; created if missing
 	// Stdin and Stdout are owned by Start from the call on, even if it fails: the host
 	// closes Stdin when the process has ended, and Stdout when all output has been copied.
-	// An *os.File on this machine is passed to the process directly. With a nil Stdout,
+	// A Stdin that is an *os.File on this machine is passed to the process directly. With a nil Stdout,
 	// output goes to the log, like standard error. With a nil Stdin, the process reads from
 	// a pipe that stays open while it lives (some daemons end when it closes, so they die
 	// with us).
@@ -174,7 +181,9 @@ type Machine interface {
 	Filesystem(dir string) (Filesystem, error)
 	// RAMDisk creates a directory in memory for size bytes. It fails, without using memory,
 	// if there is not enough. It is removed with the testbed, even if plimsoll is killed.
-	RAMDisk(name string, size int64) (RAMDisk, error)
+	RAMDisk(name string, size int64) (path string, err error)
+	// RemoveRAMDisk frees the memory of a RAM disk, except for files that a process still has open.
+	RemoveRAMDisk(path string) error
 	// IOPressure returns the seconds since boot during which at least one task waited for
 	// storage ("some" in /proc/pressure/io; see Documentation/accounting/psi.rst of Linux).
 	IOPressure() float64
@@ -184,4 +193,183 @@ type Machine interface {
 	// Environment describes the machine and the settings of its hosts, as far as they
 	// matter for judging results. It contains no secrets.
 	Environment() map[string]string
+}
+
+// host is a network namespace on this machine, or, without namespaces, one
+// address of the loopback interface.
+type host struct {
+	t      *Testbed
+	name   string
+	index  int
+	addr   netip.Addr
+	addrs  []netip.Addr // IPv4 and, where that is wanted, IPv6
+	keeper *keeper
+	ns     *os.File        // nil: plain
+	nl     *netlink.Handle // nil: no interface of its own
+	veth   netlink.Link
+
+	mu      sync.Mutex
+	procs   []*process // running ones
+	started []Process  // all
+}
+
+// Name implements Host.
+func (h *host) Name() string { return h.name }
+
+// Addr implements Host.
+func (h *host) Addr() netip.Addr { return h.addr }
+
+// Files implements Host.
+func (h *host) Files() Files { return LocalFiles{} }
+
+// Machine implements Host.
+func (h *host) Machine() Machine { return here{h.t} }
+
+// Processes implements Host.
+func (h *host) Processes() []Process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.started)
+}
+
+// Dial connects from the host.
+func (h *host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	// A socket belongs to the namespace it was created in. Each dial has its own
+	// thread, so slow links do not delay other callers.
+	c, err := inNamespace(h.ns, func() (net.Conn, error) { return d.DialContext(ctx, network, address) })
+	if err != nil {
+		return nil, fmt.Errorf("testbed: dial from host %s: %w", h.name, err)
+	}
+	return c, nil
+}
+
+// Listen listens on the host with TCP, at a numeric address.
+func (h *host) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // Go's default since 1.24, but nothing else here uses it
+	return inNamespace(h.ns, func() (net.Listener, error) { return lc.Listen(ctx, network, address) })
+}
+
+// ListenPacket listens on the host with UDP, at a numeric address.
+func (h *host) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
+	var lc net.ListenConfig
+	return inNamespace(h.ns, func() (net.PacketConn, error) { return lc.ListenPacket(ctx, network, address) })
+}
+
+// Respond implements Host.
+func (h *host) Respond(ctx context.Context) (at netip.AddrPort, stop func(), err error) {
+	return link.Respond(ctx, h)
+}
+
+// Measure implements Host.
+func (h *host) Measure(ctx context.Context, to netip.AddrPort, want link.Want, tol float64) (record.LinkCheck, error) {
+	return link.Measure(ctx, h, to, want, tol)
+}
+
+// Port implements Host. Free ports lie below the kernel's ephemeral range (from 10000 on a
+// host with a namespace, from 32768 elsewhere), so no outgoing connection or other listener
+// takes the port before the daemon binds it.
+func (h *host) Port(ctx context.Context, want int) (int, error) {
+	const first, last, tries = 2048, 9999, 64
+	for range tries {
+		port := want
+		if want == 0 {
+			port = first + rand.IntN(last-first+1)
+		}
+		l, err := h.Listen(ctx, "tcp", netip.AddrPortFrom(h.addr, uint16(port)).String())
+		if want == 0 && errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("testbed: host %s: %w", h.name, err)
+		}
+		return port, l.Close()
+	}
+	return 0, fmt.Errorf("testbed: no free port on host %s: each of %d tried between %d and %d is in use", h.name,
+		tries, first, last)
+}
+
+func (h *host) close() error {
+	h.keeper.stop()
+	if h.nl != nil {
+		h.nl.Close()
+	}
+	if h.ns != nil {
+		return h.ns.Close()
+	}
+	return nil
+}
+
+// newNamespace creates a network namespace without a name. Only the returned descriptor
+// holds it, so the kernel removes it when we die.
+func newNamespace() (f *os.File, err error) {
+	err = link.OnThread(func() (err error) {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("unshare network namespace: %w", err)
+		}
+		f, err = os.Open("/proc/thread-self/ns/net")
+		return err
+	})
+	return f, err
+}
+
+// inNamespace runs f on its own thread inside ns, or directly if ns is nil.
+func inNamespace[T any](ns *os.File, f func() (T, error)) (result T, err error) {
+	if ns == nil {
+		return f()
+	}
+	err = link.InNamespace(int(ns.Fd()), func() (err error) {
+		result, err = f()
+		return err
+	})
+	return result, err
+}
+
+// keeper is the OS thread of a host, which stays in the host's namespace while the host
+// lives. Processes are forked from it: the kernel sends the parent-death signal when the
+// forking THREAD ends, so it must outlive them.
+type keeper struct {
+	work chan func()
+	quit chan struct{}
+	done chan struct{}
+}
+
+var errHostClosed = errors.New("the host is closed")
+
+func startKeeper(ns *os.File) *keeper {
+	k := &keeper{work: make(chan func()), quit: make(chan struct{}), done: make(chan struct{})}
+	link.StartThread(func() {
+		defer close(k.done)
+		if ns != nil && link.Enter(int(ns.Fd())) != nil { // impossible: we created it
+			return
+		}
+		for {
+			select {
+			case f := <-k.work:
+				f()
+			case <-k.quit:
+				return
+			}
+		}
+	})
+	return k
+}
+
+// do runs f on the thread. f must not block for long: everything on the host shares the
+// thread.
+func (k *keeper) do(f func() error) error {
+	errc := make(chan error, 1)
+	select {
+	case k.work <- func() { errc <- f() }:
+		return <-errc
+	case <-k.done:
+		return errHostClosed
+	}
+}
+
+// stop ends the thread; later calls of do fail. It must be called only once.
+func (k *keeper) stop() {
+	close(k.quit)
+	<-k.done
 }

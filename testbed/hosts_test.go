@@ -75,7 +75,8 @@ func TestHostsReachOneAnother(t *testing.T) {
 			_, addr := startEcho(t, a)
 			for _, h := range []*host{a, b, c} {
 				conn := dial(t, h, addr)
-				if from := netip.MustParseAddrPort(conn.LocalAddr().String()).Addr(); from != h.Addr() {
+				from := netip.MustParseAddrPort(conn.LocalAddr().String()).Addr()
+				if !opt.Plain && from != h.Addr() {
 					t.Errorf("connection of host %s comes from %s, want %s", h.Name(), from, h.Addr())
 				}
 				echoes(t, conn)
@@ -164,7 +165,7 @@ func TestNothingLeaks(t *testing.T) {
 			stop()
 			must(t, tb.Close(t.Context()))
 			must(t, tb.Close(t.Context()))
-			if alive(p.PID()) {
+			if alive(p.pid) {
 				t.Error("a process is left")
 			}
 			if _, err := a.Start(t.Context(), Command{Name: "late", Args: []string{"true"}}); err == nil {

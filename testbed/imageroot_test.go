@@ -3,6 +3,7 @@ package testbed
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,11 +55,11 @@ func TestImageAsRoot(t *testing.T) {
 			echo x > /dev/null; ls /; test -e /home || echo no home; cat /proc/self/comm; id -u`
 		must(t, os.MkdirAll(own, 0o755))
 		must(t, os.WriteFile(filepath.Join(own, "input"), []byte("input\n"), 0o644))
-		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		out, in := io.Pipe()
+		p := start(t, h, Command{Name: "shell", Dir: own, Stdout: in, Args: append(command, script)})
+		got, err := io.ReadAll(out)
 		must(t, err)
-		p := start(t, h, Command{Name: "shell", Dir: own, Stdout: out, Args: append(command, script)})
 		<-p.Done()
-		got, _ := os.ReadFile(out.Name())
 		want := "of the image image C /bin " + own + "\n" + own + "\ninput\nown\n"
 		if !strings.HasPrefix(string(got), want) || !strings.Contains(string(got), "no home\ncat\n0\n") {
 			t.Errorf("%s: got\n%s\nwant\n%s…; %v", own, got, want, p.Err())

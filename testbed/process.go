@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 )
 
@@ -46,6 +47,33 @@ type process struct {
 	mark   string // environment variable of the process, unique and inherited by its descendants
 	seenMu sync.Mutex
 	seen   map[int]uint64 // the family at the last look: pid → birth
+}
+
+// Ended reports whether a process has ended or can no longer be reached.
+func Ended(p Process) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Trace returns a function that lists the processes of hosts that were running when Trace
+// was called, and all that were started since, ended ones included.
+func Trace(hosts ...Host) func() []Process {
+	over := map[Process]bool{}
+	for _, h := range hosts {
+		for _, p := range h.Processes() {
+			over[p] = Ended(p)
+		}
+	}
+	return func() (all []Process) {
+		for _, h := range hosts {
+			all = append(all, h.Processes()...)
+		}
+		return slices.DeleteFunc(all, func(p Process) bool { return over[p] })
+	}
 }
 
 const (
@@ -135,8 +163,8 @@ func (h *host) spawn(ctx context.Context, c Command) (*process, error) {
 	return p, nil
 }
 
-// pipes sets up the input and output of the process: our files directly, pipes for everything
-// else. After the start, carry copies through the pipes.
+// pipes sets up the input and output of the process: pipes, or our file as the input. After
+// the start, carry copies through the pipes.
 func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 	var feed io.WriteCloser // closed when it has ended
 	from, to := p.cmd.Stdin, p.cmd.Stdout
@@ -145,14 +173,11 @@ func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 	} else if feed, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	var result *os.File
-	output, _ := to.(*os.File)
-	if to != nil && output == nil {
+	var result, output *os.File
+	if to != nil {
 		if result, output, err = os.Pipe(); err != nil {
 			return nil, err
 		}
-	}
-	if output != nil {
 		cmd.Stdout = output
 	}
 	return func() {
@@ -162,10 +187,8 @@ func (p *process) pipes(cmd *exec.Cmd) (carry func(), err error) {
 				feed.Close()
 			}()
 		}
-		if output != nil {
-			output.Close()
-		}
 		if result != nil {
+			output.Close()
 			go func() {
 				_, _ = io.Copy(to, result)
 				result.Close()
@@ -283,12 +306,8 @@ func pollReady(ctx context.Context, p Process, c Command) error {
 		if waiting.Err() == nil || last == nil { // a probe cancelled by the deadline says less than the one before
 			last = err
 		}
-		select {
-		case <-time.After(pause):
-		case <-waiting.Done():
-			if !Ended(p) {
-				return fmt.Errorf("%w (last: %w)", context.Cause(waiting), last)
-			}
+		if !timing.Pause(waiting, pause) && !Ended(p) {
+			return fmt.Errorf("%w (last: %w)", context.Cause(waiting), last)
 		}
 	}
 	if err := p.Err(); err != nil {
@@ -323,9 +342,6 @@ var noFileName = regexp.MustCompile(`[^a-zA-Z0-9._-]`)
 
 // Name implements Process.
 func (p *process) Name() string { return p.label }
-
-// PID is the process id of the leader, and with it of the process group and session.
-func (p *process) PID() int { return p.pid }
 
 // ID implements Process.
 func (p *process) ID() ProcessID { return ProcessID{p.host.name, p.pid, p.birth} }

@@ -166,7 +166,7 @@ func (t *Testbed) Self(args ...string) []string { return append([]string{t.self}
 // AddHost adds a host that every other host can reach. Hosts live as long as the testbed.
 func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 	if t.opt.Hosts == nil {
-		return t.LocalHost(ctx, name)
+		return t.LocalHost(name, 0)
 	}
 	h, err := t.opt.Hosts(ctx, t, name)
 	if err != nil {
@@ -180,16 +180,9 @@ func (t *Testbed) AddHost(ctx context.Context, name string) (Host, error) {
 	return h, nil
 }
 
-// LocalHost adds a host on this machine, regardless of Options.Hosts.
-func (t *Testbed) LocalHost(ctx context.Context, name string) (Host, error) {
-	return t.addLocal(ctx, name, 0)
-}
-
-// addLocal adds a host whose addresses are derived from a number; 0: the next one.
-func (t *Testbed) addLocal(ctx context.Context, name string, number int) (Host, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+// LocalHost adds a host on this machine, regardless of Options.Hosts. Its addresses are derived
+// from a number; 0: the next one.
+func (t *Testbed) LocalHost(name string, number int) (Host, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -283,18 +276,18 @@ func (t *Testbed) Close(ctx context.Context) error {
 
 // StopAll stops processes in parallel, so that a slow one does not delay the others.
 func StopAll[P Process](ctx context.Context, procs []P) error {
-	return atOnce(len(procs), func(i int) error { return procs[i].Stop(ctx) })
+	return errors.Join(AtOnce(len(procs), func(i int) error { return procs[i].Stop(ctx) })...)
 }
 
-// atOnce does n things at once.
-func atOnce(n int, do func(i int) error) error {
+// AtOnce does n things at once, and returns the error of each.
+func AtOnce(n int, do func(i int) error) []error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { errs[i] = do(i) })
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return errs
 }
 
 // processes returns the processes of these hosts that were started and not yet stopped.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+
+	"github.com/plimsoll-project/plimsoll/remote"
 )
 
 // Requests are JSON to paths of the API: client-go's generated client would make this program a
@@ -110,4 +116,25 @@ func over(j *batch.Job) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batch.JobCondition) bool {
 		return (c.Type == batch.JobComplete || c.Type == batch.JobFailed) && c.Status == core.ConditionTrue
 	})
+}
+
+// Exec implements remote.Place.
+func (c *Cluster) Exec(ctx context.Context, on remote.Machine, args []string, in io.Reader, out io.Writer) error {
+	var said strings.Builder
+	q := url.Values{
+		"container": {containerName}, "command": append([]string{program}, args...),
+		"stdin": {strconv.FormatBool(in != nil)}, "stdout": {"true"}, "stderr": {"true"},
+	}
+	server := c.api.Get().RequestURI(on.ID + "/exec?" + q.Encode()).URL()
+	command, err := remotecommand.NewWebSocketExecutor(c.config, http.MethodGet, server.String())
+	if err == nil {
+		err = command.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: &said})
+	}
+	if err != nil && said.Len() > 0 {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+	}
+	if err != nil {
+		return fmt.Errorf("kubernetes: run %s on %s: %w", program, on.Name, err)
+	}
+	return nil
 }

@@ -7,15 +7,19 @@ package kubernetes
 import (
 	"cmp"
 	"context"
+	_ "embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/goccy/go-yaml"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,8 +51,6 @@ type Cluster struct {
 	config *rest.Config
 	api    *rest.RESTClient
 }
-
-var _ remote.Place = (*Cluster)(nil)
 
 // Open uses the user's kubeconfig (KUBECONFIG, ~/.kube/config). where is CONTEXT[/NAMESPACE]; the
 // defaults are the current context and a new namespace for each run.
@@ -235,4 +237,44 @@ func (c *Cluster) Delete(ctx context.Context, run string) error {
 // left reports whether something of a run exists or its absence cannot be confirmed.
 func (c *Cluster) left(ctx context.Context, run string) bool {
 	return !apierrors.IsNotFound(c.get(ctx, c.owner(run), nil))
+}
+
+// Names that objects.yaml contains, too.
+const (
+	runLabel      = "plimsoll.run"   // on every object and pod, with the run's ID
+	linksLabel    = "plimsoll.links" // on pods with emulated links between them
+	enforceLabel  = "pod-security.kubernetes.io/enforce"
+	containerName = "agent"
+	program       = "plimsoll" // in the PATH of the image
+	agentPort     = 7700
+	workDir       = "/plimsoll"
+)
+
+//go:embed objects.yaml
+var objectsYAML string
+
+var objectsTemplate = template.Must(template.New("objects.yaml").Parse(objectsYAML))
+
+// objects returns all objects of a run except its pods: its namespace, its job, and the objects
+// that the job owns.
+func (c *Cluster) objects(spec remote.Spec) (all []map[string]any, err error) {
+	var text strings.Builder
+	name := nameOf(spec.Run)
+	about := fmt.Sprintf("{name: %s, labels: {%s: %s, app.kubernetes.io/name: plimsoll}}", name, runLabel, spec.Run)
+	err = objectsTemplate.Execute(&text, struct {
+		remote.Spec
+		Options
+		Name, About, Keep, Credentials string
+	}{spec, c.opt, name, about, remote.RunDir, base64.StdEncoding.EncodeToString(spec.Credentials.Encoded())})
+	if err != nil {
+		return nil, err
+	}
+	for one := range strings.SplitSeq(text.String(), "\n---\n") {
+		var o map[string]any
+		if err := yaml.Unmarshal([]byte(one), &o); err != nil {
+			return nil, fmt.Errorf("kubernetes: objects.yaml: %w", err)
+		}
+		all = append(all, o)
+	}
+	return all, nil
 }

@@ -1,19 +1,25 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -62,10 +68,7 @@ func Reach(ctx context.Context, opt Options) (*Host, error) {
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	transport.Protocols.SetHTTP2(true)
-	opt.On = cmp.Or(opt.On, opt.Name)
-	if opt.Alive <= 0 {
-		opt.Alive = DefaultOrphaned / 10
-	}
+	opt.On, opt.Alive = cmp.Or(opt.On, opt.Name), cmp.Or(opt.Alive, DefaultOrphaned/10)
 	h := &Host{opt: opt, http: &http.Client{Transport: transport}, lost: new(atomic.Pointer[error])}
 	if err := h.call(ctx, "/agent/Begin"); err != nil {
 		transport.CloseIdleConnections()
@@ -94,14 +97,7 @@ const alive = "/host/Name"
 const lostAfter = 3
 
 func (h *Host) stayAlive(ctx context.Context) {
-	tick := time.NewTicker(h.opt.Alive)
-	defer tick.Stop()
-	for failed := 0; failed < lostAfter; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for failed := 0; failed < lostAfter && timing.Pause(ctx, h.opt.Alive); {
 		call, cancel := context.WithTimeout(ctx, max(h.opt.Alive, time.Second))
 		err := h.call(call, alive)
 		cancel()
@@ -215,4 +211,152 @@ func (h *Host) Start(ctx context.Context, c testbed.Command) (testbed.Process, e
 		return nil, fmt.Errorf("testbed: start %s: %w", c.Name, err)
 	}
 	return p, nil
+}
+
+// Dial opens a connection that lives as long as the call: received data is streamed after
+// the answer, and data that the caller streams is sent.
+func (s *server) Dial(ctx context.Context, x *exchange, network, address string) {
+	if !strings.HasPrefix(network, "tcp") {
+		x.answer(fmt.Errorf("agent: dial %s: %w: only TCP passes through an agent", network, errors.ErrUnsupported))
+		return
+	}
+	c, err := s.host.Dial(ctx, network, address)
+	if err != nil {
+		x.answer(err)
+		return
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })() // when the caller is gone
+	if !x.answer(nil, c.LocalAddr().(*net.TCPAddr).AddrPort(), c.RemoteAddr().(*net.TCPAddr).AddrPort()) {
+		return
+	}
+	go func() {
+		if _, err := io.Copy(c, x.in); err != nil {
+			return
+		}
+		if half, ok := c.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+	}()
+	if _, err := io.Copy(x, c); err != nil && !errors.Is(err, net.ErrClosed) {
+		x.fail(err)
+	}
+}
+
+// conn is a connection held by the agent: our end of a pipe, which supports deadlines.
+type conn struct {
+	net.Conn
+	local, remote net.Addr
+	end           func()
+	err           atomic.Pointer[error] // why the agent's side ended, unless the data ended
+}
+
+// Dial implements testbed.Host. Only TCP passes through an agent.
+func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var local, remote netip.AddrPort
+	ours, theirs := net.Pipe()
+	from, err := h.open(ctx, "/agent/Dial", theirs, []any{network, addr}, &local, &remote)
+	if err != nil {
+		_ = theirs.Close()
+		return nil, err
+	}
+	k := &conn{Conn: ours, local: net.TCPAddrFromAddrPort(local), remote: net.TCPAddrFromAddrPort(remote),
+		end: from.end}
+	go func() {
+		_, err := io.Copy(theirs, from)
+		broken := err != nil && !errors.Is(err, io.ErrClosedPipe) // ErrClosedPipe: closed by us
+		if broken {
+			k.err.Store(&err)
+		}
+		if _ = theirs.Close(); broken {
+			k.end()
+		}
+	}()
+	return k, nil
+}
+
+func (k *conn) Read(b []byte) (int, error) {
+	n, err := k.Conn.Read(b)
+	return n, k.why(err)
+}
+
+func (k *conn) Write(b []byte) (int, error) {
+	n, err := k.Conn.Write(b)
+	return n, k.why(err)
+}
+
+// why replaces the pipe's error by the agent's.
+func (k *conn) why(err error) error {
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	if e := k.err.Load(); e != nil {
+		return fmt.Errorf("through the agent: %w", *e)
+	}
+	return err
+}
+
+// lingering is how long written data may take to be sent after Close.
+const lingering = 10 * time.Second
+
+func (k *conn) Close() error {
+	time.AfterFunc(lingering, k.end)
+	return k.Conn.Close()
+}
+
+func (k *conn) LocalAddr() net.Addr  { return k.local }
+func (k *conn) RemoteAddr() net.Addr { return k.remote }
+
+// HostsVariable is an environment variable for tests: "agents" puts each host behind its
+// own agent ([Wanted]). It is not part of any plan.
+const HostsVariable = "PLIMSOLL_HOSTS"
+
+// Wanted returns the Hosts of [testbed.Options] that the environment asks for; nil: none.
+func Wanted() testbed.Hosts {
+	if os.Getenv(HostsVariable) == "agents" {
+		return Behind
+	}
+	return nil
+}
+
+// Behind creates a host on this machine and starts an agent in its network. The returned
+// host is used only through the agent. Calls to it use a Unix socket, which belongs to no
+// network, so they do not cross the host's link.
+func Behind(ctx context.Context, t *testbed.Testbed, name string) (testbed.Host, error) {
+	at, err := t.LocalHost(name, 0)
+	if err != nil {
+		return nil, err
+	}
+	return launch(ctx, t, at, DefaultOrphaned)
+}
+
+func launch(ctx context.Context, t *testbed.Testbed, at testbed.Host, orphaned time.Duration) (h *Host, err error) {
+	ours, theirs, err := NewCredentials()
+	dir, failed := t.Scratch("agent")
+	if err := errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(dir, "socket")
+	p, err := at.Start(ctx, testbed.Command{
+		Name: "agent", Role: testbed.RoleAgent, Stdin: io.NopCloser(bytes.NewReader(theirs.Encoded())),
+		Args: t.Self("node", "agent", "--listen", "unix:"+socket, "--name", at.Name(), "--address", at.Addr().String(),
+			"--dir", dir, "--orphaned", orphaned.String()),
+		Env: []string{"TMPDIR=" + os.TempDir()},
+		Ready: func(ctx context.Context) (err error) {
+			h, err = Reach(ctx, Options{Name: at.Name(), Addr: at.Addr(), Credentials: ours, Bed: t,
+				Machine: at.Machine(), Alive: orphaned / 10, Dial: func(ctx context.Context) (net.Conn, error) {
+					return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+				}})
+			return err
+		},
+		StopTime: stopTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		<-p.Done()
+		h.Close()
+	}()
+	return h, nil
 }

@@ -147,7 +147,7 @@ func engineOf(t *testing.T, all []*box) (*testbed.Testbed, []testbed.Host) {
 		Hosts: func(ctx context.Context, tb *testbed.Testbed, name string) (testbed.Host, error) {
 			b := all[name[0]-'a']
 			if b.number == 1 {
-				return tb.MeshHost(ctx, name, 1, b.addr())
+				return tb.MeshHost(name, 1, b.addr())
 			}
 			h, err := Reach(ctx, Options{Name: name, On: b.name(), Addr: testbed.MeshAddr(b.number), Credentials: b.ours,
 				Bed: tb, Dial: func(ctx context.Context) (net.Conn, error) {

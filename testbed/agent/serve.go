@@ -27,6 +27,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/testbed"
 	"github.com/plimsoll-project/plimsoll/testbed/link"
@@ -89,7 +90,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader) (err error) {
 		defer cancel()
 		err = errors.Join(err, bed.Close(stop))
 	}()
-	host, err := bed.MeshHost(ctx, *name, *index+1, at)
+	host, err := bed.MeshHost(*name, *index+1, at)
 	if err != nil {
 		return err
 	}
@@ -156,10 +157,8 @@ func (s *server) await(ctx context.Context, orphaned time.Duration, keep string)
 			fmt.Fprintf(os.Stderr, "agent: the engine has been silent for %s: the end\n", words.Duration(silent))
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !timing.Pause(ctx, min(limit-silent, orphaned)) { // a call, or removing the directory, changes the limit
 			return context.Cause(ctx)
-		case <-time.After(min(limit-silent, orphaned)): // a call, or removing the directory, changes the limit
 		}
 	}
 }

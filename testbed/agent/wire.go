@@ -4,12 +4,23 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/big"
+	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -218,4 +229,104 @@ func askOr[A any](h *Host, otherwise A, path string, args ...any) A {
 		return a
 	}
 	return otherwise
+}
+
+// remoteError is an error sent over the connection: its text, and what errors.Is should find in it.
+type remoteError struct {
+	Text    string
+	Errno   syscall.Errno // errors.Is also finds the errors of package fs in it
+	Classes []int         // indexes into classes
+}
+
+// classes are further errors that errors.Is should find. Both ends have the same version,
+// so their order may change.
+var classes = []error{
+	context.Canceled, context.DeadlineExceeded, os.ErrDeadlineExceeded, os.ErrProcessDone, fs.ErrNotExist,
+	net.ErrClosed, io.EOF, io.ErrUnexpectedEOF, exec.ErrNotFound, errors.ErrUnsupported,
+}
+
+// toRemote has no text if there is no error.
+func toRemote(err error) *remoteError {
+	if err == nil {
+		return &remoteError{}
+	}
+	e := &remoteError{Text: err.Error()}
+	errors.As(err, &e.Errno)
+	for i, c := range classes {
+		if errors.Is(err, c) {
+			e.Classes = append(e.Classes, i)
+		}
+	}
+	return e
+}
+
+func (e *remoteError) Error() string { return e.Text }
+
+// Is implements the interface of errors.Is.
+func (e *remoteError) Is(target error) bool {
+	i := slices.Index(classes, target)
+	return slices.Contains(e.Classes, i) || e.Errno != 0 && errors.Is(e.Errno, target)
+}
+
+// Credentials are the certificate and key of one end of a connection, and the only certificate that it trusts:
+// that of the other end. All are in DER.
+type Credentials struct{ Cert, Key, Peer []byte }
+
+// NewCredentials creates the credentials of one run, which exist only in memory.
+func NewCredentials() (engine, agents Credentials, err error) {
+	if engine.Cert, engine.Key, err = newCertificate(); err == nil {
+		agents.Cert, agents.Key, err = newCertificate()
+	}
+	if err != nil {
+		err = fmt.Errorf("agent: make a certificate: %w", err)
+	}
+	engine.Peer, agents.Peer = agents.Cert, engine.Cert
+	return engine, agents, err
+}
+
+// Encoded returns the credentials as an agent reads them.
+func (c Credentials) Encoded() []byte {
+	var b bytes.Buffer
+	_ = gob.NewEncoder(&b).Encode(c) // writing bytes to memory cannot fail
+	return b.Bytes()
+}
+
+// lifetime is the validity of certificates: longer than any run.
+const lifetime = 100 * 24 * time.Hour
+
+// serverName is the TLS server name of every agent; they are distinguished by address.
+const serverName = "plimsoll-agent"
+
+// newCertificate creates a self-signed certificate.
+func newCertificate() (cert, key []byte, err error) {
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	if key, err = x509.MarshalECPrivateKey(k); err != nil {
+		return nil, nil, err
+	}
+	t := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{serverName}, KeyUsage: x509.KeyUsageDigitalSignature,
+		NotBefore: time.Now().Add(-time.Hour), // clocks differ
+		NotAfter:  time.Now().Add(lifetime),
+	}
+	cert, err = x509.CreateCertificate(rand.Reader, t, t, &k.PublicKey, k)
+	return cert, key, err
+}
+
+// config returns the TLS configuration of either end: TLS 1.3 with certificates on both sides.
+func (c Credentials) config() (*tls.Config, error) {
+	peer, err := x509.ParseCertificate(c.Peer)
+	key, failed := x509.ParseECPrivateKey(c.Key)
+	if err := errors.Join(err, failed); err != nil {
+		return nil, fmt.Errorf("agent: the certificate of the other end and our key: %w", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(peer)
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, ServerName: serverName,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{c.Cert}, PrivateKey: key}},
+		RootCAs:      pool, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+	}, nil
 }

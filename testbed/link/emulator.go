@@ -6,19 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/rpc"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // Process is a running emulator process as seen by its launcher.
 type Process interface {
-	PID() int
 	Done() <-chan struct{} // closed when it has ended
 	Err() error            // why, once Done is closed
 	Stop(ctx context.Context) error
@@ -128,8 +130,7 @@ func (e *Emulator) Err() error {
 	default:
 		return nil
 	}
-	err := cmp.Or(e.process.Err(), errors.New("it ended with exit status 0"))
-	return fmt.Errorf("link: the emulator (process %d) died: %w", e.process.PID(), err)
+	return fmt.Errorf("link: the emulator died: %w", cmp.Or(e.process.Err(), errors.New("it ended with exit status 0")))
 }
 
 // call calls the emulator and waits for its answer.
@@ -140,7 +141,7 @@ func (e *Emulator) call(ctx context.Context, method string, question, answer any
 	select {
 	case <-call.Done:
 	case <-ctx.Done():
-		return fmt.Errorf("link: no answer from the emulator (process %d): %w", e.process.PID(), ctx.Err())
+		return fmt.Errorf("link: no answer from the emulator: %w", ctx.Err())
 	}
 	var said rpc.ServerError
 	if call.Error == nil || errors.As(call.Error, &said) {
@@ -150,7 +151,7 @@ func (e *Emulator) call(ctx context.Context, method string, question, answer any
 	case <-e.process.Done():
 		return e.Err()
 	case <-time.After(time.Second): // the socket closes an instant before the process is reaped
-		return fmt.Errorf("link: control connection of the emulator (process %d): %w", e.process.PID(), call.Error)
+		return fmt.Errorf("link: control connection of the emulator: %w", call.Error)
 	}
 }
 
@@ -211,4 +212,132 @@ func (e *Emulator) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	return e.process.Stop(ctx)
+}
+
+// Own is the name of our emulator.
+const Own = "user"
+
+// Works tries an emulator (Own, NetemDiscipline or TBFDiscipline) in a temporary network namespace
+// and returns why it does not work here. It needs the same rights as the emulators: root, or root
+// of a user namespace.
+func Works(emulator string) error {
+	return OnThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("make a network namespace: %w", err)
+		}
+		veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "a"}, PeerName: "b"}
+		if err := netlink.LinkAdd(veth); err != nil {
+			return fmt.Errorf("make a veth pair: %w", err)
+		}
+		if emulator == Own {
+			f, err := openSocket()
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			s, err := newPacketSocket(int(f.Fd()), 0, 2)
+			if err != nil {
+				return err
+			}
+			return unix.Munmap(s.ring)
+		}
+		dev, err := netlink.LinkByName("a")
+		if err != nil {
+			return err
+		}
+		// This loads the discipline's module if the kernel allows it.
+		p := Params{Rate: 1e9, Queue: 1 << 20}
+		if err := (Port{Device: "a", NL: &netlink.Handle{}}).discipline(dev, emulator, p, 1, 0); err != nil {
+			return fmt.Errorf("the kernel has no %s (module sch_%s): %w", emulator, emulator, err)
+		}
+		return nil
+	})
+}
+
+// Serve is the emulator process, `plimsoll node link`: it serves the client on the socket
+// that is its standard input, until that closes or ctx ends. It needs no rights over any
+// namespace: it inherits its packet sockets as descriptors 3, 4, ….
+func Serve(ctx context.Context, _ []string) error {
+	control, err := net.FileConn(os.NewFile(0, "stdin"))
+	if err != nil {
+		return fmt.Errorf("link: standard input must be the socket of a plimsoll that started this emulator: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { control.Close() })()
+	s, server := &service{}, rpc.NewServer()
+	if err := server.RegisterName("Emulator", s); err != nil {
+		return fmt.Errorf("link: %w", err)
+	}
+	server.ServeConn(control) // until it is closed
+	for _, l := range s.loops {
+		l.stop()
+	}
+	return nil
+}
+
+// Setup configures an emulator process. The packet socket of thread i is descriptor 3 + i. In a
+// mesh there is one thread and one host, and the next descriptor is the socket between machines.
+type Setup struct {
+	Options Options
+	Hosts   []Attached
+}
+
+// Attached is a host and the number of its device.
+type Attached struct {
+	Host   string
+	Addrs  []netip.Addr
+	Device int
+}
+
+// service implements the calls to an emulator process.
+type service struct {
+	mu    sync.Mutex // one call at a time
+	loops []*loop
+}
+
+// Start starts the data path.
+func (s *service) Start(q Setup, _ *bool) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The data path must neither wait for a Go processor while a call is answered, nor
+	// for the garbage collector. Packets are outside its heap, and the garbage of the few
+	// calls of a run may accumulate.
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), q.Options.Threads+2))
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(64 << 20)
+	const first = 3
+	loops, err := newLoops(q.Options, first)
+	if err != nil {
+		return fmt.Errorf("link: start the data path: %w", err)
+	}
+	for _, l := range loops {
+		if err := l.attach(q, first+len(loops)); err != nil {
+			return fmt.Errorf("link: join the mesh: %w", err)
+		}
+	}
+	for _, l := range loops {
+		go l.run()
+	}
+	s.loops = loops
+	return nil
+}
+
+// Shape applies a topology.
+func (s *service) Shape(t Topology, _ *bool) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.loops {
+		err = errors.Join(err, l.do(func() { l.net.reshape(t) }))
+	}
+	return err
+}
+
+// Stats returns the combined statistics of all threads.
+func (s *service) Stats(_ bool, sum *Stats) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.loops {
+		one, e := l.stats()
+		*sum, err = sum.Merge(one), errors.Join(err, e)
+	}
+	return err
 }

@@ -33,7 +33,6 @@ type execProcess struct {
 	err  error
 }
 
-func (p *execProcess) PID() int              { return p.cmd.Process.Pid }
 func (p *execProcess) Done() <-chan struct{} { return p.done }
 func (p *execProcess) Err() error            { return p.err }
 

@@ -268,7 +268,7 @@ func TestEmulatorKilled(t *testing.T) {
 	l := newLab(t, "a", "b")
 	e := l.emulator
 	must(t, e.Err())
-	syscall.Kill(e.process.PID(), syscall.SIGKILL)
+	syscall.Kill(e.process.(*execProcess).cmd.Process.Pid, syscall.SIGKILL)
 	select {
 	case <-e.process.Done():
 	case <-time.After(10 * time.Second):

@@ -3,13 +3,22 @@ package link
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"net"
 	"net/netip"
+	"os"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -172,4 +181,266 @@ func (w Want) LongestWay() time.Duration {
 // independent segments.
 func lossTolerance(loss float64, n int, tol float64) float64 {
 	return tol*loss + 3*math.Sqrt(loss*(1-loss)/float64(max(n, 1)))
+}
+
+const pings = 100
+
+// echo is a ping that has come back.
+type echo struct {
+	sent, rtt time.Duration // by the initiator's clock
+	count     int           // of other datagrams that the responder had received before it
+	came      time.Duration // arrival by the responder's clock
+}
+
+// ping sends a ping.
+func (i *initiator) ping() error {
+	var b [pingSize]byte
+	binary.BigEndian.PutUint16(b[:], pingSize)
+	binary.BigEndian.PutUint64(b[stampAt:], uint64(i.now()))
+	_, err := i.udp.Write(b[:])
+	return err
+}
+
+// hear receives returning pings for a time or until enough returns true; false: it never did. It skips pings
+// sent before since, by an earlier measurement.
+func (i *initiator) hear(since, within time.Duration, enough func(echo) bool) (bool, error) {
+	var b [pingSize]byte
+	i.udp.SetReadDeadline(time.Now().Add(within))
+	for {
+		_, err := i.udp.Read(b[:])
+		now := i.now()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		sent := time.Duration(binary.BigEndian.Uint64(b[stampAt:]))
+		count, came := binary.BigEndian.Uint64(b[countAt:]), binary.BigEndian.Uint64(b[cameAt:])
+		if sent >= since && enough(echo{sent, now - sent, int(count), time.Duration(came)}) {
+			return true, nil
+		}
+	}
+}
+
+// measureRTT sends pings at a steady pace, so that it takes one round trip plus pings ×
+// pace instead of pings round trips. It returns the sorted round trips without lost
+// datagrams.
+func (i *initiator) measureRTT() ([]time.Duration, error) {
+	want := i.want
+	pace := time.Millisecond
+	if want.Rate > 0 { // load the link to at most a tenth
+		pace = max(pace, wireTime(10*pingWire, want.Rate))
+	}
+	n := min(pings, max(10, int(2*time.Second/pace)))
+	// Pings that do not return in time count as lost; the margin is for a machine so busy that we do not
+	// run for a while. If segments are to be lost, the whole margin is always waited for.
+	margin := 2 * time.Second
+	if want.Loss > 0 || want.ReturnLoss > 0 {
+		margin /= 4
+	}
+	if _, err := i.settle(i.now()); err != nil {
+		return nil, err
+	}
+	var rtts []time.Duration
+	first := i.now()
+	for sent := 1; sent <= n; sent++ {
+		if err := i.ping(); err != nil {
+			return nil, err
+		}
+		within := pace
+		if sent == n {
+			within = 2*(want.RTT+want.Jitter) + margin
+		}
+		_, err := i.hear(first, within, func(e echo) bool {
+			rtts = append(rtts, e.rtt)
+			return len(rtts) == n
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if back := float64(n) * (1 - want.Loss) * (1 - want.ReturnLoss); len(rtts) == 0 || float64(len(rtts)) < back/2 {
+		return nil, fmt.Errorf("%d of %d datagrams came back", len(rtts), n)
+	}
+	slices.Sort(rtts)
+	return rtts, nil
+}
+
+// RoundTrip returns the median round trip to a host that responds ([Respond]) over an unknown path: of
+// datagrams, or of handshakes if they are faster, since datagrams wait for processes on a busy machine.
+func RoundTrip(ctx context.Context, from Dialer, to netip.AddrPort) (time.Duration, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	i, err := initiate(ctx, from, to, Want{}, DefaultTolerance)
+	if err != nil {
+		return 0, err
+	}
+	rtts, err := i.measureRTT()
+	if err != nil {
+		return 0, err
+	}
+	rtt := quantile(rtts, 0.5)
+	if kernel, err := i.handshakeRTT(ctx); err == nil {
+		rtt = min(rtt, kernel)
+	}
+	return rtt, nil
+}
+
+// handshakeRTT returns the median round trip of a few TCP handshakes between the two
+// kernels, by the kernel's clock (tcpi_rtt).
+func (i *initiator) handshakeRTT(ctx context.Context) (time.Duration, error) {
+	var rtts []time.Duration
+	for range 5 {
+		c, err := i.dial(ctx)
+		if err != nil {
+			return 0, err
+		}
+		info, err := tcpInfo(c)
+		c.Close()
+		if err != nil {
+			return 0, err
+		}
+		if info.Total_retrans == 0 {
+			rtts = append(rtts, time.Duration(info.Rtt)*time.Microsecond)
+		}
+	}
+	if len(rtts) == 0 {
+		return 0, errors.New("every handshake lost a segment")
+	}
+	slices.Sort(rtts)
+	return quantile(rtts, 0.5), nil
+}
+
+// settle waits until the link is idle: a ping that returns has passed everything that waited in the
+// queues. It also warms up routes and neighbours. It returns the pings sent since then that came back; that
+// ping is the last.
+func (i *initiator) settle(since time.Duration) (all []echo, err error) {
+	began, stop := i.now(), time.Now().Add(i.patience())
+	again := i.want.RTT + i.want.Jitter + 50*time.Millisecond
+	for ; time.Now().Before(stop); again = min(again*2, time.Second+again) {
+		if err := i.ping(); err != nil {
+			return nil, err
+		}
+		idle, err := i.hear(since, again, func(e echo) bool {
+			all = append(all, e)
+			return e.sent >= began && e.rtt <= again
+		})
+		if idle || err != nil {
+			return all, err
+		}
+	}
+	return nil, fmt.Errorf("no datagram came back within %s", words.Duration(i.patience()))
+}
+
+// wireTime returns how long bytes occupy a link.
+func wireTime(bytes int64, rate float64) time.Duration {
+	return time.Duration(math.Ceil(float64(bytes) * 8e9 / rate))
+}
+
+// quantile is the value at rank ⌈q·n⌉ of sorted values.
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[min(max(int(math.Ceil(q*float64(len(sorted))))-1, 0), len(sorted)-1)]
+}
+
+// A datagram of a measurement begins with its size (2 bytes) and the time when it was sent, in nanoseconds
+// of the initiator's clock (8 bytes). Those of pingSize are pings: they are returned with the number of other
+// datagrams received so far (8 bytes) and the time of arrival by the responder's clock (8 bytes).
+const (
+	pingSize = 64
+	pingWire = pingSize + 8 + 40 + Framing
+	stampAt  = 2
+	countAt  = 10
+	cameAt   = 18
+)
+
+// Listener is the host of a responder.
+type Listener interface {
+	Addr() netip.Addr
+	Listen(ctx context.Context, network, address string) (net.Listener, error)
+	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)
+}
+
+// Respond is the far end of a measurement, on a TCP and a UDP port with the same number on a host. It counts
+// datagrams, returns pings, and discards bulk streams until stop is called, which ends all connections to it.
+func Respond(ctx context.Context, h Listener) (at netip.AddrPort, stop func(), err error) {
+	l, err := h.Listen(ctx, "tcp", net.JoinHostPort(h.Addr().String(), "0"))
+	if err != nil {
+		return at, nil, err
+	}
+	udp, err := h.ListenPacket(ctx, "udp", l.Addr().String())
+	if err != nil {
+		l.Close()
+		return at, nil, err
+	}
+	_ = setsockopt(udp, unix.IPPROTO_UDP, unix.UDP_GRO, 1) // otherwise datagrams arrive one by one
+	enlarge(udp)
+	var running sync.WaitGroup
+	running.Go(func() { datagrams(udp) })
+	running.Go(func() { streams(l, &running) })
+	return l.Addr().(*net.TCPAddr).AddrPort(), func() {
+		l.Close()
+		udp.Close()
+		running.Wait()
+	}, nil
+}
+
+// datagrams counts and answers until the socket is closed.
+func datagrams(c net.PacketConn) {
+	start, n := time.Now(), 0
+	b := make([]byte, 1<<16)
+	for {
+		k, peer, err := c.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		came := time.Since(start)
+		size := int(binary.BigEndian.Uint16(b)) // of each of those that the kernel has merged
+		if size != pingSize {
+			n += (k + size - 1) / max(size, 1)
+			continue
+		}
+		for all := b[:k]; len(all) >= pingSize; all = all[pingSize:] {
+			binary.BigEndian.PutUint64(all[countAt:], uint64(n))
+			binary.BigEndian.PutUint64(all[cameAt:], uint64(came))
+			_, _ = c.WriteTo(all[:pingSize], peer)
+		}
+	}
+}
+
+// streams accepts connections until the listener is closed, which closes them all.
+func streams(l net.Listener, running *sync.WaitGroup) {
+	var open []net.Conn
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			break
+		}
+		open = append(open, c)
+		running.Go(func() { discard(c.(*net.TCPConn)) })
+	}
+	for _, c := range open {
+		c.Close()
+	}
+}
+
+// discard receives and discards without copying: MSG_TRUNC does not touch the buffer
+// (tcp(7)).
+func discard(c *net.TCPConn) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	b := make([]byte, 1<<20)
+	for {
+		var k int
+		var e error
+		err := raw.Read(func(fd uintptr) bool {
+			k, _, e = unix.Recvfrom(int(fd), b, unix.MSG_TRUNC)
+			return e != syscall.EAGAIN
+		})
+		if err != nil || e != nil || k <= 0 {
+			return
+		}
+	}
 }
