@@ -33,19 +33,21 @@ const refresh = time.Second
 // caller must listen on a loopback address. It keeps nothing open between requests; event
 // streams end with the run or with their request.
 func Live(dir string) http.Handler {
-	l := &live{dir: dir}
+	l := &live{follower: &follower{dir: dir}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", l.page)
 	mux.HandleFunc("GET /events", l.events)
-	mux.Handle("GET /metrics", Metrics(dir))
+	mux.Handle("GET /metrics", metrics(l.follower))
 	return loopbackNames(mux)
 }
 
 // Metrics serves only the metrics of a run directory for Prometheus under /metrics. It answers
 // requests for any host name; the caller restricts access.
-func Metrics(dir string) http.Handler {
+func Metrics(dir string) http.Handler { return metrics(&follower{dir: dir}) }
+
+func metrics(f *follower) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(dir))
+	registry.MustRegister(newCollector(f))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return mux
@@ -69,20 +71,15 @@ func loopbackNames(next http.Handler) http.Handler {
 	})
 }
 
-// live renders a run directory for any number of viewers, once per change.
-type live struct {
+// follower keeps the report of a run directory for any number of viewers.
+type follower struct {
 	dir string
 
-	mu   sync.Mutex
-	seen time.Time // of the last check
-	pace
-	now view
-}
-
-// pace limits how often a report is computed.
-type pace struct {
-	built time.Time // when it was computed
-	took  time.Duration
+	mu     sync.Mutex
+	mark   string // of the state of the run that the report is of
+	report *analysis.Result
+	built  time.Time // when it was computed
+	took   time.Duration
 }
 
 // rest limits the cost of viewers to 1/rest of one CPU: after computing a report, no other is
@@ -90,15 +87,38 @@ type pace struct {
 const rest = 10
 
 // due reports whether a changed report should be computed again now.
-func (p *pace) due(at time.Time) bool { return at.Sub(p.built) >= rest*p.took }
+func (f *follower) due(at time.Time) bool { return at.Sub(f.built) >= rest*f.took }
 
-// build computes the report.
-func (p *pace) build(run *record.Reader) (*analysis.Result, error) {
-	begun := time.Now()
-	r, err := Build(run)
-	p.built = time.Now()
-	p.took = p.built.Sub(begun)
-	return r, err
+// update computes the report again if the run has changed and it is due, and returns the trials and
+// the mark of the run as it is now.
+func (f *follower) update(run *record.Reader) (trials []record.Trial, mark string, err error) {
+	trials, err = run.Trials()
+	if err != nil {
+		return nil, "", err
+	}
+	events, err := run.Events()
+	if err != nil {
+		return nil, "", err
+	}
+	written := record.Written(f.dir) // false once the run has ended or was killed: the last report
+	mark = fmt.Sprint(len(trials)-len(goingOn(trials)), len(events), written)
+	if f.report == nil || mark != f.mark && (!written || f.due(time.Now())) {
+		begun := time.Now()
+		r, err := Build(run)
+		if err != nil {
+			return nil, "", err
+		}
+		f.report, f.mark, f.built = r, mark, time.Now()
+		f.took = f.built.Sub(begun)
+	}
+	return trials, mark, nil
+}
+
+// live renders a run directory, once per change.
+type live struct {
+	*follower
+	seen time.Time // of the last check
+	now  view
 }
 
 // view is the state of the page at some time.
@@ -125,7 +145,7 @@ func (l *live) look() (view, error) {
 	if time.Since(l.seen) < refresh/2 && l.now.report != nil {
 		return l.now, nil
 	}
-	if l.now.report == nil && !IsRun(l.dir) {
+	if l.report == nil && !IsRun(l.dir) {
 		return view{}, errStarting
 	}
 	run, err := record.Open(l.dir)
@@ -133,31 +153,20 @@ func (l *live) look() (view, error) {
 		return view{}, err
 	}
 	defer run.Close()
-	trials, err := run.Trials()
+	trials, mark, err := l.update(run)
 	if err != nil {
 		return view{}, err
 	}
-	events, err := run.Events()
-	if err != nil {
-		return view{}, err
-	}
-	running := goingOn(trials)
-	written := record.Written(l.dir) // false once the run has ended or was killed: the last report
-	mark := fmt.Sprint(len(trials)-len(running), len(events), written)
-	if l.now.report == nil || mark != l.now.mark && (!written || l.due(time.Now())) {
-		rep, err := l.build(run)
-		if err != nil {
-			return view{}, err
-		}
+	if l.now.report != l.report {
 		var b bytes.Buffer
-		if err := page.Main(&b, rep); err != nil {
+		if err := page.Main(&b, l.report); err != nil {
 			return view{}, err
 		}
 		main, _ := json.Marshal(b.String()) // never fails
-		l.now = view{mark: mark, report: rep, main: main, ended: rep.Run.State != "running"}
+		l.now = view{mark: l.mark, report: l.report, main: main, ended: l.report.Run.State != "running"}
 	}
-	l.now.progress = progress(l.now.report, running)
-	if mark != l.now.mark {
+	l.now.progress = progress(l.report, goingOn(trials))
+	if mark != l.mark {
 		l.now.progress += "; numbers as of " + l.built.UTC().Format("15:04:05 UTC")
 	}
 	l.seen = time.Now()

@@ -150,7 +150,7 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 			fmt.Sprintf("plimsoll_operations_total{outcome=\"ok\",system=%q} %d\n", system, n),
 			fmt.Sprintf("plimsoll_received_bytes_total{system=%q} %d\n", system, 1000*n))
 	}
-	v, err := (&live{dir: dir}).look()
+	v, err := (&live{follower: &follower{dir: dir}}).look()
 	must(t, err)
 	if !strings.HasSuffix(v.progress, ": 3 operations, 3.00 kB") {
 		t.Errorf("progress %q", v.progress)
@@ -161,7 +161,7 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 // is looked at and however much changes.
 func TestLiveRestsBetweenReports(t *testing.T) {
 	for _, took := range []time.Duration{time.Millisecond, 3 * time.Second} {
-		l, now, built := &pace{took: took}, time.Unix(1e9, 0), 0
+		l, now, built := &follower{took: took}, time.Unix(1e9, 0), 0
 		const looks = 1000
 		for range looks { // one a second, and each sees a change
 			if now = now.Add(time.Second); l.due(now) {
@@ -181,7 +181,7 @@ func TestLiveRestsBetweenReports(t *testing.T) {
 // The end of a run is visible at once, also if it was killed.
 func TestLiveSeesTheEndOfAKilledRun(t *testing.T) {
 	dir, run := unfinished(t)
-	l := &live{dir: dir}
+	l := &live{follower: &follower{dir: dir}}
 	v, err := l.look()
 	must(t, err)
 	if v.ended {
@@ -197,25 +197,21 @@ func TestLiveSeesTheEndOfAKilledRun(t *testing.T) {
 // A scrape computes no report soon after another, and names no metric after the table's columns.
 func TestScrapesRest(t *testing.T) {
 	dir, run := unfinished(t)
-	c := newCollector(dir)
-	scrape := func() numbers {
-		now, err := c.read()
-		must(t, err)
-		return now
-	}
+	f := &follower{dir: dir}
+	h := metrics(f)
+	scrape := func() string { return wantStatus(t, h, "/metrics", "localhost", http.StatusOK) }
 	scrape()
-	first := c.report
+	first := f.report
 	w, err := run.Begin(first.Cells[3].ID, 0, false, time.Now())
 	must(t, err)
 	must(t, w.End(record.Trial{Seconds: 1}))
-	c.took = time.Hour
-	if scrape(); c.report != first {
+	f.took = time.Hour
+	if scrape(); f.report != first {
 		t.Error("a report after an hour's report")
 	}
-	if c.took = 0; scrape()[of("plimsoll_trials", "valid")] != 4 {
-		t.Error("the trial that has ended is missing")
-	}
-	if name, _ := c.metricOf("reading"); name != "plimsoll_reading" {
+	f.took = 0
+	contains(t, scrape(), "plimsoll_trials{state=\"valid\"} 4\n")
+	if name, _ := newCollector(f).metricOf("reading"); name != "plimsoll_reading" {
 		t.Errorf("a reading is exported as %s", name)
 	}
 }
@@ -223,7 +219,7 @@ func TestScrapesRest(t *testing.T) {
 // Numbers that are older than the run say of when they are.
 func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
 	dir, run := unfinished(t)
-	l := &live{dir: dir}
+	l := &live{follower: &follower{dir: dir}}
 	v, err := l.look()
 	must(t, err)
 	if strings.Contains(v.progress, "as of") {
