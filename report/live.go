@@ -5,6 +5,7 @@ package report
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,7 +106,7 @@ func (f *follower) update(run *record.Reader) (trials []record.Trial, mark strin
 	mark = fmt.Sprint(len(trials)-len(goingOn(trials)), len(events), written)
 	if f.report == nil || mark != f.mark && (!written || f.due(time.Now())) {
 		begun := time.Now()
-		r, err := Build(run)
+		r, err := Build(run, false)
 		if err != nil {
 			return nil, "", err
 		}
@@ -123,12 +125,12 @@ type live struct {
 
 // view is the state of the page at some time.
 type view struct {
-	mark     string // changes when the report does
 	report   *analysis.Result
 	main     []byte // the page's main element, as a JSON string
 	progress string
-	ended    bool
 }
+
+func (v *view) ended() bool { return v.report.Run.State != "running" }
 
 var errStarting = errors.New("the run is starting")
 
@@ -163,7 +165,7 @@ func (l *live) look() (view, error) {
 			return view{}, err
 		}
 		main, _ := json.Marshal(b.String()) // never fails
-		l.now = view{mark: l.mark, report: l.report, main: main, ended: l.report.Run.State != "running"}
+		l.now = view{report: l.report, main: main}
 	}
 	l.now.progress = progress(l.report, goingOn(trials))
 	if mark != l.mark {
@@ -245,26 +247,19 @@ func (l *live) events(w http.ResponseWriter, req *http.Request) {
 	}
 	tick := time.NewTicker(refresh)
 	defer tick.Stop()
-	mark, progress := "", ""
+	var sent view
 	for {
 		v, err := l.look()
 		if err != nil {
 			_ = send("progress", "cannot read the run: "+oneLine(err.Error()))
 			return
 		}
-		if v.mark != mark {
-			if send("main", string(v.main)) != nil {
-				return
-			}
-			mark = v.mark
+		if v.report != sent.report && send("main", string(v.main)) != nil ||
+			v.progress != sent.progress && send("progress", oneLine(v.progress)) != nil {
+			return
 		}
-		if v.progress != progress {
-			if send("progress", oneLine(v.progress)) != nil {
-				return
-			}
-			progress = v.progress
-		}
-		if v.ended {
+		sent = v
+		if v.ended() {
 			_ = send("end", v.report.Run.State)
 			return
 		}
@@ -278,5 +273,36 @@ func (l *live) events(w http.ResponseWriter, req *http.Request) {
 
 // oneLine removes line breaks, which would end an event early.
 func oneLine(s string) string {
-	return string(bytes.Join(bytes.Fields([]byte(s)), []byte(" ")))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// WithToken serves next to clients with the token: in the address as ?token=…, which a browser
+// then keeps in a cookie, or as a bearer token. Every user of the machine can connect to a
+// loopback address, but may not be allowed to read the run directory.
+func WithToken(next http.Handler, token string) http.Handler {
+	same := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1 }
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		// Cookies do not depend on the port, so each server's has its own name.
+		name := "plimsoll"
+		if _, port, err := net.SplitHostPort(req.Host); err == nil {
+			name += "-" + port
+		}
+		bearer, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+		kept := ""
+		if c, err := req.Cookie(name); err == nil {
+			kept = c.Value
+		}
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		switch {
+		case same(req.URL.Query().Get("token")):
+			http.SetCookie(w, &http.Cookie{Name: name, Value: token, Path: "/", HttpOnly: true,
+				SameSite: http.SameSiteStrictMode})
+		case same(kept), same(bearer):
+		default:
+			http.Error(w, "this needs the token: open the whole address that plimsoll printed, with ?token=…, or "+
+				"send `Authorization: Bearer TOKEN`", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
 }

@@ -184,12 +184,12 @@ func TestLiveSeesTheEndOfAKilledRun(t *testing.T) {
 	l := &live{follower: &follower{dir: dir}}
 	v, err := l.look()
 	must(t, err)
-	if v.ended {
+	if v.ended() {
 		t.Error("it goes on")
 	}
 	must(t, run.Close()) // without an event
 	l.seen, l.took = time.Time{}, 1e5*time.Hour
-	if v, err = l.look(); err != nil || !v.ended || v.report.Run.State != "partial" {
+	if v, err = l.look(); err != nil || !v.ended() || v.report.Run.State != "partial" {
 		t.Errorf("%v, %s", err, v.report.Run.State)
 	}
 }

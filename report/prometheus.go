@@ -2,7 +2,6 @@ package report
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +14,7 @@ import (
 // the follower; each poll is read once. Readings that a poll did not return are absent.
 type collector struct {
 	*follower
-	metrics []metric
+	metrics map[string]metric
 	latest  map[int64]record.Poll // by trial
 }
 
@@ -23,7 +22,6 @@ type collector struct {
 // mean the same for every system.
 type metric struct {
 	*prometheus.MetricVec
-	name    string
 	labels  int
 	reading string // or a prefix, if the rest is the last label; empty: it is not a reading
 	lasts   bool   // it counts polls, so its values are kept between scrapes
@@ -33,18 +31,18 @@ type metric struct {
 var metricTable string
 
 func newCollector(f *follower) *collector {
-	c := &collector{follower: f, latest: map[int64]record.Poll{}}
+	c := &collector{follower: f, metrics: map[string]metric{}, latest: map[int64]record.Poll{}}
 	for line := range strings.Lines(metricTable) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // name, labels, reading, help
-		labels := strings.Fields(f[1])
-		m := metric{name: f[0], labels: len(labels), reading: f[2]}
-		if strings.HasSuffix(m.name, "_total") {
-			m.MetricVec = prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.name, Help: f[3]}, labels).MetricVec
-			m.lasts = strings.HasPrefix(m.name, "plimsoll_collect_")
+		name, labels, help := f[0], strings.Fields(f[1]), f[3]
+		m := metric{labels: len(labels), reading: f[2]}
+		if strings.HasSuffix(name, "_total") {
+			m.MetricVec = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels).MetricVec
+			m.lasts = strings.HasPrefix(name, "plimsoll_collect_")
 		} else {
-			m.MetricVec = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.name, Help: f[3]}, labels).MetricVec
+			m.MetricVec = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels).MetricVec
 		}
-		c.metrics = append(c.metrics, m)
+		c.metrics[name] = m
 	}
 	return c
 }
@@ -73,7 +71,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 
 // set sets a gauge or adds to a counter; a metric may have fewer labels than are given.
 func (c *collector) set(name string, v float64, labels ...string) {
-	m := c.metrics[slices.IndexFunc(c.metrics, func(m metric) bool { return m.name == name })]
+	m := c.metrics[name]
 	one, err := m.GetMetricWithLabelValues(labels[:m.labels]...)
 	if err != nil {
 		return // a label is not UTF-8
@@ -173,7 +171,7 @@ func (c *collector) medians(out chan<- prometheus.Metric) {
 	names := map[string]bool{}
 	for _, m := range c.report.Frame.Metrics {
 		name := medianName(m)
-		if slices.ContainsFunc(c.metrics, func(m metric) bool { return m.name == name }) { // a reading of polls
+		if _, is := c.metrics[name]; is { // a reading of polls
 			name += "_median"
 		}
 		if names[name] { // absolute in bytes after absolute_bytes
@@ -208,10 +206,10 @@ func medianName(m record.Metric) string {
 
 // metricOf returns the metric of a reading and its label.
 func (c *collector) metricOf(reading string) (name, label string) {
-	for _, m := range c.metrics {
+	for name, m := range c.metrics {
 		rest, has := strings.CutPrefix(reading, m.reading)
 		if m.reading != "" && has && (m.labels > 1 || rest == "") {
-			return m.name, rest
+			return name, rest
 		}
 	}
 	return "plimsoll_reading", reading

@@ -55,7 +55,7 @@ func (p *program) compare(dirs []string, o comparison) error {
 			return err
 		}
 		defer r.Close()
-		result, err := report.Build(r, o.sets...)
+		result, err := report.Build(r, false, o.sets...)
 		if err != nil {
 			return fmt.Errorf("compare %s: %w", dir, err)
 		}
