@@ -103,7 +103,7 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 	if v.Along != "" {
 		title, seconds, at = v.Along, 1, func(x float64) string { return words.Digits(x, 4) }
 	}
-	lines, names := 0, []string{}
+	names := []string{}
 	for _, t := range k.trials {
 		p, name := k.panels[t], t.Info.System
 		for i, s := range k.series[t] {
@@ -124,7 +124,6 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 			}
 		}
 		if y := t.Metrics[v.Line]; y > 0 {
-			lines++
 			p.add(row{Kind: "limit", Series: name, Y: short(y), Tip: t.Info.System + ": load line " + show(y, m.Unit)})
 		}
 		for _, s := range d.Frame.Spans {
@@ -140,20 +139,17 @@ func (d *drawer) overTime(f *figure, v analysis.Figure) {
 	for p, y := range f.scales(f.Panels, m.Unit, v.Log) {
 		p.finish(v.Title, spec{"x": x, "y": y})
 	}
-	colour, _, key := d.bySystem()
+	f.ofTrials(len(k.trials), "cells")
 	if len(v.More) > 0 {
-		colour, key = bySeries(names, "line")
+		f.bySeries("time", names, "line", nil)
+	} else {
+		d.bySystem(f, "time", spec{})
 	}
-	if lines > 0 {
-		key = append(key, legend{"load line", "var(--ink)", "dash"})
-	}
-	f.ofTrials(len(k.trials), key, "cells")
-	f.layers("time", spec{"colour": colour})
 }
 
 // ofTrials sets the labels of a figure that shows one trial of each cell.
-func (f *figure) ofTrials(n int, key []legend, choose string) {
-	f.Legend, f.N = key, fmt.Sprintf("n = %s, one of each cell", words.Plural(int64(n), "trial", "trials"))
+func (f *figure) ofTrials(n int, choose string) {
+	f.N = fmt.Sprintf("n = %s, one of each cell", words.Plural(int64(n), "trial", "trials"))
 	if f.left > 0 {
 		f.N += fmt.Sprintf("; %s not drawn", words.Plural(int64(f.left), "cell", "cells"))
 	}
@@ -191,12 +187,6 @@ func merged(points []analysis.Point, n int) []analysis.Point {
 // mostSpans is the largest number of spans in a panel.
 const mostSpans = 1000
 
-// bars are the entities of a timeline with their spans.
-type bars struct {
-	kinds, failed   []string
-	moments, faults bool
-}
-
 // timeline draws the entities of one trial of each cell below one another: their spans as bars,
 // moments as diamonds, and events that affect all entities as shaded areas.
 func (d *drawer) timeline(f *figure, v analysis.Figure) {
@@ -206,7 +196,7 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 			spans[s.Trial] = append(spans[s.Trial], s)
 		}
 	}
-	var b bars
+	var kinds, failed []string // of spans
 	most := 0
 	for _, c := range d.Cells {
 		t := d.typical(c, func(t *analysis.Trial) bool {
@@ -224,7 +214,14 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 		end, entities := 0.0, []string{}
 		for _, s := range spans[t] {
 			end = max(end, s.From, s.To)
-			p.add(b.bar(s))
+			r := bar(s)
+			p.add(r)
+			if r.Kind == "span" && !slices.Contains(kinds, s.Kind) {
+				kinds = append(kinds, s.Kind)
+			}
+			if s.Failed {
+				failed = append(failed, s.Kind)
+			}
 			if s.Entity != "" && !slices.Contains(entities, s.Entity) {
 				entities = append(entities, s.Entity)
 			}
@@ -240,47 +237,22 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	colour, key := b.legend()
-	f.ofTrials(len(f.Panels), key, "cell")
-	f.layers("timeline", spec{"colour": colour})
+	f.ofTrials(len(f.Panels), "cell")
+	f.bySeries("timeline", kinds, "bar", failed)
 }
 
 // bar returns the mark of a span.
-func (b *bars) bar(s analysis.Span) row {
+func bar(s analysis.Span) row {
 	note := cmp.Or(s.Note, s.Kind)
 	r := row{Kind: "span", Series: s.Kind, X: short(s.From), X2: short(s.To), Y: s.Entity, at: s.Entity,
 		Lo: short(s.From), Hi: short(s.To),
 		Tip: fmt.Sprintf("%s, %s–%s: %s", s.Entity, words.Moment(s.From), words.Moment(s.To), note)}
 	switch {
 	case s.Entity == "":
-		b.faults = true
 		r = row{Kind: "all", X: short(s.From), X2: short(max(s.To, s.From)),
 			Tip: fmt.Sprintf("%s after the start: %s", words.Moment(s.From), note)}
 	case s.From == s.To:
-		b.moments = true
 		r.Kind, r.Tip = "moment", fmt.Sprintf("%s, %s after the start: %s", s.Entity, words.Moment(s.From), note)
-	case !slices.Contains(b.kinds, s.Kind):
-		b.kinds = append(b.kinds, s.Kind)
-	}
-	if s.Failed && !slices.Contains(b.failed, s.Kind) {
-		b.failed = append(b.failed, s.Kind)
 	}
 	return r
-}
-
-// legend returns the colour channel and the legend of the kinds of spans.
-func (b *bars) legend() (colour spec, key []legend) {
-	colour, key = bySeries(b.kinds, "bar")
-	for i, k := range b.kinds {
-		if slices.Contains(b.failed, k) {
-			colour["scale"].(spec)["range"].([]string)[i], key[i].Colour = "var(--bad)", "var(--bad)"
-		}
-	}
-	if b.moments {
-		key = append(key, legend{"event of a node", "var(--ink)", "diamond"})
-	}
-	if b.faults {
-		key = append(key, legend{"event of all", "var(--bad)", "line"})
-	}
-	return colour, key
 }

@@ -61,7 +61,6 @@ func write(w io.Writer, name string, r *analysis.Result, live bool) error {
 // execute executes a template of a file, and writes the output only if it is complete.
 func execute(w io.Writer, file, name string, data any) error {
 	t := template.Must(template.New("").Funcs(template.FuncMap{
-		"labelled": func(label string, t table) labelled { return labelled{label, t} },
 		"slot": func(s analysis.System) legend {
 			return legend{Colour: slotColour(s.Slot), Mark: slotShape(s.Slot)}
 		},
@@ -117,9 +116,10 @@ func newPage(r *analysis.Result, live bool) (*page, error) {
 	}
 	p := &page{Result: r, Live: live, Policy: policy(script, live),
 		Script: template.JS(script), Data: template.JS(data),
-		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false),
-		Links:   linkTable(r),
-		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r),
+		Facts: facts(r), Cells: cellTable(r, "Cells", r.View.Columns, true),
+		Resources: cellTable(r, "Resources", r.View.Resources, false),
+		Links:     linkTable(r),
+		Invalid:   invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r),
 		Reasons: reasons(r), Version: r.Environ("plimsoll")}
 	p.NumbersWhere, p.Numbers = keyNumbers(r)
 	for _, f := range figures {
@@ -244,11 +244,6 @@ func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 		where += why
 	}
 	return where, all
-}
-
-type labelled struct {
-	Label string
-	Table table
 }
 
 // Index is an index of runs, for the page.
