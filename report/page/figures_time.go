@@ -44,27 +44,26 @@ func timeUnit(longest float64) (name string, seconds float64) {
 	return "seconds", 1
 }
 
-// curves are what a figure over time shows: the series of one trial of each cell.
-type curves struct {
-	series  map[*analysis.Trial][]analysis.Series
-	trials  []*analysis.Trial
-	panels  map[*analysis.Trial]*panel
-	count   int     // of series
-	longest float64 // in seconds, or in the unit of the series' horizontal axis
+// curve is the series of one trial in a figure over time.
+type curve struct {
+	trial  *analysis.Trial
+	panel  *panel
+	series []analysis.Series
 }
 
-// typicalCurves chooses the trials and creates their panels: one for each cell if there are
-// several metrics, otherwise one for the systems of a group.
-func (d *drawer) typicalCurves(f *figure, v analysis.Figure) (k curves) {
-	k.series, k.panels = map[*analysis.Trial][]analysis.Series{}, map[*analysis.Trial]*panel{}
+// typicalCurves chooses a trial of each cell and creates the panels: one for each cell if there are
+// several metrics, otherwise one for the systems of a group. count is the number of series, and
+// longest is in seconds, or in the unit of the series' horizontal axis.
+func (d *drawer) typicalCurves(f *figure, v analysis.Figure) (all []curve, count int, longest float64) {
+	series := map[*analysis.Trial][]analysis.Series{}
 	for _, s := range d.Frame.Series {
 		if (s.Metric == v.Metric || slices.Contains(v.More, s.Metric)) && len(s.Points) > 0 {
-			k.series[s.Trial] = append(k.series[s.Trial], s)
+			series[s.Trial] = append(series[s.Trial], s)
 		}
 	}
 	panels := map[string]*panel{}
 	for _, c := range d.Cells {
-		t := d.typical(c, func(t *analysis.Trial) bool { return k.series[t] != nil })
+		t := d.typical(c, func(t *analysis.Trial) bool { return series[t] != nil })
 		if t == nil {
 			continue
 		}
@@ -80,66 +79,66 @@ func (d *drawer) typicalCurves(f *figure, v analysis.Figure) (k curves) {
 			panels[key] = &panel{Title: title, key: d.Frame.Layout.PanelOf(c), Spec: spec{}}
 			f.Panels = append(f.Panels, panels[key])
 		}
-		k.trials, k.panels[t], k.count = append(k.trials, t), panels[key], k.count+len(k.series[t])
-		for _, s := range k.series[t] {
+		all, count = append(all, curve{t, panels[key], series[t]}), count+len(series[t])
+		for _, s := range series[t] {
 			if last := len(s.Points) - 1; last > 0 { // one point makes no curve
-				k.longest = max(k.longest, s.Points[last].At)
+				longest = max(longest, s.Points[last].At)
 			}
 		}
 	}
-	return k
+	return all, count, longest
 }
 
 // overTime draws series of one trial of each cell, with load lines and events.
 func (d *drawer) overTime(f *figure, v analysis.Figure) {
 	m, ok := d.metric(v.Metric)
-	k := d.typicalCurves(f, v)
-	if !ok || k.longest == 0 {
+	all, count, longest := d.typicalCurves(f, v)
+	if !ok || longest == 0 {
 		f.Panels = nil
 		return
 	}
-	unit, seconds := timeUnit(k.longest)
+	unit, seconds := timeUnit(longest)
 	title, at := unit+" since the start", words.Span
 	if v.Along != "" {
 		title, seconds, at = v.Along, 1, func(x float64) string { return words.Digits(x, 4) }
 	}
 	names := []string{}
-	for _, t := range k.trials {
-		p, name := k.panels[t], t.Info.System
-		for i, s := range k.series[t] {
+	for _, c := range all {
+		t, name := c.trial, c.trial.Info.System
+		for i, s := range c.series {
 			if len(v.More) > 0 {
 				x, _ := d.Frame.Metric(s.Metric)
 				if name = x.Name; !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}
-			for _, x := range merged(s.Points, min(max(mostPoints/k.count, 24), 240)) {
+			for _, x := range merged(s.Points, min(max(mostPoints/count, 24), 240)) {
 				r := row{Kind: "time", Series: name, Line: fmt.Sprint(t.ID, " ", i), X: short(x.At / seconds),
 					Y:     short(x.Value),
 					value: short(x.Value), at: at(x.At)}
 				if x.Lo < x.Hi {
 					r.Lo, r.Hi = short(x.Lo), short(x.Hi)
 				}
-				p.add(r)
+				c.panel.add(r)
 			}
 		}
 		if y := t.Metrics[v.Line]; y > 0 {
-			p.add(row{Kind: "limit", Series: name, Y: short(y), Tip: t.Info.System + ": load line " + show(y, m.Unit)})
+			c.panel.add(row{Kind: "limit", Series: name, Y: short(y), Tip: t.Info.System + ": load line " + show(y, m.Unit)})
 		}
 		for _, s := range d.Frame.Spans {
-			if s.Trial == t && s.Entity == "" && v.Along == "" && s.From <= k.longest {
-				p.add(row{Kind: "event", X: short(s.From / seconds), Tip: fmt.Sprintf("%s, %s after the start: %s",
+			if s.Trial == t && s.Entity == "" && v.Along == "" && s.From <= longest {
+				c.panel.add(row{Kind: "event", X: short(s.From / seconds), Tip: fmt.Sprintf("%s, %s after the start: %s",
 					t.Info.System, words.Moment(s.From), cmp.Or(s.Note, s.Kind))})
 			}
 		}
 	}
 	x := spec{"field": "x", "type": "quantitative",
-		"scale": spec{"domain": []short{0, short(k.longest / seconds)}, "nice": false},
+		"scale": spec{"domain": []short{0, short(longest / seconds)}, "nice": false},
 		"axis":  spec{"title": title, "grid": false, "tickCount": 6}}
 	for p, y := range f.scales(f.Panels, m.Unit, v.Log) {
 		p.finish(v.Title, spec{"x": x, "y": y})
 	}
-	f.ofTrials(len(k.trials), "cells")
+	f.ofTrials(len(all), "cells")
 	if len(v.More) > 0 {
 		f.bySeries("time", names, "line", nil)
 	} else {
