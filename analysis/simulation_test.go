@@ -223,6 +223,7 @@ func TestNullRuns(t *testing.T) {
 		plan, runs := simulatedPlan(t, c.file), simulations(t, c.few)
 		for name, noise := range noises {
 			t.Run(scenario+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				fired, differ := map[string]int{}, 0
 				for seed := range uint64(runs) {
 					var r *analysis.Result

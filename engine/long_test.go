@@ -258,6 +258,7 @@ func TestTrialOfALostDeploymentBeginsAnew(t *testing.T) {
 
 // Conditions end a trial that runs; the run says which, and so does its trial.
 func TestConditionsEndARunningTrial(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, exit string
 		alter      func(s *scenario.State)

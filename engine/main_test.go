@@ -54,7 +54,7 @@ func ownCache(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv(testbed.CacheVariable, dir)
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
 	return m.Run()

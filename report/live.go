@@ -5,6 +5,7 @@ package report
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,19 +35,21 @@ const refresh = time.Second
 // caller must listen on a loopback address. It keeps nothing open between requests; event
 // streams end with the run or with their request.
 func Live(dir string) http.Handler {
-	l := &live{dir: dir}
+	l := &live{follower: &follower{dir: dir}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", l.page)
 	mux.HandleFunc("GET /events", l.events)
-	mux.Handle("GET /metrics", Metrics(dir))
+	mux.Handle("GET /metrics", metrics(l.follower))
 	return loopbackNames(mux)
 }
 
 // Metrics serves only the metrics of a run directory for Prometheus under /metrics. It answers
 // requests for any host name; the caller restricts access.
-func Metrics(dir string) http.Handler {
+func Metrics(dir string) http.Handler { return metrics(&follower{dir: dir}) }
+
+func metrics(f *follower) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(dir))
+	registry.MustRegister(newCollector(f))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return mux
@@ -69,20 +73,15 @@ func loopbackNames(next http.Handler) http.Handler {
 	})
 }
 
-// live renders a run directory for any number of viewers, once per change.
-type live struct {
+// follower keeps the report of a run directory for any number of viewers.
+type follower struct {
 	dir string
 
-	mu   sync.Mutex
-	seen time.Time // of the last check
-	pace
-	now view
-}
-
-// pace limits how often a report is computed.
-type pace struct {
-	built time.Time // when it was computed
-	took  time.Duration
+	mu     sync.Mutex
+	mark   string // of the state of the run that the report is of
+	report *analysis.Result
+	built  time.Time // when it was computed
+	took   time.Duration
 }
 
 // rest limits the cost of viewers to 1/rest of one CPU: after computing a report, no other is
@@ -90,25 +89,48 @@ type pace struct {
 const rest = 10
 
 // due reports whether a changed report should be computed again now.
-func (p *pace) due(at time.Time) bool { return at.Sub(p.built) >= rest*p.took }
+func (f *follower) due(at time.Time) bool { return at.Sub(f.built) >= rest*f.took }
 
-// build computes the report.
-func (p *pace) build(run *record.Reader) (*analysis.Result, error) {
-	begun := time.Now()
-	r, err := Build(run)
-	p.built = time.Now()
-	p.took = p.built.Sub(begun)
-	return r, err
+// update computes the report again if the run has changed and it is due, and returns the trials and
+// the mark of the run as it is now.
+func (f *follower) update(run *record.Reader) (trials []record.Trial, mark string, err error) {
+	trials, err = run.Trials()
+	if err != nil {
+		return nil, "", err
+	}
+	events, err := run.Events()
+	if err != nil {
+		return nil, "", err
+	}
+	written := record.Written(f.dir) // false once the run has ended or was killed: the last report
+	mark = fmt.Sprint(len(trials)-len(goingOn(trials)), len(events), written)
+	if f.report == nil || mark != f.mark && (!written || f.due(time.Now())) {
+		begun := time.Now()
+		r, err := Build(run, false)
+		if err != nil {
+			return nil, "", err
+		}
+		f.report, f.mark, f.built = r, mark, time.Now()
+		f.took = f.built.Sub(begun)
+	}
+	return trials, mark, nil
+}
+
+// live renders a run directory, once per change.
+type live struct {
+	*follower
+	seen time.Time // of the last check
+	now  view
 }
 
 // view is the state of the page at some time.
 type view struct {
-	mark     string // changes when the report does
 	report   *analysis.Result
 	main     []byte // the page's main element, as a JSON string
 	progress string
-	ended    bool
 }
+
+func (v *view) ended() bool { return v.report.Run.State != "running" }
 
 var errStarting = errors.New("the run is starting")
 
@@ -125,7 +147,7 @@ func (l *live) look() (view, error) {
 	if time.Since(l.seen) < refresh/2 && l.now.report != nil {
 		return l.now, nil
 	}
-	if l.now.report == nil && !IsRun(l.dir) {
+	if l.report == nil && !IsRun(l.dir) {
 		return view{}, errStarting
 	}
 	run, err := record.Open(l.dir)
@@ -133,31 +155,20 @@ func (l *live) look() (view, error) {
 		return view{}, err
 	}
 	defer run.Close()
-	trials, err := run.Trials()
+	trials, mark, err := l.update(run)
 	if err != nil {
 		return view{}, err
 	}
-	events, err := run.Events()
-	if err != nil {
-		return view{}, err
-	}
-	running := goingOn(trials)
-	written := record.Written(l.dir) // false once the run has ended or was killed: the last report
-	mark := fmt.Sprint(len(trials)-len(running), len(events), written)
-	if l.now.report == nil || mark != l.now.mark && (!written || l.due(time.Now())) {
-		rep, err := l.build(run)
-		if err != nil {
-			return view{}, err
-		}
+	if l.now.report != l.report {
 		var b bytes.Buffer
-		if err := page.Main(&b, rep); err != nil {
+		if err := page.Main(&b, l.report); err != nil {
 			return view{}, err
 		}
 		main, _ := json.Marshal(b.String()) // never fails
-		l.now = view{mark: mark, report: rep, main: main, ended: rep.Run.State != "running"}
+		l.now = view{report: l.report, main: main}
 	}
-	l.now.progress = progress(l.now.report, running)
-	if mark != l.now.mark {
+	l.now.progress = progress(l.report, goingOn(trials))
+	if mark != l.mark {
 		l.now.progress += "; numbers as of " + l.built.UTC().Format("15:04:05 UTC")
 	}
 	l.seen = time.Now()
@@ -236,26 +247,19 @@ func (l *live) events(w http.ResponseWriter, req *http.Request) {
 	}
 	tick := time.NewTicker(refresh)
 	defer tick.Stop()
-	mark, progress := "", ""
+	var sent view
 	for {
 		v, err := l.look()
 		if err != nil {
 			_ = send("progress", "cannot read the run: "+oneLine(err.Error()))
 			return
 		}
-		if v.mark != mark {
-			if send("main", string(v.main)) != nil {
-				return
-			}
-			mark = v.mark
+		if v.report != sent.report && send("main", string(v.main)) != nil ||
+			v.progress != sent.progress && send("progress", oneLine(v.progress)) != nil {
+			return
 		}
-		if v.progress != progress {
-			if send("progress", oneLine(v.progress)) != nil {
-				return
-			}
-			progress = v.progress
-		}
-		if v.ended {
+		sent = v
+		if v.ended() {
 			_ = send("end", v.report.Run.State)
 			return
 		}
@@ -269,5 +273,36 @@ func (l *live) events(w http.ResponseWriter, req *http.Request) {
 
 // oneLine removes line breaks, which would end an event early.
 func oneLine(s string) string {
-	return string(bytes.Join(bytes.Fields([]byte(s)), []byte(" ")))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// WithToken serves next to clients with the token: in the address as ?token=…, which a browser
+// then keeps in a cookie, or as a bearer token. Every user of the machine can connect to a
+// loopback address, but may not be allowed to read the run directory.
+func WithToken(next http.Handler, token string) http.Handler {
+	same := func(given string) bool { return subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1 }
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		// Cookies do not depend on the port, so each server's has its own name.
+		name := "plimsoll"
+		if _, port, err := net.SplitHostPort(req.Host); err == nil {
+			name += "-" + port
+		}
+		bearer, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+		kept := ""
+		if c, err := req.Cookie(name); err == nil {
+			kept = c.Value
+		}
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		switch {
+		case same(req.URL.Query().Get("token")):
+			http.SetCookie(w, &http.Cookie{Name: name, Value: token, Path: "/", HttpOnly: true,
+				SameSite: http.SameSiteStrictMode})
+		case same(kept), same(bearer):
+		default:
+			http.Error(w, "this needs the token: open the whole address that plimsoll printed, with ?token=…, or "+
+				"send `Authorization: Bearer TOKEN`", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
 }

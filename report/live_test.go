@@ -150,7 +150,7 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 			fmt.Sprintf("plimsoll_operations_total{outcome=\"ok\",system=%q} %d\n", system, n),
 			fmt.Sprintf("plimsoll_received_bytes_total{system=%q} %d\n", system, 1000*n))
 	}
-	v, err := (&live{dir: dir}).look()
+	v, err := (&live{follower: &follower{dir: dir}}).look()
 	must(t, err)
 	if !strings.HasSuffix(v.progress, ": 3 operations, 3.00 kB") {
 		t.Errorf("progress %q", v.progress)
@@ -161,7 +161,7 @@ func TestLiveCountsTheRunningTrial(t *testing.T) {
 // is looked at and however much changes.
 func TestLiveRestsBetweenReports(t *testing.T) {
 	for _, took := range []time.Duration{time.Millisecond, 3 * time.Second} {
-		l, now, built := &pace{took: took}, time.Unix(1e9, 0), 0
+		l, now, built := &follower{took: took}, time.Unix(1e9, 0), 0
 		const looks = 1000
 		for range looks { // one a second, and each sees a change
 			if now = now.Add(time.Second); l.due(now) {
@@ -181,15 +181,15 @@ func TestLiveRestsBetweenReports(t *testing.T) {
 // The end of a run is visible at once, also if it was killed.
 func TestLiveSeesTheEndOfAKilledRun(t *testing.T) {
 	dir, run := unfinished(t)
-	l := &live{dir: dir}
+	l := &live{follower: &follower{dir: dir}}
 	v, err := l.look()
 	must(t, err)
-	if v.ended {
+	if v.ended() {
 		t.Error("it goes on")
 	}
 	must(t, run.Close()) // without an event
 	l.seen, l.took = time.Time{}, 1e5*time.Hour
-	if v, err = l.look(); err != nil || !v.ended || v.report.Run.State != "partial" {
+	if v, err = l.look(); err != nil || !v.ended() || v.report.Run.State != "partial" {
 		t.Errorf("%v, %s", err, v.report.Run.State)
 	}
 }
@@ -197,25 +197,21 @@ func TestLiveSeesTheEndOfAKilledRun(t *testing.T) {
 // A scrape computes no report soon after another, and names no metric after the table's columns.
 func TestScrapesRest(t *testing.T) {
 	dir, run := unfinished(t)
-	c := newCollector(dir)
-	scrape := func() numbers {
-		now, err := c.read()
-		must(t, err)
-		return now
-	}
+	f := &follower{dir: dir}
+	h := metrics(f)
+	scrape := func() string { return wantStatus(t, h, "/metrics", "localhost", http.StatusOK) }
 	scrape()
-	first := c.report
+	first := f.report
 	w, err := run.Begin(first.Cells[3].ID, 0, false, time.Now())
 	must(t, err)
 	must(t, w.End(record.Trial{Seconds: 1}))
-	c.took = time.Hour
-	if scrape(); c.report != first {
+	f.took = time.Hour
+	if scrape(); f.report != first {
 		t.Error("a report after an hour's report")
 	}
-	if c.took = 0; scrape()[of("plimsoll_trials", "valid")] != 4 {
-		t.Error("the trial that has ended is missing")
-	}
-	if name, _ := c.metricOf("reading"); name != "plimsoll_reading" {
+	f.took = 0
+	contains(t, scrape(), "plimsoll_trials{state=\"valid\"} 4\n")
+	if name, _ := newCollector(f).metricOf("reading"); name != "plimsoll_reading" {
 		t.Errorf("a reading is exported as %s", name)
 	}
 }
@@ -223,7 +219,7 @@ func TestScrapesRest(t *testing.T) {
 // Numbers that are older than the run say of when they are.
 func TestLiveSaysOfWhenItsNumbersAre(t *testing.T) {
 	dir, run := unfinished(t)
-	l := &live{dir: dir}
+	l := &live{follower: &follower{dir: dir}}
 	v, err := l.look()
 	must(t, err)
 	if strings.Contains(v.progress, "as of") {
@@ -247,3 +243,38 @@ data: {size: 64MiB}
 retrieve: {concurrency: [1, 8], range: 1MiB, requests: 60}
 repetitions: 1
 `
+
+// Nothing is served without the token, in any of its three places, and a browser
+// that has opened the address once goes on with its cookie.
+func TestToken(t *testing.T) {
+	const token = "RIGHT"
+	h := WithToken(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}), token)
+	status := func(want int, query string, header http.Header) []*http.Cookie {
+		t.Helper()
+		req := httptest.NewRequest("GET", "http://127.0.0.1:7117/run/a/"+query, nil)
+		req.Header = header
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		cookies := w.Result().Cookies()
+		if w.Code != want || want == http.StatusForbidden && len(cookies) > 0 {
+			t.Errorf("%s with %v: %d, want %d; cookies %v", query, header, w.Code, want, cookies)
+		}
+		return cookies
+	}
+	for _, wrong := range []string{"", "?token=", "?token=WRONG", "?token=RIGHT2", "?token=RIGH"} {
+		status(http.StatusForbidden, wrong, nil)
+	}
+	kept := status(http.StatusNoContent, "?token="+token, nil)
+	if len(kept) != 1 || !kept[0].HttpOnly || kept[0].SameSite != http.SameSiteStrictMode {
+		t.Fatalf("cookies %v", kept)
+	}
+	for value, want := range map[string]int{kept[0].Value: http.StatusNoContent, "WRONG": http.StatusForbidden} {
+		status(want, "", http.Header{"Cookie": {kept[0].Name + "=" + value}})
+	}
+	for bearer, want := range map[string]int{"Bearer " + token: http.StatusNoContent,
+		"Bearer WRONG": http.StatusForbidden, "Bearer ": http.StatusForbidden} {
+		status(want, "", http.Header{"Authorization": {bearer}})
+	}
+}

@@ -70,7 +70,7 @@ repetitions: 5
 		}
 	})
 	reporting := timed(func() {
-		rep, err := report.Build(r)
+		rep, err := report.Build(r, false)
 		must(t, err)
 		if rep.Run.Operations != int64(count) || len(rep.Cells) == 0 {
 			t.Errorf("the report has %d operations and %d figures", rep.Run.Operations, len(rep.Cells))

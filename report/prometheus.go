@@ -2,65 +2,47 @@ package report
 
 import (
 	_ "embed"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/collect"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
-// collector reads a run directory when Prometheus scrapes it. The report with the medians is
-// rebuilt if trials have ended since, at the pace of the live page; each poll is read once. Readings
-// that a poll did not return are absent.
+// collector reads a run directory when Prometheus scrapes it. The report with the medians is kept by
+// the follower; each poll is read once. Readings that a poll did not return are absent.
 type collector struct {
-	dir     string
-	metrics []metric
-
-	mu sync.Mutex
-	pace
-	report *analysis.Result
-	ended  int                   // trials, in it
-	latest map[int64]record.Poll // by trial
-	counts numbers               // of polls, all that were read
+	*follower
+	metrics map[string]metric
+	latest  map[int64]record.Poll // by trial
 }
 
 // metric is a metric with its unit by Prometheus' conventions. Some are readings of polls that
 // mean the same for every system.
 type metric struct {
-	name    string
-	labels  []string
+	*prometheus.MetricVec
+	labels  int
 	reading string // or a prefix, if the rest is the last label; empty: it is not a reading
-	help    string
+	lasts   bool   // it counts polls, so its values are kept between scrapes
 }
 
 //go:embed prometheus.tsv
 var metricTable string
 
-// numbers are values of metrics by their labels.
-type numbers map[labelled]float64
-
-type labelled struct {
-	metric string
-	labels [3]string // unused ones are empty
-}
-
-func of(metric string, labels ...string) labelled {
-	l := labelled{metric: metric}
-	copy(l.labels[:], labels)
-	return l
-}
-
-func newCollector(dir string) *collector {
-	c := &collector{dir: dir, latest: map[int64]record.Poll{}, counts: numbers{}}
+func newCollector(f *follower) *collector {
+	c := &collector{follower: f, metrics: map[string]metric{}, latest: map[int64]record.Poll{}}
 	for line := range strings.Lines(metricTable) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // name, labels, reading, help
-		c.metrics = append(c.metrics, metric{f[0], strings.Fields(f[1]), f[2], f[3]})
+		name, labels, help := f[0], strings.Fields(f[1]), f[3]
+		m := metric{labels: len(labels), reading: f[2]}
+		if strings.HasSuffix(name, "_total") {
+			m.MetricVec = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels).MetricVec
+			m.lasts = strings.HasPrefix(name, "plimsoll_collect_")
+		} else {
+			m.MetricVec = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels).MetricVec
+		}
+		c.metrics[name] = m
 	}
 	return c
 }
@@ -72,39 +54,48 @@ func (c *collector) Describe(chan<- *prometheus.Desc) {}
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, err := c.read()
-	if err != nil {
+	for _, m := range c.metrics {
+		if !m.lasts {
+			m.Reset()
+		}
+	}
+	if err := c.read(); err != nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
 		return
 	}
-	maps.Copy(now, c.counts)
 	for _, m := range c.metrics {
-		desc, kind := prometheus.NewDesc(m.name, m.help, m.labels, nil), prometheus.GaugeValue
-		if strings.HasSuffix(m.name, "_total") {
-			kind = prometheus.CounterValue
-		}
-		for l, v := range now {
-			if l.metric == m.name {
-				out <- prometheus.MustNewConstMetric(desc, kind, v, l.labels[:len(m.labels)]...)
-			}
-		}
+		m.MetricVec.Collect(out)
 	}
 	c.medians(out)
 }
 
-func (c *collector) read() (numbers, error) {
+// set sets a gauge or adds to a counter; a metric may have fewer labels than are given.
+func (c *collector) set(name string, v float64, labels ...string) {
+	m := c.metrics[name]
+	one, err := m.GetMetricWithLabelValues(labels[:m.labels]...)
+	if err != nil {
+		return // a label is not UTF-8
+	}
+	if gauge, is := one.(prometheus.Gauge); is {
+		gauge.Set(v)
+	} else {
+		one.(prometheus.Counter).Add(v)
+	}
+}
+
+func (c *collector) read() error {
 	run, err := record.Open(c.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer run.Close()
-	trials, err := run.Trials()
+	trials, _, err := c.update(run)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	now := numbers{}
-	if err := c.trials(run, trials, now); err != nil {
-		return nil, err
+	for state, n := range map[string]int{"planned": c.report.Run.Planned, "valid": c.report.Run.Valid,
+		"invalid": c.report.Run.Invalid, "failed": c.report.Run.Failed, "running": len(goingOn(trials))} {
+		c.set("plimsoll_trials", float64(n), state)
 	}
 	systems := map[string]string{} // by cell
 	for _, cell := range c.report.Cells {
@@ -112,38 +103,20 @@ func (c *collector) read() (numbers, error) {
 	}
 	for _, t := range trials {
 		system := systems[t.Cell]
-		now[of("plimsoll_received_bytes_total", system)] += float64(t.Bytes)
+		c.set("plimsoll_received_bytes_total", float64(t.Bytes), system)
 		for o, n := range t.Outcomes {
-			now[of("plimsoll_operations_total", system, o)] += float64(n)
+			c.set("plimsoll_operations_total", float64(n), system, o)
 		}
-		if err := c.readPolls(run, t, system, now); err != nil {
-			return nil, err
-		}
-	}
-	return now, nil
-}
-
-// trials builds the report of the trials that have ended, and counts them.
-func (c *collector) trials(run *record.Reader, trials []record.Trial, now numbers) error {
-	running := len(goingOn(trials))
-	if ended := len(trials) - running; c.report == nil || c.ended != ended && c.due(time.Now()) {
-		r, err := c.build(run)
-		if err != nil {
+		if err := c.readPolls(run, t, system); err != nil {
 			return err
 		}
-		c.report, c.ended = r, ended
-	}
-	r := c.report
-	for state, n := range map[string]int{"planned": r.Run.Planned, "valid": r.Run.Valid, "invalid": r.Run.Invalid,
-		"failed": r.Run.Failed, "running": running} {
-		now[of("plimsoll_trials", state)] = float64(n)
 	}
 	return nil
 }
 
 // readPolls reads a trial's polls since the last scrape, and sets the numbers of the latest one while
 // the run goes on.
-func (c *collector) readPolls(run *record.Reader, t record.Trial, system string, now numbers) error {
+func (c *collector) readPolls(run *record.Reader, t record.Trial, system string) error {
 	p, polled := c.latest[t.ID]
 	after := int64(-1)
 	if polled {
@@ -160,17 +133,17 @@ func (c *collector) readPolls(run *record.Reader, t record.Trial, system string,
 		return nil
 	}
 	ended := t.Epoch.Add(p.End)
-	now[of("plimsoll_collect_last_poll_timestamp_seconds", system)] = float64(ended.UnixMilli()) / 1000
+	c.set("plimsoll_collect_last_poll_timestamp_seconds", float64(ended.UnixMilli())/1000, system)
 	if t.State != record.Running || !record.Written(c.dir) { // it was paused or killed
 		return nil
 	}
 	for _, call := range p.Calls {
-		now[of("plimsoll_collect_call_duration_seconds", system, call.Name)] = (call.End - call.Start).Seconds()
+		c.set("plimsoll_collect_call_duration_seconds", (call.End - call.Start).Seconds(), system, call.Name)
 	}
 	for _, r := range p.Readings {
 		if r.Bad == "" {
 			name, label := c.metricOf(r.Name)
-			now[of(name, system, label)] = r.Value
+			c.set(name, r.Value, system, label)
 		}
 	}
 	return nil
@@ -178,17 +151,17 @@ func (c *collector) readPolls(run *record.Reader, t record.Trial, system string,
 
 // count adds a poll to the counters.
 func (c *collector) count(system string, p *record.Poll) {
-	c.counts[of("plimsoll_collect_polls_total", system)]++
-	c.counts[of("plimsoll_collect_missed_polls_total", system)] += float64(p.Missed)
+	c.set("plimsoll_collect_polls_total", 1, system)
+	c.set("plimsoll_collect_missed_polls_total", float64(p.Missed), system)
 	for _, call := range p.Calls {
-		c.counts[of("plimsoll_collect_calls_total", system, call.Name)]++
+		c.set("plimsoll_collect_calls_total", 1, system, call.Name)
 		if call.Error != "" {
-			c.counts[of("plimsoll_collect_call_errors_total", system, call.Name, collect.Class(call.Error))]++
+			c.set("plimsoll_collect_call_errors_total", 1, system, call.Name, collect.Class(call.Error))
 		}
 	}
 	for _, r := range p.Readings {
 		if r.Bad != "" {
-			c.counts[of("plimsoll_collect_bad_readings_total", system, r.Name)]++
+			c.set("plimsoll_collect_bad_readings_total", 1, system, r.Name)
 		}
 	}
 }
@@ -198,7 +171,7 @@ func (c *collector) medians(out chan<- prometheus.Metric) {
 	names := map[string]bool{}
 	for _, m := range c.report.Frame.Metrics {
 		name := medianName(m)
-		if slices.ContainsFunc(c.metrics, func(m metric) bool { return m.name == name }) { // a reading of polls
+		if _, is := c.metrics[name]; is { // a reading of polls
 			name += "_median"
 		}
 		if names[name] { // absolute in bytes after absolute_bytes
@@ -233,10 +206,10 @@ func medianName(m record.Metric) string {
 
 // metricOf returns the metric of a reading and its label.
 func (c *collector) metricOf(reading string) (name, label string) {
-	for _, m := range c.metrics {
+	for name, m := range c.metrics {
 		rest, has := strings.CutPrefix(reading, m.reading)
-		if m.reading != "" && has && (len(m.labels) > 1 || rest == "") {
-			return m.name, rest
+		if m.reading != "" && has && (m.labels > 1 || rest == "") {
+			return name, rest
 		}
 	}
 	return "plimsoll_reading", reading

@@ -20,7 +20,7 @@ func buildDir(t testing.TB, dir string) *analysis.Result {
 	r, err := record.Open(dir)
 	must(t, err)
 	defer r.Close()
-	result, err := Build(r)
+	result, err := Build(r, false)
 	must(t, err)
 	return result
 }

@@ -48,7 +48,7 @@ func (p *program) compare(
 		if base = cmp.Or(base, r.ID()); i > 0 && r.ID() == base { // a gate against itself would always pass
 			return usage(fmt.Errorf("%s is the base run itself", dir), "name another run to compare with "+dirs[0])
 		}
-		result, err := report.Build(r, judged.sets...)
+		result, err := report.Build(r, false, judged.sets...)
 		if err != nil {
 			return fmt.Errorf("compare %s: %w", dir, err)
 		}

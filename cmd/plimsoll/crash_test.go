@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 const crashExperiment = `
@@ -26,8 +27,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	slow(t)
 	need(t, "nginx")
 	t.Parallel()
-	ref, store := systemtest.PulledApart(t, nginxImage(t))
-	s := newSession(t, store...)
+	ref, cache := systemtest.PulledApart(t, nginxImage(t))
+	s := newSession(t, testbed.CacheVariable+"="+cache)
 	begin := s.runOf(strings.Replace(crashExperiment, "IMAGE", ref, 1), "--set", "warmup=1")
 	args, finished := begin, false
 	for kill := 0; kill < 3 && !finished; kill++ {

@@ -73,11 +73,7 @@ func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, e
 		return nil, err
 	}
 	defer r.Close()
-	build := report.Build
-	if o.again {
-		build = report.Rebuild
-	}
-	rep, err := build(r, o.sets...)
+	rep, err := report.Build(r, o.again, o.sets...)
 	if err != nil {
 		return nil, fmt.Errorf("report on %s: %w", dir, err)
 	}
@@ -125,7 +121,7 @@ func (p *program) exportCommand() *cobra.Command {
 		defer r.Close()
 		result := func(to func(*analysis.Result, io.Writer) error) func(io.Writer) error {
 			return func(w io.Writer) error {
-				rep, err := report.Build(r, sets...)
+				rep, err := report.Build(r, false, sets...)
 				if err != nil {
 					return err
 				}

@@ -25,18 +25,6 @@ func needLinks(t *testing.T) {
 	}
 }
 
-// swarmSystems runs a test with the swarms that need no program, and with deluge,
-// where it is there.
-func swarmSystems(t *testing.T, test func(t *testing.T, systems ...string)) {
-	needLinks(t)
-	t.Parallel()
-	t.Run("embedded", func(t *testing.T) { test(t, "bittorrent", "boxo") })
-	t.Run("deluge", func(t *testing.T) {
-		need(t, "deluge")
-		test(t, "deluge")
-	})
-}
-
 // swarmTrial is a trial with its cell and its leechers' fetches.
 type swarmTrial struct {
 	record.Trial

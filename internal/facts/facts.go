@@ -4,6 +4,7 @@ package facts
 
 import (
 	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -36,18 +37,15 @@ func Names(t testing.TB) []string {
 func Unpack(t testing.TB, name string) string {
 	t.Helper()
 	from, to := filepath.Join(dir(), name), filepath.Join(t.TempDir(), name)
-	check(t, os.Mkdir(to, 0o755))
-	plan, err := os.ReadFile(filepath.Join(from, "plan.json"))
-	check(t, err)
-	check(t, os.WriteFile(filepath.Join(to, "plan.json"), plan, 0o644))
-	packed, err := os.Open(filepath.Join(from, "run.db.gz"))
+	check(t, os.CopyFS(to, os.DirFS(from)))
+	packed, err := os.Open(filepath.Join(to, "run.db.gz"))
 	check(t, err)
 	defer packed.Close()
 	z, err := gzip.NewReader(packed)
 	check(t, err)
 	db, err := io.ReadAll(z)
 	check(t, err)
-	check(t, os.WriteFile(filepath.Join(to, "run.db"), db, 0o644))
+	check(t, errors.Join(os.WriteFile(filepath.Join(to, "run.db"), db, 0o644), os.Remove(packed.Name())))
 	return to
 }
 

@@ -23,7 +23,7 @@ func opened(t testing.TB, dir string) (*record.Reader, *analysis.Result) {
 	run, err := record.Open(dir)
 	must(t, err)
 	t.Cleanup(func() { run.Close() })
-	r, err := report.Build(run)
+	r, err := report.Build(run, false)
 	must(t, err)
 	return run, r
 }

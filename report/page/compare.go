@@ -20,7 +20,6 @@ const mostDiffers = 8
 // compareTable is one table of a comparison.
 type compareTable struct {
 	table
-	Title string
 	Asked bool // its metric was requested, so it is not folded
 }
 
@@ -39,7 +38,7 @@ func (t *compareTable) add(row ...string) {
 func CompareText(w io.Writer, c *analysis.Comparison, width int) error {
 	tables := &text{width: cmp.Or(width, plainWidth), verbose: width == 0}
 	for _, t := range compareTables(c) {
-		tables.table(t.table, t.Title, 0)
+		tables.table(t.table, 0)
 	}
 	return compareAs(w, c, "compare.txt", map[string]any{
 		"wrap": func(first, later, s string) string {
@@ -161,7 +160,8 @@ func compareTables(c *analysis.Comparison) (all []compareTable) {
 // overTable returns the table of all cells together, without columns that would be the same in
 // every row: the run if there is only one, and inconclusive cells if there are none.
 func overTable(c *analysis.Comparison) compareTable {
-	t := compareTable{Title: "All cells together (new / base, geometric mean over cells and trials)", Asked: true}
+	t := compareTable{Asked: true}
+	t.Label = "All cells together (new / base, geometric mean over cells and trials)"
 	t.Head = heads("metric", "run", "#ratio", "#95 %", "#p (Holm)", "#better", "#worse", "#not significant",
 		"#inconclusive")
 	open := false
@@ -187,9 +187,10 @@ func overTable(c *analysis.Comparison) compareTable {
 }
 
 func metricTable(c *analysis.Comparison, m record.Metric) compareTable {
-	t := compareTable{Title: words.Capital(m.Name) + " (" + m.Key + ")", Asked: slices.Contains(c.Asked, m.Key)}
+	t := compareTable{Asked: slices.Contains(c.Asked, m.Key)}
+	t.Label = words.Capital(m.Name) + " (" + m.Key + ")"
 	if !t.Asked {
-		t.Title += ": cells that changed"
+		t.Label += ": cells that changed"
 	}
 	top := []string{"cell", "system", "#base"}
 	for i := range c.New {

@@ -70,6 +70,18 @@ type legend struct {
 	Mark   string `json:"mark"` // a Vega point shape, "line", "dash", "bar" or "hollow"
 }
 
+// marks are the legends of rows that do not belong to the series of a figure.
+var marks = []struct {
+	kind string
+	legend
+}{
+	{"line", legend{"load line", "var(--ink)", "dash"}}, {"own line", legend{"load line", "var(--ink)", "dash"}},
+	{"limit", legend{"load line", "var(--ink)", "dash"}}, {"tick", legend{"load line", "var(--ink)", "stroke"}},
+	{"machine", legend{"machine line", "var(--ink)", "bar"}}, {"invalid", legend{"invalid trial", "var(--ink)", "hollow"}},
+	{"censored", legend{"not reached", "var(--soft)", "hollow"}},
+	{"moment", legend{"event of a node", "var(--ink)", "diamond"}}, {"all", legend{"event of all", "var(--bad)", "line"}},
+}
+
 // short is a number rounded to the precision of a figure.
 type short float64
 
@@ -143,6 +155,11 @@ func (d *drawer) figures() ([]*figure, error) {
 		if len(f.Panels) == 0 {
 			continue
 		}
+		for _, m := range marks {
+			if f.has(func(r row) bool { return r.Kind == m.kind }) && !slices.Contains(f.Legend, m.legend) {
+				f.Legend = append(f.Legend, m.legend)
+			}
+		}
 		if len(f.Panels) > manyPanels {
 			f.Choose = "cells"
 		}
@@ -185,26 +202,24 @@ func (d *drawer) of(c *analysis.Cell, key string) (analysis.Summary, bool) {
 	return analysis.Summary{N: q.N, Median: q.Value, Lo: q.Lo, Hi: q.Hi}, ok && q.Value.Known()
 }
 
-// panels returns empty panels for those of the layout.
-func (d *drawer) panels(prefix string) map[string]*panel {
+// panels appends panels to a figure, one for each of the layout's, and returns them by name.
+func (d *drawer) panels(f *figure, prefix string) map[string]*panel {
 	all := map[string]*panel{}
 	for _, name := range d.Layout.Panels {
-		title := strings.Trim(prefix+", "+name, ", ")
-		all[name] = &panel{Title: title, key: name, Spec: spec{}}
+		all[name] = &panel{Title: strings.Trim(prefix+", "+name, ", "), key: name, Spec: spec{}}
+		f.Panels = append(f.Panels, all[name])
 	}
 	return all
-}
-
-// inOrder appends panels in the order of the layout.
-func (f *figure) inOrder(l analysis.Layout, all map[string]*panel) {
-	for _, p := range l.Panels {
-		f.Panels = append(f.Panels, all[p])
-	}
 }
 
 // numbers reports whether a panel has a row with a value: rows of censored cells have none.
 func (p *panel) numbers() bool {
 	return slices.ContainsFunc(p.rows, func(r row) bool { _, is := r.Y.(short); return is })
+}
+
+// has reports whether a figure has such a row.
+func (f *figure) has(is func(row) bool) bool {
+	return slices.ContainsFunc(f.Panels, func(p *panel) bool { return slices.ContainsFunc(p.rows, is) })
 }
 
 // add adds a row to a panel.
@@ -236,9 +251,11 @@ func (f *figure) layers(kind string, channels spec) {
 	f.Shared["layer"] = json.RawMessage(strings.NewReplacer(pairs...).Replace(string(kinds[kind])))
 }
 
-// bySystem returns the colour and shape channels of systems, with their legend.
-func (d *drawer) bySystem() (colour, shape spec, all []legend) {
+// bySystem sets the layers of a figure with the colours and shapes of systems, and puts the systems
+// that it shows first in its legend.
+func (d *drawer) bySystem(f *figure, kind string, channels spec) {
 	var names, colours, marks []string
+	var all []legend
 	for _, s := range d.Systems {
 		names, colours, marks = append(names, s.Name), append(colours, slotColour(s.Slot)),
 			append(marks, slotShape(s.Slot))
@@ -246,19 +263,27 @@ func (d *drawer) bySystem() (colour, shape spec, all []legend) {
 		if s.Baseline {
 			label += " (baseline)"
 		}
-		all = append(all, legend{label, slotColour(s.Slot), slotShape(s.Slot)})
+		if f.has(func(r row) bool { return r.Series == s.Name }) {
+			all = append(all, legend{label, slotColour(s.Slot), slotShape(s.Slot)})
+		}
 	}
-	return nominal("s", names, colours), nominal("s", names, marks), all
+	f.Legend = append(all, f.Legend...)
+	channels["colour"], channels["shape"] = nominal("s", names, colours), nominal("s", names, marks)
+	f.layers(kind, channels)
 }
 
-// bySeries returns the colour channel of series other than systems, with their legend.
-func bySeries(names []string, mark string) (colour spec, all []legend) {
+// bySeries sets the layers of a figure with a colour for each series that is no system, and their
+// legend; series that failed have a colour of their own.
+func (f *figure) bySeries(kind string, names []string, mark string, failed []string) {
 	var colours []string
 	for i, n := range names {
-		colours = append(colours, slotColour(1+i%7))
-		all = append(all, legend{n, slotColour(1 + i%7), mark})
+		colour := slotColour(1 + i%7)
+		if slices.Contains(failed, n) {
+			colour = "var(--bad)"
+		}
+		colours, f.Legend = append(colours, colour), append(f.Legend, legend{n, colour, mark})
 	}
-	return nominal("s", names, colours), all
+	f.layers(kind, spec{"colour": nominal("s", names, colours)})
 }
 
 func nominal(field string, domain []string, values any) spec {
@@ -430,7 +455,7 @@ func show(v float64, unit string) string {
 
 // tabulate creates the table of a figure from its rows.
 func (f *figure) tabulate() {
-	f.Table.Head = heads("panel", "series", "at", "#value", "#low", "#high")
+	f.Table.Label, f.Table.Head = f.Title, heads("panel", "series", "at", "#value", "#low", "#high")
 	number := func(v any) entry {
 		s, ok := v.(short)
 		if !ok {

@@ -34,59 +34,40 @@ func heading(v analysis.Figure, m record.Metric) string {
 	return words.Capital(m.Name)
 }
 
-// drawn counts the marks of a figure, for its legend.
-type drawn struct {
-	valid, invalid        map[int64]bool // trials
-	lines, machine, never int
-}
-
 // against draws medians with intervals against the layout's axis, with single trials, load
 // lines and machine lines.
 func (d *drawer) against(f *figure, v analysis.Figure) {
-	n := drawn{valid: map[int64]bool{}, invalid: map[int64]bool{}}
+	valid := map[int64]bool{} // trials
 	for _, m := range d.metrics(v) {
-		panels := d.panels(heading(v, m))
-		d.trialMarks(panels, m, &n)
-		for _, c := range d.Cells {
-			d.cellMarks(panels[d.Frame.Layout.PanelOf(c)], c, m, v.Line != "" && m.Key == v.Metric, &n)
-		}
-		if v.Line != "" && m.Key == v.Metric {
-			n.lines += d.loadLines(panels, v.Line, m.Unit)
-		}
 		from := len(f.Panels)
-		f.inOrder(d.Frame.Layout, panels)
+		panels := d.panels(f, heading(v, m))
+		d.trialMarks(panels, m, valid)
+		lined := v.Line != "" && m.Key == v.Metric
+		for _, c := range d.Cells {
+			d.cellMarks(panels[d.Frame.Layout.PanelOf(c)], c, m, lined)
+		}
+		if lined {
+			d.loadLines(panels, v.Line, m.Unit)
+		}
 		for p, y := range f.scales(f.Panels[from:], m.Unit, v.Log) {
 			p.finish(v.Title, spec{"x": d.factorAxis(), "y": y})
 		}
 	}
-	colour, shape, key := d.bySystem()
-	f.Legend, f.N = key, "n = "+words.Plural(int64(len(n.valid)), "valid trial", "valid trials")
-	for _, extra := range []struct {
-		n int
-		l legend
-	}{
-		{n.lines, legend{"load line", "var(--ink)", "dash"}}, {n.machine, legend{"machine line", "var(--ink)", "bar"}},
-		{len(n.invalid), legend{"invalid trial", "var(--ink)", "hollow"}},
-		{n.never, legend{"not reached", "var(--soft)", "hollow"}},
-	} {
-		if extra.n > 0 {
-			f.Legend = append(f.Legend, extra.l)
-		}
-	}
-	channels := spec{"colour": colour, "shape": shape, "unreached": "height"}
+	f.N = "n = " + words.Plural(int64(len(valid)), "valid trial", "valid trials")
+	channels := spec{"unreached": "height"}
 	if strings.HasPrefix(f.Better, "lower") {
 		channels["unreached"] = 4
 	}
+	kind := "systems" // side by side, without lines between them
 	if axis := d.Frame.Layout.Axis; axis != nil {
-		channels["single"] = len(axis.Values) == 1
-		f.layers("against", channels)
-	} else { // systems are side by side, without lines between them
-		f.layers("systems", channels)
+		kind, channels["single"] = "against", len(axis.Values) == 1
 	}
+	d.bySystem(f, kind, channels)
 }
 
-// trialMarks adds the trials of a metric; if there are many, only the invalid ones.
-func (d *drawer) trialMarks(panels map[string]*panel, m record.Metric, n *drawn) {
+// trialMarks adds the trials of a metric, or only the invalid ones if there are many, and notes the
+// valid ones.
+func (d *drawer) trialMarks(panels map[string]*panel, m record.Metric, valid map[int64]bool) {
 	many := len(d.Frame.Trials) > manyTrials
 	for _, x := range d.trials[m.Key] {
 		c := x.Trial.Info
@@ -95,8 +76,7 @@ func (d *drawer) trialMarks(panels map[string]*panel, m record.Metric, n *drawn)
 			r.Kind, r.Tip = "invalid",
 				fmt.Sprintf("%s: %s; invalid: %s", d.Frame.Layout.Name(c), show(x.Value, m.Unit),
 					words.List(x.Trial.Invalid))
-			n.invalid[x.Trial.ID] = true
-		} else if n.valid[x.Trial.ID] = true; many {
+		} else if valid[x.Trial.ID] = true; many {
 			continue
 		}
 		panels[d.Frame.Layout.PanelOf(c)].add(r)
@@ -104,17 +84,15 @@ func (d *drawer) trialMarks(panels map[string]*panel, m record.Metric, n *drawn)
 }
 
 // cellMarks adds a cell's median, or the mark of a censored one, and its machine line.
-func (d *drawer) cellMarks(p *panel, c *analysis.Cell, m record.Metric, lined bool, n *drawn) {
+func (d *drawer) cellMarks(p *panel, c *analysis.Cell, m record.Metric, lined bool) {
 	y, name := d.Frame.MachineLine(c, m), d.Frame.Layout.Name(c)
 	if far := m.Better == record.Higher && c.Metrics[m.Key].Median < leastMachineShare*y; lined && y.Known() && !far {
 		p.add(row{Kind: "machine", Series: c.System, X: d.place(c, 0), Y: short(y), Tip: name + ": machine line " +
 			show(float64(y), m.Unit)})
-		n.machine++
 	}
 	if s, ok := d.of(c, m.Key); ok {
 		p.add(d.median(c, s, m))
 	} else if cut := analysis.Censored(d.Frame.Of(c, m.Key)); cut > 0 {
-		n.never++
 		p.add(row{Kind: "censored", Series: c.System, X: d.place(c, 0),
 			Tip: fmt.Sprintf("%s: beyond what was watched in %s of %d", name,
 				words.Plural(int64(cut), "trial", "trials"), c.Valid)})
@@ -124,11 +102,11 @@ func (d *drawer) cellMarks(p *panel, c *analysis.Cell, m record.Metric, lined bo
 // scatter draws each valid trial at its value of another metric.
 func (d *drawer) scatter(f *figure, v analysis.Figure) {
 	across, ok := d.metric(v.X)
+	if !ok {
+		return
+	}
 	n := 0
 	for _, m := range d.metrics(v) {
-		if !ok {
-			break
-		}
 		p := &panel{Title: heading(v, m), Spec: spec{}}
 		for _, x := range d.trials[m.Key] {
 			at, has := x.Trial.Metrics[v.X]
@@ -146,9 +124,8 @@ func (d *drawer) scatter(f *figure, v analysis.Figure) {
 		p.finish(v.Title, spec{"x": valueChannel("x", across.Unit, across.Name, false, least, most),
 			"y": f.scales([]*panel{p}, m.Unit, v.Log)[p]})
 	}
-	colour, shape, key := d.bySystem()
-	f.Legend, f.N = key, "n = "+words.Plural(int64(n), "valid trial", "valid trials")
-	f.layers("scatter", spec{"colour": colour, "shape": shape})
+	f.N = "n = " + words.Plural(int64(n), "valid trial", "valid trials")
+	d.bySystem(f, "scatter", spec{})
 }
 
 // median returns the mark of a cell's median.
@@ -173,10 +150,9 @@ func (d *drawer) at(c *analysis.Cell) string {
 	return "all"
 }
 
-// loadLines adds the rows of a load line, and counts them.
-func (d *drawer) loadLines(panels map[string]*panel, metric, unit string) int {
-	all := d.Frame.LoadLines(metric)
-	for _, l := range all {
+// loadLines adds the rows of a load line.
+func (d *drawer) loadLines(panels map[string]*panel, metric, unit string) {
+	for _, l := range d.Frame.LoadLines(metric) {
 		kind, what := "line", "load line"
 		if l.System != "" {
 			kind, what = "own line", "load line of "+l.System
@@ -187,13 +163,12 @@ func (d *drawer) loadLines(panels map[string]*panel, metric, unit string) int {
 		}
 		panels[l.Panel].add(r)
 	}
-	return len(all)
 }
 
 // bars draws one bar with its interval for each cell, with a panel for each metric. Ratios are
 // drawn as marks around 1.
 func (d *drawer) bars(f *figure, v analysis.Figure) {
-	most, lines := 0, 0
+	most := 0
 	isRatio := v.Metric == analysis.RatioColumn
 	var systems []string
 	for _, m := range d.metrics(v) {
@@ -212,25 +187,18 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 				systems = append(systems, c.System)
 			}
 			if l, ok := c.Metrics[v.Line]; ok && m.Key == v.Metric {
-				p.add(row{Kind: "line", Series: c.System, X: short(l.Median), Y: label, Tip: r.at + ": load line " +
+				p.add(row{Kind: "tick", Series: c.System, X: short(l.Median), Y: label, Tip: r.at + ": load line " +
 					show(float64(l.Median), m.Unit)})
-				lines++
 			}
 		}
 		p.barAxes(v.Title, m.Unit, systems, isRatio)
 	}
-	colour, shape, key := d.bySystem()
-	f.Legend = slices.DeleteFunc(key,
-		func(l legend) bool { return !slices.Contains(systems, strings.TrimSuffix(l.Label, " (baseline)")) })
 	f.N = fmt.Sprintf("n = up to %s each", words.Plural(int64(most), "trial", "trials"))
-	if lines > 0 {
-		f.Legend = append(f.Legend, legend{"load line", "var(--ink)", "stroke"})
-	}
 	kind := "bars"
 	if isRatio {
 		kind = "ratios"
 	}
-	f.layers(kind, spec{"colour": colour, "shape": shape})
+	d.bySystem(f, kind, spec{})
 }
 
 // barAxes sets the axes of a panel with horizontal values.
@@ -262,7 +230,7 @@ func (d *drawer) distribution(f *figure, v analysis.Figure) {
 		d.shares(f, v, metrics[0])
 		return
 	}
-	panels, names, n := d.panels(""), []string{}, 0
+	panels, names, n := d.panels(f, ""), []string{}, 0
 	dashes := [][]int{{1, 0}, {6, 3}, {2, 3}, {8, 3, 2, 3}}
 	for _, x := range metrics {
 		label := x.Name
@@ -283,16 +251,14 @@ func (d *drawer) distribution(f *figure, v analysis.Figure) {
 			n = max(n, s.N)
 		}
 	}
-	f.inOrder(d.Frame.Layout, panels)
 	for p, y := range f.scales(f.Panels, metrics[0].Unit, v.Log || spread(f.Panels)) {
 		p.finish(v.Title, spec{"x": d.factorAxis(), "y": y})
 	}
-	colour, shape, key := d.bySystem()
-	f.Legend, f.N = key, fmt.Sprintf("n = up to %s each", words.Plural(int64(n), "trial", "trials"))
+	f.N = fmt.Sprintf("n = up to %s each", words.Plural(int64(n), "trial", "trials"))
 	for i, name := range names {
 		f.Legend = append(f.Legend, legend{name, "var(--ink)", []string{"line", "dash", "dots", "dash"}[i]})
 	}
-	f.layers("quantiles", spec{"colour": colour, "shape": shape, "dash": nominal("l", names, dashes[:len(names)])})
+	d.bySystem(f, "quantiles", spec{"dash": nominal("l", names, dashes[:len(names)])})
 }
 
 // mostSteps is the largest number of points of the curve of a distribution.
@@ -334,7 +300,6 @@ func (d *drawer) shares(f *figure, v analysis.Figure, m record.Metric) {
 		p.finish(v.Title, spec{"x": valueChannel("x", m.Unit, m.Name, v.Log, least, most),
 			"y": valueChannel("y", "ratio", "", false, 0, 1)})
 	}
-	colour, shape, key := d.bySystem()
-	f.Legend, f.N, f.Better = key, fmt.Sprintf("n = up to %s per curve", words.Count(int64(n))), ""
-	f.layers("shares", spec{"colour": colour, "shape": shape})
+	f.N, f.Better = fmt.Sprintf("n = up to %s per curve", words.Count(int64(n))), ""
+	d.bySystem(f, "shares", spec{})
 }

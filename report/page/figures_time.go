@@ -44,27 +44,26 @@ func timeUnit(longest float64) (name string, seconds float64) {
 	return "seconds", 1
 }
 
-// curves are what a figure over time shows: the series of one trial of each cell.
-type curves struct {
-	series  map[*analysis.Trial][]analysis.Series
-	trials  []*analysis.Trial
-	panels  map[*analysis.Trial]*panel
-	count   int     // of series
-	longest float64 // in seconds, or in the unit of the series' horizontal axis
+// curve is the series of one trial in a figure over time.
+type curve struct {
+	trial  *analysis.Trial
+	panel  *panel
+	series []analysis.Series
 }
 
-// typicalCurves chooses the trials and creates their panels: one for each cell if there are
-// several metrics, otherwise one for the systems of a group.
-func (d *drawer) typicalCurves(f *figure, v analysis.Figure) (k curves) {
-	k.series, k.panels = map[*analysis.Trial][]analysis.Series{}, map[*analysis.Trial]*panel{}
+// typicalCurves chooses a trial of each cell and creates the panels: one for each cell if there are
+// several metrics, otherwise one for the systems of a group. count is the number of series, and
+// longest is in seconds, or in the unit of the series' horizontal axis.
+func (d *drawer) typicalCurves(f *figure, v analysis.Figure) (all []curve, count int, longest float64) {
+	series := map[*analysis.Trial][]analysis.Series{}
 	for _, s := range d.Frame.Series {
 		if (s.Metric == v.Metric || slices.Contains(v.More, s.Metric)) && len(s.Points) > 0 {
-			k.series[s.Trial] = append(k.series[s.Trial], s)
+			series[s.Trial] = append(series[s.Trial], s)
 		}
 	}
 	panels := map[string]*panel{}
 	for _, c := range d.Cells {
-		t := d.typical(c, func(t *analysis.Trial) bool { return k.series[t] != nil })
+		t := d.typical(c, func(t *analysis.Trial) bool { return series[t] != nil })
 		if t == nil {
 			continue
 		}
@@ -80,80 +79,76 @@ func (d *drawer) typicalCurves(f *figure, v analysis.Figure) (k curves) {
 			panels[key] = &panel{Title: title, key: d.Frame.Layout.PanelOf(c), Spec: spec{}}
 			f.Panels = append(f.Panels, panels[key])
 		}
-		k.trials, k.panels[t], k.count = append(k.trials, t), panels[key], k.count+len(k.series[t])
-		for _, s := range k.series[t] {
+		all, count = append(all, curve{t, panels[key], series[t]}), count+len(series[t])
+		for _, s := range series[t] {
 			if last := len(s.Points) - 1; last > 0 { // one point makes no curve
-				k.longest = max(k.longest, s.Points[last].At)
+				longest = max(longest, s.Points[last].At)
 			}
 		}
 	}
-	return k
+	return all, count, longest
 }
 
 // overTime draws series of one trial of each cell, with load lines and events.
 func (d *drawer) overTime(f *figure, v analysis.Figure) {
 	m, ok := d.metric(v.Metric)
-	k := d.typicalCurves(f, v)
-	if !ok || k.longest == 0 {
+	all, count, longest := d.typicalCurves(f, v)
+	if !ok || longest == 0 {
 		f.Panels = nil
 		return
 	}
-	unit, seconds := timeUnit(k.longest)
+	unit, seconds := timeUnit(longest)
 	title, at := unit+" since the start", words.Span
 	if v.Along != "" {
 		title, seconds, at = v.Along, 1, func(x float64) string { return words.Digits(x, 4) }
 	}
-	lines, names := 0, []string{}
-	for _, t := range k.trials {
-		p, name := k.panels[t], t.Info.System
-		for i, s := range k.series[t] {
+	names := []string{}
+	for _, c := range all {
+		t, name := c.trial, c.trial.Info.System
+		for i, s := range c.series {
 			if len(v.More) > 0 {
 				x, _ := d.Frame.Metric(s.Metric)
 				if name = x.Name; !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}
-			for _, x := range merged(s.Points, min(max(mostPoints/k.count, 24), 240)) {
+			for _, x := range merged(s.Points, min(max(mostPoints/count, 24), 240)) {
 				r := row{Kind: "time", Series: name, Line: fmt.Sprint(t.ID, " ", i), X: short(x.At / seconds),
 					Y:     short(x.Value),
 					value: short(x.Value), at: at(x.At)}
 				if x.Lo < x.Hi {
 					r.Lo, r.Hi = short(x.Lo), short(x.Hi)
 				}
-				p.add(r)
+				c.panel.add(r)
 			}
 		}
 		if y := t.Metrics[v.Line]; y > 0 {
-			lines++
-			p.add(row{Kind: "limit", Series: name, Y: short(y), Tip: t.Info.System + ": load line " + show(y, m.Unit)})
+			c.panel.add(row{Kind: "limit", Series: name, Y: short(y), Tip: t.Info.System + ": load line " + show(y, m.Unit)})
 		}
 		for _, s := range d.Frame.Spans {
-			if s.Trial == t && s.Entity == "" && v.Along == "" && s.From <= k.longest {
-				p.add(row{Kind: "event", X: short(s.From / seconds), Tip: fmt.Sprintf("%s, %s after the start: %s",
+			if s.Trial == t && s.Entity == "" && v.Along == "" && s.From <= longest {
+				c.panel.add(row{Kind: "event", X: short(s.From / seconds), Tip: fmt.Sprintf("%s, %s after the start: %s",
 					t.Info.System, words.Moment(s.From), cmp.Or(s.Note, s.Kind))})
 			}
 		}
 	}
 	x := spec{"field": "x", "type": "quantitative",
-		"scale": spec{"domain": []short{0, short(k.longest / seconds)}, "nice": false},
+		"scale": spec{"domain": []short{0, short(longest / seconds)}, "nice": false},
 		"axis":  spec{"title": title, "grid": false, "tickCount": 6}}
 	for p, y := range f.scales(f.Panels, m.Unit, v.Log) {
 		p.finish(v.Title, spec{"x": x, "y": y})
 	}
-	colour, _, key := d.bySystem()
+	f.ofTrials(len(all), "cells")
 	if len(v.More) > 0 {
-		colour, key = bySeries(names, "line")
+		f.bySeries("time", names, "line", nil)
+	} else {
+		d.bySystem(f, "time", spec{})
 	}
-	if lines > 0 {
-		key = append(key, legend{"load line", "var(--ink)", "dash"})
-	}
-	f.ofTrials(len(k.trials), key, "cells")
-	f.layers("time", spec{"colour": colour})
 }
 
 // ofTrials sets the labels of a figure that shows one trial of each cell.
-func (f *figure) ofTrials(n int, key []legend, choose string) {
-	f.Legend, f.N = key, fmt.Sprintf("n = %s, one of each cell", words.Plural(int64(n), "trial", "trials"))
+func (f *figure) ofTrials(n int, choose string) {
+	f.N = fmt.Sprintf("n = %s, one of each cell", words.Plural(int64(n), "trial", "trials"))
 	if f.left > 0 {
 		f.N += fmt.Sprintf("; %s not drawn", words.Plural(int64(f.left), "cell", "cells"))
 	}
@@ -191,12 +186,6 @@ func merged(points []analysis.Point, n int) []analysis.Point {
 // mostSpans is the largest number of spans in a panel.
 const mostSpans = 1000
 
-// bars are the entities of a timeline with their spans.
-type bars struct {
-	kinds, failed   []string
-	moments, faults bool
-}
-
 // timeline draws the entities of one trial of each cell below one another: their spans as bars,
 // moments as diamonds, and events that affect all entities as shaded areas.
 func (d *drawer) timeline(f *figure, v analysis.Figure) {
@@ -206,7 +195,7 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 			spans[s.Trial] = append(spans[s.Trial], s)
 		}
 	}
-	var b bars
+	var kinds, failed []string // of spans
 	most := 0
 	for _, c := range d.Cells {
 		t := d.typical(c, func(t *analysis.Trial) bool {
@@ -224,7 +213,14 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 		end, entities := 0.0, []string{}
 		for _, s := range spans[t] {
 			end = max(end, s.From, s.To)
-			p.add(b.bar(s))
+			r := bar(s)
+			p.add(r)
+			if r.Kind == "span" && !slices.Contains(kinds, s.Kind) {
+				kinds = append(kinds, s.Kind)
+			}
+			if s.Failed {
+				failed = append(failed, s.Kind)
+			}
 			if s.Entity != "" && !slices.Contains(entities, s.Entity) {
 				entities = append(entities, s.Entity)
 			}
@@ -240,47 +236,22 @@ func (d *drawer) timeline(f *figure, v analysis.Figure) {
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	colour, key := b.legend()
-	f.ofTrials(len(f.Panels), key, "cell")
-	f.layers("timeline", spec{"colour": colour})
+	f.ofTrials(len(f.Panels), "cell")
+	f.bySeries("timeline", kinds, "bar", failed)
 }
 
 // bar returns the mark of a span.
-func (b *bars) bar(s analysis.Span) row {
+func bar(s analysis.Span) row {
 	note := cmp.Or(s.Note, s.Kind)
 	r := row{Kind: "span", Series: s.Kind, X: short(s.From), X2: short(s.To), Y: s.Entity, at: s.Entity,
 		Lo: short(s.From), Hi: short(s.To),
 		Tip: fmt.Sprintf("%s, %s–%s: %s", s.Entity, words.Moment(s.From), words.Moment(s.To), note)}
 	switch {
 	case s.Entity == "":
-		b.faults = true
 		r = row{Kind: "all", X: short(s.From), X2: short(max(s.To, s.From)),
 			Tip: fmt.Sprintf("%s after the start: %s", words.Moment(s.From), note)}
 	case s.From == s.To:
-		b.moments = true
 		r.Kind, r.Tip = "moment", fmt.Sprintf("%s, %s after the start: %s", s.Entity, words.Moment(s.From), note)
-	case !slices.Contains(b.kinds, s.Kind):
-		b.kinds = append(b.kinds, s.Kind)
-	}
-	if s.Failed && !slices.Contains(b.failed, s.Kind) {
-		b.failed = append(b.failed, s.Kind)
 	}
 	return r
-}
-
-// legend returns the colour channel and the legend of the kinds of spans.
-func (b *bars) legend() (colour spec, key []legend) {
-	colour, key = bySeries(b.kinds, "bar")
-	for i, k := range b.kinds {
-		if slices.Contains(b.failed, k) {
-			colour["scale"].(spec)["range"].([]string)[i], key[i].Colour = "var(--bad)", "var(--bad)"
-		}
-	}
-	if b.moments {
-		key = append(key, legend{"event of a node", "var(--ink)", "diamond"})
-	}
-	if b.faults {
-		key = append(key, legend{"event of all", "var(--bad)", "line"})
-	}
-	return colour, key
 }

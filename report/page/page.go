@@ -61,7 +61,6 @@ func write(w io.Writer, name string, r *analysis.Result, live bool) error {
 // execute executes a template of a file, and writes the output only if it is complete.
 func execute(w io.Writer, file, name string, data any) error {
 	t := template.Must(template.New("").Funcs(template.FuncMap{
-		"labelled": func(label string, t table) labelled { return labelled{label, t} },
 		"slot": func(s analysis.System) legend {
 			return legend{Colour: slotColour(s.Slot), Mark: slotShape(s.Slot)}
 		},
@@ -83,7 +82,7 @@ func execute(w io.Writer, file, name string, data any) error {
 type page struct {
 	*analysis.Result
 	Live                    bool
-	Policy                  string
+	Hash                    string // of the script, the only one that the page may run
 	Script, Data            template.JS
 	Facts                   []string
 	NumbersWhere            string
@@ -115,11 +114,13 @@ func newPage(r *analysis.Result, live bool) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &page{Result: r, Live: live, Policy: policy(script, live),
+	sum := sha256.Sum256(script)
+	p := &page{Result: r, Live: live, Hash: base64.StdEncoding.EncodeToString(sum[:]),
 		Script: template.JS(script), Data: template.JS(data),
-		Facts: facts(r), Cells: cellTable(r, r.View.Columns, true), Resources: cellTable(r, r.View.Resources, false),
-		Links:   linkTable(r),
-		Invalid: invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r),
+		Facts: facts(r), Cells: cellTable(r, "Cells", r.View.Columns, true),
+		Resources: cellTable(r, "Resources", r.View.Resources, false),
+		Links:     linkTable(r),
+		Invalid:   invalidTable(r), Skipped: skippedTable(r), GateViews: gateViews(r.Gates), Plan: planText(r),
 		Reasons: reasons(r), Version: r.Environ("plimsoll")}
 	p.NumbersWhere, p.Numbers = keyNumbers(r)
 	for _, f := range figures {
@@ -148,19 +149,6 @@ func newPage(r *analysis.Result, live bool) (*page, error) {
 	}
 	_, p.AnyRatio = d.metric(analysis.RatioColumn)
 	return p, nil
-}
-
-// policy returns the content security policy: no requests, and only the page's own script. The
-// live page may connect to its server.
-func policy(script []byte, live bool) string {
-	sum := sha256.Sum256(script)
-	connect := "'none'"
-	if live {
-		connect = "'self'"
-	}
-	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; style-src 'unsafe-inline'; img-src data: blob:; connect-src " + connect +
-		"; base-uri 'none'; form-action 'none'"
 }
 
 // facts lists what was executed, in a few words each.
@@ -244,11 +232,6 @@ func keyNumbers(r *analysis.Result) (where string, all []keyNumber) {
 		where += why
 	}
 	return where, all
-}
-
-type labelled struct {
-	Label string
-	Table table
 }
 
 // Index is an index of runs, for the page.

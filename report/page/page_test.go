@@ -32,7 +32,7 @@ func analyse(t testing.TB, dir string) *analysis.Result {
 	run, err := record.Open(dir)
 	must(t, err)
 	t.Cleanup(func() { run.Close() })
-	r, err := report.Build(run)
+	r, err := report.Build(run, false)
 	must(t, err)
 	return r
 }

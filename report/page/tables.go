@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -15,8 +16,9 @@ import (
 
 // table is a table of formatted entries.
 type table struct {
-	Head []head
-	Rows [][]entry
+	Label string
+	Head  []head
+	Rows  [][]entry
 }
 
 // drop removes a column.
@@ -79,7 +81,8 @@ func plusMinus(s analysis.Summary, unit string) string {
 }
 
 // cellTable returns a table with a row for each cell: factors, system and metrics.
-func cellTable(r *analysis.Result, columns []analysis.Column, validity bool) (t table) {
+func cellTable(r *analysis.Result, label string, columns []analysis.Column, validity bool) (t table) {
+	t.Label = label
 	if len(r.Cells) == 0 {
 		return t
 	}
@@ -197,7 +200,7 @@ func valid(c *analysis.Cell) entry {
 
 // ownTable formats a scenario's table.
 func ownTable(x analysis.Table) table {
-	var t table
+	t := table{Label: x.Title}
 	for _, h := range x.Head {
 		t.Head = append(t.Head, head{h.Name, h.Unit != "", h.Narrow})
 	}
@@ -226,7 +229,7 @@ func ownTable(x analysis.Table) table {
 }
 
 func linkTable(r *analysis.Result) table {
-	t := table{Head: heads("link", "cells", "emulator", "#checks", "#RTT wanted", "#measured", "#p99",
+	t := table{Label: "Links", Head: heads("link", "cells", "emulator", "#checks", "#RTT wanted", "#measured", "#p99",
 		"#rate wanted", "#measured", "#loss", "#lateness p99", "#off")}
 	for _, l := range r.Links {
 		rtt, rate, off := number(l.RTT, "s"), number(l.Rate, "bit/s"), integer(l.Off)
@@ -252,7 +255,7 @@ func linkTable(r *analysis.Result) table {
 }
 
 func invalidTable(r *analysis.Result) table {
-	t := table{Head: heads("#trial", "system", "cell", "#block", "why")}
+	t := table{Label: "Invalid trials", Head: heads("#trial", "system", "cell", "#block", "why")}
 	for _, v := range r.Invalid {
 		why := strings.Join(v.Reasons, ", ")
 		if v.Error != "" {
@@ -279,7 +282,7 @@ func reasons(r *analysis.Result) (all []analysis.Pair) {
 }
 
 func skippedTable(r *analysis.Result) table {
-	t := table{Head: heads("system", "cell", "#trials", "why")}
+	t := table{Label: "Skipped trials", Head: heads("system", "cell", "#trials", "why")}
 	for _, s := range r.Skipped {
 		t.Rows = append(t.Rows, []entry{{Text: s.System}, {Text: s.Where}, integer(s.Trials), {Text: s.Why}})
 	}
@@ -292,4 +295,103 @@ func planText(r *analysis.Result) string {
 	plan.Cells = nil
 	b, _ := json.MarshalIndent(plan, "", "  ") // it was read from JSON
 	return string(b)
+}
+
+// gateView is a formatted gate.
+type gateView struct {
+	analysis.Ruling
+	Tone     analysis.Tone
+	Outcome  string   // "FAIL in nightly-2 (2 fail, 5 pass)"
+	Deciding []string // the cells that fail, then those that are inconclusive
+	Table    table    // of all cells
+}
+
+// gateTones are the tones of states, the worst first.
+var gateTones = []analysis.Tone{analysis.Bad, analysis.Warn, analysis.Good}
+
+func gateTone(state string) analysis.Tone {
+	return cmp.Or(map[string]analysis.Tone{analysis.GatePass: analysis.Good, analysis.GateFail: analysis.Bad}[state],
+		analysis.Warn)
+}
+
+// gateViews formats gates, with the name of the run if there are several runs.
+func gateViews(gates []analysis.Ruling) []gateView {
+	several := slices.ContainsFunc(gates, func(g analysis.Ruling) bool { return g.Run != gates[0].Run })
+	var all []gateView
+	for _, g := range gates {
+		v := gateView{Ruling: g, Tone: gateTone(g.State), Outcome: strings.ToUpper(g.State),
+			Deciding: decidingCells(g)}
+		if several {
+			v.Outcome += " in " + g.Run
+		}
+		if why := cmp.Or(g.Why, countStates(g)); why != "" {
+			v.Outcome += " (" + why + ")"
+		}
+		v.Table = table{Label: g.Rule, Head: heads("system", "cell", "state", "#n", "why")}
+		for _, c := range g.Cells {
+			v.Table.Rows = append(v.Table.Rows,
+				[]entry{{Text: c.System}, {Text: c.Where}, {Text: c.State, Tone: gateTone(c.State)}, integer(c.N),
+					{Text: c.Why}})
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// countStates counts cells by state: "2 fail, 5 pass".
+func countStates(g analysis.Ruling) string {
+	if len(g.Cells) == 1 {
+		return ""
+	}
+	counts := map[string]int{}
+	for _, c := range g.Cells {
+		counts[c.State]++
+	}
+	var parts []string
+	for _, s := range []string{analysis.GateFail, analysis.GateInconclusive, analysis.GatePass} {
+		if counts[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[s], s))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mostCells is the largest number of listed cells of a gate.
+const mostCells = 6
+
+func decidingCells(g analysis.Ruling) []string {
+	var lines []string
+	for _, state := range []string{analysis.GateFail, analysis.GateInconclusive} {
+		for _, d := range g.Cells {
+			if d.State == state {
+				lines = append(lines, fmt.Sprintf("%s: %s (%s)", strings.TrimSuffix(d.System+", "+d.Where, ", "),
+					words.Range(float64(d.Value), float64(d.Lo), float64(d.Hi), d.Unit), d.Why))
+			}
+		}
+	}
+	if more := len(lines) - mostCells; more > 0 {
+		lines = append(lines[:mostCells], fmt.Sprintf("and %d more cells", more))
+	}
+	return lines
+}
+
+// GatesText formats gates: each with its state, and below it the cells that decide it.
+func GatesText(gates []analysis.Ruling, width int) string {
+	width = cmp.Or(width, plainWidth)
+	var all []string
+	for _, g := range gateViews(gates) {
+		all = append(all, words.Wrap("", "   ", "gate "+g.Rule+": "+g.Outcome, width)...)
+		for _, line := range g.Deciding {
+			all = append(all, words.Wrap("   ", "      ", line, width)...)
+		}
+	}
+	return lines(all)
+}
+
+// lines joins texts as lines.
+func lines(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Join(all, "\n") + "\n"
 }

@@ -46,7 +46,7 @@ func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 	room := mostLines - head - len(foot)
 	for i, own := range r.Tables {
 		if i == 0 && !own.Folded || verbose {
-			room -= t.table(ownTable(own), own.Title, room/2)
+			room -= t.table(ownTable(own), room/2)
 		}
 	}
 	t.cells(room)
@@ -86,6 +86,13 @@ func (t *text) prose(tone analysis.Tone, mark, s string) {
 	}
 }
 
+// more adds a line about what was left out.
+func (t *text) more(n int, what string) {
+	if n > 0 {
+		t.line("", fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(n), "more "+what, "more "+what+"s")))
+	}
+}
+
 // warnings adds findings about unreliable numbers and failures, unless the verdict includes them;
 // with verbose all findings.
 func (t *text) warnings() {
@@ -117,10 +124,7 @@ func (t *text) warnings() {
 			}
 		}
 	}
-	if left > 0 {
-		t.line("", fmt.Sprintf("   %s: --verbose, or the page.",
-			words.Plural(int64(left), "more finding", "more findings")))
-	}
+	t.more(left, "finding")
 }
 
 // gates adds a line for each gate, failed ones first.
@@ -131,8 +135,7 @@ func (t *text) gates() {
 	})
 	for i, g := range all {
 		if i == mostGates && !t.verbose {
-			t.line("", fmt.Sprintf("   %s: --verbose, or the page.",
-				words.Plural(int64(len(all)-i), "more gate", "more gates")))
+			t.more(len(all)-i, "gate")
 			return
 		}
 		t.line(g.Tone, "gate "+g.Rule+": "+g.Outcome)
@@ -167,16 +170,16 @@ func (t *text) cells(room int) {
 	if t.verbose {
 		columns = append(columns, t.r.View.Resources...)
 	}
-	all := cellTable(t.r, columns, true)
+	all := cellTable(t.r, "", columns, true)
 	if n := len(all.Rows); n > max(room-3, 1) && !t.verbose {
 		all.Rows = t.largest(all.Rows, max(room-3, 1))
 		defer func() {
-			t.lines[len(t.lines)-1] = fmt.Sprintf("   %s: --verbose, or the page.",
-				words.Plural(int64(n-len(all.Rows)), "more cell", "more cells"))
+			t.lines = t.lines[:len(t.lines)-1]
+			t.more(n-len(all.Rows), "cell")
 			t.line("", "")
 		}()
 	}
-	t.table(all, "", 0)
+	t.table(all, 0)
 }
 
 // ratios explains what ratios refer to, below the table that has them.
@@ -219,16 +222,16 @@ func (t *text) largest(rows [][]entry, n int) [][]entry {
 	return kept
 }
 
-// table adds a table with its title and a blank line, and returns the number of lines. Unless
+// table adds a table with its label and a blank line, and returns the number of lines. Unless
 // verbose, it truncates long texts, then drops intervals, then columns from the right until the
 // table fits the width, and limits it to most lines (0: no limit).
-func (t *text) table(all table, title string, most int) int {
+func (t *text) table(all table, most int) int {
 	from := len(t.lines)
 	if len(all.Rows) == 0 {
 		return 0
 	}
-	if title != "" {
-		t.line("", title)
+	if all.Label != "" {
+		t.line("", all.Label)
 	}
 	left := 0
 	if n := max(most-4, 2); most > 0 && len(all.Rows) > n && !t.verbose {
@@ -250,7 +253,7 @@ func (t *text) table(all table, title string, most int) int {
 	for wide > t.width && len(columns) > 2 && !t.verbose {
 		if narrow {
 			last := len(columns) - 1
-			if title == "" { // the last is validity
+			if all.Label == "" { // the cells, whose last column is validity
 				last--
 			}
 			columns = slices.Delete(columns, last, last+1)
@@ -261,9 +264,7 @@ func (t *text) table(all table, title string, most int) int {
 	for _, l := range lines {
 		t.line("", l)
 	}
-	if left > 0 {
-		t.line("", fmt.Sprintf("   %s: --verbose, or the page.", words.Plural(int64(left), "more row", "more rows")))
-	}
+	t.more(left, "row")
 	t.line("", "")
 	return len(t.lines) - from
 }

@@ -21,7 +21,7 @@ import (
 // outcome of this leecher, which runs again in the third.
 func TestSwarmOfProcesses(t *testing.T) {
 	const size = 8 << 20
-	hosts := systemtest.SlowHosts(t, 64e6, 5)
+	hosts, _ := systemtest.SlowHosts(t, 64e6, 5)
 	c, err := system.Begin(systemtest.Context(t), bittorrent.System{}, system.Start, system.Deployment{
 		Hosts: hosts[:4], Client: hosts[4], Dir: t.TempDir(), Swarm: true,
 	})

@@ -41,6 +41,7 @@ type fakeChains struct {
 	waits time.Duration // from Follow's return to the first request
 	lag   time.Duration // of a subscriber; negative: there is none
 	links scenario.NetworkChange
+	up    float64 // bytes per second of a peer, unless links says otherwise
 	down  float64 // bytes per second of the fresh node; 0: no limit
 
 	replay float64 // seconds; 0: one millisecond per block
@@ -74,7 +75,7 @@ type fakeFollower struct {
 }
 
 func newFakeChains(nodes int) *fakeChains {
-	c := &fakeChains{opens: 200 * time.Millisecond, waits: time.Second, lag: -1}
+	c := &fakeChains{opens: 200 * time.Millisecond, waits: time.Second, lag: -1, up: fakeUp}
 	for i := range nodes {
 		c.nodes = append(c.nodes, &fakeFollower{c: c, place: i, delivered: map[string]float64{}})
 	}
@@ -134,7 +135,7 @@ func (c *fakeChains) advance() {
 	}
 	rates, all := map[string]float64{}, 0.0
 	for _, p := range c.peers() {
-		up := fakeUp
+		up := c.up
 		if r := c.links.Rates[p.place].Up; r > 0 {
 			up = r / 8
 		}

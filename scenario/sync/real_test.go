@@ -43,6 +43,7 @@ func TestSyncDeaths(t *testing.T) {
 			t.Errorf("%+v", op)
 		}
 		if place == 0 { // the process of an earlier trial does not count in the next
+			w.c.up = fakeBytes
 			must(t, w.trial(t.Context()))
 			if strings.Contains(w.outcomes(), nodes.ClassDied) {
 				t.Errorf("the next trial: %s", w.outcomes())

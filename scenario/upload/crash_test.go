@@ -147,6 +147,7 @@ func TestUploadSurvivesAnyCrash(t *testing.T) {
 	for name, sabotage := range sabotages {
 		for _, settles := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, settles %v", name, settles), func(t *testing.T) {
+				t.Parallel()
 				for first := 1; ; first++ {
 					second, over := 0, false
 					for !over {

@@ -43,7 +43,7 @@ func TestSwarm(t *testing.T) {
 // complete.
 func TestPassedOnMidway(t *testing.T) {
 	const size = 12 << 20
-	hosts := systemtest.SlowHosts(t, 16e6, 4)
+	hosts, _ := systemtest.SlowHosts(t, 16e6, 4)
 	var nodes [3]*member.Daemon
 	for i, n := range systemtest.Start(t, System{}, nil, hosts).Nodes() {
 		nodes[i] = n.(*member.Daemon)

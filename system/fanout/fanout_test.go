@@ -21,12 +21,14 @@ import (
 func TestMain(m *testing.M) { systemtest.Main(m, System{}) }
 
 func TestSwarm(t *testing.T) {
+	t.Parallel()
 	systemtest.RunSwarm(t, systemtest.Swarm{System: System{}, Plain: true, Leaf: true})
 }
 
 // TestSpoiltEverywhere checks that there is a pause between rounds of seeders that all send bad
 // bytes.
 func TestSpoiltEverywhere(t *testing.T) {
+	t.Parallel()
 	const size = 1000
 	m := newManifest(size)
 	m.add(make([]byte, size))

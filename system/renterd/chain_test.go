@@ -44,6 +44,7 @@ func peer(t *testing.T, file []byte) (*chain.Manager, string) {
 // TestChain checks that nodes that find the chain have the wallets' money and follow its blocks,
 // even if they connect later.
 func TestChain(t *testing.T) {
+	t.Parallel()
 	wallets := []types.Address{{1}, {2}}
 	c, err := newChain(systemtest.Hosts(t, 1)[0], wallets)
 	must(t, err)

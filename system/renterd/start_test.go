@@ -45,6 +45,7 @@ func form(ctx context.Context, t *testing.T, renter, host []replay.Exchange) (bl
 // TestNetworkForms forms a private network in the required order with the answers of a real one
 // (renterd v2.9.3, hostd v2.10.2). A call out of order fails.
 func TestNetworkForms(t *testing.T) {
+	t.Parallel()
 	rec := replay.Load(t, "testdata/network.jsonl")
 	r, h := replay.Of(rec, "renterd"), replay.Of(rec, "host1")
 	host := replay.Chain(replay.Steps(h, "add a volume"), replay.Poll(replay.Steps(h, "poll the volume")),

@@ -20,6 +20,7 @@ func quick(more ...string) system.Options {
 }
 
 func TestChains(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ form, subscriber string }{{"v2", "none"}, {"v1", "full"}} {
 		t.Run(c.form+" subscriber "+c.subscriber, func(t *testing.T) {
 			t.Parallel()

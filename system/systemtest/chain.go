@@ -42,47 +42,60 @@ type chains struct {
 	chain    system.Chain
 }
 
-// RunChains runs the cases of a [system.Chains].
+// chainCases are the cases of a chain; without is set if the system does not support what it needs.
+var chainCases = []struct {
+	name    string
+	without func(*chains) bool
+	body    func(*chains)
+}{
+	{"abilities", nil, (*chains).abilities},
+	{"nothing runs", nil, (*chains).nothingRuns},
+	{"the chain is kept", nil, (*chains).chainKept},
+	{"follow", nil, (*chains).follow},
+	{"goes on", nil, (*chains).goesOn},
+	{"two peers", nil, (*chains).twoPeers},
+	{"silent peers", nil, func(w *chains) { w.uselessPeer(system.Silent) }},
+	{"no peer", nil, func(w *chains) { w.neverBegins(w.TempDir()) }},
+	{"served again", nil, (*chains).servedAgain},
+	{"stranger", func(w *chains) bool { return w.NoStranger }, func(w *chains) { w.uselessPeer(system.Stranger) }},
+	{"damaged store", func(w *chains) bool { return w.Store == "" }, (*chains).damagedStore},
+	{"source dies", nil, (*chains).sourceDies},
+	{"replay", func(w *chains) bool { return w.replayer == nil }, (*chains).replay},
+	{"cancelled", nil, (*chains).cancelled},
+	{"stop", nil, (*chains).stop},
+}
+
+// RunChains runs the cases of a [system.Chains] on two deployments side by side, because they mostly
+// wait for nodes.
 func RunChains(t *testing.T, s Chains) {
 	Need(t, s.System, s.Options)
-	w := s.start(t)
-	for _, c := range []struct {
-		name    string
-		without bool // not supported by the system
-		body    func(*chains)
-	}{
-		{"abilities", false, (*chains).abilities},
-		{"nothing runs", false, (*chains).nothingRuns},
-		{"the chain is kept", false, (*chains).chainKept},
-		{"follow", false, (*chains).follow},
-		{"goes on", false, (*chains).goesOn},
-		{"two peers", false, (*chains).twoPeers},
-		{"no peer", false, func(w *chains) { w.neverBegins(w.TempDir()) }},
-		{"silent peers", false, func(w *chains) { w.uselessPeer(system.Silent) }},
-		{"stranger", s.NoStranger, func(w *chains) { w.uselessPeer(system.Stranger) }},
-		{"served again", false, (*chains).servedAgain},
-		{"source dies", false, (*chains).sourceDies},
-		{"damaged store", s.Store == "", (*chains).damagedStore},
-		{"replay", w.replayer == nil, (*chains).replay},
-		{"cancelled", false, (*chains).cancelled},
-		{"stop", false, (*chains).stop},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.without {
-				t.Skip("the system has no such thing")
+	cache := filepath.Join(t.TempDir(), "not", "made", "yet")
+	for half := range 2 {
+		w := s.start(t, cache)
+		t.Run(fmt.Sprint("deployment ", half+1), func(t *testing.T) {
+			t.Parallel()
+			for i, c := range chainCases {
+				if i%2 != half {
+					continue
+				}
+				t.Run(c.name, func(t *testing.T) {
+					if c.without != nil && c.without(w) {
+						t.Skip("the system has no such thing")
+					}
+					v := *w
+					v.T = t
+					v.haltAll()
+					c.body(&v)
+				})
 			}
-			v := *w
-			v.T = t
-			v.haltAll()
-			c.body(&v)
 		})
 	}
 }
 
-func (s Chains) start(t *testing.T) *chains {
+func (s Chains) start(t *testing.T, cache string) *chains {
 	const nodes = 3
 	d := deployment(t, HostsOf(t, testbed.Options{Plain: s.System.Info().ReachesOut == ""}, nodes+1), s.Options)
-	d.Follow, d.Cache = true, filepath.Join(t.TempDir(), "not", "made", "yet")
+	d.Follow, d.Cache = true, cache
 	w := &chains{kit: kit{t}, Chains: s}
 	w.c = w.bringUp(s.System, system.Start, d, 2*time.Minute).(system.Chains)
 	w.replayer, _ = w.c.(system.Replayer)
@@ -207,7 +220,7 @@ func (w *chains) awaitConnected(peers int) system.Following {
 // neverBegins starts the fresh node and checks that no blocks appear.
 func (w *chains) neverBegins(dir string, peers ...string) {
 	w.begin(dir, peers...)
-	if f, began := w.watch(watched/3, func(f system.Following) bool { return f.Height > 0 }); began {
+	if f, began := w.watch(watched/2, func(f system.Following) bool { return f.Height > 0 }); began {
 		w.Errorf("blocks came from no peer: %+v", f)
 	}
 }

@@ -35,10 +35,10 @@ type Swarm struct {
 }
 
 const (
-	fetching = time.Minute            // limit for a fetch of a few MiB
-	quarter  = 250 * time.Millisecond // a node is polled four times a second
-	watched  = 4 * time.Second        // how long a node is observed that must not complete
-	slow     = 16e6                   // rate of a slow link, bit/s: slow enough to observe a half-fetched content
+	fetching = time.Minute           // limit for a fetch of a few MiB
+	often    = 50 * time.Millisecond // between polls of a node
+	watched  = 2 * time.Second       // how long a node is observed that must not complete
+	slow     = 16e6                  // rate of a slow link, bit/s: slow enough to observe a half-fetched content
 )
 
 // swarm is a deployment under test.
@@ -49,6 +49,7 @@ type swarm struct {
 	dir   string
 	hosts []testbed.Host // of the nodes
 	nodes []system.Member
+	shape func(rate float64) // of links that are slow
 }
 
 // RunSwarm runs the cases of a [system.Member]. Cases with their own swarm run in parallel: most of
@@ -85,9 +86,9 @@ func RunSwarm(t *testing.T, s Swarm) {
 		return
 	}
 	for name, body := range map[string]func(*testing.T){
-		"leecher killed, data kept": func(t *testing.T) { s.start(t, SlowHosts(t, slow, 3)).leecherKilled(true) },
-		"leecher killed, data lost": func(t *testing.T) { s.start(t, SlowHosts(t, slow, 3)).leecherKilled(false) },
-		"only seeder killed":        func(t *testing.T) { s.start(t, SlowHosts(t, slow, 4)).seederKilled() },
+		"leecher killed, data kept": func(t *testing.T) { s.startSlow(t, 3).leecherKilled(true) },
+		"leecher killed, data lost": func(t *testing.T) { s.startSlow(t, 3).leecherKilled(false) },
+		"only seeder killed":        func(t *testing.T) { s.startSlow(t, 4).seederKilled() },
 		"spoilt on disk":            func(t *testing.T) { s.start(t, s.hosts(t, 2)).spoilt() },
 		"port in use":               func(t *testing.T) { kit{t}.wantPortInUse(s.System, s.deployment(t, s.hosts(t, 2))) },
 	} {
@@ -123,6 +124,17 @@ func (s Swarm) start(t *testing.T, hosts []testbed.Host) *swarm {
 	}
 	return w
 }
+
+// startSlow starts nodes with slow links, until [swarm.hurry].
+func (s Swarm) startSlow(t *testing.T, n int) *swarm {
+	hosts, shape := SlowHosts(t, slow, n)
+	w := s.start(t, hosts)
+	w.shape = shape
+	return w
+}
+
+// hurry makes slow links fast, once what had to be interrupted was: the rest needs no time.
+func (w *swarm) hurry() { w.shape(10 * slow) }
 
 // publish publishes the content of that name.
 func (w *swarm) publish(i int, name string, size int64) object {
@@ -167,7 +179,7 @@ func (w *swarm) look(i int, o object, last system.Progress) system.Progress {
 func (w *swarm) watch(o object, limit time.Duration, enough func(system.Progress) bool, nodes ...int) (
 	f system.Progress, ok bool) {
 	last := slices.Repeat([]system.Progress{{Verified: -1}}, len(w.nodes))
-	ok = await(limit, quarter, func() bool {
+	ok = await(limit, often, func() bool {
 		return slices.ContainsFunc(nodes, func(i int) bool {
 			f = w.look(i, o, last[i])
 			last[i] = f
@@ -263,7 +275,7 @@ func (w *swarm) handedOn() {
 	w.forgets(0, o)
 	w.fetch(2, o, 1)
 	if w.Leaf {
-		w.never(anything, o, watched/2, 2)
+		w.never(anything, o, watched, 2)
 		return
 	}
 	w.awaitComplete(2, o)
@@ -276,7 +288,7 @@ func (w *swarm) unknown() {
 	w.forgets(0, o)
 	w.fetch(1, o)       // knows no peers
 	w.fetch(3, o, 0, 2) // knows only peers without the content
-	w.never(anything, o, watched/2, 1, 3)
+	w.never(anything, o, watched, 1, 3)
 	for _, i := range []int{1, 3} {
 		end := w.soon("read back of what is not there")
 		var got bytes.Buffer
@@ -430,6 +442,7 @@ func (w *swarm) publishAgain(name string, o object) {
 func (w *swarm) leecherKilled(keep bool) {
 	o := w.toHalf()
 	w.kill(1)
+	w.hurry()
 	w.failsSoon("progress of a node that was killed", func() error {
 		_, err := w.nodes[1].Progress(w.ctx(), o.ref)
 		if errors.Is(err, system.ErrNotFound) {
@@ -455,6 +468,7 @@ func (w *swarm) seederKilled() {
 	o := w.toHalf()
 	w.fetch(2, o, 0, 1)
 	w.kill(0)
+	w.hurry()
 	w.never(complete, o, watched, 1, 2)
 	w.failsSoon("publish by a node that was killed", func() error {
 		return errorOf(w.nodes[0].Publish(w.ctx(), "more", 1, bytes.NewReader([]byte{1})))
@@ -494,7 +508,7 @@ func (w *swarm) spoilt() {
 	}
 	w.restart(1, true)
 	w.fetch(1, o)
-	w.never(complete, o, watched/2, 1)
+	w.never(complete, o, watched, 1)
 	w.publishAgain("spoilt", o)
 	w.get(1, o, 0)
 }

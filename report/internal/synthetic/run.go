@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 // Plan is the plan of an experiment file whose systems are nginx and boxo.
@@ -32,16 +33,16 @@ func Plan(file string) (*experiment.Plan, error) {
 func Create(t testing.TB, file string) (dir string, run *record.Run, plan *experiment.Plan) {
 	t.Helper()
 	plan, err := Plan(file)
-	must(t, err)
+	systemtest.Must(t, err)
 	raw, err := plan.Marshal()
-	must(t, err)
+	systemtest.Must(t, err)
 	dir = filepath.Join(memory(t), "run")
 	run, err = record.Create(dir, raw,
 		map[string]string{"plimsoll": "v0.0.0-test", "command": "plimsoll run synthetic.yaml",
 			"environment": `{"kernel":"6.1.0","cpu.count":"2","cpu.model":"Synthetic <CPU> & Sons",` +
 				`"load":"0.10 0.12 0.09 1/123 4567"}`,
 			"systems": `{"nginx":{"version":"1.22.1"},"boxo":{"version":"v0.39.0"}}`}, retrieve.Scenario{}.Metrics())
-	must(t, err)
+	systemtest.Must(t, err)
 	return dir, run, plan
 }
 
@@ -62,7 +63,7 @@ func Write(t testing.TB, file string) (dir string) {
 	t.Helper()
 	dir, run, plan := Create(t, file)
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run begins"}))
+	systemtest.Must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run begins"}))
 	rng := rand.New(rand.NewPCG(7, 7))
 	for block := range plan.Blocks {
 		for _, cell := range rng.Perm(len(plan.Cells)) {
@@ -70,36 +71,36 @@ func Write(t testing.TB, file string) (dir string) {
 			at = at.Add(10 * time.Second)
 		}
 	}
-	must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run ends"}))
-	must(t, run.Close())
+	systemtest.Must(t, run.Event(record.Event{At: at, Kind: "phase", What: "run ends"}))
+	systemtest.Must(t, run.Close())
 	return dir
 }
 
 // trial simulates a fair-shared link: at most the link's rate for all.
 func trial(t testing.TB, run *record.Run, c experiment.Cell, block int, epoch time.Time, rng *rand.Rand) {
 	w, err := run.Begin(c.ID, block, false, epoch)
-	must(t, err)
+	systemtest.Must(t, err)
 	noise := func(cv float64) float64 { return math.Exp(cv * rng.NormFloat64()) }
 	rate, rtt := float64(c.Link.Rate)/8*0.949, 2*time.Duration(c.Link.Delay).Seconds()
 	measured := rate * noise(0.002)
 	link := record.LinkCheck{From: c.System, To: "client", Emulator: "netem", Congestion: "cubic", WantRTT: rtt,
 		RTT: rtt * noise(0.003), RTTP99: rtt * 1.04,
 		WantRate: rate * 8, Rate: measured * 8, Loss: math.NaN(), Lateness: 0.0002, Tolerance: 0.05, OK: true}
-	must(t, w.Link(link))
+	systemtest.Must(t, w.Link(link))
 	conc, size := float64(c.Retrieve.Concurrency), float64(c.Retrieve.Range)
 	each := max(rtt+size/measured, conc*size/measured) * noise(0.015)
 	if c.System == "boxo" {
 		each *= 1.2
 	}
 	ops, end := operations(c, rtt, each, rng)
-	must(t, w.Ops(ops))
+	systemtest.Must(t, w.Ops(ops))
 	for sec := range int(end) + 1 {
 		at := time.Duration(sec) * time.Second
-		must(t, w.Samples([]record.Sample{{Start: at, End: at + time.Millisecond, Process: c.System + "/server",
+		systemtest.Must(t, w.Samples([]record.Sample{{Start: at, End: at + time.Millisecond, Process: c.System + "/server",
 			Role: "system", PID: 100, CPU: 0.2 * float64(sec), RSS: 3e7}}))
 	}
 	unknown := math.NaN()
-	must(t, w.End(record.Trial{Seconds: end, Notes: []string{"receive: verify", "protocol: http/1.1"},
+	systemtest.Must(t, w.End(record.Trial{Seconds: end, Notes: []string{"receive: verify", "protocol: http/1.1"},
 		Metrics: retrieve.Scenario{}.Measure(scenario.Measured{
 			Cell: c, Summary: w.Summary(), Link: &link,
 			Load: scenario.Load{Seconds: end, CPU: 0.3 * end * noise(0.03), RSSPeak: (22e6 + 4e4*conc) * noise(0.01)},
@@ -126,11 +127,4 @@ func operations(c experiment.Cell, rtt, each float64, rng *rand.Rand) (ops []rec
 		ops = append(ops, op)
 	}
 	return ops, end
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/scenario"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/mem"
+	"github.com/plimsoll-project/plimsoll/system/systemtest"
 )
 
 // Virtual runs do in a synctest bubble. It creates record's coder outside of the bubble first.
 func Virtual(t *testing.T, do func(t *testing.T)) {
-	if _, err := record.DecodeBlock(record.AppendBlock(nil, []record.Op{{}}), nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := record.DecodeBlock(record.AppendBlock(nil, []record.Op{{}}), nil)
+	systemtest.Must(t, err)
 	synctest.Test(t, do)
 }
 
@@ -34,9 +34,7 @@ func Virtual(t *testing.T, do func(t *testing.T)) {
 func MemNode(t *testing.T, opt system.Options) *mem.Node {
 	t.Helper()
 	cluster, err := mem.System{}.Start(t.Context(), system.Deployment{Options: opt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	return cluster.Nodes()[0].(*mem.Node)
 }
 
@@ -89,9 +87,7 @@ func Sink(s scenario.Sink) scenario.Sink {
 func Objects(t *testing.T, n *mem.Node) int {
 	t.Helper()
 	all, err := system.All(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	systemtest.Must(t, err)
 	return len(all)
 }
 
