@@ -5,7 +5,6 @@ package web
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -14,13 +13,13 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
+	"github.com/plimsoll-project/plimsoll/internal/trust"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -47,16 +46,9 @@ type Client struct {
 
 // New returns a client that connects with dial and trusts the certificates that t names.
 func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
-	conf := &tls.Config{InsecureSkipVerify: t.Insecure} // set in the experiment file
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("%s: read root certificate: %w", name, err)
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: %s holds no PEM certificate", name, t.CAFile)
-		}
+	conf, err := trust.Config(t.CAFile, t.Insecure)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return newClient(name, transport(dial, conf)), nil
 }
