@@ -59,7 +59,7 @@ func start(ctx context.Context, d system.Deployment, h testbed.Host, identity ma
 	if err != nil {
 		return nil, err
 	}
-	n := newNode(server.Login(), d.Client, server.Path)
+	n := newNode(server.Login, d.Client, server.Path)
 	n.server = server
 	identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
 	if err := n.on(ctx, "log in", func(s *sshd.Session) error {

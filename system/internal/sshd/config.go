@@ -21,7 +21,7 @@ func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
 			"would not take literally; choose another --out", root, root[bad:bad+1])
 	}
 	path := filepath.Join(root, "sshd_config")
-	text := strings.NewReplacer("ADDRESS", s.Address(), "ROOT", root, "USER", s.User).Replace(config)
+	text := strings.NewReplacer("ADDRESS", s.Address, "ROOT", root, "USER", s.User).Replace(config)
 	return path, s.Host.Files().Write(ctx, path, 0o644, strings.NewReader(text))
 }
 

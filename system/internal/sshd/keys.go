@@ -6,7 +6,6 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -27,15 +26,16 @@ func (s *Server) writeKeys(ctx context.Context, d system.Deployment) error {
 	}
 	s.KeyFile, s.KnownHosts = filepath.Join(client, s.Host.Name()+"_key"),
 		filepath.Join(client, s.Host.Name()+"_known_hosts")
-	if s.Signer, err = writeKey(ctx, d.Client, s.KeyFile); err != nil {
+	key, err := writeKey(ctx, d.Client, s.KeyFile)
+	if err != nil {
 		return err
 	}
-	s.HostKey = host.PublicKey()
-	authorized := bytes.NewReader(ssh.MarshalAuthorizedKey(s.Signer.PublicKey()))
+	s.Auth, s.HostKey = []ssh.AuthMethod{ssh.PublicKeys(key)}, ssh.FixedHostKey(host.PublicKey())
+	authorized := bytes.NewReader(ssh.MarshalAuthorizedKey(key.PublicKey()))
 	if err := s.Host.Files().Write(ctx, filepath.Join(own, "authorized_keys"), 0o600, authorized); err != nil {
 		return err
 	}
-	known := knownhosts.Line([]string{fmt.Sprintf("[%s]:%d", s.Host.Addr(), s.Port)}, s.HostKey) + "\n"
+	known := knownhosts.Line([]string{s.Address}, host.PublicKey()) + "\n"
 	return d.Client.Files().Write(ctx, s.KnownHosts, 0o600, strings.NewReader(known))
 }
 

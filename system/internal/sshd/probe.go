@@ -6,19 +6,8 @@ import (
 	"fmt"
 	"path"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 )
-
-// Login returns the address and the credentials of the server.
-func (s *Server) Login() Login {
-	return Login{
-		Address: s.Address(), User: s.User,
-		Auth:    []ssh.AuthMethod{ssh.PublicKeys(s.Signer)},
-		HostKey: ssh.FixedHostKey(s.HostKey),
-	}
-}
 
 // Health implements system.Healther: the client logs in over a new connection and reads the probe.
 func (s *Server) Health(ctx context.Context) error {
@@ -32,7 +21,7 @@ func (s *Server) Health(ctx context.Context) error {
 }
 
 func (s *Server) probe(ctx context.Context) error {
-	session, err := s.Login().Open(ctx, s.dial)
+	session, err := s.Login.Open(ctx, s.dial)
 	if err != nil {
 		return err
 	}

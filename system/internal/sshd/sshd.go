@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
@@ -21,18 +19,13 @@ type Server struct {
 	Version    string // "OpenSSH_9.2p1 …"
 	Binary     string
 	Port       int
-	User       string // the login name: the user who runs Plimsoll
+	Login             // of the user who runs Plimsoll
 	disk.Dir          // of the objects; it contains the probe
-	Signer     ssh.Signer
-	HostKey    ssh.PublicKey
 	KeyFile    string // the client's private key
 	KnownHosts string // a file that contains only this server
 	member.Process
 	dial web.Dial // of the client's host
 }
-
-// Address returns the address on which the server listens.
-func (s *Server) Address() string { return system.JoinPort(s.Host, s.Port) }
 
 // Start starts a server for the system called name, and waits until the client has logged in and
 // read the probe.
@@ -53,6 +46,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 	if s.Port, err = d.Port(ctx, h); err != nil {
 		return nil, err
 	}
+	s.Address = system.JoinPort(h, s.Port)
 	root := d.DirOf(h)
 	if s.Dir, err = disk.NewDir(ctx, h.Files(), filepath.Join(root, "data")); err != nil {
 		return nil, err
@@ -74,7 +68,7 @@ func Start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 		Args: append(who.prefix, bin, "-D", "-e", "-f", conf),
 		Ready: func(ctx context.Context) error {
 			// A login before the server listens would only add to the log.
-			c, err := h.Dial(ctx, "tcp", s.Address())
+			c, err := h.Dial(ctx, "tcp", s.Address)
 			if err != nil {
 				return err
 			}
