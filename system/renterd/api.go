@@ -12,7 +12,7 @@ import (
 // connect returns an API without contacting the node. All its calls need the password.
 func connect(base *url.URL, password string, from testbed.Host) *sia.API {
 	return sia.Connect(sia.API{System: name, Base: base.JoinPath("/api"), Consensus: "/bus/consensus/state",
-		Meanings: meanings()}, password, from)
+		Header: http.Header{}, Meanings: meanings()}, password, from)
 }
 
 func meanings() []sia.Meaning {

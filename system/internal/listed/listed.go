@@ -85,30 +85,30 @@ func (n *Node) Objects(ctx context.Context) ([]system.Object, error) {
 
 func (n *Node) object(ctx context.Context, e Entry) (system.Object, http.Header, error) {
 	o := e.Object()
-	served, noRange, moved, head, err := n.Client.Size(ctx, n.Targets[o.Ref])
+	served, head, err := n.Client.Size(ctx, n.Targets[o.Ref])
 	if err != nil {
 		return o, nil, err
 	}
-	o.NoRange, o.Moved = noRange, moved
+	o.NoRange, o.Moved = served.NoRange, served.Moved
 	switch {
-	case served < 0: // only the size in the list is known
+	case served.Size < 0: // only the size in the list is known
 	case n.Size != nil:
-		judged, err := n.Size(e.Size, served)
+		judged, err := n.Size(e.Size, served.Size)
 		if err != nil {
 			return o, nil, fmt.Errorf("%s: %s: %w", n.Name, e.What, err)
 		}
 		o.Size, o.Payload = judged.Size, judged.Payload
-	case e.Size >= 0 && e.Size != served:
-		return o, nil, fmt.Errorf("%s: %s has %d bytes, the list says %d", n.Name, e.What, served, e.Size)
+	case e.Size >= 0 && e.Size != served.Size:
+		return o, nil, fmt.Errorf("%s: %s has %d bytes, the list says %d", n.Name, e.What, served.Size, e.Size)
 	default:
-		o.Size = served
+		o.Size = served.Size
 	}
 	return o, head, nil
 }
 
 // Health implements system.Healther with a byte of the first object, over a new connection.
 func (n *Node) Health(ctx context.Context) error {
-	if _, _, _, _, err := n.Client.Fresh().Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
+	if _, _, err := n.Client.Fresh().Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
 		return fmt.Errorf("health probe failed: %w", err)
 	}
 	return nil

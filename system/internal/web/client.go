@@ -163,28 +163,28 @@ func (c *Client) Send(
 	return answer, Meaning(Status(err), err)
 }
 
-// Size returns an object's size, whether ranges are unsupported, and whether its URL redirects to
-// another (moved). It requests a range of one byte instead of using HEAD, because some servers send
+// Size returns what a server says of an object (Size, NoRange and Moved), and the header of its
+// answer. It requests a range of one byte instead of using HEAD, because some servers send
 // Accept-Ranges but ignore Range.
-func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange, moved bool, head http.Header,
-	err error) {
+func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (o system.Object, head http.Header, err error) {
 	one, err := c.ask(ctx, http.MethodGet, t, "bytes=0-0", rangeStatuses...)
 	if err != nil {
-		return -1, false, false, nil, err
+		return o, nil, err
 	}
 	defer one.Body.Close()
 	switch one.StatusCode {
 	case http.StatusPartialContent:
 		first, last, total, ok := contentRange(one.Header.Get("Content-Range"))
 		if !ok || first != 0 || last != 0 {
-			return -1, false, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name,
+			return o, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name,
 				public(t.URL), one.Header.Get("Content-Range"))
 		}
-		size = total
+		o.Size = total
 	case http.StatusOK:
-		noRange, size = true, one.ContentLength
+		o.NoRange, o.Size = true, one.ContentLength
 	}
-	return size, noRange, one.Request.URL.String() != t.URL.String(), one.Header, nil
+	o.Moved = one.Request.URL.String() != t.URL.String()
+	return o, one.Header, nil
 }
 
 // Head returns an object's header and its size, or -1 if the header has none.

@@ -48,17 +48,6 @@ func Status(err error) int {
 	return 0
 }
 
-// Login returns header with basic authentication (RFC 7617).
-func Login(header http.Header, user, password string) http.Header {
-	h := header.Clone()
-	if h == nil {
-		h = http.Header{}
-	}
-	r := http.Request{Header: h}
-	r.SetBasicAuth(user, password)
-	return h
-}
-
 // Call is a request to an API.
 type Call struct {
 	Method string
