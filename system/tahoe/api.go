@@ -72,9 +72,9 @@ func (n *node) joined(ctx context.Context, c config) error {
 		return fmt.Errorf("tahoe: %s reaches %d of %d storage nodes (%s)", n.name, have, c.nodes,
 			strings.Join(missing, "; "))
 	}
-	if len(protocols) != 1 || !protocols[c.protocol()] {
+	if len(protocols) != 1 || !protocols[c.protocol] {
 		return fmt.Errorf("tahoe: %s talks to the storage nodes by %v, not by %s as asked", n.name, protocols,
-			c.protocol())
+			c.protocol)
 	}
 	return nil
 }

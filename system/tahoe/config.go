@@ -17,13 +17,13 @@ import (
 type config struct {
 	nodes                int
 	needed, happy, total int
-	foolscap             bool
+	protocol             string // to the storage nodes: "gbs", "foolscap"
 }
 
 func parseConfig(opt system.Options) (config, error) {
 	number := func(name string) int { return int(opt.Int(name)) }
 	c := config{nodes: number("nodes"), needed: number("needed"), happy: number("happy"), total: number("total"),
-		foolscap: opt["protocol"] == "foolscap"}
+		protocol: opt["protocol"]}
 	if c.needed > c.total {
 		return c, fmt.Errorf("tahoe: %d shares are needed and only %d are stored: make `needed` at most `total`",
 			c.needed, c.total)
@@ -38,13 +38,6 @@ func parseConfig(opt system.Options) (config, error) {
 	return c, nil
 }
 
-func (c config) protocol() string {
-	if c.foolscap {
-		return "foolscap"
-	}
-	return "gbs"
-}
-
 // Configurations: a storage node listens for clients; a client, which accepts no shares, serves the
 // web API.
 var (
@@ -54,11 +47,14 @@ var (
 	clientConfig string
 )
 
-// fill fills in one of the configurations for a node that listens at host and port.
+// fill fills in one of the configurations for a node that listens at host and port. A storage node
+// advertises the address HINT; ENDPOINT is Twisted's description, in which a colon ends a field.
 func (c config) fill(text, nickname string, host netip.Addr, port int) string {
-	return strings.NewReplacer("NICKNAME", nickname, "ENDPOINT", endpoint(host, port), "HINT", hint(host, port),
+	endpoint := fmt.Sprintf("tcp:%d:interface=%s", port, strings.ReplaceAll(host.String(), ":", `\:`))
+	hint := "tcp:" + netip.AddrPortFrom(host, uint16(port)).String()
+	return strings.NewReplacer("NICKNAME", nickname, "ENDPOINT", endpoint, "HINT", hint,
 		"NEEDED", strconv.Itoa(c.needed), "HAPPY", strconv.Itoa(c.happy), "TOTAL", strconv.Itoa(c.total),
-		"FOOLSCAP", strconv.FormatBool(c.foolscap)).Replace(text)
+		"FOOLSCAP", strconv.FormatBool(c.protocol == "foolscap")).Replace(text)
 }
 
 // serversYAML returns the list of storage nodes that replaces an introducer. JSON strings are valid
@@ -70,7 +66,7 @@ func (c config) serversYAML(all []announcement) string {
 		fmt.Fprintf(&b, "  v0-%s:\n    ann:\n      nickname: storage-%d\n      anonymous-storage-FURL: %q\n      "+
 			"permutation-seed-base32: %q\n",
 			a.key, i+1, a.furl, a.key)
-		if !c.foolscap {
+		if c.protocol == "gbs" {
 			fmt.Fprintf(&b, "      anonymous-storage-NURLs: [%q]\n", a.nurl)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/listed"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -145,8 +146,10 @@ var probeContent = strings.Repeat("it serves ", 10)
 // started is a client that Plimsoll started, with its grid.
 type started struct {
 	*node
-	grid  *grid
-	proc  testbed.Process
+	config
+	proc  testbed.Process   // the client's
+	procs []testbed.Process // those of the storage nodes
+	dirs  []disk.Dir        // one for each storage node
 	probe system.Ref
 }
 
@@ -166,17 +169,13 @@ func (s *started) Health(ctx context.Context) error {
 	return nil
 }
 
-// Stats implements system.Stats, from the disks of the storage nodes: shares with the headers and
-// leases of their containers.
-func (s *started) Stats(context.Context) (system.Holdings, error) { return s.grid.holdings() }
-
 // Processes implements system.Node.
 func (s *started) Processes() []testbed.Process {
-	return append([]testbed.Process{s.proc}, s.grid.procs...)
+	return append([]testbed.Process{s.proc}, s.procs...)
 }
 
 // Stop implements group.Node. The client stops first.
 func (s *started) Stop(ctx context.Context) error {
 	s.client.Close()
-	return errors.Join(stop(ctx, s.proc), stop(ctx, s.grid.procs...))
+	return errors.Join(stop(ctx, s.proc), stop(ctx, s.procs...))
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,30 +21,23 @@ const clientLabel = "client-1"
 // second of CPU time before it listens.
 const readyTimeout = 2 * time.Minute
 
-// grid is the storage nodes that the client depends on.
-type grid struct {
-	config
-	procs []testbed.Process
-	dirs  []disk.Dir // one for each storage node
-}
-
-// start starts all storage nodes concurrently, and gives the client in dir the list of them.
-func (g *grid) start(ctx context.Context, d system.Deployment, bin string, client disk.Dir) error {
-	ports, err := member.Ports(ctx, d.Hosts[0], nil, g.nodes)
+// startServers starts all storage nodes concurrently, and gives the client in dir the list of them.
+func (s *started) startServers(ctx context.Context, d system.Deployment, bin string, client disk.Dir) error {
+	ports, err := member.Ports(ctx, d.Hosts[0], nil, s.nodes)
 	if err != nil {
 		return err
 	}
-	announced := make([]announcement, g.nodes)
+	announced := make([]announcement, s.nodes)
 	if err := group.Each(ports, func(i, port int) (err error) {
-		g.dirs[i] = disk.Of(d, d.Hosts[0], fmt.Sprintf("storage-%d", i+1))
-		g.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, g.dirs[i], port, g.config)
+		s.dirs[i] = disk.Of(d, d.Hosts[0], fmt.Sprintf("storage-%d", i+1))
+		s.procs[i], announced[i], err = startStorage(ctx, d.Hosts[0], bin, s.dirs[i], port, s.config)
 		return err
 	}); err != nil {
 		return err
 	}
 	private := client.Sub("private")
 	return errors.Join(private.Files.MkdirAll(private.Path, 0o700),
-		private.Files.Write(ctx, private.Sub("servers.yaml").Path, 0o600, strings.NewReader(g.serversYAML(announced))))
+		private.Files.Write(ctx, private.Sub("servers.yaml").Path, 0o600, strings.NewReader(s.serversYAML(announced))))
 }
 
 func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir, port int, c config) (testbed.Process,
@@ -76,7 +66,7 @@ func startStorage(ctx context.Context, h testbed.Host, bin string, dir disk.Dir,
 // stores the object for health probes.
 func (s *started) start(ctx context.Context, d system.Deployment, bin string) error {
 	dir := disk.Of(d, d.Client, clientLabel)
-	if err := s.grid.start(ctx, d, bin, dir); err != nil {
+	if err := s.startServers(ctx, d, bin, dir); err != nil {
 		return err
 	}
 	port, err := d.Client.Port(ctx, 0)
@@ -84,12 +74,11 @@ func (s *started) start(ctx context.Context, d system.Deployment, bin string) er
 		return err
 	}
 	s.base.Host = system.JoinPort(d.Client, port)
-	err = makeDirectory(ctx, dir, s.grid.fill(clientConfig, clientLabel, d.Client.Addr(), port))
-	if err != nil {
+	if err = makeDirectory(ctx, dir, s.fill(clientConfig, clientLabel, d.Client.Addr(), port)); err != nil {
 		return err
 	}
 	if s.proc, err = d.Client.Start(ctx, command(bin, dir.Path, clientLabel, func(ctx context.Context) error {
-		return s.joined(ctx, s.grid.config)
+		return s.joined(ctx, s.config)
 	})); err != nil {
 		return err
 	}
@@ -116,14 +105,4 @@ func stop(ctx context.Context, all ...testbed.Process) error {
 		}
 		return p.Stop(ctx)
 	})
-}
-
-// endpoint returns Twisted's description of a listening address, in which a colon ends a field.
-func endpoint(a netip.Addr, port int) string {
-	return fmt.Sprintf("tcp:%d:interface=%s", port, strings.ReplaceAll(a.String(), ":", `\:`))
-}
-
-// hint returns the address that a storage node advertises.
-func hint(a netip.Addr, port int) string {
-	return "tcp:" + net.JoinHostPort(a.String(), strconv.Itoa(port))
 }

@@ -1,6 +1,7 @@
 package tahoe
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,12 +11,13 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
-// holdings walks the directories of shares. An object is a storage index, whose shares are in
-// shares/PR/INDEX/ of one or more storage nodes; PR is the first two characters of the index. A
-// killed storage node may leave the directory of a share that never arrived.
-func (g *grid) holdings() (system.Holdings, error) {
+// Stats implements system.Stats, from the disks of the storage nodes: shares with the headers and
+// leases of their containers. An object is a storage index, whose shares are in shares/PR/INDEX/ of
+// one or more storage nodes; PR is the first two characters of the index. A killed storage node may
+// leave the directory of a share that never arrived.
+func (s *started) Stats(context.Context) (system.Holdings, error) {
 	var roots []disk.Dir
-	for _, dir := range g.dirs {
+	for _, dir := range s.dirs {
 		roots = append(roots, dir.Sub("storage/shares"))
 	}
 	h, err := disk.Usage(roots...)
