@@ -92,7 +92,7 @@ func TestNothingIsRegisteredInInit(t *testing.T) {
 // tool's own files.
 var onTheirHosts = []string{
 	"system/bittorrent/peer.go", "system/boxo/peer.go", "system/boxo/store.go",
-	"system/fanout/content.go", "system/fanout/peer.go", "system/static/serve.go",
+	"system/fanout/content.go", "system/fanout/peer.go", "system/static/static.go",
 	"system/internal/member/tasks.go", "system/siachain/chain/", "system/mem/", "system/chaincache/",
 	"system/install/", "system/siasim/", "system/systemtest/",
 }
