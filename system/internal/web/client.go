@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
@@ -312,4 +314,129 @@ func contentRange(s string) (first, last, total int64, ok bool) {
 		total, err = -1, nil
 	}
 	return first, last, total, err == nil && first >= 0 && last >= first && (total < 0 || last < total)
+}
+
+// Reader is the part of a node that reads objects over HTTP. Nodes embed it.
+type Reader struct {
+	Client *Client
+	locate func(ref system.Ref) (system.HTTPTarget, error)
+}
+
+// NewReader returns a reader with the client New(name, dial, t). locate returns the location of an
+// object.
+func NewReader(
+	name string, dial Dial, t system.HTTPTarget, locate func(ref system.Ref) (system.HTTPTarget, error),
+) (Reader, error) {
+	c, err := New(name, dial, t)
+	return Reader{c, locate}, err
+}
+
+// Get implements system.Node.
+func (r Reader) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	t, err := r.locate(ref)
+	if err != nil {
+		return err
+	}
+	return r.Client.Get(ctx, t, w)
+}
+
+// GetRange implements system.Ranger.
+func (r Reader) GetRange(ctx context.Context, ref system.Ref, off, n int64, w io.Writer) error {
+	t, err := r.locate(ref)
+	if err != nil {
+		return err
+	}
+	return r.Client.GetRange(ctx, t, off, n, w)
+}
+
+// Stat implements system.Stater with HTTP HEAD.
+func (r Reader) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	o := system.Object{Name: string(ref), Ref: ref, Size: -1}
+	t, err := r.locate(ref)
+	if err == nil {
+		_, o.Size, err = r.Client.Head(ctx, t)
+	}
+	return o, err
+}
+
+// Redial implements system.Redialer.
+func (r Reader) Redial(context.Context) error {
+	r.Client.Redial()
+	return nil
+}
+
+// pool keeps connections, like its transport, until redial. Closing idle connections does not
+// suffice for that: a connection that another request returns a moment later, or an HTTP/2
+// connection whose last stream is not yet cleaned up, would serve the next request. That request
+// therefore gets a transport without connections.
+type pool struct {
+	mu        sync.Mutex
+	transport *http.Transport
+	armed     int // requests that have to dial
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	if p.armed > 0 {
+		p.armed--
+		p.transport.CloseIdleConnections()
+		p.transport = p.transport.Clone()
+	}
+	tr := p.transport
+	p.mu.Unlock()
+	return tr.RoundTrip(req)
+}
+
+func (p *pool) redial() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed++
+	p.transport.CloseIdleConnections()
+}
+
+func (p *pool) clone() *http.Transport {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.transport.Clone()
+}
+
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
+func (p *pool) CloseIdleConnections() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.transport.CloseIdleConnections()
+}
+
+// Patient returns a client for uploads that are answered late or early. It waits for the answer's
+// header until ctx ends, because some servers answer only after storing. If the server stops
+// reading the body, it reads the answer that was already sent, with the reason. It trusts the
+// system's root certificates.
+func Patient(name string, dialHost Dial) *Client {
+	tr := transport(dialHost, &tls.Config{})
+	tr.ResponseHeaderTimeout = 0
+	dial := tr.DialContext
+	tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return answerFirst{conn}, nil
+	}
+	return newClient(name, tr)
+}
+
+// answerTime is how long reading an answer that has already arrived may take.
+const answerTime = 250 * time.Millisecond
+
+// answerFirst delays the error when the peer stops reading, because net/http drops the answer if it
+// sees the failed write first.
+type answerFirst struct{ net.Conn }
+
+func (c answerFirst) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		time.Sleep(answerTime)
+	}
+	return n, err
 }
