@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,11 +28,12 @@ type node struct {
 	flag    string
 	scratch disk.Dir     // for the client's files
 	files   atomic.Int64 // number of files so far
-	slots   slots
 	tidying sync.WaitGroup
+	phases  atomic.Pointer[[]system.Phase] // of the latest operation
 
-	mu     sync.Mutex
-	phases []system.Phase // of the latest operation
+	prefix string       // of the names of processes
+	named  atomic.Int64 // number of names so far
+	free   chan slot    // names that no process has
 }
 
 // Put implements system.Store. scp copies only regular files, so the object is written to one
@@ -109,21 +109,16 @@ func (n *node) file() string {
 
 func (n *node) remove(file string) { _ = n.scratch.Files.RemoveAll(file) }
 
-func (n *node) account(p ...system.Phase) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.phases = p
-}
+func (n *node) account(p ...system.Phase) { n.phases.Store(&p) }
 
 // Phases implements system.Phaser. It separates the time of scp, from the start of its process to
 // its end, from that of Plimsoll.
 func (n *node) Phases(context.Context) ([]system.Phase, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.phases == nil {
+	p := n.phases.Load()
+	if p == nil {
 		return nil, errors.New("scp: phases: there was no operation yet")
 	}
-	return slices.Clone(n.phases), nil
+	return *p, nil
 }
 
 // Health implements system.Healther with a login that reads the probe.
@@ -147,36 +142,23 @@ func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (
 // Stats implements system.Stats.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) { return n.server.Stats(ctx) }
 
+const most = 1 << 12 // processes at the same time: far more than the server admits
+
 // slot is the name of a process, which names its log file.
 type slot struct {
 	name   string
 	logged int64 // bytes in the log from earlier processes of that name
 }
 
-// slots assigns unique names to processes that run at the same time, and reuses names.
-type slots struct {
-	prefix string
-	mu     sync.Mutex
-	free   []slot
-	made   int
-}
-
-func (s *slots) take() slot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.free); n > 0 {
-		one := s.free[n-1]
-		s.free = s.free[:n-1]
-		return one
+// take returns a free slot, so that processes that run at the same time have different names, and
+// names are used again.
+func (n *node) take() slot {
+	select {
+	case s := <-n.free:
+		return s
+	default:
+		return slot{name: n.prefix + strconv.FormatInt(n.named.Add(1), 10)}
 	}
-	s.made++
-	return slot{name: s.prefix + strconv.Itoa(s.made)}
-}
-
-func (s *slots) give(one slot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free = append(s.free, one)
 }
 
 // remote returns the object's location in scp's notation.
@@ -191,7 +173,7 @@ func (n *node) remote(ref system.Ref) string {
 // run runs scp on the client's host and calls meanwhile every few milliseconds, and once more after
 // scp has ended. It stops scp when ctx ends.
 func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() error) error {
-	slot := n.slots.take()
+	slot := n.take()
 	p, err := n.host.Start(ctx, testbed.Command{
 		Name: slot.name, Role: "system", Dir: n.scratch.Path,
 		Args: []string{
@@ -203,7 +185,7 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 		StopTime: time.Second,
 	})
 	if err != nil {
-		n.slots.give(slot)
+		n.free <- slot
 		return fmt.Errorf("scp: %s: %w", what, err)
 	}
 	// The search for processes left behind takes longer than the copy. The next operation does not
@@ -215,7 +197,7 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 			if log, err := os.Stat(p.LogPath()); err == nil {
 				slot.logged = log.Size()
 			}
-			n.slots.give(slot)
+			n.free <- slot
 		}
 	}
 	if err := n.await(ctx, p, meanwhile); err != nil {
