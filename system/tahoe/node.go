@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/disk"
@@ -23,13 +23,11 @@ type node struct {
 	name     string // for messages
 	base     *url.URL
 	client   *web.Client
-	format   string          // for mutable files and directories: "SDMF", "MDMF"
-	readOnly bool            // attached without permission to write
-	entries  []listed.Entry  // objects that existed before
-	alive    context.Context // ends with the first daemon that ends, whose end is the cause; nil when attached
-
-	mu   sync.Mutex
-	last []string // accounts of the latest operation on the status page
+	format   string                   // for mutable files and directories: "SDMF", "MDMF"
+	readOnly bool                     // attached without permission to write
+	entries  []listed.Entry           // objects that existed before
+	alive    context.Context          // ends with the first daemon that ends, whose end is the cause; nil when attached
+	last     atomic.Pointer[[]string] // accounts of the latest operation on the status page
 }
 
 // newNode returns a node without contacting it.

@@ -25,11 +25,7 @@ const (
 )
 
 // leaves records which accounts the latest operation left, in order.
-func (n *node) leaves(accounts ...string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.last = accounts
-}
+func (n *node) leaves(accounts ...string) { n.last.Store(&accounts) }
 
 // storing returns the accounts that a put leaves.
 func storing(ref system.Ref) []string {
@@ -53,12 +49,11 @@ func reading(ref system.Ref) []string {
 // Phases implements system.Phaser, from the client's status pages; accounts of the same kind are
 // summed. If several operations run at once, their accounts may be confused.
 func (n *node) Phases(ctx context.Context) ([]system.Phase, error) {
-	n.mu.Lock()
-	kinds := n.last
-	n.mu.Unlock()
-	if len(kinds) == 0 {
+	last := n.last.Load()
+	if last == nil || len(*last) == 0 {
 		return nil, nil
 	}
+	kinds := *last
 	index, err := n.ask(ctx, "/status", "")
 	if err != nil {
 		return nil, fmt.Errorf("tahoe: phases: %w", err)
