@@ -51,7 +51,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"put": "webdav",
 	}
 	return fileserver.Cluster(ctx, name, d, identity, func(p fileserver.Place) (testbed.Command, error) {
-		conf, err := writeConfig(ctx, p, opt, workers, build)
+		conf, err := writeConfig(ctx, p, opt, workers)
 		return testbed.Command{
 			// otherwise it first tries the log of the machine's own nginx
 			Args: []string{build.path, "-p", p.Root, "-c", conf, "-e", "stderr"},
@@ -60,10 +60,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 }
 
 // build is an nginx binary's description of itself.
-type build struct {
-	path, version string
-	ssl           bool
-}
+type build struct{ path, version string }
 
 var versionLine = regexp.MustCompile(`nginx version: (\S+)`)
 
@@ -84,7 +81,7 @@ func program(ctx context.Context, opt system.Options) (b build, err error) {
 	if !strings.Contains(out, "http_dav_module") {
 		return b, fmt.Errorf("nginx: %s has no WebDAV module, so it takes no puts", b.path)
 	}
-	b.version, b.ssl = m[1], strings.Contains(out, "http_ssl_module")
+	b.version = m[1]
 	return b, nil
 }
 
@@ -96,10 +93,7 @@ var configText string
 
 var config = template.Must(template.New("nginx.conf").Parse(configText))
 
-func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, workers string, b build) (string, error) {
-	if opt.Bool("tls") && !b.ssl {
-		return "", fmt.Errorf("nginx: option tls: nginx %s has no TLS module", b.version)
-	}
+func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, workers string) (string, error) {
 	if strings.ContainsAny(p.Root, " \t;{}'\"$\\") {
 		return "", fmt.Errorf("nginx: the directory %q has characters that its configuration cannot hold", p.Root)
 	}
