@@ -165,18 +165,14 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 	if err != nil {
 		return nil, "", err
 	}
-	prepared := false
 	n.Process = member.Process{System: name, Label: name + "-" + h.Name(), Host: h}
 	err = n.Run(ctx, testbed.Command{
 		Dir:  root,
 		Args: append(args, data.Path),
 		Env:  []string{"ROOT_ACCESS_KEY=" + e.access, "ROOT_SECRET_KEY=" + e.secret},
 		Ready: func(ctx context.Context) error {
-			if !prepared {
-				if err := n.prepare(ctx); err != nil {
-					return err
-				}
-				prepared = true
+			if err := n.prepare(ctx); err != nil {
+				return err
 			}
 			return n.Serves(ctx)
 		},

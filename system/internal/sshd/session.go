@@ -140,10 +140,7 @@ func (s *Session) Server() string {
 
 // Cipher returns the negotiated cipher for sending.
 func (s *Session) Cipher() string {
-	if c, ok := s.conn.(ssh.AlgorithmsConnMetadata); ok {
-		return c.Algorithms().Write.Cipher
-	}
-	return "unknown"
+	return s.conn.(ssh.AlgorithmsConnMetadata).Algorithms().Write.Cipher // every connection of the library has it
 }
 
 // Health implements system.Healther: the client logs in over a new connection and reads the probe.
