@@ -23,7 +23,8 @@ type follower struct {
 	wallet *wallet // nil without a subscriber
 	ended  context.Context
 
-	tip atomic.Pointer[types.ChainIndex]
+	tip              atomic.Pointer[types.ChainIndex]
+	timedOut, failed atomic.Int64 // requests for blocks, of all peers
 }
 
 // maxPeers is how many peers a node connects to by default.
@@ -43,7 +44,7 @@ func (t task) follow(c *chain.Chain, l net.Listener) (func() system.Following, e
 	if f.wallet, err = openWallet(t.Dir, t.Settings, cm, c.Spec.Watched()); err != nil {
 		return nil, err
 	}
-	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, f.book}))
+	log := zap.New(zapcore.NewTee(problems().Core(), listener{zapcore.DebugLevel, &f.timedOut, &f.failed}))
 	o := t.Settings
 	f.syncer = syncer.New(l, cm, f.book, header(c, t.Listen), syncer.WithSyncInterval(o.Duration("sync_interval")),
 		syncer.WithConnectTimeout(o.Duration("connect_timeout")),
@@ -61,6 +62,7 @@ func (f *follower) state() system.Following {
 		Tip:     tip.ID.String(),
 		Indexed: -1,
 		Commits: f.store.Commits(),
+		Peers:   f.book.Shares(), TimedOut: f.timedOut.Load(), Failed: f.failed.Load(),
 	}
 	if f.wallet != nil {
 		s.Indexed = f.wallet.indexed.Load()
@@ -71,7 +73,6 @@ func (f *follower) state() system.Following {
 			s.Connected++
 		}
 	}
-	s.Peers, s.TimedOut, s.Failed = f.book.Shares()
 	if f.ended.Err() != nil {
 		s.Trouble = context.Cause(f.ended).Error()
 	}

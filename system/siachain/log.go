@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 
 	"go.uber.org/zap/zapcore"
-
-	"github.com/plimsoll-project/plimsoll/system/siachain/chain"
 )
 
 // listener counts failed requests in the syncer's log, because the syncer reports them nowhere
 // else. The message is that of coreutils v0.24.0.
 type listener struct {
 	zapcore.LevelEnabler
-	book *chain.PeerStore
+	timedOut, failed *atomic.Int64 // of all peers: the log does not tell which peer a request was sent to
 }
 
 // With implements zapcore.Core.
@@ -31,8 +30,13 @@ func (l listener) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		return nil
 	}
 	for _, field := range fields {
-		if err, ok := field.Interface.(error); ok && !errors.Is(err, context.Canceled) {
-			l.book.Failure(errors.Is(err, os.ErrDeadlineExceeded))
+		err, ok := field.Interface.(error)
+		switch {
+		case !ok || errors.Is(err, context.Canceled):
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			l.timedOut.Add(1)
+		default:
+			l.failed.Add(1)
 		}
 	}
 	return nil

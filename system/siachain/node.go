@@ -16,7 +16,7 @@ type node struct {
 	*member.Controlled
 	gateway string // address for the gateway protocol, which never changes
 
-	serving string // the task of the last Serve; empty if it is not serving
+	serving system.ServeTask // of the last Serve; zero if it is not serving
 }
 
 var _ system.Healther = (*node)(nil)
@@ -36,7 +36,7 @@ func (n *node) Address(context.Context) (string, error) { return n.gateway, nil 
 
 // run starts the process.
 func (n *node) run(ctx context.Context, t task) error {
-	n.serving, t.Control = "", n.Control
+	n.serving, t.Control = system.ServeTask{}, n.Control
 	if err := n.RunNode(ctx, t); err != nil {
 		return fmt.Errorf("sia-chain: %w", err)
 	}
@@ -48,15 +48,14 @@ func (n *node) Serve(ctx context.Context, what system.ServeTask) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t := task{Do: "serve", Chain: what.Chain.ID, Listen: n.gateway, Manner: what.Manner}
-	if n.serving == member.Argument(t) && n.Health(ctx) == nil {
+	if n.serving == what && n.Health(ctx) == nil {
 		return nil
 	}
-	if err := n.run(ctx, t); err != nil {
-		return err
+	err := n.run(ctx, task{Do: "serve", Chain: what.Chain.ID, Listen: n.gateway, Manner: what.Manner})
+	if err == nil {
+		n.serving = what
 	}
-	n.serving = member.Argument(t)
-	return nil
+	return err
 }
 
 // Follow implements system.ChainNode.
