@@ -3,6 +3,7 @@ package sshd
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net"
@@ -101,8 +102,9 @@ func explain(err error) error {
 // algorithms returns the algorithms of the known host keys, or nil. Otherwise the library would
 // request the server's key of its preferred type, which may not be a known one.
 func (l Login) algorithms(tcp net.Conn) []string {
+	other, _ := ssh.NewPublicKey(make(ed25519.PublicKey, ed25519.PublicKeySize)) // a key that no server has
 	var key *knownhosts.KeyError
-	if !errors.As(l.HostKey(l.Address, tcp.RemoteAddr(), noKey{}), &key) {
+	if !errors.As(l.HostKey(l.Address, tcp.RemoteAddr(), other), &key) {
 		return nil
 	}
 	var out []string
@@ -116,13 +118,6 @@ func (l Login) algorithms(tcp net.Conn) []string {
 	}
 	return out
 }
-
-// noKey is a key that no server has.
-type noKey struct{}
-
-func (noKey) Type() string                        { return "none" }
-func (noKey) Marshal() []byte                     { return nil }
-func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") }
 
 // Alive reports whether the connection is open, as far as known.
 func (s *Session) Alive() bool { return s.Life.Err() == nil }
