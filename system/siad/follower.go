@@ -24,9 +24,9 @@ import (
 type follower struct {
 	daemon
 	c       *chains
-	home    string // its directory when it is a peer
+	home    string           // its directory when it is a peer
 	serves  system.ServeTask // zero: it is no peer
-	frozen  bool   // stopped by SIGSTOP, so that it handles no signal but SIGKILL
+	frozen  bool             // stopped by SIGSTOP, so that it handles no signal but SIGKILL
 	joining member.Background
 
 	mu       sync.Mutex
