@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"crypto/x509"
+	"crypto/tls"
 	_ "embed"
 	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -232,19 +231,10 @@ func nurl(certificate []byte, furl, address string) (string, error) {
 	if !strings.HasPrefix(furl, "pb://") || slash < len("pb://") || slash+1 == len(furl) {
 		return "", fmt.Errorf("%q is not a furl", furl)
 	}
-	for {
-		var block *pem.Block
-		if block, certificate = pem.Decode(certificate); block == nil {
-			return "", errors.New("node.pem holds no certificate")
-		}
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return "", fmt.Errorf("node.pem: %w", err)
-		}
-		spki := sha256.Sum256(c.RawSubjectPublicKeyInfo)
-		return "pb://" + base64.RawURLEncoding.EncodeToString(spki[:]) + "@" + address + furl[slash:] + "#v=1", nil
+	pair, err := tls.X509KeyPair(certificate, certificate) // the key is in the same file
+	if err != nil {
+		return "", fmt.Errorf("node.pem: %w", err)
 	}
+	spki := sha256.Sum256(pair.Leaf.RawSubjectPublicKeyInfo)
+	return "pb://" + base64.RawURLEncoding.EncodeToString(spki[:]) + "@" + address + furl[slash:] + "#v=1", nil
 }
