@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -144,11 +143,7 @@ func loginOf(opt system.Options) (l sshd.Login, dir string, err error) {
 		u.Fragment != "" {
 		return l, "", fmt.Errorf("sftp: option \"url\": %q is not sftp://USER@HOST[:PORT]/DIRECTORY", opt["url"])
 	}
-	port := u.Port()
-	if port == "" {
-		port = "22"
-	}
-	l.Address, l.User = net.JoinHostPort(u.Hostname(), port), u.User.Username()
+	l.Address, l.User = web.HostPort(u), u.User.Username()
 	dir = u.Path
 	if home, ok := strings.CutPrefix(u.Path+"/", "/~/"); ok {
 		dir = filepath.Join(".", home) // sessions begin in the user's home directory

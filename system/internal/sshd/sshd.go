@@ -238,9 +238,9 @@ func writeKey(ctx context.Context, h testbed.Host, path string) (ssh.Signer, err
 var config string
 
 func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
-	if bad := strings.IndexFunc(root, unsafe); bad >= 0 {
+	if bad := unsafe.FindString(root); bad != "" {
 		return "", fmt.Errorf("the directory %q has %q in it, which sshd's configuration or the remote shell of scp "+
-			"would not take literally; choose another --out", root, root[bad:bad+1])
+			"would not take literally; choose another --out", root, bad)
 	}
 	path := filepath.Join(root, "sshd_config")
 	text := strings.NewReplacer("ADDRESS", s.Address, "ROOT", root, "USER", s.User).Replace(config)
@@ -248,9 +248,6 @@ func (s *Server) writeConfig(ctx context.Context, root string) (string, error) {
 }
 
 // Literal reports whether sshd, scp and a shell take a file name literally.
-func Literal(name string) bool { return strings.IndexFunc(name, unsafe) < 0 }
+func Literal(name string) bool { return !unsafe.MatchString(name) }
 
-func unsafe(r rune) bool {
-	letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-	return !letter && !strings.ContainsRune("/._-=+,@", r)
-}
+var unsafe = regexp.MustCompile(`[^a-zA-Z0-9/._=+,@-]`)

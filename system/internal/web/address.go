@@ -38,7 +38,7 @@ func Unreachable(ctx context.Context, name string, addresses []string) []system.
 func HostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		port = map[string]string{"http": "80", "https": "443", "sftp": "22"}[u.Scheme]
 	}
 	return net.JoinHostPort(u.Hostname(), port)
 }
