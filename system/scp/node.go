@@ -142,8 +142,6 @@ func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (
 // Stats implements system.Stats.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) { return n.server.Stats(ctx) }
 
-const most = 1 << 12 // processes at the same time: far more than the server admits
-
 // slot is the name of a process, which names its log file.
 type slot struct {
 	name   string
@@ -158,6 +156,13 @@ func (n *node) take() slot {
 		return s
 	default:
 		return slot{name: n.prefix + strconv.FormatInt(n.named.Add(1), 10)}
+	}
+}
+
+func (n *node) give(s slot) {
+	select {
+	case n.free <- s:
+	default: // enough names are free
 	}
 }
 
@@ -185,7 +190,7 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 		StopTime: time.Second,
 	})
 	if err != nil {
-		n.free <- slot
+		n.give(slot)
 		return fmt.Errorf("scp: %s: %w", what, err)
 	}
 	// The search for processes left behind takes longer than the copy. The next operation does not
@@ -197,7 +202,7 @@ func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() 
 			if log, err := os.Stat(p.LogPath()); err == nil {
 				slot.logged = log.Size()
 			}
-			n.free <- slot
+			n.give(slot)
 		}
 	}
 	if err := n.await(ctx, p, meanwhile); err != nil {
