@@ -55,11 +55,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"discovery": "none: the fresh node is given its peers, peers know no others",
 	}
 	nodes, err := group.Start(ctx, len(d.Hosts), 1, identity, func(ctx context.Context, i int) (group.Node, error) {
-		n, err := newNode(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
-		if err != nil {
-			return nil, fmt.Errorf("sia-chain: %w", err)
-		}
-		return n, nil
+		return newNode(ctx, d, d.Hosts[i], fmt.Sprintf("node-%d", i+1))
 	})
 	return &cluster{nodes, d}, err
 }
