@@ -70,7 +70,7 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 	sum := sha256.Sum256(fmt.Appendf(nil, "layout %d, %s, %+v", layout, c.version, spec))
 	id := fmt.Sprintf("siad-%d-blocks-seed-%d-%x", spec.Blocks, spec.Seed, sum[:8])
 	var k kept
-	got, err := chaincache.Cache{Dir: c.cache, System: name}.Get(ctx, id, &k, func(dir string) (err error) {
+	size, err := chaincache.Cache{Dir: c.cache, System: name}.Get(ctx, id, &k, func(dir string) (err error) {
 		k, err = c.makeChain(ctx, dir, spec, say)
 		return err
 	})
@@ -78,7 +78,7 @@ func (c *chains) Chain(ctx context.Context, spec system.ChainSpec, say func(stri
 		ID: id, Tip: k.Tip, Height: int64(spec.Blocks), Bytes: k.Bytes,
 		// The file grows in steps while siad writes it, and other modules have their own databases
 		// and logs.
-		Disk: 2*got.Size + 64<<20,
+		Disk: 2*size + 64<<20,
 	}, err
 }
 

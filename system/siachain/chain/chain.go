@@ -163,7 +163,8 @@ func (s Spec) addressOf(k types.PublicKey) types.Address {
 // Chain is a chain on disk.
 type Chain struct {
 	Manifest
-	chaincache.Got
+	Dir  string
+	Size int64 // of its database, in bytes
 }
 
 // Manifest describes a chain next to its store.
@@ -178,7 +179,7 @@ type Manifest struct {
 // Open opens the chain in dir that [Get] has made. The process of a peer uses it, since it makes no
 // chains.
 func Open(dir string) (c *Chain, err error) {
-	c = &Chain{Got: chaincache.Got{Dir: dir}}
+	c = &Chain{Dir: dir}
 	if c.Size, err = chaincache.Read(dir, &c.Manifest); err != nil {
 		return nil, fmt.Errorf("sia-chain: %w", err)
 	}
@@ -202,9 +203,9 @@ const format = 2
 // missing chain is made now, which takes longer the longer the chain is. If another process is
 // making the same chain, Get waits for it until ctx ends.
 func Get(ctx context.Context, cache string, s Spec, say Progress) (*Chain, error) {
-	chain := &Chain{}
+	chain := &Chain{Dir: filepath.Join(cache, key(s))}
 	var err error
-	chain.Got, err = chaincache.Cache{Dir: cache, System: "sia-chain"}.Get(ctx, key(s), &chain.Manifest,
+	chain.Size, err = chaincache.Cache{Dir: cache, System: "sia-chain"}.Get(ctx, key(s), &chain.Manifest,
 		func(dir string) (err error) {
 			chain.Manifest, err = build(ctx, dir, s, say)
 			return err
