@@ -38,11 +38,8 @@ const (
 // chain.
 const WatchedShare = 0.1
 
-// Limits of a chain's size.
-const (
-	MaxBlocks       = 1_000_000 // with more, timestamps would approach the present
-	MaxTransactions = 1000      // per block: about a third of the heaviest block that consensus allows
-)
+// MaxBlocks limits a chain: with more, timestamps would approach the present.
+const MaxBlocks = 1_000_000
 
 const receivers = 16 // watched addresses that are only paid to
 
