@@ -114,9 +114,6 @@ func Name(file string) string {
 // (an empty part, or a part of dots) or is too long for a key, slashes are encoded as well, as by
 // FileName. Different names stay different.
 func PathName(name string) string {
-	if !strings.Contains(name, "/") {
-		return FileName(name)
-	}
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
 		if part == "" || part == "." || part == ".." {
