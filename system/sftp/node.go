@@ -273,9 +273,6 @@ func (n *node) Redial(context.Context) error {
 // Health implements system.Healther over a new connection: it checks the probe of a started server,
 // or the directory of an attached one.
 func (n *node) Health(ctx context.Context) error {
-	if err := n.pool.why(); err != nil {
-		return fmt.Errorf("sftp: %w", err)
-	}
 	if n.server != nil {
 		return n.server.Health(ctx)
 	}
