@@ -90,30 +90,6 @@ func (d daemon) run(ctx context.Context, bin, modules string, alone bool) error 
 	return d.Launch(ctx, testbed.Command{Args: args, Env: []string{"SIA_API_PASSWORD=" + d.Password}})
 }
 
-// build is a siad binary and its version, such as "1.5.9-dev".
-type build struct{ path, version string }
-
-var versionWord = regexp.MustCompile(`v([0-9?]+\.\S+)`)
-
-// buildOf finds the binary, and refuses builds for public networks. A private network of these
-// would need hours of mining and hosts with public addresses, and a fresh node connects to the
-// peers in siad's code when it starts. Dev builds have no such peers.
-func buildOf(ctx context.Context, opt system.Options) (b build, err error) {
-	if b.path, err = system.Program(name, opt, "binary", "PLIMSOLL_SIAD", "siad"); err != nil {
-		return b, err
-	}
-	out, err := system.Output(ctx, b.path, "version")
-	found := versionWord.FindStringSubmatch(out)
-	if found == nil {
-		return b, fmt.Errorf("siad: %s version: %.80q names no version (%v)", b.path, out, err)
-	}
-	if b.version = found[1]; !strings.HasSuffix(b.version, "-dev") {
-		return b, fmt.Errorf("siad: %s is version %s: a private network needs a siad built with the `dev` constants, "+
-			"whose version ends in -dev", b.path, b.version)
-	}
-	return b, nil
-}
-
 // Amounts in siacoins.
 const (
 	hostFunds = 20_000    // collateral for many contracts
@@ -278,4 +254,28 @@ func (n *node) contracts(ctx context.Context, hosts []daemon, p sia.Plan) error 
 		r, err := n.uploadReady(ctx)
 		return r.Ready, fmt.Sprintf("%d of %d contracts", r.Active, r.Needed), err
 	})
+}
+
+// build is a siad binary and its version, such as "1.5.9-dev".
+type build struct{ path, version string }
+
+var versionWord = regexp.MustCompile(`v([0-9?]+\.\S+)`)
+
+// buildOf finds the binary, and refuses builds for public networks. A private network of these
+// would need hours of mining and hosts with public addresses, and a fresh node connects to the
+// peers in siad's code when it starts. Dev builds have no such peers.
+func buildOf(ctx context.Context, opt system.Options) (b build, err error) {
+	if b.path, err = system.Program(name, opt, "binary", "PLIMSOLL_SIAD", "siad"); err != nil {
+		return b, err
+	}
+	out, err := system.Output(ctx, b.path, "version")
+	found := versionWord.FindStringSubmatch(out)
+	if found == nil {
+		return b, fmt.Errorf("siad: %s version: %.80q names no version (%v)", b.path, out, err)
+	}
+	if b.version = found[1]; !strings.HasSuffix(b.version, "-dev") {
+		return b, fmt.Errorf("siad: %s is version %s: a private network needs a siad built with the `dev` constants, "+
+			"whose version ends in -dev", b.path, b.version)
+	}
+	return b, nil
 }
