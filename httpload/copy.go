@@ -3,19 +3,17 @@ package httpload
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
+	"github.com/plimsoll-project/plimsoll/internal/trust"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -23,7 +21,7 @@ import (
 // writes it to w. It ends when no byte comes for Stall.
 func (s *Spec) Copy(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error),
 	part int64, w io.Writer) (n int64, err error) {
-	config, err := tlsConfig(s.CAFile, s.Insecure)
+	config, err := trust.Config(s.CAFile, s.Insecure)
 	if err != nil {
 		return 0, err
 	}
@@ -94,24 +92,4 @@ func headOf(resp *http.Response) *head {
 		h.length = 0
 	}
 	return h
-}
-
-// tlsConfig returns a configuration that trusts a root certificate besides those of the system or,
-// if insecure, any certificate.
-func tlsConfig(caFile string, insecure bool) (*tls.Config, error) {
-	c := &tls.Config{InsecureSkipVerify: insecure}
-	if caFile == "" {
-		return c, nil
-	}
-	pem, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, fmt.Errorf("root certificate: %w", err)
-	}
-	if c.RootCAs, err = x509.SystemCertPool(); err != nil {
-		c.RootCAs = x509.NewCertPool()
-	}
-	if !c.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("root certificate: %s holds no certificate in PEM form", caFile)
-	}
-	return c, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
 	"github.com/plimsoll-project/plimsoll/internal/timing"
+	"github.com/plimsoll-project/plimsoll/internal/trust"
 	"github.com/plimsoll-project/plimsoll/record"
 )
 
@@ -61,7 +62,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	s := t.spec
 	r := &netRun{trial: t, tally: newTally(t.rec, t.link), protocols: map[string]bool{},
 		buffers: sync.Pool{New: func() any { return new([netBuffer]byte) }}}
-	config, err := tlsConfig(s.CAFile, s.Insecure)
+	config, err := trust.Config(s.CAFile, s.Insecure)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type Spec struct {
 	Connections string  `json:"connections,omitempty"` // keep (default), fresh: a new connection for every request
 	HTTP        string  `json:"http,omitempty"`        // auto (default), 1.1, 2
 	Receive     string  `json:"receive,omitempty"`     // verify (default), drop
-	CAFile      string  `json:"ca_file,omitempty"`     // extra root certificate for https
+	CAFile      string  `json:"ca_file,omitempty"`     // root certificates besides the system's
 	Insecure    bool    `json:"insecure,omitempty"`    // do not check certificates
 
 	// Warmup is how many bytes each kept connection of a closed loop fetches before the

@@ -130,14 +130,3 @@ func (o Options) Duration(name string) time.Duration {
 	d, _ := time.ParseDuration(o[name])
 	return d
 }
-
-// Strings returns the non-empty lines of a "strings" option.
-func (o Options) Strings(name string) []string {
-	var out []string
-	for line := range strings.Lines(o[name]) {
-		if line = strings.TrimSpace(line); line != "" {
-			out = append(out, line)
-		}
-	}
-	return out
-}

@@ -284,7 +284,7 @@ func Found(ctx context.Context, n Node) ([]Object, error) {
 type HTTPTarget struct {
 	URL      *url.URL
 	Header   http.Header // in addition to Host, Range and Accept-Encoding: identity
-	CAFile   string      // additional root certificate; empty: the system's roots
+	CAFile   string      // root certificates besides those of the system
 	Insecure bool        // do not verify the certificate (requested in the experiment file)
 	// Encoded is empty if the body is the object's content. Otherwise it names the encoding of the
 	// body ("car", "raw"): size and content of the body are not those of the object, and a copy

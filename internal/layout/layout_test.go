@@ -92,7 +92,7 @@ func TestNothingIsRegisteredInInit(t *testing.T) {
 // tool's own files.
 var onTheirHosts = []string{
 	"system/bittorrent/peer.go", "system/boxo/peer.go",
-	"system/fanout/peer.go", "system/static/serve.go", "system/siachain/chain/", "system/mem/", "system/chaincache/",
+	"system/fanout/peer.go", "system/static/static.go", "system/siachain/chain/", "system/mem/", "system/chaincache/",
 	"system/install/", "system/siasim/", "system/systemtest/",
 }
 

@@ -37,55 +37,47 @@ type manifest struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Got is a chain in the cache.
-type Got struct {
-	Dir   string
-	Size  int64 // of its database, in bytes
-	Built bool  // whether it was made just now
-}
-
-// Get returns the cached chain, or makes it under a temporary name and renames it when it is
-// complete. If another process is making the same chain, Get waits for it until ctx ends. about
-// points to the system's own description of the chain, which make sets.
-func (c Cache) Get(ctx context.Context, key string, about any, make func(dir string) error) (got Got, err error) {
-	got.Dir = filepath.Join(c.Dir, key)
-	if err := c.get(ctx, &got, about, make); err != nil {
-		return got, fmt.Errorf("%s: cache of chains: %w", c.System, err)
+// Get makes sure that directory key of the cache has the chain, and returns the size of its database.
+// A missing chain is made under a temporary name and renamed when it is complete. If another process
+// is making the same chain, Get waits for it until ctx ends. about points to the system's own
+// description of the chain, which make sets.
+func (c Cache) Get(ctx context.Context, key string, about any, make func(dir string) error) (size int64, err error) {
+	if size, err = c.get(ctx, filepath.Join(c.Dir, key), about, make); err != nil {
+		err = fmt.Errorf("%s: cache of chains: %w", c.System, err)
 	}
-	return got, nil
+	return size, err
 }
 
-func (c Cache) get(ctx context.Context, got *Got, about any, make func(dir string) error) error {
+func (c Cache) get(ctx context.Context, dir string, about any, make func(dir string) error) (size int64, err error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return err
+		return 0, err
 	}
-	unlock, err := testbed.AwaitLock(ctx, got.Dir+locked) // the empty file is not deleted
+	unlock, err := testbed.AwaitLock(ctx, dir+locked) // the empty file is not deleted
 	if err != nil {
-		return fmt.Errorf("wait for another process that makes this chain: %w", err)
+		return 0, fmt.Errorf("wait for another process that makes this chain: %w", err)
 	}
 	defer unlock()
-	if _, err := os.Lstat(got.Dir); !errors.Is(err, fs.ErrNotExist) {
-		if got.Size, err = Read(got.Dir, about); err != nil {
-			return fmt.Errorf("%w; remove %s, and it is made again", err, got.Dir)
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		if size, err = Read(dir, about); err != nil {
+			return 0, fmt.Errorf("%w; remove %s, and it is made again", err, dir)
 		}
 		now := time.Now()
-		return os.Chtimes(got.Dir, now, now) // for users who delete what has not been used for long
+		return size, os.Chtimes(dir, now, now) // for users who delete what has not been used for long
 	}
-	temporary := got.Dir + building
+	temporary := dir + building
 	if err := errors.Join(os.RemoveAll(temporary), os.Mkdir(temporary, 0o755)); err != nil {
-		return err
+		return 0, err
 	}
-	got.Built = true
 	if err = make(temporary); err == nil {
-		got.Size, err = describe(temporary, about)
+		size, err = describe(temporary, about)
 	}
 	if err == nil {
-		err = os.Rename(temporary, got.Dir)
+		err = os.Rename(temporary, dir)
 	}
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(temporary))
 	}
-	return err
+	return size, err
 }
 
 // describe writes the manifest of a new chain and returns the size of its database.

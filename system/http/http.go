@@ -65,9 +65,8 @@ func (s System) node(opt system.Options) (*listed.Node, error) {
 		return nil, err
 	}
 	n := &listed.Node{Name: name, Targets: map[system.Ref]system.HTTPTarget{}}
-	if urls := opt.Strings("urls"); len(urls) > 0 {
-		if n.Entries, err = listed.Parse(strings.NewReader(strings.Join(urls, "\n")), "option \"urls\"",
-			"url"); err != nil {
+	if opt["urls"] != "" {
+		if n.Entries, err = listed.Parse(strings.NewReader(opt["urls"]), "option \"urls\"", "url"); err != nil {
 			return nil, fmt.Errorf("http: %w", err)
 		}
 	}

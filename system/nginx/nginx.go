@@ -3,11 +3,15 @@
 package nginx
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
+	"text/template"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/internal/fileserver"
@@ -47,7 +51,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		"put": "webdav",
 	}
 	return fileserver.Cluster(ctx, name, d, identity, func(p fileserver.Place) (testbed.Command, error) {
-		conf, err := writeConfig(ctx, p, opt, workers, build)
+		conf, err := writeConfig(ctx, p, opt, workers)
 		return testbed.Command{
 			// otherwise it first tries the log of the machine's own nginx
 			Args: []string{build.path, "-p", p.Root, "-c", conf, "-e", "stderr"},
@@ -56,10 +60,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 }
 
 // build is an nginx binary's description of itself.
-type build struct {
-	path, version string
-	ssl           bool
-}
+type build struct{ path, version string }
 
 var versionLine = regexp.MustCompile(`nginx version: (\S+)`)
 
@@ -80,6 +81,41 @@ func program(ctx context.Context, opt system.Options) (b build, err error) {
 	if !strings.Contains(out, "http_dav_module") {
 		return b, fmt.Errorf("nginx: %s has no WebDAV module, so it takes no puts", b.path)
 	}
-	b.version, b.ssl = m[1], strings.Contains(out, "http_ssl_module")
+	b.version = m[1]
 	return b, nil
+}
+
+// The limits are high enough for a burst on a slow link: requests must end by the experiment's
+// deadline, never by the server's.
+//
+//go:embed nginx.conf
+var configText string
+
+var config = template.Must(template.New("nginx.conf").Parse(configText))
+
+func writeConfig(ctx context.Context, p fileserver.Place, opt system.Options, workers string) (string, error) {
+	if strings.ContainsAny(p.Root, " \t;{}'\"$\\") {
+		return "", fmt.Errorf("nginx: the directory %q has characters that its configuration cannot hold", p.Root)
+	}
+	files := p.Host.Files()
+	if err := files.MkdirAll(filepath.Join(p.Root, "tmp"), 0o755); err != nil {
+		return "", err
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return "", fmt.Errorf("nginx: limit of open files: %w", err)
+	}
+	open := min(limit.Max, 1<<16)
+	data := struct {
+		fileserver.Place
+		Workers            string
+		Files, Connections uint64
+		H2                 bool
+	}{p, workers, open, open / 2, opt.Bool("h2")}
+	path := filepath.Join(p.Root, "nginx.conf")
+	var text bytes.Buffer
+	if err := config.Execute(&text, data); err != nil {
+		return "", err
+	}
+	return path, files.Write(ctx, path, 0o644, &text)
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,11 +28,12 @@ type node struct {
 	flag    string
 	scratch disk.Dir     // for the client's files
 	files   atomic.Int64 // number of files so far
-	slots   slots
 	tidying sync.WaitGroup
+	phases  atomic.Pointer[[]system.Phase] // of the latest operation
 
-	mu     sync.Mutex
-	phases []system.Phase // of the latest operation
+	prefix string       // of the names of processes
+	named  atomic.Int64 // number of names so far
+	free   chan slot    // names that no process has
 }
 
 // Put implements system.Store. scp copies only regular files, so the object is written to one
@@ -106,21 +109,16 @@ func (n *node) file() string {
 
 func (n *node) remove(file string) { _ = n.scratch.Files.RemoveAll(file) }
 
-func (n *node) account(p ...system.Phase) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.phases = p
-}
+func (n *node) account(p ...system.Phase) { n.phases.Store(&p) }
 
 // Phases implements system.Phaser. It separates the time of scp, from the start of its process to
 // its end, from that of Plimsoll.
 func (n *node) Phases(context.Context) ([]system.Phase, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.phases == nil {
+	p := n.phases.Load()
+	if p == nil {
 		return nil, errors.New("scp: phases: there was no operation yet")
 	}
-	return slices.Clone(n.phases), nil
+	return *p, nil
 }
 
 // Health implements system.Healther with a login that reads the probe.
@@ -143,3 +141,131 @@ func (n *node) Seed(ctx context.Context, name string, size int64, r io.Reader) (
 
 // Stats implements system.Stats.
 func (n *node) Stats(ctx context.Context) (system.Holdings, error) { return n.server.Stats(ctx) }
+
+// slot is the name of a process, which names its log file.
+type slot struct {
+	name   string
+	logged int64 // bytes in the log from earlier processes of that name
+}
+
+// take returns a free slot, so that processes that run at the same time have different names, and
+// names are used again.
+func (n *node) take() slot {
+	select {
+	case s := <-n.free:
+		return s
+	default:
+		return slot{name: n.prefix + strconv.FormatInt(n.named.Add(1), 10)}
+	}
+}
+
+func (n *node) give(s slot) {
+	select {
+	case n.free <- s:
+	default: // enough names are free
+	}
+}
+
+// remote returns the object's location in scp's notation.
+func (n *node) remote(ref system.Ref) string {
+	host := n.server.Host.Addr().String()
+	if n.server.Host.Addr().Is6() {
+		host = "[" + host + "]"
+	}
+	return n.server.User + "@" + host + ":" + path.Join(n.server.Path, string(ref))
+}
+
+// run runs scp on the client's host and calls meanwhile every few milliseconds, and once more after
+// scp has ended. It stops scp when ctx ends.
+func (n *node) run(ctx context.Context, what, from, to string, meanwhile func() error) error {
+	slot := n.take()
+	p, err := n.host.Start(ctx, testbed.Command{
+		Name: slot.name, Role: "system", Dir: n.scratch.Path,
+		Args: []string{
+			n.bin, n.flag, "-B", "-F", "/dev/null", "-P", strconv.Itoa(n.server.Port), "-i", n.server.KeyFile,
+			"-o", "UserKnownHostsFile=" + n.server.KnownHosts, "-o", "GlobalKnownHostsFile=/dev/null", "-o",
+			"StrictHostKeyChecking=yes",
+			"-o", "IdentitiesOnly=yes", "-o", "ControlPath=none", "-o", "LogLevel=ERROR", from, to,
+		},
+		StopTime: time.Second,
+	})
+	if err != nil {
+		n.give(slot)
+		return fmt.Errorf("scp: %s: %w", what, err)
+	}
+	// The search for processes left behind takes longer than the copy. The next operation does not
+	// wait for it, but uses another name.
+	tidy := func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if p.Stop(stop) == nil {
+			if log, err := os.Stat(p.LogPath()); err == nil {
+				slot.logged = log.Size()
+			}
+			n.give(slot)
+		}
+	}
+	if err := n.await(ctx, p, meanwhile); err != nil {
+		tidy()
+		return fmt.Errorf("scp: %s: %w", what, err)
+	}
+	err = p.Err()
+	if err != nil {
+		log, _ := os.Open(p.LogPath()) // without a log, the error has no text
+		defer log.Close()
+		said, _ := io.ReadAll(io.NewSectionReader(log, slot.logged, 4<<10))
+		err = fmt.Errorf("scp: %s: %w", what, n.explain(err, string(said)))
+	}
+	n.tidying.Go(tidy)
+	return err
+}
+
+// poll is the interval at which a running transfer is checked.
+const poll = 2 * time.Millisecond
+
+// await waits until p has ended; it returns only errors of the caller's side.
+func (n *node) await(ctx context.Context, p testbed.Process, meanwhile func() error) error {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-p.Done():
+			if p.Err() != nil {
+				return nil // its output explains the failure
+			}
+			return meanwhile()
+		case <-tick.C:
+			if err := meanwhile(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// explain maps scp's output to the errors that callers distinguish.
+func (n *node) explain(err error, said string) error {
+	if said == "" {
+		return err
+	}
+	said = strings.Join(strings.Fields(said), " ")
+	switch {
+	case strings.Contains(said, "No such file"):
+		return fmt.Errorf("%s: %w", said, system.ErrNotFound)
+	case strings.Contains(said, "Permission denied ("):
+		return fmt.Errorf("%s: %w", said, system.ErrAuth)
+	case strings.Contains(said, "No space left"), n.full():
+		return fmt.Errorf("%s: %w", said, system.ErrQuota)
+	}
+	if ended := n.server.Alive(); ended != nil {
+		return fmt.Errorf("%s: %w", said, ended)
+	}
+	return fmt.Errorf("%s: %w", said, err)
+}
+
+// full reports whether the server's disk is full, for which SFTP has no status.
+func (n *node) full() bool {
+	on, err := n.server.Host.Machine().Filesystem(n.server.Path)
+	return err == nil && on.Free == 0
+}

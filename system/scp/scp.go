@@ -57,9 +57,10 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 			return nil, err
 		}
 		identity["version"], identity["binary"], identity["user"] = server.Version, server.Binary, server.User
-		n := &node{server: server, host: d.Client, bin: bin, flag: flag(d.Options["protocol"])}
+		n := &node{server: server, host: d.Client, bin: bin, flag: flag(d.Options["protocol"]),
+			free: make(chan slot, 1000)}
 		n.scratch = disk.Of(d, d.Client, fmt.Sprintf("%s-%d", name, i+1))
-		n.slots.prefix = fmt.Sprintf("%s/client-%d-", name, i+1)
+		n.prefix = fmt.Sprintf("%s/client-%d-", name, i+1)
 		return n, nil
 	})
 }

@@ -101,7 +101,7 @@ func TestFailsAtOnce(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "scp")
 	must(t, os.WriteFile(bin, []byte("#!/bin/sh\necho No such file >&2\nexit 1\n"), 0o700))
 	n := &node{server: &sshd.Server{Process: member.Process{Host: host}}, host: host, bin: bin,
-		scratch: disk.Dir{Files: host.Files(), Path: t.TempDir()}, slots: slots{prefix: "scp/client-"}}
+		scratch: disk.Dir{Files: host.Files(), Path: t.TempDir()}, prefix: "scp/client-", free: make(chan slot, 1)}
 	for range 20 {
 		if err := n.Get(systemtest.Context(t), "x", io.Discard); !errors.Is(err, system.ErrNotFound) {
 			t.Fatalf("%v", err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 	"golang.org/x/sys/unix"
 
@@ -52,7 +53,7 @@ func server(t *testing.T) (n started, opt system.Options) {
 		must(t, err)
 	}
 	return n, system.Options{
-		"url": fmt.Sprintf("sftp://%s@%s%s", n.server.User, n.server.Address(), n.server.Path),
+		"url": fmt.Sprintf("sftp://%s@%s%s", n.server.User, n.server.Address, n.server.Path),
 		"key": n.server.KeyFile, "known_hosts": n.server.KnownHosts,
 	}
 }
@@ -136,8 +137,11 @@ func TestAttachErrors(t *testing.T) {
 		return path
 	}
 	t.Setenv("PLIMSOLL_TEST_PASSWORD", "hunter2")
-	other := file("other", knownhosts.Line([]string{knownhosts.Normalize(n.server.Address())},
-		n.server.Signer.PublicKey())+"\n")
+	pem, err := os.ReadFile(n.server.KeyFile)
+	must(t, err)
+	wrong, err := ssh.ParsePrivateKey(pem)
+	must(t, err)
+	other := file("other", knownhosts.Line([]string{n.server.Address}, wrong.PublicKey())+"\n")
 	for _, c := range []struct {
 		want string
 		is   error

@@ -1,7 +1,15 @@
 package siachain
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/systemtest"
@@ -30,5 +38,17 @@ func TestChains(t *testing.T) {
 				Store: "consensus.db",
 			})
 		})
+	}
+}
+
+func TestFailedRequestsAreCounted(t *testing.T) {
+	var timedOut, failed atomic.Int64
+	log := zap.New(listener{zapcore.DebugLevel, &timedOut, &failed})
+	for _, err := range []error{fmt.Errorf("read: %w", os.ErrDeadlineExceeded), errors.New("reset"), context.Canceled} {
+		log.Debug("failed to fetch blocks", zap.Error(err))
+		log.Debug("another message", zap.Error(err))
+	}
+	if timedOut.Load() != 1 || failed.Load() != 1 {
+		t.Errorf("%d timed out, %d failed, want one each", timedOut.Load(), failed.Load())
 	}
 }

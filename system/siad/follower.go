@@ -24,9 +24,9 @@ import (
 type follower struct {
 	daemon
 	c       *chains
-	home    string // its directory when it is a peer
-	serves  string // its task as a peer
-	frozen  bool   // stopped by SIGSTOP, so that it handles no signal but SIGKILL
+	home    string           // its directory when it is a peer
+	serves  system.ServeTask // zero: it is no peer
+	frozen  bool             // stopped by SIGSTOP, so that it handles no signal but SIGKILL
 	joining member.Background
 
 	mu       sync.Mutex
@@ -38,14 +38,13 @@ const retry = time.Second // pause after a failed connection to a peer
 
 // Serve implements system.ChainNode. A peer runs only the modules that serve blocks.
 func (n *follower) Serve(ctx context.Context, task system.ServeTask) error {
-	serves := task.Chain.ID + " " + task.Manner + "."
-	if n.serves == serves && n.Alive() == nil && ctx.Err() == nil {
+	if n.serves == task && n.Alive() == nil && ctx.Err() == nil {
 		return nil
 	}
 	if err := n.serve(ctx, task); err != nil {
 		return fmt.Errorf("siad: %s serves %s: %w", n.Host.Name(), task.Chain.ID, errors.Join(err, n.Kill(ctx)))
 	}
-	n.serves = serves
+	n.serves = task
 	return nil
 }
 
@@ -93,7 +92,7 @@ func (n *follower) Follow(ctx context.Context, task system.FollowTask) error {
 	if err := n.Halt(ctx); err != nil {
 		return fail(err)
 	}
-	n.Dir, n.serves = task.Dir, ""
+	n.Dir, n.serves = task.Dir, system.ServeTask{}
 	if err := n.Host.Files().RemoveAll(filepath.Join(n.Dir, "gateway")); err != nil {
 		return fail(err)
 	}

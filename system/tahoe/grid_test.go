@@ -84,7 +84,7 @@ func wantExpansion(t *testing.T, n *started, size int64, want, within float64) s
 
 func kill(t *testing.T, n *started, i int) {
 	t.Helper()
-	p := n.grid.procs[i]
+	p := n.procs[i]
 	must(t, p.Signal(syscall.SIGKILL))
 	select {
 	case <-p.Done():
@@ -255,9 +255,9 @@ func testCold(t *testing.T, n *started) {
 		{mutable, "mapupdate: Initial Queries"},
 	} {
 		for range 2 {
-			before := diskReads(t, n.grid.procs)
+			before := diskReads(t, n.procs)
 			wantContent(t, n, c.ref, data)
-			if read := diskReads(t, n.grid.procs) - before; read < size {
+			if read := diskReads(t, n.procs) - before; read < size {
 				t.Errorf("the storage nodes read %d bytes for a read of %d: the client kept some", read, size)
 			}
 			phases, err := n.Phases(systemtest.Context(t))
@@ -294,7 +294,7 @@ func TestFoolscap(t *testing.T) {
 	if got := c.Identity()["protocol"]; got != "foolscap" {
 		t.Errorf("protocol %s", got)
 	}
-	wantKind(t, "another protocol than asked for", n.joined(t.Context(), config{nodes: 5}), nil, "foolscap")
+	wantKind(t, "another protocol than asked for", n.joined(t.Context(), config{nodes: 5, protocol: "gbs"}), nil, "foolscap")
 	const size = 11 << 20
 	ref := wantExpansion(t, n, size, 3.34, 0.02)
 	data := systemtest.Bytes(fmt.Sprintf("expansion-%d", size), size)

@@ -25,11 +25,7 @@ const (
 )
 
 // leaves records which accounts the latest operation left, in order.
-func (n *node) leaves(accounts ...string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.last = accounts
-}
+func (n *node) leaves(accounts ...string) { n.last.Store(&accounts) }
 
 // storing returns the accounts that a put leaves.
 func storing(ref system.Ref) []string {
@@ -53,12 +49,11 @@ func reading(ref system.Ref) []string {
 // Phases implements system.Phaser, from the client's status pages; accounts of the same kind are
 // summed. If several operations run at once, their accounts may be confused.
 func (n *node) Phases(ctx context.Context) ([]system.Phase, error) {
-	n.mu.Lock()
-	kinds := n.last
-	n.mu.Unlock()
-	if len(kinds) == 0 {
+	last := n.last.Load()
+	if last == nil || len(*last) == 0 {
 		return nil, nil
 	}
+	kinds := *last
 	index, err := n.ask(ctx, "/status", "")
 	if err != nil {
 		return nil, fmt.Errorf("tahoe: phases: %w", err)
@@ -69,8 +64,7 @@ func (n *node) Phases(ctx context.Context) ([]system.Phase, error) {
 		numbers[i] = latest[kind]
 		latest[kind]--
 	}
-	total := map[string]time.Duration{}
-	var order []string
+	var all []system.Phase
 	for i, kind := range kinds {
 		if numbers[i] < 0 {
 			return nil, fmt.Errorf("tahoe: phases: the client's status page has no %q of the latest operation", kind)
@@ -80,15 +74,12 @@ func (n *node) Phases(ctx context.Context) ([]system.Phase, error) {
 			return nil, fmt.Errorf("tahoe: phases: %w", err)
 		}
 		for _, p := range phases {
-			if _, known := total[p.Name]; !known {
-				order = append(order, p.Name)
+			if k := slices.IndexFunc(all, func(a system.Phase) bool { return a.Name == p.Name }); k >= 0 {
+				all[k].Took += p.Took
+			} else {
+				all = append(all, p)
 			}
-			total[p.Name] += p.Took
 		}
-	}
-	all := make([]system.Phase, len(order))
-	for i, name := range order {
-		all[i] = system.Phase{Name: name, Took: total[name]}
 	}
 	return all, nil
 }
@@ -111,15 +102,14 @@ func latestAccounts(page []byte) map[string]int {
 func (n *node) account(ctx context.Context, kind string, number int) ([]system.Phase, error) {
 	path := fmt.Sprintf("/status/%s-%d", kind, number)
 	if kind == download {
-		b, err := n.ask(ctx, path+"/event_json", "")
-		if err != nil {
-			return nil, err
-		}
-		return downloadPhases(b)
+		path += "/event_json"
 	}
 	b, err := n.ask(ctx, path, "")
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case kind == download:
+		return downloadPhases(b)
 	}
 	return pagePhases(kind, b)
 }

@@ -63,7 +63,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	if d.Hosts[0].Addr().Is6() && !c.foolscap {
+	if d.Hosts[0].Addr().Is6() && c.protocol == "gbs" {
 		return nil, errors.New("tahoe: Tahoe-LAFS 1.20 speaks HTTPS to storage nodes over IPv4 only: say `protocol: " +
 			"foolscap`, or give the hosts IPv4 addresses")
 	}
@@ -73,7 +73,7 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 	}
 	identity := map[string]string{
 		// the client has verified it before it is ready
-		"version": "tahoe-lafs " + libraries["tahoe-lafs"], "binary": bin, "protocol": c.protocol(),
+		"version": "tahoe-lafs " + libraries["tahoe-lafs"], "binary": bin, "protocol": c.protocol,
 		"nodes":   strconv.Itoa(c.nodes),
 		"shares":  fmt.Sprintf("%d of %d, on %d different nodes", c.needed, c.total, c.happy),
 		"mutable": opt["mutable"], "connections": "kept by the clients to the storage nodes",
@@ -85,9 +85,9 @@ func (s System) Start(ctx context.Context, d system.Deployment) (system.Cluster,
 		parts = append(parts, k+" "+libraries[k])
 	}
 	identity["libraries"] = strings.Join(parts, ", ")
-	n := &started{node: newNode(name+"/"+clientLabel, &url.URL{Scheme: "http"}, d.Client)}
+	n := &started{node: newNode(name+"/"+clientLabel, &url.URL{Scheme: "http"}, d.Client), config: c,
+		procs: make([]testbed.Process, c.nodes), dirs: make([]disk.Dir, c.nodes)}
 	n.format = opt["mutable"]
-	n.grid = &grid{config: c, procs: make([]testbed.Process, c.nodes), dirs: make([]disk.Dir, c.nodes)}
 	if err := n.start(ctx, d, bin); err != nil {
 		return nil, errors.Join(err, n.Stop(context.WithoutCancel(ctx)))
 	}

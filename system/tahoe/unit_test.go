@@ -28,7 +28,7 @@ func TestConfig(t *testing.T) {
 		return full
 	}
 	c, err := parseConfig(fill(nil))
-	if err != nil || c != (config{nodes: 3, needed: 2, happy: 3, total: 3}) {
+	if err != nil || c != (config{nodes: 3, needed: 2, happy: 3, total: 3, protocol: "gbs"}) {
 		t.Errorf("default: %+v, %v", c, err)
 	}
 	if c, err = parseConfig(fill(system.Options{"nodes": "2", "total": "4"})); err != nil || c.happy != 2 {

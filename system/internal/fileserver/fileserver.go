@@ -72,10 +72,7 @@ func start(ctx context.Context, name string, d system.Deployment, h testbed.Host
 		return nil, err
 	}
 	n.Probe = disk.Probe
-	base, err := n.Target(n.Probe)
-	if err != nil {
-		return nil, err
-	}
+	base, _ := n.Target(n.Probe) // a valid name
 	if n.Reader, err = web.NewReader(name, d.Client.Dial, base, n.Target); err != nil {
 		return nil, err
 	}

@@ -3,12 +3,17 @@
 package listed
 
 import (
+	"bufio"
 	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -85,30 +90,30 @@ func (n *Node) Objects(ctx context.Context) ([]system.Object, error) {
 
 func (n *Node) object(ctx context.Context, e Entry) (system.Object, http.Header, error) {
 	o := e.Object()
-	served, noRange, moved, head, err := n.Client.Size(ctx, n.Targets[o.Ref])
+	served, head, err := n.Client.Size(ctx, n.Targets[o.Ref])
 	if err != nil {
 		return o, nil, err
 	}
-	o.NoRange, o.Moved = noRange, moved
+	o.NoRange, o.Moved = served.NoRange, served.Moved
 	switch {
-	case served < 0: // only the size in the list is known
+	case served.Size < 0: // only the size in the list is known
 	case n.Size != nil:
-		judged, err := n.Size(e.Size, served)
+		judged, err := n.Size(e.Size, served.Size)
 		if err != nil {
 			return o, nil, fmt.Errorf("%s: %s: %w", n.Name, e.What, err)
 		}
 		o.Size, o.Payload = judged.Size, judged.Payload
-	case e.Size >= 0 && e.Size != served:
-		return o, nil, fmt.Errorf("%s: %s has %d bytes, the list says %d", n.Name, e.What, served, e.Size)
+	case e.Size >= 0 && e.Size != served.Size:
+		return o, nil, fmt.Errorf("%s: %s has %d bytes, the list says %d", n.Name, e.What, served.Size, e.Size)
 	default:
-		o.Size = served
+		o.Size = served.Size
 	}
 	return o, head, nil
 }
 
 // Health implements system.Healther with a byte of the first object, over a new connection.
 func (n *Node) Health(ctx context.Context) error {
-	if _, _, _, _, err := n.Client.Fresh().Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
+	if _, _, err := n.Client.Fresh().Size(ctx, n.Targets[system.Ref(n.Entries[0].What)]); err != nil {
 		return fmt.Errorf("health probe failed: %w", err)
 	}
 	return nil
@@ -130,4 +135,80 @@ func (n *Node) Endpoints() []string {
 func (n *Node) Stop(context.Context) error {
 	n.Client.Close()
 	return nil
+}
+
+// Entry is a line of a list of existing objects: "WHAT [SIZE [SHA256]]", with "-" for unknown
+// values and '#' comments.
+type Entry struct {
+	What   string
+	Size   int64  // -1: unknown
+	SHA256 string // lower-case hex; empty: unknown
+}
+
+// Object returns the entry as a stored object.
+func (e Entry) Object() system.Object {
+	return system.Object{Name: e.What, Ref: system.Ref(e.What), Size: e.Size, SHA256: e.SHA256}
+}
+
+// Read parses the file at path; what names the first column in errors.
+func Read(path, what string) ([]Entry, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Parse(f, path, what)
+}
+
+// Parse is Read from r; name is the file name for errors. All invalid lines are reported.
+func Parse(r io.Reader, name, what string) ([]Entry, error) {
+	var out []Entry
+	var errs []error
+	seen := map[string]int{}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		line, _, _ := strings.Cut(" "+lines.Text(), " #") // a URL may contain a '#'
+		e, err := parseLine(line, what)
+		if first := seen[e.What]; err == nil && e.What != "" && first > 0 {
+			err = fmt.Errorf("the same %s as on line %d", what, first)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %w", name, n, err))
+		} else if e.What != "" {
+			out, seen[e.What] = append(out, e), n
+		}
+	}
+	if err := lines.Err(); err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", name, err))
+	}
+	if len(errs) == 0 && len(out) == 0 {
+		errs = append(errs, fmt.Errorf("%s: no %s in it; write one per line: %s [SIZE [SHA256]]", name, what,
+			strings.ToUpper(what)))
+	}
+	return out, errors.Join(errs...)
+}
+
+func parseLine(line, what string) (Entry, error) {
+	e := Entry{Size: -1}
+	f := strings.Fields(line)
+	if len(f) == 0 {
+		return e, nil
+	}
+	if e.What = f[0]; len(f) > 3 {
+		return e, fmt.Errorf("%d columns; want %s [SIZE [SHA256]]", len(f), strings.ToUpper(what))
+	}
+	if len(f) > 1 && f[1] != "-" {
+		n, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil || n < 0 {
+			return e, fmt.Errorf("size %q is not a number of bytes (or - when it is not known)", f[1])
+		}
+		e.Size = n
+	}
+	if len(f) > 2 && f[2] != "-" {
+		e.SHA256 = strings.ToLower(f[2])
+		if b, err := hex.DecodeString(e.SHA256); err != nil || len(b) != 32 {
+			return e, fmt.Errorf("sha256 %q is not 64 hexadecimal digits (or - when it is not known)", f[2])
+		}
+	}
+	return e, nil
 }

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
+	"github.com/plimsoll-project/plimsoll/internal/timing"
 	"github.com/plimsoll-project/plimsoll/system/internal/member"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 	"github.com/plimsoll-project/plimsoll/testbed"
@@ -36,7 +38,8 @@ type Meaning struct {
 
 // Connect returns an API without contacting the daemon.
 func Connect(a API, password string, from testbed.Host) *API {
-	a.Header, a.Client = web.Login(a.Header, "", password), web.Patient(a.System, from.Dial)
+	(&http.Request{Header: a.Header}).SetBasicAuth("", password)
+	a.Client = web.Patient(a.System, from.Dial)
 	return &a
 }
 
@@ -116,4 +119,33 @@ func (a *API) Synced(ctx context.Context) error {
 			a.Consensus)
 	}
 	return err
+}
+
+// The pause between two calls is 2 % of the time waited so far (1/share), and at least shortest. 10
+// s take about 240 calls, and an hour 540.
+const (
+	shortest = 5 * time.Millisecond
+	share    = 50
+)
+
+// Poll calls done until it returns ok. It returns late by at most 2 % of the wait or 5 ms, plus the
+// time of one answer. An error of done ends the wait. If ctx ends it, the error names what Poll
+// waited for and the last state that done returned.
+func Poll(ctx context.Context, system, what string, done func(ctx context.Context) (ok bool, state string,
+	err error)) error {
+	last, from := "no answer", time.Now()
+	for {
+		ok, state, err := done(ctx)
+		switch {
+		case err == nil && ok:
+			return nil
+		case err == nil:
+			last = state
+		case ctx.Err() == nil:
+			return err
+		}
+		if !timing.Pause(ctx, max(time.Since(from)/share, shortest)) {
+			return fmt.Errorf("%s: %s: %w (last: %s)", system, what, context.Cause(ctx), last)
+		}
+	}
 }

@@ -1,10 +1,13 @@
 package sshd
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net"
+	"path"
 	"strings"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/system/internal/disk"
 	"github.com/plimsoll-project/plimsoll/system/internal/web"
 )
 
@@ -98,8 +102,9 @@ func explain(err error) error {
 // algorithms returns the algorithms of the known host keys, or nil. Otherwise the library would
 // request the server's key of its preferred type, which may not be a known one.
 func (l Login) algorithms(tcp net.Conn) []string {
+	other, _ := ssh.NewPublicKey(make(ed25519.PublicKey, ed25519.PublicKeySize)) // a key that no server has
 	var key *knownhosts.KeyError
-	if !errors.As(l.HostKey(l.Address, tcp.RemoteAddr(), noKey{}), &key) {
+	if !errors.As(l.HostKey(l.Address, tcp.RemoteAddr(), other), &key) {
 		return nil
 	}
 	var out []string
@@ -113,13 +118,6 @@ func (l Login) algorithms(tcp net.Conn) []string {
 	}
 	return out
 }
-
-// noKey is a key that no server has.
-type noKey struct{}
-
-func (noKey) Type() string                        { return "none" }
-func (noKey) Marshal() []byte                     { return nil }
-func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") }
 
 // Alive reports whether the connection is open, as far as known.
 func (s *Session) Alive() bool { return s.Life.Err() == nil }
@@ -137,8 +135,37 @@ func (s *Session) Server() string {
 
 // Cipher returns the negotiated cipher for sending.
 func (s *Session) Cipher() string {
-	if c, ok := s.conn.(ssh.AlgorithmsConnMetadata); ok {
-		return c.Algorithms().Write.Cipher
+	return s.conn.(ssh.AlgorithmsConnMetadata).Algorithms().Write.Cipher // every connection of the library has it
+}
+
+// Health implements system.Healther: the client logs in over a new connection and reads the probe.
+func (s *Server) Health(ctx context.Context) error {
+	if err := s.Alive(); err != nil {
+		return err
 	}
-	return "unknown"
+	if err := s.probe(ctx); err != nil {
+		return fmt.Errorf("%s: health probe: %w", s.System, err)
+	}
+	return nil
+}
+
+func (s *Server) probe(ctx context.Context) error {
+	session, err := s.Login.Open(ctx, s.dial)
+	if err != nil {
+		return err
+	}
+	defer session.Abort()
+	defer context.AfterFunc(ctx, session.Abort)()
+	f, err := session.Open(path.Join(s.Path, disk.Probe))
+	if err != nil {
+		return err
+	}
+	var got bytes.Buffer
+	if _, err := f.WriteTo(&got); err != nil {
+		return err
+	}
+	if !bytes.Equal(got.Bytes(), disk.ProbeContent) {
+		return fmt.Errorf("got %d other bytes than stored", got.Len())
+	}
+	return nil
 }

@@ -2,11 +2,9 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -27,12 +25,8 @@ func Unreachable(ctx context.Context, name string, addresses []string) []system.
 			c.Close()
 			continue
 		}
-		why := err.Error()
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			why = "connection refused"
-		}
 		all = append(all, system.Problem{
-			What: fmt.Sprintf("%s: no server answers at %s: %s", name, address, why),
+			What: fmt.Sprintf("%s: no server answers at %s: %v", name, address, err),
 			Hint: "is the server running, and is its address right?",
 		})
 	}
@@ -44,7 +38,7 @@ func Unreachable(ctx context.Context, name string, addresses []string) []system.
 func HostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		port = map[string]string{"http": "80", "https": "443", "sftp": "22"}[u.Scheme]
 	}
 	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -5,7 +5,6 @@ package web
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -14,13 +13,15 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/internal/redirect"
+	"github.com/plimsoll-project/plimsoll/internal/trust"
 	"github.com/plimsoll-project/plimsoll/system"
 )
 
@@ -47,16 +48,9 @@ type Client struct {
 
 // New returns a client that connects with dial and trusts the certificates that t names.
 func New(name string, dial Dial, t system.HTTPTarget) (*Client, error) {
-	conf := &tls.Config{InsecureSkipVerify: t.Insecure} // set in the experiment file
-	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("%s: read root certificate: %w", name, err)
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: %s holds no PEM certificate", name, t.CAFile)
-		}
+	conf, err := trust.Config(t.CAFile, t.Insecure)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return newClient(name, transport(dial, conf)), nil
 }
@@ -171,28 +165,28 @@ func (c *Client) Send(
 	return answer, Meaning(Status(err), err)
 }
 
-// Size returns an object's size, whether ranges are unsupported, and whether its URL redirects to
-// another (moved). It requests a range of one byte instead of using HEAD, because some servers send
+// Size returns what a server says of an object (Size, NoRange and Moved), and the header of its
+// answer. It requests a range of one byte instead of using HEAD, because some servers send
 // Accept-Ranges but ignore Range.
-func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (size int64, noRange, moved bool, head http.Header,
-	err error) {
+func (c *Client) Size(ctx context.Context, t system.HTTPTarget) (o system.Object, head http.Header, err error) {
 	one, err := c.ask(ctx, http.MethodGet, t, "bytes=0-0", rangeStatuses...)
 	if err != nil {
-		return -1, false, false, nil, err
+		return o, nil, err
 	}
 	defer one.Body.Close()
 	switch one.StatusCode {
 	case http.StatusPartialContent:
 		first, last, total, ok := contentRange(one.Header.Get("Content-Range"))
 		if !ok || first != 0 || last != 0 {
-			return -1, false, false, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name,
+			return o, nil, fmt.Errorf("%s: bytes 0-0 of %s: answered with Content-Range %q", c.name,
 				public(t.URL), one.Header.Get("Content-Range"))
 		}
-		size = total
+		o.Size = total
 	case http.StatusOK:
-		noRange, size = true, one.ContentLength
+		o.NoRange, o.Size = true, one.ContentLength
 	}
-	return size, noRange, one.Request.URL.String() != t.URL.String(), one.Header, nil
+	o.Moved = one.Request.URL.String() != t.URL.String()
+	return o, one.Header, nil
 }
 
 // Head returns an object's header and its size, or -1 if the header has none.
@@ -320,4 +314,129 @@ func contentRange(s string) (first, last, total int64, ok bool) {
 		total, err = -1, nil
 	}
 	return first, last, total, err == nil && first >= 0 && last >= first && (total < 0 || last < total)
+}
+
+// Reader is the part of a node that reads objects over HTTP. Nodes embed it.
+type Reader struct {
+	Client *Client
+	locate func(ref system.Ref) (system.HTTPTarget, error)
+}
+
+// NewReader returns a reader with the client New(name, dial, t). locate returns the location of an
+// object.
+func NewReader(
+	name string, dial Dial, t system.HTTPTarget, locate func(ref system.Ref) (system.HTTPTarget, error),
+) (Reader, error) {
+	c, err := New(name, dial, t)
+	return Reader{c, locate}, err
+}
+
+// Get implements system.Node.
+func (r Reader) Get(ctx context.Context, ref system.Ref, w io.Writer) error {
+	t, err := r.locate(ref)
+	if err != nil {
+		return err
+	}
+	return r.Client.Get(ctx, t, w)
+}
+
+// GetRange implements system.Ranger.
+func (r Reader) GetRange(ctx context.Context, ref system.Ref, off, n int64, w io.Writer) error {
+	t, err := r.locate(ref)
+	if err != nil {
+		return err
+	}
+	return r.Client.GetRange(ctx, t, off, n, w)
+}
+
+// Stat implements system.Stater with HTTP HEAD.
+func (r Reader) Stat(ctx context.Context, ref system.Ref) (system.Object, error) {
+	o := system.Object{Name: string(ref), Ref: ref, Size: -1}
+	t, err := r.locate(ref)
+	if err == nil {
+		_, o.Size, err = r.Client.Head(ctx, t)
+	}
+	return o, err
+}
+
+// Redial implements system.Redialer.
+func (r Reader) Redial(context.Context) error {
+	r.Client.Redial()
+	return nil
+}
+
+// pool keeps connections, like its transport, until redial. Closing idle connections does not
+// suffice for that: a connection that another request returns a moment later, or an HTTP/2
+// connection whose last stream is not yet cleaned up, would serve the next request. That request
+// therefore gets a transport without connections.
+type pool struct {
+	mu        sync.Mutex
+	transport *http.Transport
+	armed     int // requests that have to dial
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	if p.armed > 0 {
+		p.armed--
+		p.transport.CloseIdleConnections()
+		p.transport = p.transport.Clone()
+	}
+	tr := p.transport
+	p.mu.Unlock()
+	return tr.RoundTrip(req)
+}
+
+func (p *pool) redial() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed++
+	p.transport.CloseIdleConnections()
+}
+
+func (p *pool) clone() *http.Transport {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.transport.Clone()
+}
+
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
+func (p *pool) CloseIdleConnections() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.transport.CloseIdleConnections()
+}
+
+// Patient returns a client for uploads that are answered late or early. It waits for the answer's
+// header until ctx ends, because some servers answer only after storing. If the server stops
+// reading the body, it reads the answer that was already sent, with the reason. It trusts the
+// system's root certificates.
+func Patient(name string, dialHost Dial) *Client {
+	tr := transport(dialHost, &tls.Config{})
+	tr.ResponseHeaderTimeout = 0
+	dial := tr.DialContext
+	tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return answerFirst{conn}, nil
+	}
+	return newClient(name, tr)
+}
+
+// answerTime is how long reading an answer that has already arrived may take.
+const answerTime = 250 * time.Millisecond
+
+// answerFirst delays the error when the peer stops reading, because net/http drops the answer if it
+// sees the failed write first.
+type answerFirst struct{ net.Conn }
+
+func (c answerFirst) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		time.Sleep(answerTime)
+	}
+	return n, err
 }

@@ -47,7 +47,8 @@ func TestJSONSends(t *testing.T) {
 				t.Errorf("%s: got %q %q, %v", name, body, r.Header, r.ContentLength)
 			}
 		})
-		head := Login(http.Header{"User-Agent": {"Some-Agent"}}, "u", "p")
+		head := http.Header{"User-Agent": {"Some-Agent"}}
+		(&http.Request{Header: head}).SetBasicAuth("u", "p")
 		if err := client.JSON(t.Context(), "POST", u, head, c.in, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -31,9 +31,6 @@ func cached(t *testing.T, s Spec) *Chain {
 	t.Helper()
 	c, err := Get(t.Context(), t.TempDir(), s, func(int, int) {})
 	must(t, err)
-	if !c.Built {
-		t.Fatal("a new chain was there before")
-	}
 	return c
 }
 

@@ -15,8 +15,6 @@ import (
 type PeerStore struct {
 	mu    sync.Mutex
 	named []syncer.PeerInfo // in the given order
-	// requests for blocks, of all peers
-	timedOut, failed int64
 }
 
 // NewPeerStore returns a book with the peers that the node dials.
@@ -76,24 +74,12 @@ func (*PeerStore) Ban(string, time.Duration, string) error { return nil }
 // Banned implements syncer.PeerStore.
 func (*PeerStore) Banned(string) (bool, error) { return false, nil }
 
-// Failure counts a failed request for blocks. The library's log does not tell which peer it was
-// sent to.
-func (b *PeerStore) Failure(timedOut bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if timedOut {
-		b.timedOut++
-	} else {
-		b.failed++
-	}
-}
-
 // Shares returns what the peers have delivered.
-func (b *PeerStore) Shares() (all []system.PeerShare, timedOut, failed int64) {
+func (b *PeerStore) Shares() (all []system.PeerShare) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.named {
 		all = append(all, system.PeerShare{Address: p.Address, Blocks: int64(p.SyncedBlocks)})
 	}
-	return all, b.timedOut, b.failed
+	return all
 }
