@@ -21,7 +21,7 @@ func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) 
 	if r.writers[t.ID] != nil {
 		return nil, 0, fmt.Errorf("record: continue trial %d of %s: it is being written", t.ID, r.dir)
 	}
-	running, _, err := list(r.conn, trialTable, "id = ? AND state = ?", 1, t.ID, string(Running))
+	running, _, err := list(r.db, trialTable, "id = ? AND state = ?", 1, t.ID, string(Running))
 	if err == nil && len(running) == 0 {
 		err = errors.New("only one that is running goes on")
 	}

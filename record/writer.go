@@ -33,7 +33,7 @@ func (r *Run) Begin(cell string, block int, warmup bool, epoch time.Time) (*Tria
 		trial:   Trial{Cell: cell, Block: block, Warmup: warmup, State: Running, Epoch: epoch},
 	}
 	err := r.durable(func() error {
-		row := r.conn.QueryRowContext(context.Background(),
+		row := r.db.QueryRowContext(context.Background(),
 			`INSERT INTO trials (id, cell, block, warmup, state, epoch_ns, invalid, notes, error)
 			VALUES ((SELECT id FROM trials WHERE cell = ?1 AND block = ?2 AND warmup = ?3 AND state = 'pending'
 				ORDER BY id LIMIT 1),
