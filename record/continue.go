@@ -94,4 +94,4 @@ func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, e
 }
 
 // ID identifies the run directory. It is random, set by [Create], and never changes.
-func (r *Reader) ID() string { return r.id }
+func (r *Reader) ID() string { return r.Meta()[keyID] }

@@ -23,7 +23,6 @@ type Reader struct {
 	db      *sql.DB
 	plan    []byte
 	metrics []Metric
-	id      string
 }
 
 // Open opens a run directory for reading, if its plan is the one with which the run began.
@@ -36,9 +35,7 @@ func Open(dir string) (*Reader, error) {
 	if r.db, err = openToRead(dir); err != nil {
 		return nil, err
 	}
-	meta := r.Meta()
-	r.id = meta[keyID]
-	if now, made := planHash(plan), meta[KeyPlan]; now != made {
+	if now, made := planHash(plan), r.Meta()[KeyPlan]; now != made {
 		err = fmt.Errorf("record: open %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); restore it",
 			dir, planFile, now, made)
 	} else {
@@ -137,19 +134,21 @@ func (r *Reader) Trials() ([]Trial, error) {
 		}
 		byID := make(map[int64]*Trial)
 		for i := range all {
-			byID[all[i].ID] = &all[i]
+			t := &all[i]
+			t.Metrics, t.Outcomes, t.Classes = map[string]float64{}, map[string]int64{}, map[string]int64{}
+			byID[t.ID] = t
 		}
 		return errors.Join(
-			each(tx, resultTable, func(v result) { setKey(&byID[v.Trial].Metrics, v.Metric, v.Value) }),
+			each(tx, resultTable, func(v result) { byID[v.Trial].Metrics[v.Metric] = v.Value }),
 			each(tx, totalsTable, func(v totals) { byID[v.Trial].Bytes = v.Bytes }),
 			each(tx, detailTable, func(v detail) {
 				byID[v.Trial].Details = append(byID[v.Trial].Details, v.Detail)
 			}),
 			each(tx, countTable, func(v count) {
 				if t := byID[v.Trial]; v.Kind == "class" {
-					setKey(&t.Classes, v.Name, v.N)
+					t.Classes[v.Name] = v.N
 				} else {
-					setKey(&t.Outcomes, v.Name, v.N)
+					t.Outcomes[v.Name] = v.N
 				}
 			}))
 	})
@@ -166,13 +165,6 @@ func each[T any](db queryer, t *table[T], do func(T)) error {
 		do(v)
 	}
 	return err
-}
-
-func setKey[V any](m *map[string]V, key string, v V) {
-	if *m == nil {
-		*m = make(map[string]V)
-	}
-	(*m)[key] = v
 }
 
 // batches streams the decoded blocks of a trial. Each is valid until the next.

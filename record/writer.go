@@ -20,7 +20,6 @@ type TrialWriter struct {
 	block   []byte
 	seq     int64
 	written int64 // operations in the last written totals
-	ended   bool
 }
 
 // Begin starts a trial of a cell. If a trial of the same cell and block was interrupted, it
@@ -231,7 +230,6 @@ func (w *TrialWriter) End(t Trial) error {
 		if err != nil {
 			return err
 		}
-		w.ended = true
 		delete(w.run.writers, id)
 		return nil
 	})
@@ -304,7 +302,7 @@ var (
 func (w *TrialWriter) guarded(fn func() error) error {
 	var ended error
 	err := w.run.guarded(func() error {
-		if w.ended {
+		if w.run.writers[w.trial.ID] != w {
 			ended = w.errorf("it has ended")
 			return nil
 		}
