@@ -24,7 +24,7 @@ type Generator struct {
 	Out io.ReadCloser
 	// Elsewhere: it is on a machine with its own clock, which is compared with ours.
 	Elsewhere bool
-	// Ended returns how its process ended, if it did; may be nil.
+	// Ended returns how its process ended, if it did.
 	Ended func() error
 }
 
@@ -66,7 +66,7 @@ func (s Spec) Split(n int) []Spec {
 
 // Drive sends each generator its part of a load, starts all at the same time, and returns
 // their combined result. Blocks of operations (valid only during the call) and progress are
-// passed to the callbacks, which may be nil and are never called concurrently; times are of
+// passed to the callbacks, which are never called concurrently; times are of
 // our clock. When ctx ends, operations in flight are recorded as cancelled and the result is
 // partial. The generators end when their input is closed, which Drive does only if it fails or ctx ends.
 func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock func([]byte) error,
@@ -228,10 +228,7 @@ func (s *shard) askTime() (best ClockOffset, err error) {
 // next reads and handles a frame.
 func (s *shard) next() (f frame, err error) {
 	if err := s.gob.Decode(&f); err != nil {
-		if s.Ended != nil {
-			err = cmp.Or(s.Ended(), err)
-		}
-		return f, fmt.Errorf("httpload: the load process ended without a result: %w", err)
+		return f, fmt.Errorf("httpload: the load process ended without a result: %w", cmp.Or(s.Ended(), err))
 	}
 	switch {
 	case f.Error != "":
@@ -242,7 +239,7 @@ func (s *shard) next() (f frame, err error) {
 		s.result.Ended -= int64(s.clock.Ahead)
 	case f.Progress != nil:
 		s.drive.progress(s, *f.Progress)
-	case f.Block != nil && s.drive.onBlock != nil:
+	case f.Block != nil:
 		return f, s.blockCame(f.Block)
 	}
 	return f, nil
@@ -282,9 +279,7 @@ func (d *drive) progress(of *shard, now Progress) {
 	if others := sum.Bytes - now.Bytes; others > 0 {
 		go of.send(message{Others: others}) // if it has died, its stream reports that
 	}
-	if d.onProgress != nil {
-		d.onProgress(sum)
-	}
+	d.onProgress(sum)
 }
 
 // merge returns the combined result.

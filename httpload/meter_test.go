@@ -43,7 +43,7 @@ func TestSaturation(t *testing.T) {
 			"3 operations failed on this machine: no free port"},
 	} {
 		tr := &trial{spec: &Spec{}, schedule: &schedule{}, cpuEnded: test.cpu,
-			sum: newTally(newRecorder(&ops{}, nil), &linkUse{})}
+			sum: newTally(newRecorder(new(ops).Ops, nil), &linkUse{})}
 		if test.open {
 			tr.spec.Arrivals = &workload.ArrivalSpec{}
 		}

@@ -41,7 +41,6 @@ type netRun struct {
 	*trial
 	buffers sync.Pool
 	ctx     context.Context // ends with the window
-	started int64
 
 	mu        sync.Mutex
 	tally     *tally
@@ -77,7 +76,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	if s.Warmup > 0 {
 		r.warmUp(workers)
 	}
-	r.started = t.start()
+	t.start()
 	if s.Duration > 0 {
 		defer time.AfterFunc(time.Duration(r.started-r.now())+s.Duration, func() { cancel(errWindow) }).Stop()
 	}
@@ -99,7 +98,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		res.Ended = max(r.started+t.schedule.arrivalsEnd(), r.tally.last)
 	}
 	if s.Arrivals != nil && user.Err() == nil {
-		t.notStarted(r.tally, r.started, res.Ended)
+		t.notStarted(r.tally, res.Ended)
 	}
 	r.tally.flush(res.Ended)
 	t.sum, res.Receive = r.tally, "net/http"
@@ -227,7 +226,7 @@ type fetch struct {
 // do executes one operation; possible is the earliest time at which it could have started.
 func (w *netWorker) do(req request, possible int64) {
 	r, s := w.netRun, w.spec
-	f := &fetch{netRun: r, op: newOp(&req, w.id, r.started, r.now()), req: req, phase: record.PhaseConnect}
+	f := &fetch{netRun: r, op: r.newOp(&req, w.id, r.now()), req: req, phase: record.PhaseConnect}
 	r.mu.Lock()
 	r.tally.begin(&f.op, possible)
 	r.mu.Unlock()
@@ -245,11 +244,8 @@ func (w *netWorker) do(req request, possible int64) {
 		f.op.Outcome, f.op.Class = record.WrongBytes, classWrong
 	}
 	f.op.LastByte = r.now()
-	if req.warm {
-		req.settle(&f.op)
-	}
 	r.mu.Lock()
-	r.tally.end(&f.op)
+	r.tally.end(&f.op, &req)
 	r.tally.redirects += int64(f.redirects)
 	r.mu.Unlock()
 	if f.op.Status != 0 || s.Arrivals != nil {

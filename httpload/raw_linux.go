@@ -33,8 +33,7 @@ type raw struct {
 
 	barrier sync.WaitGroup
 	release chan struct{}
-	started int64 // ns since the epoch; set before release is closed
-	end     int64
+	end     int64 // ns since the epoch; set before release is closed, like started
 }
 
 type rawObject struct {
@@ -92,7 +91,8 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 		loops.Go(l.serve)
 	}
 	r.barrier.Wait()
-	r.started, r.end = t.start(), math.MaxInt64
+	t.start()
+	r.end = math.MaxInt64
 	if s.Duration > 0 {
 		r.end = r.started + int64(s.Duration)
 	}
@@ -110,7 +110,7 @@ func runRaw(ctx context.Context, t *trial, res *Result) error {
 		}
 	}
 	res.Ended = max(res.Ended, r.started+r.schedule.arrivalsEnd())
-	t.notStarted(r.loops[0].tally, r.started, res.Ended)
+	t.notStarted(r.loops[0].tally, res.Ended)
 	sum := newTally(t.rec, t.link)
 	for _, l := range r.loops {
 		l.tally.flush(res.Ended)

@@ -16,7 +16,7 @@ type recorder struct {
 	err   error // valid after close
 }
 
-func newRecorder(sink record.OpSink, cancel context.CancelCauseFunc) *recorder {
+func newRecorder(sink func([]record.Op) error, cancel context.CancelCauseFunc) *recorder {
 	r := &recorder{queue: make(chan []record.Op, 8), done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
@@ -24,7 +24,7 @@ func newRecorder(sink record.OpSink, cancel context.CancelCauseFunc) *recorder {
 			if r.err != nil {
 				continue
 			}
-			if err := sink.Ops(ops); err != nil {
+			if err := sink(ops); err != nil {
 				r.err = fmt.Errorf("httpload: record operations: %w", err)
 				cancel(r.err)
 			}

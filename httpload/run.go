@@ -21,7 +21,8 @@ type trial struct {
 	epoch    time.Time
 	sum      *tally           // of the whole trial
 	held     func() time.Time // waits for the time at which to start, and returns it
-	late     time.Duration    // how long after that time the load of a shard started
+	started  int64            // ns since the epoch; set by start
+	late     time.Duration    // how long after the time of held the load of a shard started
 
 	cpuBegan, cpuEnded float64
 
@@ -29,22 +30,20 @@ type trial struct {
 	delay float64 // largest share of the time that an event loop waited for a CPU
 }
 
-// start waits until the load starts, and returns that time in ns since the epoch, which is
-// the same for all generators.
-func (t *trial) start() int64 {
+// start waits until the load starts, and sets started, which is the same for all generators.
+func (t *trial) start() {
 	at := t.held() // zero: cancelled
 	time.Sleep(time.Until(at))
+	t.started = int64(time.Since(t.epoch))
 	if !at.IsZero() && t.spec.Shards > 1 {
-		t.late = time.Since(at)
-		return int64(at.Sub(t.spec.Epoch))
+		t.late, t.started = time.Since(at), int64(at.Sub(t.spec.Epoch))
 	}
-	return int64(time.Since(t.epoch))
 }
 
-func newOp(req *request, worker int, started, now int64) record.Op {
+func (t *trial) newOp(req *request, worker int, now int64) record.Op {
 	op := record.Op{
 		Kind: req.kind(), Worker: uint32(worker), Object: uint32(req.object), Offset: req.off, Length: req.length,
-		Intended: started + req.intended, Start: now,
+		Intended: t.started + req.intended, Start: now,
 	}
 	if req.warm {
 		op.Kind = record.OpWarmup
@@ -60,32 +59,24 @@ func backoff(fails int) time.Duration {
 
 // notStarted records the arrivals of an open loop that were due before end but found no free
 // connection. Omitting them would hide exactly the slowest operations.
-func (t *trial) notStarted(to *tally, started, end int64) {
+func (t *trial) notStarted(to *tally, end int64) {
 	for t.spec.Arrivals != nil {
-		req, ok, _, _ := t.schedule.claimDue(end - started)
+		req, ok, _, _ := t.schedule.claimDue(end - t.started)
 		if !ok {
 			return
 		}
-		op := newOp(&req, 0, started, end)
+		op := t.newOp(&req, 0, end)
 		op.Outcome, op.Class, op.LastByte = record.InFlight, record.PhaseNotStarted, end
 		to.begin(&op, end)
-		to.end(&op)
+		to.end(&op, &req)
 	}
 }
 
-// Run executes the load in this process and passes every operation to sink. An error means
-// that the load could not be executed or recorded; errors of servers are in the operations.
+// run executes the load and passes every operation to sink, which must not keep the slice. An error
+// means that the load could not be executed or recorded; errors of servers are in the operations.
 // When ctx ends, operations in flight are recorded as cancelled and the result is partial.
-//
-// The result's CPU, RSS and saturation are those of the whole process: use a separate one
-// ([Serve]) if they matter.
-func Run(ctx context.Context, s Spec, sink record.OpSink) (Result, error) {
-	return run(ctx, s, sink, &linkUse{}, func(Progress) {}, func() time.Time { return time.Time{} })
-}
-
-func run(
-	ctx context.Context, s Spec, sink record.OpSink, link *linkUse, onProgress func(Progress), held func() time.Time,
-) (res Result, err error) {
+func run(ctx context.Context, s Spec, sink func([]record.Op) error, link *linkUse, onProgress func(Progress),
+	held func() time.Time) (res Result, err error) {
 	now := time.Now()
 	if err := s.prepare(); err != nil {
 		return res, err

@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"context"
 	"bytes"
 	"cmp"
 	"net"
@@ -72,10 +73,15 @@ func count(res Result, all []record.Op) counted {
 // achieved is the number of operations that ended by themselves, per second.
 func (c counted) achieved() float64 { return float64(c.Finished) / c.seconds() }
 
+// runHere executes a load in this process.
+func runHere(ctx context.Context, s Spec, sink func([]record.Op) error) (Result, error) {
+	return run(ctx, s, sink, &linkUse{}, func(Progress) {}, func() time.Time { return time.Time{} })
+}
+
 func runSpec(t testing.TB, s Spec) (counted, ops) {
 	t.Helper()
 	var got ops
-	res, err := Run(t.Context(), s, &got)
+	res, err := runHere(t.Context(), s, got.Ops)
 	must(t, err)
 	return count(res, got), got
 }
@@ -138,8 +144,8 @@ func TestLateStart(t *testing.T) {
 	const ms = time.Millisecond
 	s := &Spec{Objects: []Object{{Size: 1}}, Shards: 2, Epoch: time.Now()}
 	tr := &trial{spec: s, epoch: s.Epoch, held: func() time.Time { return s.Epoch.Add(-time.Second) }}
-	if at := tr.start(); at != -int64(time.Second) || tr.late < time.Second {
-		t.Errorf("started at %v, late by %v; want -1s and at least 1s", time.Duration(at), tr.late)
+	if tr.start(); tr.started != -int64(time.Second) || tr.late < time.Second {
+		t.Errorf("started at %v, late by %v; want -1s and at least 1s", time.Duration(tr.started), tr.late)
 	}
 	for _, c := range []struct {
 		late, took time.Duration

@@ -123,14 +123,6 @@ func (sc *schedule) warmup(worker int, bytes int64) request {
 	return r
 }
 
-// settle makes a warm-up without an answer, or with wrong bytes, count as an operation.
-func (r *request) settle(op *record.Op) {
-	switch op.Outcome {
-	case record.WrongBytes, record.Stalled, record.Starved, record.Deadline:
-		op.Kind = r.kind()
-	}
-}
-
 func (r *request) kind() record.OpKind {
 	switch {
 	case r.head:

@@ -13,28 +13,24 @@ import (
 
 // recv reads into b; n is 0 at the end of the stream.
 func recv(fd int, b []byte) (n int, errno unix.Errno) {
-	return recvfrom(fd, unsafe.Pointer(unsafe.SliceData(b)), int64(len(b)), unix.MSG_DONTWAIT)
+	return transfer(unix.SYS_RECVFROM, fd, unsafe.Pointer(unsafe.SliceData(b)), int64(len(b)), unix.MSG_DONTWAIT)
 }
 
 // discard lets the kernel drop up to n received bytes without copying them (MSG_TRUNC, see
 // tcp(7)).
 func discard(fd int, n int64) (int, unix.Errno) {
-	return recvfrom(fd, nil, min(n, 1<<30), unix.MSG_DONTWAIT|unix.MSG_TRUNC)
-}
-
-func recvfrom(fd int, p unsafe.Pointer, n int64, flags uintptr) (int, unix.Errno) {
-	for {
-		m, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(p), uintptr(n), flags, 0, 0)
-		if e != unix.EINTR {
-			return int(m), e
-		}
-	}
+	return transfer(unix.SYS_RECVFROM, fd, nil, min(n, 1<<30), unix.MSG_DONTWAIT|unix.MSG_TRUNC)
 }
 
 func send(fd int, b []byte) (n int, errno unix.Errno) {
+	return transfer(unix.SYS_SENDTO, fd, unsafe.Pointer(unsafe.SliceData(b)), int64(len(b)),
+		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+// transfer is recvfrom or sendto.
+func transfer(call uintptr, fd int, p unsafe.Pointer, n int64, flags uintptr) (int, unix.Errno) {
 	for {
-		m, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))),
-			uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+		m, _, e := unix.RawSyscall6(call, uintptr(fd), uintptr(p), uintptr(n), flags, 0, 0)
 		if e != unix.EINTR {
 			return int(m), e
 		}

@@ -24,20 +24,6 @@ type frame struct {
 	Error    string
 }
 
-// frameWriter writes frames; it is an OpSink.
-type frameWriter struct {
-	gob   *gob.Encoder // safe for concurrent use
-	block []byte
-}
-
-func (f *frameWriter) write(one frame) error { return f.gob.Encode(one) }
-
-// Ops implements [record.OpSink].
-func (f *frameWriter) Ops(ops []record.Op) error {
-	f.block = record.AppendBlock(f.block[:0], ops)
-	return f.write(frame{Block: f.block})
-}
-
 // Serve is `plimsoll node load`: it reads a Spec (JSON) from stdin, reports that it is ready,
 // executes it at the time that it reads next, and writes frames for [Drive] to stdout. stdin
 // stays open as long as the parent lives; when it or ctx ends, operations in flight are
@@ -50,12 +36,13 @@ func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead time.Duration) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	out := &frameWriter{gob: gob.NewEncoder(stdout)}
+	encoder := gob.NewEncoder(stdout) // safe for concurrent use
+	write := func(f frame) error { return encoder.Encode(f) }
 	defer func() {
 		if err != nil {
 			// The parent reads the error from the stream; if it cannot be written, our
 			// exit status shows it.
-			err = errors.Join(err, out.write(frame{Error: err.Error()}))
+			err = errors.Join(err, write(frame{Error: err.Error()}))
 		}
 	}()
 	var s Spec
@@ -74,7 +61,7 @@ func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead ti
 			}
 			switch {
 			case m.Time:
-				out.write(frame{Time: time.Now().Add(ahead).UnixNano()})
+				write(frame{Time: time.Now().Add(ahead).UnixNano()})
 			case m.Start != 0:
 				start <- time.Unix(0, m.Start).Add(-ahead)
 			default: // messages may overtake each other, so keep the largest
@@ -86,8 +73,13 @@ func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead ti
 	// Event loops are in system calls most of the time. With spare Go processors they
 	// never wait for one; the number of real CPUs does not matter here.
 	runtime.GOMAXPROCS(max(runtime.NumCPU(), maxThreads) + 2)
-	res, err := run(ctx, s, out, link, func(p Progress) { out.write(frame{Progress: &p}) }, func() time.Time {
-		out.write(frame{Ready: true})
+	var block []byte
+	sink := func(ops []record.Op) error {
+		block = record.AppendBlock(block[:0], ops)
+		return write(frame{Block: block})
+	}
+	res, err := run(ctx, s, sink, link, func(p Progress) { write(frame{Progress: &p}) }, func() time.Time {
+		write(frame{Ready: true})
 		select {
 		case at := <-start:
 			return at
@@ -96,7 +88,7 @@ func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead ti
 		}
 	})
 	if err == nil {
-		err = out.write(frame{Result: &res})
+		err = write(frame{Result: &res})
 	}
 	if err == nil {
 		<-ctx.Done() // there may be more time requests

@@ -25,7 +25,8 @@ type tally struct {
 	chunked   int64            // chunked answers, which are received by copying even in drop mode
 	local     map[string]int64 // operations that failed on this machine, by class
 
-	late, wait, first *hdrhistogram.Histogram // ns
+	// In ns: how late operations started, how long received bytes may have been ready, and times to the first byte.
+	late, wait, first *hdrhistogram.Histogram
 }
 
 func newTally(rec *recorder, link *linkUse) *tally {
@@ -46,12 +47,14 @@ func (t *tally) begin(op *record.Op, possible int64) {
 	}
 }
 
-// waited records how long received bytes may have been ready.
-func (t *tally) waited(ns int64) { observe(t.wait, ns) }
-
-// end counts the end of an operation and passes it to the recorder.
-func (t *tally) end(op *record.Op) {
+// end counts the end of an operation and passes it to the recorder. A warm-up without an answer, or
+// with wrong bytes, counts as an operation.
+func (t *tally) end(op *record.Op, req *request) {
 	t.link.underway.Add(-1)
+	switch op.Outcome {
+	case record.WrongBytes, record.Stalled, record.Starved, record.Deadline:
+		op.Kind = req.kind()
+	}
 	if op.Kind == record.OpWarmup {
 		t.warmed += op.Bytes
 	} else {

@@ -56,8 +56,3 @@ func (k OpKind) receives() bool {
 	return true
 }
 
-// OpSink receives operations in batches. Implementations must not keep the slice. It is
-// called from one goroutine at a time.
-type OpSink interface {
-	Ops([]Op) error
-}

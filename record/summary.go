@@ -86,7 +86,7 @@ func NewSummary() *Summary {
 	return s
 }
 
-// Ops adds operations. It is an [OpSink] and never fails.
+// Ops adds operations and never fails.
 func (s *Summary) Ops(ops []Op) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -316,4 +316,3 @@ func (w *TrialWriter) errorf(format string, args ...any) error {
 		slices.Concat([]any{w.trial.ID, w.trial.Cell, w.trial.Block}, args)...)
 }
 
-var _ OpSink = (*TrialWriter)(nil)
