@@ -22,15 +22,8 @@ type FactorialObs struct {
 	Value  float64
 }
 
-// Kinds of [FactorialEffect].
-const (
-	MainEffect  = "main"
-	Interaction = "interaction"
-)
-
 // FactorialEffect is the effect of a level of one factor, or the interaction of levels of two.
 type FactorialEffect struct {
-	Kind    string
 	Factors []int // one or two
 	Levels  []int // of each of these
 	// Ratio of a main effect is the ratio of the values with the level to those with level
@@ -163,21 +156,28 @@ func (d *design) terms() []term {
 	return all
 }
 
+// combinations returns all combinations of a level of each factor but the first levels; levels says
+// how many a factor has.
+func (t term) combinations(levels func(factor int) int) [][]int {
+	all := [][]int{{}}
+	for _, f := range t {
+		var longer [][]int
+		for _, c := range all {
+			for l := 1; l < levels(f); l++ {
+				longer = append(longer, append(slices.Clone(c), l))
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
 // effects returns all effects to estimate.
 func (d *design) effects() []FactorialEffect {
 	var all []FactorialEffect
-	for _, t := range d.terms() {
-		switch len(t) {
-		case 1:
-			for l := 1; l < len(d.factors[t[0]].Levels); l++ {
-				all = append(all, FactorialEffect{Kind: MainEffect, Factors: t, Levels: []int{l}})
-			}
-		case 2:
-			for l := 1; l < len(d.factors[t[0]].Levels); l++ {
-				for m := 1; m < len(d.factors[t[1]].Levels); m++ {
-					all = append(all, FactorialEffect{Kind: Interaction, Factors: t, Levels: []int{l, m}})
-				}
-			}
+	for _, t := range d.terms()[1:] {
+		for _, levels := range t.combinations(func(f int) int { return len(d.factors[f].Levels) }) {
+			all = append(all, FactorialEffect{Factors: t, Levels: levels})
 		}
 	}
 	return all

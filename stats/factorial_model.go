@@ -31,11 +31,8 @@ func (d *design) model() *factorModel {
 func (m *factorModel) estimated() int {
 	n := 0
 	for _, e := range m.effects() {
-		if e.Kind != MainEffect {
-			continue
-		}
 		c := m.combine(e.Factors, e.Levels)
-		if c != nil && !m.confounded(c, m.weights(c)) {
+		if len(e.Factors) == 1 && c != nil && !m.confounded(c, m.weights(c)) {
 			n++
 		}
 	}
@@ -45,32 +42,27 @@ func (m *factorModel) estimated() int {
 func (d *design) modelWith(blocked bool) *factorModel {
 	m := &factorModel{design: d, blocked: blocked, at: map[string]int{}}
 	var columns [][]float64
-	add := func(value func(i int) float64) { columns = append(columns, d.column(value)) }
 	for _, t := range d.terms() {
 		m.at[cellKey(t)] = len(columns)
-		switch len(t) {
-		case 0:
-			add(func(int) float64 { return 1 })
-			if blocked {
-				columns = append(columns, d.blockColumns()...)
-			}
-		case 1:
-			for k := 1; k < len(d.seen[t[0]]); k++ {
-				add(func(i int) float64 { return d.coded(d.obs[i].Levels, t[0], k) })
-			}
-		case 2:
-			for k := 1; k < len(d.seen[t[0]]); k++ {
-				for l := 1; l < len(d.seen[t[1]]); l++ {
-					add(func(i int) float64 {
-						return d.coded(d.obs[i].Levels, t[0], k) * d.coded(d.obs[i].Levels, t[1], l)
-					})
+		for _, levels := range t.combinations(d.levels) {
+			columns = append(columns, d.column(func(trial int) float64 {
+				coded := 1.0
+				for i, f := range t {
+					coded *= deviation(slices.Index(d.seen[f], d.obs[trial].Levels[f]), levels[i])
 				}
-			}
+				return coded
+			}))
+		}
+		if len(t) == 0 && blocked {
+			columns = append(columns, d.blockColumns()...)
 		}
 	}
 	m.linearFit = fitLinear(columns, d.logs)
 	return m
 }
+
+// levels returns how many levels of a factor have trials.
+func (d *design) levels(factor int) int { return len(d.seen[factor]) }
 
 // column returns a column of a model, with a value for each trial.
 func (d *design) column(value func(trial int) float64) []float64 {
@@ -101,36 +93,25 @@ func deviation(level, k int) float64 {
 	return 0
 }
 
-// coded returns column k of a factor, ignoring levels without a trial.
-func (d *design) coded(levels []int, f, k int) float64 {
-	at := slices.Index(d.seen[f], levels[f])
-	return deviation(at, k)
-}
-
 // combine returns the linear combination of coefficients that is the effect of levels of one
 // factor or two against their levels 0; nil if one of them has no trial.
 func (m *factorModel) combine(factors, levels []int) []float64 {
 	c := make([]float64, len(m.columns))
 	step := make([][]float64, len(factors)) // coded columns of the level minus those of level 0
 	for i, f := range factors {
-		if !slices.Contains(m.seen[f], 0) || !slices.Contains(m.seen[f], levels[i]) {
+		at := slices.Index(m.seen[f], levels[i])
+		if at < 0 || m.seen[f][0] != 0 {
 			return nil
 		}
-		at := make([]int, len(m.factors))
-		from, to := slices.Clone(at), slices.Clone(at)
-		to[f] = levels[i]
 		for k := 1; k < len(m.seen[f]); k++ {
-			step[i] = append(step[i], m.coded(to, f, k)-m.coded(from, f, k))
+			step[i] = append(step[i], deviation(at, k)-deviation(0, k))
 		}
 	}
 	first := m.at[cellKey(factors)]
-	for k, v := range step[0] {
-		if len(factors) == 1 {
-			c[first+k] = v
-			continue
-		}
-		for l, u := range step[1] {
-			c[first+k*len(step[1])+l] = v * u
+	for n, columns := range term(factors).combinations(m.levels) {
+		c[first+n] = 1
+		for i, k := range columns {
+			c[first+n] *= step[i][k-1]
 		}
 	}
 	return c
