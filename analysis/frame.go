@@ -298,11 +298,9 @@ func (c *Cell) Value(path string) string {
 }
 
 // FactorPaths returns the paths of the factors that vary, without the system, in plan order.
-func (f *Frame) FactorPaths() []string { return factorPaths(f.Cells) }
-
-func factorPaths(cells []*Cell) []string {
+func (f *Frame) FactorPaths() []string {
 	var all []string
-	for _, c := range cells {
+	for _, c := range f.Cells {
 		for _, x := range c.Factors {
 			if x.Path != "system" && !slices.Contains(all, x.Path) {
 				all = append(all, x.Path)

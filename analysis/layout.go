@@ -23,20 +23,21 @@ type Axis struct {
 	Log               bool
 }
 
-// layoutOf chooses the axis: the first factor of axes that varies and has only numbers as levels.
-func layoutOf(cells []*Cell, axes []string) Layout {
+// layout chooses the axis: the first factor of the view's axes that varies and has only numbers as
+// levels.
+func (f *Frame) layout() Layout {
 	var l Layout
-	for _, path := range axes {
-		if l.Axis = axisOf(cells, path); l.Axis != nil {
+	for _, path := range f.View.Axis {
+		if l.Axis = axisOf(f.Cells, path); l.Axis != nil {
 			break
 		}
 	}
-	for _, p := range factorPaths(cells) {
+	for _, p := range f.FactorPaths() {
 		if l.Axis == nil || p != l.Axis.Path {
 			l.Facets = append(l.Facets, p)
 		}
 	}
-	for _, c := range cells {
+	for _, c := range f.Cells {
 		if p := l.PanelOf(c); !slices.Contains(l.Panels, p) {
 			l.Panels = append(l.Panels, p)
 		}

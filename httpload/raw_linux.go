@@ -130,11 +130,9 @@ func (r *raw) resolve() error {
 	known := map[string]netip.AddrPort{}
 	for i := range r.spec.Objects {
 		o := &r.spec.Objects[i]
-		u, err := url.Parse(o.URL)
-		if err != nil {
-			return fmt.Errorf("httpload: object %d: %w", i, err)
-		}
+		u, _ := url.Parse(o.URL) // see prepare
 		if _, ok := known[u.Host]; !ok {
+			var err error
 			if known[u.Host], err = lookup(r.ctx, u); err != nil {
 				return err
 			}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	sqlite "modernc.org/sqlite"
@@ -265,18 +264,13 @@ func (s *Summary) restore(stored storedHistogram) error {
 }
 
 // Samples streams a trial's samples in the recorded order.
-func (r *Reader) Samples(trial int64) iter.Seq2[Sample, error] {
-	return stream(r, sampleTable, trial, 0)
-}
+func (r *Reader) Samples(trial int64) iter.Seq2[Sample, error] { return stream(r, sampleTable, trial, 0) }
 
 // Links returns the link checks of all trials.
 func (r *Reader) Links() ([]LinkCheck, error) { return whole(r, linkTable) }
 
-// LinksOf returns the link checks of one trial.
-func (r *Reader) LinksOf(trial int64) ([]LinkCheck, error) {
-	all, err := r.Links()
-	return slices.DeleteFunc(all, func(l LinkCheck) bool { return l.Trial != trial }), err
-}
+// LinksOf streams the link checks of one trial.
+func (r *Reader) LinksOf(trial int64) iter.Seq2[LinkCheck, error] { return stream(r, linkTable, trial, 0) }
 
 // Events returns the events of the run and of all trials in the recorded order.
 func (r *Reader) Events() ([]Event, error) { return whole(r, eventTable) }
@@ -291,9 +285,7 @@ func whole[T any](r *Reader, t *table[T]) ([]T, error) {
 }
 
 // EventsOf streams the events of one trial in the recorded order.
-func (r *Reader) EventsOf(trial int64) iter.Seq2[Event, error] {
-	return stream(r, eventTable, trial, 0)
-}
+func (r *Reader) EventsOf(trial int64) iter.Seq2[Event, error] { return stream(r, eventTable, trial, 0) }
 
 // snapshot runs several queries that see the same state.
 func (r *Reader) snapshot(fn func(*sql.Tx) error) error {
