@@ -23,9 +23,8 @@ import (
 // (see blockSpread), so they are wide if the model is wrong. A, R and B may be
 // negative: they are not truncated, as the interval must include the truth.
 //
-// A parameter that is not identifiable has no interval and says why: R if all round
-// trips are the same, B if all sizes are; A then includes its part, and says so. Times
-// are positive, and a cell has one size. It fails for a point without a valid round trip,
+// A parameter that is not identifiable has no interval: R if all round trips are the same,
+// B if all sizes are; A then includes its part. Times are positive, and a cell has one size. It fails for a point without a valid round trip,
 // fewer points than parameters, or sizes that vary together with round trips.
 func FitCost(points []CostPoint, conf float64) (CostModel, error) {
 	if len(points) == 0 {
@@ -68,23 +67,12 @@ func rttsVary(cells []costCell) bool {
 func (f *costFit) model(points []CostPoint, conf float64) CostModel {
 	m := CostModel{Points: len(points)}
 	intervals := f.intervals(conf, points)
-	m.A = intervals[0]
-	var within []string
+	m.A, m.R, m.B = intervals[0], unbounded(math.NaN(), len(points)), unbounded(math.NaN(), len(points))
 	if f.form.hasB {
 		m.B = intervals[len(intervals)-1]
-	} else {
-		m.B = unknown(len(points), "all sizes are alike: B cannot be separated from A")
-		within = append(within, fmt.Sprintf("B times the size of %.4g bytes", f.cells[0].size))
 	}
 	if f.form.hasR {
 		m.R = intervals[1]
-	} else {
-		m.R = unknown(len(points), fmt.Sprintf("all round trips are alike (%.3g ms): R cannot be separated from A",
-			1e3*f.medianRTT()))
-		within = append(within, fmt.Sprintf("R times the round trip of %.3g ms", 1e3*f.medianRTT()))
-	}
-	if len(within) > 0 {
-		m.A.Warn = strings.TrimPrefix(m.A.Warn+"; includes "+strings.Join(within, " and "), "; ")
 	}
 	m.Residual = make([]float64, len(points))
 	for i, p := range points {
@@ -93,14 +81,6 @@ func (f *costFit) model(points []CostPoint, conf float64) CostModel {
 	m.P = f.lackOfFitP()
 	m.Holds, m.Why = f.holds(m.P)
 	return m
-}
-
-func (f *costFit) medianRTT() float64 {
-	rtts := make([]float64, len(f.cells))
-	for i, c := range f.cells {
-		rtts[i] = c.rtt
-	}
-	return Median(rtts)
 }
 
 // robustSpread returns the median absolute deviation from 0, as a standard deviation.

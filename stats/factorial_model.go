@@ -122,12 +122,12 @@ func (m *factorModel) effect(e FactorialEffect, conf float64) FactorialEffect {
 	e.P = math.NaN()
 	c := m.combine(e.Factors, e.Levels)
 	if c == nil {
-		e.Ratio = unknown(0, "a level has no trial")
+		e.Ratio = unbounded(math.NaN(), 0)
 		return e
 	}
 	w := m.weights(c)
 	if m.confounded(c, w) {
-		e.Ratio = unknown(len(m.y), "mixed with other effects")
+		e.Ratio = unbounded(math.NaN(), len(m.y))
 		return e
 	}
 	e.Ratio, e.P = m.ratio(w).test(conf)

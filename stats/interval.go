@@ -8,7 +8,7 @@ type Interval struct {
 	Lo, Hi float64 // ±Inf where the data do not bound it
 	Conf   float64 // actual confidence; see each function
 	N      int     // number of values (of the smaller sample, if there are two)
-	Warn   string  // what the reader must know; may be empty
+	Warn   string  // why there is no ratio, or what the reader of one must know; may be empty
 }
 
 // Bounded reports whether both ends are finite.
@@ -19,6 +19,7 @@ func (i Interval) Bounded() bool {
 // Contains reports whether v lies in the interval, ends included.
 func (i Interval) Contains(v float64) bool { return i.Lo <= v && v <= i.Hi }
 
-func unknown(n int, warn string) Interval {
-	return Interval{Mid: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1), N: n, Warn: warn}
+// unbounded is an estimate from n values without an interval.
+func unbounded(mid float64, n int) Interval {
+	return Interval{Mid: mid, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: n}
 }

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -46,24 +45,17 @@ func sorted(xs []float64) ([]float64, bool) {
 // largest value, which contain the true median with probability
 // 1 − 2·P(Bin(n, ½) ≤ k−1), or more for discrete distributions. k is the largest for which
 // this reaches conf, and Conf is the resulting probability. With too few values (for 95 %:
-// fewer than 6) even the whole range does not reach it: then the interval is unbounded, and
-// Warn says how many are needed.
+// fewer than 6) even the whole range does not reach it: then the interval is unbounded.
 func MedianCI(xs []float64, conf float64) Interval {
 	s, ok := sorted(xs)
 	if !ok {
-		return unknown(len(xs), "no values")
+		return unbounded(math.NaN(), len(xs))
 	}
 	n := len(s)
-	i := Interval{Mid: medianSorted(s), N: n}
-	k := medianOrder(n, conf)
-	if k == 0 {
-		i.Lo, i.Hi, i.Conf = math.Inf(-1), math.Inf(1), 1
-		i.Warn = fmt.Sprintf("%d values give a median's interval of at most %.4g %% confidence; at "+
-			"least %d are needed for %.4g %%",
-			n, 100*RangeConfidence(n), minMedianN(conf), 100*conf)
-		return i
+	i := unbounded(medianSorted(s), n)
+	if k := medianOrder(n, conf); k > 0 {
+		i.Lo, i.Hi, i.Conf = s[k-1], s[n-k], orderConfidence(n, k)
 	}
-	i.Lo, i.Hi, i.Conf = s[k-1], s[n-k], orderConfidence(n, k)
 	return i
 }
 

@@ -23,7 +23,7 @@ const LeastBlocks = 6
 func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	d, ok := sorted(logs)
 	if !ok {
-		return unknown(len(logs), "no pairs"), math.NaN()
+		return unbounded(math.NaN(), len(logs)), math.NaN()
 	}
 	n := len(d)
 	all := n * (n + 1) / 2
@@ -42,13 +42,10 @@ func PairedRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	if even := walsh[all/2]; even != mid {
 		mid = mid/2 + even/2
 	}
-	ratio = Interval{Mid: math.Exp(mid), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: n}
-	k := sort.Search(all, func(k int) bool { return 2*chance(k) > 1-conf })
-	if k == 0 {
-		ratio.Warn = fmt.Sprintf("%d pairs do not bound a ratio at %.4g %%", n, 100*conf)
-		return ratio, p
+	ratio = unbounded(math.Exp(mid), n)
+	if k := sort.Search(all, func(k int) bool { return 2*chance(k) > 1-conf }); k > 0 {
+		ratio.Lo, ratio.Hi, ratio.Conf = math.Exp(walsh[k-1]), math.Exp(walsh[all-k]), 1-2*chance(k-1)
 	}
-	ratio.Lo, ratio.Hi, ratio.Conf = math.Exp(walsh[k-1]), math.Exp(walsh[all-k]), 1-2*chance(k-1)
 	return ratio, p
 }
 
@@ -84,14 +81,13 @@ func signedRankCDF(n int) func(w int) float64 {
 // [PairedRatio]. Equal logarithms give an interval without width.
 func StudentRatio(logs []float64, conf float64) (ratio Interval, p float64) {
 	if len(logs) < 2 || slices.ContainsFunc(logs, math.IsNaN) {
-		return unknown(len(logs), "one pair has no spread"), math.NaN()
+		return unbounded(math.NaN(), len(logs)), math.NaN()
 	}
 	n := float64(len(logs))
 	mean, variance := stat.MeanVariance(logs, nil)
 	switch {
 	case math.IsInf(mean, 0):
-		return Interval{Mid: math.Exp(mean), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: len(logs),
-			Warn: "some of the values are 0"}, math.NaN()
+		return unbounded(math.Exp(mean), len(logs)), math.NaN()
 	case slices.Min(logs) == slices.Max(logs): // without rounding errors
 		mean, variance = logs[0], 0
 	}
@@ -142,7 +138,9 @@ func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 	}
 	n := len(cells[0])
 	if n == 0 {
-		return unknown(0, "no cell has two values on either side"), math.NaN()
+		ratio = unbounded(math.NaN(), 0)
+		ratio.Warn = "no cell has two values on either side"
+		return ratio, math.NaN()
 	}
 	var mean, variance, count [2]float64
 	for side := range mean {
@@ -155,9 +153,10 @@ func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 	}
 	d := mean[0] - mean[1]
 	if min(count[0], count[1]) < LeastBlocks {
-		return Interval{Mid: math.Exp(d), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: n,
-			Warn: fmt.Sprintf("%g and %g blocks: all cells together need %d on either side", count[1], count[0],
-				LeastBlocks)}, math.NaN()
+		ratio = unbounded(math.Exp(d), n)
+		ratio.Warn = fmt.Sprintf("%g and %g blocks: all cells together need %d on either side", count[1], count[0],
+			LeastBlocks)
+		return ratio, math.NaN()
 	}
 	r := welch(d, variance[0], count[0], variance[1], count[1])
 	r.n = n

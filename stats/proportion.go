@@ -43,8 +43,7 @@ func ClusteredProportion(clusters []Count, oneFate bool, conf float64) Interval 
 	}
 	share := k / n
 	if m < 2 {
-		return Interval{Mid: share, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: int(m),
-			Warn: "one cluster has no interval"}
+		return unbounded(share, int(m))
 	}
 	all := share == 0 || share == 1
 	effect := 1.0

@@ -17,11 +17,11 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 	x, okx := sorted(xs)
 	y, oky := sorted(ys)
 	if !okx || !oky {
-		return unknown(min(len(xs), len(ys)), "no values")
+		return unbounded(math.NaN(), min(len(xs), len(ys)))
 	}
 	mx, my := medianSorted(x), medianSorted(y)
 	n := min(len(x), len(y))
-	ratio := Interval{Mid: mx / my, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: n}
+	ratio := unbounded(mx/my, n)
 	switch {
 	case !(my > 0) || math.IsInf(my, 0) || mx < 0 || math.IsInf(mx, 0):
 		ratio.Mid = math.NaN()

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -64,9 +63,7 @@ func BlockSlope(x, y []float64, blocks []int, conf float64) Interval {
 
 func slopeInterval(mid, se float64, freedom, n int, conf float64) Interval {
 	if math.IsNaN(mid) || math.IsNaN(se) {
-		i := unknown(n, fmt.Sprintf("%d points do not bound a slope", n))
-		i.Mid = mid
-		return i
+		return unbounded(mid, n)
 	}
 	return studentInterval(mid, se, float64(freedom), conf, n)
 }
