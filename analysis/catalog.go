@@ -366,10 +366,8 @@ func throughputFalls(r *Result) []Case {
 	curves := r.curves(m.Key)
 	ps := make([]float64, len(curves))
 	for i, k := range curves {
-		levels, p, err := stats.Fall(k.loads)
-		ps[i] = p
-		if err != nil {
-			ps[i] = math.NaN()
+		levels, p := stats.Fall(k.loads)
+		if ps[i] = p; math.IsNaN(p) {
 			continue
 		}
 		best, top := levels[0], levels[len(levels)-1]

@@ -270,9 +270,8 @@ func (s *shard) blockCame(block []byte) (err error) {
 func (d *drive) progress(of *shard, now Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now.At -= int64(of.clock.Ahead)
 	of.now = now
-	sum := Progress{At: now.At}
+	var sum Progress
 	for _, s := range d.shards {
 		sum.Ops, sum.Bytes = sum.Ops+s.now.Ops, sum.Bytes+s.now.Bytes
 	}
@@ -284,8 +283,7 @@ func (d *drive) progress(of *shard, now Progress) {
 
 // merge returns the combined result.
 func (d *drive) merge() Result {
-	all := *d.shards[0].result
-	all.Clocks, all.Why = nil, nil
+	all := Result{Receive: d.shards[0].result.Receive, Started: math.MaxInt64, Ended: math.MinInt64}
 	protocols := map[string]bool{}
 	for i, s := range d.shards {
 		r := s.result
@@ -296,9 +294,6 @@ func (d *drive) merge() Result {
 				why = fmt.Sprintf("%d of %d: %s", i+1, len(d.shards), why)
 			}
 			all.Why = append(all.Why, why)
-		}
-		if i == 0 {
-			continue
 		}
 		all.Started, all.Ended = min(all.Started, r.Started), max(all.Ended, r.Ended)
 		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each runs through the whole arrival process

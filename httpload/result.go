@@ -24,7 +24,6 @@ type Result struct {
 
 // Progress is the state of a running trial.
 type Progress struct {
-	At    int64 // nanoseconds since the epoch
 	Ops   int64 // ended operations
 	Bytes int64 // body bytes, including those of operations in flight and of warm-ups
 }

@@ -94,7 +94,7 @@ func run(ctx context.Context, s Spec, sink func([]record.Op) error, link *linkUs
 	defer cancel(nil)
 	t.rec = newRecorder(sink, cancel)
 	stop := timing.Every(s.Window, func() {
-		onProgress(Progress{At: int64(time.Since(t.epoch)), Ops: link.ended.Load(), Bytes: link.bytes.Load()})
+		onProgress(Progress{Ops: link.ended.Load(), Bytes: link.bytes.Load()})
 	})
 	defer stop()
 	execute := runRaw

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -21,9 +20,9 @@ type Level struct {
 }
 
 // Fall compares the throughput at the highest N with that at each other N, by the logarithms
-// of trials. It returns the levels in ascending order and the smallest p-value. It fails with
-// fewer than two levels, or with a single trial at one of them.
-func Fall(trials []Load) ([]Level, float64, error) {
+// of trials. It returns the levels in ascending order and the smallest p-value; NaN with fewer
+// than two levels, or with a single trial at one of them.
+func Fall(trials []Load) ([]Level, float64) {
 	byN := map[float64]*Level{}
 	for _, t := range trials {
 		l := byN[t.N]
@@ -36,13 +35,10 @@ func Fall(trials []Load) ([]Level, float64, error) {
 	var levels []Level
 	for _, l := range byN {
 		l.X = math.Exp(stat.Mean(l.logs, nil))
-		if len(l.logs) < 2 {
-			return nil, 1, fmt.Errorf("fall: a single trial at %g; at least 2 of each level are needed", l.N)
-		}
 		levels = append(levels, *l)
 	}
-	if len(levels) < 2 {
-		return nil, 1, fmt.Errorf("fall: %d levels; at least 2 are needed", len(levels))
+	if len(levels) < 2 || slices.ContainsFunc(levels, func(l Level) bool { return len(l.logs) < 2 }) {
+		return nil, math.NaN()
 	}
 	slices.SortFunc(levels, func(a, b Level) int { return cmp.Compare(a.N, b.N) })
 	top := levels[len(levels)-1]
@@ -55,7 +51,7 @@ func Fall(trials []Load) ([]Level, float64, error) {
 		levels[i].P = p
 		least = min(least, p)
 	}
-	return levels, least, nil
+	return levels, least
 }
 
 // welchBelow returns the one-sided p-value that the mean of a is not below that of b (Welch 1947).
