@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	sqlite "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -101,6 +102,9 @@ func (r *Reader) Plan() []byte { return r.plan }
 
 // Metrics are the definitions given to [Create], in their order.
 func (r *Reader) Metrics() []Metric { return r.metrics }
+
+// ID identifies the run directory. It is random, set by [Create], and never changes.
+func (r *Reader) ID() string { return r.Meta()[keyID] }
 
 func (r *Reader) errorf(what string, err error) error {
 	return fmt.Errorf("record: read %s of %s: %w", what, r.dir, err)
@@ -264,13 +268,17 @@ func (s *Summary) restore(stored storedHistogram) error {
 }
 
 // Samples streams a trial's samples in the recorded order.
-func (r *Reader) Samples(trial int64) iter.Seq2[Sample, error] { return stream(r, sampleTable, trial, 0) }
+func (r *Reader) Samples(trial int64) iter.Seq2[Sample, error] {
+	return stream(r, sampleTable, trial, 0)
+}
 
 // Links returns the link checks of all trials.
 func (r *Reader) Links() ([]LinkCheck, error) { return whole(r, linkTable) }
 
 // LinksOf streams the link checks of one trial.
-func (r *Reader) LinksOf(trial int64) iter.Seq2[LinkCheck, error] { return stream(r, linkTable, trial, 0) }
+func (r *Reader) LinksOf(trial int64) iter.Seq2[LinkCheck, error] {
+	return stream(r, linkTable, trial, 0)
+}
 
 // Events returns the events of the run and of all trials in the recorded order.
 func (r *Reader) Events() ([]Event, error) { return whole(r, eventTable) }
@@ -285,7 +293,29 @@ func whole[T any](r *Reader, t *table[T]) ([]T, error) {
 }
 
 // EventsOf streams the events of one trial in the recorded order.
-func (r *Reader) EventsOf(trial int64) iter.Seq2[Event, error] { return stream(r, eventTable, trial, 0) }
+func (r *Reader) EventsOf(trial int64) iter.Seq2[Event, error] {
+	return stream(r, eventTable, trial, 0)
+}
+
+// Latest returns the latest recorded time of a trial since its epoch that is not after until.
+// Samples, polls and marks are recorded in order.
+func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, err error) {
+	var at sql.NullInt64
+	err = r.db.QueryRow(`SELECT max(at) FROM (
+		SELECT max(last_ns) AS at FROM ops WHERE trial = ?1 AND last_ns <= ?2
+		UNION ALL SELECT * FROM (SELECT end_ns FROM samples
+			WHERE trial = ?1 AND end_ns <= ?2 ORDER BY id DESC LIMIT 1000)
+		UNION ALL SELECT * FROM (SELECT end_ns FROM polls WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 10)
+		UNION ALL SELECT * FROM (SELECT end_ns FROM marks
+			WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 1000)
+		UNION ALL SELECT began_ns FROM jobs WHERE trial = ?1
+		UNION ALL SELECT accepted_ns FROM jobs WHERE trial = ?1
+		UNION ALL SELECT durable_ns FROM jobs WHERE trial = ?1) WHERE at <= ?2`, trial, int64(until)).Scan(&at)
+	if err != nil {
+		return 0, r.errorf(fmt.Sprintf("latest of trial %d", trial), err)
+	}
+	return max(time.Duration(at.Int64), 0), nil
+}
 
 // snapshot runs several queries that see the same state.
 func (r *Reader) snapshot(fn func(*sql.Tx) error) error {

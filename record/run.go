@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/url"
 	"os"
@@ -400,4 +401,69 @@ func (r *Run) exec(query string, args ...any) error {
 func (r *Run) setMeta(key, value string) error {
 	return r.exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
 		key, value)
+}
+
+// Continue continues a trial that was kept, with the same ID and epoch, and with the summary
+// and windows of its recorded operations. Records of its pause (see [TrialWriter.End]) are
+// removed. last is its latest recorded time since its epoch.
+func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) {
+	w = &TrialWriter{run: r, summary: NewSummary(), windows: windower{}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return nil, 0, err
+	}
+	if r.writers[t.ID] != nil {
+		return nil, 0, fmt.Errorf("record: continue trial %d of %s: it is being written", t.ID, r.dir)
+	}
+	running, _, err := list(r.db, trialTable, "id = ? AND state = ?", 1, t.ID, string(Running))
+	if err == nil && len(running) == 0 {
+		err = errors.New("only one that is running goes on")
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("record: continue trial %d of %s: %w", t.ID, r.dir, err)
+	}
+	w.trial = running[0]
+	if err := r.fail(r.durably(w.restore)); err != nil {
+		return nil, 0, err
+	}
+	if last, err = r.Latest(t.ID, math.MaxInt64); err != nil {
+		return nil, 0, r.fail(err)
+	}
+	r.writers[t.ID] = w
+	return w, last, nil
+}
+
+// restore removes the records of the trial's pause, and rebuilds its summary and windows from
+// all operations.
+func (w *TrialWriter) restore() error {
+	r, id := w.run, w.trial.ID
+	// After a kill the windows may lag behind the operations, so they are rebuilt; the outcomes are
+	// written with the next totals.
+	if err := r.forget(id, Running, "results", "details", "histograms", "counts", "windows"); err != nil {
+		return err
+	}
+	// None of the trial's records is in the open transaction, so readers see all of them.
+	for ops, err := range r.batches(id) {
+		if err == nil {
+			w.count(ops)
+			err = w.flushWindows() // do not keep windows of weeks in memory
+		}
+		if err != nil {
+			return err
+		}
+		w.seq++
+	}
+	return w.flush()
+}
+
+// forget removes a trial's records in some tables, and how it ended or paused.
+func (r *Run) forget(trial int64, state TrialState, tables ...string) error {
+	for _, table := range tables {
+		if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, trial); err != nil {
+			return err
+		}
+	}
+	return r.exec(`UPDATE trials SET state = ?, seconds = NULL, invalid = '[]', notes = '[]', error = ''
+		WHERE id = ?`, string(state), trial)
 }

@@ -315,4 +315,3 @@ func (w *TrialWriter) errorf(format string, args ...any) error {
 	return fmt.Errorf("record: trial %d (cell %s, block %d): "+format,
 		slices.Concat([]any{w.trial.ID, w.trial.Cell, w.trial.Block}, args)...)
 }
-
