@@ -558,4 +558,3 @@ func (r *Result) settings(c *Cell) map[string]string {
 	all["limits.deadline"], all["limits.stall"] = e.Limits.Deadline.String(), e.Limits.Stall.String()
 	return all
 }
-

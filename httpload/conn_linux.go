@@ -309,7 +309,7 @@ func (l *loop) takeChunks(c *conn, b []byte) {
 			l.finish(c, record.Error, classLong, false)
 			return
 		case done && c.left > 0:
-			l.finish(c, record.Truncated, classShortChunks, false)
+			l.finish(c, record.Truncated, "chunks too short", false)
 			return
 		}
 		l.payload(c, data)
@@ -397,7 +397,7 @@ func (l *loop) lost(c *conn, errno unix.Errno) {
 	case early && !c.heard:
 		l.finish(c, record.Error, classEOFBefore, false)
 	case early:
-		l.finish(c, record.Error, classEOFHead, false)
+		l.finish(c, record.Error, "closed in the head", false)
 	case c.state == bodyToEnd && c.left <= 0:
 		l.finish(c, record.OK, "", false)
 	default:

@@ -377,7 +377,7 @@ func protocolFailure(err error, inBody bool) string {
 	case errors.As(err, &stream):
 		return "h2 stream error " + stream.Code.String()
 	case errors.Is(err, redirect.ErrTooMany), strings.HasPrefix(text, "redirect to "):
-		return classNotFollowed
+		return "redirect not followed"
 	case strings.Contains(text, "response headers exceeded"):
 		return errHeadTooLarge.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

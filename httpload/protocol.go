@@ -297,37 +297,30 @@ func statusClass(status int) string {
 func errnoOutcome(errno syscall.Errno) (record.Outcome, string) {
 	switch errno {
 	case syscall.ECONNREFUSED:
-		return record.Refused, classRefused
+		return record.Refused, "connection refused"
 	case syscall.ETIMEDOUT:
 		return record.Stalled, record.PhaseConnect
 	case syscall.EHOSTUNREACH, syscall.ENETUNREACH:
-		return record.Error, classNoRoute
+		return record.Error, "no route to host"
 	case syscall.ECONNRESET, syscall.EPIPE:
 		return record.Error, classReset
 	// The remaining errors are caused by this machine, not by the server.
 	case syscall.EADDRNOTAVAIL:
-		return record.Cancelled, classNoPort
+		return record.Cancelled, "local: no free port"
 	case syscall.EMFILE, syscall.ENFILE:
-		return record.Cancelled, classNoFiles
+		return record.Cancelled, "local: too many open files"
 	}
 	return record.Cancelled, classLocalFailure + errno.Error()
 }
 
-// Classes of failures that are decided elsewhere than in judge.
+// Classes of failures that are decided in several places.
 const (
-	classRefused      = "connection refused"
 	classReset        = "connection reset"
 	classEOFBefore    = "closed before the head"
-	classEOFHead      = "closed in the head"
 	classEOFBody      = "closed in the body"
 	classLong         = "body too long"
 	classWrong        = "wrong bytes"
 	classChunk        = "malformed chunk"
-	classShortChunks  = "chunks too short"
-	classNotFollowed  = "redirect not followed"
-	classNoRoute      = "no route to host"
-	classNoPort       = "local: no free port"
-	classNoFiles      = "local: too many open files"
 	classNoBuffer     = "local: the socket does not take a whole request"
 	classLocalFailure = "local: "
 )

@@ -193,7 +193,7 @@ func TestSaturation(t *testing.T) {
 			false, false, ""},
 		"late starts": {what{open: true, sum: func(s *tally) { fast(s); observe(s.late, second/10) }}, false, true,
 			"later than they could"},
-		"no ports": {what{sum: func(s *tally) { fast(s); s.local[classNoPort] = 3 }}, true, false,
+		"no ports": {what{sum: func(s *tally) { fast(s); s.local["local: no free port"] = 3 }}, true, false,
 			"3 operations failed on this machine: no free port"},
 	} {
 		tr := &trial{spec: &Spec{}, schedule: &schedule{}, cpuEnded: test.cpu,
