@@ -119,7 +119,7 @@ func TestInFlightAndCancelled(t *testing.T) {
 		time.AfterFunc(200*time.Millisecond, cancel)
 		s.Duration = time.Minute
 		var cancelled ops
-		one, err := runHere(ctx, s, cancelled.Ops)
+		one, err := Run(ctx, s, cancelled.Ops)
 		if n := count(one, cancelled).Outcomes; err != nil || n["cancelled"] != 5 || len(cancelled) != 5 {
 			t.Errorf("%s: cancelled: %v, outcomes %v", receive, err, n)
 		}
@@ -225,7 +225,7 @@ func TestReferenceFile(t *testing.T) {
 		t.Errorf("another file: outcomes %v", res.Outcomes)
 	}
 	spec.Objects[0].Reference = filepath.Join(t.TempDir(), "missing")
-	if _, err := runHere(t.Context(), spec, new(ops).Ops); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Run(t.Context(), spec, new(ops).Ops); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing reference: %v", err)
 	}
 }
@@ -300,7 +300,7 @@ func TestSinkError(t *testing.T) {
 	c := content(10)
 	s := serveContent(t, c)
 	full := errors.New("disk full")
-	_, err := runHere(t.Context(), Spec{Objects: []Object{{URL: s.URL, Size: c.Size}}, Concurrency: 1,
+	_, err := Run(t.Context(), Spec{Objects: []Object{{URL: s.URL, Size: c.Size}}, Concurrency: 1,
 		Duration: time.Minute, Window: 20 * time.Millisecond}, func([]record.Op) error { return full })
 	if !errors.Is(err, full) {
 		t.Errorf("error %v, want the sink's", err)
@@ -320,7 +320,7 @@ func TestBadSpecs(t *testing.T) {
 	} {
 		s := Spec{Objects: []Object{{URL: "http://127.0.0.1:1/", Size: 10}}, Concurrency: 1, Requests: 1}
 		change(&s)
-		if _, err := runHere(t.Context(), s, new(ops).Ops); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Run(t.Context(), s, new(ops).Ops); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

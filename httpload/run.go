@@ -75,9 +75,16 @@ func (t *trial) notStarted(to *tally, end int64) {
 	}
 }
 
-// run executes the load and passes every operation to sink, which must not keep the slice. An error
-// means that the load could not be executed or recorded; errors of servers are in the operations.
-// When ctx ends, operations in flight are recorded as cancelled and the result is partial.
+// Run executes the load in this process and passes every operation to sink, which must not keep the
+// slice. An error means that the load could not be executed or recorded; errors of servers are in the
+// operations. When ctx ends, operations in flight are recorded as cancelled and the result is partial.
+//
+// The result's CPU and saturation are those of the whole process: use a separate one ([Serve]) if
+// they matter.
+func Run(ctx context.Context, s Spec, sink func([]record.Op) error) (Result, error) {
+	return run(ctx, s, sink, &linkUse{}, func(Progress) {}, func() time.Time { return time.Time{} })
+}
+
 func run(ctx context.Context, s Spec, sink func([]record.Op) error, link *linkUse, onProgress func(Progress),
 	held func() time.Time) (res Result, err error) {
 	now := time.Now()

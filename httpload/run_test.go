@@ -3,7 +3,6 @@ package httpload
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -75,15 +74,10 @@ func count(res Result, all []record.Op) counted {
 // achieved is the number of operations that ended by themselves, per second.
 func (c counted) achieved() float64 { return float64(c.Finished) / c.seconds() }
 
-// runHere executes a load in this process.
-func runHere(ctx context.Context, s Spec, sink func([]record.Op) error) (Result, error) {
-	return run(ctx, s, sink, &linkUse{}, func(Progress) {}, func() time.Time { return time.Time{} })
-}
-
 func runSpec(t testing.TB, s Spec) (counted, ops) {
 	t.Helper()
 	var got ops
-	res, err := runHere(t.Context(), s, got.Ops)
+	res, err := Run(t.Context(), s, got.Ops)
 	must(t, err)
 	return count(res, got), got
 }

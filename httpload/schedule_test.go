@@ -273,11 +273,11 @@ func TestReplayOfObjects(t *testing.T) {
 	}
 	spec.Objects = objects[:2]
 	var sink ops
-	if _, err := runHere(t.Context(), spec, sink.Ops); err == nil || !strings.Contains(err.Error(), "the log has changed") {
+	if _, err := Run(t.Context(), spec, sink.Ops); err == nil || !strings.Contains(err.Error(), "the log has changed") {
 		t.Errorf("a path without an object: %v", err)
 	}
 	spec.Arrivals = &workload.ArrivalSpec{Process: "log", Log: filepath.Join(t.TempDir(), "none"), Speed: 1}
-	if _, err := runHere(t.Context(), spec, sink.Ops); !os.IsNotExist(err) {
+	if _, err := Run(t.Context(), spec, sink.Ops); !os.IsNotExist(err) {
 		t.Errorf("a log that is not there: %v", err)
 	}
 }
