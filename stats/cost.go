@@ -66,8 +66,9 @@ func identified(v float64) float64 {
 // negative: they are not truncated, as the interval must include the truth.
 //
 // A parameter that is not identifiable has no interval: R if all round trips are the same,
-// B if all sizes are; A then includes its part. Times are positive, and a cell has one size. It fails for a point without a valid round trip,
-// fewer points than parameters, or sizes that vary together with round trips.
+// B if all sizes are; A then includes its part. Times are positive, and a cell has one size.
+// It fails for a point without a valid round trip, fewer points than parameters, or sizes that
+// vary together with round trips.
 func FitCost(points []CostPoint, conf float64) (CostModel, error) {
 	if len(points) == 0 {
 		return CostModel{}, errors.New("cost: no points to fit")
