@@ -243,13 +243,6 @@ func (sc *schedule) arrivalsEnd() int64 {
 	return sc.due
 }
 
-// finished reports whether no operation is left.
-func (sc *schedule) finished() bool {
-	sc.mu.Lock()
-	defer sc.mu.Unlock()
-	return sc.done
-}
-
 // replay is an arrival process from the requests of a log, which also determines the requests.
 type replay struct {
 	file    *os.File
