@@ -176,17 +176,12 @@ func invalidTrials(r *Result) []Case {
 	return all
 }
 
-// Shares of all CPUs above which measuring affects the results.
-const (
-	busyHarness  = 0.05
-	busyEmulator = 0.50
-)
-
+// harnessBusy finds cells in which measuring used so much of all CPUs that it affects the results.
 func harnessBusy(_ *Result, c *Cell, x *Case) bool {
 	for _, m := range []struct {
 		key, name string
 		limit     float64
-	}{{"harness_cpu", "plimsoll", busyHarness}, {"emulator_cpu", "the link emulator", busyEmulator}} {
+	}{{"harness_cpu", "plimsoll", 0.05}, {"emulator_cpu", "the link emulator", 0.50}} {
 		if s, ok := c.Metrics[m.key]; ok && float64(s.Median) > m.limit &&
 			(s.N == 1 || s.Lo > Num(m.limit) || float64(s.Median) > 1.5*m.limit) {
 			x.Value, x.Text = s.Median, m.name
@@ -366,10 +361,8 @@ func throughputFalls(r *Result) []Case {
 	curves := r.curves(m.Key)
 	ps := make([]float64, len(curves))
 	for i, k := range curves {
-		levels, p, err := stats.Fall(k.loads)
-		ps[i] = p
-		if err != nil {
-			ps[i] = math.NaN()
+		levels, p := stats.Fall(k.loads)
+		if ps[i] = p; math.IsNaN(p) {
 			continue
 		}
 		best, top := levels[0], levels[len(levels)-1]

@@ -83,7 +83,7 @@ func (c *Comparison) environments(kind string, prefixes ...string) {
 	for _, r := range append([]*Result{c.base}, c.news...) {
 		for _, p := range r.Environment {
 			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }) &&
-				lastPart(p.Key) != "directory" { // which says where, not what
+				!strings.HasSuffix(p.Key, ".directory") { // which says where, not what
 				keys[p.Key] = true
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment/gate"
 	"github.com/plimsoll-project/plimsoll/record"
@@ -559,6 +558,3 @@ func (r *Result) settings(c *Cell) map[string]string {
 	all["limits.deadline"], all["limits.stall"] = e.Limits.Deadline.String(), e.Limits.Stall.String()
 	return all
 }
-
-// lastPart returns the last name of a path.
-func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

@@ -132,7 +132,7 @@ func newFrame(p *experiment.Plan, view *View) *Frame {
 	if view.Arrange != nil {
 		view.Arrange(f)
 	}
-	f.Layout = layoutOf(f.Cells, view.Axis)
+	f.Layout = f.layout()
 	f.Notes = append(f.Notes, p.Unapplied()...)
 	return f
 }

@@ -198,7 +198,7 @@ func (e *Effect) Result() Value {
 		v.Text = "inconclusive"
 	case e.partial:
 		v.Text = "only of trials that succeeded"
-	case e.significant && e.Kind == stats.Interaction:
+	case e.significant && len(e.Factors) == 2:
 		v.Text, v.Tone = "interaction", Neutral
 	case e.significant && e.Ratio.Mid < 1:
 		v.Text, v.Tone = "faster", Good

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -18,14 +19,8 @@ const leastTolerance = 0.05
 
 // Beyond reports whether a share of a load line is larger than a link with this tolerance can
 // explain.
-func Beyond(share, tolerance float64) bool { return share > BeyondFrom(tolerance) }
-
-// BeyondFrom returns the share of a load line above which a trial is beyond it.
-func BeyondFrom(tolerance float64) float64 {
-	if tolerance == 0 {
-		tolerance = leastTolerance
-	}
-	return 1 + tolerance + BeyondSlack
+func Beyond(share, tolerance float64) bool {
+	return share > 1+cmp.Or(tolerance, leastTolerance)+BeyondSlack
 }
 
 // Judge determines which trials of a run are valid: it sets the reasons against each executed

@@ -191,11 +191,12 @@ func plimsoll(s httpload.Spec) func(*testing.B) usage {
 		must(b, errors.Join(noInput, noOutput, cmd.Start()))
 		sum := record.NewSummary()
 		var all []record.Op
-		_, err = httpload.Drive(b.Context(), []httpload.Spec{s}, []httpload.Generator{{In: stdin, Out: stdout}},
+		generator := httpload.Generator{In: stdin, Out: stdout, Ended: func() error { return nil }}
+		_, err = httpload.Drive(b.Context(), []httpload.Spec{s}, []httpload.Generator{generator},
 			func(block []byte) (err error) {
 				all, err = record.DecodeBlock(block, all[:0])
 				return errors.Join(err, sum.Ops(all))
-			}, nil)
+			}, func(httpload.Progress) {})
 		proc, gone := procfs.NewProc(cmd.Process.Pid)
 		must(b, gone)
 		status, gone := proc.NewStatus()

@@ -68,7 +68,7 @@ func (l *loop) start(c *conn, req request) {
 	c.busy, c.req, c.retried, c.heard, c.wrong = true, req, false, false, false
 	c.at = &l.objects[req.object]
 	c.ops++
-	c.op = newOp(&req, l.worker(int(c.index)), l.started, l.now)
+	c.op = l.newOp(&req, l.worker(int(c.index)), l.now)
 	// The earliest possible start is its intended time, or when a connection became free.
 	l.tally.begin(&c.op, max(c.op.Intended, l.freed))
 	if c.fd >= 0 && c.target == c.at.target && c.state == idle {
@@ -167,7 +167,7 @@ func (l *loop) pull(c *conn) {
 		case errno != 0 || n == 0:
 			l.lost(c, errno)
 		default:
-			l.tally.waited(l.now - l.ready)
+			observe(l.tally.wait, l.now-l.ready)
 			l.count(c, int64(n))
 			l.proceed(c)
 		}
@@ -194,7 +194,7 @@ func (l *loop) pull(c *conn) {
 		l.lost(c, errno)
 		return
 	}
-	l.tally.waited(l.now - l.ready)
+	observe(l.tally.wait, l.now-l.ready)
 	b = b[:n]
 	switch c.state {
 	case awaitHead:
@@ -290,8 +290,8 @@ func (l *loop) takeBody(c *conn, b []byte) {
 	switch {
 	case extra && c.state == bodyToEnd:
 		l.finish(c, record.Error, classLong, false)
-	case extra:
-		l.complete(c, true)
+	case extra: // more bytes came than were announced
+		l.finish(c, record.OK, "", false)
 	default:
 		l.proceed(c)
 	}
@@ -309,13 +309,13 @@ func (l *loop) takeChunks(c *conn, b []byte) {
 			l.finish(c, record.Error, classLong, false)
 			return
 		case done && c.left > 0:
-			l.finish(c, record.Truncated, classShortChunks, false)
+			l.finish(c, record.Truncated, "chunks too short", false)
 			return
 		}
 		l.payload(c, data)
 		if done {
 			c.left = 0
-			l.complete(c, len(rest) > 0)
+			l.finish(c, record.OK, "", c.reuse && len(rest) == 0)
 			return
 		}
 		b = rest
@@ -353,7 +353,7 @@ func (l *loop) proceed(c *conn) {
 		return // the body lasts until the server closes
 	}
 	if c.left == 0 {
-		l.complete(c, false)
+		l.finish(c, record.OK, "", c.reuse)
 		return
 	}
 	// Without copying, wake-ups are the cost of receiving. The threshold stays well below
@@ -371,12 +371,6 @@ func (l *loop) proceed(c *conn) {
 		setLowat(c.fd, want)
 		c.lowat = want
 	}
-}
-
-// complete ends an operation whose whole answer was received. extra: more bytes came than
-// were announced.
-func (l *loop) complete(c *conn, extra bool) {
-	l.finish(c, record.OK, "", c.reuse && !extra)
 }
 
 // lost ends an operation whose connection ended (errno 0) or broke.
@@ -403,7 +397,7 @@ func (l *loop) lost(c *conn, errno unix.Errno) {
 	case early && !c.heard:
 		l.finish(c, record.Error, classEOFBefore, false)
 	case early:
-		l.finish(c, record.Error, classEOFHead, false)
+		l.finish(c, record.Error, "closed in the head", false)
 	case c.state == bodyToEnd && c.left <= 0:
 		l.finish(c, record.OK, "", false)
 	default:
@@ -460,10 +454,7 @@ func (l *loop) finish(c *conn, o record.Outcome, class string, reuse bool) {
 	if o == record.OK {
 		c.fails = 0
 	}
-	if c.req.warm {
-		c.req.settle(&c.op)
-	}
-	l.tally.end(&c.op)
+	l.tally.end(&c.op, &c.req)
 	if cap(c.partial) > headBuffer {
 		c.partial = nil
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ type Generator struct {
 	Out io.ReadCloser
 	// Elsewhere: it is on a machine with its own clock, which is compared with ours.
 	Elsewhere bool
-	// Ended returns how its process ended, if it did; may be nil.
+	// Ended returns how its process ended, if it did.
 	Ended func() error
 }
 
@@ -66,7 +67,7 @@ func (s Spec) Split(n int) []Spec {
 
 // Drive sends each generator its part of a load, starts all at the same time, and returns
 // their combined result. Blocks of operations (valid only during the call) and progress are
-// passed to the callbacks, which may be nil and are never called concurrently; times are of
+// passed to the callbacks, which are never called concurrently; times are of
 // our clock. When ctx ends, operations in flight are recorded as cancelled and the result is
 // partial. The generators end when their input is closed, which Drive does only if it fails or ctx ends.
 func Drive(ctx context.Context, parts []Spec, generators []Generator, onBlock func([]byte) error,
@@ -228,10 +229,7 @@ func (s *shard) askTime() (best ClockOffset, err error) {
 // next reads and handles a frame.
 func (s *shard) next() (f frame, err error) {
 	if err := s.gob.Decode(&f); err != nil {
-		if s.Ended != nil {
-			err = cmp.Or(s.Ended(), err)
-		}
-		return f, fmt.Errorf("httpload: the load process ended without a result: %w", err)
+		return f, fmt.Errorf("httpload: the load process ended without a result: %w", cmp.Or(s.Ended(), err))
 	}
 	switch {
 	case f.Error != "":
@@ -242,7 +240,7 @@ func (s *shard) next() (f frame, err error) {
 		s.result.Ended -= int64(s.clock.Ahead)
 	case f.Progress != nil:
 		s.drive.progress(s, *f.Progress)
-	case f.Block != nil && s.drive.onBlock != nil:
+	case f.Block != nil:
 		return f, s.blockCame(f.Block)
 	}
 	return f, nil
@@ -273,24 +271,20 @@ func (s *shard) blockCame(block []byte) (err error) {
 func (d *drive) progress(of *shard, now Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now.At -= int64(of.clock.Ahead)
 	of.now = now
-	sum := Progress{At: now.At}
+	var sum Progress
 	for _, s := range d.shards {
 		sum.Ops, sum.Bytes = sum.Ops+s.now.Ops, sum.Bytes+s.now.Bytes
 	}
 	if others := sum.Bytes - now.Bytes; others > 0 {
 		go of.send(message{Others: others}) // if it has died, its stream reports that
 	}
-	if d.onProgress != nil {
-		d.onProgress(sum)
-	}
+	d.onProgress(sum)
 }
 
 // merge returns the combined result.
 func (d *drive) merge() Result {
-	all := *d.shards[0].result
-	all.Clocks, all.Why = nil, nil
+	all := Result{Receive: d.shards[0].result.Receive, Started: math.MaxInt64, Ended: math.MinInt64}
 	protocols := map[string]bool{}
 	for i, s := range d.shards {
 		r := s.result
@@ -302,9 +296,6 @@ func (d *drive) merge() Result {
 			}
 			all.Why = append(all.Why, why)
 		}
-		if i == 0 {
-			continue
-		}
 		all.Started, all.Ended = min(all.Started, r.Started), max(all.Ended, r.Ended)
 		all.OfferedRate = max(all.OfferedRate, r.OfferedRate) // each runs through the whole arrival process
 		all.Warmed, all.Redirects, all.CPU = all.Warmed+r.Warmed, all.Redirects+r.Redirects, all.CPU+r.CPU
@@ -315,3 +306,86 @@ func (d *drive) merge() Result {
 }
 
 func (r *Result) seconds() float64 { return float64(r.Ended-r.Started) / 1e9 }
+
+// frame is an element of the output stream of a load process, encoded with gob. One of the
+// fields is set. After a result only times follow, and after an error nothing.
+type frame struct {
+	Block    []byte // operations, encoded by record.AppendBlock
+	Progress *Progress
+	Ready    bool  // ready to start
+	Time     int64 // nanoseconds of its wall clock since 1970
+	Result   *Result
+	Error    string
+}
+
+// Serve is `plimsoll node load`: it reads a Spec (JSON) from stdin, reports that it is ready,
+// executes it at the time that it reads next, and writes frames for [Drive] to stdout. stdin
+// stays open as long as the parent lives; when it or ctx ends, operations in flight are
+// recorded as cancelled and the result follows.
+func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+	return serveAhead(ctx, stdin, stdout, 0)
+}
+
+// serveAhead is Serve with a wall clock that is ahead, for tests.
+func serveAhead(ctx context.Context, stdin io.Reader, stdout io.Writer, ahead time.Duration) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	encoder := gob.NewEncoder(stdout) // safe for concurrent use
+	write := func(f frame) error { return encoder.Encode(f) }
+	defer func() {
+		if err != nil {
+			// The parent reads the error from the stream; if it cannot be written, our
+			// exit status shows it.
+			err = errors.Join(err, write(frame{Error: err.Error()}))
+		}
+	}()
+	var s Spec
+	d := json.NewDecoder(stdin)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return fmt.Errorf("httpload: read the specification from stdin: %w", err)
+	}
+	start, link := make(chan time.Time, 1), &linkUse{}
+	go func() {
+		defer cancel()
+		for {
+			var m message
+			if d.Decode(&m) != nil {
+				return
+			}
+			switch {
+			case m.Time:
+				write(frame{Time: time.Now().Add(ahead).UnixNano()})
+			case m.Start != 0:
+				start <- time.Unix(0, m.Start).Add(-ahead)
+			default: // messages may overtake each other, so keep the largest
+				link.others.Store(max(link.others.Load(), m.Others))
+			}
+		}
+	}()
+	s.Epoch = s.Epoch.Add(-ahead)
+	// Event loops are in system calls most of the time. With spare Go processors they
+	// never wait for one; the number of real CPUs does not matter here.
+	runtime.GOMAXPROCS(max(runtime.NumCPU(), maxThreads) + 2)
+	var block []byte
+	sink := func(ops []record.Op) error {
+		block = record.AppendBlock(block[:0], ops)
+		return write(frame{Block: block})
+	}
+	res, err := run(ctx, s, sink, link, func(p Progress) { write(frame{Progress: &p}) }, func() time.Time {
+		write(frame{Ready: true})
+		select {
+		case at := <-start:
+			return at
+		case <-ctx.Done():
+			return time.Time{}
+		}
+	})
+	if err == nil {
+		err = write(frame{Result: &res})
+	}
+	if err == nil {
+		<-ctx.Done() // there may be more time requests
+	}
+	return err
+}

@@ -119,7 +119,7 @@ func TestInFlightAndCancelled(t *testing.T) {
 		time.AfterFunc(200*time.Millisecond, cancel)
 		s.Duration = time.Minute
 		var cancelled ops
-		one, err := Run(ctx, s, &cancelled)
+		one, err := Run(ctx, s, cancelled.Ops)
 		if n := count(one, cancelled).Outcomes; err != nil || n["cancelled"] != 5 || len(cancelled) != 5 {
 			t.Errorf("%s: cancelled: %v, outcomes %v", receive, err, n)
 		}
@@ -225,7 +225,7 @@ func TestReferenceFile(t *testing.T) {
 		t.Errorf("another file: outcomes %v", res.Outcomes)
 	}
 	spec.Objects[0].Reference = filepath.Join(t.TempDir(), "missing")
-	if _, err := Run(t.Context(), spec, &ops{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Run(t.Context(), spec, new(ops).Ops); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing reference: %v", err)
 	}
 }
@@ -301,15 +301,11 @@ func TestSinkError(t *testing.T) {
 	s := serveContent(t, c)
 	full := errors.New("disk full")
 	_, err := Run(t.Context(), Spec{Objects: []Object{{URL: s.URL, Size: c.Size}}, Concurrency: 1,
-		Duration: time.Minute, Window: 20 * time.Millisecond}, sinkFunc(func([]record.Op) error { return full }))
+		Duration: time.Minute, Window: 20 * time.Millisecond}, func([]record.Op) error { return full })
 	if !errors.Is(err, full) {
 		t.Errorf("error %v, want the sink's", err)
 	}
 }
-
-type sinkFunc func([]record.Op) error
-
-func (f sinkFunc) Ops(o []record.Op) error { return f(o) }
 
 func TestBadSpecs(t *testing.T) {
 	header := func(name, value string) func(*Spec) {
@@ -324,7 +320,7 @@ func TestBadSpecs(t *testing.T) {
 	} {
 		s := Spec{Objects: []Object{{URL: "http://127.0.0.1:1/", Size: 10}}, Concurrency: 1, Requests: 1}
 		change(&s)
-		if _, err := Run(t.Context(), s, &ops{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Run(t.Context(), s, new(ops).Ops); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

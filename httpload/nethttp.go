@@ -42,7 +42,6 @@ type netRun struct {
 	*trial
 	buffers sync.Pool
 	ctx     context.Context // ends with the window
-	started int64
 
 	mu        sync.Mutex
 	tally     *tally
@@ -78,7 +77,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 	if s.Warmup > 0 {
 		r.warmUp(workers)
 	}
-	r.started = t.start()
+	t.start()
 	if s.Duration > 0 {
 		defer time.AfterFunc(time.Duration(r.started-r.now())+s.Duration, func() { cancel(errWindow) }).Stop()
 	}
@@ -100,7 +99,7 @@ func runNetHTTP(ctx context.Context, t *trial, res *Result) error {
 		res.Ended = max(r.started+t.schedule.arrivalsEnd(), r.tally.last)
 	}
 	if s.Arrivals != nil && user.Err() == nil {
-		t.notStarted(r.tally, r.started, res.Ended)
+		t.notStarted(r.tally, res.Ended)
 	}
 	r.tally.flush(res.Ended)
 	t.sum, res.Receive = r.tally, "net/http"
@@ -228,7 +227,7 @@ type fetch struct {
 // do executes one operation; possible is the earliest time at which it could have started.
 func (w *netWorker) do(req request, possible int64) {
 	r, s := w.netRun, w.spec
-	f := &fetch{netRun: r, op: newOp(&req, w.id, r.started, r.now()), req: req, phase: record.PhaseConnect}
+	f := &fetch{netRun: r, op: r.newOp(&req, w.id, r.now()), req: req, phase: record.PhaseConnect}
 	r.mu.Lock()
 	r.tally.begin(&f.op, possible)
 	r.mu.Unlock()
@@ -246,11 +245,8 @@ func (w *netWorker) do(req request, possible int64) {
 		f.op.Outcome, f.op.Class = record.WrongBytes, classWrong
 	}
 	f.op.LastByte = r.now()
-	if req.warm {
-		req.settle(&f.op)
-	}
 	r.mu.Lock()
-	r.tally.end(&f.op)
+	r.tally.end(&f.op, &req)
 	r.tally.redirects += int64(f.redirects)
 	r.mu.Unlock()
 	if f.op.Status != 0 || s.Arrivals != nil {
@@ -382,7 +378,7 @@ func protocolFailure(err error, inBody bool) string {
 	case errors.As(err, &stream):
 		return "h2 stream error " + stream.Code.String()
 	case errors.Is(err, redirect.ErrTooMany), strings.HasPrefix(text, "redirect to "):
-		return classNotFollowed
+		return "redirect not followed"
 	case strings.Contains(text, "response headers exceeded"):
 		return errHeadTooLarge.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -1,3 +1,16 @@
+// Package httpload is the HTTP load generator: it fetches objects, whole or in ranges,
+// from a server and records how and when every operation ended.
+//
+// There are two ways to issue operations: a closed loop (every connection sends the next
+// request when its answer is complete) and an open loop (an arrival process decides, and
+// latencies count from the intended start). There are two ways to receive, stated in
+// every result: verify compares every byte with the object's content; drop lets the kernel
+// discard the payload (recv with MSG_TRUNC), which takes a tenth of the CPU and checks only
+// status, Content-Range and length.
+//
+// For plain HTTP/1.1 it uses its own client, with one event loop per thread
+// (loop_linux.go): net/http needs several times the CPU, and only our own event loop knows
+// how long an answer waited for us. TLS and HTTP/2 use net/http (nethttp.go).
 package httpload
 
 import (
@@ -173,4 +186,32 @@ func (s *Spec) connections() int {
 		return s.MaxInFlight
 	}
 	return s.Concurrency
+}
+
+// Result is what the operations of a trial's load do not say.
+type Result struct {
+	Receive  string // the receive path, and what was compared
+	Protocol string // "http/1.1", "h2", or both
+	Clocks   []ClockOffset
+	// Nanoseconds since the epoch: when the load started, and when the last operation
+	// ended, the arrivals ended, or the window ended.
+	Started, Ended int64
+
+	// OfferedRate is the number of arrivals per second of the time in which they came; 0 in a closed loop.
+	OfferedRate float64
+	Warmed      int64   // bytes of the warm-up, which are in no other number
+	Redirects   int64   // followed
+	CPU         float64 // CPU seconds of this process, from start to end
+
+	// Saturated: the generator was the bottleneck, or close to it. Behind: it caused
+	// operations to start late. Why gives the reasons with numbers. Such a trial measures the
+	// generator.
+	Saturated, Behind bool
+	Why               []string
+}
+
+// Progress is the state of a running trial.
+type Progress struct {
+	Ops   int64 // ended operations
+	Bytes int64 // body bytes, including those of operations in flight and of warm-ups
 }

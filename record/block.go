@@ -286,7 +286,6 @@ func (s *columns) fill(in *input, classes []string, ops []Op) error {
 	return nil
 }
 
-var errShort = errors.New("columns end early")
 
 // input reads the columns. After its first error all reads fail.
 type input struct {
@@ -306,7 +305,7 @@ func (in *input) uvarint() uint64 {
 
 func (in *input) fail() {
 	if in.err == nil {
-		in.err = errShort
+		in.err = errors.New("columns end early")
 	}
 	in.b = nil
 }

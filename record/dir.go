@@ -1,7 +1,23 @@
+// Package record stores what a run measured (operations, samples of processes, link checks
+// and events) in one crash-safe directory that can still be understood years later.
+//
+// A [Run] writes; a [Reader] reads, also while the run is still writing, on
+// another machine, or from read-only media. Between them lies run.db, whose
+// schema is documented in docs/run-db.md.
+//
+// Durability: [Create], [Run.Begin], [TrialWriter.End], [Run.Event] and [Run.Meta] return once
+// their data is on the disk. [TrialWriter.Jobs] returns once the kernel has the data: killing the
+// process loses nothing, and a power cut at most the last ten seconds. Operations, polls,
+// samples, link checks and the events of trials are written about once a second; killing the
+// process loses at most the last of them, and only of trials that had not ended.
+//
+// A trial that was running is executed again when its run is resumed, unless it is a long one
+// that should continue: [Resume], [Run.Continue].
 package record
 
 import (
 	"database/sql"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -166,3 +182,20 @@ func freeSpace(dir string) string {
 	}
 	return words.Bytes(float64(st.Bavail) * float64(st.Bsize))
 }
+
+// schemaVersion is stored in meta under keySchema: only such runs are read. No other version was released.
+const schemaVersion = 7
+
+// Keys of the package itself in meta.
+const (
+	keySchema = "record.schema"      // schemaVersion
+	KeyPlan   = "record.plan_sha256" // of the bytes of plan.json
+	keyID     = "record.id"          // see Reader.ID
+)
+
+//go:embed schema.sql
+var schema string
+
+// ofTrial are the tables with the records of trials, besides the table trials.
+var ofTrial = [...]string{"results", "counts", "details", "summaries", "histograms", "ops", "windows", "samples",
+	"links", "events", "jobs", "polls", "marks"}

@@ -313,7 +313,7 @@ func TestTrialsInterruptedAreExecutedAgain(t *testing.T) {
 	}
 	for _, table := range ofTrial {
 		var n int
-		if err := r.conn.QueryRowContext(context.Background(), `SELECT count(*) FROM `+table+` WHERE trial = ?`,
+		if err := r.db.QueryRowContext(context.Background(), `SELECT count(*) FROM `+table+` WHERE trial = ?`,
 			interrupted.ID()).Scan(&n); err != nil || n != 0 {
 			t.Errorf("%s still has %d rows of it: %v", table, n, err)
 		}

@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
+	"time"
 
 	sqlite "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -23,7 +23,6 @@ type Reader struct {
 	db      *sql.DB
 	plan    []byte
 	metrics []Metric
-	id      string
 }
 
 // Open opens a run directory for reading, if its plan is the one with which the run began.
@@ -36,9 +35,7 @@ func Open(dir string) (*Reader, error) {
 	if r.db, err = openToRead(dir); err != nil {
 		return nil, err
 	}
-	meta := r.Meta()
-	r.id = meta[keyID]
-	if now, made := planHash(plan), meta[KeyPlan]; now != made {
+	if now, made := planHash(plan), r.Meta()[KeyPlan]; now != made {
 		err = fmt.Errorf("record: open %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); restore it",
 			dir, planFile, now, made)
 	} else {
@@ -106,6 +103,9 @@ func (r *Reader) Plan() []byte { return r.plan }
 // Metrics are the definitions given to [Create], in their order.
 func (r *Reader) Metrics() []Metric { return r.metrics }
 
+// ID identifies the run directory. It is random, set by [Create], and never changes.
+func (r *Reader) ID() string { return r.Meta()[keyID] }
+
 func (r *Reader) errorf(what string, err error) error {
 	return fmt.Errorf("record: read %s of %s: %w", what, r.dir, err)
 }
@@ -137,19 +137,21 @@ func (r *Reader) Trials() ([]Trial, error) {
 		}
 		byID := make(map[int64]*Trial)
 		for i := range all {
-			byID[all[i].ID] = &all[i]
+			t := &all[i]
+			t.Metrics, t.Outcomes, t.Classes = map[string]float64{}, map[string]int64{}, map[string]int64{}
+			byID[t.ID] = t
 		}
 		return errors.Join(
-			each(tx, resultTable, func(v result) { setKey(&byID[v.Trial].Metrics, v.Metric, v.Value) }),
+			each(tx, resultTable, func(v result) { byID[v.Trial].Metrics[v.Metric] = v.Value }),
 			each(tx, totalsTable, func(v totals) { byID[v.Trial].Bytes = v.Bytes }),
 			each(tx, detailTable, func(v detail) {
 				byID[v.Trial].Details = append(byID[v.Trial].Details, v.Detail)
 			}),
 			each(tx, countTable, func(v count) {
 				if t := byID[v.Trial]; v.Kind == "class" {
-					setKey(&t.Classes, v.Name, v.N)
+					t.Classes[v.Name] = v.N
 				} else {
-					setKey(&t.Outcomes, v.Name, v.N)
+					t.Outcomes[v.Name] = v.N
 				}
 			}))
 	})
@@ -166,13 +168,6 @@ func each[T any](db queryer, t *table[T], do func(T)) error {
 		do(v)
 	}
 	return err
-}
-
-func setKey[V any](m *map[string]V, key string, v V) {
-	if *m == nil {
-		*m = make(map[string]V)
-	}
-	(*m)[key] = v
 }
 
 // batches streams the decoded blocks of a trial. Each is valid until the next.
@@ -280,10 +275,9 @@ func (r *Reader) Samples(trial int64) iter.Seq2[Sample, error] {
 // Links returns the link checks of all trials.
 func (r *Reader) Links() ([]LinkCheck, error) { return whole(r, linkTable) }
 
-// LinksOf returns the link checks of one trial.
-func (r *Reader) LinksOf(trial int64) ([]LinkCheck, error) {
-	all, err := r.Links()
-	return slices.DeleteFunc(all, func(l LinkCheck) bool { return l.Trial != trial }), err
+// LinksOf streams the link checks of one trial.
+func (r *Reader) LinksOf(trial int64) iter.Seq2[LinkCheck, error] {
+	return stream(r, linkTable, trial, 0)
 }
 
 // Events returns the events of the run and of all trials in the recorded order.
@@ -301,6 +295,26 @@ func whole[T any](r *Reader, t *table[T]) ([]T, error) {
 // EventsOf streams the events of one trial in the recorded order.
 func (r *Reader) EventsOf(trial int64) iter.Seq2[Event, error] {
 	return stream(r, eventTable, trial, 0)
+}
+
+// Latest returns the latest recorded time of a trial since its epoch that is not after until.
+// Samples, polls and marks are recorded in order.
+func (r *Reader) Latest(trial int64, until time.Duration) (last time.Duration, err error) {
+	var at sql.NullInt64
+	err = r.db.QueryRow(`SELECT max(at) FROM (
+		SELECT max(last_ns) AS at FROM ops WHERE trial = ?1 AND last_ns <= ?2
+		UNION ALL SELECT * FROM (SELECT end_ns FROM samples
+			WHERE trial = ?1 AND end_ns <= ?2 ORDER BY id DESC LIMIT 1000)
+		UNION ALL SELECT * FROM (SELECT end_ns FROM polls WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 10)
+		UNION ALL SELECT * FROM (SELECT end_ns FROM marks
+			WHERE trial = ?1 AND end_ns <= ?2 ORDER BY seq DESC LIMIT 1000)
+		UNION ALL SELECT began_ns FROM jobs WHERE trial = ?1
+		UNION ALL SELECT accepted_ns FROM jobs WHERE trial = ?1
+		UNION ALL SELECT durable_ns FROM jobs WHERE trial = ?1) WHERE at <= ?2`, trial, int64(until)).Scan(&at)
+	if err != nil {
+		return 0, r.errorf(fmt.Sprintf("latest of trial %d", trial), err)
+	}
+	return max(time.Duration(at.Int64), 0), nil
 }
 
 // snapshot runs several queries that see the same state.

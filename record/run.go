@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/url"
 	"os"
@@ -40,9 +41,8 @@ type Run struct {
 	file os.FileInfo // run.db as it was opened
 
 	mu      sync.Mutex
-	db      *sql.DB
-	conn    *sql.Conn // the only connection that writes
-	open    bool      // a transaction is open
+	db      *sql.DB // has one connection, the only one that writes
+	open    bool    // a transaction is open
 	err     error
 	broken  chan struct{} // closed when err is set
 	closed  bool
@@ -97,16 +97,21 @@ func Resume(dir string, plan []byte, keep func(Trial) bool) (*Run, error) {
 
 // take opens the database of a run, prepares it and begins to record.
 func take(dir string, lock *os.File, prepare func(*Run) error) (*Run, error) {
-	r, err := openRun(dir, lock)
+	// Commits reach the kernel, so kill -9 does not lose them; see durably for those that must
+	// survive a power cut.
+	db, err := openDatabase(dir, 1, url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(NORMAL)",
+		"wal_autocheckpoint(4000)", "foreign_keys(ON)"}})
 	if err != nil {
 		lock.Close()
 		return nil, err
 	}
+	r := &Run{lock: lock, db: db, broken: make(chan struct{}), writers: make(map[int64]*TrialWriter),
+		Reader: &Reader{dir: dir}}
 	if err = prepare(r); err == nil {
 		err = r.start()
 	}
 	if err != nil {
-		r.shut()
+		db.Close()
 		lock.Close()
 		return nil, err
 	}
@@ -153,26 +158,6 @@ func planHash(plan []byte) string {
 	return fmt.Sprintf("%x", sha256.Sum256(plan))
 }
 
-func openRun(dir string, lock *os.File) (*Run, error) {
-	// Commits reach the kernel, so kill -9 does not lose them; see durably for those that must
-	// survive a power cut.
-	db, err := openDatabase(dir, 1, url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(NORMAL)",
-		"wal_autocheckpoint(4000)", "foreign_keys(ON)"}})
-	if err != nil {
-		return nil, err
-	}
-	conn, err := db.Conn(context.Background())
-	if err != nil {
-		db.Close()
-		return nil, explain(dir, err)
-	}
-	return &Run{
-		lock: lock, db: db, conn: conn, broken: make(chan struct{}),
-		writers: make(map[int64]*TrialWriter),
-		Reader:  &Reader{dir: dir},
-	}, nil
-}
-
 // fill writes schema, meta and metrics into a new database, and finally the plan: a directory
 // without a plan is not a run.
 func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error {
@@ -210,9 +195,9 @@ func (r *Run) fill(plan []byte, meta map[string]string, metrics []Metric) error 
 
 // repair prepares the database of an interrupted run for continuing.
 func (r *Run) repair(keep func(Trial) bool) error {
-	running, _, err := list(r.conn, trialTable, "state = ?", -1, string(Running))
+	running, _, err := list(r.db, trialTable, "state = ?", -1, string(Running))
 	if err != nil {
-		return err
+		return explain(r.dir, err)
 	}
 	return explain(r.dir, r.durably(func() (err error) {
 		for _, t := range running {
@@ -310,15 +295,10 @@ func (r *Run) Close() error {
 	// Merge the log into run.db, which is then complete by itself. If readers are connected,
 	// an empty log file remains.
 	if r.err == nil {
-		_, _ = r.conn.ExecContext(context.Background(),
+		_, _ = r.db.ExecContext(context.Background(),
 			`PRAGMA busy_timeout = 100; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE`)
 	}
-	return errors.Join(err, r.shut(), r.lock.Close())
-}
-
-func (r *Run) shut() error {
-	r.conn.Close()
-	return r.db.Close()
+	return errors.Join(err, r.db.Close(), r.lock.Close())
 }
 
 func (r *Run) usable() error {
@@ -414,11 +394,76 @@ func (r *Run) rollback() {
 
 // exec runs a statement, or several without arguments.
 func (r *Run) exec(query string, args ...any) error {
-	_, err := r.conn.ExecContext(context.Background(), query, args...)
+	_, err := r.db.ExecContext(context.Background(), query, args...)
 	return err
 }
 
 func (r *Run) setMeta(key, value string) error {
 	return r.exec(`INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
 		key, value)
+}
+
+// Continue continues a trial that was kept, with the same ID and epoch, and with the summary
+// and windows of its recorded operations. Records of its pause (see [TrialWriter.End]) are
+// removed. last is its latest recorded time since its epoch.
+func (r *Run) Continue(t Trial) (w *TrialWriter, last time.Duration, err error) {
+	w = &TrialWriter{run: r, summary: NewSummary(), windows: windower{}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return nil, 0, err
+	}
+	if r.writers[t.ID] != nil {
+		return nil, 0, fmt.Errorf("record: continue trial %d of %s: it is being written", t.ID, r.dir)
+	}
+	running, _, err := list(r.db, trialTable, "id = ? AND state = ?", 1, t.ID, string(Running))
+	if err == nil && len(running) == 0 {
+		err = errors.New("only one that is running goes on")
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("record: continue trial %d of %s: %w", t.ID, r.dir, err)
+	}
+	w.trial = running[0]
+	if err := r.fail(r.durably(w.restore)); err != nil {
+		return nil, 0, err
+	}
+	if last, err = r.Latest(t.ID, math.MaxInt64); err != nil {
+		return nil, 0, r.fail(err)
+	}
+	r.writers[t.ID] = w
+	return w, last, nil
+}
+
+// restore removes the records of the trial's pause, and rebuilds its summary and windows from
+// all operations.
+func (w *TrialWriter) restore() error {
+	r, id := w.run, w.trial.ID
+	// After a kill the windows may lag behind the operations, so they are rebuilt; the outcomes are
+	// written with the next totals.
+	if err := r.forget(id, Running, "results", "details", "histograms", "counts", "windows"); err != nil {
+		return err
+	}
+	// None of the trial's records is in the open transaction, so readers see all of them.
+	for ops, err := range r.batches(id) {
+		if err == nil {
+			w.count(ops)
+			err = w.flushWindows() // do not keep windows of weeks in memory
+		}
+		if err != nil {
+			return err
+		}
+		w.seq++
+	}
+	return w.flush()
+}
+
+// forget removes a trial's records in some tables, and how it ended or paused.
+func (r *Run) forget(trial int64, state TrialState, tables ...string) error {
+	for _, table := range tables {
+		if err := r.exec(`DELETE FROM `+table+` WHERE trial = ?`, trial); err != nil {
+			return err
+		}
+	}
+	return r.exec(`UPDATE trials SET state = ?, seconds = NULL, invalid = '[]', notes = '[]', error = ''
+		WHERE id = ?`, string(state), trial)
 }

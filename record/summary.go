@@ -1,8 +1,16 @@
 package record
 
 import (
+	"fmt"
+	"iter"
 	"maps"
+	"math"
+	"regexp"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -86,7 +94,7 @@ func NewSummary() *Summary {
 	return s
 }
 
-// Ops adds operations. It is an [OpSink] and never fails.
+// Ops adds operations and never fails.
 func (s *Summary) Ops(ops []Op) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,4 +195,163 @@ func (s *Summary) KaplanMeier(m Measure, q float64) float64 {
 		}
 	}
 	return stats.ProductLimit(all, q)
+}
+
+// Histograms count nanoseconds in buckets of three significant figures: a value read back
+// differs from the recorded one by at most 0.1 %; values below a microsecond are exact.
+// Values above maxTracked are counted as overflow, not clamped: a quantile among them is
+// +Inf.
+const (
+	maxTracked         = time.Hour
+	significantFigures = 3
+)
+
+// histogram is a dense HDR histogram of nanoseconds (270 kB) and the number of values
+// above its range.
+type histogram struct {
+	h    *hdrhistogram.Histogram
+	over int64
+}
+
+func newHistogram() *histogram {
+	return &histogram{h: hdrhistogram.New(1, int64(maxTracked), significantFigures)}
+}
+
+// record counts one value; a negative one counts as 0.
+func (h *histogram) record(ns int64) {
+	if ns > int64(maxTracked) {
+		h.over++
+		return
+	}
+	// It cannot fail: the range was checked above.
+	_ = h.h.RecordValue(max(ns, 0))
+}
+
+// count returns the number of values.
+func (h *histogram) count() int64 { return h.h.TotalCount() + h.over }
+
+// decode adds a stored histogram: HdrHistogram V2, compressed, in base64.
+func (h *histogram) decode(hdr string, over int64) error {
+	p, err := hdrhistogram.DecodePacked([]byte(hdr))
+	if err != nil {
+		return fmt.Errorf("histogram: %w: %w", ErrCorrupt, err)
+	}
+	if dropped := p.MergeInto(h.h); dropped != 0 {
+		return fmt.Errorf("histogram: %w: %d values out of range", ErrCorrupt, dropped)
+	}
+	h.over += over
+	return nil
+}
+
+// each yields every bucket's value (seconds) and count, in ascending order. Overflow comes last, as
+// +Inf.
+func (h *histogram) each(yield func(seconds float64, count int64) bool) {
+	for _, b := range h.h.Distribution() {
+		if b.Count > 0 && !yield(float64(b.From)/float64(time.Second), b.Count) {
+			return
+		}
+	}
+	if h.over > 0 {
+		yield(math.Inf(1), h.over)
+	}
+}
+
+// quantile returns the smallest recorded value (seconds) that at least the share q of all
+// values do not exceed: the ⌈q·n⌉-th in order. NaN without values; +Inf above maxTracked.
+func (h *histogram) quantile(q float64) float64 {
+	if !(q >= 0 && q <= 1) {
+		return math.NaN()
+	}
+	rank := max(int64(math.Ceil(q*float64(h.count()))), 1)
+	var seen int64
+	for v, n := range h.each {
+		if seen += n; seen >= rank {
+			return v
+		}
+	}
+	return math.NaN()
+}
+
+// windowNs is the width of a window: a second.
+const windowNs = int64(1e9)
+
+// Window is what happened in one second of a trial.
+type Window struct {
+	Second   int64              `db:"second"`   // begins this many seconds after the epoch
+	Outcomes [numOutcomes]int64 `db:"outcomes"` // operations that ended in it, by Outcome
+	// Bytes are the body bytes received in it. An operation's bytes are spread evenly from
+	// its first byte to its last, so that a long transfer does not appear as a burst at its
+	// end; the sum over all windows is exact.
+	Bytes int64 `db:"bytes"`
+}
+
+// maxSpread is the largest number of windows over which the bytes of an operation are spread;
+// those of a longer operation all count in its last window.
+const maxSpread = 24 * 3600
+
+// windower accumulates what has to be added to the stored windows of a trial.
+type windower map[int64]*Window // by second
+
+func (w windower) at(second int64) *Window {
+	o := w[second]
+	if o == nil {
+		o = &Window{Second: second}
+		w[second] = o
+	}
+	return o
+}
+
+func (w windower) add(op *Op) {
+	if op.Kind == OpWarmup {
+		return
+	}
+	end := w.at(floorDiv(op.LastByte, windowNs))
+	end.Outcomes[op.Outcome]++
+	if op.Bytes != 0 {
+		w.spread(op, end)
+	}
+}
+
+// spread adds the operation's bytes to the windows from its first byte (or its start, if it
+// has none) to its last.
+func (w windower) spread(op *Op, end *Window) {
+	from := op.FirstByte
+	if from == 0 {
+		from = op.Start
+	}
+	first := floorDiv(from, windowNs)
+	span := op.LastByte - from
+	if first >= end.Second || end.Second-first > maxSpread {
+		end.Bytes += op.Bytes
+		return
+	}
+	var given int64
+	for second := first; second < end.Second; second++ {
+		share := float64((second+1)*windowNs-from) / float64(span)
+		upTo := min(int64(math.Round(share*float64(op.Bytes))), op.Bytes)
+		w.at(second).Bytes += upTo - given
+		given = upTo
+	}
+	end.Bytes += op.Bytes - given
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// windowTable adds written rows to existing ones.
+var windowTable = newTable[Window]("windows", "second", "trial, ", "ON CONFLICT (trial, second) DO UPDATE SET "+
+	regexp.MustCompile(`\w+`).ReplaceAllString(windowSums, "$0 = $0 + excluded.$0"))
+
+var windowSums = "bytes, " + strings.ReplaceAll(strings.Join(outcomeNames[:], ", "), "-", "_")
+
+// Windows streams the seconds of a trial in which something happened, in order and in constant
+// memory. After an error it ends. While the trial runs, past windows can still grow: by bytes
+// of a long transfer or late operations.
+func (r *Reader) Windows(trial int64) iter.Seq2[Window, error] {
+	return stream(r, windowTable, trial, math.MinInt64)
 }

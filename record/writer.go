@@ -20,7 +20,6 @@ type TrialWriter struct {
 	block   []byte
 	seq     int64
 	written int64 // operations in the last written totals
-	ended   bool
 }
 
 // Begin starts a trial of a cell. If a trial of the same cell and block was interrupted, it
@@ -33,7 +32,7 @@ func (r *Run) Begin(cell string, block int, warmup bool, epoch time.Time) (*Tria
 		trial:   Trial{Cell: cell, Block: block, Warmup: warmup, State: Running, Epoch: epoch},
 	}
 	err := r.durable(func() error {
-		row := r.conn.QueryRowContext(context.Background(),
+		row := r.db.QueryRowContext(context.Background(),
 			`INSERT INTO trials (id, cell, block, warmup, state, epoch_ns, invalid, notes, error)
 			VALUES ((SELECT id FROM trials WHERE cell = ?1 AND block = ?2 AND warmup = ?3 AND state = 'pending'
 				ORDER BY id LIMIT 1),
@@ -231,7 +230,6 @@ func (w *TrialWriter) End(t Trial) error {
 		if err != nil {
 			return err
 		}
-		w.ended = true
 		delete(w.run.writers, id)
 		return nil
 	})
@@ -304,7 +302,7 @@ var (
 func (w *TrialWriter) guarded(fn func() error) error {
 	var ended error
 	err := w.run.guarded(func() error {
-		if w.ended {
+		if w.run.writers[w.trial.ID] != w {
 			ended = w.errorf("it has ended")
 			return nil
 		}
@@ -317,5 +315,3 @@ func (w *TrialWriter) errorf(format string, args ...any) error {
 	return fmt.Errorf("record: trial %d (cell %s, block %d): "+format,
 		slices.Concat([]any{w.trial.ID, w.trial.Cell, w.trial.Block}, args)...)
 }
-
-var _ OpSink = (*TrialWriter)(nil)

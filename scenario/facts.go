@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-project/plimsoll/experiment"
@@ -38,13 +39,13 @@ var ErrNoFacts = errors.New("the trial did not record what its metrics are compu
 func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Measured, error) {
 	in := Recorded(r, trial.ID)
 	in.restore(trial.Details)
-	links, err := r.LinksOf(trial.ID)
+	links := slices.Collect(Sound(r.LinksOf(trial.ID), in.failed))
 	own := max(0, len(links)-int(in.LoadDetail(loadLinks)))
 	if own > 0 {
 		in.Link = &links[own-1]
 	}
 	in.Cell, in.Load.Links = cell, links[own:]
-	return in, err
+	return in, in.Err()
 }
 
 // Recorded returns only the streams of a trial's records so far.

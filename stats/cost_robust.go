@@ -272,7 +272,7 @@ func (f *costFit) intervals(conf float64, points []CostPoint) []Interval {
 	s := fitLinear(f.columns, f.residual)
 	for j := range result {
 		if !s.determined() {
-			result[j] = unknown(len(points), "not identifiable from these cells")
+			result[j] = unbounded(math.NaN(), len(points)) // not identifiable from these cells
 			continue
 		}
 		standardError, freedom := f.standardError(s, j)
@@ -333,12 +333,9 @@ func (f *costFit) pseudoResiduals() []float64 {
 }
 
 func studentInterval(mid, standardError, freedom, conf float64, n int) Interval {
-	i := Interval{Mid: mid, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: n}
 	if !(freedom > 0) {
-		i.Conf, i.Warn = 1, "no interval: as many cells as parameters, and no cell was repeated"
-		return i
+		return unbounded(mid, n)
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: max(freedom, 1)}.Quantile((1 + conf) / 2)
-	i.Lo, i.Hi = mid-t*standardError, mid+t*standardError
-	return i
+	return Interval{Mid: mid, Lo: mid - t*standardError, Hi: mid + t*standardError, Conf: conf, N: n}
 }

@@ -59,11 +59,10 @@ func TestCostWithoutVariation(t *testing.T) {
 	}
 	m, err := FitCost(points, 0.95)
 	must(t, err)
-	if r := m.R; r.Bounded() || !math.IsNaN(r.Mid) || !strings.Contains(r.Warn, "round trips are alike (10") {
+	if r := m.R; r.Bounded() || !math.IsNaN(r.Mid) {
 		t.Errorf("one round trip: R %+v", r)
 	}
-	if !m.A.Bounded() || !strings.Contains(m.A.Warn, "includes R") || math.Abs(m.A.Mid/0.06-1) > 0.05 ||
-		!m.B.Contains(1e-7) {
+	if !m.A.Bounded() || math.Abs(m.A.Mid/0.06-1) > 0.05 || !m.B.Contains(1e-7) {
 		t.Errorf("one round trip: A %+v, B %+v", m.A, m.B)
 	}
 	if p := m.Predict(0.010, 1e6); math.Abs(p/0.16-1) > 0.05 {
@@ -73,8 +72,7 @@ func TestCostWithoutVariation(t *testing.T) {
 	truth.sizes, truth.rtts = []float64{1e6}, study()
 	m, err = FitCost(truth.measure(rng), 0.95)
 	must(t, err)
-	if m.B.Bounded() || !math.IsNaN(m.B.Mid) || !strings.Contains(m.B.Warn, "sizes") ||
-		!strings.Contains(m.A.Warn, "1e+06 bytes") {
+	if m.B.Bounded() || !math.IsNaN(m.B.Mid) || !m.A.Bounded() {
 		t.Errorf("one size: A %+v, B %+v", m.A, m.B)
 	}
 	if r := m.R; !r.Contains(4) || !r.Bounded() {
@@ -177,7 +175,7 @@ func TestCostOfAnything(t *testing.T) {
 		fitted++
 		for _, i := range []Interval{m.A, m.R, m.B} {
 			if math.IsNaN(i.Lo) || math.IsNaN(i.Hi) || i.Lo > i.Mid || i.Hi < i.Mid || math.IsNaN(i.Mid) &&
-				i.Warn == "" || math.IsInf(i.Mid, 0) {
+				i.Bounded() || math.IsInf(i.Mid, 0) {
 				t.Fatalf("%+v of %+v", m, points)
 			}
 		}

@@ -83,7 +83,7 @@ func (w world) expected(e FactorialEffect) float64 {
 			}
 			return math.Log(w.truth(l))
 		}
-		if e.Kind == Interaction {
+		if len(e.Factors) == 2 {
 			sum += at(1, 1) - at(1, 0) - at(0, 1) + at(0, 0)
 			continue
 		}
@@ -148,10 +148,10 @@ func TestFactorialRecoversExactly(t *testing.T) {
 	}
 	for _, e := range fit.Effects {
 		if want := w.expected(e); math.Abs(e.Ratio.Mid/want-1) > 1e-6 {
-			t.Errorf("%s %v %v: %v, want %v", e.Kind, e.Factors, e.Levels, e.Ratio, want)
+			t.Errorf("%v %v: %v, want %v", e.Factors, e.Levels, e.Ratio, want)
 		}
 		if estimated := math.Abs(math.Log(e.Ratio.Mid)) > 1e-6; estimated != (e.PHolm < 0.01) {
-			t.Errorf("%s %v %v: ratio %v with p %v", e.Kind, e.Factors, e.Levels, e.Ratio.Mid, e.PHolm)
+			t.Errorf("%v %v: ratio %v with p %v", e.Factors, e.Levels, e.Ratio.Mid, e.PHolm)
 		}
 	}
 }

@@ -186,14 +186,11 @@ func (s *linearFit) ratio(w []float64) logRatio {
 
 // interval cuts off a tail at each end.
 func (r logRatio) interval(conf, tail float64) Interval {
-	i := Interval{Mid: math.Exp(r.mid), Lo: math.Inf(-1), Hi: math.Inf(1), Conf: conf, N: r.n}
-	if r.freedom == 0 {
-		i.Warn = "nothing was repeated: no interval"
-		return i
+	if r.freedom == 0 { // nothing was repeated
+		return unbounded(math.Exp(r.mid), r.n)
 	}
 	reach := distuv.StudentsT{Sigma: 1, Nu: r.freedom}.Quantile(1-tail) * r.se
-	i.Lo, i.Hi = math.Exp(r.mid-reach), math.Exp(r.mid+reach)
-	return i
+	return Interval{Mid: math.Exp(r.mid), Lo: math.Exp(r.mid - reach), Hi: math.Exp(r.mid + reach), Conf: conf, N: r.n}
 }
 
 // above returns the p-value of the hypothesis that the ratio is 1 or less; NaN if the trials do not

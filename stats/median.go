@@ -1,12 +1,43 @@
+// Package stats computes statistics of repeated trials: medians with exact intervals,
+// ratios with intervals, and significance tests. It makes no assumption about the
+// shape of a distribution, since measurements of computers are skewed and
+// heavy-tailed, and it knows nothing about storage. Fitted models (costs, factorial
+// experiments) have Student's intervals; their coverage under other noise is
+// determined by simulation, and tested.
+//
+// An interval has the unit of its values. What limits a ratio, such as too few values, is
+// stated in its Warn, in words for the user.
 package stats
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
+
+// Interval is an estimate with its confidence interval.
+type Interval struct {
+	Mid    float64 // the estimate: a median, a ratio, a share
+	Lo, Hi float64 // ±Inf where the data do not bound it
+	Conf   float64 // actual confidence; see each function
+	N      int     // number of values (of the smaller sample, if there are two)
+	Warn   string  // why there is no ratio, or what the reader of one must know; may be empty
+}
+
+// Bounded reports whether both ends are finite.
+func (i Interval) Bounded() bool {
+	return !math.IsInf(i.Lo, 0) && !math.IsInf(i.Hi, 0) && !math.IsNaN(i.Lo) && !math.IsNaN(i.Hi)
+}
+
+// Contains reports whether v lies in the interval, ends included.
+func (i Interval) Contains(v float64) bool { return i.Lo <= v && v <= i.Hi }
+
+// unbounded is an estimate from n values without an interval.
+func unbounded(mid float64, n int) Interval {
+	return Interval{Mid: mid, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: n}
+}
 
 // Median returns the middle value, or the mean of the two middle values. NaN without values or
 // if one of them is NaN. An infinite value ("longer than observed") is a value like any other.
@@ -46,24 +77,17 @@ func sorted(xs []float64) ([]float64, bool) {
 // largest value, which contain the true median with probability
 // 1 − 2·P(Bin(n, ½) ≤ k−1), or more for discrete distributions. k is the largest for which
 // this reaches conf, and Conf is the resulting probability. With too few values (for 95 %:
-// fewer than 6) even the whole range does not reach it: then the interval is unbounded, and
-// Warn says how many are needed.
+// fewer than 6) even the whole range does not reach it: then the interval is unbounded.
 func MedianCI(xs []float64, conf float64) Interval {
 	s, ok := sorted(xs)
 	if !ok {
-		return unknown(len(xs), "no values")
+		return unbounded(math.NaN(), len(xs))
 	}
 	n := len(s)
-	i := Interval{Mid: medianSorted(s), N: n}
-	k := medianOrder(n, conf)
-	if k == 0 {
-		i.Lo, i.Hi, i.Conf = math.Inf(-1), math.Inf(1), 1
-		i.Warn = fmt.Sprintf("%d values give a median's interval of at most %.4g %% confidence; at "+
-			"least %d are needed for %.4g %%",
-			n, 100*RangeConfidence(n), minMedianN(conf), 100*conf)
-		return i
+	i := unbounded(medianSorted(s), n)
+	if k := medianOrder(n, conf); k > 0 {
+		i.Lo, i.Hi, i.Conf = s[k-1], s[n-k], orderConfidence(n, k)
 	}
-	i.Lo, i.Hi, i.Conf = s[k-1], s[n-k], orderConfidence(n, k)
 	return i
 }
 
@@ -93,4 +117,55 @@ func minMedianN(conf float64) int {
 		n++
 	}
 	return n
+}
+
+// minPercentileN is the smallest number of values for any percentile.
+const minPercentileN = 10
+
+// PercentileN returns how many values the percentile q (0.99) needs: at least one expected
+// beyond it, and ten in total. This is the rule of Tahoe-LAFS's statistics: the 90th of 10,
+// the 99th of 100, the 99.9th of 1000.
+func PercentileN(q float64) int64 {
+	tail := min(q, 1-q)
+	if !(tail > 0) {
+		return math.MaxInt64
+	}
+	// 1/(1−0.99) is a little more than 100 in binary.
+	return max(minPercentileN, int64(math.Ceil(1/tail-1e-6)))
+}
+
+// Lifetime is the time until an event happened, or for which it was observed without
+// happening. If it can never happen any more, Time is +Inf.
+type Lifetime struct {
+	Time     float64
+	Happened bool
+	N        int64 // how many there are of it
+}
+
+// ProductLimit returns the quantile q of lifetimes by Kaplan and Meier (Nonparametric estimation
+// from incomplete observations, J. Amer. Statist. Assoc. 53, 1958): the shortest time by which the
+// event has happened to the share q; +Inf if the share is not reached. A lifetime that is censored
+// at the time of another's event is still at risk at that time.
+func ProductLimit(all []Lifetime, q float64) float64 {
+	all = slices.Clone(all)
+	order := map[bool]int{true: 0, false: 1}
+	slices.SortFunc(all, func(a, b Lifetime) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), order[a.Happened]-order[b.Happened])
+	})
+	watched := int64(0)
+	for _, l := range all {
+		watched += l.N
+	}
+	longer := 1.0
+	for _, l := range all {
+		if l.Happened {
+			longer *= 1 - float64(l.N)/float64(watched)
+			// Allow for the rounding of the product.
+			if 1-longer >= q-1e-9 {
+				return l.Time
+			}
+		}
+		watched -= l.N
+	}
+	return math.Inf(1)
 }

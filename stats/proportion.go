@@ -43,8 +43,7 @@ func ClusteredProportion(clusters []Count, oneFate bool, conf float64) Interval 
 	}
 	share := k / n
 	if m < 2 {
-		return Interval{Mid: share, Lo: math.Inf(-1), Hi: math.Inf(1), Conf: 1, N: int(m),
-			Warn: "one cluster has no interval"}
+		return unbounded(share, int(m))
 	}
 	all := share == 0 || share == 1
 	effect := 1.0
@@ -66,4 +65,30 @@ func ClusteredProportion(clusters []Count, oneFate bool, conf float64) Interval 
 	lo := Proportion(int64(math.Floor(share*worth)), int64(worth), conf)
 	hi := Proportion(int64(math.Ceil(share*worth)), int64(worth), conf)
 	return Interval{Mid: share, Lo: lo.Lo, Hi: hi.Hi, Conf: conf, N: int(worth)}
+}
+
+// Concentrated reports whether one cluster contains most of all failures, and more than
+// independent failures would in 99 of 100 cases. Then further clusters may be like that one,
+// and the spread of the others says little about how often.
+func Concentrated(clusters []Count) bool {
+	failures, n := 0.0, 0.0
+	for _, c := range clusters {
+		failures, n = failures+c.N-c.K, n+c.N
+	}
+	if failures < 2 {
+		return false
+	}
+	// By the union bound over clusters that each could have held as many.
+	for _, c := range clusters {
+		held := c.N - c.K
+		if held <= failures/2 {
+			continue
+		}
+		chance := 0.0
+		for _, other := range clusters {
+			chance += 1 - distuv.Binomial{N: failures, P: other.N / n}.CDF(held-1)
+		}
+		return chance < 0.01
+	}
+	return false
 }

@@ -72,9 +72,8 @@ func factsOfHosts(t *testing.T, experiment string, env ...string) []string {
 				add("detail", trial.Cell, d.Kind, d.Name, math.IsNaN(d.Value))
 			}
 		}
-		links, err := r.LinksOf(trial.ID)
-		must(t, err)
-		for _, l := range links {
+		for l, err := range r.LinksOf(trial.ID) {
+			must(t, err)
 			right := l.RTT >= l.WantRTT && l.Rate > l.WantRate/2
 			add("link", l.From, l.To, l.Emulator, l.Congestion, l.WantRTT, l.WantRate, right)
 		}

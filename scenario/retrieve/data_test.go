@@ -283,7 +283,7 @@ func TestHowAProvidersBytesAreChecked(t *testing.T) {
 				spec, err := r.spec(cell, 11)
 				must(t, err)
 				sum := record.NewSummary()
-				_, err = httpload.Run(t.Context(), spec, sum)
+				_, err = httpload.Run(t.Context(), spec, sum.Ops)
 				must(t, err)
 				n := sum.Counts().OutcomeMap()
 				if ok := n["ok"]; (ok == 300) == (c.late != nil) || ok+n["wrong-bytes"] != 300 {

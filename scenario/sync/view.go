@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
-	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 //go:embed view.yaml
@@ -115,7 +114,8 @@ func (v *view) tables(f *analysis.Frame) []analysis.Table {
 	best, effects := f.View.Head("best"), f.View.Head("effects")
 	for _, t := range v.tunings {
 		for _, e := range t.Effects {
-			effects.Add(t.Name, e.Name, e.Kind, analysis.Estimate(e.Ratio), e.PHolm, e.Result())
+			kind := [...]string{1: "main", 2: "interaction"}[len(e.Factors)]
+			effects.Add(t.Name, e.Name, kind, analysis.Estimate(e.Ratio), e.PHolm, e.Result())
 		}
 		if t.Best == nil || len(t.Factors) == 0 {
 			continue
@@ -172,7 +172,7 @@ func (v *view) verdict(r *analysis.Result) *analysis.Verdict {
 // mainEffects describes the knobs with an effect over all configurations.
 func mainEffects(t *analysis.Tuning) (all []string) {
 	for _, e := range t.Effects {
-		if e.Kind == stats.MainEffect && e.Result().Tone != "" {
+		if len(e.Factors) == 1 && e.Result().Tone != "" {
 			all = append(all, e.Name+" takes "+words.Range(e.Ratio.Mid, e.Ratio.Lo, e.Ratio.Hi, "×"))
 		}
 	}

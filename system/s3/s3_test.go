@@ -157,7 +157,7 @@ func TestLoad(t *testing.T) {
 	for _, size := range []int64{0, 10_000} {
 		sum := record.NewSummary()
 		_, err := httpload.Run(t.Context(), httpload.Spec{Objects: []httpload.Object{{URL: target.URL.String(),
-			Size: 300_000, Header: target.Header, Reference: file}}, Concurrency: 2, Requests: 6, Range: size}, sum)
+			Size: 300_000, Header: target.Header, Reference: file}}, Concurrency: 2, Requests: 6, Range: size}, sum.Ops)
 		if n := sum.Counts(); err != nil || n.Outcomes[record.OK] != 6 {
 			t.Errorf("ranges of %d bytes: %v, %v, %v", size, n.OutcomeMap(), n.Classes, err)
 		}

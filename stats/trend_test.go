@@ -24,7 +24,7 @@ func TestSlope(t *testing.T) {
 		{upTo(5), []float64{inf, inf, 3, 4, 5}},
 	} {
 		trend, blocks := TrendSlope(c.x, c.y, 0.5, 0.95), BlockSlope(c.x, c.y, make([]int, len(c.x)), 0.95)
-		if !math.IsNaN(trend.Mid) || trend.Bounded() || trend.Warn == "" || !math.IsNaN(blocks.Mid) ||
+		if !math.IsNaN(trend.Mid) || trend.Bounded() || !math.IsNaN(blocks.Mid) ||
 			blocks.Bounded() {
 			t.Errorf("%v over %v: %+v, %+v", c.y, c.x, trend, blocks)
 		}
@@ -95,5 +95,35 @@ func TestRising(t *testing.T) {
 	}
 	if p := Rising([]float64{1, 1, 1, 1}, upTo(4), 0.5); !math.IsNaN(p) {
 		t.Errorf("values at one x have p = %v", p)
+	}
+}
+
+func TestChangeIsSeldomFalse(t *testing.T) {
+	said := share(1, func(r *rand.Rand, i int) bool {
+		values := sample(r, 8, shapes[0].draw)
+		values[4] = math.NaN()
+		_, p := Change(values, uint64(i))
+		return p <= 0.05
+	})
+	about(t, "runs without a change have one", said, 0.05)
+}
+
+func TestChange(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		values       []float64
+		change, most float64 // most: upper limit of p; NaN: p is NaN
+	}{
+		{[]float64{0, -0.05, -0.11, -0.15, -0.19, -0.25, -0.3}, -0.3, 0.001},
+		{[]float64{0, 0.1, nan, 0.3, 0.4, 0.5, 0.6}, 0.6, 0.01},
+		{[]float64{1, 1, 1, 1, 1, 1}, 0, 1},
+		{[]float64{1, 2, 3, 4}, 3, nan},
+		{[]float64{1, nan, nan, nan, nan}, 0, nan},
+		{nil, 0, nan},
+	} {
+		change, p := Change(c.values, 1)
+		if math.Abs(change-c.change) > 0.01 || math.IsNaN(p) != math.IsNaN(c.most) || p > c.most {
+			t.Errorf("%v: change %g, p %g", c.values, change, p)
+		}
 	}
 }
