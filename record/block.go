@@ -286,7 +286,6 @@ func (s *columns) fill(in *input, classes []string, ops []Op) error {
 	return nil
 }
 
-
 // input reads the columns. After its first error all reads fail.
 type input struct {
 	b   []byte
