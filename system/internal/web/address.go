@@ -2,9 +2,11 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/system"
@@ -25,8 +27,12 @@ func Unreachable(ctx context.Context, name string, addresses []string) []system.
 			c.Close()
 			continue
 		}
+		why := err.Error()
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			why = "connection refused"
+		}
 		all = append(all, system.Problem{
-			What: fmt.Sprintf("%s: no server answers at %s: %v", name, address, err),
+			What: fmt.Sprintf("%s: no server answers at %s: %s", name, address, why),
 			Hint: "is the server running, and is its address right?",
 		})
 	}
