@@ -98,8 +98,8 @@ func sorted(all []module) []module {
 // repository.
 func modules(ctx context.Context, arch string) (all []module) {
 	text := output(ctx, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch}, "go", "list", "-deps",
-		"-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{with .Replace}}{{else}}{{.Dir}}{{end}}{{end}}{{end}}",
-		"./cmd/plimsoll")
+		"-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t"+
+			"{{with .Replace}}{{else}}{{.Dir}}{{end}}{{end}}{{end}}", "./cmd/plimsoll")
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(f) == 3 && f[2] != "" { // a replaced module is a directory of this repository

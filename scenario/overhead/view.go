@@ -42,8 +42,8 @@ func (Scenario) View() *analysis.View {
 }
 
 // verdictWords is the template for the costs of a system's operations.
-const verdictWords = "{{.System}}: {{range $i, $o := .Costs}}{{if $i}}, {{end}}{{.Operation}} takes {{.Rounds}} round " +
-	"trips{{with .A}} and {{.}}{{end}}{{end}}."
+const verdictWords = "{{.System}}: {{range $i, $o := .Costs}}{{if $i}}, {{end}}{{.Operation}} takes {{.Rounds}} " +
+	"round trips{{with .A}} and {{.}}{{end}}{{end}}."
 
 // verdict summarizes the costs of operations if no systems are compared. It is nil if the trials
 // do not determine them.
