@@ -188,9 +188,8 @@ func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 func (r *run) storeOn(h testbed.Host, size int64) (scenario.StoreDir, error) {
 	files := h.Files()
 	if size > 0 {
-		path, err := h.Machine().RAMDisk("store", size)
-		remove := func() error { return h.Machine().RemoveRAMDisk(path) }
-		return scenario.StoreDir{Files: files, Path: path, Remove: remove}, err
+		d, err := h.Machine().RAMDisk("store", size)
+		return scenario.StoreDir{Files: files, Path: d.Path, Remove: d.Remove}, err
 	}
 	dir := filepath.Join(r.scratch, "store-"+rand.Text())
 	err := files.MkdirAll(dir, 0o700)

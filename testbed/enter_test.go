@@ -74,10 +74,10 @@ func (r *entered) use(dir string) {
 	d, err := (here{tb}).RAMDisk("store", 1<<20)
 	if !errors.Is(err, syscall.EPERM) {
 		need(err)
-		on, err := (here{tb}).Filesystem(d)
+		on, err := (here{tb}).Filesystem(d.Path)
 		need(err)
 		r.RAM = on.Memory
-		need(os.WriteFile(filepath.Join(d, "file"), []byte("x"), 0o600))
+		need(os.WriteFile(filepath.Join(d.Path, "file"), []byte("x"), 0o600))
 	}
 	a, err := tb.AddHost(ctx, "a")
 	need(err)

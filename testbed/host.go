@@ -181,9 +181,7 @@ type Machine interface {
 	Filesystem(dir string) (Filesystem, error)
 	// RAMDisk creates a directory in memory for size bytes. It fails, without using memory,
 	// if there is not enough. It is removed with the testbed, even if plimsoll is killed.
-	RAMDisk(name string, size int64) (path string, err error)
-	// RemoveRAMDisk frees the memory of a RAM disk, except for files that a process still has open.
-	RemoveRAMDisk(path string) error
+	RAMDisk(name string, size int64) (RAMDisk, error)
 	// IOPressure returns the seconds since boot during which at least one task waited for
 	// storage ("some" in /proc/pressure/io; see Documentation/accounting/psi.rst of Linux).
 	IOPressure() float64

@@ -66,24 +66,31 @@ func (here) IOPressure() float64 {
 // machine might swap or kill processes during a trial.
 const RAMReserve = 256 << 20
 
+// RAMDisk is a directory in memory.
+type RAMDisk struct {
+	Path string
+	// Remove frees its memory, except for files that a process still has open.
+	Remove func() error
+}
+
 // RAMDisk implements Machine with a tmpfs of that size, which root or a user with a mount
 // namespace may mount.
-func (m here) RAMDisk(name string, size int64) (path string, err error) {
+func (m here) RAMDisk(name string, size int64) (d RAMDisk, err error) {
 	if m.t == nil {
-		return "", errors.New("testbed: RAM disk: there is no testbed to remove it")
+		return d, errors.New("testbed: RAM disk: there is no testbed to remove it")
 	}
 	free, err := m.AvailableMemory()
 	if err != nil {
-		return "", err
+		return d, err
 	}
 	if float64(size) > free-RAMReserve {
-		return "", fmt.Errorf("a RAM disk of %s needs %s of memory with what is left for everything else, %s are "+
+		return d, fmt.Errorf("a RAM disk of %s needs %s of memory with what is left for everything else, %s are "+
 			"available: end other programs, use a machine with more memory, make what is stored smaller, or leave the "+
 			"RAM disk out", words.Bytes(float64(size)), words.Bytes(float64(size)+RAMReserve), words.Bytes(free))
 	}
 	dir, err := m.t.Scratch("ram-" + name)
 	if err != nil {
-		return "", err
+		return d, err
 	}
 	options := fmt.Sprintf("size=%d,mode=0700", size)
 	// Without noswap (Linux 6.4, real root only) a RAM disk may be swapped out.
@@ -92,14 +99,11 @@ func (m here) RAMDisk(name string, size int64) (path string, err error) {
 		err = unix.Mount("plimsoll", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 	}
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("testbed: mount a RAM disk on %s: %w; run as root, or allow user namespaces",
+		return d, errors.Join(fmt.Errorf("testbed: mount a RAM disk on %s: %w; run as root, or allow user namespaces",
 			dir, err), removeMount(dir))
 	}
-	return dir, nil
+	return RAMDisk{dir, func() error { return removeMount(dir) }}, nil
 }
-
-// RemoveRAMDisk implements Machine.
-func (here) RemoveRAMDisk(path string) error { return removeMount(path) }
 
 // removeMount removes a directory and any mount on it.
 func removeMount(dir string) error {

@@ -34,33 +34,33 @@ func TestRAMDisk(t *testing.T) {
 	const size = 4 << 20
 	d, err := (here{tb}).RAMDisk("store", size)
 	must(t, err)
-	if on, err := Here().Filesystem(d); err != nil || !on.Memory || !(on.Free > size/2) || on.Free > size {
+	if on, err := Here().Filesystem(d.Path); err != nil || !on.Memory || !(on.Free > size/2) || on.Free > size {
 		t.Errorf("it is on %+v (%v)", on, err)
 	}
 	if on, err := Here().Filesystem("/proc"); err != nil || on.Memory {
 		t.Errorf("/proc is on %+v (%v)", on, err)
 	}
-	p := start(t, h, Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`, d}})
+	p := start(t, h, Command{Name: "writer", Args: []string{"/bin/sh", "-c", `echo here > "$0/file"`, d.Path}})
 	<-p.Done()
-	if b, err := os.ReadFile(filepath.Join(d, "file")); err != nil || string(b) != "here\n" {
+	if b, err := os.ReadFile(filepath.Join(d.Path, "file")); err != nil || string(b) != "here\n" {
 		t.Errorf("the process's file: %q, %v", b, err)
 	}
-	must(t, os.WriteFile(filepath.Join(d, "most"), make([]byte, size/2), 0o600))
-	if err := os.WriteFile(filepath.Join(d, "more"), make([]byte, size), 0o600); !errors.Is(err, unix.ENOSPC) {
+	must(t, os.WriteFile(filepath.Join(d.Path, "most"), make([]byte, size/2), 0o600))
+	if err := os.WriteFile(filepath.Join(d.Path, "more"), make([]byte, size), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("more than it holds: %v", err)
 	}
-	open, err := os.Open(filepath.Join(d, "most")) // as a daemon may that does not end
+	open, err := os.Open(filepath.Join(d.Path, "most")) // as a daemon may that does not end
 	must(t, err)
 	defer open.Close()
-	must(t, Here().RemoveRAMDisk(d))
-	must(t, Here().RemoveRAMDisk(d))
+	must(t, d.Remove())
+	must(t, d.Remove())
 	other, err := (here{tb}).RAMDisk("other", 1<<20)
 	must(t, err)
 	must(t, tb.Close(t.Context()))
-	must(t, Here().RemoveRAMDisk(other))
-	for _, d := range []string{d, other} {
-		if _, err := os.Lstat(d); !os.IsNotExist(err) || mounted(t, d) {
-			t.Errorf("%s is left: %v", d, err)
+	must(t, other.Remove())
+	for _, d := range []RAMDisk{d, other} {
+		if _, err := os.Lstat(d.Path); !os.IsNotExist(err) || mounted(t, d.Path) {
+			t.Errorf("%s is left: %v", d.Path, err)
 		}
 	}
 }

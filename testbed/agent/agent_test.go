@@ -397,10 +397,10 @@ func TestMachine(t *testing.T) {
 	wantError(t, err, "end other programs")
 	d, err := m.RAMDisk("small", 1<<20)
 	must(t, err)
-	_, err = os.Stat(d)
+	_, err = os.Stat(d.Path)
 	must(t, err)
-	must(t, m.RemoveRAMDisk(d))
-	if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) {
+	must(t, d.Remove())
+	if _, err := os.Stat(d.Path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it is still there: %v", err)
 	}
 }

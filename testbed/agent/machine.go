@@ -11,6 +11,17 @@ import (
 	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
+// RAMDisk creates a RAM disk that exists until the caller removes it or disconnects.
+func (s *server) RAMDisk(x *exchange, name string, size int64) {
+	d, err := s.host.Machine().RAMDisk(name, size)
+	if answered := x.answer(err, d); err == nil {
+		if answered {
+			_, _ = io.Copy(io.Discard, x.in)
+		}
+		x.answer(d.Remove())
+	}
+}
+
 // machine is the machine of an agent's host.
 type machine struct{ h *Host }
 
@@ -35,14 +46,19 @@ func (m machine) Filesystem(dir string) (testbed.Filesystem, error) {
 	return ask[testbed.Filesystem](context.Background(), m.h, "/machine/Filesystem", dir)
 }
 
-// RAMDisk implements testbed.Machine.
-func (m machine) RAMDisk(name string, size int64) (path string, err error) {
-	return ask[string](context.Background(), m.h, "/machine/RAMDisk", name, size)
-}
-
-// RemoveRAMDisk implements testbed.Machine.
-func (m machine) RemoveRAMDisk(path string) error {
-	return m.h.call(context.Background(), "/machine/RemoveRAMDisk", path)
+// RAMDisk implements testbed.Machine. The disk is also removed when the connection ends.
+func (m machine) RAMDisk(name string, size int64) (d testbed.RAMDisk, err error) {
+	hold, release := io.Pipe()
+	o, err := m.h.open(context.Background(), "/agent/RAMDisk", hold, []any{name, size}, &d)
+	if err == nil {
+		d.Remove = func() error {
+			defer o.end()
+			defer time.AfterFunc(callTimeout, o.end).Stop()
+			_ = release.Close()
+			return o.answer()
+		}
+	}
+	return d, err
 }
 
 // IOPressure implements testbed.Machine.
