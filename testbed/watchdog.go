@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,7 +30,7 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	}
 	switch args[1] {
 	case "watchdog":
-		return true, ServeWatchdog(args[2:], os.Stdin)
+		return true, ServeWatchdog(args[2:], os.Stdin, os.Stdout)
 	case "link":
 		return true, link.Serve(ctx, args[2:])
 	case "image":
@@ -38,14 +39,18 @@ func ServeNode(ctx context.Context, args []string) (handled bool, err error) {
 	return false, nil
 }
 
-// ServeWatchdog is `plimsoll node watchdog DIR`, the watchdog of a run. It waits until its
-// input closes because plimsoll has ended or died, and then kills the processes that the
-// run's directory names, if it is still there, and removes it.
-func ServeWatchdog(args []string, stdin io.Reader) error {
+// ServeWatchdog is `plimsoll node watchdog DIR`, the watchdog of a run. It reports on its
+// output that it is ready, waits until its input closes because plimsoll has ended or
+// died, and then kills the processes that the run's directory names, if it is still
+// there, and removes it.
+func ServeWatchdog(args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("testbed: watchdog: want the run's directory as the only argument")
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	if _, err := io.WriteString(stdout, watchdogReady); err != nil {
+		return fmt.Errorf("testbed: watchdog: %w", err)
+	}
 	if _, err := io.Copy(io.Discard, stdin); err != nil {
 		return fmt.Errorf("testbed: watchdog: %w", err)
 	}
@@ -65,24 +70,44 @@ type watchdog struct {
 	pipe io.Closer // its input: our death closes it
 }
 
-const watchdogEnv = "PLIMSOLL_WATCHDOG"
+const (
+	watchdogReady   = "ready\n"
+	watchdogEnv     = "PLIMSOLL_WATCHDOG"
+	watchdogTimeout = 20 * time.Second
+)
 
-// startWatchdog starts the watchdog of a run with this directory.
-func startWatchdog(self, dir string) (*watchdog, error) {
+// startWatchdog starts the watchdog of a run with this directory, and waits until it is ready.
+func startWatchdog(self, dir string) (_ *watchdog, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("testbed: start the watchdog, %s node watchdog: %w", self, err)
+		}
+	}()
+	if os.Getenv(watchdogEnv) != "" {
+		return nil, errors.New("this is the watchdog itself: the program does not know the command (a test's " +
+			"TestMain calls testbed.ServeNode)")
+	}
 	cmd := exec.Command(self, "node", "watchdog", dir)
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1", "TMPDIR=" + os.TempDir(), watchdogEnv + "=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must not reach it
 	pipe, err := cmd.StdinPipe()
-	if os.Getenv(watchdogEnv) != "" { // a program that does not know the command would start itself for ever
-		err = errors.New("this is the watchdog itself: the program does not know the command (a test's " +
-			"TestMain calls testbed.ServeNode)")
+	if err != nil {
+		return nil, err
 	}
+	answer, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("testbed: start the watchdog, %s node watchdog: %w", self, err)
+		return nil, err
+	}
+	_ = answer.(*os.File).SetReadDeadline(time.Now().Add(watchdogTimeout))
+	said := make([]byte, len(watchdogReady))
+	if _, err = io.ReadFull(answer, said); err != nil || string(said) != watchdogReady {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, fmt.Errorf("it did not say that it is ready (%q, %v)", said, err)
 	}
 	return &watchdog{cmd, pipe}, nil
 }

@@ -48,7 +48,7 @@ func (p *program) nodeCommand() *cobra.Command {
 		return testbed.ServeImage(args)
 	})
 	part("watchdog", "the watchdog that cleans up after us", func(_ context.Context, args []string) error {
-		return testbed.ServeWatchdog(args, p.stdin)
+		return testbed.ServeWatchdog(args, p.stdin, p.stdout)
 	})
 	for _, s := range all.All() {
 		if e, ok := s.(system.Embedded); ok {
