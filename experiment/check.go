@@ -48,17 +48,21 @@ func (d *decoder) check(e *Experiment) {
 
 // combined refuses keys that are for other scenarios, or that exclude each other.
 func (d *decoder) combined(e *Experiment) {
+	refused := "-"
 	walk(reflect.TypeFor[Experiment](), "", func(path string, f field) {
-		if d.at[path] == nil {
+		if d.at[path] == nil || strings.HasPrefix(path, refused+".") {
 			return
 		}
+		failed := len(d.errs)
 		d.refuse(f.scenarios != nil && e.Scenario != "" && !slices.Contains(f.scenarios, e.Scenario), path,
 			"take it away, or change `scenario`", "`%s` is for the scenario %s only", path,
 			strings.Join(f.scenarios, " or "))
 		for _, other := range f.without {
 			d.refuse(d.at[other] != nil, path, "take one of them away", "`%s` has no meaning with `%s`", path, other)
 		}
-
+		if len(d.errs) > failed {
+			refused = path
+		}
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 // run that is still being written: each call sees what has been written so far.
 type Reader struct {
 	dir     string
+	id      string
 	db      *sql.DB
 	plan    []byte
 	metrics []Metric
@@ -35,7 +36,9 @@ func Open(dir string) (*Reader, error) {
 	if r.db, err = openToRead(dir); err != nil {
 		return nil, err
 	}
-	if now, made := planHash(plan), r.Meta()[KeyPlan]; now != made {
+	meta := r.Meta()
+	r.id = meta[keyID]
+	if now, made := planHash(plan), meta[KeyPlan]; now != made {
 		err = fmt.Errorf("record: open %s: %s was changed since the run began (sha256 %.12s…, was %.12s…); restore it",
 			dir, planFile, now, made)
 	} else {
@@ -104,7 +107,7 @@ func (r *Reader) Plan() []byte { return r.plan }
 func (r *Reader) Metrics() []Metric { return r.metrics }
 
 // ID identifies the run directory. It is random, set by [Create], and never changes.
-func (r *Reader) ID() string { return r.Meta()[keyID] }
+func (r *Reader) ID() string { return r.id }
 
 func (r *Reader) errorf(what string, err error) error {
 	return fmt.Errorf("record: read %s of %s: %w", what, r.dir, err)

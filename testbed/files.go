@@ -184,7 +184,7 @@ func (f *follower) Read(b []byte) (int, error) {
 }
 
 // followEvery is the interval at which a file is checked for more.
-const followEvery = 50 * time.Millisecond
+const followEvery = 200 * time.Millisecond
 
 // CacheVariable is the environment variable that replaces the user's cache directory.
 const CacheVariable = "PLIMSOLL_CACHE"

@@ -383,7 +383,7 @@ func object(line string) (e logEntry, err error) {
 		return e, errors.New("the object has no method, or no uri")
 	}
 	e.ranged = of("http_range", "range")
-	_ = json.Unmarshal(v["headers"], &headers) // headers are optional
+	_ = json.Unmarshal([]byte(of("headers")), &headers) // optional; some logs have them as a string
 	for name, value := range headers {
 		if strings.EqualFold(name, "Range") {
 			e.ranged = value

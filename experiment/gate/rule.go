@@ -243,7 +243,6 @@ func (p *rule) share(part string) float64 {
 func (p *rule) limit() float64 {
 	m, number, unit := p.metric, p.part("number"), p.part("unit")
 	units := unitsOf(m.Unit)
-
 	v, err := strconv.ParseFloat(number, 64)
 	scale, is := units[unit]
 	if err != nil || !is {

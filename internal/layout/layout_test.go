@@ -91,7 +91,7 @@ func TestNothingIsRegisteredInInit(t *testing.T) {
 // onTheirHosts are prefixes of files that run on the host whose files they write, or that write the
 // tool's own files.
 var onTheirHosts = []string{
-	"system/bittorrent/peer.go", "system/boxo/peer.go",
+	"system/bittorrent/peer.go", "system/boxo/peer.go", "system/boxo/store.go",
 	"system/fanout/peer.go", "system/static/static.go", "system/siachain/chain/", "system/mem/", "system/chaincache/",
 	"system/install/", "system/siasim/", "system/systemtest/",
 }

@@ -38,7 +38,7 @@ const (
 // chain.
 const WatchedShare = 0.1
 
-// MaxBlocks limits a chain: with more, timestamps would approach the present.
+// MaxBlocks limits a chain, by info.yaml: with more, timestamps would approach the present.
 const MaxBlocks = 1_000_000
 
 const receivers = 16 // watched addresses that are only paid to
