@@ -197,9 +197,12 @@ func newRunDir(self string) (s *runDir, err error) {
 	if s.watchdog, err = startWatchdog(self, s.dir); err != nil {
 		return nil, err
 	}
-	for err == nil && s.lock == nil { // before it is locked, another plimsoll may remove it as a dead run's
+	// Before it is locked, another plimsoll may remove it as a dead run's, even while it is made.
+	for try := 0; err == nil && s.lock == nil; try++ {
 		if err = os.MkdirAll(groupsDir(s.dir), 0o700); err == nil {
 			s.lock, err = lockRunDir(s.dir, unix.LOCK_EX)
+		} else if errors.Is(err, fs.ErrNotExist) && try < 10 {
+			err = nil
 		}
 	}
 	if err != nil {
