@@ -30,9 +30,15 @@ func Every(d time.Duration, f func()) (stop func()) {
 
 // SelfCPU returns the CPU seconds of this process, user and system.
 func SelfCPU() float64 {
+	cpu, _ := Self()
+	return cpu
+}
+
+// Self returns the CPU seconds of this process, and its peak resident set in bytes.
+func Self() (cpu, rssPeak float64) {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails only for wrong arguments
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds(), float64(u.Maxrss) * 1024
 }
 
 // Pause waits for d. It returns false if ctx ends before.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/collect"
@@ -168,13 +167,12 @@ func (t *trial) state() scenario.State {
 // load returns the facts about the load generator. cpu is this process's CPU time at the start
 // of the trial.
 func (t *trial) load(cpu float64) scenario.Load {
-	var own syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &own) // fails only for wrong arguments
+	used, peak := timing.Self()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	load := scenario.Load{
 		Seconds: max(0, t.last-max(0, t.tally.first)).Seconds(), // last is 0 if none was accepted
-		CPU:     timing.SelfCPU() - cpu, RSSPeak: float64(own.Maxrss) * 1024,
+		CPU:     used - cpu, RSSPeak: peak,
 		Notes: t.notes,
 		Details: []record.Detail{scenario.Fact(scenario.LoadObjects, float64(t.set.Len())),
 			scenario.Fact(scenario.LoadAttempts, float64(t.session)),

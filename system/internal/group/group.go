@@ -7,11 +7,11 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/plimsoll-project/plimsoll/system"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // Node is a node that can be stopped.
@@ -80,13 +80,7 @@ func (g *Group) Stop(ctx context.Context) error {
 
 // Each calls do for all elements concurrently.
 func Each[T any](all []T, do func(i int, one T) error) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, one := range all {
-		wg.Go(func() { errs[i] = do(i, one) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(testbed.AtOnce(len(all), func(i int) error { return do(i, all[i]) })...)
 }
 
 // Library returns the version of a library in this binary.
