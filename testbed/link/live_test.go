@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -119,8 +120,7 @@ func TestRoundTrip(t *testing.T) {
 
 // The rates, measured by us and by an independent tool, each way.
 func TestRate(t *testing.T) {
-	l := newLab(t, "a", "b")
-	a, b := l.hosts["a"], l.hosts["b"]
+	var done sync.WaitGroup
 	for _, c := range []struct {
 		up, down float64 // of a
 		ipv6     bool
@@ -128,53 +128,64 @@ func TestRate(t *testing.T) {
 		{1e8, 1e9, false},
 		{1e8, 2e7, true},
 	} {
-		a.ipv6, b.ipv6 = c.ipv6, c.ipv6
+		l := newLab(t, "a", "b")
+		l.hosts["a"].ipv6, l.hosts["b"].ipv6 = c.ipv6, c.ipv6
 		d := 5 * time.Millisecond
 		top := Topology{
 			Up:   map[string]Params{"a": {Rate: c.up, Delay: d}},
 			Down: map[string]Params{"a": {Rate: c.down, Delay: d}},
 		}
 		l.shape(t, top)
-		for _, way := range []struct {
-			from, to string
-			rate     float64
-		}{{"a", "b", c.up}, {"b", "a", c.down}} {
-			try(t, func() error {
-				m := l.hosts[way.from].measureTo(t, l.hosts[way.to], top.Want(way.from, way.to))
-				if m.Congestion != "cubic" {
-					t.Errorf("congestion control %q", m.Congestion)
-				}
-				return nearRate(t, "rate", m.Rate, TCPPayloadRate(way.rate, c.ipv6))
-			})
-			try(t, func() error {
-				r := l.iperf(t, way.from, way.to, "-t", "1", "-O", "1", "-C", "cubic")
-				return nearRate(t, "iperf3: rate", r.End.SumReceived.BitsPerSecond, TCPPayloadRate(way.rate, c.ipv6))
-			})
-		}
+		done.Go(func() {
+			l.checkRate(t, "a", "b", top)
+			l.checkRate(t, "b", "a", top)
+		})
 	}
+	done.Wait()
+}
+
+func (l *lab) checkRate(t *testing.T, from, to string, top Topology) {
+	want := TCPPayloadRate(top.Want(from, to).Rate, l.hosts[to].ipv6)
+	try(t, func() error {
+		m := l.hosts[from].measureTo(t, l.hosts[to], top.Want(from, to))
+		if m.Congestion != "cubic" {
+			t.Errorf("congestion control %q", m.Congestion)
+		}
+		return nearRate(t, "rate", m.Rate, want)
+	})
+	try(t, func() error {
+		r := l.iperf(t, from, to, "-t", "1", "-O", "1", "-C", "cubic")
+		return nearRate(t, "iperf3: rate", r.End.SumReceived.BitsPerSecond, want)
+	})
 }
 
 // A link that is not what was asked for does not pass.
 func TestMeasureNoticesAWrongLink(t *testing.T) {
-	l := newLab(t, "a", "b")
-	real := Params{Rate: 1e8, Delay: 10 * time.Millisecond}
-	top := symmetric(real, "a", "b")
-	l.shape(t, top)
-	for what, want := range map[string]Want{
-		"round trip": {RTT: 30 * time.Millisecond, Rate: 1e8},
-		"rate":       {RTT: 20 * time.Millisecond, Rate: 5e7},
-		"loss":       {RTT: 20 * time.Millisecond, Rate: 1e8, Loss: 0.05},
+	const ms = time.Millisecond
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	l := newLab(t, names...)
+	l.shape(t, symmetric(Params{Rate: 1e8, Delay: 10 * ms}, names...))
+	var done sync.WaitGroup
+	for i, c := range []struct {
+		wrong string
+		want  Want
+	}{
+		{"round trip", Want{RTT: 30 * ms, Rate: 1e8}},
+		{"rate", Want{RTT: 20 * ms, Rate: 5e7}},
+		{"loss", Want{RTT: 20 * ms, Rate: 1e8, Loss: 0.05}},
+		{"", Want{Any: true}}, // wanted as it is, no link is wrong, and it is measured as well
 	} {
-		m := l.hosts["a"].measureTo(t, l.hosts["b"], want)
-		if m.OK || !strings.Contains(m.Why, what) {
-			t.Errorf("wrong %s: %v %q", what, m.OK, m.Why)
-		}
+		done.Go(func() {
+			m := l.hosts[names[2*i]].measureTo(t, l.hosts[names[2*i+1]], c.want)
+			if m.OK != (c.wrong == "") || !strings.Contains(m.Why, c.wrong) {
+				t.Errorf("wrong %s: %v %q", c.wrong, m.OK, m.Why)
+			}
+			if c.want.Any && (m.RTT < 0.02 || m.RTT > 0.03 || m.Rate < 5e7) {
+				t.Errorf("the link as it is: %+v", m)
+			}
+		})
 	}
-	// Wanted as it is, no link is wrong, and it is measured as well.
-	if m := l.hosts["a"].measureTo(t, l.hosts["b"], Want{Any: true}); !m.OK || m.RTT < 0.02 || m.RTT > 0.03 ||
-		m.Rate < 5e7 {
-		t.Errorf("the link as it is: %+v", m)
-	}
+	done.Wait()
 	// Faster than wanted, without limit: the start of a stream passes every rate.
 	l.shape(t, Topology{})
 	m := l.hosts["a"].measureTo(t, l.hosts["b"], Want{Rate: 1e8})
