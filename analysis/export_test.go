@@ -11,8 +11,9 @@ func FrameOf(p *experiment.Plan, view *View, metrics []record.Metric, trials []r
 	f := newFrame(p, view)
 	f.Metrics, f.Checks = metrics, links
 	f.addTrials(trials)
+	lacking := f.lackingPercentiles()
 	for _, t := range f.Trials {
-		f.addRows(t, f.lackingPercentiles())
+		f.addRows(t, lacking)
 	}
 	f.index()
 	f.setState(false)
