@@ -153,7 +153,7 @@ func (l *lab) wantRatio(what string, a, b time.Duration, want float64) {
 func TestProportional(t *testing.T) {
 	const (
 		size = 2 << 20
-		rate = 20e6
+		rate = 40e6
 	)
 	l := newLab(t, 5, nil)
 	l.shape(rate)
@@ -167,5 +167,5 @@ func TestProportional(t *testing.T) {
 	l.shape(2 * rate)
 	quick := l.last(1, 4, size)
 	t.Logf("at twice the rate: %v", quick)
-	l.wantRatio("4 leechers at 20 and at 40 Mbit/s", four, quick, 2)
+	l.wantRatio("4 leechers at 40 and at 80 Mbit/s", four, quick, 2)
 }
