@@ -79,9 +79,9 @@ func WithEnded(readings []record.Reading) (all []record.Reading) {
 // and its end, in seconds.
 type Reported struct{ Start, End, Value float64 }
 
-// LeastCertain is the share of a rate that must be certain for [Rate] to return it. A rate that may
+// leastCertain is the share of a rate that must be certain for [Rate] to return it. A rate that may
 // be up to a fifth lower is still useful, and its interval shows that.
-const LeastCertain = 0.8
+const leastCertain = 0.8
 
 // Rate returns the growth per second of a number during an activity between the times from and to,
 // as read by polls in temporal order. It compares the last poll that ended before from with the
@@ -91,7 +91,7 @@ const LeastCertain = 0.8
 // Not everything that the later poll saw need have come within the time: a system that buffers data
 // may pass them on afterwards, until that poll. lo is the least that came: the growth seen by the
 // polls that ended within the time, or all growth divided by the time until the end of the later
-// poll, whichever is more. If it is below [LeastCertain] of the whole, the polls cannot determine a
+// poll, whichever is more. If it is below leastCertain of the whole, the polls cannot determine a
 // rate, and value is NaN. hi is the most that it can be: the growth between the two polls divided
 // by the shortest time that it can have taken. All are NaN if there is no such pair of polls.
 func Rate(reported []Reported, from, to float64) (value, lo, hi float64) {
@@ -127,7 +127,7 @@ func Rate(reported []Reported, from, to float64) (value, lo, hi float64) {
 		}
 	}
 	lo, hi = min(value, slowest, fastest), max(value, slowest, fastest)
-	if math.Abs(slowest) < LeastCertain*math.Abs(value) {
+	if math.Abs(slowest) < leastCertain*math.Abs(value) {
 		value = math.NaN()
 	}
 	return value, lo, hi

@@ -274,7 +274,7 @@ func (c *combination) checkLinkAndData(cell *Cell) *Error {
 	l := cell.Link
 	_, bytes := cell.Data.Total()
 	switch {
-	case bytes > MaxTotal:
+	case bytes > maxTotal:
 		return c.impossible("data."+cell.Data.Source(), "at most 4 EiB (4,611 PB) in all",
 			"%s is more than a data set can have", words.Bytes(bytes))
 	case l.Emulator == "none" && (l.Shaped() || cell.ChangesLinks()):

@@ -186,9 +186,9 @@ func (m *Mix) check() error {
 	return nil
 }
 
-// MaxTotal is the maximum size of a data set in bytes, copies included: 4 EiB, so that sums of two
+// maxTotal is the maximum size of a data set in bytes, copies included: 4 EiB, so that sums of two
 // stay within 64 bits.
-const MaxTotal = 1 << 62
+const maxTotal = 1 << 62
 
 // logUniformMean returns the mean of log-uniform sizes.
 func logUniformMean(from, to Bytes) float64 {

@@ -35,12 +35,12 @@ var measureNames = [...]string{"ttfb", "duration"}
 func (m Measure) String() string { return measureNames[m] }
 
 // maxClasses limits the distinct classes that a summary counts; further ones count as
-// OtherClasses.
+// otherClasses.
 const maxClasses = 1000
 
-// OtherClasses is the class of everything after the first thousand distinct classes of a
+// otherClasses is the class of everything after the first thousand distinct classes of a
 // [Summary].
-const OtherClasses = "(other classes)"
+const otherClasses = "(other classes)"
 
 // Summary accumulates operations in constant memory (1.1 MB): counts, bytes
 // and histograms. It is safe for concurrent use.
@@ -147,7 +147,7 @@ func (c *Counts) class(name string, n int64) {
 		c.Classes = make(map[string]int64)
 	}
 	if _, ok := c.Classes[name]; !ok && len(c.Classes) >= maxClasses {
-		name = OtherClasses
+		name = otherClasses
 	}
 	c.Classes[name] += n
 }

@@ -131,8 +131,8 @@ func TestClassesAreBounded(t *testing.T) {
 		s.Ops([]Op{{Outcome: Error, Class: strconv.Itoa(i)}})
 	}
 	c := s.Counts()
-	if len(c.Classes) > maxClasses+1 || c.Classes[OtherClasses] != 5000-maxClasses {
-		t.Errorf("%d classes, %d others", len(c.Classes), c.Classes[OtherClasses])
+	if len(c.Classes) > maxClasses+1 || c.Classes[otherClasses] != 5000-maxClasses {
+		t.Errorf("%d classes, %d others", len(c.Classes), c.Classes[otherClasses])
 	}
 }
 

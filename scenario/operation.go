@@ -366,8 +366,8 @@ func OutcomeOf(err, cause error) (outcome record.Outcome, class string, status u
 	return record.Error, shortClass(err), 0
 }
 
-// ClassLength limits the text of a class that is derived from an error's text.
-const ClassLength = 60
+// classLength limits the text of a class that is derived from an error's text.
+const classLength = 60
 
 // digitsRE matches the parts that differ between errors of the same class: numbers, and the
 // hexadecimal and base-32 names of objects.
@@ -379,7 +379,7 @@ func shortClass(err error) string {
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	return words.Clip(strings.Join(strings.Fields(digitsRE.ReplaceAllString(err.Error(), "#")), " "), ClassLength)
+	return words.Clip(strings.Join(strings.Fields(digitsRE.ReplaceAllString(err.Error(), "#")), " "), classLength)
 }
 
 // errorLength limits the text of an error that is kept for each object.

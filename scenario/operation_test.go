@@ -84,7 +84,7 @@ func TestOutcomeOf(t *testing.T) {
 		{fmt.Errorf("after 7 bytes: %w", io.ErrUnexpectedEOF), nil, record.Truncated, "", 0},
 		{fmt.Errorf("probe: %w", context.DeadlineExceeded), nil, record.Error, "timeout of the system's own", 0},
 		{errors.New("upload of 7f3a9c: shard 3 of 10 lost"), nil, record.Error, "upload of #: shard # of # lost", 0},
-		{errors.New(strings.Repeat("ä", 500)), nil, record.Error, strings.Repeat("ä", ClassLength-1) + "…", 0},
+		{errors.New(strings.Repeat("ä", 500)), nil, record.Error, strings.Repeat("ä", classLength-1) + "…", 0},
 		// A stall is a stall, whether the experiment's limit or the system's own ended it.
 		{errors.New("closed"), ErrStalled, record.Stalled, "", 0},
 		{own, nil, record.Stalled, "", 0},

@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// Quantity formats a value as a short number with three significant digits, and returns it with its
+// quantity formats a value as a short number with three significant digits, and returns it with its
 // unit and SI prefix. Bytes are decimal (1 MB = 10^6 B), like the rates of links.
-func Quantity(v float64, unit string) (number, suffix string) {
+func quantity(v float64, unit string) (number, suffix string) {
 	if math.IsNaN(v) {
 		return "–", ""
 	}
@@ -88,7 +88,7 @@ func Digits(v float64, n int) string {
 
 // Show formats a value with its unit: "11.8 MB/s".
 func Show(v float64, unit string) string {
-	n, s := Quantity(v, unit)
+	n, s := quantity(v, unit)
 	if s == "" || s == "×" {
 		return n + s
 	}
@@ -175,7 +175,7 @@ func Range(v, lo, hi float64, unit string) string {
 	if !known(lo) || !known(hi) {
 		return Show(v, unit)
 	}
-	_, suffix := Quantity(v, unit)
+	_, suffix := quantity(v, unit)
 	f := Conversion(v, unit)
 	between := " (" + Digits(lo*f, 3) + "–" + Digits(hi*f, 3) + ")"
 	if suffix == "×" {

@@ -108,7 +108,7 @@ func Measure(ctx context.Context, from Dialer, to netip.AddrPort, want Want, tol
 	if err != nil {
 		return failed("round trip", err)
 	}
-	median, allowed := quantile(rtts, 0.5), RTTTolerance(want, tol)
+	median, allowed := quantile(rtts, 0.5), rttTolerance(want, tol)
 	if median > want.RTT+allowed {
 		// On a busy machine datagrams also wait for this process; a handshake does
 		// not.
@@ -159,9 +159,9 @@ func (w Want) hardForTCP() bool {
 	return w.Rate > 0 && (w.Loss > 0 || w.ReturnLoss > 0.05 || w.ReturnRate > 0 && w.Rate > 20*w.ReturnRate)
 }
 
-// RTTTolerance includes the time that a datagram takes on slow links: in each direction
+// rttTolerance includes the time that a datagram takes on slow links: in each direction
 // at most three links of at least the path's rate.
-func RTTTolerance(want Want, tol float64) time.Duration {
+func rttTolerance(want Want, tol float64) time.Duration {
 	t := max(minRTTTolerance, time.Duration(tol*float64(want.RTT))) + want.Jitter
 	for _, rate := range []float64{want.Rate, want.ReturnRate} {
 		if rate > 0 {

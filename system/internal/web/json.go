@@ -154,8 +154,8 @@ func (c *Client) refusal(resp *http.Response) error {
 	})
 }
 
-// ErrTooLong means that a reader has more bytes than its size.
-var ErrTooLong = errors.New("the reader has more bytes than the size says")
+// errTooLong means that a reader has more bytes than its size.
+var errTooLong = errors.New("the reader has more bytes than the size says")
 
 // Exactly returns a reader of exactly size bytes of r. If r ends early or has more, it fails before
 // it returns the last byte, so that no wrong object is stored.
@@ -197,7 +197,7 @@ func (e *exactly) Read(p []byte) (int, error) {
 func (e *exactly) end() error {
 	switch _, err := e.r.Peek(1); err {
 	case nil:
-		return ErrTooLong
+		return errTooLong
 	case io.EOF:
 		return nil
 	default:

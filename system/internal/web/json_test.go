@@ -133,7 +133,7 @@ func TestCallStreamsExactly(t *testing.T) {
 		body string
 		want error
 	}{
-		{t.Context(), "12345", nil}, {t.Context(), "1234", io.ErrUnexpectedEOF}, {t.Context(), "123456", ErrTooLong},
+		{t.Context(), "12345", nil}, {t.Context(), "1234", io.ErrUnexpectedEOF}, {t.Context(), "123456", errTooLong},
 		{ended, "12345", context.Canceled},
 	} {
 		_, err := client.Call(c.ctx, Call{Method: "PUT", URL: u, Body: strings.NewReader(c.body), Size: 5})

@@ -37,7 +37,7 @@ func TestContentRange(t *testing.T) {
 
 func TestExactly(t *testing.T) {
 	for text, want := range map[string]error{"": io.ErrUnexpectedEOF, "1234": io.ErrUnexpectedEOF, "12345": nil,
-		"123456": ErrTooLong} {
+		"123456": errTooLong} {
 		for name, wrap := range map[string]func(io.Reader) io.Reader{
 			"plain": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader,
 			"data with EOF": iotest.DataErrReader, "half": iotest.HalfReader,
@@ -54,7 +54,7 @@ func TestExactly(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Exactly(strings.NewReader("x"), 0); !errors.Is(err, ErrTooLong) {
+	if _, err := Exactly(strings.NewReader("x"), 0); !errors.Is(err, errTooLong) {
 		t.Errorf("a byte where none belongs: %v", err)
 	}
 	if _, err := Exactly(strings.NewReader(""), -1); err == nil {
