@@ -35,7 +35,7 @@ var wordsText []byte
 // CommonRules returns the rules of every scenario; views add their own.
 func CommonRules() []Rule {
 	v := View{Rules: slices.Clone(texts().Rules)}
-	v.Hold(map[string]func(*Result) []Case{
+	v.SetConditions(map[string]func(*Result) []Case{
 		"wrong-bytes":       ofTrials(wrongBytes),
 		"not-executed":      ofTrials(notExecuted),
 		"link-not-emulated": noted(record.NoteNotEmulated),

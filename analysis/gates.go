@@ -49,8 +49,8 @@ const gateConfidence = 1 - 2*(1-Confidence)
 // does not explain failures.
 var successMetrics = []string{"success_rate", "ok_rate"}
 
-// Hold decides gates for a run, besides those of its plan.
-func (r *Result) Hold(rules []string) ([]Ruling, error) {
+// DecideGates decides gates for a run, besides those of its plan.
+func (r *Result) DecideGates(rules []string) ([]Ruling, error) {
 	return hold(rules, r.gateNames(false),
 		func(rule gate.Rule) []Ruling { return []Ruling{r.decide(rule, r.Run.Dir, nil)} })
 }

@@ -167,9 +167,9 @@ type Pair struct {
 	Value string `json:"value"`
 }
 
-// Said returns what a system reported about itself when it was started or attached, from the
+// AboutSystem returns what a system reported about itself when it was started or attached, from the
 // run's metadata.
-func Said(meta map[string]string, system string) map[string]string {
+func AboutSystem(meta map[string]string, system string) map[string]string {
 	var about map[string]map[string]any
 	_ = json.Unmarshal([]byte(meta["systems"]), &about) // an older run has none
 	said := map[string]string{}

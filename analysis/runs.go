@@ -554,8 +554,8 @@ func (o *OverCells) shows() (key string, tone Tone) {
 	return "same", Good
 }
 
-// Hold decides gates for each new run, after those of the run's own plan.
-func (c *Comparison) Hold(rules []string) error {
+// DecideGates decides gates for each new run, after those of the run's own plan.
+func (c *Comparison) DecideGates(rules []string) error {
 	names := c.base.gateNames(true)
 	for _, r := range c.news {
 		names.Cells = append(names.Cells, r.gateNames(true).Cells...)

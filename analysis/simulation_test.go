@@ -444,14 +444,14 @@ func TestGatesCountWhatWasCutOff(t *testing.T) {
 		cut  int // blocks
 		want string
 	}{{0, analysis.GatePass}, {3, analysis.GateInconclusive}, {8, analysis.GateFail}} {
-		gates, err := cut(c.cut).Hold([]string{"throughput > 30MB/s"})
+		gates, err := cut(c.cut).DecideGates([]string{"throughput > 30MB/s"})
 		must(t, err)
 		if gates[0].State != c.want {
 			t.Errorf("with %d of 8 blocks cut off: %s, want %s: %+v", c.cut, gates[0].State, c.want, gates[0].Cells[0])
 		}
 	}
 	c := compared(t, cut(0), cut(6))
-	must(t, c.Hold([]string{"no worse than BASE by 5%"}))
+	must(t, c.DecideGates([]string{"no worse than BASE by 5%"}))
 	if c.Gates[0].State != analysis.GateFail {
 		t.Errorf("no worse than BASE: %s: %+v", c.Gates[0].State, c.Gates[0].Cells[0])
 	}

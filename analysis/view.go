@@ -82,8 +82,8 @@ func ParseView(text string) *View {
 	return v
 }
 
-// Hold sets the conditions of the view's rules by ID.
-func (v *View) Hold(conditions map[string]func(*Result) []Case) {
+// SetConditions sets the conditions of the view's rules by ID.
+func (v *View) SetConditions(conditions map[string]func(*Result) []Case) {
 	for i := range v.Rules {
 		v.Rules[i].Holds = conditions[v.Rules[i].ID]
 	}
@@ -183,7 +183,7 @@ func (t *Table) Add(entries ...any) {
 		default:
 			panic(fmt.Sprintf("table %s: entry %d is a %T", t.ID, i, e))
 		}
-		if i < len(t.Head) && t.Head[i].Positive && Vague(row[i].Lo, row[i].Hi) {
+		if i < len(t.Head) && t.Head[i].Positive && Uninformative(row[i].Lo, row[i].Hi) {
 			row[i].Text = NotResolved
 		}
 	}
@@ -196,9 +196,9 @@ const NotResolved = "not resolved"
 // vague is the ratio of the ends of an interval above which it is uninformative.
 const vague = 100
 
-// Vague reports whether the interval of a positive number is uninformative: it reaches 0, is open
+// Uninformative reports whether the interval of a positive number is uninformative: it reaches 0, is open
 // at one end, or its ends differ by two orders of magnitude.
-func Vague(lo, hi Num) bool {
+func Uninformative(lo, hi Num) bool {
 	return lo.Known() != hi.Known() || lo.Known() && (lo <= 0 || hi > vague*lo)
 }
 

@@ -166,7 +166,7 @@ func (c *Collector) ask(ctx context.Context, call system.Call) ([]system.Reading
 	readings, err := call.Read(ctx)
 	took.End = c.Now()
 	if err != nil {
-		took.Error = Reason(err, took.End-took.Start)
+		took.Error = reason(err, took.End-took.Start)
 		return nil, took
 	}
 	return readings, took
@@ -285,9 +285,9 @@ func (s *sanity) check(r system.Reading) system.Reading {
 // million of them.
 const mostReason = 300
 
-// Reason describes briefly why a call that took this long failed: its class, a colon, and the
+// reason describes briefly why a call that took this long failed: its class, a colon, and the
 // system's message.
-func Reason(err error, took time.Duration) string {
+func reason(err error, took time.Duration) string {
 	class := classOf(err)
 	if class == "timeout" {
 		return fmt.Sprintf("timeout: no answer within %s", words.Duration(took))
@@ -295,7 +295,7 @@ func Reason(err error, took time.Duration) string {
 	return class + ": " + words.Clip(strings.Join(strings.Fields(err.Error()), " "), mostReason)
 }
 
-// Class returns the first part of a [Reason]. There are few classes: "timeout", "connection
+// Class returns the first part of a [reason]. There are few classes: "timeout", "connection
 // refused", "connection reset", "unreachable", "malformed answer", "cut off", "status
 // 500", "failed".
 func Class(reason string) string {

@@ -333,12 +333,12 @@ func TestReason(t *testing.T) {
 		{fmt.Errorf("siad: %w", io.ErrUnexpectedEOF), "cut off"},
 		{errors.New("what"), "failed"},
 	} {
-		got := Reason(c.err, 2*time.Second)
+		got := reason(c.err, 2*time.Second)
 		if Class(got) != c.class || c.class != "timeout" && !strings.HasSuffix(got, c.err.Error()) {
 			t.Errorf("%v: %q, class %q", c.err, got, Class(got))
 		}
 	}
-	if long := Reason(errors.New(strings.Repeat("ü", 1000)), 0); utf8.RuneCountInString(long) > mostReason+20 {
+	if long := reason(errors.New(strings.Repeat("ü", 1000)), 0); utf8.RuneCountInString(long) > mostReason+20 {
 		t.Errorf("%d bytes: %q", len(long), long)
 	}
 }

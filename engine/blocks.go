@@ -21,7 +21,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 	conditions := &exits{Exit: r.plan.Experiment.Exit}
 	// A run that was ended by an exit condition stays ended: resuming does not change its
 	// plan, which contains the condition.
-	if s := conditions.met(r.soFar(record.Trial{})); s != nil {
+	if s := conditions.reached(r.soFar(record.Trial{})); s != nil {
 		return s, nil
 	}
 	met, err := r.continued()
@@ -69,7 +69,7 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			}
 			r.done[trialKey{cell.ID, block}] = trial
 		}
-		stops := []*scenario.Stop{r.stoppedBy, conditions.met(r.soFar(trial))}
+		stops := []*scenario.Stop{r.stoppedBy, conditions.reached(r.soFar(trial))}
 		for _, s := range slices.DeleteFunc(stops, func(s *scenario.Stop) bool { return s == nil }) {
 			r.event("phase", "exit condition", s.Error(), 0)
 			if met == nil || !endsTrialOnly(s) { // of those that end only a trial, the first is reported

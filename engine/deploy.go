@@ -141,7 +141,7 @@ func (r *run) deploy(ctx context.Context, s *site, continuing bool) error {
 		s.cluster, err = system.Begin(starting, s.sys, system.Attach, d)
 	case revive:
 		r.say.Phase("starting " + name + " again on its data")
-		s.cluster, err = system.Revive(starting, s.sys, d)
+		s.cluster, err = system.RestartDeployment(starting, s.sys, d)
 	default:
 		r.say.Phase("starting " + name)
 		s.cluster, err = system.Begin(starting, s.sys, system.Start, d)
@@ -356,7 +356,7 @@ func (s *site) all() []testbed.Host { return slices.Concat(s.generators, s.hosts
 // other load generators and of its hosts.
 func (s *site) machines() []testbed.Machine {
 	all := []testbed.Machine{testbed.Here()}
-	for _, h := range testbed.OneOnEach(s.all()) {
+	for _, h := range testbed.OnePerMachine(s.all()) {
 		if m := h.Machine(); m.Name() != "" {
 			all = append(all, m)
 		}

@@ -35,9 +35,9 @@ type exits struct {
 	points   []floored // of the last window of the floor, ascending, about floorPoints of them
 }
 
-// met is called after every trial, and repeatedly during one that continues. It returns nil if
+// reached is called after every trial, and repeatedly during one that continues. It returns nil if
 // the run goes on.
-func (x *exits) met(p progressSoFar) *scenario.Stop {
+func (x *exits) reached(p progressSoFar) *scenario.Stop {
 	stop := func(condition, format string, args ...any) *scenario.Stop {
 		return &scenario.Stop{Condition: condition, Why: fmt.Sprintf(format, args...)}
 	}

@@ -31,7 +31,7 @@ func TestExitConditions(t *testing.T) {
 		{"errors", progressSoFar{TrialFinished: 10, TrialFailures: 2}, "max_errors"},
 		{"the first one named wins", progressSoFar{Seconds: 61, Bytes: 2000}, "max_runtime"},
 	} {
-		s := all.met(c.p)
+		s := all.reached(c.p)
 		got := ""
 		if s != nil {
 			got = s.Condition
@@ -44,7 +44,7 @@ func TestExitConditions(t *testing.T) {
 		}
 	}
 	far := progressSoFar{Seconds: 1e9, Bytes: 1e18, TrialFinished: 1, TrialFailures: 1}
-	if s := (&exits{}).met(far); s != nil {
+	if s := (&exits{}).reached(far); s != nil {
 		t.Errorf("an experiment without exit conditions is ended by %s", s)
 	}
 }
@@ -102,7 +102,7 @@ func TestMaxSpendIsExact(t *testing.T) {
 	limit, _ := new(big.Int).SetString("3600"+strings.Repeat("0", 24), 10)
 	less := new(big.Int).Sub(limit, big.NewInt(1))
 	c := func(s scenario.State) (string, bool) {
-		stop := (&exits{Exit: experiment.Exit{MaxSpend: "3600"}}).met(progressSoFar{State: &s})
+		stop := (&exits{Exit: experiment.Exit{MaxSpend: "3600"}}).reached(progressSoFar{State: &s})
 		return fmt.Sprint(stop), stop != nil
 	}
 	at, why := met(c, []scenario.State{{}, {Spent: less}, {Spent: limit}})

@@ -42,7 +42,7 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	if err != nil {
 		return out, nil, fmt.Errorf("link emulator: %w", err)
 	}
-	trace := testbed.Trace(s.hosts...)
+	trace := testbed.TrackProcesses(s.hosts...)
 	meter, footprint := newMeter(s, trace), measureFootprint(s)
 	observed := func(take func([]record.Sample), samples []record.Sample) {
 		take(samples)

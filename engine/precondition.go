@@ -96,7 +96,7 @@ func problems(ctx context.Context, cfg Config, at nodePlace, wanted func(precond
 // exist.
 func checkHosts(ctx context.Context, cfg Config, hosts map[string][]testbed.Host) error {
 	var all []Problem
-	for _, h := range testbed.OneOnEach(slices.Concat(slices.Collect(maps.Values(hosts))...)) {
+	for _, h := range testbed.OnePerMachine(slices.Concat(slices.Collect(maps.Values(hosts))...)) {
 		m := h.Machine()
 		if m.Name() == "" {
 			continue

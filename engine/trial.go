@@ -235,7 +235,7 @@ func (t *execution) judge(cancel context.CancelCauseFunc) {
 		s.At = time.Since(t.epoch)
 		p.State, p.Bytes, p.TrialFinished, p.TrialFailures = &s, p.Bytes+s.Bytes, s.Finished, s.Failures
 	}
-	if stop := t.conditions.met(p); stop != nil {
+	if stop := t.conditions.reached(p); stop != nil {
 		cancel(stop) // only the first one counts
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Part is a number of nodes, or a share of them, rounded up to a whole node; empty: all.
-type Part string
+// NodeCount is a number of nodes, or a share of them, rounded up to a whole node; empty: all.
+type NodeCount string
 
 // mostNodes is the largest number of nodes that an experiment may name.
 const mostNodes = 256
 
-func (p *Part) parse(s string) error {
+func (p *NodeCount) parse(s string) error {
 	var share Fraction
 	n, err := strconv.ParseUint(s, 10, 16) // which accepts no sign
 	switch {
 	case err == nil && n >= 1 && n <= mostNodes && len(s) <= 3:
-		*p = Part(strconv.FormatUint(n, 10))
+		*p = NodeCount(strconv.FormatUint(n, 10))
 	case strings.HasSuffix(s, "%") && share.parse(s) == nil && share > 0:
-		*p = Part(share.String())
+		*p = NodeCount(share.String())
 	default:
 		return notA("Part", s, fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes))
 	}
@@ -29,7 +29,7 @@ func (p *Part) parse(s string) error {
 
 // Of returns the number of nodes out of n: the given number, which may be larger than n, or the
 // share.
-func (p Part) Of(n int) int {
+func (p NodeCount) Of(n int) int {
 	if p == "" {
 		return n
 	}
@@ -41,15 +41,15 @@ func (p Part) Of(n int) int {
 	return share.Of(n)
 }
 
-// When is a moment: a share of the progress, or a time after the beginning.
-type When struct {
+// Moment is a share of the progress, or a time after the beginning.
+type Moment struct {
 	Timed bool
 	Share Fraction
 	After Duration // if Timed
 }
 
-func (w *When) parse(s string) error {
-	*w = When{Timed: !strings.HasSuffix(s, "%")}
+func (w *Moment) parse(s string) error {
+	*w = Moment{Timed: !strings.HasSuffix(s, "%")}
 	switch {
 	case w.Timed && w.After.parse(s) != nil:
 		return mistake("write it like `50%` or `10s`", "%q is neither a share nor a duration", s)
@@ -63,7 +63,7 @@ func (w *When) parse(s string) error {
 	return err
 }
 
-func (w When) String() string {
+func (w Moment) String() string {
 	if w.Timed {
 		return w.After.String()
 	}
@@ -71,10 +71,10 @@ func (w When) String() string {
 }
 
 // MarshalText returns the text that parse reads.
-func (w When) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+func (w Moment) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
 // UnmarshalText sets w from a text.
-func (w *When) UnmarshalText(b []byte) error { return w.parse(string(b)) }
+func (w *Moment) UnmarshalText(b []byte) error { return w.parse(string(b)) }
 
 // FaultKind is a kind of fault.
 type FaultKind string
@@ -102,9 +102,9 @@ type Fault struct {
 	// Whose links. Default in a swarm: all nodes.
 	Whose string `json:"of,omitempty" needs:"rate" enum:"seeders,leechers,nodes,peers,node"`
 	// How many of them. Default: all.
-	Count Part `json:"count,omitempty"`
+	Count NodeCount `json:"count,omitempty"`
 	// When it begins: at this share of the content of all leechers (or of the chain), or so long after the release.
-	At When `json:"at" required:"true"`
+	At Moment `json:"at" required:"true"`
 	// After which it is undone: processes start again, a cut heals, a rate returns. Absent: never.
 	For Duration `json:"for,omitempty" min:"1ns"`
 	// Killed nodes start again without their data.

@@ -180,7 +180,7 @@ func (c *Cell) ChangesLinks() bool {
 	return c.Disseminate != nil && c.Disseminate.Slow > 0 ||
 		slices.ContainsFunc(c.Faults(), func(f Fault) bool { return f.Kind() != FaultCrash }) ||
 		c.Sync != nil && (c.Sync.Speeds.Given() ||
-			slices.ContainsFunc(c.Sync.Trouble, func(t Trouble) bool { return t.Rate != 0 }))
+			slices.ContainsFunc(c.Sync.Trouble, func(t BadPeers) bool { return t.Rate != 0 }))
 }
 
 // Key returns a text that is equal for links that are shaped alike.

@@ -95,20 +95,20 @@ const (
 	MannerStranger = "stranger" // has another chain
 )
 
-// Trouble is a group of peers of little use.
-type Trouble struct {
+// BadPeers is a group of peers of little use.
+type BadPeers struct {
 	// Peers that take connections and answer nothing.
-	Silent Part `json:"silent,omitempty" one:"true"`
+	Silent NodeCount `json:"silent,omitempty" one:"true"`
 	// Peers with another chain.
-	Stranger Part `json:"stranger,omitempty" one:"true"`
+	Stranger NodeCount `json:"stranger,omitempty" one:"true"`
 	// Peers that send at another rate.
-	Slow Part `json:"slow,omitempty" one:"true" needs:"rate"`
+	Slow NodeCount `json:"slow,omitempty" one:"true" needs:"rate"`
 	// Rate of slow peers.
 	Rate BitRate `json:"rate,omitempty" needs:"slow"`
 }
 
 // Manner returns the manner of the peers; empty: they differ only in their rate.
-func (t Trouble) Manner() string {
+func (t BadPeers) Manner() string {
 	switch {
 	case t.Silent != "":
 		return MannerSilent
@@ -118,20 +118,20 @@ func (t Trouble) Manner() string {
 	return ""
 }
 
-func (t Trouble) part() Part { return cmp.Or(t.Silent, t.Stranger, t.Slow) }
+func (t BadPeers) count() NodeCount { return cmp.Or(t.Silent, t.Stranger, t.Slow) }
 
 // Of returns how many of n peers the group has, which may be more than n.
-func (t Trouble) Of(n int) int { return t.part().Of(n) }
+func (t BadPeers) Of(n int) int { return t.count().Of(n) }
 
-func (t Trouble) String() string {
+func (t BadPeers) String() string {
 	if t.Rate > 0 {
 		return string(t.Slow) + " at " + t.Rate.String()
 	}
-	return string(t.part()) + " " + t.Manner()
+	return string(t.count()) + " " + t.Manner()
 }
 
 // Troubles are all groups of peers of little use; no peer is in two of them.
-type Troubles []Trouble
+type Troubles []BadPeers
 
 func (ts Troubles) String() string { return joined(ts) }
 

@@ -44,7 +44,7 @@ func TestWarnings(t *testing.T) {
 // Settings of cells are written as in the file, whatever their type, so that they can be compared with levels.
 func TestSettings(t *testing.T) {
 	c := Cell{Link: Link{Rate: 1e7, Loss: 0.01, Delay: Duration(40 * time.Millisecond)},
-		Sync: &Sync{Faults: Faults{{Cut: "node", At: When{Share: 0.5}, For: Duration(2 * time.Second)}},
+		Sync: &Sync{Faults: Faults{{Cut: "node", At: Moment{Share: 0.5}, For: Duration(2 * time.Second)}},
 			Options: map[string]string{"batch": "10"}}}
 	got := c.Settings()
 	for path, want := range map[string]string{"link.rate": "10Mbit", "link.loss": "1%", "link.delay": "40ms",

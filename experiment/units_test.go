@@ -76,7 +76,7 @@ func TestTexts(t *testing.T) {
 func written(v scalar) string { return fmt.Sprint(reflect.ValueOf(v).Elem().Interface()) }
 
 func newScalars() []scalar {
-	return []scalar{new(Bytes), new(BitRate), new(Duration), new(Fraction), new(OpRate), new(Part), new(When),
+	return []scalar{new(Bytes), new(BitRate), new(Duration), new(Fraction), new(OpRate), new(NodeCount), new(Moment),
 		new(Stay)}
 }
 

@@ -128,7 +128,7 @@ func (l *loop) request(c *conn) {
 	case errno == unix.EAGAIN || errno == 0 && n < len(l.out): // no request is as long as a socket's buffer
 		l.finish(c, record.Cancelled, classNoBuffer, false)
 	case errno != 0:
-		l.lost(c, errno)
+		l.connectionEnded(c, errno)
 	}
 }
 
@@ -165,7 +165,7 @@ func (l *loop) pull(c *conn) {
 		switch {
 		case errno == unix.EAGAIN:
 		case errno != 0 || n == 0:
-			l.lost(c, errno)
+			l.connectionEnded(c, errno)
 		default:
 			observe(l.tally.wait, l.now-l.ready)
 			l.count(c, int64(n))
@@ -191,7 +191,7 @@ func (l *loop) pull(c *conn) {
 		return
 	}
 	if errno != 0 || n == 0 {
-		l.lost(c, errno)
+		l.connectionEnded(c, errno)
 		return
 	}
 	observe(l.tally.wait, l.now-l.ready)
@@ -373,8 +373,8 @@ func (l *loop) proceed(c *conn) {
 	}
 }
 
-// lost ends an operation whose connection ended (errno 0) or broke.
-func (l *loop) lost(c *conn, errno unix.Errno) {
+// connectionEnded ends an operation whose connection ended (errno 0) or broke.
+func (l *loop) connectionEnded(c *conn, errno unix.Errno) {
 	if !c.busy {
 		l.drop(c)
 		return

@@ -137,8 +137,8 @@ func (b *CreatedObjects) Close(ctx context.Context) error {
 	return err
 }
 
-// RemoveTimeout limits the removal of one trial's objects.
-const RemoveTimeout = time.Minute
+// removeTimeout limits the removal of one trial's objects.
+const removeTimeout = time.Minute
 
 // RemoveMade removes a trial's objects, if the node can, so that disks do not fill, and calls
 // gone for each removed one. It records an event if objects remain.
@@ -147,7 +147,7 @@ func (s *Site) RemoveMade(ctx context.Context, node system.Node, made []system.O
 	if !can || ctx.Err() != nil && !s.Use.Attached() { // interrupted: the whole deployment will be removed
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	if err := RemoveEach(ctx, node, slices.Values(made), gone); err != nil {
 		s.Event("note", "objects not removed", s.Use.Name+": "+err.Error(), 0)

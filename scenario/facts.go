@@ -39,7 +39,7 @@ var ErrNoFacts = errors.New("the trial did not record what its metrics are compu
 func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Measured, error) {
 	in := Recorded(r, trial.ID)
 	in.restore(trial.Details)
-	links := slices.Collect(Sound(r.LinksOf(trial.ID), in.failed))
+	links := slices.Collect(UntilError(r.LinksOf(trial.ID), in.failed))
 	own := max(0, len(links)-int(in.LoadDetail(loadLinks)))
 	if own > 0 {
 		in.Link = &links[own-1]
@@ -52,8 +52,8 @@ func ReadFacts(r *record.Reader, trial record.Trial, cell experiment.Cell) (Meas
 func Recorded(r *record.Reader, trial int64) Measured {
 	failed := new(error)
 	return Measured{failed: failed,
-		Ops: Sound(r.Ops(trial), failed), Jobs: Sound(r.Jobs(trial), failed),
-		Polls: Sound(r.Polls(trial), failed), Events: Sound(r.EventsOf(trial), failed),
+		Ops: UntilError(r.Ops(trial), failed), Jobs: UntilError(r.Jobs(trial), failed),
+		Polls: UntilError(r.Polls(trial), failed), Events: UntilError(r.EventsOf(trial), failed),
 	}
 }
 
@@ -87,8 +87,8 @@ func Recompute(s Scenario, r *record.Reader, trial record.Trial, cell experiment
 	return m, nil
 }
 
-// Sound returns a stream without errors: an error ends the stream and is joined to failed.
-func Sound[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
+// UntilError returns a stream without errors: an error ends the stream and is joined to failed.
+func UntilError[T any](all iter.Seq2[T, error], failed *error) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for x, err := range all {
 			if err != nil {

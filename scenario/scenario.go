@@ -241,7 +241,7 @@ func Prepare(ctx context.Context, s Scenario, info system.Info, site Site, cells
 		return r, nil
 	}
 	if made, ok := r.(Closer); ok {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), RemoveTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		err = errors.Join(err, made.Close(ctx))
 	}

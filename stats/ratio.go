@@ -62,8 +62,8 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 	return ratio
 }
 
-// LeastBlocks is the number of blocks that a signed-rank test needs to reach 5 %.
-const LeastBlocks = 6
+// leastBlocks is the number of blocks that a signed-rank test needs to reach 5 %.
+const leastBlocks = 6
 
 // PairedRatio returns the ratio within pairs, one pair of trials per block, from the logarithms of
 // the pairs' ratios: effects of a block on both sides cancel. The estimate is that of Hodges and
@@ -174,7 +174,7 @@ func BlockMeans(cells [][]float64, centres []float64) []float64 {
 // RunsRatio returns xs over ys for cells of two runs, from the logarithms of their values by
 // block: the geometric mean over cells, with Student's interval and test for unequal variances
 // (Welch 1947) over the blocks of each run. Cells need two values on each side and are omitted
-// otherwise; N is the number of remaining cells. With fewer than [LeastBlocks] blocks on a side
+// otherwise; N is the number of remaining cells. With fewer than [leastBlocks] blocks on a side
 // there is no interval, and p is NaN.
 func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 	var cells [2][][]float64
@@ -204,10 +204,10 @@ func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 		variance[side] = stat.Variance(blocks, nil) / count[side]
 	}
 	d := mean[0] - mean[1]
-	if min(count[0], count[1]) < LeastBlocks {
+	if min(count[0], count[1]) < leastBlocks {
 		ratio = unbounded(math.Exp(d), n)
 		ratio.Warn = fmt.Sprintf("%g and %g blocks: all cells together need %d on either side", count[1], count[0],
-			LeastBlocks)
+			leastBlocks)
 		return ratio, math.NaN()
 	}
 	r := welch(d, variance[0], count[0], variance[1], count[1])

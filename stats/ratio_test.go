@@ -64,7 +64,7 @@ func TestPairedRatioOfFew(t *testing.T) {
 	for n, want := range map[int]float64{1: 1, 2: 0.5, 5: 0.0625, 6: 0.03125, 8: 0.0078125} {
 		d := slices.Repeat([]float64{math.Log(0.9)}, n)
 		i, p := PairedRatio(d, 0.95)
-		if p != want || p != LeastPairedP(n) || i.Bounded() != (n >= LeastBlocks) || math.Abs(i.Mid-0.9) > 1e-12 {
+		if p != want || p != LeastPairedP(n) || i.Bounded() != (n >= leastBlocks) || math.Abs(i.Mid-0.9) > 1e-12 {
 			t.Errorf("%d pairs: %+v, p = %v", n, i, p)
 		}
 	}

@@ -87,9 +87,9 @@ func (i Info) named(err error) error {
 	return fmt.Errorf("%s: %w", i.Name, err)
 }
 
-// Revive starts a deployment again on its directory, with the same data under the same refs, no
+// RestartDeployment starts a deployment again on its directory, with the same data under the same refs, no
 // matter how it ended. The directory and the addresses of the hosts must be those passed to Start.
-func Revive(ctx context.Context, s System, d Deployment) (Cluster, error) {
+func RestartDeployment(ctx context.Context, s System, d Deployment) (Cluster, error) {
 	h := d.Hosts[0]
 	if _, err := testbed.Stat(h.Files(), filepath.Join(d.DirOf(h), s.Info().Kept)); err != nil {
 		return nil, fmt.Errorf("%s: no deployment to go on with: %w", s.Info().Name, err)
@@ -210,9 +210,9 @@ func Output(ctx context.Context, program string, args ...string) (string, error)
 	return string(out), err
 }
 
-// Says runs a program with args that make it print its version, and returns an error unless the
+// CheckProgram runs a program with args that make it print its version, and returns an error unless the
 // output contains want: otherwise it is not the system's program.
-func Says(ctx context.Context, name, program, want string, args ...string) error {
+func CheckProgram(ctx context.Context, name, program, want string, args ...string) error {
 	out, err := Output(ctx, program, args...)
 	if strings.Contains(out, want) {
 		return nil

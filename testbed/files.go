@@ -114,14 +114,14 @@ func (LocalFiles) Walk(dir string, each func(Entry) error) error {
 	})
 }
 
-// Attributes implements Files.
-func (LocalFiles) Attributes(dir string) bool {
+// SupportsXattrs implements Files.
+func (LocalFiles) SupportsXattrs(dir string) bool {
 	const name = "user.plimsoll"
 	return unix.Setxattr(dir, name, []byte("1"), 0) == nil && unix.Removexattr(dir, name) == nil
 }
 
-// OneOnEach returns the first of the hosts on each machine.
-func OneOnEach[H Host](hosts []H) (some []H) {
+// OnePerMachine returns the first of the hosts on each machine.
+func OnePerMachine[H Host](hosts []H) (some []H) {
 	seen := map[Machine]bool{}
 	for _, h := range hosts {
 		if m := h.Machine(); !seen[m] {

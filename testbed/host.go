@@ -155,8 +155,8 @@ type Files interface {
 	// an error. It follows no symbolic links. Entries that vanish meanwhile are skipped,
 	// except dir itself.
 	Walk(dir string, each func(Entry) error) error
-	// Attributes reports whether files in dir can have user extended attributes.
-	Attributes(dir string) bool
+	// SupportsXattrs reports whether files in dir can have user extended attributes.
+	SupportsXattrs(dir string) bool
 }
 
 // Entry is a file, directory or other entry of a directory tree.

@@ -216,7 +216,7 @@ func (t *Testbed) Environment() map[string]string {
 	hosts, remote := slices.Concat(t.hosts, t.apart), t.remote
 	t.mu.Unlock()
 	machines := 1
-	for _, h := range OneOnEach(remote) {
+	for _, h := range OnePerMachine(remote) {
 		if m := h.Machine(); m.Name() != "" && h.Lost() == nil { // a lost one was replaced
 			machines++
 			for k, v := range m.Environment() {

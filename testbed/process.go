@@ -59,9 +59,9 @@ func Ended(p Process) bool {
 	}
 }
 
-// Trace returns a function that lists the processes of hosts that were running when Trace
-// was called, and all that were started since, ended ones included.
-func Trace(hosts ...Host) func() []Process {
+// TrackProcesses returns a function that lists the processes of hosts that are running now, and all that
+// are started later, ended ones included.
+func TrackProcesses(hosts ...Host) func() []Process {
 	over := map[Process]bool{}
 	for _, h := range hosts {
 		for _, p := range h.Processes() {

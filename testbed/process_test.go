@@ -153,7 +153,7 @@ func TestFamilyOfAUsedNumber(t *testing.T) {
 func TestLastWordsOfProcesses(t *testing.T) {
 	tb, h := plainHost(t)
 	var samples []record.Sample
-	traced := Trace(h)
+	traced := TrackProcesses(h)
 	stop := tb.Observe(time.Now(), time.Hour, func(s []record.Sample) {
 		samples = append(samples, s...)
 	})

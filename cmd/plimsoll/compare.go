@@ -58,7 +58,7 @@ func (p *program) compare(
 	if err != nil {
 		return err
 	}
-	if err := c.Hold(judged.gates); err != nil {
+	if err := c.DecideGates(judged.gates); err != nil {
 		return ui.Exit(ui.CodeUsage, err)
 	}
 	if p.ui.JSON {

@@ -77,7 +77,7 @@ func (p *program) writeReport(dir string, o reportOptions) ([]analysis.Ruling, e
 	if err != nil {
 		return nil, fmt.Errorf("report on %s: %w", dir, err)
 	}
-	rulings, err := rep.Hold(o.gates)
+	rulings, err := rep.DecideGates(o.gates)
 	if err != nil {
 		return nil, ui.Exit(ui.CodeUsage, err)
 	}

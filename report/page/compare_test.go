@@ -18,7 +18,7 @@ func TestComparison(t *testing.T) {
 		analysis.CompareOptions{})
 	must(t, err)
 	const gate = "no worse than BASE by 5%"
-	must(t, c.Hold([]string{gate}))
+	must(t, c.DecideGates([]string{gate}))
 	var text, markdown, html bytes.Buffer
 	must(t, errors.Join(page.CompareText(&text, c, 80), page.CompareMarkdown(&markdown, c), page.CompareHTML(&html, c)))
 	if !strings.HasPrefix(text.String(), c.Verdict.Text) {

@@ -157,7 +157,7 @@ func ratio(c *analysis.Cell, metric string) entry {
 	switch {
 	case q.N < analysis.FewestPairs: // whatever the difference
 		e.Text, e.Tone = fmt.Sprintf("%s (n %d)", e.Text, q.N), analysis.Neutral
-	case analysis.Vague(q.Lo, q.Hi) && q.Hi > 0:
+	case analysis.Uninformative(q.Lo, q.Hi) && q.Hi > 0:
 		return entry{Text: analysis.NotResolved, Tone: analysis.Neutral}
 	case !q.Significant:
 		e.Text, e.Tone = "~"+e.Text, analysis.Neutral

@@ -57,7 +57,7 @@ func (Scenario) Prepares(cells []experiment.Cell) (objects, bytes int64) {
 
 // Prepare implements Scenario.
 func (Scenario) Prepare(_ context.Context, site scenario.Site, _ []experiment.Cell) (scenario.Runner, error) {
-	return &runner{site, nodes.Take(site)}, nil
+	return &runner{site, nodes.NodesOf(site)}, nil
 }
 
 // Measure computes the metrics of a trial; Metrics defines them.

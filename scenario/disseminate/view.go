@@ -28,7 +28,7 @@ func (Scenario) View() *analysis.View {
 	v := analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "time_median" }
 	v.Read, v.Tables = read, tables
-	v.Hold(map[string]func(*analysis.Result) []analysis.Case{"leechers-unfinished": leechersUnfinished,
+	v.SetConditions(map[string]func(*analysis.Result) []analysis.Case{"leechers-unfinished": leechersUnfinished,
 		"partial-faults": partialFaults, "start-spread": spreadStart, "no-sharing": noSharing,
 		"slow-recovery": slowRecovery})
 	return v
@@ -220,9 +220,9 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	if t.State != record.Done {
 		return out, nil
 	}
-	ops := leecherOps(&scenario.Measured{Ops: scenario.Sound(facts.Ops(t.ID), &err)})
-	marks := slices.Collect(scenario.Sound(facts.Marks(t.ID), &err))
-	events := slices.Collect(scenario.Sound(facts.EventsOf(t.ID), &err))
+	ops := leecherOps(&scenario.Measured{Ops: scenario.UntilError(facts.Ops(t.ID), &err)})
+	marks := slices.Collect(scenario.UntilError(facts.Marks(t.ID), &err))
+	events := slices.Collect(scenario.UntilError(facts.EventsOf(t.ID), &err))
 	if err != nil || len(ops) == 0 { // the directory is damaged, or no leecher was released
 		return out, err
 	}

@@ -201,13 +201,13 @@ func (t *Trial) poll(n *Node, starts int) {
 		n.silent = err
 		return
 	}
-	t.saw(n, start, end, a)
+	t.recordAnswer(n, start, end, a)
 	t.schedule()
 	t.wake()
 }
 
-// saw processes the answer to a poll. The caller holds the lock.
-func (t *Trial) saw(n *Node, start, end time.Duration, a Answer) {
+// recordAnswer processes the answer to a poll. The caller holds the lock.
+func (t *Trial) recordAnswer(n *Node, start, end time.Duration, a Answer) {
 	if t.leavesMark(&n.Progress, &a) {
 		t.mark(n, start, end, a)
 		n.percent = max(n.percent, t.percent(&a))

@@ -366,8 +366,8 @@ func Within(ctx context.Context, limit time.Duration, do func(context.Context) e
 	return do(ctx)
 }
 
-// Take returns the nodes of a deployment, one for each host that the engine created.
-func Take(site scenario.Site) (all []*Node) {
+// NodesOf returns the nodes of a deployment, one for each host that the engine created.
+func NodesOf(site scenario.Site) (all []*Node) {
 	for i, n := range site.Cluster.Nodes() {
 		all = append(all, &Node{Place: i, Name: fmt.Sprintf("%s-%02d", site.Use.Name, i+1), System: n})
 	}

@@ -25,7 +25,7 @@ func (Scenario) View() *analysis.View {
 	v.Headline = func(*experiment.Plan) string { return "duration_p50" }
 	v.Accumulates = func(c *analysis.Cell) bool { return c.Plan.Overhead.Operation == "fill" }
 	v.Tables, v.Alike, v.Verdict = own.tables, own.alike, verdict
-	v.Hold(map[string]func(*analysis.Result) []analysis.Case{
+	v.SetConditions(map[string]func(*analysis.Result) []analysis.Case{
 		"model": rows("cost", "misfit", "ratio", func(t analysis.Table, i int, x *analysis.Case) bool {
 			x.Text = t.Get(i, "note").Text
 			return t.Get(i, "holds").Tone == analysis.Warn

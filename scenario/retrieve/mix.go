@@ -153,7 +153,7 @@ func (t *mixTrial) keep(ref system.Ref) {
 
 // readKinds returns the metrics of each kind of operation of a mix.
 func readKinds(t *analysis.Trial, facts *record.Reader, failed *error) (rows []analysis.Row) {
-	kinds := scenario.ByKind(scenario.Sound(facts.Ops(t.ID), failed))
+	kinds := scenario.ByKind(scenario.UntilError(facts.Ops(t.ID), failed))
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		m := map[string]float64{}
 		ofOperations(kinds[kind], t.Seconds, scenario.Numbers(m))

@@ -204,7 +204,7 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 		out.Rows = readKinds(t, facts, &err)
 	}
 	begin := 0.0 // start of the load after the warm-up, in seconds since the epoch
-	for op := range scenario.Sound(facts.Ops(t.ID), &err) {
+	for op := range scenario.UntilError(facts.Ops(t.ID), &err) {
 		if op.Kind != record.OpWarmup {
 			begin = float64(op.Start) / 1e9
 			break
@@ -216,7 +216,7 @@ func read(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err erro
 	}
 	step := max((end-first+mostPoints-1)/mostPoints, 1)
 	bytes := make([]int64, (end-first+step-1)/step)
-	for w := range scenario.Sound(facts.Windows(t.ID), &err) {
+	for w := range scenario.UntilError(facts.Windows(t.ID), &err) {
 		if w.Second >= first && w.Second < end {
 			bytes[(w.Second-first)/step] += w.Bytes
 		}

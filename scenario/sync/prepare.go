@@ -29,7 +29,7 @@ type runner struct {
 // Prepare implements Scenario: it makes the chains. Ready replays them cell by cell.
 func (Scenario) Prepare(ctx context.Context, site scenario.Site, cells []experiment.Cell) (scenario.Runner, error) {
 	r := &runner{
-		site: site, cluster: site.Cluster.(system.Chains), nodes: nodes.Take(site),
+		site: site, cluster: site.Cluster.(system.Chains), nodes: nodes.NodesOf(site),
 		chains: map[system.ChainSpec]system.Chain{}, replays: map[string]*system.Replayed{},
 	}
 	for _, c := range cells {

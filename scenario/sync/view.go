@@ -25,7 +25,7 @@ func (Scenario) View() *analysis.View {
 	own, v := &view{}, analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "sync_time" }
 	v.Arrange, v.Read, v.Tables, v.Verdict = arrange, heights, own.tables, own.verdict
-	v.Hold(map[string]func(*analysis.Result) []analysis.Case{"never-served": neverServed,
+	v.SetConditions(map[string]func(*analysis.Result) []analysis.Case{"never-served": neverServed,
 		"effects-limits": own.limits, "useless-peers": uselessPeers})
 	return v
 }
@@ -59,7 +59,7 @@ const mostPoints = 200
 // heights returns the height of the chain over time.
 func heights(t *analysis.Trial, facts *record.Reader) (out analysis.Facts, err error) {
 	var points []analysis.Point
-	for m := range scenario.Sound(facts.Marks(t.ID), &err) {
+	for m := range scenario.UntilError(facts.Marks(t.ID), &err) {
 		if n := float64(m.Verified); len(points) == 0 || n != points[len(points)-1].Value {
 			points = append(points, analysis.Point{At: m.End.Seconds(), Value: n})
 		}

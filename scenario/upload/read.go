@@ -118,7 +118,7 @@ func (l *loadTest) systemOf(facts *record.Reader) {
 		text = string(cell.Collect.Price)
 	}
 	l.price, _ = experiment.ParsePrice(text) // fails if none is stated
-	said := analysis.Said(facts.Meta(), l.trial.Info.System)
+	said := analysis.AboutSystem(facts.Meta(), l.trial.Info.System)
 	l.currency, l.coding = cmp.Or(said["currency"], "units"), codingOf(said)
 }
 

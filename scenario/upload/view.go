@@ -39,7 +39,7 @@ func viewOf(text, verdictWords string) *analysis.View {
 	v.Headline = func(*experiment.Plan) string { return "file_bandwidth" }
 	v.Read, v.Tables = read, tables
 	v.Verdict = func(r *analysis.Result) *analysis.Verdict { return verdict(r, verdictWords) }
-	v.Hold(conditions)
+	v.SetConditions(conditions)
 	return v
 }
 

@@ -117,9 +117,9 @@ func (p *peer) Fetch(_ context.Context, ref system.Ref, t member.Task) error {
 	defer p.mu.Unlock()
 	now, there := p.tasks[h]
 	if !there {
-		now = &held{Task: member.Task{Said: t.Said}}
+		now = &held{Task: member.Task{Metadata: t.Metadata}}
 		if _, err := os.Stat(p.at(h, contentFile)); errors.Is(err, fs.ErrNotExist) { // there is nothing to verify
-			if err := p.mark(h, t.Said, false); err != nil {
+			if err := p.mark(h, t.Metadata, false); err != nil {
 				return err
 			}
 		}
@@ -130,7 +130,7 @@ func (p *peer) Fetch(_ context.Context, ref system.Ref, t member.Task) error {
 
 // add passes a task's torrent to the library, which fetches all of it.
 func (p *peer) add(h hash, now *held) (err error) {
-	opts := torrent.AddTorrentOpts{InfoHash: h, InfoBytes: now.Said}
+	opts := torrent.AddTorrentOpts{InfoHash: h, InfoBytes: now.Metadata}
 	if now.t, _, err = p.cl.AddTorrentSpec(&torrent.TorrentSpec{AddTorrentOpts: opts}); err != nil {
 		return fmt.Errorf("%s: %w", h, err)
 	}
@@ -164,7 +164,7 @@ func (p *peer) Publish(ctx context.Context, title string, size int64, r io.Reade
 func (p *peer) seed(h hash, info []byte, file string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := &held{Task: member.Task{Said: info}}
+	now := &held{Task: member.Task{Metadata: info}}
 	if old, ok := p.tasks[h]; ok {
 		if old.t.Complete().Bool() {
 			return nil

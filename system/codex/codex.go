@@ -162,8 +162,8 @@ func program(ctx context.Context, opt system.Options) (bin string, speaks dialec
 		return "", "", "", err
 	}
 	speaks = codex
-	if system.Says(ctx, name, bin, "Codex version", "--version") != nil {
-		speaks, err = logos, system.Says(ctx, name, bin, "Storage version", "--version")
+	if system.CheckProgram(ctx, name, bin, "Codex version", "--version") != nil {
+		speaks, err = logos, system.CheckProgram(ctx, name, bin, "Storage version", "--version")
 	}
 	if err != nil {
 		return "", "", "", err

@@ -46,7 +46,7 @@ func TestSpoiltEverywhere(t *testing.T) {
 		from = append(from, strings.TrimPrefix(s.URL, "http://"))
 	}
 	t.Cleanup(func() { n.Pause() }) // before the servers close
-	must(t, n.Fetch(t.Context(), m.ref(), member.Task{Said: m, From: from}))
+	must(t, n.Fetch(t.Context(), m.ref(), member.Task{Metadata: m, From: from}))
 	const rounds = 3
 	time.Sleep(rounds * pause)
 	// Plus one round at the start.

@@ -78,10 +78,10 @@ func (b *backend) know(m manifest, ours bool) error {
 
 // Fetch implements member.Node.
 func (n *node) Fetch(ctx context.Context, ref system.Ref, t member.Task) error {
-	if is := manifest(t.Said).ref(); is != ref {
+	if is := manifest(t.Metadata).ref(); is != ref {
 		return fmt.Errorf("the manifest is that of %s, not of %s", is, ref)
 	}
-	if err := n.backend.know(t.Said, t.Published); err != nil {
+	if err := n.backend.know(t.Metadata, t.Published); err != nil {
 		return err
 	}
 	return n.Contents.Fetch(ctx, ref, t.From)

@@ -59,7 +59,7 @@ func classify(err error) error {
 		{"no link named", system.ErrNotFound},
 		{"context deadline exceeded", system.ErrNotFound}, // of its option timeout: nothing found in time
 	} {
-		if strings.Contains(e.Said, known.words) {
+		if strings.Contains(e.Message, known.words) {
 			return fmt.Errorf("%w: %w", err, known.kind)
 		}
 	}

@@ -96,7 +96,7 @@ func aboutOf(opt system.Options) map[string]string {
 
 func program(ctx context.Context, opt system.Options) (bin string, err error) {
 	if bin, err = system.Program(name, opt, "binary", "PLIMSOLL_KUBO", "ipfs"); err == nil {
-		err = system.Says(ctx, name, bin, "ipfs version", "version")
+		err = system.CheckProgram(ctx, name, bin, "ipfs version", "version")
 	}
 	return bin, err
 }

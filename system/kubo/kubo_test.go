@@ -120,7 +120,7 @@ func TestEndlessAnswer(t *testing.T) {
 
 // TestSameErrorSameKind checks that an answer with the words of two kinds always is of the same one.
 func TestSameErrorSameKind(t *testing.T) {
-	said := &web.StatusError{Status: 500, Said: "could not find a block: write: no space left on device"}
+	said := &web.StatusError{Status: 500, Message: "could not find a block: write: no space left on device"}
 	for range 100 {
 		if err := classify(said); !errors.Is(err, system.ErrQuota) {
 			t.Fatalf("%v", err)

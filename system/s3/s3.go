@@ -158,7 +158,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 		e.url.Scheme, e.ca = "https", files.CA
 	}
 	args, meta = append(args, "posix"), "extended attributes"
-	if !h.Files().Attributes(data.Path) {
+	if !h.Files().SupportsXattrs(data.Path) {
 		args, meta = append(args, "--sidecar", side.Path), "files beside the objects (no extended attributes here)"
 	}
 	n, err := connect(e, d.Client, h)
@@ -186,7 +186,7 @@ func startVersity(ctx context.Context, d system.Deployment, h testbed.Host, bin 
 
 func program(ctx context.Context, opt system.Options) (bin string, err error) {
 	if bin, err = system.Program(name, opt, "binary", "PLIMSOLL_VERSITYGW", "versitygw"); err == nil {
-		err = system.Says(ctx, name, bin, "Version", "--version")
+		err = system.CheckProgram(ctx, name, bin, "Version", "--version")
 	}
 	return bin, err
 }

@@ -71,7 +71,7 @@ type cluster struct {
 func (c *cluster) Chain(ctx context.Context, want system.ChainSpec, say func(string)) (system.Chain, error) {
 	cache := cmp.Or(c.d.Cache, filepath.Join(c.d.DirOf(c.d.Client), "chains"))
 	var made report
-	for _, h := range testbed.OneOnEach(c.d.Hosts) { // the same spec gives the same blocks on each machine
+	for _, h := range testbed.OnePerMachine(c.d.Hosts) { // the same spec gives the same blocks on each machine
 		var err error
 		if made, err = c.work(ctx, h, task{Do: "make", Cache: cache, Spec: chain.Spec(want)}, say); err != nil {
 			return system.Chain{}, fmt.Errorf("sia-chain: make a chain of %d blocks: %w", want.Blocks, err)

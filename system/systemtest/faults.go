@@ -128,7 +128,7 @@ func (s Suite) revive(t *testing.T) {
 		t.Skip("a deployment cannot be brought up again")
 	}
 	d := s.deployment(t)
-	_, err := system.Revive(Context(t), s.System, d)
+	_, err := system.RestartDeployment(Context(t), s.System, d)
 	kit{t}.fails("revive an empty directory", err)
 	c, err := system.Begin(Context(t), s.System, system.Start, d)
 	kit{t}.must("start", err)
@@ -142,7 +142,7 @@ func (s Suite) revive(t *testing.T) {
 		if err := k.c.Stop(k.ctx()); err != nil {
 			t.Logf("stop of what was killed: %v", err) // the error is not judged here
 		}
-		k.c, err = system.Revive(k.ctx(), s.System, d)
+		k.c, err = system.RestartDeployment(k.ctx(), s.System, d)
 		k.must("revive", err)
 		k.n = k.c.Nodes()[0].(system.Store)
 		k.want(all...)

@@ -224,7 +224,7 @@ func testProcesses(t *testing.T, tb *testbed.Testbed) {
 	}
 	must(t, held.Stop(t.Context()))
 	t.Run("observed", func(t *testing.T) {
-		traced := testbed.Trace(h)
+		traced := testbed.TrackProcesses(h)
 		p, q := start(t, h, shell("twin", "sleep 60")), start(t, other, shell("twin", "sleep 60"))
 		if p.Name() != "twin" || q.Name() != "b/twin" {
 			t.Errorf("names %s and %s", p.Name(), q.Name())
@@ -476,7 +476,7 @@ func launched(t *testing.T, orphaned time.Duration) (*Host, testbed.Process) {
 	t.Helper()
 	tb := bed(t, testbed.Options{Plain: true})
 	at := addHost(t, tb, "a")
-	traced := testbed.Trace(at)
+	traced := testbed.TrackProcesses(at)
 	h, err := launch(t.Context(), tb, at, orphaned)
 	must(t, err)
 	return h, traced()[0]

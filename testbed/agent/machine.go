@@ -176,7 +176,7 @@ func (f remoteFiles) Walk(dir string, each func(testbed.Entry) error) error {
 	}
 }
 
-// Attributes implements testbed.Files.
-func (f remoteFiles) Attributes(dir string) bool {
-	return askOr(f.h, false, "/files/Attributes", dir)
+// SupportsXattrs implements testbed.Files.
+func (f remoteFiles) SupportsXattrs(dir string) bool {
+	return askOr(f.h, false, "/files/SupportsXattrs", dir)
 }

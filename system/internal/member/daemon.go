@@ -46,8 +46,8 @@ type Swarm struct {
 
 // publication is the information that leechers need, like a .torrent file.
 type publication struct {
-	said []byte   // returned by a node
-	by   []string // addresses of the nodes that published it
+	metadata []byte   // returned by a node
+	by       []string // addresses of the nodes that published it
 }
 
 // publish records what the node at address returned for ref.
@@ -80,7 +80,7 @@ func (k *Swarm) task(ref system.Ref, from []string) (t Task, err error) {
 	if !there {
 		return t, fmt.Errorf("%s: %s was published by no node here: %w", k.Name, ref, system.ErrNotFound)
 	}
-	t = Task{Said: p.said, From: from}
+	t = Task{Metadata: p.metadata, From: from}
 	if k.Leaf {
 		seeders := slices.DeleteFunc(slices.Clone(from), func(a string) bool { return !slices.Contains(p.by, a) })
 		if len(seeders) > 0 {
@@ -92,7 +92,7 @@ func (k *Swarm) task(ref system.Ref, from []string) (t Task, err error) {
 
 // Task is a node's task to fetch a content.
 type Task struct {
-	Said      []byte   // the information returned by its publisher
+	Metadata  []byte   // the information returned by its publisher
 	From      []string // addresses of peers
 	Published bool     // the content was published on this node, not fetched from peers
 }
@@ -172,8 +172,8 @@ func (n *Daemon) Publish(ctx context.Context, title string, size int64, r io.Rea
 	if err = json.Unmarshal(answer, &p); err != nil {
 		return "", fmt.Errorf("%s: publish %q: %w: %w", n.swarm.Name, title, system.ErrAnswer, err)
 	}
-	n.swarm.publish(p.Ref, p.Said, n.address)
-	n.keep(p.Ref, Task{Said: p.Said, Published: true})
+	n.swarm.publish(p.Ref, p.Metadata, n.address)
+	n.keep(p.Ref, Task{Metadata: p.Metadata, Published: true})
 	return p.Ref, nil
 }
 

@@ -66,8 +66,8 @@ type Node interface {
 
 // published is the answer to a publication.
 type published struct {
-	Ref  system.Ref
-	Said []byte
+	Ref      system.Ref
+	Metadata []byte
 }
 
 // Handler serves the control API.

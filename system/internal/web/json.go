@@ -22,16 +22,16 @@ const maxJSON = 256 << 20
 // StatusError is an answer without success. Callers know the meaning of status and text in their
 // system: they use errors.As and wrap the matching error (ErrAuth, …).
 type StatusError struct {
-	Method string
-	URL    string // without query and password
-	Status int
-	Said   string // text of the answer with collapsed white space, at most 1 KiB
-	Text   string // answer as read, since the relevant part may be at its end
+	Method  string
+	URL     string // without query and password
+	Status  int
+	Message string // text of the answer with collapsed white space, at most 1 KiB
+	Text    string // answer as read, since the relevant part may be at its end
 }
 
 // Error implements error. Clients put the system's name before it.
 func (e *StatusError) Error() string {
-	said := e.Said
+	said := e.Message
 	if said != "" {
 		said = ": " + said
 	}
@@ -150,7 +150,7 @@ func (c *Client) refusal(resp *http.Response) error {
 	said = strings.Join(strings.Fields(said), " ")
 	return fmt.Errorf("%s: %w", c.name, &StatusError{
 		Method: resp.Request.Method, URL: public(resp.Request.URL), Status: resp.StatusCode,
-		Said: said[:min(len(said), 1<<10)], Text: string(answer),
+		Message: said[:min(len(said), 1<<10)], Text: string(answer),
 	})
 }
 

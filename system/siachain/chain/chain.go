@@ -33,13 +33,13 @@ const (
 	V2 = "v2" // after it: spend policies; proofs in the transactions, commitments in the blocks
 )
 
-// WatchedShare is the share of payments, block rewards and paying wallets that belong to the
+// watchedShare is the share of payments, block rewards and paying wallets that belong to the
 // watched addresses. It determines how much a wallet that only follows its own addresses finds in a
 // chain.
-const WatchedShare = 0.1
+const watchedShare = 0.1
 
-// MaxBlocks limits a chain, by info.yaml: with more, timestamps would approach the present.
-const MaxBlocks = 1_000_000
+// maxBlocks limits a chain, by info.yaml: with more, timestamps would approach the present.
+const maxBlocks = 1_000_000
 
 const receivers = 16 // watched addresses that are only paid to
 
@@ -125,7 +125,7 @@ func (s Spec) Watched() []types.Address {
 	return all
 }
 
-// start returns the time of genesis. It is early enough for the last of MaxBlocks to be in the
+// start returns the time of genesis. It is early enough for the last of maxBlocks to be in the
 // past.
 func start() time.Time { return time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
@@ -134,7 +134,7 @@ func start() time.Time { return time.Date(2000, time.January, 1, 0, 0, 0, 0, tim
 func (s Spec) payers() int { return max(32, 4*s.Transactions) }
 
 // watchedPayer reports whether a paying wallet is watched.
-func (s Spec) watchedPayer(i int) bool { return float64(i) < WatchedShare*float64(s.payers()) }
+func (s Spec) watchedPayer(i int) bool { return float64(i) < watchedShare*float64(s.payers()) }
 
 // key returns the n-th key of a kind. It depends on the seed, but not on the number of blocks.
 func (s Spec) key(kind string, n int) types.PrivateKey {

@@ -112,7 +112,7 @@ func TestBlocksAreValidAndWhatTheSpecSays(t *testing.T) {
 			if until := time.Since(b.Timestamp); until < 365*24*time.Hour {
 				t.Fatalf("%s: a block of %v", form, b.Timestamp)
 			}
-			bytes += EncodedBytes(b)
+			bytes += encodedBytes(b)
 			transactions += int64(len(b.Transactions) + len(b.V2Transactions()))
 			count := func(payer types.Address, outputs []types.SiacoinOutput) {
 				if watched[payer] {
@@ -143,8 +143,8 @@ func TestBlocksAreValidAndWhatTheSpecSays(t *testing.T) {
 			"payments to watched addresses": float64(toWatched) / float64(paid),
 			"payments from them":            float64(spent) / float64(transactions),
 		} {
-			if share < WatchedShare/2 || share > 2*WatchedShare {
-				t.Errorf("%s: the share of %s is %.3f, and should be about %v", form, what, share, WatchedShare)
+			if share < watchedShare/2 || share > 2*watchedShare {
+				t.Errorf("%s: the share of %s is %.3f, and should be about %v", form, what, share, watchedShare)
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func TestTheDifficultyStaysTrivial(t *testing.T) {
 			state = next
 		}
 	}
-	if last := start().Add(MaxBlocks * interval); time.Until(last) > -365*24*time.Hour {
+	if last := start().Add(maxBlocks * interval); time.Until(last) > -365*24*time.Hour {
 		t.Errorf("the last block would be of %v", last)
 	}
 }

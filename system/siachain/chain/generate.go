@@ -109,7 +109,7 @@ func (g *generator) payment(p *payer) (outputs []types.SiacoinOutput, fee types.
 
 // payee draws the address to pay: a new one or a watched one.
 func (g *generator) payee() (a types.Address) {
-	if g.random.Float64() < WatchedShare {
+	if g.random.Float64() < watchedShare {
 		return g.watched[g.random.IntN(len(g.watched))]
 	}
 	for i := 0; i < len(a); i += 8 {
@@ -197,7 +197,7 @@ func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (
 		pad.ApplyBlock(state, update)
 		g.apply(b, state, update)
 
-		m.Bytes += EncodedBytes(b)
+		m.Bytes += encodedBytes(b)
 		if time.Since(said) >= time.Second {
 			said = time.Now()
 			say(n+1, s.Blocks)
@@ -211,8 +211,8 @@ func generate(ctx context.Context, s Spec, store *chain.DBStore, say Progress) (
 	return m, nil
 }
 
-// EncodedBytes returns the size of a block as the RPC SendV2Blocks sends it, in both forms.
-func EncodedBytes(b types.Block) int64 {
+// encodedBytes returns the size of a block as the RPC SendV2Blocks sends it, in both forms.
+func encodedBytes(b types.Block) int64 {
 	var buf bytes.Buffer
 	e := types.NewEncoder(&buf)
 	types.V2Block(b).EncodeTo(e)

@@ -121,7 +121,7 @@ func TestABuildThatIsEndedLeavesNothing(t *testing.T) {
 	cache := t.TempDir()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	_, err := Get(ctx, cache, Spec{Blocks: MaxBlocks, Form: V2}, func(done, _ int) { cancel(enough) })
+	_, err := Get(ctx, cache, Spec{Blocks: maxBlocks, Form: V2}, func(done, _ int) { cancel(enough) })
 	if !errors.Is(err, enough) {
 		t.Fatalf("got %v", err)
 	}
