@@ -22,7 +22,7 @@ func (p *NodeCount) parse(s string) error {
 	case strings.HasSuffix(s, "%") && share.parse(s) == nil && share > 0:
 		*p = NodeCount(share.String())
 	default:
-		return notA("Part", s, fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes))
+		return notA("NodeCount", s, fmt.Sprintf("a number from 1 to %d such as `2`, or a share such as `25%%`", mostNodes))
 	}
 	return nil
 }

@@ -243,12 +243,12 @@ def publish(core, request):
         if time.monotonic() > end:
             raise RuntimeError('it does not serve: ' + c.torrent.state)
         yield task.deferLater(reactor, 0.01, lambda: None)
-    return {'Ref': c.ref, 'Said': base64.b64encode(info).decode()}
+    return {'Ref': c.ref, 'Metadata': base64.b64encode(info).decode()}
 
 
 def fetch(core, request, ref):
     job = json.load(request.content)
-    c = contents.get(ref) or Content(core, base64.b64decode(job['Said']))
+    c = contents.get(ref) or Content(core, base64.b64decode(job['Metadata']))
     c.peers += [a for a in job['From'] or [] if a not in c.peers]
     c.introduce()
 
