@@ -87,11 +87,7 @@ func (f *Frame) compare() []Overall {
 		if f.View.Arrange != nil { // the mean of configurations of one system means nothing
 			continue
 		}
-		for _, s := range f.Systems {
-			if o, ok := f.pool(s, m); ok {
-				overall = append(overall, o)
-			}
-		}
+		overall = append(overall, f.overall(m)...)
 	}
 	return overall
 }
@@ -180,11 +176,37 @@ func direction(significant bool, ratio Num, better record.Better) int {
 	return 0
 }
 
+// overall compares systems with the baseline over all cells; the systems are a family for Holm's correction.
+func (f *Frame) overall(m record.Metric) (all []Overall) {
+	family := 0
+	for _, s := range f.Systems {
+		if slices.ContainsFunc(f.Cells, func(c *Cell) bool { return c.System == s.Name && f.base(c) != nil }) {
+			family++
+		}
+	}
+	var ps []float64
+	for _, s := range f.Systems {
+		if o, ok := f.pool(s, m, family); ok {
+			all, ps = append(all, o), append(ps, float64(o.P))
+		}
+	}
+	for i, p := range stats.Holm(ps) {
+		if !(p <= alpha) {
+			all[i].Significant, all[i].Better = false, 0
+		}
+	}
+	return all
+}
+
 // Pooled returns the geometric mean of cells' ratios, given their logarithms by block and the
-// centre of each cell, with its interval, p-value and number of blocks.
-func Pooled(rows [][]float64, centres []float64) (v Value, p float64, blocks int) {
+// centre of each cell, with its interval, p-value and number of blocks. Test and interval are Student's
+// if the signed-rank test cannot be significant in a family of so many comparisons.
+func Pooled(rows [][]float64, centres []float64, family int) (v Value, p float64, blocks int) {
 	means := stats.BlockMeans(rows, centres)
 	i, p := stats.PairedRatio(means, Confidence)
+	if least := stats.LeastPairedP(len(means)); least <= alpha && least*float64(family) > alpha {
+		i, p = stats.StudentRatio(means, Confidence)
+	}
 	v = Number(math.Exp(stat.Mean(centres, nil)))
 	if i.Bounded() {
 		v.Lo, v.Hi = min(Num(i.Lo), v.Number), max(Num(i.Hi), v.Number)
@@ -196,7 +218,7 @@ func Pooled(rows [][]float64, centres []float64) (v Value, p float64, blocks int
 // are the unit, because a system may be slow in all cells of a block: test and interval are those
 // of the blocks' means, and with fewer than six blocks nothing is claimed. A single cell needs no
 // pooling.
-func (f *Frame) pool(s System, m record.Metric) (Overall, bool) {
+func (f *Frame) pool(s System, m record.Metric, family int) (Overall, bool) {
 	o := Overall{System: s.Name, Metric: m.Key}
 	var rows [][]float64 // logarithms of the ratios of a cell's pairs, by block
 	var centres []float64
@@ -224,7 +246,7 @@ func (f *Frame) pool(s System, m record.Metric) (Overall, bool) {
 		o.N, o.Range, o.P, o.Significant, o.Better = only.N, only.Range, only.P, only.Significant, only.Better
 		return o, true
 	}
-	v, p, n := Pooled(rows, centres)
+	v, p, n := Pooled(rows, centres, family)
 	o.N, o.Range, o.P = n, Range{v.Number, v.Lo, v.Hi}, Num(p)
 	o.Significant = (o.Lo > 1 || o.Hi < 1) && p <= alpha
 	o.Better = direction(o.Significant, o.Value, m.Better)

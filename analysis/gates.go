@@ -200,10 +200,11 @@ func (r *Result) means(c *Cell, rule gate.Rule) bool {
 func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 	rows := r.Frame.Of(d.cell, m.Key)
 	p := r.Frame.polled(d.cell, m)
-	lo, hi, lumped := 0.0, 0.0, false
-	if slices.Contains(successMetrics, m.Key) {
-		s := r.Frame.success(d.cell, gateConfidence)
-		lumped = s.lumped
+	var lo, hi float64
+	var s Proportion
+	ofSuccess := slices.Contains(successMetrics, m.Key)
+	if ofSuccess {
+		s = r.Frame.success(d.cell, gateConfidence)
 		d.N, d.Range = d.cell.Valid, s.Range
 		if s.Of == 0 {
 			d.because("unfinished", nil)
@@ -245,29 +246,28 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		}
 		return lo >= rule.Value, hi < rule.Value
 	})
-	if lumped && d.State == GatePass {
-		d.State = GateInconclusive
-		d.because("lumped", nil)
-	}
-	if slices.Contains(successMetrics, m.Key) && !r.View.InTime {
-		d.late(rule)
+	if ofSuccess && (rule.Op == ">" || rule.Op == ">=") {
+		d.doubt(s, r.View.InTime, func(lo float64) bool { return lo > rule.Value || rule.Op == ">=" && lo == rule.Value })
+	} else if ofSuccess {
+		d.doubt(s, true, nil)
 	}
 }
 
-// late revokes a pass that would be undone if operations cut off by the experiment's deadline,
-// or starved by the link, had failed.
-func (d *CellRuling) late(rule gate.Rule) {
+// doubt revokes a pass by a success rate if one trial holds most failures, or if the lower bound would
+// not be enough had operations failed that the experiment's deadline cut off or the link starved.
+func (d *CellRuling) doubt(s Proportion, inTime bool, enough func(lo float64) bool) {
+	if s.lumped && d.State == GatePass {
+		d.State = GateInconclusive
+		d.because("lumped", nil)
+	}
 	n := d.cell.Outcomes[record.Deadline.String()] + d.cell.Outcomes[record.Starved.String()]
-	of := d.cell.Success.Of
-	if d.State != GatePass || n == 0 || rule.Op != ">" && rule.Op != ">=" {
+	if d.State != GatePass || n == 0 || inTime {
 		return
 	}
-	kept := float64(of) / float64(of+n)
-	if least := float64(d.Lo) * kept; least > rule.Value || rule.Op == ">=" && least >= rule.Value {
-		return
+	if all := float64(s.Of + n); !enough(float64(d.Lo) * float64(s.Of) / all) {
+		d.State = GateInconclusive
+		d.because("late", map[string]any{"N": n, "Kept": Num(float64(s.OK) / all)})
 	}
-	d.State = GateInconclusive
-	d.because("late", map[string]any{"N": n, "Kept": d.Value * Num(kept)})
 }
 
 // within decides against another system's cell of the same group, paired by block. Censored
@@ -296,6 +296,10 @@ func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 		return
 	case Censored(theirs) > 0:
 		d.because("cut-there", rule.System)
+		return
+	}
+	if slices.Contains(successMetrics, m.Key) {
+		d.success(r, other, r.Frame, m, rule.Share)
 		return
 	}
 	base := map[int]float64{}
@@ -330,10 +334,14 @@ func (d *CellRuling) within(r *Result, m record.Metric, rule gate.Rule) {
 func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule gate.Rule) {
 	d.Unit = "×"
 	other := base.of[d.cell]
+	if slices.Contains(successMetrics, m.Key) {
+		d.success(r, other, base.run.Frame, m, rule.Share)
+		return
+	}
 	mine, theirs := r.Frame.Of(d.cell, m.Key), base.run.Frame.Of(other, m.Key)
 	xs, ys := finite(mine, m), finite(theirs, m)
 	n := min(len(xs), len(ys))
-	d.because("sides", int64(n))
+	d.sides(len(xs), len(ys))
 	if never(mine, theirs) == "new" && n >= gate.FewestTrials {
 		d.N = n
 		d.because("never", nil)
@@ -344,6 +352,20 @@ func (d *CellRuling) noWorse(r *Result, base *baseCells, m record.Metric, rule g
 	}
 	d.ratio(stats.Ratio(xs, ys, gateConfidence), n, m, rule.Share, r.Frame.polled(d.cell, m),
 		base.run.Frame.polled(other, m))
+}
+
+// success decides by the ratio of the shares of all operations, as limit does: the median of the trials'
+// shares hides failures of a few trials.
+func (d *CellRuling) success(r *Result, other *Cell, of *Frame, m record.Metric, share float64) {
+	mine, theirs := r.Frame.success(d.cell, gateConfidence), of.success(other, gateConfidence)
+	d.sides(d.cell.Valid, other.Valid)
+	d.ratio(stats.RatioOf(mine.interval(), theirs.interval()), min(d.cell.Valid, other.Valid), m, share, polledRange{},
+		polledRange{})
+	d.doubt(mine, r.View.InTime, func(lo float64) bool { return lo >= 1-share })
+}
+
+func (d *CellRuling) sides(mine, base int) {
+	d.because("sides", map[string]int{"Mine": mine, "Base": base})
 }
 
 // ratio decides by the interval of a ratio, which may be worse than 1 by a share; p and base are

@@ -170,11 +170,14 @@ func (f *Frame) addTrials(trials []record.Trial) {
 		}
 		invalid := InvalidTrial{Trial: t.ID, Cell: c.ID, System: c.System, Where: f.Layout.Where(c), Block: t.Block,
 			State: string(t.State), Reasons: t.Invalid, Error: t.Error}
-		// A superseded trial stays if it had wrong bytes.
-		if t.ID != latest[cellBlock{t.Cell, t.Block}] && t.Outcomes[record.WrongBytes.String()] == 0 {
+		if t.ID != latest[cellBlock{t.Cell, t.Block}] {
 			if !t.Warmup && (t.State == record.Failed || t.State == record.Done) {
 				invalid.State, invalid.Reasons = superseded, append([]string{"executed again"}, t.Invalid...)
 				f.Invalid = append(f.Invalid, invalid)
+			}
+			if t.Outcomes[record.WrongBytes.String()] > 0 { // it stays for the rule wrong-bytes, in no statistic
+				t.Invalid = append(slices.Clone(t.Invalid), superseded)
+				f.Trials = append(f.Trials, &Trial{Trial: t, Info: c})
 			}
 			continue
 		}
@@ -255,15 +258,11 @@ func (f *Frame) addRows(t *Trial, lacking map[rowKey]bool) {
 	if t.State != record.Done && t.State != record.Running {
 		return
 	}
-	censored := cutOff
-	if f.View.Censored != nil {
-		censored = f.View.unreached
-	}
 	for _, m := range f.Metrics {
 		v, has := t.Metrics[m.Key]
 		switch {
 		case lacking[rowKey{t.Info, m.Key}] || !Supported(m.Key, t.Trial):
-		case !has && censored(t.Trial, m.Key):
+		case !has && f.View.censors(t, m.Key):
 			f.Rows = append(f.Rows, Row{Trial: t, Metric: m.Key, Value: beyond(m), Censored: true})
 		case has && !math.IsNaN(v) && !math.IsInf(v, 0):
 			f.Rows = append(f.Rows, Row{Trial: t, Metric: m.Key, Value: v})

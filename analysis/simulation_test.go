@@ -96,7 +96,7 @@ func analysed(t testing.TB, plan *experiment.Plan, view *analysis.View, metrics 
 func simulatedPlan(t testing.TB, file string) *experiment.Plan {
 	t.Helper()
 	var catalog experiment.Catalog
-	for _, name := range []string{"nginx", "boxo"} {
+	for _, name := range []string{"nginx", "boxo", "static", "s3"} {
 		catalog = append(catalog, experiment.SystemSpec{Name: name, Modes: []string{"start"},
 			Can: []string{"http"}})
 	}
@@ -217,6 +217,8 @@ func TestNullRuns(t *testing.T) {
 	}{
 		"retrieve": {simulated, 100, false},
 		"one cell": {strings.Replace(simulated, "[1, 8, 64]", "8", 1), 100, false},
+		"four systems": {strings.Replace(strings.Replace(simulated, "[nginx, boxo]", "[nginx, boxo, static, s3]", 1),
+			"repetitions: 8", "repetitions: 6", 1), 100, false},
 		"overhead": {simulatedCosts, 25, true},
 		"fill":     {simulatedFills, 100, true},
 	} {
@@ -235,7 +237,9 @@ func TestNullRuns(t *testing.T) {
 					for _, f := range r.Findings {
 						fired[f.Rule]++
 					}
-					if o, ok := r.OverallOf("boxo", r.Headline); ok && o.Significant {
+					if slices.ContainsFunc(r.Overall, func(o analysis.Overall) bool {
+						return o.Metric == r.Headline && o.Significant
+					}) {
 						differ++
 					}
 				}

@@ -117,6 +117,10 @@ func Share(trials []stats.Count, oneFate bool, conf float64) Proportion {
 	return p
 }
 
+func (p Proportion) interval() stats.Interval {
+	return stats.Interval{Mid: float64(p.Value), Lo: float64(p.Lo), Hi: float64(p.Hi)}
+}
+
 func (p *Proportion) estimate(i stats.Interval) {
 	p.Range, p.Worth = rangeOf(i), int64(i.N)
 }
@@ -161,6 +165,18 @@ func Supported(metric string, t record.Trial) bool {
 // nodes are over all nodes, however few.
 var overOperations = []string{"ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable", "poll"}
 
+// censors reports whether a metric that a trial lacks is censored.
+func (v *View) censors(t *Trial, metric string) bool {
+	cut := cutOff(t.Trial, metric)
+	if v.Censored != nil {
+		cut = v.unreached(t.Trial, metric)
+	}
+	if v.Censors != nil {
+		return v.Censors(t, metric, cut)
+	}
+	return cut
+}
+
 // unreached reports whether a trial lacks a metric of View.Censored because some of its
 // operations were not ok.
 func (v *View) unreached(t record.Trial, metric string) bool {
@@ -168,14 +184,20 @@ func (v *View) unreached(t record.Trial, metric string) bool {
 	for _, n := range t.Outcomes {
 		all += n
 	}
-	return slices.Contains(v.Censored, metric) && t.Outcomes[record.OK.String()] < all
+	return (slices.Contains(v.Censored, metric) || lined(t, metric)) && t.Outcomes[record.OK.String()] < all
 }
 
-// cutOff is the default of View.Censored: a percentile of times is missing because operations
-// were cut off before they finished.
+// lined reports whether a metric is a share of a load line that the trial has.
+func lined(t record.Trial, metric string) bool {
+	line, is := strings.CutSuffix(metric, "_share")
+	return is && t.Metrics[line] > 0
+}
+
+// cutOff is the default of View.Censored: a percentile of times, or what follows from one, is missing
+// because operations were cut off before they finished.
 func cutOff(t record.Trial, metric string) bool {
-	if !slices.Contains([]string{"ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p"},
-		strings.TrimRight(metric, "0123456789")) {
+	if !slices.Contains([]string{"ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p", "throughput"},
+		strings.TrimRight(metric, "0123456789")) && !lined(t, metric) {
 		return false
 	}
 	for _, o := range record.Outcomes() {

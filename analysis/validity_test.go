@@ -1,12 +1,15 @@
 package analysis_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
+	"github.com/plimsoll-project/plimsoll/scenario/overhead"
 	"github.com/plimsoll-project/plimsoll/scenario/retrieve"
 )
 
@@ -126,6 +129,111 @@ repetitions: 3
 		r := analysed(t, plan, retrieve.Scenario{}.View(), retrieve.Scenario{}.Metrics(), trials)
 		if _, has := r.Cells[0].Metrics["duration_p99"]; has != want {
 			t.Errorf("with a trial of %d operations the cell has a 99th percentile: %t", few, has)
+		}
+	}
+}
+
+// A run of trials in one cell per system, of which change is done to boxo's.
+func cellsOf(t *testing.T, blocks int, change func(block int, x *record.Trial)) *analysis.Result {
+	t.Helper()
+	plan := simulatedPlan(t, strings.Replace(strings.Replace(simulated, "[1, 8, 64]", "8", 1), "repetitions: 8",
+		fmt.Sprint("repetitions: ", blocks), 1))
+	var trials []record.Trial
+	for block := range blocks {
+		for _, c := range plan.Cells {
+			x := trialOf(c, block, len(trials), 400, map[string]float64{"throughput": 40e6, "success_rate": 1,
+				"duration_p50": 1, "load_line": 50e6, "load_line_share": 0.8})
+			if c.System == "boxo" {
+				change(block, &x)
+			}
+			trials = append(trials, x)
+		}
+	}
+	return analysed(t, plan, retrieve.Scenario{}.View(), retrieve.Scenario{}.Metrics(), trials)
+}
+
+// Three of twenty trials fail: every median is 100 %, the share of operations is 85 %.
+func TestSuccessGatesCountOperations(t *testing.T) {
+	good := cellsOf(t, 20, func(int, *record.Trial) {})
+	bad := cellsOf(t, 20, func(block int, x *record.Trial) {
+		if block%6 == 5 {
+			x.Outcomes, x.Metrics["success_rate"] = map[string]int64{"ok": 4, "error": 396}, 0.01
+		}
+	})
+	slow := cellsOf(t, 20, func(_ int, x *record.Trial) { x.Outcomes["deadline"] = 100 })
+	for _, c := range []struct {
+		run         *analysis.Result
+		gate, state string
+	}{
+		{good, "success_rate within 5% of nginx", analysis.GatePass},
+		{bad, "success_rate within 5% of nginx", analysis.GateInconclusive},
+		{bad, "success_rate within 60% of nginx", analysis.GatePass},
+		{slow, "success_rate within 5% of nginx", analysis.GateInconclusive}, // had the deadlines been failures
+		{slow, "success_rate within 30% of nginx", analysis.GatePass},
+		{good, "success_rate no worse than BASE by 5%", analysis.GatePass},
+		{bad, "success_rate no worse than BASE by 5%", analysis.GateInconclusive},
+	} {
+		var rulings []analysis.Ruling
+		if with := compared(t, good, c.run); strings.Contains(c.gate, "BASE") {
+			must(t, with.DecideGates([]string{c.gate}))
+			rulings = with.Gates
+		} else {
+			var err error
+			rulings, err = c.run.DecideGates([]string{c.gate})
+			must(t, err)
+		}
+		if rulings[0].State != c.state {
+			t.Errorf("%s: %s, want %s: %+v", c.gate, rulings[0].State, c.state, rulings[0].Cells)
+		}
+	}
+}
+
+// What follows from a median that was cut off is cut off too: half of the trials came near the load line.
+func TestSharesOfTheLoadLineAreCensored(t *testing.T) {
+	r := cellsOf(t, 12, func(block int, x *record.Trial) {
+		if block%2 == 0 {
+			x.Outcomes["deadline"] = 500
+			delete(x.Metrics, "load_line_share")
+		}
+	})
+	rulings, err := r.DecideGates([]string{"load_line_share >= 50% where system == boxo"})
+	must(t, err)
+	if rulings[0].State != analysis.GateInconclusive {
+		t.Errorf("%+v", rulings[0])
+	}
+}
+
+// A trial that was executed again counts once, also if its bytes were wrong and its validity is judged anew.
+func TestSupersededTrialWithWrongBytes(t *testing.T) {
+	plan := simulatedPlan(t, strings.Replace(simulated, "[1, 8, 64]", "8", 1))
+	c := plan.Cells[0]
+	first := trialOf(c, 0, 0, 400, map[string]float64{"throughput": 1e6})
+	first.Outcomes["wrong-bytes"] = 1
+	again := trialOf(c, 0, 1, 400, map[string]float64{"throughput": 40e6})
+	r := analysed(t, plan, retrieve.Scenario{}.View(), retrieve.Scenario{}.Metrics(), []record.Trial{first, again})
+	if m := r.Cells[0].Metrics["throughput"]; m.N != 1 || m.Median != 40e6 || r.Run.Done != 1 || !r.Found("wrong-bytes") {
+		t.Errorf("%+v, %d done, %v", m, r.Run.Done, r.Findings)
+	}
+}
+
+// An operation that never ends by itself in half of the trials has no median. A put has no first byte to wait for.
+func TestOnlyWhatOperationsHaveIsCensored(t *testing.T) {
+	plan := simulatedPlan(t, strings.Replace(simulatedCosts, "[put, get]", "[put, get, stat]", 1))
+	var trials []record.Trial
+	for _, c := range plan.Cells {
+		x := trialOf(c, 0, len(trials), 9, map[string]float64{})
+		x.Outcomes["deadline"] = 1
+		trials = append(trials, x)
+	}
+	s := overhead.Scenario{}
+	r := analysed(t, plan, s.View(), s.Metrics(), trials)
+	for _, c := range r.Cells {
+		op := c.Plan.Overhead.Operation
+		for metric, want := range map[string]bool{"duration_p50": true, "first_byte_p50": op == "get",
+			"throughput": op != "stat", "put_p50": false} {
+			if got := analysis.Censored(r.Frame.Of(c, metric)) > 0; got != want {
+				t.Errorf("%s of %s is censored: %t", metric, op, got)
+			}
 		}
 	}
 }

@@ -44,6 +44,8 @@ type View struct {
 	// operations were not ok; none: the percentiles of times in trials with operations that
 	// were cut off.
 	Censored []string
+	// Censors decides whether a metric that a trial lacks is censored; cut is the answer of Censored; nil: cut.
+	Censors func(t *Trial, metric string, cut bool) bool
 	// Arrange sets what cells are compared with (Baseline, Pair); nil: the baseline system's
 	// cell of the same group.
 	Arrange func(*Frame)

@@ -46,7 +46,19 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 		ratio.Warn = fmt.Sprintf("%d values give a %.4g %% interval; at least %d are needed for %.4g %%", n,
 			100*most, minMedianN(conf), 100*conf)
 	}
-	cx, cy := MedianCI(xs, ratio.Conf), MedianCI(ys, ratio.Conf)
+	of := RatioOf(MedianCI(xs, ratio.Conf), MedianCI(ys, ratio.Conf))
+	ratio.Lo, ratio.Hi = of.Lo, of.Hi
+	return ratio
+}
+
+// RatioOf returns the ratio of two independent estimates that are not negative, from their intervals. On
+// the logarithmic scale, the distances of their ends are squared and added, as in [Ratio].
+func RatioOf(x, y Interval) Interval {
+	ratio := unbounded(x.Mid/y.Mid, min(x.N, y.N))
+	if !(y.Mid > 0) {
+		ratio.Mid, ratio.Warn = math.NaN(), fmt.Sprintf("no ratio of %.4g and %.4g", x.Mid, y.Mid)
+		return ratio
+	}
 	// Equal values have no distance, even if they are 0.
 	apart := func(a, b float64) float64 {
 		if a == b {
@@ -54,10 +66,10 @@ func Ratio(xs, ys []float64, conf float64) Interval {
 		}
 		return math.Log(a / b)
 	}
-	ratio.Lo = ratio.Mid * math.Exp(-math.Hypot(apart(cx.Mid, cx.Lo), apart(cy.Hi, cy.Mid)))
-	ratio.Hi = ratio.Mid * math.Exp(math.Hypot(apart(cx.Hi, cx.Mid), apart(cy.Mid, cy.Lo)))
-	if ratio.Mid == 0 {
-		ratio.Lo, ratio.Hi = 0, cx.Hi/cy.Lo
+	ratio.Lo = ratio.Mid * math.Exp(-math.Hypot(apart(x.Mid, x.Lo), apart(y.Hi, y.Mid)))
+	ratio.Hi = ratio.Mid * math.Exp(math.Hypot(apart(x.Hi, x.Mid), apart(y.Mid, y.Lo)))
+	if x.Mid == 0 {
+		ratio.Lo, ratio.Hi = 0, x.Hi/y.Lo
 	}
 	return ratio
 }

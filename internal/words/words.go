@@ -24,6 +24,9 @@ func quantity(v float64, unit string) (number, suffix string) {
 	}
 	switch unit {
 	case "ratio":
+		if v >= 0.9995 && v < 1 { // not all
+			return "> 99.9", "%"
+		}
 		return Digits(v*100, 3), "%"
 	case "s/GB":
 		return Digits(v, 3), "CPU s/GB"

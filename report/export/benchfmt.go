@@ -49,7 +49,7 @@ func Benchfmt(r *analysis.Result, w io.Writer) error {
 		res := &benchfmt.Result{Config: config, Name: benchfmt.Name(benchName(r.Scenario, t.Info)), Iters: 1}
 		for _, m := range r.Metrics {
 			if v, ok := t.Metrics[m.Key]; ok && !math.IsNaN(v) && !math.IsInf(v, 0) &&
-				analysis.Supported(m.Key, t.Trial) {
+				analysis.Supported(m.Key, t.Trial) && shown(r.Frame, t, m.Key) {
 				res.Values = append(res.Values, benchfmt.Value{Value: v, Unit: benchUnit(m)})
 			}
 		}
@@ -61,6 +61,12 @@ func Benchfmt(r *analysis.Result, w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// shown reports whether reports use the metric of a trial: not if that of others of its cell is censored or lacking.
+func shown(f *analysis.Frame, t *analysis.Trial, metric string) bool {
+	rows := f.Of(t.Info, metric)
+	return analysis.Censored(rows) == 0 && slices.ContainsFunc(rows, func(r analysis.Row) bool { return r.Trial == t })
 }
 
 // benchUnit names a metric as a unit: benchstat keeps one table per unit.

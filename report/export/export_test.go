@@ -173,3 +173,31 @@ func TestOpsAreStreamedWhole(t *testing.T) {
 		t.Error("no failed operation in the export")
 	}
 }
+
+// What reports do not state of a cell is not exported for benchstat: a metric of which a trial is censored, or one
+// that this trial does not support.
+func TestBenchfmtHasWhatReportsHave(t *testing.T) {
+	_, r := retrieved(t)
+	values := func() map[string]int {
+		var b strings.Builder
+		must(t, Benchfmt(r, &b))
+		n := map[string]int{}
+		for line := range strings.Lines(b.String()) {
+			for _, unit := range []string{"throughput-B/sec", "success-rate-frac"} {
+				if strings.HasPrefix(line, "Benchmark") && strings.Contains(line, unit) {
+					n[unit]++
+				}
+			}
+		}
+		return n
+	}
+	before, c := values(), r.Cells[0]
+	trials := len(r.Frame.Of(c, "throughput"))
+	r.Frame.Of(c, "throughput")[0].Censored = true
+	r.Frame.Of(c, "success_rate")[0].Trial = &analysis.Trial{}
+	after := values()
+	if trials < 2 || before["throughput-B/sec"]-after["throughput-B/sec"] != trials ||
+		before["success-rate-frac"]-after["success-rate-frac"] != 1 {
+		t.Errorf("%v, then %v, of %d trials of the cell", before, after, trials)
+	}
+}

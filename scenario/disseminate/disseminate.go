@@ -236,5 +236,8 @@ func swarmRecovery(in *scenario.Measured, put func(string, float64)) {
 	held := in.EachDetail(record.DetailRecovery)
 	after := slices.DeleteFunc(slices.Clone(held), math.IsNaN)
 	put("recovered", float64(len(after))/float64(len(held)))
+	for len(after) < len(held) {
+		after = append(after, math.Inf(1)) // never
+	}
 	put("recovery", stats.Median(after))
 }

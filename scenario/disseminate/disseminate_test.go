@@ -7,11 +7,13 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -733,5 +735,33 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A node that does not recover counts as slower than all others.
+func TestRecoveryCountsNodesThatNeverRecover(t *testing.T) {
+	for _, c := range []struct {
+		after     []float64 // seconds; -1: never
+		want      float64   // NaN: more than half never did
+		recovered float64
+	}{
+		{[]float64{1, 3, -1}, 3, 2. / 3}, {[]float64{1, -1, -1}, math.NaN(), 1. / 3}, {[]float64{2}, 2, 1},
+	} {
+		in, m := scenario.Measured{}, map[string]float64{}
+		for i, v := range c.after {
+			in.Load.Details = append(in.Load.Details,
+				record.Detail{Kind: record.DetailRecovery, Name: strconv.Itoa(i), Value: v})
+		}
+		swarmRecovery(&in, scenario.Numbers(m))
+		if got, has := m["recovery"]; has == math.IsNaN(c.want) || has && got != c.want || m["recovered"] != c.recovered {
+			t.Errorf("%v: %v", c.after, m)
+		}
+	}
+	trial := &analysis.Trial{Trial: record.Trial{Metrics: map[string]float64{"recovered": 0.5}}}
+	for recovered, censored := range map[float64]bool{0.5: true, 1: false} {
+		trial.Metrics["recovered"] = recovered
+		if (Scenario{}).View().Censors(trial, "recovery", false) != censored {
+			t.Errorf("where %v recovered, recovery is censored: %t", recovered, !censored)
+		}
 	}
 }

@@ -28,6 +28,10 @@ func (Scenario) View() *analysis.View {
 	v := analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "time_median" }
 	v.Read, v.Tables = read, tables
+	v.Censors = func(t *analysis.Trial, metric string, cut bool) bool {
+		recovered, faults := t.Metrics["recovered"]
+		return cut || metric == "recovery" && faults && recovered < 1
+	}
 	v.SetConditions(map[string]func(*analysis.Result) []analysis.Case{"leechers-unfinished": leechersUnfinished,
 		"partial-faults": partialFaults, "start-spread": spreadStart, "no-sharing": noSharing,
 		"slow-recovery": slowRecovery})

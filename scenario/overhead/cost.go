@@ -244,7 +244,7 @@ func (r *reading) against(f *fit, fits map[task]*fit) analysis.Value {
 	for _, xs := range ratios {
 		centres = append(centres, math.Log(stats.Median(xs)))
 	}
-	v, _, _ := analysis.Pooled(logs, centres)
+	v, _, _ := analysis.Pooled(logs, centres, 1)
 	return v
 }
 

@@ -163,10 +163,8 @@ func loadLines(in scenario.Measured, m map[string]float64) {
 		moved = x
 	}
 	first := p.Wait(scenario.Request{Fresh: o.Connections == "fresh", TLS: in.TLS})
-	if m["duration_p50"] > 0 {
-		scenario.PutLine(m, "line", first+moved/p.Rate, "duration_p50")
-	}
-	if m["first_byte_p50"] > 0 {
+	scenario.PutLine(m, "line", first+moved/p.Rate, "duration_p50")
+	if m["first_byte_p50"] > 0 || o.Operation == "get" || o.Operation == "range" {
 		scenario.PutLine(m, "first_byte_line", first, "first_byte_p50")
 	}
 }

@@ -24,6 +24,17 @@ func (Scenario) View() *analysis.View {
 	v := analysis.ParseView(viewText)
 	v.Headline = func(*experiment.Plan) string { return "duration_p50" }
 	v.Accumulates = func(c *analysis.Cell) bool { return c.Plan.Overhead.Operation == "fill" }
+	v.Censors = func(t *analysis.Trial, metric string, cut bool) bool {
+		switch op := t.Info.Plan.Overhead.Operation; metric {
+		case "first_byte_p50", "first_byte_line_share":
+			return cut && (op == "get" || op == "range")
+		case "throughput":
+			return cut && op != "stat" && op != "delete"
+		case "put_p50", "get_p50", "stat_p50":
+			return cut && op == "fill"
+		}
+		return cut
+	}
 	v.Tables, v.Alike, v.Verdict = own.tables, own.alike, verdict
 	v.SetConditions(map[string]func(*analysis.Result) []analysis.Case{
 		"model": rows("cost", "misfit", "ratio", func(t analysis.Table, i int, x *analysis.Case) bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -155,11 +156,20 @@ func (t *mixTrial) keep(ref system.Ref) {
 func readKinds(t *analysis.Trial, facts *record.Reader, failed *error) (rows []analysis.Row) {
 	kinds := scenario.ByKind(scenario.UntilError(facts.Ops(t.ID), failed))
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		m := map[string]float64{}
-		ofOperations(kinds[kind], t.Seconds, scenario.Numbers(m))
-		for _, metric := range slices.Sorted(maps.Keys(m)) {
-			rows = append(rows, analysis.Row{Trial: t, Entity: kind.String(), Metric: metric, Value: m[metric]})
-		}
+		rows = append(rows, rowsOfKind(t, kind.String(), kinds[kind])...)
+	}
+	return rows
+}
+
+func rowsOfKind(t *analysis.Trial, kind string, s *record.Summary) (rows []analysis.Row) {
+	m := map[string]float64{}
+	ofOperations(s, t.Seconds, scenario.Numbers(m))
+	if c := s.Counts(); m["duration_p50"] == 0 && c.Ops > c.Finished() {
+		m["duration_p50"] = math.Inf(1) // most were cut off
+	}
+	for _, metric := range slices.Sorted(maps.Keys(m)) {
+		rows = append(rows, analysis.Row{Trial: t, Entity: kind, Metric: metric, Value: m[metric],
+			Censored: math.IsInf(m[metric], 1)})
 	}
 	return rows
 }

@@ -3,9 +3,11 @@ package retrieve
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-project/plimsoll/analysis"
 	"github.com/plimsoll-project/plimsoll/experiment"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
@@ -98,5 +100,28 @@ func TestMixNeeds(t *testing.T) {
 				t.Errorf("%s, %+v: %v", able, mix, got)
 			}
 		}
+	}
+}
+
+// In three of five trials most puts were cut off: the table says that their median was not reached.
+func TestKindsThatWereCutOff(t *testing.T) {
+	cell := &analysis.Cell{ID: "c", System: "s3"}
+	f := &analysis.Frame{View: Scenario{}.View(), Cells: []*analysis.Cell{cell}}
+	for block := range 5 {
+		trial := &analysis.Trial{Trial: record.Trial{ID: int64(block + 1), Block: block, State: record.Done, Seconds: 10},
+			Info: cell}
+		s := record.NewSummary()
+		for i := range 10 {
+			op := record.Op{Kind: record.OpPut, Start: 1, Intended: 1, LastByte: 1e9}
+			if block < 3 && i < 8 {
+				op.Outcome, op.LastByte = record.Deadline, 60e9
+			}
+			must(t, s.Ops([]record.Op{op}))
+		}
+		f.Rows = append(f.Rows, rowsOfKind(trial, "put", s)...)
+	}
+	table := kindTable(f)[0]
+	if v := table.Get(0, "duration_p50"); !math.IsInf(float64(v.Number), 1) {
+		t.Errorf("the median is %+v", v)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-project/plimsoll/analysis"
@@ -115,7 +116,12 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 	ofOperations(s, in.Load.Seconds, put)
 	if in.Load.OfferedRate > 0 {
 		put("offered_rate", in.Load.OfferedRate)
-		put("achieved_share", float64(c.Finished())/in.Load.Seconds/in.Load.OfferedRate)
+		// Nothing can end before the shortest answer has come.
+		ends := in.Load.Seconds
+		if least := s.Quantile(record.Duration, 0); least < ends { // false for NaN
+			ends -= least
+		}
+		put("achieved_share", float64(c.Finished())/ends/in.Load.OfferedRate)
 	}
 	loadLines(in, m, put)
 	// Bytes of failed operations cost as much as the others.
@@ -190,6 +196,9 @@ func (Scenario) View() *analysis.View {
 		return "throughput"
 	}
 	v.Read, v.Tables = read, kindTable
+	v.Censors = func(t *analysis.Trial, metric string, cut bool) bool { // a mix may have too few reads for a percentile
+		return cut && (t.Info.Plan.Retrieve.Mix == nil || !strings.HasPrefix(metric, "ttfb_p9"))
+	}
 	return v
 }
 

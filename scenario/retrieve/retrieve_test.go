@@ -3,6 +3,7 @@ package retrieve
 import (
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,10 @@ func TestMeasure(t *testing.T) {
 			fresh(in)
 			in.Cell.Retrieve.Arrivals = &experiment.Arrivals{Process: "constant", Rate: 1}
 		}, want: map[string]float64{"load_line": none, "duration_line": 0.5124}},
+		// Of 10 that were to come in the second, 8 could end: the answers take 200 ms.
+		"offered": {ops: slices.Repeat([]record.Op{get(record.OK, 100_000, 10, 200)}, 8), set: func(in *scenario.Measured) {
+			in.Cell.Retrieve.Arrivals, in.Load.OfferedRate = &experiment.Arrivals{Process: "constant", Rate: 10}, 10
+		}, want: map[string]float64{"achieved_share": 1}},
 		// The rate measured over a link without a rate limit is no limit.
 		"delay alone": {ops: one, link: link(0, 3e9, 0.04), want: map[string]float64{"load_line": 2 * 100_000 / 0.04}},
 		"not shaped":  {ops: one, link: link(0, 3e9, 0), want: map[string]float64{"load_line": none}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/stats"
 )
 
 // accepted is an object that the system accepted or, if there are very many, a few successive
@@ -35,6 +36,7 @@ type objects struct {
 	verified, unverified       int64           // objects fetched at the end
 	missing                    int64           // times that an accepted object was found missing later
 	accept, settle             *record.Summary // times of puts that are known to have succeeded
+	waiting                    []time.Duration // when puts of accepted objects began that are not durable
 	resumed                    bool
 
 	// Bytes of objects at full redundancy, and the times of the last of these, of the last
@@ -134,6 +136,11 @@ func readObjects(in *scenario.Measured, latest float64, rounded func(int64) int6
 			s.missing += n
 		}
 	}
+	if in.LoadDetail(scenario.LoadSettles) > 0 {
+		for _, from := range s.waiting { // watched until the last record
+			add(s.settle, record.InFlight, from, max(from, time.Duration(s.latest*1e9)))
+		}
+	}
 	s.sort()
 	for i := range s.all {
 		s.all[i].stored = s.upTo(i).plus(s.all[i].stored)
@@ -198,20 +205,25 @@ func (s *objects) job(j *record.Job, rounded func(int64) int64) {
 	} else {
 		x.took = at - began
 		s.sent += j.Size
-		add(s.accept, j.Began, j.Accepted)
+		add(s.accept, record.OK, j.Began, j.Accepted)
 	}
-	if j.State == record.JobDurable && !j.Adopted {
+	switch {
+	case j.Adopted:
+	case j.State == record.JobDurable:
 		x.settled = full - began
-		add(s.settle, j.Began, j.Durable)
+		add(s.settle, record.OK, j.Began, j.Durable)
 		s.full, s.fullAt = s.full+float64(j.Size), max(s.fullAt, full)
+	case j.State == record.JobAccepted:
+		s.waiting = append(s.waiting, j.Began)
 	}
 	s.add(x)
 }
 
 // add adds a time to a summary.
-func add(s *record.Summary, from, to time.Duration) {
+func add(s *record.Summary, o record.Outcome, from, to time.Duration) {
 	// never fails
-	_ = s.Ops([]record.Op{{Start: scenario.Nanos(from), Intended: scenario.Nanos(from), LastByte: scenario.Nanos(to)}})
+	_ = s.Ops([]record.Op{{Outcome: o, Start: scenario.Nanos(from), Intended: scenario.Nanos(from),
+		LastByte: scenario.Nanos(to)}})
 }
 
 // began returns the start of the first put.
@@ -262,10 +274,12 @@ func (s *objects) measure(in *scenario.Measured, put func(string, float64)) {
 		put("puts_ended", float64(s.finished))
 	}
 	put("attempts_per_object", float64(s.attempts)/float64(s.touched))
-	put("accept_p50", s.accept.Quantile(record.Duration, 0.5))
-	put("accept_p95", s.accept.Quantile(record.Duration, 0.95))
-	put("durable_p50", s.settle.Quantile(record.Duration, 0.5))
-	put("durable_p95", s.settle.Quantile(record.Duration, 0.95))
+	for name, of := range map[string]*record.Summary{"accept_": s.accept, "durable_": s.settle} {
+		put(name+"p50", of.KaplanMeier(record.Duration, 0.5))
+		if c := of.Counts(); c.Ops >= stats.PercentileN(0.95) {
+			put(name+"p95", of.KaplanMeier(record.Duration, 0.95))
+		}
+	}
 	put("generator_cpu_per_op", in.Load.CPU/in.LoadDetail(scenario.LoadAttempts))
 	if in.Load.RSSPeak > 0 {
 		put("generator_rss_peak", in.Load.RSSPeak)

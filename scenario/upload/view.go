@@ -40,6 +40,9 @@ func viewOf(text, verdictWords string) *analysis.View {
 	v.Read, v.Tables = read, tables
 	v.Verdict = func(r *analysis.Result) *analysis.Verdict { return verdict(r, verdictWords) }
 	v.SetConditions(conditions)
+	v.Censors = func(t *analysis.Trial, metric string, cut bool) bool {
+		return cut || strings.HasPrefix(metric, "durable_p") && t.Metrics["not_durable"] > 0
+	}
 	return v
 }
 

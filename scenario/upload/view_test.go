@@ -376,3 +376,30 @@ func TestEveryRule(t *testing.T) {
 		t.Errorf("%+v", r.Verdict)
 	}
 }
+
+// Most objects never become durable: so is the time until half are.
+func TestDurableTimesCountObjectsThatNeverAre(t *testing.T) {
+	for durable, want := range map[int]float64{100: 2, 60: 2, 20: math.NaN()} {
+		var jobs []record.Job
+		for i := range 100 {
+			began := time.Duration(i+1) * time.Second
+			j := record.Job{Object: int64(i), State: record.JobAccepted, Attempts: 1, Size: 1000, Began: began,
+				Accepted: began + 100*time.Millisecond}
+			if i < durable {
+				j.State, j.Durable = record.JobDurable, began+2*time.Second
+			}
+			jobs = append(jobs, j)
+		}
+		m := Scenario{}.Measure(scenario.Measured{Cell: experiment.Cell{Upload: &experiment.Upload{}},
+			Jobs: slices.Values(jobs), Ops: slices.Values([]record.Op{}), Polls: slices.Values([]record.Poll{}),
+			Events: slices.Values([]record.Event{}), Load: scenario.Load{Details: []record.Detail{
+				scenario.Fact(scenario.LoadSettles, 1), scenario.Fact(scenario.LoadObjects, 100)}}})
+		if got, has := m["durable_p50"]; has == math.IsNaN(want) || has && math.Abs(got-want) > 0.002*want {
+			t.Errorf("%d of 100 are durable: median %v (%t), want %v", durable, got, has, want)
+		}
+		trial := &analysis.Trial{Trial: record.Trial{Metrics: m}}
+		if censored := (Scenario{}).View().Censors(trial, "durable_p50", false); censored != (durable < 100) {
+			t.Errorf("%d of 100 are durable: censored %t", durable, censored)
+		}
+	}
+}
