@@ -115,7 +115,7 @@ func TestSpendingNeedsLeave(t *testing.T) {
 		switch {
 		case want && len(problems) != 0:
 			t.Errorf("allow: [%s]: %v", allow, problems)
-		case !want && (len(problems) != 1 || !strings.Contains(problems[0].What, "mem: it pays") ||
+		case !want && (len(problems) != 1 || !strings.Contains(problems[0].What, "mem: it spends") ||
 			!strings.Contains(problems[0].Hint, "allow: [write, spend]")):
 			t.Errorf("allow: [%s]: %v", allow, problems)
 		}

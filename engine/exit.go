@@ -18,7 +18,7 @@ type progressSoFar struct {
 	Seconds       float64 // the run's wall clock, earlier sessions of a resumed run included
 	Bytes         int64   // file bytes moved by all trials
 	TrialFinished int64   // finished operations of the trial (not cut off)
-	TrialFailures int64   // those of them that failed through the server
+	TrialFailures int64   // those of them that were server failures
 
 	// State is the state of the running trial; nil between trials, and in scenarios whose
 	// trials do not continue.
@@ -54,8 +54,8 @@ func (x *exits) reached(p progressSoFar) *scenario.Stop {
 	budget, finished := float64(x.MaxErrors), float64(p.TrialFinished)
 	few := s != nil && finished < math.Max(fewAttempts, 1/budget)
 	if share := float64(p.TrialFailures) / finished; budget > 0 && !few && share > budget {
-		return stop("max_errors", "%d of %d finished operations of a trial failed through the server (%.2f %%), "+
-			"the budget is %.2f %%", p.TrialFailures, p.TrialFinished, 100*share, 100*budget)
+		return stop("max_errors", "%d of %d finished operations of a trial were server failures (%.2f %%); "+
+			"the limit is %.2f %%", p.TrialFailures, p.TrialFinished, 100*share, 100*budget)
 	}
 	if s == nil {
 		return nil
@@ -66,7 +66,7 @@ func (x *exits) reached(p progressSoFar) *scenario.Stop {
 		}
 	}
 	if x.StorageFull && s.Full != "" {
-		return stop("storage_full", "the system can take no more: %s", s.Full)
+		return stop("storage_full", "the storage is full: %s", s.Full)
 	}
 	if x.Floor != nil {
 		if why, met := x.below(*s); met {
@@ -89,22 +89,21 @@ func endsTrialOnly(s *scenario.Stop) bool { return slices.Contains(ofTheTrial, s
 
 // natural describes the end of a trial that no condition ended: what was stored.
 func natural(s scenario.State) string {
-	given := ""
-	if n := s.Failed + s.Refused; n > 0 {
-		given = fmt.Sprintf(" (%d of %d objects were given up)", n, s.Objects)
+	what := "stored"
+	if s.Durable >= s.Accepted && s.Accepted > 0 {
+		what = "durable"
 	}
-	if n := s.Unreadable; n > 0 {
-		given += fmt.Sprintf(" (the data of %d of %d objects could not be read)", n, s.Objects)
-	}
+	lost := s.Failed + s.Refused
 	switch {
 	case s.Objects == 0:
 		return ""
 	case s.Ended() < s.Objects:
-		return fmt.Sprintf("before all was stored: %d of %d objects", s.Accepted, s.Objects)
-	case s.Durable >= s.Accepted && s.Accepted > 0:
-		return "all durable" + given
+		return fmt.Sprintf("only %d of %d objects are stored", s.Accepted, s.Objects)
+	case lost+s.Unreadable > 0:
+		return fmt.Sprintf("%d of %d objects are %s; %d were given up, and the data of %d could not be read", s.Accepted,
+			s.Objects, what, lost, s.Unreadable)
 	}
-	return "all done" + given
+	return fmt.Sprintf("all %d objects are %s", s.Objects, what)
 }
 
 // floored is a point of the sliding window.

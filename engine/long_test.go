@@ -192,7 +192,7 @@ func TestInterruptedTrialGoesOn(t *testing.T) {
 		last.Outcomes["ok"] != 20 || last.Metrics["accepted"] != 20 || last.Seconds <= first.Seconds {
 		t.Errorf("got %+v, it began as %+v", run.trials, first)
 	}
-	if !slices.Contains(last.Notes, record.NoteEnded+"all done") ||
+	if !slices.Contains(last.Notes, record.NoteEnded+"all 20 objects are stored") ||
 		!slices.Contains(last.Notes, `system changed: version: "1.1", was "1.0"`) {
 		t.Errorf("notes: %q", last.Notes)
 	}

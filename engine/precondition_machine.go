@@ -55,8 +55,8 @@ func checkLinks(_ context.Context, cfg Config, _ nodePlace) []Problem {
 		return checkLinksBetween(cfg.Plan, cfg.Clients)
 	}
 	if _, pairs := plansChanges(cfg.Plan); pairs && cfg.Plan.Experiment.Link.Emulator == link.NetemDiscipline {
-		return []Problem{refuse("netem does not know one pair of hosts from another, which link.regions and faults "+
-			"that cut nodes off need", "say link: {emulator: user}, or auto, which chooses it")}
+		return []Problem{refuse("netem cannot shape pairs of hosts separately, as link.regions and faults that cut "+
+			"nodes off require", "set link.emulator to user, or to auto, which chooses it")}
 	}
 	return nil
 }
@@ -147,6 +147,6 @@ func checkStorage(_ context.Context, cfg Config, at nodePlace) []Problem {
 		return nil
 	}
 	return []Problem{{Blocking: uses("ram"), Hint: "set TMPDIR to a directory on a disk",
-		What: fmt.Sprintf("storage: disk: the stores are made in %s, which is in memory: nothing of it is about a disk",
+		What: fmt.Sprintf("storage: disk: stores would be in %s, a file system in memory, so no disk would be measured",
 			os.TempDir())}}
 }

@@ -103,7 +103,7 @@ func TestFaultsChooseTheEmulator(t *testing.T) {
 		{", faults: [{crash: leechers, count: 1, at: 50%}]", "none", "none", ""},
 		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "auto", "user", ""},
 		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "user", "user", ""},
-		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "netem", "netem", "netem does not know"},
+		{", faults: [{cut: nodes, count: 1, at: 50%, for: 5s}]", "netem", "netem", "netem cannot shape pairs"},
 		{", faults: [{rate: 1Mbit, at: 50%}]", "netem", "netem", ""},
 	} {
 		cfg := swarmConfig(t, 4, c.more)

@@ -89,8 +89,8 @@ func checkScenario(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 				"does not allow", "leave data.size out to measure the objects that are there, or say allow: [write]"))
 		}
 		if use.Attached() && info.Able("cost") && e.Collect == nil && !e.Allows("spend") {
-			all = append(all, refuse(use.Name+": it pays for what it does, for reading as for writing, and the "+
-				"experiment does not allow to spend money",
+			all = append(all, refuse(use.Name+": it spends money on reads and writes, and the experiment does not "+
+				"allow spending",
 				"say allow: [write, spend] if it may write and pay, allow: [spend] if it may only read"))
 		}
 	}
@@ -108,7 +108,7 @@ func checkBudget(_ context.Context, cfg Config, _ nodePlace) (all []Problem) {
 		}
 		pays = true
 		if e.Upload != nil && use.Attached() && e.Exit.MaxSpend == "" {
-			all = append(all, refuse(use.Name+": it pays for what it stores, and nothing ends the test when enough is spent",
+			all = append(all, refuse(use.Name+": it spends money on storage, and exit.max_spend does not limit how much",
 				"say exit: {max_spend: AMOUNT} in the system's currency, or skip: [budget] when its own limits are "+
 					"enough"))
 		}

@@ -39,8 +39,8 @@ func TestBudget(t *testing.T) {
 		want             []string // parts of the problems
 		blocking         int
 	}{
-		{"spending without an end", "", "", []string{"put", "cost"}, []string{"budget: mem: it pays for what it " +
-			"stores"}, 1},
+		{"spending without an end", "", "", []string{"put", "cost"}, []string{"budget: mem: it spends money on " +
+			"storage"}, 1},
 		{"skipped", ", budget", "", []string{"put", "cost"}, nil, 0},
 		{"with an end", "", "exit: {max_spend: 5}", []string{"put", "cost"}, nil, 0},
 		{"an end that cannot come", "", "exit: {max_spend: 5}", []string{"put"},

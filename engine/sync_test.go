@@ -252,7 +252,7 @@ func TestDiskInMemory(t *testing.T) {
 			at := nodePlace{Machine: filesystem{is: testbed.Filesystem{Memory: memory}}, first: true}
 			got := checkStorage(t.Context(), cfg, at)
 			if !memory && got != nil || memory && (len(got) != 1 || got[0].Blocking != compared ||
-				!strings.Contains(got[0].What, ", which is in memory") || !strings.Contains(got[0].Hint, "TMPDIR")) {
+				!strings.Contains(got[0].What, ", a file system in memory") || !strings.Contains(got[0].Hint, "TMPDIR")) {
 				t.Errorf("storage %s, memory %v: %+v", storage, memory, got)
 			}
 		}

@@ -34,7 +34,7 @@ type Experiment struct {
 	Data Data `json:"data" scenario:"retrieve,overhead,upload,disseminate" without:"retrieve.arrivals.log"`
 	// Fetch objects or ranges of them over HTTP.
 	Retrieve *Retrieve `json:"retrieve,omitempty" scenario:"retrieve"`
-	// Time single operations, to see what an object costs before its bytes count.
+	// Time single operations, to see what an object costs apart from its size.
 	Overhead *Overhead `json:"overhead,omitempty" scenario:"overhead"`
 	// Store a whole data set, for as long as it takes.
 	Upload *Upload `json:"upload,omitempty" scenario:"upload"`

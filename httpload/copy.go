@@ -27,7 +27,7 @@ func (s *Spec) Copy(ctx context.Context, dial func(ctx context.Context, network,
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stall := time.AfterFunc(s.Stall, func() { cancel(fmt.Errorf("no byte came for %v (limits.stall)", s.Stall)) })
+	stall := time.AfterFunc(s.Stall, func() { cancel(fmt.Errorf("no byte arrived for %v (limits.stall)", s.Stall)) })
 	defer stall.Stop()
 	transport := &http.Transport{DialContext: dial, TLSClientConfig: config, DisableCompression: true}
 	defer transport.CloseIdleConnections()

@@ -75,11 +75,11 @@ const (
 	Error      // an error of the server or of the protocol: status, malformed head, reset; see Op.Class
 	Truncated  // the body was shorter than requested or announced
 	WrongBytes // all bytes came, but they differ from the object's
-	Stalled    // no byte came for the stall limit
+	Stalled    // no byte arrived within the stall limit
 	Deadline   // the operation's deadline passed before its last byte came
 	InFlight   // not finished at the end of the window
 	Cancelled  // stopped by the user or an exit condition
-	Starved    // no byte came for the stall limit while other operations filled the link
+	Starved    // no byte arrived within the stall limit while other operations filled the link
 	numOutcomes
 )
 

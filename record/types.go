@@ -60,12 +60,12 @@ func meanings() map[string]string {
 		ReasonEmulatorDied:       "the link emulator ended during the trial",
 		ReasonDaemonRestarted:    "a process of the system had just restarted",
 		ReasonDaemonDied:         "a process of the system ended during the trial",
-		ReasonMachineLost:        "a machine of the system was out of reach for good",
+		ReasonMachineLost:        "a machine of the system became permanently unreachable",
 		ReasonThrottled: "a CPU limit (of a container, a service) held back a machine; a note of the trial " +
 			"names it",
 		ReasonNoOperations: "too few operations",
 		ReasonClocks:       "answers have earlier times than their requests",
-		ReasonClock:        "the clock of a load generator on another machine was not known to 1 % of the window",
+		ReasonClock:        "the clock of a load generator on another machine was uncertain by more than 1 % of the window",
 	}
 }
 
@@ -78,8 +78,8 @@ func Reasons() []string { return slices.Sorted(maps.Keys(meanings())) }
 // NoteNotEmulated marks a trial whose link was requested but not emulated.
 const NoteNotEmulated = "link: not emulated"
 
-// NoteEnded is the prefix of the note about the end of a trial that continues: "all done",
-// "all durable", or the name of an exit condition with its reason.
+// NoteEnded is the prefix of the note about the end of a trial that continues: what was stored,
+// or the name of an exit condition with its reason.
 const NoteEnded = "ended: "
 
 // TrialState is the state of a trial.

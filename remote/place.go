@@ -19,7 +19,7 @@ import (
 // this one after a crash, finds what the first one created.
 type Place interface {
 	// Check returns the problems that prevent the place from providing the machines of a new run.
-	// It changes nothing, except that it removes the remains of dead runs and reports that.
+	// It changes nothing, except that it removes the remains of crashed runs and reports that.
 	Check(ctx context.Context, want Spec) []engine.Problem
 	// Create creates the machines of a run and waits until the agents on them listen. If it fails,
 	// the caller calls Delete.

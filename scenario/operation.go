@@ -299,7 +299,7 @@ func (y *Tally) Load(cpu, loop float64, workers int) Load {
 
 // Reasons for cutting off an operation, as causes of its context's end.
 var (
-	ErrStalled  = errors.New("no byte came for the stall limit")
+	ErrStalled  = errors.New("no byte arrived within the stall limit")
 	ErrDeadline = errors.New("the operation's deadline passed")
 )
 

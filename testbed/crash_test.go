@@ -222,7 +222,7 @@ func TestCleanDeadWhenTheWatchdogIsDeadToo(t *testing.T) {
 	// A child between fork and exec holds our lock for a moment longer than we
 	// live; whoever comes next then takes the run for alive, and cleans up later.
 	var removed []string
-	eventually(t, "the dead run is found", func() bool {
+	eventually(t, "the crashed run is found", func() bool {
 		removed = cleanDead(t)
 		return len(removed) > 0
 	})
@@ -245,7 +245,7 @@ func cleanDead(t *testing.T) (removed []string) {
 	return removed
 }
 
-// The directory of a dead run names process groups whose numbers others have by now, and one
+// The directory of a crashed run names process groups whose numbers others have by now, and one
 // that was half written; a link and the directory of another user only look like one. None
 // of what they name may be touched.
 func TestCleanDeadTouchesNothingElse(t *testing.T) {
@@ -284,7 +284,7 @@ func TestCleanDeadTouchesNothingElse(t *testing.T) {
 			must(t, err)
 		}
 		if _, err := os.Stat(dead); err == nil {
-			t.Error("the dead run's directory is left")
+			t.Error("the crashed run's directory is left")
 		}
 	}
 }

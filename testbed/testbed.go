@@ -93,7 +93,7 @@ type Testbed struct {
 	box         box
 }
 
-// New creates an empty testbed, after removing what dead runs left behind. The caller must
+// New creates an empty testbed, after removing what crashed runs left behind. The caller must
 // Close it. If plimsoll dies before that, a watchdog process kills the testbed's processes
 // and removes its scratch directories; the kernel removes its namespaces, which only our
 // descriptors hold.
@@ -114,10 +114,10 @@ func New(ctx context.Context, opt Options) (*Testbed, error) {
 	}
 	removed, err := CleanDead()
 	for _, r := range removed {
-		t.log("removed what a dead run left, and its directory " + r)
+		t.log("removed what a crashed run left, and its directory " + r)
 	}
 	if err != nil {
-		t.log("cannot remove all that dead runs left: " + err.Error())
+		t.log("cannot remove everything that crashed runs left: " + err.Error())
 	}
 	raiseFileLimit()
 	if t.runDir, err = newRunDir(t.self); err != nil {

@@ -121,7 +121,7 @@ func (r *watchdog) end() error {
 	return err
 }
 
-// CleanDead removes what dead runs of this user left behind (processes, RAM disks and
+// CleanDead removes what crashed runs of this user left behind (processes, RAM disks and
 // scratch directories), and returns their private directories. It does not touch live runs.
 func CleanDead() (removed []string, err error) {
 	states, err := filepath.Glob(filepath.Join(os.TempDir(), runDirPrefix+"*"))
@@ -141,7 +141,7 @@ func CleanDead() (removed []string, err error) {
 	return removed, err
 }
 
-// clean kills the processes of a dead run and removes its directory.
+// clean kills the processes of a crashed run and removes its directory.
 func clean(dir string) (err error) {
 	token, groups := strings.TrimPrefix(filepath.Base(dir), runDirPrefix), readGroups(dir)
 	if left := killAll(func() []int { return survivors(scan(), token, groups) }); len(left) > 0 {
@@ -150,7 +150,7 @@ func clean(dir string) (err error) {
 		err = removeRunDir(dir)
 	}
 	if err != nil {
-		err = fmt.Errorf("testbed: remove what a dead run left in %s: %w", dir, err)
+		err = fmt.Errorf("testbed: remove what a crashed run left in %s: %w", dir, err)
 	}
 	return err
 }
@@ -175,7 +175,7 @@ func survivors(all map[int]stat, token string, groups map[int]uint64) (pids []in
 
 // runDir is a run's private directory. It holds scratch directories, RAM disks, and a record
 // of the processes to kill if plimsoll dies. It is locked while the run lives, and removed
-// with it. The directory and processes of a dead run are removed by its watchdog or, if
+// with it. The directory and processes of a crashed run are removed by its watchdog or, if
 // that is dead too, by the next start of plimsoll.
 type runDir struct {
 	dir      string
@@ -197,7 +197,7 @@ func newRunDir(self string) (s *runDir, err error) {
 	if s.watchdog, err = startWatchdog(self, s.dir); err != nil {
 		return nil, err
 	}
-	// Before it is locked, another plimsoll may remove it as a dead run's, even while it is made.
+	// Before it is locked, another plimsoll may remove it as a crashed run's, even while it is made.
 	for try := 0; err == nil && s.lock == nil; try++ {
 		if err = os.MkdirAll(groupsDir(s.dir), 0o700); err == nil {
 			s.lock, err = lockRunDir(s.dir, unix.LOCK_EX)

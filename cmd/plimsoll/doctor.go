@@ -43,10 +43,10 @@ func (p *program) doctorCommand() *cobra.Command {
 		}
 		removed, err := testbed.CleanDead()
 		if err != nil {
-			p.ui.Say("note: cannot remove all that dead runs left: %v", err)
+			p.ui.Say("note: cannot remove everything that crashed runs left: %v", err)
 		}
 		for _, r := range removed {
-			p.ui.Say("removed what a dead run left, and its directory %s", r)
+			p.ui.Say("removed what a crashed run left, and its directory %s", r)
 		}
 		return p.sayProblems(arg, append(engine.Preconditions(c.Context(), cfg), engine.Busy(c.Context(), cfg)...))
 	})

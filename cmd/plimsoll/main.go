@@ -102,7 +102,7 @@ func (p *program) root() *cobra.Command {
 			return err
 		},
 	}
-	root.PersistentFlags().BoolVar(&p.ui.JSON, "json", false, "one JSON object per line instead of prose")
+	root.PersistentFlags().BoolVar(&p.ui.JSON, "json", false, "print one JSON object per line instead of text")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage(err, "see "+c.CommandPath()+" --help")
 	})
@@ -114,7 +114,7 @@ func (p *program) root() *cobra.Command {
 			p.presetsCommand(), p.doctorCommand(), p.collectCommand()}},
 		{"read", "Read results:", []*cobra.Command{p.reportCommand(), p.compareCommand(), p.serveCommand(),
 			p.exportCommand(), p.importCommand()}},
-		{"with", "What to measure with:", []*cobra.Command{p.systemsCommand(), p.schemaCommand(), p.dataCommand()}},
+		{"with", "Prepare:", []*cobra.Command{p.systemsCommand(), p.schemaCommand(), p.dataCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.verbs {

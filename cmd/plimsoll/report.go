@@ -45,7 +45,7 @@ type reportOptions struct {
 }
 
 func (o *reportOptions) flags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&o.gates, "gate", nil, "a rule that the run is held to: 'p90(ttfb) < 200ms', 'throughput "+
+	c.Flags().StringArrayVar(&o.gates, "gate", nil, "rule that the run must satisfy: 'p90(ttfb) < 200ms', 'throughput "+
 		"within 20% of nginx'; in compare 'no worse than BASE by 5%'")
 	setLimitsFlag(c, &o.sets)
 }

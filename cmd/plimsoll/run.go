@@ -71,8 +71,8 @@ type runOptions struct {
 const waitQuiet = "wait-quiet"
 
 func (m *runOptions) flags(c *cobra.Command) {
-	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for others to use less of the CPU than "+
-		"limits.others (default 1m on a terminal, else 0)")
+	c.Flags().DurationVar(&m.waitQuiet, waitQuiet, 0, "wait at most this long for other processes' "+
+		"CPU use to fall below limits.others (default 1m on a terminal, else 0)")
 	c.Flags().BoolVar(&m.keepGoing, "keep-going", false, "continue although no trial of the first block is valid")
 	c.Flags().BoolVar(&m.pull, "pull", false, "pull missing container images without asking")
 }
@@ -260,14 +260,14 @@ func verdict(res engine.Result, dir string) error {
 	case res.Interrupt:
 		return interruptedError(res, dir)
 	case res.Stopped != nil:
-		return end(ui.CodeExit, "the plan of this run is fixed: to go further, begin a new run with another exit."+
-			res.Stopped.Condition, "%w", res.Stopped)
+		return end(ui.CodeExit, "a run's plan cannot change: to continue past this limit, start a new run with a different "+
+			"exit."+res.Stopped.Condition, "%w", res.Stopped)
 	case res.Invalid != "":
 		return end(ui.CodeInvalid, "fix what the report names, then run them again: "+resume("--retry-invalid")+
 			"; or continue regardless: "+resume("--keep-going"), "stopped: %s", res.Invalid)
 	case res.LostObjects > 0:
-		return end(ui.CodeLost, "the report says which and why; what was given up is not tried again by resume",
-			"a load test came to its end, and %d of its objects are not stored, not seen durable, or were not got back",
+		return end(ui.CodeLost, "the report says which and why; plimsoll resume does not retry objects that were given up",
+			"the load test finished, but %d objects were not stored, were never seen durable, or failed verification",
 			res.LostObjects)
 	case res.Trials+res.Failed+res.Skipped > 0 && res.Valid == 0:
 		return end(ui.CodeInvalid, "see the table of validity in the report", "no trial is valid; the report says why")
@@ -275,8 +275,8 @@ func verdict(res engine.Result, dir string) error {
 		return end(ui.CodeInvalid, "the report lists the failures by their cause; check the system's address and its logs",
 			"no operation of %s succeeded", strings.Join(res.Failing, ", "))
 	case res.Failed > 0:
-		return end(ui.CodeIncomplete, "it says why they could not; to try them again: "+resume(),
-			"trials that could not be executed: %d; the report is of the others", res.Failed)
+		return end(ui.CodeIncomplete, "the report gives the reasons; to retry: "+resume(),
+			"trials that could not be executed: %d; the report covers the rest", res.Failed)
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (c *Cluster) sweep(ctx context.Context) (problems []engine.Problem) {
 		path = at(batchAPI, c.given, "jobs")
 	}
 	if err := c.get(ctx, path+ofRuns(""), &runs); err != nil {
-		what := "what dead runs left cannot be seen: " + err.Error()
+		what := "cannot check for remains of crashed runs: " + err.Error()
 		return []engine.Problem{note("left over", what, "")}
 	}
 	for _, o := range runs.Items {
@@ -196,7 +196,7 @@ func (c *Cluster) sweep(ctx context.Context) (problems []engine.Problem) {
 		}
 		what := "removed what run " + run + " left in namespace " + c.namespace(run)
 		if err := c.Delete(ctx, run); err != nil {
-			what = "a dead run has left something: " + err.Error()
+			what = "cannot remove what a crashed run left: " + err.Error()
 		}
 		problems = append(problems, note("left over", what, ""))
 	}

@@ -180,7 +180,7 @@ func namespace(t *testing.T, c *Cluster, name string) {
 	})
 }
 
-// Check reports what a run would lack, and removes the remains of dead runs.
+// Check reports what a run would lack, and removes the remains of crashed runs.
 func TestClusterCheck(t *testing.T) {
 	c := real(t, "")
 	const run = "dead00000001"

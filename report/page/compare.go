@@ -122,20 +122,20 @@ func differLines(c *analysis.Comparison) []string {
 			lines = append(lines, fmt.Sprintf("%s: and %d more (--json has all)", kind, more))
 		}
 	}
-	unlike := map[string][]string{}
+	cells := map[string][]string{} // by what is said of them
 	for _, u := range c.Unlike {
-		how := "not compared with " + u.New + " because settings differ (--unlike compares them)"
+		what := fmt.Sprintf("cells not compared with %s because their settings differ (--unlike compares them)", u.New)
 		if u.Compared {
-			how = "compared with " + u.New + " although settings differ"
+			what = fmt.Sprintf("cells compared with %s although their settings differ", u.New)
 		}
-		unlike[how] = append(unlike[how], strings.TrimSuffix(u.System+", "+u.Where, ", "))
+		cells[what] = append(cells[what], strings.TrimSuffix(u.System+", "+u.Where, ", "))
 	}
 	for _, o := range c.Only {
-		how := "only in " + o.In + ", not in " + o.NotIn
-		unlike[how] = append(unlike[how], strings.TrimSuffix(o.System+", "+o.Where, ", "))
+		what := fmt.Sprintf("cells in %s but not in %s", o.In, o.NotIn)
+		cells[what] = append(cells[what], strings.TrimSuffix(o.System+", "+o.Where, ", "))
 	}
-	for _, how := range slices.Sorted(maps.Keys(unlike)) {
-		lines = append(lines, "cells "+how+": "+words.Some(unlike[how]))
+	for _, what := range slices.Sorted(maps.Keys(cells)) {
+		lines = append(lines, what+": "+words.Some(cells[what]))
 	}
 	if len(lines) == 0 {
 		lines = []string{"nothing (recorded: settings, versions, machine, links)"}

@@ -187,15 +187,15 @@ func (t *text) ratios() {
 	if _, any := (&drawer{Result: t.r}).metric(analysis.RatioColumn); !any {
 		return
 	}
-	note := "Ratios"
+	what := "Ratios"
 	// If the first column is another metric, such as the throughput of an open loop, the ratio
 	// needs the name of its metric.
 	if cols := t.r.View.Columns; len(cols) > 0 && cols[0].Metric != t.r.Headline {
 		m, _ := t.r.Frame.Metric(t.r.Headline)
-		note += " (" + m.Name + ")"
+		what = "Ratios of " + m.Name
 	}
-	t.prose("", "   ", note+" are to "+cmp.Or(t.r.Baseline, "the default")+
-		" in the same block. ~: not significant, (n …): few pairs.")
+	t.prose("", "   ", fmt.Sprintf("%s are relative to %s in the same block. ~: not significant, (n …): few pairs.",
+		what, cmp.Or(t.r.Baseline, "the default")))
 	t.line("", "")
 }
 

@@ -294,7 +294,7 @@ func (o *object) cameWhole(n int64, hash, wantHash string, plain bool) error {
 	case wantHash != "" && !strings.EqualFold(wantHash, hash):
 		return wrongBytes("it has SHA-256 %s, its list says %s", hash, wantHash)
 	case plain && said >= 0 && said != n:
-		return fmt.Errorf("it is said to have %d bytes, %d came", said, n)
+		return fmt.Errorf("expected %d bytes, received %d", said, n)
 	}
 	return nil
 }

@@ -296,7 +296,7 @@ func adoptsWhatIsThere(t *testing.T, second func(*mem.Node) system.Store) {
 			t.Errorf("job %+v", j)
 		}
 		if err := has(b.ledger.happened(whatReconciled),
-			"0 accepted, 1 in doubt; 1 more are listed, and are looked at; 0 missing"); err != nil {
+			"0 objects accepted, 0 of them missing; 1 in doubt; 1 other listed objects will be checked"); err != nil {
 			t.Error(err)
 		}
 		if y.metrics["adopted"] != 1 || y.metrics["accepted"] != 2 {
@@ -413,7 +413,7 @@ func TestUploadFindsMarkedNames(t *testing.T) {
 		b.cell.Upload.Verify = 1
 		y := b.must()
 		if err := has(b.ledger.happened(whatReconciled),
-			"2 accepted, 1 in doubt; 1 more are listed, and are looked at; 0 missing"); err != nil {
+			"2 objects accepted, 0 of them missing; 1 in doubt; 1 other listed objects will be checked"); err != nil {
 			t.Error(err)
 		}
 		all, _ := system.All(t.Context(), b.mem)

@@ -116,7 +116,7 @@ func (unreadableSet) Open(int) (io.ReadSeekCloser, error) { return nil, errors.N
 func TestUploadEmptyListIsNotBelieved(t *testing.T) {
 	for gone, want := range map[int]string{
 		2: "",
-		3: "3 of 4 accepted objects are not in its list, and nothing",
+		3: "3 of 4 accepted objects are missing from its list; none",
 	} {
 		synthetic.Virtual(t, func(t *testing.T) {
 			b := newUploadBench(t, nil, uploadCell(4, 100))

@@ -83,8 +83,8 @@ func (t *trial) look(ctx context.Context, object int) (finding, error) {
 		return whole, t.adopt(object, o)
 	case broken:
 		if err := scenario.Remove(ctx, t.node, o); err != nil {
-			t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is not whole, and stays until it is put "+
-				"again: %v", t.site.Use.Name, o.Ref, err), 0)
+			t.site.Event("note", "object not removed", fmt.Sprintf("%s: %s is incomplete, and stays until it is "+
+				"stored again: %v", t.site.Use.Name, o.Ref, err), 0)
 			return unknown, nil
 		}
 	}
@@ -122,12 +122,12 @@ func (t *trial) resolve(ctx context.Context) error {
 		}
 		n[found]++
 	}
-	what := fmt.Sprintf("%d attempts cut off or failed: %d had stored their object, %d a part of it that was removed, "+
-		"%d nothing", len(doubted), n[whole], n[broken], n[absent])
+	what := fmt.Sprintf("%d attempts failed or were cut off: %d had stored their object, %d had stored a part, which was "+
+		"removed, %d had stored nothing, and the result of %d is unknown", len(doubted), n[whole], n[broken], n[absent],
+		n[unknown])
 	if open := n[unknown]; open > 0 {
-		what += fmt.Sprintf("; for %d this is not known", open)
-		t.notes = append(t.notes, fmt.Sprintf("of %d objects that failed or were cut off it is not known whether the "+
-			"system has them", open))
+		t.notes = append(t.notes, fmt.Sprintf("it is unknown whether the system has %d of the objects whose attempts "+
+			"failed or were cut off", open))
 	}
 	return t.event("note", "in doubt", what)
 }

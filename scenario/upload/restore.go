@@ -52,17 +52,18 @@ func (t *trial) restore(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	what := fmt.Sprintf("%d accepted, %d in doubt", r.accepted, r.doubt)
+	what := fmt.Sprintf("%d objects accepted, %d in doubt", r.accepted, r.doubt)
 	if _, lists := t.node.(system.Lister); lists {
 		missing, err := t.reconcile(ctx, &r)
 		if err != nil {
 			return err
 		}
-		what += fmt.Sprintf("; %d more are listed, and are looked at; %d missing", len(t.listed), missing)
+		what = fmt.Sprintf("%d objects accepted, %d of them missing; %d in doubt; %d other listed objects will be checked",
+			r.accepted, missing, r.doubt, len(t.listed))
 	}
 	t.enqueue()
 	t.site.Say(fmt.Sprintf("%s: resumed: %s", t.site.Use.Name, what))
-	return t.event(eventResume, whatReconciled, fmt.Sprintf("resumed: %s (it took %.3g s)", what,
+	return t.event(eventResume, whatReconciled, fmt.Sprintf("resumed: %s (took %.3g s)", what,
 		time.Since(begun).Seconds()))
 }
 
@@ -176,15 +177,15 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		}
 	}
 	if err = in.Err(); err == nil && 2*unlisted > r.accepted { // putting objects again costs money again
-		err = fmt.Errorf("%s: %d of %d accepted objects are not in its list, and nothing was put again: a system that "+
-			"is not ready yet may list too little; see that it is well, and resume again; if it has lost them, begin a "+
-			"new run", t.site.Use.Name, unlisted, r.accepted)
+		err = fmt.Errorf("%s: %d of %d accepted objects are missing from its list; none was stored again. A system "+
+			"that is still starting may list too few: check it and resume. If the objects are lost, start a new run",
+			t.site.Use.Name, unlisted, r.accepted)
 	}
 	if err != nil || len(missing) == 0 {
 		return 0, err
 	}
-	detail := fmt.Sprintf("%d of %d accepted objects are not there, or not whole, and are put again; the first: "+
-		"object %d, %s", len(missing), r.accepted, missing[0].Object, missing[0].Name)
+	detail := fmt.Sprintf("%d of %d accepted objects are missing or incomplete and will be stored again; the first "+
+		"is object %d, %s", len(missing), r.accepted, missing[0].Object, missing[0].Name)
 	if err := t.event(eventResume, whatMissing, detail); err != nil {
 		return 0, err
 	}
@@ -193,7 +194,7 @@ func (t *trial) reconcile(ctx context.Context, r *restored) (int, error) {
 		t.jobs[int(j.Object)] = &job{Job: record.Job{Object: j.Object, Name: j.Name, Size: j.Size}}
 		t.queue.set(int(j.Object), record.JobWaiting)
 		delete(t.fetched, int(j.Object))
-		j.State, j.Error = record.JobMissing, "it was accepted, and is not there, or not whole, any more"
+		j.State, j.Error = record.JobMissing, "it was accepted, but is now missing or incomplete"
 	}
 	return len(missing), t.sink.Jobs(missing...)
 }

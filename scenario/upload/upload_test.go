@@ -624,7 +624,7 @@ func testStop(t *testing.T, after string) {
 		if err := has(strings.Join(y.load.Notes, "\n"), "stopped by max_bytes: enough"); err != nil {
 			t.Error(err)
 		}
-		if err := has(b.ledger.happened("in doubt"), "4 attempts", "4 nothing"); err != nil {
+		if err := has(b.ledger.happened("in doubt"), "4 attempts", "4 had stored nothing"); err != nil {
 			t.Error(err)
 		}
 		if p := b.ledger.polls[len(b.ledger.polls)-1]; p.Start < 55*time.Second {
