@@ -44,26 +44,52 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	}
 	trace := testbed.TrackProcesses(s.hosts...)
 	meter, footprint := newMeter(s, trace), measureFootprint(s)
-	observed := func(take func([]record.Sample), samples []record.Sample) {
-		take(samples)
-		_ = t.w.Samples(samples) // the record keeps its first error, see Err below
-	}
-	// The beginning and the end of what a scenario measures are polled exactly then.
-	look := func(take func([]record.Sample)) func() {
-		return func() { observed(take, r.bed.Poll(t.epoch)) }
-	}
 	if s.network != nil {
 		s.network.tol = float64(t.cell.Link.Tolerance)
 	}
-	stop := r.bed.Observe(t.epoch, t.observeEvery(), func(samples []record.Sample) {
-		observed(meter.add, samples)
-	})
+	stop := r.bed.Observe(t.epoch, t.observeEvery(), t.recorded(meter.add))
 	unwatch := t.watch(cancel)
+	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block),
+		t.sink(meter, cancel))
+	if ctx.Err() != nil {
+		end = context.Cause(ctx)
+	}
+	cancel(nil)
+	unwatch()
+	stop() // takes a last sample, so that differences cover the whole trial
+	_ = t.w.Link(load.Links...)
+	out = loaded{load: load, usage: meter.usage(), footprint: footprint()}
+	t.afterLoad(parent, &out, meter, trace, before)
+	if err == nil {
+		err = r.rec.Err() // a trial that was not recorded must not count as complete
+	}
+	// The scenario noticed the end of a process before we did.
+	if out.died != nil && end == nil && err != nil {
+		end = errDied
+	}
+	return out, end, err
+}
+
+// recorded passes samples to the meter and to the record, which keeps its first error.
+func (t *execution) recorded(take func([]record.Sample)) func([]record.Sample) {
+	return func(samples []record.Sample) {
+		take(samples)
+		_ = t.w.Samples(samples)
+	}
+}
+
+// sink is where the scenario reports its load; cancel ends it if an exit condition is met.
+func (t *execution) sink(meter *meter, cancel context.CancelCauseFunc) scenario.Sink {
+	r := t.r
+	// The beginning and the end of what a scenario measures are polled exactly then.
+	look := func(take func([]record.Sample)) func() {
+		return func() { t.recorded(take)(r.bed.Poll(t.epoch)) }
+	}
 	var verified *record.LinkCheck // the last, like the record has it
 	if n := len(t.checks); n > 0 {
 		verified = &t.checks[n-1]
 	}
-	load, err := s.runner.Trial(ctx, t.cell, trialSeed(r.plan.Experiment.Seed, t.cell.Group(), t.block), scenario.Sink{
+	return scenario.Sink{
 		Epoch: t.epoch, Now: func() time.Duration { return time.Since(t.epoch) }, Number: t.block, Link: verified,
 		Block: t.w.Block, Marks: t.w.Marks, Event: t.w.Event, Jobs: t.w.Jobs, Poll: t.w.Poll,
 		Recorded: func() scenario.Measured { return scenario.Recorded(r.rec.Reader, t.w.ID()) },
@@ -76,15 +102,14 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 			r.say(Event{Kind: EventState, State: s, Cell: t.cell.ID})
 			t.judge(cancel)
 		},
-	})
-	if ctx.Err() != nil {
-		end = context.Cause(ctx)
 	}
-	cancel(nil)
-	unwatch()
-	stop() // takes a last sample, so that differences cover the whole trial
-	_ = t.w.Link(load.Links...)
-	out = loaded{load: load, usage: meter.usage(), footprint: footprint()}
+}
+
+// afterLoad adds to a load what others used meanwhile, and what died, was lost or deviated since before.
+func (t *execution) afterLoad(ctx context.Context, out *loaded, meter *meter, trace func() []testbed.Process,
+	before link.Stats) {
+	r, s := t.r, t.s
+	note := func(format string, args ...any) { out.notes = append(out.notes, fmt.Sprintf(format, args...)) }
 	for _, machine := range meter.machines {
 		first, last := meter.edges(testbed.OfMachine(testbed.OthersSample, machine))
 		t.others.add(first, last)
@@ -100,24 +125,23 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	} else {
 		dead := deaths(trace())
 		out.died = deadPeer(s, t.cell, dead)
-		if len(dead) > 0 { // the scenario knows when, and what the nodes lost
-			out.notes = append(out.notes, fmt.Sprintf("%d of the processes of %s died by themselves, the first: %s", len(dead),
-				t.cell.System, dead[0].Name()))
+		if n := len(dead); n > 0 { // the scenario knows when, and what the nodes lost
+			note("%d of the processes of %s died by themselves, the first: %s", n, t.cell.System, dead[0].Name())
 		}
-		if undone := s.network.undo(parent); undone != nil {
+		if undone := s.network.undo(ctx); undone != nil {
 			r.event("note", "links not brought back", undone.Error(), 0)
 		}
 	}
-	var gone testbed.Host
-	if gone, out.lost = lostHost(s.all()); gone != nil {
-		out.notes = append(out.notes, fmt.Sprintf("the machine of %s was lost: %v", gone.Name(), out.lost))
+	if gone, why := lostHost(s.all()); gone != nil {
+		out.lost = why
+		note("the machine of %s was lost: %v", gone.Name(), why)
 	}
 	machines, throttled := meter.notes()
 	out.notes, out.throttled = append(out.notes, machines...), throttled
 	if busiest != nil && busiest.Name() != "" {
-		out.notes = append(out.notes, "of the machines, others used most of "+busiest.Name())
+		note("of the machines, others used most of %s", busiest.Name())
 	}
-	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(parent, s, before)
+	out.emulatorTrouble, out.emulatorDied = r.emulatorSince(ctx, s, before)
 	during := fmt.Sprintf("during %s, %s", t.cell.ID, record.BlockName(t.block))
 	if out.emulatorDied {
 		r.event("fault", "link emulator died", during, 0)
@@ -125,14 +149,6 @@ func (t *execution) load(parent context.Context) (out loaded, end, err error) {
 	if out.died != nil {
 		r.event("fault", "process died", fmt.Sprintf("%s, %s: %v", out.died.Name(), during, out.died.Err()), 0)
 	}
-	if err == nil {
-		err = r.rec.Err() // a trial that was not recorded must not count as complete
-	}
-	// The scenario noticed the end of a process before we did.
-	if out.died != nil && end == nil && err != nil {
-		end = errDied
-	}
-	return out, end, err
 }
 
 // measured returns the trial as it is now, with the metrics computed from its records, in the
