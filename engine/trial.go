@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/scenario"
+	"github.com/plimsoll-project/plimsoll/testbed"
 )
 
 // execution is one running trial. Most trials end in this session within a limited time, and
@@ -74,7 +75,6 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 	for {
 		out, end, err := t.load(ctx)
 		var stop *scenario.Stop
-		link := errors.Is(end, errLink)
 		switch {
 		case errors.As(end, &stop) && (err == nil || errors.Is(err, context.Canceled)):
 			return t.finish(ctx, out, stop)
@@ -82,10 +82,14 @@ func (r *run) trial(ctx context.Context, cell experiment.Cell, block int) (recor
 			return t.finish(ctx, out, nil)
 		case !t.continues:
 			return t.fail(ctx, out, err)
-		case !link && !errors.Is(end, errDied):
+		case errors.Is(end, errLink):
+			err = t.repair(ctx, out, fault{"the link was down", errLink.Error(), t.repairLink})
+		case errors.Is(end, errDied):
+			err = t.repair(ctx, out, t.processFault(out.died))
+		default:
 			return record.Trial{}, t.pause(out, errors.Join(canceled(ctx), err))
 		}
-		if err := t.repair(ctx, out, link); err != nil {
+		if err != nil {
 			return record.Trial{}, err
 		}
 	}
@@ -116,7 +120,11 @@ func (t *execution) open(ctx context.Context) (unready, err error) {
 	case interrupted:
 		err = t.continueTrial(earlier)
 	default:
-		err = t.begin()
+		t.epoch = time.Now()
+		t.w, err = r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.epoch)
+	}
+	if err == nil {
+		err = t.w.Link(t.checks...)
 	}
 	if t.continues && err == nil {
 		s.used = true
@@ -141,24 +149,11 @@ func (t *execution) ready(ctx context.Context) (err error) {
 	return err
 }
 
-// begin starts the clock and the record of the trial.
-func (t *execution) begin() (err error) {
-	t.epoch = time.Now()
-	if t.w, err = t.r.rec.Begin(t.cell.ID, t.block, t.block < 0, t.epoch); err != nil {
-		return err
-	}
-	return t.w.Link(t.checks...)
-}
-
 // continueTrial continues a trial of an earlier session.
-func (t *execution) continueTrial(earlier record.Trial) error {
+func (t *execution) continueTrial(earlier record.Trial) (err error) {
 	r := t.r
-	w, last, err := r.rec.Continue(earlier)
-	if err != nil {
-		return err
-	}
-	t.w = w
-	if err := t.w.Link(t.checks...); err != nil {
+	var last time.Duration
+	if t.w, last, err = r.rec.Continue(earlier); err != nil {
 		return err
 	}
 	if t.others, err = recordedOthers(r.rec.Samples(earlier.ID)); err != nil {
@@ -306,41 +301,51 @@ func (t *execution) pause(out loaded, cause error) error {
 	return cause
 }
 
+// fault is the end of a process of the system, or of the link emulator.
+type fault struct {
+	mark    string                      // of the trial
+	what    string                      // in words
+	restart func(context.Context) error // nil: the system cannot be restarted on its data
+}
+
+// processFault is the end of a process; nil: it is not known of which.
+func (t *execution) processFault(died testbed.Process) fault {
+	f := fault{mark: "daemon died", what: "a process ended"}
+	if died != nil {
+		why, _, _ := strings.Cut(fmt.Sprint(died.Err()), "\n") // without the log lines that it may quote
+		why, _, _ = strings.Cut(why, "; see ")
+		f.what = fmt.Sprintf("process %s ended: %s (see %s)", died.Name(), why, died.LogPath())
+	}
+	if t.s.revivable {
+		f.restart = func(ctx context.Context) error { return t.r.restart(ctx, t.s, f.what) }
+	}
+	return f
+}
+
 // repair restarts what has died: the link, or the system on its data.
-func (t *execution) repair(ctx context.Context, out loaded, link bool) error {
-	r, s := t.r, t.s
+func (t *execution) repair(ctx context.Context, out loaded, f fault) error {
+	r, name := t.r, t.s.use.Name
 	if t.deaths++; t.state.Accepted > t.stored {
 		t.deaths, t.stored = 1, t.state.Accepted
 	}
-	mark, what := "daemon died", "a process ended"
-	if out.died != nil {
-		why, _, _ := strings.Cut(fmt.Sprint(out.died.Err()), "\n") // without the log lines that it may quote
-		why, _, _ = strings.Cut(why, "; see ")
-		what = fmt.Sprintf("process %s ended: %s (see %s)", out.died.Name(), why, out.died.LogPath())
-	}
-	again := func(ctx context.Context) error { return r.restart(ctx, s, what) }
-	if link {
-		mark, what, again = "the link was down", errLink.Error(), t.repairLink
-	}
-	died := fmt.Errorf("%s: %s", s.use.Name, what)
 	switch {
 	case t.deaths > revivals:
-		return t.pause(out, fmt.Errorf("%w; it was brought up again %d times and died each time before another "+
-			"object was stored", died, revivals))
-	case !link && !s.revivable:
-		return t.pause(out, fmt.Errorf("%w; this system cannot be brought up again with its data", died))
+		return t.pause(out, fmt.Errorf("%s was interrupted again after each of %d restarts, before another object was "+
+			"stored; the last time: %s", name, revivals, f.what))
+	case f.restart == nil:
+		return t.pause(out, fmt.Errorf("%s cannot be restarted with its data after this: %s", name, f.what))
 	}
-	t.mark(mark, what+"; it was brought up again")
+	t.mark(f.mark, fmt.Sprintf("%s, so it was restarted", f.what))
 	begun := time.Now()
-	up, cancel := context.WithTimeout(ctx, r.readyTime(s))
+	up, cancel := context.WithTimeout(ctx, r.readyTime(t.s))
 	defer cancel()
-	if err := again(up); err != nil {
+	if err := f.restart(up); err != nil {
 		if ended := canceled(ctx); ended != nil {
 			return t.pause(out, ended)
 		}
-		return t.pause(out, fmt.Errorf("%w; and it cannot be brought up again: %w", died, err))
+		return t.pause(out, fmt.Errorf("%s could not be restarted after this: %s; the reason: %w", name, f.what, err))
 	}
-	r.event("phase", "goes on", what+", and was brought up again", time.Since(begun))
+	r.event("phase", "goes on", fmt.Sprintf("restarted after this: %s", f.what), time.Since(begun))
 	return r.rec.Flush() // the scenario reads its own records
 }
 
