@@ -29,16 +29,13 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 		return nil, err
 	}
 	consecutive := 0
-	var first []record.Trial // trials of the first measured block of this session
-	stop := r.cfg.StopInvalid
+	var first firstBlock
 	for job := range r.schedule() {
 		cell, block := job.cell, job.block
-		if stop && len(first) > 0 && first[0].Block != block {
-			stop = false
-			if r.invalid = allInvalid(first); r.invalid != "" {
-				r.event("phase", "stopped", r.invalid, 0)
-				return nil, nil
-			}
+		if why := first.spoilt(block); why != "" && r.cfg.StopInvalid {
+			r.invalid = why
+			r.event("phase", "stopped", r.invalid, 0)
+			return nil, nil
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -64,13 +61,13 @@ func (r *run) blocks(ctx context.Context) (*scenario.Stop, error) {
 			}
 		} else {
 			consecutive = 0
-			if stop && !trial.Warmup && trial.State == record.Done {
-				first = append(first, trial)
-			}
+			first.add(trial)
 			r.done[trialKey{cell.ID, block}] = trial
 		}
-		stops := []*scenario.Stop{r.stoppedBy, conditions.reached(r.soFar(trial))}
-		for _, s := range slices.DeleteFunc(stops, func(s *scenario.Stop) bool { return s == nil }) {
+		for _, s := range []*scenario.Stop{r.stoppedBy, conditions.reached(r.soFar(trial))} {
+			if s == nil {
+				continue
+			}
 			r.event("phase", "exit condition", s.Error(), 0)
 			if met == nil || !endsTrialOnly(s) { // of those that end only a trial, the first is reported
 				met = s
@@ -95,11 +92,23 @@ func (r *run) continued() (met *scenario.Stop, err error) {
 	return nil, r.rec.Meta("stopped", "")
 }
 
-// allInvalid returns the reasons if none of the trials of the first block is valid (the next ones would be no better),
-// otherwise an empty text.
-func allInvalid(trials []record.Trial) string {
+// firstBlock are the trials of the first measured block of this session.
+type firstBlock []record.Trial
+
+func (f *firstBlock) add(trial record.Trial) {
+	if !trial.Warmup && trial.State == record.Done && (len(*f) == 0 || (*f)[0].Block == trial.Block) {
+		*f = append(*f, trial)
+	}
+}
+
+// spoilt judges the block before a trial of another one: it returns the reasons if none of its trials is valid (the
+// next ones would be no better), otherwise an empty text.
+func (f firstBlock) spoilt(next int) string {
+	if len(f) == 0 || f[0].Block == next {
+		return ""
+	}
 	reasons := map[string]int{}
-	for _, t := range trials {
+	for _, t := range f {
 		if t.Valid() {
 			return ""
 		}
@@ -111,7 +120,7 @@ func allInvalid(trials []record.Trial) string {
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 		why = append(why, fmt.Sprintf("%s %d", reason, reasons[reason]))
 	}
-	return fmt.Sprintf("none of the %d trials of the first block is valid (%s)", len(trials), strings.Join(why, ", "))
+	return fmt.Sprintf("none of the %d trials of the first block is valid (%s)", len(f), strings.Join(why, ", "))
 }
 
 // failuresInARow is the number of failed trials in a row that end the run: something is
