@@ -202,14 +202,19 @@ const (
 	absentShare, tellingSize = 0.1, 10_000
 )
 
+// sized is what the cells with objects of one size show.
+type sized struct {
+	rtt     float64 // the longest at which an operation was timed; 0: none was, or it was too short to show a wait
+	stays   bool    // at that round trip, nothing waited for an answer or crossed
+	counted bool    // the bytes on the link tell whether the object crossed
+	carried float64 // the most of them
+}
+
 // inline finds the sizes whose bytes never cross the link. Either the operation at the longest
 // round trip, where a wait shows best, took too little time to wait for an answer while the link
 // carried almost nothing, or the link carried too little of a large object.
 func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (in inline) {
-	stays, longest := map[float64]bool{}, map[float64]float64{}
-	carried := map[float64]float64{} // by size: the most bytes on the link
-	planned := 0.0
-	moves := k.operation != "stat" && k.operation != "delete"
+	sizes, planned := map[float64]sized{}, 0.0
 	for _, c := range r.Cells {
 		if !sequential(c) || taskOf(c) != k {
 			continue
@@ -220,29 +225,27 @@ func (r *reading) inline(k task, rtts map[*analysis.Cell][]float64) (in inline) 
 		if !ok {
 			continue
 		}
+		of := sizes[n]
 		wire, measured := c.Metrics["wire_bytes"]
-		if measured && moves && n >= tellingSize {
-			carried[n] = max(carried[n], float64(wire.Median))
+		measured = measured && k.operation != "stat" && k.operation != "delete"
+		if measured && n >= tellingSize {
+			of.counted, of.carried = true, max(of.carried, float64(wire.Median))
 		}
-		rtt := stats.Median(rtts[c])
-		if !(rtt >= max(leastRTT, longest[n])) {
-			continue
+		if rtt := stats.Median(rtts[c]); rtt >= max(leastRTT, of.rtt) {
+			crossed := measured && float64(wire.Median) > max(idleBytes, quietShare*n)
+			of.rtt, of.stays = rtt, float64(took.Median) < noRound*rtt && !crossed
 		}
-		crossed := measured && moves && float64(wire.Median) > max(idleBytes, quietShare*n)
-		longest[n], stays[n] = rtt, float64(took.Median) < noRound*rtt && !crossed
-	}
-	absent := 0.0 // smaller sizes do not cross either
-	for n, bytes := range carried {
-		if bytes < absentShare*n {
-			absent, stays[n] = max(absent, n), true
-		}
+		sizes[n] = of
 	}
 	in.stays = math.NaN()
-	for _, n := range slices.Sorted(maps.Keys(stays)) {
-		if !stays[n] && n > absent {
-			break
+	crossed := false // up to this size
+	for _, n := range slices.Sorted(maps.Keys(sizes)) {
+		of := sizes[n]
+		absent := of.counted && of.carried < absentShare*n // then smaller sizes did not cross either
+		crossed = !absent && (crossed || of.rtt > 0 && !of.stays)
+		if absent || of.rtt > 0 && !crossed {
+			in.stays = n
 		}
-		in.stays = n
 	}
 	in.whole = in.stays >= planned
 	return in
