@@ -102,15 +102,8 @@ func hold(rules []string, names gate.Names, decide func(gate.Rule) []Ruling) ([]
 
 // gateNames returns what gates for this run may name.
 func (r *Result) gateNames(base bool) gate.Names {
-	names := gate.Names{Metrics: GateMetrics(r.Metrics), Headline: r.Headline, Base: base,
-		Dropped: r.Frame.Plan.Experiment.Dropped}
-	for _, c := range r.Cells {
-		levels := map[string]string{"system": c.System}
-		for _, x := range c.Factors {
-			levels[x.Path] = x.Value
-		}
-		names.Cells = append(names.Cells, levels)
-	}
+	names := r.Frame.Plan.Experiment.GateNames(r.Frame.Plan.Cells)
+	names.Metrics, names.Headline, names.Base = GateMetrics(r.Metrics), r.Headline, base
 	return names
 }
 

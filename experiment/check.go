@@ -142,7 +142,7 @@ func (d *decoder) cells(e *Experiment) {
 
 // gates checks the rules against the cells.
 func (d *decoder) gates(e *Experiment, cells []Cell) (bad Errors) {
-	names := e.gateNames(cells)
+	names := e.GateNames(cells)
 	if d.known.Metrics != nil {
 		names.Metrics = d.known.Metrics(e.Scenario)
 	}
@@ -154,8 +154,8 @@ func (d *decoder) gates(e *Experiment, cells []Cell) (bad Errors) {
 	return bad
 }
 
-// gateNames returns the names that rules for these cells may use, without the metrics.
-func (e *Experiment) gateNames(cells []Cell) gate.Names {
+// GateNames returns the names that rules for these cells may use, without the metrics, as if there were a base run.
+func (e *Experiment) GateNames(cells []Cell) gate.Names {
 	names := gate.Names{Base: true, Dropped: e.Dropped}
 	for _, c := range cells {
 		levels := map[string]string{}

@@ -51,7 +51,7 @@ gates:
 		p, err := e.Plan()
 		must(t, err)
 		for _, rule := range p.Experiment.Gates {
-			if _, err := gate.Parse(rule, p.Experiment.gateNames(p.Cells), 0); err != nil {
+			if _, err := gate.Parse(rule, p.Experiment.GateNames(p.Cells), 0); err != nil {
 				t.Errorf("%v: the plan's rule %s: %v", c.set, rule, err)
 			}
 		}
