@@ -46,14 +46,11 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	first, _, err := n.Connect(ctx, d.Client)
+	identity, _, err := n.Connect(ctx, d.Client)
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{
-		"version": version(ctx, n, info), "format": opt["format"], "ranges": fmt.Sprint(!first.NoRange),
-		"objects": fmt.Sprint(len(n.Entries)),
-	}
+	identity["version"], identity["format"] = version(ctx, n, info), opt["format"]
 	return group.One(identity, n, nil)
 }
 

@@ -47,14 +47,11 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	first, head, err := n.Connect(ctx, d.Client)
+	identity, head, err := n.Connect(ctx, d.Client)
 	if err != nil {
 		return nil, err
 	}
-	identity := map[string]string{
-		"version": cmp.Or(head.Get("Server"), "unknown (the server sends no Server header)"),
-		"ranges":  fmt.Sprint(!first.NoRange), "objects": fmt.Sprint(len(n.Entries)),
-	}
+	identity["version"] = cmp.Or(head.Get("Server"), "unknown (the server sends no Server header)")
 	return group.One(identity, n, nil)
 }
 

@@ -51,17 +51,17 @@ type Node struct {
 }
 
 // Connect prepares the node and requests the size of the first object, so that an unreachable
-// server is reported at once. The header of the answer may identify the server.
-func (n *Node) Connect(ctx context.Context, client testbed.Host) (first system.Object, head http.Header, err error) {
+// server is reported at once. It returns its identity, which the header of the answer may complete.
+func (n *Node) Connect(ctx context.Context, client testbed.Host) (id map[string]string, head http.Header, err error) {
 	if n.Reader, err = web.NewReader(n.Name, client.Dial, n.Targets[system.Ref(n.Entries[0].What)],
 		n.Target); err != nil {
-		return system.Object{}, nil, err
+		return nil, nil, err
 	}
-	first, head, err = n.object(ctx, n.Entries[0])
+	first, head, err := n.object(ctx, n.Entries[0])
 	if err != nil {
 		n.Client.Close()
 	}
-	return first, head, err
+	return map[string]string{"ranges": fmt.Sprint(!first.NoRange), "objects": fmt.Sprint(len(n.Entries))}, head, err
 }
 
 // Target implements system.HTTPServer.
