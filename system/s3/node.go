@@ -31,9 +31,8 @@ type node struct {
 	near     *web.Client   // from the server's host to the server; attached: from the client
 	local    *minio.Client // uses near
 	attached bool
-	write    bool
 	// begins, after the prefix, the keys of objects that an attached node stores: it changes no
-	// others
+	// others; empty: it stores none
 	mark string
 }
 
@@ -166,7 +165,7 @@ func (n *node) Named(name string) system.Ref {
 }
 
 func (n *node) put(ctx context.Context, c *minio.Client, ref system.Ref, size int64, r io.Reader) (system.Ref, error) {
-	if n.attached && !n.write {
+	if n.attached && n.mark == "" {
 		return "", fmt.Errorf("s3: put %s: %w", ref, system.ErrNotAllowed)
 	}
 	body, err := web.Exactly(r, size)

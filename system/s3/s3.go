@@ -82,7 +82,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 	if err != nil {
 		return nil, err
 	}
-	n.write, n.attached, n.mark = d.Write, true, d.Mark()
+	n.attached, n.mark = true, d.Mark()
 	head, err := n.reachable(ctx)
 	if err != nil {
 		n.close()

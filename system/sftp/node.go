@@ -36,8 +36,8 @@ type node struct {
 	dir    string
 	pool   *pool
 	server *sshd.Server // nil: attached
-	write  bool         // attached: the experiment allows writing
-	mark   string       // begins the names of objects that an attached node stores: it changes no others
+	// begins the names of objects that an attached node stores: it changes no others; empty: it stores none
+	mark string
 }
 
 func newNode(login sshd.Login, client testbed.Host, dir string) *node {
@@ -96,7 +96,7 @@ func (n *node) path(ref system.Ref) (string, error) {
 // partial file of a failed put is removed.
 func (n *node) Put(ctx context.Context, name string, size int64, r io.Reader) (system.Ref, error) {
 	ref := n.Named(name)
-	if n.server == nil && !n.write {
+	if n.server == nil && n.mark == "" {
 		return "", fmt.Errorf("sftp: put %s: %w", ref, system.ErrNotAllowed)
 	}
 	if err := n.store(ctx, "put", ref, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, size, r); err != nil {

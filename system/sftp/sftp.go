@@ -89,7 +89,7 @@ func (s System) Attach(ctx context.Context, d system.Deployment) (system.Cluster
 		return nil, err
 	}
 	n := newNode(login, d.Client, dir)
-	n.write, n.mark = d.Write, d.Mark()
+	n.mark = d.Mark()
 	identity := identify()
 	identity["endpoint"], identity["directory"] = login.Address, dir
 	err = n.on(ctx, "directory "+dir, func(s *sshd.Session) error {
