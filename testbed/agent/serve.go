@@ -191,9 +191,8 @@ func (s *server) handler() http.Handler {
 			return
 		}
 		s.last.Store(time.Now().UnixNano())
-		x := newExchange(w, r)
-		if err := s.invoke(r.Context(), x, r.URL.Path); err != nil {
-			x.answer(err)
+		if err := s.invoke(r.Context(), newExchange(w, r), r.URL.Path); err != nil {
+			http.Error(w, "agent: "+err.Error(), http.StatusBadRequest)
 		}
 	})
 }
@@ -202,22 +201,6 @@ func (s *server) handler() http.Handler {
 // after them. Its results are the answer, followed by the content of a reader it returns, unless the method takes
 // the exchange and answers itself.
 func (s *server) invoke(ctx context.Context, x *exchange, path string) error {
-	method, err := s.method(x, path)
-	if err != nil {
-		return err
-	}
-	args, streams, err := x.arguments(ctx, method.Type())
-	if err != nil {
-		return err
-	}
-	if results := method.Call(args); !streams {
-		x.give(results)
-	}
-	return nil
-}
-
-// method finds what a path names. The request begins with the process if it is a method of one.
-func (s *server) method(x *exchange, path string) (m reflect.Value, err error) {
 	of, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	target := map[string]any{
 		"agent": s, "files": s.host.Files(), "host": s.host, "machine": s.host.Machine(), "testbed": s.bed,
@@ -225,29 +208,24 @@ func (s *server) method(x *exchange, path string) (m reflect.Value, err error) {
 	if of == "process" {
 		var id testbed.ProcessID
 		if err := x.dec.Decode(&id); err != nil {
-			return m, err
+			return err
 		}
 		s.mu.Lock()
 		p := s.processes[id]
 		s.mu.Unlock()
 		if p == nil {
-			return m, fmt.Errorf("agent: process %v: %w", id, os.ErrProcessDone)
+			x.answer(fmt.Errorf("agent: process %v: %w", id, os.ErrProcessDone))
+			return nil
 		}
 		target = served{p}
 	}
-	if target != nil {
-		m = reflect.ValueOf(target).MethodByName(name)
+	if target == nil || !reflect.ValueOf(target).MethodByName(name).IsValid() {
+		return errors.New("there is no " + path)
 	}
-	if !m.IsValid() {
-		return m, errors.New("agent: there is no " + path)
-	}
-	return m, nil
-}
-
-// arguments reads those of a method. It streams if it takes the exchange.
-func (x *exchange) arguments(ctx context.Context, method reflect.Type) (args []reflect.Value, streams bool, err error) {
-	for in := range method.Ins() {
-		arg := reflect.New(in)
+	method, streams := reflect.ValueOf(target).MethodByName(name), false
+	var args []reflect.Value
+	for i := range method.Type().NumIn() {
+		arg := reflect.New(method.Type().In(i))
 		switch to := arg.Interface().(type) {
 		case *context.Context:
 			*to = ctx
@@ -257,20 +235,15 @@ func (x *exchange) arguments(ctx context.Context, method reflect.Type) (args []r
 			*to = x.in
 		default:
 			if err := x.dec.Decode(to); err != nil {
-				return nil, false, err
+				return err
 			}
 		}
 		args = append(args, arg.Elem())
 	}
-	return args, streams, nil
-}
-
-// give answers with what a method returned.
-func (x *exchange) give(returned []reflect.Value) {
 	var err error
 	var results []any
 	var stream io.ReadCloser
-	for _, r := range returned {
+	for _, r := range method.Call(args) {
 		switch r.Type() {
 		case reflect.TypeFor[error]():
 			err, _ = r.Interface().(error)
@@ -282,10 +255,11 @@ func (x *exchange) give(returned []reflect.Value) {
 			results = append(results, r.Interface())
 		}
 	}
-	if x.answer(err, results...) && stream != nil {
+	if !streams && x.answer(err, results...) && stream != nil {
 		_, err = io.Copy(x, stream)
 		x.fail(err)
 	}
+	return nil
 }
 
 // Respond answers measurements until the request ends.
