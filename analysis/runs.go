@@ -293,6 +293,7 @@ func (c *Comparison) measure(m record.Metric) {
 		xs, ys []float64 // base, new
 		never  string    // result of never
 		value  *ComparedValue
+		share  stats.Interval // ratio of the shares of all operations, for success metrics
 	}
 	var tasks []task
 	for _, cell := range c.Cells {
@@ -301,19 +302,24 @@ func (c *Comparison) measure(m record.Metric) {
 			continue
 		}
 		row := ComparedMetric{Base: summaryOf(before), New: make([]*ComparedValue, len(c.news))}
+		base := row.Base.pool(c.base.Frame, cell.base, m)
 		for k, other := range cell.news {
 			if other == nil || len(c.news[k].Frame.Of(other, m.Key)) == 0 {
 				continue
 			}
 			after := c.news[k].Frame.Of(other, m.Key)
 			row.New[k] = &ComparedValue{Summary: summaryOf(after)}
-			tasks = append(tasks, task{finite(before, m), finite(after, m), never(after, before), row.New[k]})
+			share := stats.RatioOf(row.New[k].pool(c.news[k].Frame, other, m), base)
+			tasks = append(tasks, task{finite(before, m), finite(after, m), never(after, before), row.New[k], share})
 		}
 		cell.Metrics[m.Key] = row
 	}
 	var ps []float64
 	for _, t := range tasks {
 		t.value.Ratio = unpaired(t.ys, t.xs, t.never)
+		if t.share.Mid > 0 {
+			t.value.Ratio.Range = rangeOf(t.share)
+		}
 		ps = append(ps, float64(t.value.Ratio.P))
 	}
 	ps = stats.Holm(ps)

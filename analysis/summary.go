@@ -80,6 +80,19 @@ func summaryOf(rows []Row) Summary {
 	return s
 }
 
+// pool replaces the median of a success metric by the share of all operations, which it returns: a median hides
+// failures that are in few trials. For other metrics the answer has no value.
+func (s *Summary) pool(f *Frame, c *Cell, m record.Metric) stats.Interval {
+	p := Proportion{Range: NoRange}
+	if slices.Contains(successMetrics, m.Key) {
+		p = f.success(c, Confidence)
+	}
+	if p.Of > 0 {
+		s.Median, s.Lo, s.Hi, s.Confidence, s.Exact = p.Value, p.Lo, p.Hi, Confidence, p.Lo.Known()
+	}
+	return p.interval()
+}
+
 // success returns the share of finished operations of a cell that were ok. Operations of one
 // trial are not independent, so trials are the clusters of the interval; a single trial has no
 // interval, unless the view says that there is only one by design.

@@ -160,6 +160,11 @@ func TestSuccessGatesCountOperations(t *testing.T) {
 			x.Outcomes, x.Metrics["success_rate"] = map[string]int64{"ok": 4, "error": 396}, 0.01
 		}
 	})
+	for _, cell := range compared(t, good, bad).Cells {
+		if v := cell.Metrics["success_rate"].New[0]; cell.System == "boxo" && (v.Median != 0.8515 || v.Ratio.Value != 0.8515) {
+			t.Errorf("compared: %+v", v)
+		}
+	}
 	slow := cellsOf(t, 20, func(_ int, x *record.Trial) { x.Outcomes["deadline"] = 100 })
 	for _, c := range []struct {
 		run         *analysis.Result
