@@ -162,15 +162,15 @@ func (p *progress) draw(tail string) {
 	p.ui.Progress(fmt.Sprintf("%3d/%d%s  %s%s", p.n, p.total, p.left(), p.current, tail))
 }
 
-// left returns the estimated remaining time, from the trials so far or else from the plan, in
-// brackets; empty if unknown.
+// left returns the estimated remaining time, from the trials of this session or else from the plan,
+// in brackets; empty if unknown.
 func (p *progress) left() string {
+	trials := float64(p.total - p.n + 1)
 	switch e := p.plan.Estimate; {
 	case p.trials >= 2:
-		each := time.Since(p.first) / time.Duration(p.trials)
-		return " (" + words.Span((time.Duration(p.total-p.n+1) * each).Seconds()) + " left)"
+		return " (" + words.Span(trials*time.Since(p.first).Seconds()/float64(p.trials)) + " left)"
 	case e.Bound == experiment.Exact:
-		return " (" + words.Span(e.Seconds) + " left)"
+		return " (" + words.Span(trials*e.Seconds/float64(e.Trials)) + " left)"
 	}
 	return ""
 }
