@@ -44,6 +44,9 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 		return fmt.Sprintf("leave these cells out: where: [\"system != %s || %s\"]", use.Name, where)
 	}
 	needs := []scenario.Need{{Ability: "put", By: "the scenario overhead", Hint: "take it out of the experiment"}}
+	if !info.Able("put") {
+		return scenario.Unmet(info.Can, needs) // no condition on the cells would help
+	}
 	kept := false
 	for _, c := range cells {
 		o := c.Overhead

@@ -442,6 +442,12 @@ func TestProblems(t *testing.T) {
 			}
 		})
 	}
+	// Where no operation is possible, no condition on the cells helps.
+	told := Scenario{}.Problems(synthetic.Site(system.Start, nil).Use, system.Info{Can: []string{"spread"}},
+		[]experiment.Cell{cell("get", 1), cell("stat", 1)})
+	if len(told) != 1 || told[0].Hint != "take it out of the experiment" {
+		t.Errorf("a system without put: %v", told)
+	}
 }
 
 // Prepares agrees with Prepare.
