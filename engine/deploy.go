@@ -231,9 +231,13 @@ func (r *run) watch(ctx context.Context, s *site) {
 			case ok:
 				s.watched[name] = true
 				r.event("phase", "server observed", address+" is on this machine", 0)
-				r.say.Note(fmt.Sprintf("%s: %s is on this machine: the server shares its CPUs with the load "+
-					"generator; run it from another machine, or count the trials nevertheless: "+
-					"--set limits.others=none --set limits.machine=none", s.use.Name, address))
+				note := fmt.Sprintf("%s: %s is on this machine: the server shares its CPUs with the load generator; run "+
+					"it from another machine", s.use.Name, address)
+				if limits := r.plan.Experiment.Limits; limits.Others > 0 || limits.Machine > 0 {
+					note += ", or count trials that are only box-busy or machine-limited: " +
+						"--set limits.others=none --set limits.machine=none"
+				}
+				r.say.Note(note)
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func WrongOptions(name string, err error) []Problem {
 		return nil
 	}
 	return []Problem{{What: Info{Name: name}.named(err).Error(), Hint: "correct the options of system " + name +
-		": `with:` in the experiment file, --with of collect", Options: true}}
+		": `with:` in the experiment file, --with of collect, the URL of bench", Options: true}}
 }
 
 // Missing returns the problem of an unusable program; none if err is nil.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-project/plimsoll/experiment"
 )
 
 func (p *program) benchCommand() *cobra.Command {
@@ -25,6 +27,12 @@ func (p *program) benchCommand() *cobra.Command {
 				"leave out --set here, and give it to plimsoll run with the file")
 		}
 		cfg, err := configOf("plimsoll bench", src, set, ".")
+		mistakes, _ := errors.AsType[experiment.Errors](err)
+		for _, m := range mistakes {
+			if flag := benchLines[m.Line]; flag != "" {
+				m.File, m.Line = flag, 0
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -61,3 +69,6 @@ retrieve:
   concurrency: [%s]
   duration: %s
 `
+
+// benchLines holds where the values on the lines of benchExperiment come from.
+var benchLines = map[int]string{5: "URL", 7: "--range", 8: "-c", 9: "-d"}

@@ -45,9 +45,11 @@ func (o object) fits(size experiment.Bytes) error {
 		return scenario.Unfit(o.name, system.Problem{What: "ranges cannot be fetched: " + o.Undivided + "; use range: whole",
 			Hint: "set retrieve.range to whole, or serve the object from a server that answers ranges"})
 	case span < 0:
-		return fmt.Errorf("%s: its size is unknown, so ranges cannot be drawn from it; use range: whole", o.name)
+		return scenario.Unfit(o.name, system.Problem{What: "its size is unknown, so ranges cannot be drawn from it",
+			Hint: "set retrieve.range to whole"})
 	case span < int64(size):
-		return fmt.Errorf("%s has %d bytes, fewer than the range of %s", o.name, span, size)
+		return scenario.Unfit(o.name, system.Problem{What: fmt.Sprintf("it has %d bytes, fewer than the range of %s", span,
+			size), Hint: "set retrieve.range to less, or to whole"})
 	}
 	return nil
 }
