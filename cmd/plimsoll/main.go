@@ -50,9 +50,22 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err = usage(err, "see plimsoll --help")
 	}
 	if err != nil {
-		p.ui.Error(err)
+		p.fail(err)
 	}
 	return int(ui.ExitCode(err))
+}
+
+// fail writes an error; with --json the mistakes of a file are one object each, like their hints.
+func (p *program) fail(err error) {
+	var mistakes experiment.Errors
+	if !p.ui.JSON || !errors.As(err, &mistakes) {
+		p.ui.Error(err)
+	}
+	for _, m := range mistakes {
+		bare := *m
+		bare.Hint = ""
+		p.ui.Error(ui.WithHint(&bare, m.Hint))
+	}
 }
 
 // coded sets the exit status for a full disk, an unwritable run directory, and a mistake in an
