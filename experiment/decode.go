@@ -80,7 +80,10 @@ func (d *decoder) fail(path, hint, format string, args ...any) {
 // wrong reports err, if not nil, as a mistake in the value of a path.
 func (d *decoder) wrong(path string, err error) {
 	if err != nil {
-		m := err.(*Error)
+		m, above := err.(*Error), path[:max(0, strings.LastIndex(path, "."))]
+		if n := d.at[above]; n != nil && n.kind == scalarNode { // in its short form
+			path = above
+		}
 		d.fail(path, m.Hint, "%s: %s", called(path), m.Message)
 	}
 }
@@ -153,6 +156,10 @@ func boolInt(b bool) int {
 	return 0
 }
 
+// examples holds the hints for missing keys at the top of a file.
+var examples = map[string]string{"scenario": "add `scenario: retrieve`, or another scenario",
+	"systems": "add `systems: [static]`, or others that plimsoll systems lists"}
+
 // section decodes the mapping n into the struct v.
 func (d *decoder) section(n *node, v reflect.Value, path string) {
 	tab := tableOf(v.Type())
@@ -179,7 +186,7 @@ func (d *decoder) section(n *node, v reflect.Value, path string) {
 		if n.get(f.key) == nil {
 			d.setDefault(v.Field(f.index), f)
 			if f.required {
-				d.fail(path, f.doc, "missing key `%s` in %s", f.key, called(path))
+				d.fail(path, cmp.Or(examples[join(path, f.key)], f.doc), "missing key `%s` in %s", f.key, called(path))
 			}
 		}
 	}
@@ -336,9 +343,11 @@ func (f *field) parse(text string, v reflect.Value) error {
 		return mistake(suggest.DidYouMean(text, f.enum), "%q is not one of %s", text, strings.Join(f.enum, ", "))
 	}
 	if err := f.parsePlain(text, v); err != nil {
-		if m := err.(*Error); m.Hint == "" && f.zero != "" {
+		m := err.(*Error)
+		if m.Hint == "" && f.zero != "" {
 			m.Hint = f.orZero("a value with its unit")
 		}
+		m.Hint = strings.Replace(m.Hint, "at most 100%", "at most "+cmp.Or(f.max, "100%"), 1)
 		return err
 	}
 	return f.within(text, v)

@@ -184,7 +184,7 @@ type object = map[string]any
 // come from the catalog. The schema checks single values; Parse checks the rest, and the options of
 // systems.
 func Schema(cat Catalog) ([]byte, error) {
-	s := &schemaMaker{systems: cat.names(), defs: object{}}
+	s := &schemaMaker{systems: cat.Names(), defs: object{}}
 	root := s.section(reflect.TypeFor[Experiment]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "Plimsoll experiment"

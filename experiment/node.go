@@ -298,7 +298,7 @@ func (d *decoder) setInList(list *node, name string, rest []string, at, value *n
 	case i < 0:
 		hint := suggest.DidYouMean(name, names)
 		if d.cat.find(name) != nil {
-			hint = "add it first: --set systems=…," + name
+			hint = "add it first: --set systems=" + strings.Join(names, ",") + "," + name
 		}
 		d.errs = append(d.errs, at.errorf(hint, "the list has no entry `%s`", name))
 	case len(rest) > 0:

@@ -76,7 +76,7 @@ func TestSetErrors(t *testing.T) {
 		{"systems=nginx,boksoo", "unknown system `boksoo`",
 			"known: nginx, static, boxo, boost, s3, mesh, fanout, ledger, archive, tape"},
 		{"systems.ngnix.with.workers=1", "the list has no entry `ngnix`", "did you mean `nginx`?"},
-		{"systems.boost.with.url=x", "the list has no entry `boost`", "add it first: --set systems=…,boost"},
+		{"systems.boost.with.url=x", "the list has no entry `boost`", "add it first: --set systems=nginx,ipfs,boost"},
 		{"systems.nginx.with.worker=1", "system `nginx` has no option `worker`", "did you mean `workers`?"},
 		{"seed.x=1", "`seed` must be a whole number such as 16, not a mapping", ""},
 		{"title", "not key=value", "write --set key=value, such as --set retrieve.concurrency=1,4"},

@@ -33,7 +33,8 @@ func (c Catalog) find(name string) *SystemSpec {
 	return first(c, func(s *SystemSpec) bool { return s.Name == name })
 }
 
-func (c Catalog) names() []string { return each(c, func(s SystemSpec) string { return s.Name }) }
+// Names returns the names of the systems.
+func (c Catalog) Names() []string { return each(c, func(s SystemSpec) string { return s.Name }) }
 
 func (s *SystemSpec) option(name string) *option.Option {
 	return first(s.Options, func(o *option.Option) bool { return o.Name == name })
@@ -65,7 +66,7 @@ func (d *decoder) systems(e *Experiment) {
 		names[use.Name] = true
 		spec := d.cat.find(use.Use)
 		if spec == nil {
-			d.fail(path+".use", suggest.DidYouMean(use.Use, d.cat.names()), "unknown system `%s`", use.Use)
+			d.fail(path+".use", suggest.DidYouMean(use.Use, d.cat.Names()), "unknown system `%s`", use.Use)
 			continue
 		}
 		use.Mode = cmp.Or(use.Mode, spec.Modes[0])
@@ -93,7 +94,7 @@ func (d *decoder) suits(e *Experiment) {
 		spec := d.cat.find(use.Use)
 		if asks && !slices.Contains(spec.Can, ask.can) {
 			able := slices.DeleteFunc(slices.Clone(d.cat), func(s SystemSpec) bool { return !slices.Contains(s.Can, ask.can) })
-			d.fail(path+".use", "systems that can: "+strings.Join(able.names(), ", "), "system `%s` cannot %s", spec.Name,
+			d.fail(path+".use", "systems that can: "+strings.Join(able.Names(), ", "), "system `%s` cannot %s", spec.Name,
 				ask.words)
 		}
 		use.SeedersOnly = spec.Baseline && e.Scenario == "disseminate"
@@ -157,7 +158,11 @@ func (d *decoder) option(spec *SystemSpec, opt *option.Option, n *node, path str
 	}
 	if opt.Type != "strings" {
 		_, value, err := readOption(opt, n.text)
-		d.refuse(err != nil, path, opt.Help, "option `%s` must be %s (its value is not shown here)", opt.Name,
+		hint := opt.Help
+		if opt.Type == "bool" {
+			hint = "write `" + opt.Name + ": true` or `" + opt.Name + ": false`"
+		}
+		d.refuse(err != nil, path, hint, "option `%s` must be %s (its value is not shown here)", opt.Name,
 			optionNoun(opt))
 		text = value
 	}

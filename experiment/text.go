@@ -187,6 +187,10 @@ func (p *Plan) Warnings() []string {
 			"(limits.deadline): most would end as `deadline`, however healthy the server is",
 			plural(len(late), "cell"), words.Some(late)))
 	}
+	if most := p.Experiment.Exit.MaxRuntime; most > 0 && !p.Experiment.LoadTest() && p.Estimate.Seconds > most.Seconds() {
+		warnings = append(warnings, fmt.Sprintf("the run is expected to take longer than exit.max_runtime (%s), which "+
+			"ends it before its last trial", most))
+	}
 	r := p.Experiment.Repetitions
 	// The effects of sync's factors are estimated over all cells.
 	if r.Max > 1 && r.Max < fewestInterval && p.Experiment.Sync == nil {
@@ -207,22 +211,21 @@ func (p *Plan) Warnings() []string {
 // Unapplied lists for each attached system the parts of the experiment that do not apply to it.
 func (p *Plan) Unapplied() []string {
 	e := p.Experiment
-	var parts, texts []string
+	var ignored, texts []string
 	varied := func(section string) bool {
 		return slices.ContainsFunc(sortedKeys(e.Factors), func(path string) bool {
 			return strings.HasPrefix(path, section+".")
 		})
 	}
 	if e.Link.Shaped() || varied("link") {
-		parts = append(parts, "link")
+		ignored = append(ignored, "link is ignored (it has its own network)")
 	}
 	if (e.Data.Given() || varied("data")) && !e.Allows("write") {
-		parts = append(parts, "data")
+		ignored = append(ignored, "data is ignored (it has its own objects)")
 	}
 	for _, s := range e.Systems {
-		if parts != nil && s.Attached() && e.Collect == nil {
-			texts = append(texts, fmt.Sprintf("%s is attached, with its own network and objects; only systems that are "+
-				"started have this: %s", s.Name, strings.Join(parts, ", ")))
+		if ignored != nil && s.Attached() && e.Collect == nil {
+			texts = append(texts, s.Name+" is attached: "+strings.Join(ignored, "; "))
 		}
 	}
 	return texts

@@ -27,6 +27,7 @@ func TestWarnings(t *testing.T) {
 		{burst, []string{"limits.deadline=1h"}, ""},
 		{held, nil, ""},
 		{held, []string{"repetitions=4"}, few},
+		{held, []string{"exit.max_runtime=10s"}, "longer than exit.max_runtime (10s)"},
 		{"scenario: upload\nsystems: [nginx]\ndata: {size: 1MB}\ngates: [success >= 98%]\n", nil,
 			"a load test is one trial of each cell, so no gate can be decided"},
 		{following, nil, ""},
