@@ -42,7 +42,7 @@ func List() []Preset {
 func Get(name string) (Preset, error) {
 	src, err := files.ReadFile(name + ".yaml")
 	if err != nil {
-		return Preset{}, fmt.Errorf("no preset is named %q; there are %s", name, strings.Join(Names(), ", "))
+		return Preset{}, fmt.Errorf("no preset is named %q", name)
 	}
 	header, _, _ := strings.Cut(string(src), "\n")
 	_, summary, _ := strings.Cut(header, ": ")

@@ -74,7 +74,7 @@ func TestList(t *testing.T) {
 	if !slices.IsSorted(names) || len(names) < 10 {
 		t.Errorf("presets are %s", names)
 	}
-	if _, err := presets.Get("slowstart"); err == nil || !strings.Contains(err.Error(), "quickstart") {
+	if _, err := presets.Get("slowstart"); err == nil || !strings.Contains(err.Error(), "slowstart") {
 		t.Errorf("got %v", err)
 	}
 }

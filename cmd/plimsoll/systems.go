@@ -16,7 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-project/plimsoll/engine"
 	"github.com/plimsoll-project/plimsoll/experiment"
+	"github.com/plimsoll-project/plimsoll/experiment/suggest"
 	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/system"
 	"github.com/plimsoll-project/plimsoll/system/all"
@@ -30,7 +32,8 @@ func (p *program) systemsCommand() *cobra.Command {
 		}
 		s, ok := all.ByName(args[0])
 		if !ok {
-			return usage(fmt.Errorf("there is no system %q", args[0]), "see plimsoll systems")
+			return usage(fmt.Errorf("there is no system %q", args[0]),
+				suggest.DidYouMean(args[0], engine.Catalog(all.All()).Names()))
 		}
 		return p.writeSystems(p.stdout, "one", struct {
 			status
