@@ -35,7 +35,7 @@ func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []exp
 		for _, f := range c.Disseminate.Faults {
 			if f.Kind() == experiment.FaultCrash {
 				needs = append(needs, scenario.Need{Ability: "restart", By: "a fault of the kind crash",
-					Hint: fmt.Sprintf("leave these cells out: where: [\"system != %s || disseminate.faults == none\"]",
+					Hint: fmt.Sprintf("leave these cells out: add to where: \"system != %s || disseminate.faults == none\"",
 						use.Name)})
 			}
 		}

@@ -41,7 +41,7 @@ var abilities = map[string]string{"fill": "put", "put-durable": "durable", "put-
 // Problems implements Scenario.
 func (Scenario) Problems(use experiment.SystemUse, info system.Info, cells []experiment.Cell) []system.Problem {
 	leaveOut := func(where string) string {
-		return fmt.Sprintf("leave these cells out: where: [\"system != %s || %s\"]", use.Name, where)
+		return fmt.Sprintf("leave these cells out: add to where: \"system != %s || %s\"", use.Name, where)
 	}
 	needs := []scenario.Need{{Ability: "put", By: "the scenario overhead", Hint: "take it out of the experiment"}}
 	if !info.Able("put") {
