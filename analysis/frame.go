@@ -112,7 +112,7 @@ type Run struct {
 	State    string    `json:"state"`             // "complete", "partial" or "running"
 	Stopped  string    `json:"stopped,omitempty"` // the exit condition that ended it early
 	Started  time.Time `json:"started,omitzero"`
-	Seconds  float64   `json:"seconds"` // sum over trials, including warm-up
+	Seconds  float64   `json:"seconds"` // of valid trials, like operations
 	Planned  int       `json:"planned"` // trials of the plan, without warm-up
 	Done     int       `json:"done"`
 	Valid    int       `json:"valid"`

@@ -182,7 +182,6 @@ func (f *Frame) addTrials(trials []record.Trial) {
 			continue
 		}
 		f.Trials = append(f.Trials, &Trial{Trial: t, Info: c})
-		f.Run.Seconds += t.Seconds
 		if f.Run.Started.IsZero() || t.Epoch.Before(f.Run.Started) {
 			f.Run.Started = t.Epoch
 		}
@@ -205,6 +204,7 @@ func (f *Frame) count(c *Cell, t record.Trial, invalid InvalidTrial) {
 	case t.Valid():
 		f.Run.Valid++
 		c.Valid++
+		f.Run.Seconds += t.Seconds
 		for o, n := range t.Outcomes {
 			c.Outcomes[o] += n
 			f.Run.Operations += n
