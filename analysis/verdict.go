@@ -45,6 +45,7 @@ func (r *Result) verdict() Verdict {
 			}
 		}
 		add(Bad, say("invalid", map[string]any{"Systems": words.List(names)}))
+		r.failedVerdict(add)
 		parts = append(parts, known...)
 		return Verdict{strings.Join(parts, " "), tone}
 	}
@@ -88,7 +89,7 @@ func (r *Result) verdict() Verdict {
 }
 
 // failedVerdict adds how many operations of each system failed, and returns the systems without any
-// success, which are not compared.
+// success, which are not compared. Without a valid trial it counts those of invalid ones.
 func (r *Result) failedVerdict(add func(t Tone, text string)) (dead map[string]bool) {
 	dead = map[string]bool{}
 	for _, s := range r.Systems {
@@ -96,6 +97,12 @@ func (r *Result) failedVerdict(add func(t Tone, text string)) (dead map[string]b
 		for _, c := range r.Cells {
 			if c.System == s.Name {
 				ok, of = ok+c.Success.OK, of+c.Success.Of
+			}
+		}
+		for _, t := range r.Frame.Trials {
+			if r.Run.Valid == 0 && t.Info.System == s.Name && !t.Warmup {
+				oks, ended, _ := t.finished(false)
+				ok, of = ok+oks, of+ended
 			}
 		}
 		dead[s.Name] = ok == 0 && of > 0

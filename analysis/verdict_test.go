@@ -63,3 +63,34 @@ warmup: 0
 		}
 	}
 }
+
+// Warm-up and invalid trials are in no count beside those of valid ones; without a valid trial the verdict
+// still says what failed.
+func TestFailuresWithoutValidTrials(t *testing.T) {
+	plan := simulatedPlan(t, `
+scenario: retrieve
+systems: [nginx]
+data: {size: 1MiB}
+retrieve: {concurrency: 1, requests: 200}
+repetitions: 2
+`)
+	for invalid, want := range map[int]string{1: "nginx failed 5 requests of 105", 2: "nginx failed 10 requests of 210"} {
+		var trials []record.Trial
+		for block := -1; block < 2; block++ {
+			tr := trialOf(plan.Cells[0], block, len(trials), 100, nil)
+			tr.Warmup, tr.Outcomes[record.Error.String()] = block < 0, 5
+			tr.Outcomes[record.InFlight.String()] = 3
+			if block >= 0 && block < invalid {
+				tr.Invalid = []string{record.ReasonBoxBusy}
+			}
+			trials = append(trials, tr)
+		}
+		r := analysed(t, plan, retrieve.Scenario{}.View(), retrieve.Scenario{}.Metrics(), trials)
+		if !strings.Contains(r.Verdict.Text, want) {
+			t.Errorf("%d invalid: %s", invalid, r.Verdict.Text)
+		}
+		if n := 2 - invalid; r.Run.Seconds != float64(10*n) || r.Run.Operations != int64(108*n) {
+			t.Errorf("%d invalid: %g s, %d operations", invalid, r.Run.Seconds, r.Run.Operations)
+		}
+	}
+}
