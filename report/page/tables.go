@@ -29,6 +29,11 @@ func (t *table) drop(i int) {
 	}
 }
 
+// varies reports whether rows differ in a column.
+func (t *table) varies(i int) bool {
+	return slices.ContainsFunc(t.Rows, func(r []entry) bool { return r[i].Text != t.Rows[0][i].Text })
+}
+
 type head struct {
 	Name    string
 	Numeric bool

@@ -46,7 +46,7 @@ func Text(w io.Writer, r *analysis.Result, width int, verbose bool) error {
 	room := mostLines - head - len(foot)
 	for i, own := range r.Tables {
 		if i == 0 && !own.Folded || verbose {
-			room -= t.table(ownTable(own), room/2)
+			room -= t.table(ownTable(own), room*2/3)
 		}
 	}
 	t.cells(room)
@@ -171,7 +171,7 @@ func (t *text) cells(room int) {
 		columns = append(columns, t.r.View.Resources...)
 	}
 	all := cellTable(t.r, "", columns, true)
-	if n := len(all.Rows); n > max(room-3, 1) && !t.verbose {
+	if n := len(all.Rows); n > max(room-2, 2) && !t.verbose {
 		all.Rows = t.largest(all.Rows, max(room-3, 1))
 		defer func() {
 			t.lines = t.lines[:len(t.lines)-1]
@@ -233,20 +233,18 @@ func (t *text) table(all table, most int) int {
 	if all.Label != "" {
 		t.line("", all.Label)
 	}
-	left := 0
-	if n := max(most-4, 2); most > 0 && len(all.Rows) > n && !t.verbose {
-		left, all.Rows = len(all.Rows)-n, all.Rows[:n]
-	}
 	var columns []int
+	// Without a column marked as narrow, take those that fit; those before the first number name the row.
+	every := t.verbose || !slices.ContainsFunc(all.Head, func(h head) bool { return h.narrow })
+	named := slices.IndexFunc(all.Head, func(h head) bool { return h.Numeric })
 	for i, h := range all.Head {
-		if h.narrow || t.verbose {
+		if every || h.narrow || i < named && all.varies(i) {
 			columns = append(columns, i)
 		}
 	}
-	if columns == nil { // no column is marked as narrow: take those that fit
-		for i := range all.Head {
-			columns = append(columns, i)
-		}
+	left := 0
+	if n := max(most-4, 2); most > 0 && len(all.Rows) > n+1 && !t.verbose { // a line about one row is no shorter
+		left, all.Rows = len(all.Rows)-n, all.Rows[:n]
 	}
 	narrow := false
 	lines, wide := align(all, columns, narrow)

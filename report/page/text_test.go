@@ -82,3 +82,22 @@ func TestGatesNameTheirRun(t *testing.T) {
 	}
 	contains(t, text(a, b), "run-a", "run-b")
 }
+
+// A scenario's table has the columns that name its rows, and no line about a single row that it left out.
+func TestTextNamesRows(t *testing.T) {
+	r := result(t, "overhead")
+	cost := analysis.Table{Title: "Cost", Head: []analysis.TableColumn{{Name: "system", Narrow: true},
+		{Name: "connections"}, {Name: "always"}, {Name: "R", Unit: "1", Narrow: true}}}
+	for _, row := range []string{"a keep", "b keep", "a fresh", "b fresh"} {
+		system, how, _ := strings.Cut(row, " ")
+		cost.Add(system, how, "same", 1.0)
+	}
+	r.Tables = []analysis.Table{cost}
+	s := text(t, r, 80, false)
+	contains(t, s, "a       keep", "b       fresh")
+	if strings.Contains(s, "more row") || strings.Contains(s, "always") {
+		t.Error(s)
+	}
+	r.Tables[0].Rows = append(slices.Repeat(cost.Rows[:1], 30), cost.Rows[2]) // the last differs, and is left out
+	contains(t, text(t, r, 80, false), "connections", "more rows")
+}
