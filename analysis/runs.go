@@ -453,7 +453,7 @@ func (c *Comparison) over(m record.Metric) {
 		}
 		i, p := stats.RunsRatio(xs, ys, Confidence)
 		if lasting {
-			i.Lo, i.Hi, p = math.NaN(), math.NaN(), math.NaN()
+			i.Lo, i.Hi, i.Warn, p = math.NaN(), math.NaN(), texts().Runs["lasting"], math.NaN()
 		}
 		o.Cells, o.Range, o.P, o.Warn = i.N, rangeOf(i), Num(p), i.Warn
 		ps = append(ps, p)
@@ -490,6 +490,7 @@ func (c *Comparison) note(key string, data map[string]any) {
 // remark adds caveats about the differences.
 func (c *Comparison) remark() {
 	warned := map[string]int64{}
+	few, of, needed := 0, int64(0), 0
 	for _, cell := range c.Cells {
 		for k, v := range cell.Metrics[c.Headline].New {
 			if v == nil {
@@ -498,13 +499,29 @@ func (c *Comparison) remark() {
 			if c.base.Baseline != "" && cell.base.Baseline && v.Ratio.Better != 0 {
 				c.note("base-differs", map[string]any{"System": cell.System, "New": c.New[k].Dir})
 			}
-			if v.Ratio.Warn != "" {
+			switch of++; {
+			case v.Ratio.Needed > 0: // the counts of trials are in each ratio's warning
+				few, needed = few+1, v.Ratio.Needed
+			case v.Ratio.Warn != "":
 				warned[v.Ratio.Warn]++
 			}
 		}
 	}
+	if few > 0 {
+		c.note("few-in", map[string]any{"Few": few, "Of": of, "Needed": needed})
+	}
 	for _, w := range slices.Sorted(maps.Keys(warned)) {
 		c.note("warned", map[string]any{"Warn": w, "Count": warned[w]})
+	}
+	untested := map[string][]string{} // metrics by reason
+	for _, o := range c.Overall {
+		if o.Warn != "" {
+			m, _ := c.base.Frame.Metric(o.Metric)
+			untested[o.Warn] = append(untested[o.Warn], fmt.Sprintf("%s (%d of %d cells)", m.Name, o.Cells, o.compared()))
+		}
+	}
+	for _, w := range slices.Sorted(maps.Keys(untested)) {
+		c.note("untested", map[string]any{"Metrics": untested[w], "Warn": w})
 	}
 	c.note("apart", nil)
 }
@@ -556,6 +573,8 @@ func (o *OverCells) shows() (key string, tone Tone) {
 		return "few", Neutral
 	case o.Better > 0:
 		return "faster", Good
+	case o.OpenCells > 0: // which may differ
+		return "same", Neutral
 	}
 	return "same", Good
 }

@@ -501,6 +501,27 @@ func TestCompareTooFew(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
+	notes := strings.Join(c.Notes, "\n")
+	if n := strings.Count(notes, "Too few trials in 6 of 6 comparisons"); n != 1 || strings.Contains(notes, "3 and 3 trials") {
+		t.Errorf("%q", c.Notes)
+	}
+	if want := "together: throughput (6 of 6 cells); success rate (6 of 6 cells): 3 and 3 blocks"; !strings.Contains(notes, want) {
+		t.Errorf("no %q in %q", want, c.Notes)
+	}
+}
+
+// A cell that could not be compared may differ: that no other does is no good news.
+func TestCompareSomeTooFew(t *testing.T) {
+	one := simulatedPlan(t, simulated).Cells[0].ID
+	few := simulatedAs(t, simulated, 2, func(tr *record.Trial) {
+		if tr.Block > 1 && tr.Cell == one {
+			tr.Invalid = []string{record.ReasonBoxBusy}
+		}
+	})
+	c := compared(t, simulatedAs(t, simulated, 1, func(*record.Trial) {}), few)
+	if o := c.Overall[0]; o.OpenCells == 0 || o.SameCells == 0 || c.Verdict.Tone != analysis.Neutral {
+		t.Errorf("%s: %s, %+v", c.Verdict.Tone, c.Verdict.Text, o)
+	}
 }
 
 func must(t testing.TB, err error) {

@@ -170,7 +170,10 @@ func overTable(c *analysis.Comparison) compareTable {
 		k := slices.IndexFunc(c.New, func(r analysis.ComparedRun) bool { return r.Dir == o.New })
 		ratio, p := ratioText(o.Value, o.Significant, o.Better), pText(o.PHolm)
 		decided := o.BetterCells + o.WorseCells + o.SameCells + o.SmallCells
-		if decided == 0 { // "~" would mean no difference
+		switch { // "~" would mean no difference
+		case !o.PHolm.Known():
+			ratio, p = strings.TrimPrefix(ratio, "~ "), "not tested"
+		case decided == 0 && !o.Significant:
 			ratio, p = strings.TrimPrefix(ratio, "~ "), "too few"
 		}
 		open = open || o.OpenCells > 0
@@ -224,8 +227,11 @@ func comparedText(x *analysis.ComparedValue, unit string) []string {
 	if q.CutOff != "" {
 		ratio = map[int]string{1: "better", -1: "worse", 0: "~"}[q.Better]
 	}
+	if !q.PHolm.Known() { // not tested
+		ratio = strings.TrimPrefix(ratio, "~ ")
+	}
 	if q.Needed > 0 {
-		ratio, p = strings.TrimPrefix(ratio, "~ "), fmt.Sprintf("too few (needs %d)", q.Needed)
+		p = fmt.Sprintf("too few (needs %d)", q.Needed)
 	}
 	return []string{medianText(x.Summary, unit), ratio, interval(q.Lo, q.Hi), p}
 }

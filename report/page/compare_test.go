@@ -31,3 +31,24 @@ func TestComparison(t *testing.T) {
 		t.Error("a name is a script")
 	}
 }
+
+// "~" says that a test found nothing: a metric that was not tested has none.
+func TestComparisonOfUntested(t *testing.T) {
+	base, slower := result(t, "retrieve"), result(t, "retrieve")
+	c, err := analysis.CompareRuns(base, []*analysis.Result{slower}, []string{"base", "new"}, analysis.CompareOptions{})
+	must(t, err)
+	for i := range c.Overall {
+		c.Overall[i].Test, c.Overall[i].Value = analysis.Test{P: analysis.Unknown, PHolm: analysis.Unknown}, 1
+	}
+	for _, cell := range c.Cells {
+		for _, m := range cell.Metrics {
+			m.New[0].Ratio.Test = analysis.Test{P: analysis.Unknown, PHolm: analysis.Unknown}
+		}
+	}
+	var b bytes.Buffer
+	must(t, page.CompareText(&b, c, 0))
+	contains(t, b.String(), "not tested", "1.00×")
+	if strings.Contains(b.String(), "~") {
+		t.Error(b.String())
+	}
+}
