@@ -201,21 +201,27 @@ func (d *drawer) bars(f *figure, v analysis.Figure) {
 	d.bySystem(f, kind, spec{})
 }
 
+// longLabel is the number of characters of a bar's label above which labels have a line for each factor.
+const longLabel = 36
+
 // barAxes sets the axes of a panel with horizontal values.
 func (p *panel) barAxes(title, unit string, systems []string, isRatio bool) {
-	labels := map[any]bool{}
+	labels, lines, text := map[any]bool{}, 1, "datum.label"
 	for _, r := range p.rows {
 		labels[r.Y] = true
+		if label := fmt.Sprint(r.Y); len(label) > longLabel {
+			lines, text = max(lines, 1+strings.Count(label, " · ")), "split(datum.label, ' · ')"
+		}
 	}
 	least, most := extent(func(r row) []any { return []any{r.X, r.Lo, r.Hi} }, p)
 	if isRatio {
 		least, most = min(least, 0.9), max(most, 1.1)
 	}
-	p.Spec["height"] = len(labels)*max(len(systems)*11, 18) + 10
+	p.Spec["height"] = len(labels)*max(len(systems)*11, 4+14*lines) + 10
 	p.finish(title, spec{"x": valueChannel("x", unit, "", isRatio, least, most),
 		"yOffset": spec{"field": "s", "type": "nominal", "sort": systems},
 		"y": spec{"field": "y", "type": "nominal", "sort": nil,
-			"axis": spec{"title": nil, "ticks": false, "labelLimit": 230}}})
+			"axis": spec{"title": nil, "ticks": false, "labelLimit": 230, "labelExpr": text}}})
 }
 
 // distribution draws quantiles against the axis or, for a metric of entities, the share of
