@@ -1,11 +1,13 @@
 package analysis
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/plimsoll-project/plimsoll/internal/words"
 	"github.com/plimsoll-project/plimsoll/record"
 	"github.com/plimsoll-project/plimsoll/stats"
 )
@@ -119,7 +121,7 @@ func (f *Frame) pairs(metric string, c, base *Cell) (logs []float64, blocks []in
 }
 
 // RatioTo returns a metric of a cell divided by that of another, within blocks; none if a trial
-// of either is censored.
+// of either is censored. The text of one from too few pairs says how many.
 func (f *Frame) RatioTo(metric string, c, base *Cell) Value {
 	logs, _ := f.pairs(metric, c, base)
 	logs = slices.DeleteFunc(logs, func(x float64) bool { return math.IsInf(x, -1) })
@@ -127,8 +129,15 @@ func (f *Frame) RatioTo(metric string, c, base *Cell) Value {
 		return Text("")
 	}
 	i, _ := stats.PairedRatio(logs, Confidence)
-	return Estimate(i)
+	v := Estimate(i)
+	if len(logs) < FewestPairs {
+		v.Text = FewPairs(words.Show(i.Mid, "×"), len(logs))
+	}
+	return v
 }
+
+// FewPairs marks the text of a ratio from too few pairs.
+func FewPairs(ratio string, pairs int) string { return fmt.Sprintf("%s (n %d)", ratio, pairs) }
 
 // ratioOf returns the ratio within pairs. It uses the signed-rank test and its interval if they
 // can be significant after correction for a family of so many comparisons. Fewer pairs get

@@ -524,6 +524,21 @@ func TestCompareSomeTooFew(t *testing.T) {
 	}
 }
 
+// A ratio of two cells says that it is from few pairs.
+func TestRatioOfFewPairs(t *testing.T) {
+	for blocks, want := range map[int]bool{1: true, 3: true, 4: false} {
+		r := simulatedAs(t, simulated, 1, func(tr *record.Trial) {
+			if tr.Block >= blocks {
+				tr.Invalid = []string{record.ReasonBoxBusy}
+			}
+		})
+		v := r.Frame.RatioTo("throughput", r.Cells[0], r.Cells[1])
+		if said := strings.HasSuffix(v.Text, fmt.Sprintf("× (n %d)", blocks)); said != want || !v.Number.Known() {
+			t.Errorf("of %d pairs: %+v", blocks, v)
+		}
+	}
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

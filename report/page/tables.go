@@ -161,7 +161,7 @@ func ratio(c *analysis.Cell, metric string) entry {
 	e.Note = interval(q.Lo, q.Hi)
 	switch {
 	case q.N < analysis.FewestPairs: // whatever the difference
-		e.Text, e.Tone = fmt.Sprintf("%s (n %d)", e.Text, q.N), analysis.Neutral
+		e.Text, e.Tone = analysis.FewPairs(e.Text, q.N), analysis.Neutral
 	case analysis.Uninformative(q.Lo, q.Hi) && q.Hi > 0:
 		return entry{Text: analysis.NotResolved, Tone: analysis.Neutral}
 	case !q.Significant:

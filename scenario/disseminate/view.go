@@ -146,7 +146,7 @@ func faultTable(f *analysis.Frame) analysis.Table {
 			func(x analysis.Factor) bool { return x.Path == "disseminate.faults" })
 	}
 	for _, c := range f.Cells {
-		if !faulty(c) {
+		if !faulty(c) || c.Valid == 0 {
 			continue
 		}
 		row := []any{c.System, f.Layout.Where(c), summary(c, "outage"), summary(c, "recovery"), summary(c, "recovered")}

@@ -148,6 +148,9 @@ func TestSyntheticSwarm(t *testing.T) {
 			t.Errorf("rule %s fired: %v", rule, !want)
 		}
 	}
+	if faulty.Valid = 0; len(faultTable(r.Frame).Rows) > 0 {
+		t.Error("faults of a cell without a valid trial")
+	}
 }
 
 func TestLeechersOfATrial(t *testing.T) {
