@@ -55,8 +55,9 @@ type row struct {
 	Hi     any    `json:"hi,omitempty"`
 	Tip    string `json:"tip,omitempty"`
 
-	at    string // its row in the table; empty: not in the table
-	value any    // its value in the table
+	at     string // its row in the table; empty: not in the table
+	value  any    // its value in the table
+	ranged bool   // the trials are too few for an interval: Lo and Hi are their range
 }
 
 // spec is a part of a Vega-Lite specification. Colours are CSS variables, "var(--s1)",
@@ -175,6 +176,9 @@ func (d *drawer) figures() ([]*figure, error) {
 		if f.ownScales && f.Choose == "" {
 			f.N = "Each panel has its own scale; " + f.N
 		}
+		if f.has(func(r row) bool { return r.ranged && (r.Lo != nil || strings.Contains(f.Caption, "95 %")) }) {
+			f.N += "; where trials are too few for a 95 % interval, their range"
+		}
 		all = append(all, f)
 	}
 	return all, nil
@@ -199,7 +203,8 @@ func (d *drawer) of(c *analysis.Cell, key string) (analysis.Summary, bool) {
 		return s, ok && s.Median.Known()
 	}
 	q, ok := c.Ratios[d.Headline]
-	return analysis.Summary{N: q.N, Median: q.Value, Lo: q.Lo, Hi: q.Hi}, ok && q.Value.Known()
+	return analysis.Summary{N: q.N, Median: q.Value, Lo: q.Lo, Hi: q.Hi, Exact: q.Confidence >= analysis.Confidence},
+		ok && q.Value.Known()
 }
 
 // panels appends panels to a figure, one for each of the layout's, and returns them by name.

@@ -138,6 +138,7 @@ func (d *drawer) median(c *analysis.Cell, s analysis.Summary, m record.Metric) r
 	if s.Lo.Known() && s.Hi.Known() && s.N > 1 {
 		r.Lo, r.Hi = short(s.Lo), short(s.Hi)
 	}
+	r.ranged = !s.Exact && (r.Lo != nil || s.N == 1)
 	return r
 }
 

@@ -97,7 +97,7 @@ type page struct {
 	Reasons                 []analysis.Pair // explained validity reasons
 	Plan                    string
 	Version                 string
-	AnyRatio                bool
+	AnyRatio, AnyInterval   bool // in the table of cells
 }
 
 // CellsFolded reports whether there are too many cells for an unfolded table.
@@ -148,14 +148,23 @@ func newPage(r *analysis.Result, live bool) (*page, error) {
 		}
 	}
 	_, p.AnyRatio = d.metric(analysis.RatioColumn)
+	p.AnyInterval = slices.ContainsFunc(slices.Concat(p.Cells.Rows...),
+		func(e entry) bool { return strings.HasPrefix(e.Note, "±") })
 	return p, nil
 }
 
 // facts lists what was executed, in a few words each.
 func facts(r *analysis.Result) []string {
-	run := r.Run
+	run, cut := r.Run, int64(0)
+	for _, c := range r.Cells {
+		cut += c.Success.Censored
+	}
+	done := words.Plural(run.Operations, r.View.Operation[0], r.View.Operation[1])
+	if cut > 0 { // rates of success and failure are without them
+		done += ", " + words.Count(cut) + " of them cut off"
+	}
 	all := []string{fmt.Sprintf("%d of %s valid", run.Valid, words.Plural(int64(run.Done), "trial", "trials")),
-		words.Plural(run.Operations, r.View.Operation[0], r.View.Operation[1]), words.Span(run.Seconds) + " under load"}
+		done, words.Span(run.Seconds) + " under load"}
 	if !run.Started.IsZero() {
 		all = append(all, run.Started.UTC().Format("2006-01-02 15:04 UTC"))
 	}
