@@ -369,8 +369,10 @@ func decidingCells(g analysis.Ruling) []string {
 	for _, state := range []string{analysis.GateFail, analysis.GateInconclusive} {
 		for _, d := range g.Cells {
 			if d.State == state {
+				// Other intervals are of 95 %.
+				value := strings.Replace(words.Range(float64(d.Value), float64(d.Lo), float64(d.Hi), d.Unit), " (", " (90 %: ", 1)
 				lines = append(lines, fmt.Sprintf("%s: %s (%s)", strings.TrimSuffix(d.System+", "+d.Where, ", "),
-					words.Range(float64(d.Value), float64(d.Lo), float64(d.Hi), d.Unit), d.Why))
+					value, d.Why))
 			}
 		}
 	}
