@@ -184,7 +184,7 @@ func (r *Result) comparison(s System) (Tone, string) {
 	n := r.compared(s)
 	key, tone := n.says(o)
 	return tone, Fill(texts().Verdict[key], map[string]any{"System": s.Name, "Baseline": r.Baseline, "Worse": n.Worse,
-		"Better": n.Better, "Cells": n.Cells, "Overall": overall})
+		"Better": n.Better, "Cells": n.Cells, "Overall": overall, "Pairs": FewestPairs})
 }
 
 // aloneWords describes a system in a run without a baseline: its best cell.
