@@ -239,10 +239,10 @@ func (d *CellRuling) limit(r *Result, m record.Metric, rule gate.Rule) {
 		}
 		return lo >= rule.Value, hi < rule.Value
 	})
-	if ofSuccess && (rule.Op == ">" || rule.Op == ">=") {
-		d.doubt(s, r.View.InTime, func(lo float64) bool { return lo > rule.Value || rule.Op == ">=" && lo == rule.Value })
-	} else if ofSuccess {
-		d.doubt(s, true, nil)
+	if ofSuccess {
+		d.doubt(s, r.View.InTime, func(lo float64) bool {
+			return rule.Op[0] == '<' || lo > rule.Value || rule.Op == ">=" && lo == rule.Value
+		})
 	}
 }
 

@@ -213,10 +213,7 @@ func cutOff(t record.Trial, metric string) bool {
 		strings.TrimRight(metric, "0123456789")) && !lined(t, metric) {
 		return false
 	}
-	for _, o := range record.Outcomes() {
-		if !o.Finished() && t.Outcomes[o.String()] > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(record.Outcomes(), func(o record.Outcome) bool {
+		return !o.Finished() && t.Outcomes[o.String()] > 0
+	})
 }

@@ -195,13 +195,10 @@ func (t *Table) Add(entries ...any) {
 // NotResolved is displayed instead of a number whose interval is uninformative.
 const NotResolved = "not resolved"
 
-// vague is the ratio of the ends of an interval above which it is uninformative.
-const vague = 100
-
 // Uninformative reports whether the interval of a positive number is uninformative: it reaches 0, is open
 // at one end, or its ends differ by two orders of magnitude.
 func Uninformative(lo, hi Num) bool {
-	return lo.Known() != hi.Known() || lo.Known() && (lo <= 0 || hi > vague*lo)
+	return lo.Known() != hi.Known() || lo.Known() && (lo <= 0 || hi > 100*lo)
 }
 
 // Get returns an entry by its row and the key of its column; Unknown and empty if the table has

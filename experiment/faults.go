@@ -125,9 +125,6 @@ func (f Fault) Kind() FaultKind {
 // Who returns the group of nodes that the fault affects.
 func (f Fault) Who() string { return cmp.Or(f.Crash, f.Cut, f.Whose, "nodes") }
 
-// Of returns how many of the n nodes of its group the fault affects, which may be more than n.
-func (f Fault) Of(n int) int { return f.Count.Of(n) }
-
 func (f *Fault) check() error {
 	if f.Count == "100%" { // normalize, so that equal faults have one text
 		f.Count = ""
@@ -223,10 +220,10 @@ func (c *combination) checkFaults(cell *Cell, groups map[string]int) *Error {
 		switch {
 		case !is:
 			return c.impossible(path, "one of "+strings.Join(sortedKeys(groups), ", "), "there are no %s", f.Who())
-		case f.Of(n) > n:
+		case f.Count.Of(n) > n:
 			return c.impossible(path, "name fewer, or a share such as 50%", "`%s` is about more than the %d there are", f,
 				n)
-		case swarm && f.Kind() == FaultCut && f.Of(n) == groups["nodes"]:
+		case swarm && f.Kind() == FaultCut && f.Count.Of(n) == groups["nodes"]:
 			return c.impossible(path, "cut fewer", "`%s` cuts off all %d nodes", f, n)
 		case swarm && f.Kind() == FaultRate && cell.Link.unlimited():
 			return c.impossible(path, giveRate, "`%s` changes a rate that is unlimited", f)

@@ -342,11 +342,5 @@ func (p *Plan) EstimateText() string {
 	case p.Estimate.Bytes == 0:
 		return took
 	}
-	text := took + " and " + moved + " of " + p.content()
-	for _, c := range p.Cells {
-		if r := c.Retrieve; r != nil && r.Duration > 0 && c.Estimate.Bytes >= unlimitedRate*r.Duration.Seconds() {
-			return text + " if servers give 1 GB/s"
-		}
-	}
-	return text
+	return took + " and " + moved + " of " + p.content()
 }

@@ -89,12 +89,6 @@ func (v Speeds) Draw(n int, uniform func() float64) []BitRate {
 	return rates
 }
 
-// Manners are kinds of peers of little use, as in package system.
-const (
-	MannerSilent   = "silent"   // accepts connections and answers nothing
-	MannerStranger = "stranger" // has another chain
-)
-
 // BadPeers is a group of peers of little use.
 type BadPeers struct {
 	// Peers that take connections and answer nothing.
@@ -107,13 +101,13 @@ type BadPeers struct {
 	Rate BitRate `json:"rate,omitempty" needs:"slow"`
 }
 
-// Manner returns the manner of the peers; empty: they differ only in their rate.
+// Manner returns the manner of the peers, as in package system; empty: they differ only in their rate.
 func (t BadPeers) Manner() string {
 	switch {
 	case t.Silent != "":
-		return MannerSilent
+		return "silent"
 	case t.Stranger != "":
-		return MannerStranger
+		return "stranger"
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -315,10 +316,7 @@ func (w windower) add(op *Op) {
 // spread adds the operation's bytes to the windows from its first byte (or its start, if it
 // has none) to its last.
 func (w windower) spread(op *Op, end *Window) {
-	from := op.FirstByte
-	if from == 0 {
-		from = op.Start
-	}
+	from := cmp.Or(op.FirstByte, op.Start)
 	first := floorDiv(from, windowNs)
 	span := op.LastByte - from
 	if first >= end.Second || end.Second-first > maxSpread {

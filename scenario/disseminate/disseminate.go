@@ -236,8 +236,6 @@ func swarmRecovery(in *scenario.Measured, put func(string, float64)) {
 	held := in.EachDetail(record.DetailRecovery)
 	after := slices.DeleteFunc(slices.Clone(held), math.IsNaN)
 	put("recovered", float64(len(after))/float64(len(held)))
-	for len(after) < len(held) {
-		after = append(after, math.Inf(1)) // never
-	}
-	put("recovery", stats.Median(after))
+	never := slices.Repeat([]float64{math.Inf(1)}, len(held)-len(after))
+	put("recovery", stats.Median(append(after, never...)))
 }

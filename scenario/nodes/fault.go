@@ -29,7 +29,7 @@ type Fault struct {
 func Victims(faults []experiment.Fault, trial uint64, groups map[string][]int) (all [][]int) {
 	for i, f := range faults {
 		from := groups[f.Who()]
-		victims := Draw(from, min(f.Of(len(from)), len(from)), scenario.MixSeed(trial, "victims", int64(i)))
+		victims := Draw(from, min(f.Count.Of(len(from)), len(from)), scenario.MixSeed(trial, "victims", int64(i)))
 		all = append(all, slices.Sorted(slices.Values(victims)))
 	}
 	return all

@@ -18,6 +18,11 @@ import (
 //go:embed view.yaml
 var viewText string
 
+// operationsWith holds the operations of metrics that not all operations have.
+var operationsWith = map[string][]string{"first_byte_p50": {"get", "range"}, "first_byte_line_share": {"get", "range"},
+	"throughput": {"put", "put-durable", "put-dir", "get", "range", "update", "fill"},
+	"put_p50":    {"fill"}, "get_p50": {"fill"}, "stat_p50": {"fill"}}
+
 // View returns the view of the results of overhead.
 func (Scenario) View() *analysis.View {
 	var own view
@@ -25,15 +30,8 @@ func (Scenario) View() *analysis.View {
 	v.Headline = func(*experiment.Plan) string { return "duration_p50" }
 	v.Accumulates = func(c *analysis.Cell) bool { return c.Plan.Overhead.Operation == "fill" }
 	v.Censors = func(t *analysis.Trial, metric string, cut bool) bool {
-		switch op := t.Info.Plan.Overhead.Operation; metric {
-		case "first_byte_p50", "first_byte_line_share":
-			return cut && (op == "get" || op == "range")
-		case "throughput":
-			return cut && op != "stat" && op != "delete"
-		case "put_p50", "get_p50", "stat_p50":
-			return cut && op == "fill"
-		}
-		return cut
+		operations, limited := operationsWith[metric]
+		return cut && (!limited || slices.Contains(operations, t.Info.Plan.Overhead.Operation))
 	}
 	v.Tables, v.Alike, v.Verdict = own.tables, own.alike, verdict
 	v.SetConditions(map[string]func(*analysis.Result) []analysis.Case{

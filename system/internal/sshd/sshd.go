@@ -3,6 +3,7 @@ package sshd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -135,9 +136,7 @@ func Version(ctx context.Context, bin string) (string, error) {
 	if v := versionText.FindString(out); v != "" {
 		return v, nil
 	}
-	if err == nil {
-		err = errors.New("no version in its answer")
-	}
+	err = cmp.Or(err, errors.New("no version in its answer"))
 	return "", fmt.Errorf("%s -V: %w", bin, err)
 }
 

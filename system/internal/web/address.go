@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,9 +44,7 @@ func Unreachable(ctx context.Context, name string, addresses []string) []system.
 // none.
 func HostPort(u *url.URL) string {
 	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443", "sftp": "22"}[u.Scheme]
-	}
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443", "sftp": "22"}[u.Scheme])
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
