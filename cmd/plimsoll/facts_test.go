@@ -62,7 +62,7 @@ func TestGatesOnALoadTest(t *testing.T) {
 	var out, errs bytes.Buffer
 	status := run([]string{"report", facts.Unpack(t, "upload"), "--gate", "file_bandwidth > 1B/s"},
 		strings.NewReader(""), &out, &errs)
-	if status != int(ui.CodeUndecided) || !strings.Contains(out.String(), "a load test is one") {
+	if status != int(ui.CodeUndecided) || !strings.Contains(out.String(), "a gate needs 5 trials") {
 		t.Errorf("status %d\n%s%s", status, out.String(), errs.String())
 	}
 }

@@ -33,9 +33,9 @@ func TestVerdict(t *testing.T) {
 	}{
 		{of(engine.Result{Trials: 1, Valid: 1}), ui.CodeOK, "", nil},
 		{of(engine.Result{Trials: 1, Valid: 1, LostObjects: 45}), ui.CodeLost, "report", nil},
-		{of(engine.Result{Trials: 1, LostObjects: 45}), ui.CodeLost, "report", []string{"45 of its objects"}},
+		{of(engine.Result{Trials: 1, LostObjects: 45}), ui.CodeLost, "report", []string{"45 objects"}},
 		{of(engine.Result{Trials: 1, Valid: 1, LostObjects: 45, Stopped: stop}), ui.CodeExit,
-			"begin a new run with another exit.max_bytes", nil},
+			"exit.max_bytes", nil},
 		{of(engine.Result{Trials: 1, Valid: 1, LostObjects: 45, WrongBytes: 1}), ui.CodeCorruption, "keep the run directory",
 			nil},
 		{of(engine.Result{Trials: 1}), ui.CodeInvalid, "validity", nil},
