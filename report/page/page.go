@@ -155,16 +155,12 @@ func newPage(r *analysis.Result, live bool) (*page, error) {
 
 // facts lists what was executed, in a few words each.
 func facts(r *analysis.Result) []string {
-	run, cut := r.Run, int64(0)
+	run, ended := r.Run, r.Run.Operations
 	for _, c := range r.Cells {
-		cut += c.Success.Censored
-	}
-	done := words.Plural(run.Operations, r.View.Operation[0], r.View.Operation[1])
-	if cut > 0 { // rates of success and failure are without them
-		done += ", " + words.Count(cut) + " of them cut off"
+		ended -= c.Success.Censored // not in rates of success and failure either
 	}
 	all := []string{fmt.Sprintf("%d of %s valid", run.Valid, words.Plural(int64(run.Done), "trial", "trials")),
-		done, words.Span(run.Seconds) + " under load"}
+		words.Plural(ended, r.View.Operation[0], r.View.Operation[1]), words.Span(run.Seconds) + " under load"}
 	if !run.Started.IsZero() {
 		all = append(all, run.Started.UTC().Format("2006-01-02 15:04 UTC"))
 	}
