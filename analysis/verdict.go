@@ -101,7 +101,7 @@ func (r *Result) failedVerdict(add func(t Tone, text string)) (dead map[string]b
 		}
 		for _, t := range r.Frame.Trials {
 			if r.Run.Valid == 0 && t.Info.System == s.Name && !t.Warmup {
-				oks, ended, _ := t.finished(false)
+				oks, ended, _ := t.finished(r.View.InTime)
 				ok, of = ok+oks, of+ended
 			}
 		}
