@@ -178,42 +178,20 @@ func Supported(metric string, t record.Trial) bool {
 // nodes are over all nodes, however few.
 var overOperations = []string{"ttfb", "duration", "first_byte", "put", "get", "stat", "accept", "durable", "poll"}
 
-// censors reports whether a metric that a trial lacks is censored.
+// censors reports whether a metric that a trial lacks is censored, because it is a time that some operations did
+// not reach, or a share of the load line, which follows from such a time.
 func (v *View) censors(t *Trial, metric string) bool {
-	cut := cutOff(t.Trial, metric)
-	if v.Censored != nil {
-		cut = v.unreached(t.Trial, metric)
+	timed, ended := slices.Contains(v.Censored, metric), func(o record.Outcome) bool { return o == record.OK }
+	if v.Censored == nil {
+		timed = slices.Contains([]string{"ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p", "throughput"},
+			strings.TrimRight(metric, "0123456789"))
+		ended = record.Outcome.Finished
 	}
+	line, ofLine := strings.CutSuffix(metric, "_share")
+	cut := (timed || ofLine && t.Metrics[line] > 0) && slices.ContainsFunc(record.Outcomes(),
+		func(o record.Outcome) bool { return !ended(o) && t.Outcomes[o.String()] > 0 })
 	if v.Censors != nil {
 		return v.Censors(t, metric, cut)
 	}
 	return cut
-}
-
-// unreached reports whether a trial lacks a metric of View.Censored because some of its
-// operations were not ok.
-func (v *View) unreached(t record.Trial, metric string) bool {
-	all := int64(0)
-	for _, n := range t.Outcomes {
-		all += n
-	}
-	return (slices.Contains(v.Censored, metric) || lined(t, metric)) && t.Outcomes[record.OK.String()] < all
-}
-
-// lined reports whether a metric is a share of a load line that the trial has.
-func lined(t record.Trial, metric string) bool {
-	line, is := strings.CutSuffix(metric, "_share")
-	return is && t.Metrics[line] > 0
-}
-
-// cutOff is the default of View.Censored: a percentile of times, or what follows from one, is missing
-// because operations were cut off before they finished.
-func cutOff(t record.Trial, metric string) bool {
-	if !slices.Contains([]string{"ttfb_p", "first_byte_p", "duration_p", "put_p", "get_p", "stat_p", "throughput"},
-		strings.TrimRight(metric, "0123456789")) && !lined(t, metric) {
-		return false
-	}
-	return slices.ContainsFunc(record.Outcomes(), func(o record.Outcome) bool {
-		return !o.Finished() && t.Outcomes[o.String()] > 0
-	})
 }

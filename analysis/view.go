@@ -38,11 +38,11 @@ type View struct {
 	Heads   []Table // of Tables, without rows
 	// LoadLine explains the physical limit of this scenario, in one or two sentences.
 	LoadLine string
-	// Rules are additional to CommonRules. Hold sets their conditions.
+	// Rules are additional to CommonRules. SetConditions sets their conditions.
 	Rules []Rule
 	// Censored are metrics that are censored in a trial that lacks them and in which some
-	// operations were not ok; none: the percentiles of times in trials with operations that
-	// were cut off.
+	// operations were not ok; none: the percentiles of times, and throughput, in trials
+	// with operations that were cut off.
 	Censored []string
 	// Censors decides whether a metric that a trial lacks is censored; cut is the answer of Censored; nil: cut.
 	Censors func(t *Trial, metric string, cut bool) bool

@@ -295,7 +295,7 @@ func reason(err error, took time.Duration) string {
 	return class + ": " + words.Clip(strings.Join(strings.Fields(err.Error()), " "), mostReason)
 }
 
-// Class returns the first part of a [reason]. There are few classes: "timeout", "connection
+// Class returns the first part of the reason why a call failed. There are few classes: "timeout", "connection
 // refused", "connection reset", "unreachable", "malformed answer", "cut off", "status
 // 500", "failed".
 func Class(reason string) string {

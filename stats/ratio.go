@@ -186,7 +186,7 @@ func BlockMeans(cells [][]float64, centres []float64) []float64 {
 // RunsRatio returns xs over ys for cells of two runs, from the logarithms of their values by
 // block: the geometric mean over cells, with Student's interval and test for unequal variances
 // (Welch 1947) over the blocks of each run. Cells need two values on each side and are omitted
-// otherwise; N is the number of remaining cells. With fewer than [leastBlocks] blocks on a side
+// otherwise; N is the number of remaining cells. With fewer than six blocks on a side
 // there is no interval, and p is NaN.
 func RunsRatio(xs, ys [][]float64, conf float64) (ratio Interval, p float64) {
 	var cells [2][][]float64

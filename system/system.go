@@ -55,7 +55,7 @@ type Info struct {
 	// out. Empty: there is none.
 	ReachesOut string `yaml:"reaches_out"`
 	// Kept is the directory on the first server host with the data that a later start continues
-	// with: see [Revive]. Empty: a deployment cannot be revived.
+	// with: see [RestartDeployment]. Empty: a deployment cannot be revived.
 	Kept string
 	// Images are the images of further programs that a start needs, by program; option
 	// PROGRAM_image overrides one.

@@ -57,9 +57,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // fail writes an error; with --json the mistakes of a file are one object each, like their hints.
 func (p *program) fail(err error) {
-	var mistakes experiment.Errors
-	if !p.ui.JSON || !errors.As(err, &mistakes) {
+	mistakes, is := errors.AsType[experiment.Errors](err)
+	if !p.ui.JSON || !is {
 		p.ui.Error(err)
+		return
 	}
 	for _, m := range mistakes {
 		bare := *m

@@ -90,7 +90,7 @@ func (Scenario) Measure(in scenario.Measured) map[string]float64 {
 		put("duration_p50", s.KaplanMeier(record.Duration, 0.5))
 		put("first_byte_p50", s.KaplanMeier(record.TTFB, 0.5))
 	}
-	if d := m["duration_p50"]; d > 0 && o.Operation != "stat" && o.Operation != "delete" {
+	if d := m["duration_p50"]; d > 0 && slices.Contains(operationsWith["throughput"], o.Operation) {
 		put("throughput", float64(in.Cell.Data.Size)/d)
 	}
 	loadLines(in, m)
@@ -167,7 +167,7 @@ func loadLines(in scenario.Measured, m map[string]float64) {
 	}
 	first := p.Wait(scenario.Request{Fresh: o.Connections == "fresh", TLS: in.TLS})
 	scenario.PutLine(m, "line", first+moved/p.Rate, "duration_p50")
-	if m["first_byte_p50"] > 0 || o.Operation == "get" || o.Operation == "range" {
+	if m["first_byte_p50"] > 0 || slices.Contains(operationsWith["first_byte_p50"], o.Operation) {
 		scenario.PutLine(m, "first_byte_line", first, "first_byte_p50")
 	}
 }
